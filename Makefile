@@ -1,0 +1,42 @@
+# `make demo` and `make test` are all a newcomer needs; each sets up .venv first.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+.PHONY: setup system check test quick bench vectors demo clean
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit("verix needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench]'
+	touch $(STAMP)
+
+# System packages that some tests need. None so far: later ones are listed here, not in .ci/run.
+system:
+	@echo "no system packages needed"
+
+check: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pytest -q tests/test_architecture.py
+
+test: setup
+	$(BIN)/pytest -q -n 2 --dist loadfile
+
+quick: setup
+	$(BIN)/pytest -q -n 2 --dist loadfile -m "not slow"
+
+bench: setup
+	$(BIN)/python -m tests.bench
+
+vectors: setup
+	$(BIN)/python tests/vectors/make.py
+
+demo: setup
+	$(BIN)/python -m tests.demo
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis

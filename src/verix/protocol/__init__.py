@@ -1,0 +1,1 @@
+"""What both parties agree on: pure, deterministic, without secrets and without files."""

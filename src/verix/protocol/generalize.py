@@ -1,0 +1,45 @@
+"""From a leaf to what is published of it: midpoints for models, words for people (spec §5)."""
+
+import numpy as np
+import numpy.typing as npt
+
+from verix.protocol.contract import Column, Unit
+from verix.protocol.tree import Leaves
+
+__all__ = ["NUMPY_UNITS", "describe", "midpoints", "published_categories", "show_value"]
+
+NUMPY_UNITS = {
+    Unit.DAY: "D",
+    Unit.SECOND: "s",
+    Unit.MILLISECOND: "ms",
+    Unit.MICROSECOND: "us",
+}
+
+
+def midpoints(leaves: Leaves) -> npt.NDArray[np.float64]:
+    """The middle of each leaf's bounds, halved before adding so that nothing overflows."""
+    return leaves.minimum / 2 + leaves.maximum / 2
+
+
+def published_categories(column: Column, minimum: float, maximum: float) -> tuple[str, ...]:
+    """The categories from min to max: what people see of a categorical column."""
+    assert column.categories is not None
+    return column.categories[int(minimum) : int(maximum) + 1]
+
+
+def describe(column: Column, minimum: float, maximum: float) -> str:
+    """One leaf's bounds of one column as text: `lo..hi`, or `{a, b}` for categories."""
+    if column.categories is not None:
+        return "{" + ", ".join(published_categories(column, minimum, maximum)) + "}"
+    return f"{show_value(column, minimum)}..{show_value(column, maximum)}"
+
+
+def show_value(column: Column, value: float) -> str:
+    """One value as people write it: a date, a whole number without a point, a label."""
+    if column.categories is not None:
+        return column.categories[int(value)]
+    if column.unit is not None:
+        moment = np.datetime64(int(value), NUMPY_UNITS[column.unit])
+        return str(np.datetime_as_string(moment))
+    # Past 2**53 a float no longer names one integer, so its own notation is the honest one.
+    return str(int(value)) if value == int(value) and abs(value) <= 2**53 else repr(value)

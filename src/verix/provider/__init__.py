@@ -1,0 +1,1 @@
+"""The provider: grows the tree, generalizes, commits; never sees a manifest."""

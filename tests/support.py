@@ -1,0 +1,90 @@
+"""Small submissions for tests, and the same result from the slow implementations."""
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+
+import independent
+from verix.protocol.contract import Column, Commitment, Contract, Kind, Role
+from verix.protocol.messages import Delivery, Submission
+from verix.protocol.table import Records, wire_columns
+
+TARGET = Column(name="y", role=Role.TARGET, kind=Kind.CATEGORICAL, categories=("no", "yes"))
+SUBMISSION_ID = "00112233445566778899aabbccddeeff"
+
+
+def numeric(name: str) -> Column:
+    return Column(name=name, kind=Kind.NUMERIC)
+
+
+def categorical(name: str, n_categories: int) -> Column:
+    labels = tuple(f"c{i}" for i in range(n_categories))
+    return Column(name=name, kind=Kind.CATEGORICAL, categories=labels)
+
+
+def trackers(n_rows: int, seed: int = 0) -> np.ndarray[tuple[int, int], np.dtype[np.uint8]]:
+    stream = b"".join(
+        hashlib.sha256(f"{seed}/{row}".encode()).digest() for row in range(n_rows)
+    )
+    return np.frombuffer(stream, np.uint8).reshape(n_rows, 32).copy()
+
+
+def submission(
+    columns: Sequence[Sequence[float]],
+    target: Sequence[int],
+    *,
+    k: int = 2,
+    commitment: Commitment = Commitment.BINDING,
+    described: Sequence[Column] | None = None,
+    max_depth: int = 50,
+) -> Submission:
+    """A submission of these columns, numeric unless described otherwise."""
+    described = described or [numeric(f"x{i}") for i in range(len(columns))]
+    contract = Contract(
+        submission_id=SUBMISSION_ID,
+        k=k,
+        columns=(*described, TARGET),
+        commitment=commitment,
+        max_depth=max_depth,
+    )
+    # Adding 0.0 normalises -0.0, as encoding and reading do.
+    values = np.array(columns, np.float64).reshape(len(columns), len(target)) + 0.0
+    records = Records(
+        tracker=trackers(len(target)), values=values, target=np.array(target, np.uint8)
+    )
+    return Submission(contract=contract, records=records)
+
+
+def from_text(submission: Submission) -> independent.Result:
+    """What the second implementation, written from the text alone, makes of a submission."""
+    everything = slice(0, submission.records.n_rows)
+    return independent.anonymize(
+        submission.contract.to_bytes(),
+        [bytes(tracker) for tracker in submission.records.tracker],
+        [
+            column.tolist()
+            for column in wire_columns(submission.contract, submission.records, everything)
+        ],
+    )
+
+
+def assert_same(delivery: Delivery, expected: independent.Result) -> None:
+    """The delivery is the expected one: tree, leaves, leaf map, digests and root."""
+    tree, leaves = delivery.tree, delivery.leaves
+    nodes = zip(
+        tree.column.tolist(),
+        tree.threshold.tolist(),
+        tree.left.tolist(),
+        tree.right.tolist(),
+        tree.leaf.tolist(),
+        strict=True,
+    )
+    assert list(nodes) == expected.nodes
+    bounds = np.stack([leaves.minimum, leaves.maximum], axis=2).tolist()
+    assert leaves.count.tolist() == [count for count, _ in expected.leaves]
+    assert bounds == [[list(pair) for pair in pairs] for _, pairs in expected.leaves]
+    assert delivery.records.leaf.tolist() == expected.leaf_of_row
+    assert delivery.header.contract.hex() == expected.contract_digest
+    assert delivery.header.submission.hex() == expected.submission_digest
+    assert delivery.header.root.hex() == expected.root
