@@ -96,11 +96,11 @@ def test_engine_is_the_rules_and_the_text(given_submission: Submission) -> None:
 @given(submissions(), st.integers(2, 5))
 def test_threads_change_nothing(given_submission: Submission, threads: int) -> None:
     # Shared and stitched from the first row on, as otherwise only large tables are.
-    shared, local.LEAST_SHARED_ROWS = local.LEAST_SHARED_ROWS, 4
+    shared, local.SMALL_NODE = local.SMALL_NODE, 4
     try:
         many = LocalProvider(threads=threads).anonymize(given_submission)
     finally:
-        local.LEAST_SHARED_ROWS = shared
+        local.SMALL_NODE = shared
     one = LocalProvider(threads=1).anonymize(given_submission)
     assert many.header.root == one.header.root
     assert arrays(many) == arrays(one)

@@ -25,10 +25,12 @@ Fetch = Callable[[str], bytes]
 Strings: TypeAlias = "pa.ChunkedArray[pa.StringScalar]"
 Column: TypeAlias = "pa.Array[pa.Scalar[pa.DataType]] | pa.ChunkedArray[pa.Scalar[pa.DataType]]"
 
-# The largest public file is some 30 MB of text.
+# The largest public files are about 20 MB of text.
 _MAX_BYTES = 100_000_000
 _SILENCE_SECONDS = 30
 _TOTAL_SECONDS = 600
+# All that zipfile is known to raise for bytes that are no archive, or one it cannot open.
+_ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, RuntimeError, ValueError, EOFError, OSError)
 
 
 class _HttpsOnly(HTTPRedirectHandler):
@@ -42,6 +44,7 @@ class _HttpsOnly(HTTPRedirectHandler):
 
 
 def _demand_https(url: str) -> None:
+    """Raise unless an address is https."""
     if not url.startswith("https://"):
         raise TableError(f"Tables are downloaded over https only, not from {url}.")
 
@@ -77,7 +80,7 @@ def unpack(blob: bytes, origin: Origin) -> list[bytes]:
         return [blob]
     try:
         texts = [_find(blob, member, depth=1) for member in origin.members]
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, OSError) as error:
+    except _ZIP_ERRORS as error:
         raise TableError(f"What {origin.url} sends is not a zip archive: {error}") from error
     found = [text for text in texts if text is not None]
     if len(found) < len(texts):
@@ -100,6 +103,7 @@ def _find(blob: bytes, member: str, depth: int) -> bytes | None:
 
 
 def _inflate(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    """Read one file of an archive, unless it is too long."""
     # The directory of an archive may lie about sizes; the read is bounded by what it claims.
     if info.file_size > _MAX_BYTES:
         raise TableError(f"{info.filename} in the archive is over {_MAX_BYTES:,} bytes.")

@@ -90,6 +90,7 @@ def _check(table: pa.Table, dataset: DataSet, source: str) -> None:
 
 
 def _columns(schema: pa.Schema) -> list[str]:
+    """Name the columns of a schema with their types."""
     return [f"{field.name} {field.type}" for field in schema]
 
 

@@ -1,8 +1,9 @@
 """census(): a table of invented people, the same to the byte on every machine.
 
-Nothing here rounds: every value is looked up or counted with integers from the raw 64-bit words of
-numpy's PCG64, whose stream is fixed. Every column has a stream of its own, named after it, so no
-column disturbs another, and the features of the first rows do not depend on the number of rows.
+Every value is looked up or counted with integers, from the raw 64-bit words of numpy's PCG64, whose
+stream is fixed; the one float is a whole number of steps divided by ten. Every column has streams
+of its own, named after it, so that no column disturbs another and the features of the first rows
+do not depend on the number of rows.
 """
 
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ def _ints(values: npt.ArrayLike) -> Ints:
 _BITS = 24
 _CENSUS_YEAR = 2020
 _AGES = _ints(range(17, 91))
-_AGE_WEIGHTS = np.minimum.reduce([8 * (_AGES - 14), _ints(80), 2 * (92 - _AGES)])
+_AGE_WEIGHTS = np.minimum.reduce([8 * (_AGES - 14), np.full_like(_AGES, 80), 2 * (92 - _AGES)])
 
 # Labels that have an order begin with a digit, so that the order of code points is theirs.
 _EDUCATION = (
@@ -109,7 +110,9 @@ _OCCUPATION_BY_EDUCATION = (
     (20, 35, 60, 15, 5, 5, 5, 40, 530, 285),
     (10, 10, 15, 5, 1, 1, 3, 30, 780, 145),
 )
+# Factors on the weights above.
 _OCCUPATION_BY_SEX = ((13, 20, 9, 1, 6, 1, 2, 8, 10, 8), (7, 5, 10, 16, 11, 14, 13, 9, 8, 11))
+# How often a short way to work, under 7.2 km, is doubled.
 _DISTANCE_BY_REGION = (
     (90, 230, 350, 250, 80),
     (140, 310, 330, 170, 50),
@@ -153,7 +156,9 @@ class _Draws:
         cumulative = np.cumsum(_ints(weights), axis=1)
         n_rows, n_columns = cumulative.shape
         # The rows are laid end to end, each 2^24 long, so that one search serves all of them.
-        ends = (cumulative << _BITS) // cumulative[:, -1:] + (np.arange(n_rows)[:, None] << _BITS)
+        ends = (cumulative << _BITS) // cumulative[:, -1:] + (
+            _ints(range(n_rows))[:, None] << _BITS
+        )
         place = self.below(stream, 1 << _BITS) + (row << _BITS)
         return _ints(np.searchsorted(ends.ravel(), place, side="right") - row * n_columns)
 

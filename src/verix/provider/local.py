@@ -20,10 +20,11 @@ from verix.provider.engine import Growth, Progress, Settings
 
 __all__ = ["LocalProvider", "grow"]
 
-# Subtrees per thread: enough to even out their different costs.
-SUBTREES_PER_THREAD = 8
-# Sharing one node's columns among threads costs about 0.1 ms, a node of this size as much.
-LEAST_SHARED_ROWS = 8192
+# A node this small is grown in one go: what is read at random fits the nearer caches.
+SMALL_NODE = 524288
+# A larger one is split until its parts are this many times smaller; then each is numbered
+# anew, so that several levels of the tree share the cost of one renumbering.
+SHRINK = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,224 +44,194 @@ class LocalProvider:
 
 def grow(submission: Submission, settings: Settings) -> Growth:
     """The tree of the contract's rule, its leaves' bounds, and every row's leaf."""
+    n_rows = submission.records.n_rows
+    positive = int(submission.records.target.sum(dtype=np.int64))
+    grouped = np.empty(n_rows, np.uint32)
     with ThreadPoolExecutor(settings.threads) as pool:
-        crew = _Crew(pool, settings)
-        forest = crew.sort(submission)
-        positive = int(submission.records.target.sum(dtype=np.int64))
-        top = crew.split_top(forest, _Span(0, submission.records.n_rows, positive), 0)
-        grown = _stitch(crew.grow_subtrees(forest, top))
-        return crew.read_leaves(forest, grown)
+        forest = _sort(submission, pool, settings)
+        top = list(_split_top(forest, _Node(0, n_rows, positive, 0), _Crew(forest, pool)))
+        subtrees = [node for node in top if isinstance(node, _Node)]
+        parts = []
+        n_done = 0
+        number = np.empty(n_rows, np.uint32)
+        for node, part in zip(
+            subtrees, pool.map(lambda n: _grow_subtree(forest, n, grouped, number), subtrees), strict=True
+        ):
+            parts.append(part)
+            n_done += node.hi - node.lo
+            settings.progress("grow", n_done, n_rows)
+    grown = _stitch(top, parts)
+    return Growth(
+        tree=Tree(**{name: getattr(grown, name) for name in Tree.__slots__}),
+        leaves=Leaves(**{name: getattr(grown, name) for name in Leaves.__slots__}),
+        leaf_of_row=kernels.leaf_of_row(grouped, grown.count),
+    )
 
 
-def row_bits(n_rows: int) -> int:
-    """How many bits of an order's entry a row number takes."""
-    return max(1, (n_rows - 1).bit_length())
-
-
-class _Span(NamedTuple):
-    """A node as a stretch of every order, with its number of positives."""
+class _Node(NamedTuple):
+    """A node still to be grown: a stretch of every order, its positives and its depth."""
 
     lo: int
     hi: int
     positive: int
-
-
-@dataclass(slots=True)
-class _Subtree:
-    """A node left to one thread."""
-
-    span: _Span
     depth: int
 
 
-@dataclass(slots=True)
-class _Split:
-    """A node that the threads split together."""
+class _Split(NamedTuple):
+    """A node of the top that was split."""
 
     column: int
     threshold: float
-    left: "_Top"
-    right: "_Top"
 
 
-_Top = _Split | _Subtree
-Piece = tuple[int, float] | kernels.Grown
-"""A split of the top as (column, threshold), or a whole subtree."""
+def row_bits(n_rows: int) -> int:
+    """How many bits of an order's entry a record's number takes."""
+    return max(1, (n_rows - 1).bit_length())
+
+
+def _sort(submission: Submission, pool: ThreadPoolExecutor, settings: Settings) -> kernels.Forest:
+    """Sort every column once."""
+    records, contract = submission.records, submission.contract
+    n_quasi, n_rows = records.values.shape
+    bits = row_bits(n_rows)
+    order = np.empty((n_quasi, n_rows), np.uint32)
+    n_ranks = np.empty(n_quasi, np.int64)
+
+    # One buffer per thread, used again for every column it sorts.
+    idle = [np.empty((2, n_rows), np.uint64) for _ in range(settings.threads)]
+
+    def sort_column(j: int) -> int:
+        buffer = idle.pop()
+        try:
+            return int(
+                kernels.sort_column(records.values[j], records.target, order[j], bits, buffer)
+            )
+        finally:
+            idle.append(buffer)
+
+    for j, n_distinct in enumerate(pool.map(sort_column, range(n_quasi))):
+        n_ranks[j] = n_distinct
+        settings.progress("sort", j + 1, n_quasi)
+    return kernels.Forest(
+        records.values,
+        np.arange(n_rows, dtype=np.uint32),
+        order,
+        n_ranks,
+        np.empty((n_rows + 7) // 8, np.uint8),
+        bits,
+        contract.min_leaf,
+        contract.max_depth,
+    )
 
 
 class _Crew:
-    """The threads, and how the work is shared among them."""
+    """The threads that share out the columns of one node; without a pool, this one."""
 
-    def __init__(self, pool: ThreadPoolExecutor, settings: Settings) -> None:
-        self.pool = pool
-        self.threads = settings.threads
-        self.progress = settings.progress
-        self.scratch = np.empty((0, 0), np.uint32)
+    def __init__(self, forest: kernels.Forest, pool: ThreadPoolExecutor | None) -> None:
+        n_quasi, n_records = forest.order.shape
+        n_parts = 1 if pool is None else min(pool._max_workers, n_quasi)
+        edges = np.linspace(0, n_quasi, n_parts + 1).astype(int).tolist()
+        self.forest = forest
+        self.ranges = list(zip(edges[:-1], edges[1:], strict=True))
+        self.map = map if pool is None else pool.map
+        self.small = max(SMALL_NODE if pool is None else 65536, n_records // (SHRINK * n_parts))
+        self.scratch = np.empty((n_parts, n_records), np.uint32)
 
-    def ranges(self, n_quasi: int) -> list[tuple[int, int]]:
-        """Ranges of columns, one per thread, in contract order."""
-        edges = np.linspace(0, n_quasi, min(self.threads, n_quasi) + 1).astype(int).tolist()
-        return list(zip(edges[:-1], edges[1:], strict=True))
-
-    def sort(self, submission: Submission) -> kernels.Forest:
-        """Sort every column once."""
-        records, contract = submission.records, submission.contract
-        n_quasi, n_rows = records.values.shape
-        bits = row_bits(n_rows)
-        order = np.empty((n_quasi, n_rows), np.uint32)
-        futures = [
-            self.pool.submit(
-                kernels.sort_column, records.values[j], records.target, order[j], bits
-            )
-            for j in range(n_quasi)
-        ]
-        n_ranks = np.empty(n_quasi, np.int64)
-        for j, future in enumerate(futures):
-            n_ranks[j] = future.result()
-            self.progress("sort", j + 1, n_quasi)
-        return kernels.Forest(
-            records.values,
-            order,
-            n_ranks,
-            np.zeros(n_rows, np.uint8),
-            bits,
-            contract.min_leaf,
-            contract.max_depth,
-        )
-
-    def split_top(self, forest: kernels.Forest, span: _Span, depth: int) -> _Top:
-        """Split nodes too large for one thread, all threads together, columns shared out."""
-        n_quasi, n_rows = forest.order.shape
-        size = span.hi - span.lo
-        small = max(LEAST_SHARED_ROWS, n_rows // (self.threads * SUBTREES_PER_THREAD))
-        stops = size < 2 * forest.min_leaf or span.positive in (0, size)
-        if size <= small or stops or depth >= forest.max_depth:
-            return _Subtree(span, depth)
-        ranges = self.ranges(n_quasi)
-        found = self.pool.map(lambda r: kernels.splits(forest, tuple(span), r), ranges)
-        column, position, positive_left, score = -1, -1, -1, -1.0
-        for candidate in found:
+    def best_split(self, node: _Node) -> kernels.Candidate:
+        """The split of a node; column -1 if it is small or a leaf."""
+        forest, n = self.forest, node.hi - node.lo
+        best = kernels.Candidate(-1, -1, -1, -1.0)
+        stops = n < 2 * forest.min_leaf or node.positive in (0, n) or node.depth >= forest.max_depth
+        if n <= self.small or stops:
+            return best
+        span = (node.lo, node.hi, node.positive)
+        for found in self.map(lambda columns: kernels.splits(forest, span, columns), self.ranges):
             # Strictly greater: among equals the first in contract order stays.
-            if candidate[3] > score:
-                column, position, positive_left, score = candidate
-        if column < 0:
-            return _Subtree(span, depth)
-        self._partition(forest, span, column, position)
-        left = _Span(span.lo, position, positive_left)
-        right = _Span(position, span.hi, span.positive - positive_left)
-        return _Split(
-            column,
-            kernels.value_at(forest, column, position - 1),
-            self.split_top(forest, left, depth + 1),
-            self.split_top(forest, right, depth + 1),
+            if found.score > best.score:
+                best = found
+        return best
+
+    def partition(self, node: _Node, split: kernels.Candidate) -> None:
+        """Put the left side's records before the right side's, in every column."""
+        forest = self.forest
+        kernels.mark(forest, split.column, node.lo, split.position, node.hi)
+        done = self.map(
+            lambda scratch, columns: kernels.partition(forest, scratch, node.lo, node.hi, columns),
+            self.scratch,
+            self.ranges,
         )
-
-    def _partition(self, forest: kernels.Forest, span: _Span, column: int, position: int) -> None:
-        lo, hi, _ = span
-        kernels.mark(forest, column, lo, position, hi)
-        # The largest node comes first, so this happens once.
-        if self.scratch.shape[1] < hi - lo:
-            self.scratch = np.empty((self.threads, hi - lo), np.uint32)
-        futures = [
-            self.pool.submit(kernels.partition, forest, scratch, lo, hi, columns)
-            for scratch, columns in zip(self.scratch, self.ranges(len(forest.order)), strict=False)
-        ]
-        for future in futures:
-            future.result()
-
-    def grow_subtrees(self, forest: kernels.Forest, top: _Top) -> list[Piece]:
-        """The pieces of the tree in preorder, with every subtree grown."""
-        self.scratch = np.empty((0, 0), np.uint32)
-        n_rows, n_done = forest.order.shape[1], 0
-        in_preorder = list(_preorder(top))
-        futures = {
-            id(node): self.pool.submit(_grow_one, forest, node)
-            for node in in_preorder
-            if isinstance(node, _Subtree)
-        }
-        pieces: list[Piece] = []
-        for node in in_preorder:
-            if isinstance(node, _Split):
-                pieces.append((node.column, node.threshold))
-            else:
-                pieces.append(futures[id(node)].result())
-                n_done += node.span.hi - node.span.lo
-                self.progress("grow", n_done, n_rows)
-        return pieces
-
-    def read_leaves(self, forest: kernels.Forest, grown: kernels.Grown) -> Growth:
-        """What the leaves publish, read off the ends of their stretches."""
-        n_quasi, n_rows = forest.order.shape
-        start = np.append(grown.start, n_rows)
-        minimum = np.empty((grown.start.size, n_quasi))
-        maximum = np.empty_like(minimum)
-        futures = [
-            self.pool.submit(kernels.leaf_bounds, forest, start, columns, minimum, maximum)
-            for columns in self.ranges(n_quasi)
-        ]
-        leaf_of_row = kernels.leaf_of_row(forest, start)
-        for future in futures:
-            future.result()
-        return Growth(
-            tree=Tree(
-                column=grown.column,
-                threshold=grown.threshold,
-                left=grown.left,
-                right=grown.right,
-                leaf=grown.leaf,
-            ),
-            leaves=Leaves(count=np.diff(start), minimum=minimum, maximum=maximum),
-            leaf_of_row=leaf_of_row,
-        )
+        for _ in done:
+            pass
 
 
-def _preorder(top: _Top) -> Iterator[_Top]:
-    waiting = [top]
+def _split_top(forest: kernels.Forest, root: _Node, crew: _Crew) -> Iterator[_Node | _Split]:
+    """Split a node until its parts are small; what comes out is in preorder."""
+    waiting = [root]
     while waiting:
         node = waiting.pop()
-        yield node
-        if isinstance(node, _Split):
-            waiting += [node.right, node.left]
+        split = crew.best_split(node)
+        if split.column < 0:
+            yield node
+            continue
+        crew.partition(node, split)
+        threshold = kernels.threshold_at(forest, split.column, split.position)
+        yield _Split(split.column, threshold)
+        right = node.positive - split.positive
+        waiting.append(_Node(split.position, node.hi, right, node.depth + 1))
+        waiting.append(_Node(node.lo, split.position, split.positive, node.depth + 1))
 
 
-def _grow_one(forest: kernels.Forest, node: _Subtree) -> kernels.Grown:
-    scratch = np.empty(node.span.hi - node.span.lo, np.uint32)
-    return kernels.grow(forest, scratch, tuple(node.span), node.depth)
+def _grow_subtree(
+    forest: kernels.Forest,
+    node: _Node,
+    grouped: npt.NDArray[np.uint32],
+    number: npt.NDArray[np.uint32],
+) -> kernels.Grown:
+    """The tree of one node, in this thread; fills its stretch of `grouped`."""
+    stretch = grouped[node.lo : node.hi]
+    order = np.empty((forest.order.shape[0], stretch.size), np.uint32)
+    local = kernels.localize(forest, node.lo, order, number)
+    top = list(
+        _split_top(local, _Node(0, stretch.size, node.positive, node.depth), _Crew(local, None))
+    )
+    if len(top) == 1:
+        return kernels.grow(local, node.positive, node.depth, stretch)
+    room = np.empty(stretch.size, np.uint32)
+    parts = [_grow_subtree(local, part, stretch, room) for part in top if isinstance(part, _Node)]
+    return _stitch(top, parts)
 
 
-def _stitch(pieces: list[Piece]) -> kernels.Grown:
-    """One tree from its pieces in preorder, numbered throughout."""
-    parts: list[kernels.Grown] = []
+def _stitch(top: list[_Node | _Split], parts: list[kernels.Grown]) -> kernels.Grown:
+    """One tree from its top in preorder and the subtrees of its nodes."""
+    pieces: list[kernels.Grown] = []
+    lacking_right: list[kernels.Grown] = []
+    subtrees = iter(parts)
     n_nodes = n_leaves = 0
-    awaiting_left: list[kernels.Grown] = []
-    for piece in pieces:
-        if isinstance(piece, kernels.Grown):
-            part = _shifted(piece, n_nodes, n_leaves)
+    for node in top:
+        if isinstance(node, _Split):
+            piece = _one_node(node, n_nodes, n_quasi=parts[0].minimum.shape[1])
+            lacking_right.append(piece)
         else:
-            part = _top_node(*piece, number=n_nodes)
-        parts.append(part)
-        n_nodes += part.column.size
-        n_leaves += part.start.size
-        if isinstance(piece, kernels.Grown):
-            # A subtree is complete, and with it every split whose right side it ends; the
-            # first split above that still lacks its right side gets the next node.
-            while awaiting_left and awaiting_left[-1].right[0] >= 0:
-                awaiting_left.pop()
-            if awaiting_left:
-                awaiting_left[-1].right[0] = n_nodes
-        else:
-            awaiting_left.append(part)
-    return kernels.Grown(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+            piece = _shifted(next(subtrees), n_nodes, n_leaves)
+        pieces.append(piece)
+        n_nodes += piece.column.size
+        n_leaves += piece.count.size
+        # Where a subtree ends, the right side of the nearest split that lacks one begins.
+        if isinstance(node, _Node) and lacking_right:
+            lacking_right.pop().right[0] = n_nodes
+    return kernels.Grown(*(np.concatenate(arrays) for arrays in zip(*pieces, strict=True)))
 
 
-def _top_node(column: int, threshold: float, *, number: int) -> kernels.Grown:
+def _one_node(split: _Split, number: int, *, n_quasi: int) -> kernels.Grown:
     return kernels.Grown(
-        column=np.array([column], np.int32),
-        threshold=np.array([threshold]),
+        column=np.array([split.column], np.int32),
+        threshold=np.array([split.threshold]),
         left=np.array([number + 1], np.int32),
         right=np.array([-1], np.int32),
         leaf=np.array([-1], np.int32),
-        start=np.empty(0, np.int64),
+        count=np.empty(0, np.int64),
+        minimum=np.empty((0, n_quasi)),
+        maximum=np.empty((0, n_quasi)),
     )
 
 
