@@ -24,9 +24,7 @@ def categorical(name: str, n_categories: int) -> Column:
 
 
 def trackers(n_rows: int, seed: int = 0) -> np.ndarray[tuple[int, int], np.dtype[np.uint8]]:
-    stream = b"".join(
-        hashlib.sha256(f"{seed}/{row}".encode()).digest() for row in range(n_rows)
-    )
+    stream = b"".join(hashlib.sha256(f"{seed}/{row}".encode()).digest() for row in range(n_rows))
     return np.frombuffer(stream, np.uint8).reshape(n_rows, 32).copy()
 
 

@@ -1,6 +1,6 @@
 """The one exception tree: every error that verix raises on purpose.
 
-Error
+Error:
 ├── ContractError            the contract is inconsistent
 ├── TableError               the table does not fit the contract
 ├── ProviderError            the provider could not be reached or refused

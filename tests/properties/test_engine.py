@@ -1,5 +1,7 @@
 """The engine gives what the rules give, whatever the table, threads or commitment."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -28,7 +30,9 @@ COLUMN_KINDS = {
 def submissions(draw: st.DrawFn) -> Submission:
     k = draw(st.sampled_from([2, 2, 2, 3, 5, 8]))
     n_rows = draw(st.integers(2 * k, 90))
-    kinds = draw(st.lists(st.sampled_from([*COLUMN_KINDS, "300 categories"]), min_size=1, max_size=4))
+    kinds = draw(
+        st.lists(st.sampled_from([*COLUMN_KINDS, "300 categories"]), min_size=1, max_size=4)
+    )
     columns, described = [], []
     for i, kind in enumerate(kinds):
         if kind == "300 categories":
@@ -86,21 +90,16 @@ def test_engine_is_the_rules_and_the_text(given_submission: Submission) -> None:
     )  # fmt: skip
     for leaf, rows in enumerate(leaf_rows):
         assert np.flatnonzero(delivery.records.leaf == leaf).tolist() == list(rows)
-        pairs = list(
-            zip(leaves.minimum[leaf].tolist(), leaves.maximum[leaf].tolist(), strict=True)
-        )
+        pairs = list(zip(leaves.minimum[leaf].tolist(), leaves.maximum[leaf].tolist(), strict=True))
         assert pairs == rules.bounds(columns, rows)
 
 
 @settings(max_examples=200, deadline=None)
 @given(submissions(), st.integers(2, 5))
 def test_threads_change_nothing(given_submission: Submission, threads: int) -> None:
-    # Shared and stitched from the first row on, as otherwise only large tables are.
-    shared, local.SMALL_NODE = local.SMALL_NODE, 4
-    try:
+    # Shared out, renumbered and stitched from the first row on, as only large tables are.
+    with mock.patch.multiple(local, SMALL_TASK=40, SMALL_NODE=4, SHRINK=2):
         many = LocalProvider(threads=threads).anonymize(given_submission)
-    finally:
-        local.SMALL_NODE = shared
     one = LocalProvider(threads=1).anonymize(given_submission)
     assert many.header.root == one.header.root
     assert arrays(many) == arrays(one)

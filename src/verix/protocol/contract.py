@@ -193,7 +193,7 @@ class Contract:
 
 
 CONTRACT_FIELDS = frozenset(
-    "format submission_id k min_leaf max_depth rule commitment columns".split()
+    ["format", "submission_id", "k", "min_leaf", "max_depth", "rule", "commitment", "columns"]
 )
 COLUMN_EXTRAS = {
     Kind.NUMERIC: frozenset[str](),

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -125,7 +126,7 @@ def arrow_columns(table: object) -> dict[str, pa.Array]:
     return {name: _to_arrow(name, frame[name]) for name in frame.columns}
 
 
-def _to_arrow(name: str, series: nw.Series[object]) -> pa.Array:
+def _to_arrow(name: str, series: "nw.Series[Any]") -> pa.Array:
     try:
         return series.to_arrow()
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
@@ -214,19 +215,13 @@ def _default_kind(name: str, arrow_type: pa.DataType) -> Kind:
 def _is_text(arrow_type: pa.DataType) -> bool:
     if pa.types.is_dictionary(arrow_type):
         arrow_type = arrow_type.value_type
-    return (
-        pa.types.is_string(arrow_type)
-        or pa.types.is_large_string(arrow_type)
-        or pa.types.is_string_view(arrow_type)
-    )
+    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    return any(test(arrow_type) for test in tests)
 
 
 def _is_number(arrow_type: pa.DataType) -> bool:
-    return (
-        pa.types.is_integer(arrow_type)
-        or pa.types.is_floating(arrow_type)
-        or pa.types.is_decimal(arrow_type)
-    )
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+    return any(test(arrow_type) for test in tests)
 
 
 def _numbers(name: str, array: pa.Array) -> Floats:
@@ -293,9 +288,7 @@ def _parse_moments(name: str, array: pa.Array) -> pa.Array:
     raise TableError(f"column {name!r} is not a date in ISO 8601 form ({error})")
 
 
-def _positions(
-    name: str, array: pa.Array, declared: Declared
-) -> tuple[tuple[str, ...], Floats]:
+def _positions(name: str, array: pa.Array, declared: Declared) -> tuple[tuple[str, ...], Floats]:
     """The categories, and each value's position among them, NaN where it is missing."""
     given = declared.orders.get(name)
     if given is None and pa.types.is_dictionary(array.type) and array.type.ordered:

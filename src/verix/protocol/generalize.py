@@ -39,7 +39,6 @@ def show_value(column: Column, value: float) -> str:
     if column.categories is not None:
         return column.categories[int(value)]
     if column.unit is not None:
-        moment = np.datetime64(int(value), NUMPY_UNITS[column.unit])
-        return str(np.datetime_as_string(moment))
+        return str(np.int64(value).astype(f"M8[{NUMPY_UNITS[column.unit]}]"))
     # Past 2**53 a float no longer names one integer, so its own notation is the honest one.
     return str(int(value)) if value == int(value) and abs(value) <= 2**53 else repr(value)

@@ -93,9 +93,9 @@ def submission_digest(contract: Contract, records: Records, *, threads: int = 1)
     def chunk(number: int) -> bytes:
         rows = slice(number * CHUNK_ROWS, (number + 1) * CHUNK_ROWS)
         digest = sha256(CHUNK + struct.pack("<Q", number))
-        digest.update(np.ascontiguousarray(records.tracker[rows]))
+        digest.update(np.ascontiguousarray(records.tracker[rows]).data)
         for column in wire_columns(contract, records, rows):
-            digest.update(column)
+            digest.update(column.data)
         return digest.digest()
 
     n_chunks = -(-records.n_rows // CHUNK_ROWS)
@@ -132,7 +132,7 @@ def leaf_digests(leaves: Leaves, members: Sequence[bytes]) -> list[bytes]:
     np.add(leaves.maximum, 0.0, out=bounds[:, :, 1])
     preimages[:, 9:-32] = bounds.reshape(n_leaves, -1).view(np.uint8)
     preimages[:, -32:] = np.frombuffer(b"".join(members), np.uint8).reshape(-1, 32)
-    view = memoryview(preimages.reshape(-1))
+    view = preimages.reshape(-1).data
     return [sha256(view[at : at + width]).digest() for at in range(0, len(view), width)]
 
 

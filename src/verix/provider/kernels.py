@@ -54,7 +54,7 @@ class Candidate(NamedTuple):
 
     column: int
     position: int
-    positive: int
+    positive: np.int64
     score: float
 
 
@@ -66,7 +66,7 @@ class Grown(NamedTuple):
     left: npt.NDArray[np.int32]
     right: npt.NDArray[np.int32]
     leaf: npt.NDArray[np.int32]
-    count: npt.NDArray[np.int64]
+    size: npt.NDArray[np.int64]
     minimum: npt.NDArray[np.float64]
     maximum: npt.NDArray[np.float64]
 
@@ -98,9 +98,9 @@ def _radix_sort(
             cursor[bucket] = total
             total += size
         for i in range(n):
-            bucket = np.intp((word[i] >> shift) & byte)
-            other[cursor[bucket]] = word[i]
-            cursor[bucket] += 1
+            into = np.intp((word[i] >> shift) & byte)
+            other[cursor[into]] = word[i]
+            cursor[into] += 1
         word, other = other, word
     return word
 
@@ -119,7 +119,7 @@ def sort_column(
     order: npt.NDArray[np.uint32],
     row_bits: int,
     buffer: npt.NDArray[np.uint64],
-) -> int:
+) -> np.int64:
     """Fill a column's order and return its number of distinct values.
 
     Words of 64 bits, the top of the value and the row, are radix-sorted; the few runs whose
@@ -154,9 +154,7 @@ def sort_column(
         row = word[i] & row_mask
         if i > 0:
             before = word[i - 1]
-            if word[i] >> room != before >> room or (
-                rest and bits[row] != bits[before & row_mask]
-            ):
+            if word[i] >> room != before >> room or (rest and bits[row] != bits[before & row_mask]):
                 rank += one
         entry = (np.uint32(row) << one) | np.uint32(target[row])
         # A shift by 32 is undefined, and leaves no room for a rank anyway.
@@ -187,7 +185,7 @@ def _sort_runs(
             if end - begin <= 64:
                 word[begin:end].sort()
             else:
-                run = _radix_sort(word[begin:end], np.empty(end - begin, np.uint64), np.intp(room))
+                run = _radix_sort(word[begin:end], np.empty(end - begin, np.uint64), int(room))
                 word[begin:end] = run
             for i in range(begin, end):
                 word[i] = top | (word[i] & row_mask)
@@ -239,7 +237,7 @@ def _split_position(forest: Forest, column: int, lo: int, hi: int) -> int:
 
 
 @numba.njit(cache=True, nogil=True)
-def _positives(order: npt.NDArray[np.uint32], lo: int, hi: int) -> int:
+def _positives(order: npt.NDArray[np.uint32], lo: int, hi: int) -> np.int64:
     total = np.uint32(0)
     for i in range(lo, hi):
         total += order[i] & np.uint32(1)
@@ -253,7 +251,7 @@ def splits(forest: Forest, node: tuple[int, int, int], columns: tuple[int, int])
     Column -1: none of them is valid. The node holds at least 2 min_leaf records.
     """
     lo, hi, positive = node
-    best_column, best_position, best_left, best_score = -1, -1, -1, -1.0
+    best_column, best_position, best_left, best_score = -1, -1, np.int64(-1), -1.0
     for column in range(columns[0], columns[1]):
         position = _split_position(forest, column, lo, hi)
         if position < 0:
@@ -348,7 +346,7 @@ def localize(
         row,
         order,
         forest.n_ranks,
-        np.empty((n+7)//8, np.uint8),
+        np.empty((n + 7) // 8, np.uint8),
         forest.row_bits,
         forest.min_leaf,
         forest.max_depth,
@@ -372,9 +370,9 @@ def grow(
     threshold = np.zeros(capacity, np.float64)
     left, right = np.full(capacity, -1, np.int32), np.full(capacity, -1, np.int32)
     leaf = np.full(capacity, -1, np.int32)
-    count = np.empty((capacity + 1) // 2, np.int64)
-    minimum = np.empty((count.size, n_quasi), np.float64)
-    maximum = np.empty((count.size, n_quasi), np.float64)
+    size = np.empty((capacity + 1) // 2, np.int64)
+    minimum = np.empty((size.size, n_quasi), np.float64)
+    maximum = np.empty((size.size, n_quasi), np.float64)
     scratch = np.empty(n, np.uint32)
     # At most one waiting right sibling per level, and the node itself.
     stack = np.empty((forest.max_depth + 2, 5), np.int64)
@@ -387,13 +385,13 @@ def grow(
         n_nodes += 1
         if parent >= 0:
             right[parent] = number
-        best, position, positive_left = -1, -1, -1
+        best, position, positive_left = -1, -1, np.int64(-1)
         n = hi - lo
         if n >= 2 * forest.min_leaf and 0 < positive < n and depth < forest.max_depth:
             best, position, positive_left, _ = splits(forest, (lo, hi, positive), (0, n_quasi))
         if best < 0:
             leaf[number] = n_leaves
-            count[n_leaves] = n
+            size[n_leaves] = n
             for j in range(n_quasi):
                 minimum[n_leaves, j] = _value(forest, j, forest.order[j, lo])
                 maximum[n_leaves, j] = _value(forest, j, forest.order[j, hi - 1])
@@ -416,7 +414,7 @@ def grow(
         left[:n_nodes],
         right[:n_nodes],
         leaf[:n_nodes],
-        count[:n_leaves],
+        size[:n_leaves],
         minimum[:n_leaves],
         maximum[:n_leaves],
     )
@@ -424,13 +422,13 @@ def grow(
 
 @numba.njit(cache=True, nogil=True)
 def leaf_of_row(
-    grouped: npt.NDArray[np.uint32], count: npt.NDArray[np.int64]
+    grouped: npt.NDArray[np.uint32], size: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int32]:
     """The leaf of every row, from the rows leaf by leaf."""
     leaf = np.empty(grouped.size, np.int32)
     at = 0
-    for number in range(count.size):
-        for _ in range(count[number]):
+    for number in range(size.size):
+        for _ in range(size[number]):
             leaf[grouped[at]] = number
             at += 1
     return leaf

@@ -13,18 +13,23 @@ import numpy as np
 import numpy.typing as npt
 
 from verix import __version__
+from verix.protocol.contract import Column, Contract, Kind, Role
 from verix.protocol.messages import Delivery, Submission
+from verix.protocol.table import Records
 from verix.protocol.tree import Leaves, Tree
 from verix.provider import engine, kernels
 from verix.provider.engine import Growth, Progress, Settings
 
-__all__ = ["LocalProvider", "grow"]
+__all__ = ["LocalProvider", "grow", "warm_up"]
 
-# A node this small is grown in one go: what is read at random fits the nearer caches.
-SMALL_NODE = 524288
+# A node this small is grown in one go: the sides of its records take 64 KiB.
+SMALL_NODE = 524_288
 # A larger one is split until its parts are this many times smaller; then each is numbered
 # anew, so that several levels of the tree share the cost of one renumbering.
 SHRINK = 16
+# Threads do not share out the columns of a node smaller than this: handing them round costs
+# about 0.1 ms, and subtrees keep all threads busy better.
+SMALL_TASK = 65_536
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +47,24 @@ class LocalProvider:
         )
 
 
+def warm_up(threads: int | None = None) -> None:
+    """Load the kernels by anonymizing a tiny table: compiles them on the first run ever."""
+    contract = Contract(
+        submission_id="0" * 32,
+        k=2,
+        columns=(
+            Column(name="x", kind=Kind.NUMERIC),
+            Column(name="y", role=Role.TARGET, kind=Kind.CATEGORICAL, categories=("0", "1")),
+        ),
+    )
+    records = Records(
+        tracker=np.zeros((16, 32), np.uint8),
+        values=np.arange(16.0).reshape(1, 16),
+        target=np.arange(16, dtype=np.uint8) % 2,
+    )
+    LocalProvider(threads=threads).anonymize(Submission(contract=contract, records=records))
+
+
 def grow(submission: Submission, settings: Settings) -> Growth:
     """The tree of the contract's rule, its leaves' bounds, and every row's leaf."""
     n_rows = submission.records.n_rows
@@ -51,20 +74,22 @@ def grow(submission: Submission, settings: Settings) -> Growth:
         forest = _sort(submission, pool, settings)
         top = list(_split_top(forest, _Node(0, n_rows, positive, 0), _Crew(forest, pool)))
         subtrees = [node for node in top if isinstance(node, _Node)]
-        parts = []
-        n_done = 0
         number = np.empty(n_rows, np.uint32)
-        for node, part in zip(
-            subtrees, pool.map(lambda n: _grow_subtree(forest, n, grouped, number), subtrees), strict=True
-        ):
+        parts: list[kernels.Grown] = []
+        for part in pool.map(lambda node: _grow_subtree(forest, node, grouped, number), subtrees):
             parts.append(part)
-            n_done += node.hi - node.lo
-            settings.progress("grow", n_done, n_rows)
+            settings.progress("grow", subtrees[len(parts) - 1].hi, n_rows)
     grown = _stitch(top, parts)
     return Growth(
-        tree=Tree(**{name: getattr(grown, name) for name in Tree.__slots__}),
-        leaves=Leaves(**{name: getattr(grown, name) for name in Leaves.__slots__}),
-        leaf_of_row=kernels.leaf_of_row(grouped, grown.count),
+        tree=Tree(
+            column=grown.column,
+            threshold=grown.threshold,
+            left=grown.left,
+            right=grown.right,
+            leaf=grown.leaf,
+        ),
+        leaves=Leaves(count=grown.size, minimum=grown.minimum, maximum=grown.maximum),
+        leaf_of_row=kernels.leaf_of_row(grouped, grown.size),
     )
 
 
@@ -134,13 +159,15 @@ class _Crew:
         self.forest = forest
         self.ranges = list(zip(edges[:-1], edges[1:], strict=True))
         self.map = map if pool is None else pool.map
-        self.small = max(SMALL_NODE if pool is None else 65536, n_records // (SHRINK * n_parts))
+        self.small = max(
+            SMALL_NODE if pool is None else SMALL_TASK, n_records // (SHRINK * n_parts)
+        )
         self.scratch = np.empty((n_parts, n_records), np.uint32)
 
     def best_split(self, node: _Node) -> kernels.Candidate:
         """The split of a node; column -1 if it is small or a leaf."""
         forest, n = self.forest, node.hi - node.lo
-        best = kernels.Candidate(-1, -1, -1, -1.0)
+        best = kernels.Candidate(-1, -1, np.int64(-1), -1.0)
         stops = n < 2 * forest.min_leaf or node.positive in (0, n) or node.depth >= forest.max_depth
         if n <= self.small or stops:
             return best
@@ -176,9 +203,9 @@ def _split_top(forest: kernels.Forest, root: _Node, crew: _Crew) -> Iterator[_No
         crew.partition(node, split)
         threshold = kernels.threshold_at(forest, split.column, split.position)
         yield _Split(split.column, threshold)
-        right = node.positive - split.positive
+        left, right = int(split.positive), node.positive - int(split.positive)
         waiting.append(_Node(split.position, node.hi, right, node.depth + 1))
-        waiting.append(_Node(node.lo, split.position, split.positive, node.depth + 1))
+        waiting.append(_Node(node.lo, split.position, left, node.depth + 1))
 
 
 def _grow_subtree(
@@ -215,7 +242,7 @@ def _stitch(top: list[_Node | _Split], parts: list[kernels.Grown]) -> kernels.Gr
             piece = _shifted(next(subtrees), n_nodes, n_leaves)
         pieces.append(piece)
         n_nodes += piece.column.size
-        n_leaves += piece.count.size
+        n_leaves += piece.size.size
         # Where a subtree ends, the right side of the nearest split that lacks one begins.
         if isinstance(node, _Node) and lacking_right:
             lacking_right.pop().right[0] = n_nodes
@@ -229,7 +256,7 @@ def _one_node(split: _Split, number: int, *, n_quasi: int) -> kernels.Grown:
         left=np.array([number + 1], np.int32),
         right=np.array([-1], np.int32),
         leaf=np.array([-1], np.int32),
-        count=np.empty(0, np.int64),
+        size=np.empty(0, np.int64),
         minimum=np.empty((0, n_quasi)),
         maximum=np.empty((0, n_quasi)),
     )

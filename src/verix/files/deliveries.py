@@ -1,0 +1,293 @@
+"""A delivery as a folder (spec §8), read as the work of somebody who means harm (spec §11).
+
+What the provider controls: every byte of every file. What bounds it: the contract, which
+says how many columns there are and how small a leaf may be, and the number of rows sent.
+Each file is read once, hashed, and decoded from those very bytes.
+"""
+
+import json
+import math
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+
+import numpy as np
+import pyarrow as pa
+import rfc8785
+
+from verix.errors import MalformedDeliveryError
+from verix.files import parquet
+from verix.files.store import Folder, open_folder, written_aside
+from verix.protocol.contract import Contract, Digest
+from verix.protocol.messages import DELIVERY_FORMAT, Delivered, Delivery, Header
+from verix.protocol.tree import Leaves, Tree
+
+__all__ = ["Snapshot", "read_delivery", "read_header", "write_delivery"]
+
+HEADER_FIELDS = frozenset(
+    {"format", "contract", "submission", "root", "engine", "version", "rows", "leaves"}
+    | {"nodes", "seconds"}
+)
+MAX_HEADER_BYTES = 1 << 16
+MAX_WORD = 64
+"""How long `engine` and `version` may be."""
+
+RECORDS = parquet.Expected(
+    {"row": pa.int64(), "tracker": parquet.TRACKER, "leaf": pa.int32(), "target": pa.uint8()}
+)
+NODES = parquet.Expected(
+    {
+        "column": pa.int32(),
+        "threshold": pa.float64(),
+        "left": pa.int32(),
+        "right": pa.int32(),
+        "leaf": pa.int32(),
+    }
+)
+RECORD_ENCODINGS = {"row": "DELTA_BINARY_PACKED", "tracker": "PLAIN", "leaf": "PLAIN"}
+NODE_ENCODINGS = {
+    "threshold": "BYTE_STREAM_SPLIT",
+    "left": "DELTA_BINARY_PACKED",
+    "right": "DELTA_BINARY_PACKED",
+    "leaf": "DELTA_BINARY_PACKED",
+}
+
+
+def _leaves(n_quasi: int) -> parquet.Expected:
+    bounds = {f"{end}_{j}": pa.float64() for j in range(n_quasi) for end in ("min", "max")}
+    return parquet.Expected({"leaf": pa.int32(), "count": pa.int64(), **bounds})
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Snapshot:
+    """A delivery, and the SHA-256 of each file it was read from."""
+
+    delivery: Delivery
+    files: Mapping[str, str]
+
+
+def write_delivery(
+    delivery: Delivery, path: str | os.PathLike[str], *, overwrite: bool = False
+) -> None:
+    """Write a delivery's folder; it appears complete or not at all."""
+    records, leaves, tree = delivery.records, delivery.leaves, delivery.tree
+    leaf_columns: dict[str, object] = {
+        "leaf": np.arange(leaves.n_leaves, dtype=np.int32),
+        "count": leaves.count,
+    }
+    encodings = {"leaf": "DELTA_BINARY_PACKED"}
+    for j in range(leaves.minimum.shape[1]):
+        for end, bound in (("min", leaves.minimum), ("max", leaves.maximum)):
+            leaf_columns[f"{end}_{j}"] = bound[:, j]
+            encodings[f"{end}_{j}"] = "BYTE_STREAM_SPLIT"
+    node_columns = {name: getattr(tree, name) for name in NODES.columns}
+    with written_aside(path, overwrite=overwrite, folder=True) as folder:
+        parquet.write(folder / "leaves.parquet", pa.table(leaf_columns), encodings)
+        parquet.write(folder / "nodes.parquet", pa.table(node_columns), NODE_ENCODINGS)
+        parquet.write(
+            folder / "records.parquet",
+            pa.table(
+                {
+                    "row": records.row,
+                    "tracker": parquet.trackers(records.tracker),
+                    "leaf": records.leaf,
+                    "target": records.target,
+                }
+            ),
+            RECORD_ENCODINGS,
+        )
+        (folder / "delivery.json").write_bytes(_header_to_bytes(delivery.header))
+
+
+def read_delivery(path: str | os.PathLike[str], contract: Contract, *, n_rows: int) -> Snapshot:
+    """Read a delivery for a submission of `n_rows` records under a contract.
+
+    What comes back is well-formed: a canonical tree no deeper than agreed, finite ordered
+    bounds for each of its leaves, and rows and leaf numbers in range. Whether any of it is
+    true is for the layers to say.
+
+    Raises:
+        MalformedDeliveryError: The bytes are not such a delivery.
+        TableError: There is no folder at that path.
+    """
+    files = _Files(open_folder(path, MalformedDeliveryError))
+    header = _parse_header(files.read("delivery.json", MAX_HEADER_BYTES))
+    most_leaves = n_rows // contract.min_leaf
+    if not 1 <= header.leaves <= most_leaves:
+        raise MalformedDeliveryError(
+            f"delivery.json: {n_rows} records make 1 to {most_leaves} leaves, not {header.leaves}"
+        )
+    if header.nodes != 2 * header.leaves - 1:
+        raise MalformedDeliveryError(
+            f"delivery.json: {header.leaves} leaves make {2 * header.leaves - 1} nodes,"
+            f" not {header.nodes}"
+        )
+    if not 1 <= header.rows <= n_rows:
+        raise MalformedDeliveryError(
+            f"delivery.json: {header.rows} rows came back of {n_rows} that were sent"
+        )
+    n_quasi = len(contract.quasi)
+    leaves = _read_leaves(files, header.leaves, n_quasi)
+    tree = _read_tree(files, header.nodes)
+    tree.check(n_quasi=n_quasi, max_depth=contract.max_depth)
+    records = _read_records(files, header, n_rows)
+    delivery = Delivery(header=header, records=records, leaves=leaves, tree=tree)
+    return Snapshot(delivery=delivery, files=files.digests)
+
+
+def read_header(path: str | os.PathLike[str]) -> Header:
+    """Read only what delivery.json says."""
+    folder = open_folder(path, MalformedDeliveryError)
+    return _parse_header(folder.read("delivery.json", limit=MAX_HEADER_BYTES))
+
+
+class _Files:
+    """The files of one delivery: each read once, and hashed."""
+
+    def __init__(self, folder: Folder) -> None:
+        self.folder = folder
+        self.digests: dict[str, str] = {}
+
+    def read(self, name: str, limit: int) -> bytes:
+        data = self.folder.read(name, limit=limit)
+        self.digests[name] = sha256(data).hexdigest()
+        return data
+
+    def table(self, name: str, expected: parquet.Expected, n_rows: int) -> dict[str, parquet.Array]:
+        """The whole of one file with exactly so many rows."""
+        data = self.read(name, expected.bytes_for(n_rows))
+        reader = parquet.Reader(name, data, expected, MalformedDeliveryError, most_rows=n_rows)
+        if reader.n_rows != n_rows:
+            raise MalformedDeliveryError(
+                f"{name} has {reader.n_rows} rows, but delivery.json says {n_rows}"
+            )
+        return reader.read()
+
+
+def _read_leaves(files: _Files, n_leaves: int, n_quasi: int) -> Leaves:
+    columns = files.table("leaves.parquet", _leaves(n_quasi), n_leaves)
+    if not np.array_equal(columns["leaf"], np.arange(n_leaves)):
+        raise MalformedDeliveryError("leaves.parquet: column 'leaf' does not count from 0 upwards")
+    minimum, maximum = np.empty((2, n_leaves, n_quasi))
+    for j in range(n_quasi):
+        minimum[:, j], maximum[:, j] = columns[f"min_{j}"], columns[f"max_{j}"]
+    if not (np.isfinite(minimum) & np.isfinite(maximum) & (minimum <= maximum)).all():
+        raise MalformedDeliveryError("leaves.parquet: a leaf's bounds are not finite and in order")
+    count = np.asarray(columns["count"], np.int64)
+    if not ((count >= 0) & (count <= 2**31)).all():
+        raise MalformedDeliveryError("leaves.parquet: a leaf's count is out of range")
+    return Leaves(count=count, minimum=minimum, maximum=maximum)
+
+
+def _read_tree(files: _Files, n_nodes: int) -> Tree:
+    columns = files.table("nodes.parquet", NODES, n_nodes)
+    return Tree(
+        column=columns["column"].astype(np.int32),
+        threshold=columns["threshold"].astype(np.float64),
+        left=columns["left"].astype(np.int32),
+        right=columns["right"].astype(np.int32),
+        leaf=columns["leaf"].astype(np.int32),
+    )
+
+
+def _read_records(files: _Files, header: Header, n_rows: int) -> Delivered:
+    limit = RECORDS.bytes_for(n_rows)
+    row, leaf = np.empty(header.rows, np.int64), np.empty(header.rows, np.int32)
+    tracker, target = np.empty((header.rows, 32), np.uint8), np.empty(header.rows, np.uint8)
+    at = 0
+    for part in files.folder.parts("records.parquet"):
+        data = files.read(part, limit)
+        most = header.rows - at
+        reader = parquet.Reader(part, data, RECORDS, MalformedDeliveryError, most_rows=most)
+        limit -= len(data)
+        for group in reader.row_groups():
+            rows = slice(at, at + len(group["row"]))
+            row[rows], tracker[rows] = group["row"], group["tracker"]
+            leaf[rows], target[rows] = group["leaf"], group["target"]
+            at = rows.stop
+    if at != header.rows:
+        raise MalformedDeliveryError(
+            f"records.parquet has {at} rows, but delivery.json says {header.rows}"
+        )
+    if row.min() < 0 or row.max() >= n_rows:
+        raise MalformedDeliveryError(f"records.parquet: a row is not one of the {n_rows} sent")
+    if leaf.min() < 0 or leaf.max() >= header.leaves:
+        raise MalformedDeliveryError(
+            f"records.parquet: a leaf is not one of the {header.leaves} delivered"
+        )
+    if target.max() > 1:
+        raise MalformedDeliveryError("records.parquet: a target is neither 0 nor 1")
+    return Delivered(row=row, tracker=tracker, leaf=leaf, target=target)
+
+
+def _header_to_bytes(header: Header) -> bytes:
+    return rfc8785.dumps(
+        {
+            "format": DELIVERY_FORMAT,
+            "contract": header.contract.hex(),
+            "submission": header.submission.hex(),
+            "root": header.root.hex(),
+            "engine": header.engine,
+            "version": header.version,
+            "rows": header.rows,
+            "leaves": header.leaves,
+            "nodes": header.nodes,
+            "seconds": header.seconds,
+        }
+    )
+
+
+def _parse_header(data: bytes) -> Header:
+    try:
+        fields = json.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError):
+        raise MalformedDeliveryError("delivery.json is not JSON in UTF-8") from None
+    if not isinstance(fields, dict) or fields.keys() != HEADER_FIELDS:
+        raise MalformedDeliveryError(
+            f"delivery.json must have exactly the fields {', '.join(sorted(HEADER_FIELDS))}"
+        )
+    if fields["format"] != DELIVERY_FORMAT:
+        raise MalformedDeliveryError(f"delivery.json: its format is not {DELIVERY_FORMAT!r}")
+    return Header(
+        contract=_digest(fields, "contract"),
+        submission=_digest(fields, "submission"),
+        root=_digest(fields, "root"),
+        engine=_word(fields, "engine"),
+        version=_word(fields, "version"),
+        rows=_count(fields, "rows"),
+        leaves=_count(fields, "leaves"),
+        nodes=_count(fields, "nodes"),
+        seconds=_seconds(fields["seconds"]),
+    )
+
+
+def _digest(fields: Mapping[str, object], name: str) -> Digest:
+    value = fields[name]
+    if not isinstance(value, str) or not re.fullmatch(r"[0-9a-f]{64}", value):
+        raise MalformedDeliveryError(f"delivery.json: {name} is not 64 hexadecimal digits")
+    return Digest(bytes.fromhex(value))
+
+
+def _word(fields: Mapping[str, object], name: str) -> str:
+    value = fields[name]
+    if not isinstance(value, str) or len(value) > MAX_WORD or not value.isprintable():
+        raise MalformedDeliveryError(
+            f"delivery.json: {name} is not printable text of at most {MAX_WORD} characters"
+        )
+    return value
+
+
+def _count(fields: Mapping[str, object], name: str) -> int:
+    value = fields[name]
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**32:
+        raise MalformedDeliveryError(f"delivery.json: {name} is not a count")
+    return value
+
+
+def _seconds(value: object) -> float:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not 0 <= (seconds := float(value)) < math.inf:  # type: ignore[arg-type]
+        raise MalformedDeliveryError("delivery.json: seconds is not a number of seconds")
+    return seconds

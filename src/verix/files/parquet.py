@@ -1,0 +1,172 @@
+"""Parquet from and to arrays: the schema, the rows and the size are checked, then decoded."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from verix.errors import Error
+from verix.files import pages
+
+__all__ = ["TRACKER", "Expected", "Reader", "trackers", "write"]
+
+TRACKER = pa.binary(32)
+# What a file may take beyond its values: dictionaries, levels, page headers.
+SLACK_BYTES = 1 << 20
+MAX_ROW_GROUPS = 100_000
+
+Array = npt.NDArray[np.generic]
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What a file must hold: these columns with these types, and no nulls."""
+
+    columns: Mapping[str, pa.DataType]
+
+    def bytes_for(self, n_rows: int) -> int:
+        """How many bytes so many rows may decode to: twice their values, for dictionaries."""
+        width = sum(int(t.bit_width) // 8 for t in self.columns.values())
+        return SLACK_BYTES + 2 * n_rows * width
+
+
+class Reader:
+    """One Parquet file; opening it checks everything that can be checked without decoding.
+
+    `most_rows` bounds the rows of a file that is not trusted; its bytes are given whole.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        source: bytes | IO[bytes],
+        expected: Expected,
+        fail: type[Error],
+        *,
+        most_rows: int | None = None,
+    ) -> None:
+        self.name = name
+        self.fail = fail
+        self.columns = list(expected.columns)
+        try:
+            reader = pa.BufferReader(source) if isinstance(source, bytes) else source
+            self.file = pq.ParquetFile(reader)
+            self.n_rows = int(self.file.metadata.num_rows)
+            self._check_schema(self.file.schema_arrow, expected)
+            self._check_rows(most_rows)
+            if isinstance(source, bytes):
+                self._check_size(memoryview(source), expected.bytes_for(self.n_rows))
+        except _DECODING as error:
+            raise self._refusal(error) from None
+
+    def row_groups(self) -> Iterator[dict[str, Array]]:
+        """The columns of each row group as arrays; binary columns as rows of bytes."""
+        for group in range(self.file.num_row_groups):
+            try:
+                table = self.file.read_row_group(group)
+                arrays = {name: _to_numpy(table.column(name)) for name in self.columns}
+                nulls = [name for name in self.columns if table.column(name).null_count]
+            except _DECODING as error:
+                raise self._refusal(error) from None
+            if nulls:
+                raise self.fail(f"{self.name}: column {nulls[0]!r} has missing values")
+            yield arrays
+
+    def read(self) -> dict[str, Array]:
+        """All columns as whole arrays."""
+        groups = list(self.row_groups())
+        if len(groups) == 1:
+            return groups[0]
+        if not groups:
+            raise self.fail(f"{self.name} has no rows")
+        return {name: np.concatenate([g[name] for g in groups]) for name in self.columns}
+
+    def _refusal(self, error: Exception) -> Error:
+        reason = " ".join(str(error).split())[:200]
+        return self.fail(f"{self.name} is not a readable Parquet file ({reason})")
+
+    def _check_schema(self, schema: pa.Schema, expected: Expected) -> None:
+        if schema.names != self.columns:
+            missing = [name for name in self.columns if name not in schema.names]
+            extra = [name for name in schema.names if name not in expected.columns]
+            what = (
+                f"column {missing[0]!r} is missing"
+                if missing
+                else f"column {extra[0]!r} does not belong there"
+                if extra
+                else "its columns are not in the agreed order"
+            )
+            raise self.fail(f"{self.name}: {what}")
+        for name, wanted in expected.columns.items():
+            if schema.field(name).type != wanted:
+                raise self.fail(
+                    f"{self.name}: column {name!r} has type {schema.field(name).type}, not {wanted}"
+                )
+
+    def _check_rows(self, most_rows: int | None) -> None:
+        metadata = self.file.metadata
+        if metadata.num_row_groups > MAX_ROW_GROUPS:
+            raise self.fail(f"{self.name} has {metadata.num_row_groups} row groups")
+        if most_rows is not None and not 0 <= self.n_rows <= most_rows:
+            raise self.fail(f"{self.name} has {self.n_rows} rows, more than {most_rows}")
+        groups = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+        if any(n < 0 for n in groups) or sum(groups) != self.n_rows:
+            raise self.fail(f"{self.name}: its row groups do not add up to {self.n_rows} rows")
+
+    def _check_size(self, data: memoryview, most_bytes: int) -> None:
+        total = 0
+        for i in range(self.file.metadata.num_row_groups):
+            group = self.file.metadata.row_group(i)
+            for j in range(group.num_columns):
+                chunk = group.column(j)
+                start = chunk.data_page_offset
+                if chunk.dictionary_page_offset is not None:
+                    start = min(start, chunk.dictionary_page_offset)
+                total += pages.uncompressed_size(data, start, chunk.total_compressed_size)
+                if total > most_bytes:
+                    raise self.fail(
+                        f"{self.name} unfolds to more than the {most_bytes} bytes that"
+                        f" {self.n_rows} rows may take"
+                    )
+
+
+# What pyarrow raises on bytes that are not what they should be.
+_DECODING = (pa.ArrowException, OSError, ValueError, TypeError, OverflowError, MemoryError)
+
+
+def _to_numpy(column: pa.ChunkedArray) -> Array:
+    array = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    if isinstance(array, pa.ChunkedArray):
+        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
+    if pa.types.is_fixed_size_binary(array.type):
+        width = array.type.byte_width
+        flat = np.frombuffer(array.buffers()[1] or b"", np.uint8)
+        return flat[array.offset * width : (array.offset + len(array)) * width].reshape(-1, width)
+    return array.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+
+def trackers(tracker: npt.NDArray[np.uint8]) -> pa.Array:
+    """Trackers, (n_rows, 32), as an Arrow array over the same memory."""
+    data = pa.py_buffer(np.ascontiguousarray(tracker))
+    return pa.FixedSizeBinaryArray.from_buffers(TRACKER, len(tracker), [None, data])
+
+
+def write(path: Path, table: pa.Table, encodings: Mapping[str, str]) -> None:
+    """Write a table with zstd; columns without an encoding get a dictionary."""
+    pq.write_table(
+        table,
+        path,
+        compression="zstd",
+        compression_level=1,
+        use_dictionary=[name for name in table.column_names if name not in encodings],
+        column_encoding=dict(encodings) or None,
+        # Fewer than what is encoded at a time costs size, more costs the reader memory.
+        row_group_size=1 << 20,
+        write_statistics=False,
+        store_schema=False,
+    )

@@ -1,0 +1,134 @@
+"""The owner's tables: CSV or Parquet, at a path or an fsspec URL (spec §2)."""
+
+import contextlib
+import csv
+import gzip
+import io
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from verix.errors import TableError
+from verix.files.store import filesystem, is_url, written_aside
+
+__all__ = ["NULL_TOKENS", "read_table", "write_table"]
+
+NULL_TOKENS = ("", "NA", "N/A", "null", "NULL", "NaN")
+CSV_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+PARQUET_SUFFIXES = (".parquet", ".pq")
+LEADING_ZERO = r"^[+-]?0[0-9]"
+# What a column is read as if every value matches: the pattern, and the types to try.
+PATTERNS = (
+    (r"^[+-]?[0-9]+$", (pa.int64(),)),
+    (r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$", (pa.float64(),)),
+    (r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", (pa.date32(),)),
+    (r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ]", (pa.timestamp("us"), pa.timestamp("us", tz="UTC"))),
+)
+
+
+def read_table(
+    path: str | os.PathLike[str],
+    *,
+    null_tokens: Sequence[str] = NULL_TOKENS,
+    leading_zeros_are_text: bool = True,
+) -> pa.Table:
+    """Read a CSV or Parquet file.
+
+    A CSV column is a whole number, a number, a date or a time if every value is, and text
+    otherwise; `null_tokens` are missing values; a column with a leading zero stays text.
+
+    Raises:
+        TableError: There is no such file, or it cannot be read as its name says.
+    """
+    name = os.fspath(path)
+    lower = name.lower()
+    try:
+        if lower.endswith(PARQUET_SUFFIXES):
+            with _open(name) as file:
+                return pq.read_table(file)
+        if lower.endswith(CSV_SUFFIXES):
+            text = _read_csv(name, null_tokens)
+            columns = [_infer(column, leading_zeros_are_text) for column in text.columns]
+            return pa.Table.from_arrays(columns, text.column_names)
+    except FileNotFoundError:
+        raise TableError(f"there is no file {name}") from None
+    except (pa.ArrowException, OSError, ValueError, csv.Error) as error:
+        reason = " ".join(str(error).split())[:300]
+        raise TableError(f"{name} cannot be read ({reason})") from None
+    raise TableError(
+        f"{name}: the name of a table ends in {', '.join(CSV_SUFFIXES + PARQUET_SUFFIXES)}"
+    )
+
+
+def write_table(table: pa.Table, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    """Write a CSV or Parquet file, by its name; it appears complete or not at all."""
+    lower = os.fspath(path).lower()
+    if not lower.endswith((".csv", ".tsv", *PARQUET_SUFFIXES)):
+        raise TableError(f"{path}: the name of a table ends in .csv, .tsv, .parquet or .pq")
+    with written_aside(path, overwrite=overwrite, folder=False) as aside:
+        if lower.endswith(PARQUET_SUFFIXES):
+            pq.write_table(table, aside, compression="zstd")
+        else:
+            delimiter = "\t" if lower.endswith(".tsv") else ","
+            options = pyarrow.csv.WriteOptions(delimiter=delimiter, quoting_style="needed")
+            pyarrow.csv.write_csv(table, aside, options)
+
+
+def _open(name: str) -> IO[bytes]:
+    if is_url(name):
+        fs, inner = filesystem(name)
+        return fs.open(inner, "rb")  # type: ignore[no-any-return]
+    if Path(name).is_dir():
+        raise TableError(f"{name} is a folder, not a table")
+    return Path(name).open("rb")
+
+
+def _read_csv(name: str, null_tokens: Sequence[str]) -> pa.Table:
+    """Every column as text; what else it may be is decided on whole columns."""
+    is_packed = name.lower().endswith(".gz")
+    delimiter = "\t" if ".tsv" in name.lower() else ","
+    with _open(name) as file, _unpacked(file, is_packed) as plain:
+        text = io.TextIOWrapper(plain, encoding="utf-8-sig", newline="")
+        header = next(csv.reader(text, delimiter=delimiter), [])
+    twice = [column for column in header if header.count(column) > 1]
+    if twice:
+        raise TableError(f"{name}: column name {twice[0]!r} occurs twice")
+    with _open(name) as file, _unpacked(file, is_packed) as plain:
+        return pyarrow.csv.read_csv(
+            plain,
+            parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            convert_options=pyarrow.csv.ConvertOptions(
+                column_types=dict.fromkeys(header, pa.string()),
+                null_values=list(null_tokens),
+                strings_can_be_null=True,
+            ),
+        )
+
+
+def _unpacked(file: IO[bytes], is_packed: bool) -> IO[bytes]:
+    return cast("IO[bytes]", gzip.open(file)) if is_packed else file
+
+
+def _infer(column: pa.ChunkedArray, leading_zeros_are_text: bool) -> pa.ChunkedArray:
+    """The column as numbers or dates if every value is one, else as it is."""
+
+    def matches(pattern: str) -> pa.ChunkedArray:
+        return pc.match_substring_regex(column, pattern)
+
+    if column.null_count == len(column):
+        return column
+    if leading_zeros_are_text and pc.any(matches(LEADING_ZERO)).as_py():
+        return column
+    for pattern, types in PATTERNS:
+        if pc.all(matches(pattern)).as_py():
+            for arrow_type in types:
+                # What only looks like it, such as a whole number beyond 64 bits, stays text.
+                with contextlib.suppress(pa.ArrowInvalid):
+                    return column.cast(arrow_type)
+    return column

@@ -1,0 +1,314 @@
+"""The contract has one form in bytes, and everything else is refused in a sentence."""
+
+import hashlib
+import json
+import time
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support import SUBMISSION_ID, TARGET, categorical, numeric
+from verix.errors import ContractError
+from verix.protocol.contract import Column, Commitment, Contract, Kind, Role, Unit
+
+DATE = Column(name="born", kind=Kind.DATETIME, unit=Unit.DAY)
+COLOUR = Column(name="col\u00f6ur", kind=Kind.CATEGORICAL, categories=("rot", "gr\u00fcn \u2713"))
+CONTRACT = Contract(
+    submission_id=SUBMISSION_ID, k=5, columns=(numeric("age"), TARGET, DATE, COLOUR)
+)
+# Written by hand from spec §3 and RFC 8785: fields by name, no blanks, text as it is.
+GOLDEN = (
+    '{"columns":['
+    '{"kind":"numeric","name":"age","role":"quasi"},'
+    '{"categories":["no","yes"],"kind":"categorical","name":"y","role":"target"},'
+    '{"kind":"datetime","name":"born","role":"quasi","unit":"day"},'
+    '{"categories":["rot","gr\u00fcn \u2713"],"kind":"categorical","name":"col\u00f6ur",'
+    '"role":"quasi"}],'
+    '"commitment":"binding","format":"verix/contract/1","k":5,"max_depth":50,"min_leaf":10,'
+    '"rule":"variance-reduction","submission_id":"00112233445566778899aabbccddeeff"}'
+).encode()
+Fields = dict[str, Any]
+
+
+def canonical(fields: object) -> bytes:
+    """RFC 8785 for text and small integers under ASCII names, without the package."""
+    return json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def changed(**fields: object) -> bytes:
+    return canonical(json.loads(GOLDEN) | fields)
+
+
+def with_column(place: int = 0, **fields: object) -> bytes:
+    """The contract with one column changed; a field that is None is left out."""
+    contract = json.loads(GOLDEN)
+    column = contract["columns"][place] | fields
+    contract["columns"][place] = {name: v for name, v in column.items() if v is not None}
+    return canonical(contract)
+
+
+def refused(data: bytes, message: str) -> None:
+    with pytest.raises(ContractError, match=message):
+        Contract.from_bytes(data)
+
+
+def test_golden_bytes() -> None:
+    assert CONTRACT.to_bytes() == GOLDEN == canonical(json.loads(GOLDEN))
+    assert CONTRACT.digest == hashlib.sha256(GOLDEN).digest()
+    assert CONTRACT.digest.hex() == (
+        "7372f20ab677d6d7d604b238395f7ec67fc7976a8c52b041e4dbf0d8f4f4b701"
+    )
+
+
+def test_round_trip() -> None:
+    assert Contract.from_bytes(GOLDEN) == CONTRACT
+    assert Contract.from_bytes(GOLDEN).digest == CONTRACT.digest
+
+
+def test_parts() -> None:
+    assert CONTRACT.min_leaf == 10
+    assert [column.name for column in CONTRACT.quasi] == ["age", "born", "col\u00f6ur"]
+    assert CONTRACT.target is TARGET
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "\0",
+        '"\\/\b\f\n\r\t',
+        "\x1f\x7f\u2028",
+        "\U0001f600",
+        "e\u0301",
+        "\uffff",
+        "\ue000",
+    ],
+)
+def test_any_valid_text_survives(text: str) -> None:
+    column = Column(name=text, kind=Kind.CATEGORICAL, categories=(text, text + "'"))
+    contract = replace(CONTRACT, columns=(column, TARGET))
+    assert Contract.from_bytes(contract.to_bytes()) == contract
+
+
+@pytest.mark.parametrize("k", [2, 2**31 - 1])
+@pytest.mark.parametrize("max_depth", [1, 50])
+@pytest.mark.parametrize("commitment", list(Commitment))
+def test_limits_are_allowed(k: int, max_depth: int, commitment: Commitment) -> None:
+    contract = replace(CONTRACT, k=k, max_depth=max_depth, commitment=commitment)
+    assert Contract.from_bytes(contract.to_bytes()) == contract
+
+
+@pytest.mark.parametrize("name", sorted(json.loads(GOLDEN)))
+def test_every_field_is_required(name: str) -> None:
+    fields = json.loads(GOLDEN)
+    del fields[name]
+    # The format comes first, so that a contract of another version is named as such.
+    problem = "format is None" if name == "format" else f"field '{name}' is missing"
+    refused(canonical(fields), problem)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (changed(note="x"), "unknown field 'note'"),
+        (changed(format="verix/contract/2"), "format is 'verix/contract/2', not"),
+        (changed(rule="blind"), "rule is 'blind', not 'variance-reduction'"),
+        (changed(commitment="none"), "commitment is 'none', not one of binding, paper"),
+        (changed(commitment=["paper"]), "commitment is"),
+        (changed(k=1, min_leaf=2), "k must be a whole number from 2"),
+        (changed(k=-5, min_leaf=-10), "k must be a whole number from 2"),
+        (changed(k=True, min_leaf=2), "k must be a whole number"),
+        (changed(k=5.0), "k must be a whole number"),
+        (changed(k="5"), "k must be a whole number"),
+        (changed(k=None), "k must be a whole number"),
+        (changed(k=2**31, min_leaf=2**32), "k must be a whole number"),
+        (changed(k=10**4000), "k must be a whole number"),
+        (changed(min_leaf=5), "min_leaf must be 2k = 10"),
+        (changed(min_leaf=11), "min_leaf must be 2k = 10"),
+        (changed(min_leaf=True), "min_leaf must be 2k = 10"),
+        (changed(min_leaf="10"), "min_leaf must be 2k = 10"),
+        (changed(min_leaf=10.0), "not canonical"),
+        (changed(max_depth=0), "max_depth must be a whole number from 1 to 50, not 0"),
+        (changed(max_depth=51), "max_depth must be a whole number from 1 to 50, not 51"),
+        (changed(max_depth=True), "max_depth must be a whole number"),
+        (changed(max_depth=50.0), "max_depth must be a whole number"),
+        (changed(submission_id="0" * 31), "32 lower-case hexadecimal digits"),
+        (changed(submission_id="0" * 33), "32 lower-case hexadecimal digits"),
+        (changed(submission_id="A" * 32), "32 lower-case hexadecimal digits"),
+        (changed(submission_id="0" * 32 + "\n"), "32 lower-case hexadecimal digits"),
+        (changed(submission_id="\u0660" * 32), "32 lower-case hexadecimal digits"),
+        (changed(submission_id=7), "submission_id must be text"),
+        (changed(columns={}), "columns must be a list"),
+        (changed(columns=[]), "exactly one target, not 0"),
+        (changed(columns=["age"]), "a column is not a JSON object"),
+        (changed(columns=json.loads(GOLDEN)["columns"][1:2]), "at least one quasi-identifier"),
+        (with_column(1, role="quasi"), "exactly one target, not 0"),
+        (with_column(3, role="target"), "exactly one target, not 2"),
+        (with_column(role="target"), "target 'age' must be categorical with two categories"),
+        (with_column(1, categories=["a", "b", "c"]), "target 'y' must be categorical with two"),
+        (with_column(1, categories=["a"]), "target 'y' must be categorical with two"),
+        (with_column(1, categories=["a", "a"]), "column 'y' names a category twice"),
+        (with_column(3, categories=["a", "b", "a"]), "names a category twice"),
+        (with_column(3, categories=[]), "must have at least one category"),
+        (with_column(3, categories=["a", 1]), "is not text"),
+        (with_column(3, categories="ab"), "categories must be a list"),
+        (with_column(3, categories=None), "field 'categories' is missing"),
+        (with_column(categories=["a"]), "unknown field 'categories'"),
+        (with_column(unit="day"), "column 'age': unknown field 'unit'"),
+        (with_column(2, unit=None), "column 'born': field 'unit' is missing"),
+        (with_column(2, unit="ns"), "unit is 'ns', not one of day, s, ms, us"),
+        (with_column(kind="text"), "kind is 'text', not one of numeric, datetime, categorical"),
+        (with_column(kind=None), "kind is None"),
+        (with_column(kind=["numeric"]), "kind is"),
+        (with_column(role="kept"), "role is 'kept', not one of quasi, target"),
+        (with_column(role=None), "field 'role' is missing"),
+        (with_column(name=None), "name must be text"),
+        (with_column(name=3), "name must be text"),
+        (with_column(note="x"), "column 'age': unknown field 'note'"),
+        (with_column(name="born"), "column name 'born' occurs twice"),
+        (with_column(name="y"), "column name 'y' occurs twice"),
+        *((with_column(name=n), f"'{n}' is reserved") for n in ("row", "tracker", "leaf")),
+    ],
+)
+def test_refusals(data: bytes, message: str) -> None:
+    refused(data, message)
+
+
+@pytest.mark.parametrize("name", ["a|b", "a:b", "a,b"])
+def test_paper_commitment_refuses_its_separators(name: str) -> None:
+    columns = (Column(name=name, kind=Kind.NUMERIC), TARGET)
+    binding = replace(CONTRACT, columns=columns)
+    assert Contract.from_bytes(binding.to_bytes()) == binding
+    with pytest.raises(ContractError, match="which the paper's commitment cannot represent"):
+        replace(binding, commitment=Commitment.PAPER)
+    # The target's name is never hashed as text.
+    target = replace(TARGET, name=name)
+    replace(CONTRACT, columns=(DATE, target), commitment=Commitment.PAPER)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        GOLDEN + b"\n",
+        b" " + GOLDEN,
+        GOLDEN.replace(b'":', b'": '),
+        GOLDEN.replace(b'"k":5', b'"k":5.0e0'),
+        GOLDEN.replace(b'"k":5', b'"k":05'),
+        GOLDEN.replace(b'"k":5', b'"k":4,"k":5'),
+        GOLDEN.replace(b'"age"', b'"ag\\u0065"'),
+        GOLDEN.replace("\u00fc".encode(), b"\\u00fc"),
+        GOLDEN.replace(b"verix/", b"verix\\/"),
+        GOLDEN.replace(b'"kind":"numeric","name":"age"', b'"name":"age","kind":"numeric"'),
+        GOLDEN.replace(b'"name":"age"', b'"name":"gone","name":"age"'),
+        json.dumps(json.loads(GOLDEN)).encode(),
+        bytes([0xEF, 0xBB, 0xBF]) + GOLDEN,
+        GOLDEN.decode().encode("utf-16"),
+    ],
+)
+def test_same_meaning_in_other_bytes_is_refused(data: bytes) -> None:
+    assert data != GOLDEN
+    refused(data, "not canonical JSON|not JSON in UTF-8|whole number")
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "not JSON"),
+        (b"\xff", "not JSON in UTF-8"),
+        (GOLDEN.replace(b"age", b"\xff\xfe\xff"), "not JSON in UTF-8"),
+        (GOLDEN.replace(b"age", b"\xed\xa0\x80"), "not JSON in UTF-8"),
+        (GOLDEN.replace(b"age", b"\\ud800"), "a column's name .* is not valid Unicode text"),
+        (GOLDEN.replace(b"rot", b"\\udfff"), "a category of column .* is not valid Unicode"),
+        (GOLDEN[:-1], "not JSON"),
+        (b"null", "not a JSON object"),
+        (b"[" + GOLDEN + b"]", "not a JSON object"),
+        (b'"' + b"a" * 10 + b'"', "not a JSON object"),
+        (b"[" * 100_000, "not JSON"),
+        (b'{"a":' * 100_000, "not JSON"),
+        (GOLDEN.replace(b'"k":5', b'"k":' + b"9" * 100_000), "not JSON"),
+        (GOLDEN.replace(b'"k":5', b'"k":NaN'), "k must be a whole number"),
+        (GOLDEN.replace(b'"k":5', b'"k":Infinity'), "k must be a whole number"),
+        (GOLDEN.replace(b'"k":5', b'"k":1e999'), "k must be a whole number"),
+        (GOLDEN.replace(b'"min_leaf":10', b'"min_leaf":NaN'), "min_leaf must be 2k"),
+        (GOLDEN.replace(b'"min_leaf":10', b'"min_leaf":-Infinity'), "min_leaf must be 2k"),
+    ],
+    ids=range(18),
+)
+def test_hostile_bytes(data: bytes, message: str) -> None:
+    refused(data, message)
+
+
+@pytest.mark.parametrize("field", ["format", "rule", "commitment", "min_leaf", "k"])
+def test_nesting_at_the_edge_of_the_stack(field: str) -> None:
+    for depth in range(100, 1100, 25):
+        nested = b"[" * depth + b"]" * depth
+        head, tail = changed(**{field: "@"}).split(b'"@"')
+        refused(head + nested + tail, field + "|not JSON")
+
+
+def test_many_columns_with_a_repeated_name_are_refused_fast() -> None:
+    # Quadratic work here would let one small request keep a provider busy for minutes.
+    columns = (*(numeric(f"x{i}") for i in range(30_000)), *[numeric("z")] * 2, TARGET)
+    began = time.perf_counter()
+    with pytest.raises(ContractError, match="'z' occurs twice"):
+        replace(CONTRACT, columns=columns)
+    assert time.perf_counter() - began < 1
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        {"kind": Kind.NUMERIC, "unit": Unit.DAY},
+        {"kind": Kind.DATETIME},
+        {"kind": Kind.CATEGORICAL},
+        {"kind": Kind.CATEGORICAL, "categories": ("a",), "unit": Unit.DAY},
+        {"kind": Kind.NUMERIC, "categories": ("a",)},
+        {"kind": Kind.NUMERIC, "role": Role.TARGET},
+    ],
+)
+def test_columns_are_checked_when_made(column: Any) -> None:
+    with pytest.raises(ContractError):
+        Column(name="x", **column)
+
+
+@given(st.data())
+def test_damaged_bytes_never_surprise(data: st.DataObject) -> None:
+    damaged = bytearray(GOLDEN)
+    for _ in range(data.draw(st.integers(0, 4))):
+        at = data.draw(st.integers(0, len(damaged) - 1))
+        damaged[at] = data.draw(st.sampled_from(b'0159"\\{}[],:eE.-+ atu\x00\x7f\xc3\xff'))
+    damaged = damaged[: data.draw(st.sampled_from([len(damaged), at_most(data, damaged)]))]
+    try:
+        contract = Contract.from_bytes(bytes(damaged))
+    except ContractError:
+        return
+    assert contract.to_bytes() == bytes(damaged)
+    assert (contract == CONTRACT) is (bytes(damaged) == GOLDEN)
+
+
+def at_most(data: st.DataObject, damaged: bytearray) -> int:
+    return data.draw(st.integers(0, len(damaged)))
+
+
+@given(st.binary(max_size=80))
+def test_random_bytes_are_refused(data: bytes) -> None:
+    with pytest.raises(ContractError):
+        Contract.from_bytes(data)
+
+
+def test_contracts_differ_in_digest_when_anything_differs() -> None:
+    others = [
+        CONTRACT,
+        replace(CONTRACT, k=6),
+        replace(CONTRACT, max_depth=49),
+        replace(CONTRACT, submission_id="f" * 32),
+        replace(CONTRACT, commitment=Commitment.PAPER),
+        replace(CONTRACT, columns=CONTRACT.columns[::-1]),
+        replace(CONTRACT, columns=(*CONTRACT.columns, categorical("c", 2))),
+        replace(CONTRACT, columns=(*CONTRACT.columns, categorical("c", 3))),
+    ]
+    assert len({contract.digest for contract in others}) == len(others)
