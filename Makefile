@@ -30,7 +30,7 @@ quick: setup
 	$(BIN)/pytest -q -n 2 --dist loadfile -m "not slow"
 
 bench: setup
-	$(BIN)/python -m tests.bench
+	PYTHONPATH=tests $(BIN)/python -m bench
 
 vectors: setup
 	$(BIN)/python tests/vectors/make.py

@@ -37,7 +37,7 @@ COLUMNS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
     "whole": (pa.float64(), st.integers(-(2**53), 2**53).map(float)),
     "date": (pa.date32(), st.dates()),
     **{unit: (pa.timestamp("us"), moments(unit)) for unit in UNITS},
-    "zoned": (pa.timestamp("us", tz="Asia/Tokyo"), moments("s").map(lambda m: m.replace(tzinfo=dt.UTC))),
+    "zoned": (pa.timestamp("us", tz="Asia/Tokyo"), moments("s")),
 }  # fmt: skip
 DECLARED = {"code": Kind.CATEGORICAL, "whole": Kind.CATEGORICAL}
 
@@ -60,18 +60,17 @@ def tables(draw: st.DrawFn, gaps: bool) -> tuple[pa.Table, Declared]:
             kinds[f"{kind}{i}"] = DECLARED[kind]
     target = draw(st.permutations([0, 1] * (n_rows // 2)))
     place = draw(st.integers(0, len(columns)))
-    order = [*columns][:place] + ["y"] + [*columns][place:]
+    order = [*[*columns][:place], "y", *[*columns][place:]]
     columns["y"] = pa.array(target, pa.int8())
-    return pa.table({name: columns[name] for name in order}), Declared(
-        target="y", quasi="all", kinds=kinds
-    )  # fmt: skip
+    table = pa.table({name: columns[name] for name in order})
+    return table, Declared(target="y", quasi="all", kinds=kinds)
 
 
 def as_given(column: pa.ChunkedArray) -> list[Any]:
     """What decoding gives back: numbers as floats, labels as text, moments in UTC."""
     if pa.types.is_timestamp(column.type):
         return [m and m.replace(tzinfo=None) for m in column.cast(pa.timestamp("us")).to_pylist()]
-    return column.to_pylist()
+    return list(column.to_pylist())
 
 
 def same_value(decoded: object, given: object) -> bool:

@@ -40,15 +40,12 @@ def test_score_by_hand() -> None:
 
 
 def test_scores_order_of_evaluation() -> None:
-    # Squares first, then the quotients, then the sum; other orders round differently.
-    left = score(3, 1, 49, 10)
-    assert left == 1.0 / 3.0 + 100.0 / 49.0
-    assert score(49, 5, 7, 0) == 25.0 / 49.0
-    assert 25.0 / 49.0 != 5.0 * (5.0 / 49.0)
-    # The square is rounded before it is divided: past 2^53 that shows.
-    l, n = 94906267, 3  # noqa: E741
-    assert float(l) * float(l) != l * l
-    assert score(n, l, 1, 0) == float(l) * float(l) / 3.0 != float(Fraction(l * l, n))
+    # The square before the quotient: l * (l / nl) rounds differently.
+    assert score(5, 3, 7, 0) == 9.0 / 5.0 != 3.0 * (3.0 / 5.0)
+    assert score(7, 0, 5, 3) == 9.0 / 5.0
+    # The square is rounded before it is divided, which shows past 2^53.
+    l, n = 94906267, 189812533  # noqa: E741
+    assert score(n, l, 1, 0) == float(l) * float(l) / float(n) != float(Fraction(l * l, n))
 
 
 def split(columns: list[list[float]], target: list[int], min_leaf: int) -> tuple[int, float] | None:
@@ -72,8 +69,14 @@ def test_equal_scores_go_to_the_first_column() -> None:
 
 
 def test_rounding_may_break_a_tie() -> None:
-    # Mirrored counts: 2*2/7 + 10*10/11 and 10*10/11 + 2*2/7 are one sum in any order.
-    assert score(7, 2, 11, 10) == score(11, 10, 7, 2)
+    # Six records left, two right: 16/6 + 4/2 = 25/6 + 1/2 exactly, but not in binary64.
+    target = [1, 1, 1, 1, 0, 0, 1, 1]
+    four = [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 2.0, 2.0]
+    five = [1.0, 1.0, 1.0, 1.0, 1.0, 2.0, 1.0, 2.0]
+    assert Fraction(16, 6) + Fraction(4, 2) == Fraction(25, 6) + Fraction(1, 2)
+    assert score(6, 4, 2, 2) < score(6, 5, 2, 1)
+    assert split([four, five], target, 2) == (1, 1.0)
+    assert split([five, four], target, 2) == (0, 1.0)
 
 
 def test_ties_make_a_candidate_invalid() -> None:

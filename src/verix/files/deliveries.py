@@ -6,7 +6,6 @@ Each file is read once, hashed, and decoded from those very bytes.
 """
 
 import json
-import math
 import os
 import re
 from collections.abc import Mapping
@@ -33,6 +32,7 @@ HEADER_FIELDS = frozenset(
 MAX_HEADER_BYTES = 1 << 16
 MAX_WORD = 64
 """How long `engine` and `version` may be."""
+MAX_SECONDS = 2**53
 
 RECORDS = parquet.Expected(
     {"row": pa.int64(), "tracker": parquet.TRACKER, "leaf": pa.int32(), "target": pa.uint8()}
@@ -193,15 +193,22 @@ def _read_tree(files: _Files, n_nodes: int) -> Tree:
 
 
 def _read_records(files: _Files, header: Header, n_rows: int) -> Delivered:
-    limit = RECORDS.bytes_for(n_rows)
+    # Together the parts may hold no more than one file could, packed or unfolded.
+    limit = most_bytes = RECORDS.bytes_for(n_rows)
     row, leaf = np.empty(header.rows, np.int64), np.empty(header.rows, np.int32)
     tracker, target = np.empty((header.rows, 32), np.uint8), np.empty(header.rows, np.uint8)
     at = 0
     for part in files.folder.parts("records.parquet"):
         data = files.read(part, limit)
-        most = header.rows - at
-        reader = parquet.Reader(part, data, RECORDS, MalformedDeliveryError, most_rows=most)
-        limit -= len(data)
+        reader = parquet.Reader(
+            part,
+            data,
+            RECORDS,
+            MalformedDeliveryError,
+            most_rows=header.rows - at,
+            most_bytes=most_bytes,
+        )
+        limit, most_bytes = limit - len(data), most_bytes - reader.n_bytes
         for group in reader.row_groups():
             rows = slice(at, at + len(group["row"]))
             row[rows], tracker[rows] = group["row"], group["tracker"]
@@ -241,7 +248,7 @@ def _header_to_bytes(header: Header) -> bytes:
 
 def _parse_header(data: bytes) -> Header:
     try:
-        fields = json.loads(data.decode("utf-8"))
+        fields = json.loads(data.decode("utf-8"), object_pairs_hook=_distinct)
     except (ValueError, RecursionError):
         raise MalformedDeliveryError("delivery.json is not JSON in UTF-8") from None
     if not isinstance(fields, dict) or fields.keys() != HEADER_FIELDS:
@@ -261,6 +268,13 @@ def _parse_header(data: bytes) -> Header:
         nodes=_count(fields, "nodes"),
         seconds=_seconds(fields["seconds"]),
     )
+
+
+def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise ValueError("a field occurs twice")
+    return fields
 
 
 def _digest(fields: Mapping[str, object], name: str) -> Digest:
@@ -287,7 +301,7 @@ def _count(fields: Mapping[str, object], name: str) -> int:
 
 
 def _seconds(value: object) -> float:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not 0 <= (seconds := float(value)) < math.inf:  # type: ignore[arg-type]
-        raise MalformedDeliveryError("delivery.json: seconds is not a number of seconds")
-    return seconds
+    # Compared before it is converted: a whole number may be too large for that.
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MAX_SECONDS:
+        return float(value)
+    raise MalformedDeliveryError("delivery.json: seconds is not a number of seconds")

@@ -1,6 +1,7 @@
 """Parquet from and to arrays: the schema, the rows and the size are checked, then decoded."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 
 from verix.errors import Error
 from verix.files import pages
+from verix.protocol.table import MAX_ROWS
 
 __all__ = ["TRACKER", "Expected", "Reader", "trackers", "write"]
 
@@ -19,6 +21,12 @@ TRACKER = pa.binary(32)
 # What a file may take beyond its values: dictionaries, levels, page headers.
 SLACK_BYTES = 1 << 20
 MAX_ROW_GROUPS = 100_000
+# What a page counts for at the least: one without content still takes time to read.
+PAGE_BYTES = 256
+# What a footer may take: something, more per column, and a byte per row for row groups.
+# Decoded, a footer made for it takes 240 times its size (measured).
+FOOTER_BYTES = 1 << 18
+FOOTER_BYTES_PER_COLUMN = 1 << 10
 
 Array = npt.NDArray[np.generic]
 
@@ -38,7 +46,8 @@ class Expected:
 class Reader:
     """One Parquet file; opening it checks everything that can be checked without decoding.
 
-    `most_rows` bounds the rows of a file that is not trusted; its bytes are given whole.
+    A file that is not trusted is given as its bytes, with `most_rows` and `most_bytes`, which
+    bound the rows and what their pages unfold to.
     """
 
     def __init__(
@@ -48,33 +57,40 @@ class Reader:
         expected: Expected,
         fail: type[Error],
         *,
-        most_rows: int | None = None,
+        most_rows: int = MAX_ROWS,
+        most_bytes: int | None = None,
     ) -> None:
         self.name = name
         self.fail = fail
         self.columns = list(expected.columns)
-        try:
+        self.n_bytes = 0
+        """What the pages of a file given as bytes unfold to."""
+        if isinstance(source, bytes):
+            self._check_footer(source, most_rows)
+        with self._decoding():
             reader = pa.BufferReader(source) if isinstance(source, bytes) else source
-            self.file = pq.ParquetFile(reader)
+            self.file = pq.ParquetFile(reader, thrift_container_size_limit=MAX_ROW_GROUPS)
             self.n_rows = int(self.file.metadata.num_rows)
             self._check_schema(self.file.schema_arrow, expected)
             self._check_rows(most_rows)
             if isinstance(source, bytes):
-                self._check_size(memoryview(source), expected.bytes_for(self.n_rows))
-        except _DECODING as error:
-            raise self._refusal(error) from None
+                most = expected.bytes_for(self.n_rows) if most_bytes is None else most_bytes
+                self._check_size(memoryview(source), most)
 
     def row_groups(self) -> Iterator[dict[str, Array]]:
         """The columns of each row group as arrays; binary columns as rows of bytes."""
-        for group in range(self.file.num_row_groups):
-            try:
-                table = self.file.read_row_group(group)
+        for i in range(self.file.num_row_groups):
+            n_rows = self.file.metadata.row_group(i).num_rows
+            if n_rows == 0:
+                continue
+            with self._decoding():
+                table = self.file.read_row_group(i)
                 arrays = {name: _to_numpy(table.column(name)) for name in self.columns}
-                nulls = [name for name in self.columns if table.column(name).null_count]
-            except _DECODING as error:
-                raise self._refusal(error) from None
-            if nulls:
-                raise self.fail(f"{self.name}: column {nulls[0]!r} has missing values")
+            for name, array in arrays.items():
+                if table.column(name).null_count:
+                    raise self.fail(f"{self.name}: column {name!r} has missing values")
+                if len(array) != n_rows:
+                    raise self.fail(f"{self.name}: column {name!r} does not have {n_rows} rows")
             yield arrays
 
     def read(self) -> dict[str, Array]:
@@ -86,9 +102,25 @@ class Reader:
             raise self.fail(f"{self.name} has no rows")
         return {name: np.concatenate([g[name] for g in groups]) for name in self.columns}
 
-    def _refusal(self, error: Exception) -> Error:
-        reason = " ".join(str(error).split())[:200]
-        return self.fail(f"{self.name} is not a readable Parquet file ({reason})")
+    @contextmanager
+    def _decoding(self) -> Iterator[None]:
+        """Where bytes are decoded, whatever goes wrong is their fault.
+
+        Arrow raises a dozen types, and the extension types that a file may name, such as
+        those of pandas, any other.
+        """
+        try:
+            yield
+        except Error:
+            raise
+        except Exception as error:
+            reason = " ".join(str(error).split())[:200]
+            raise self.fail(f"{self.name} is not a readable Parquet file ({reason})") from None
+
+    def _check_footer(self, data: bytes, most_rows: int) -> None:
+        most = FOOTER_BYTES + FOOTER_BYTES_PER_COLUMN * len(self.columns) + most_rows
+        if int.from_bytes(data[-8:-4], "little") > most:
+            raise self.fail(f"{self.name}: its footer is larger than the {most} bytes it may have")
 
     def _check_schema(self, schema: pa.Schema, expected: Expected) -> None:
         if schema.names != self.columns:
@@ -108,35 +140,39 @@ class Reader:
                     f"{self.name}: column {name!r} has type {schema.field(name).type}, not {wanted}"
                 )
 
-    def _check_rows(self, most_rows: int | None) -> None:
+    def _check_rows(self, most_rows: int) -> None:
         metadata = self.file.metadata
         if metadata.num_row_groups > MAX_ROW_GROUPS:
             raise self.fail(f"{self.name} has {metadata.num_row_groups} row groups")
-        if most_rows is not None and not 0 <= self.n_rows <= most_rows:
+        if not 0 <= self.n_rows <= most_rows:
             raise self.fail(f"{self.name} has {self.n_rows} rows, more than {most_rows}")
         groups = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
         if any(n < 0 for n in groups) or sum(groups) != self.n_rows:
             raise self.fail(f"{self.name}: its row groups do not add up to {self.n_rows} rows")
 
     def _check_size(self, data: memoryview, most_bytes: int) -> None:
-        total = 0
         for i in range(self.file.metadata.num_row_groups):
             group = self.file.metadata.row_group(i)
             for j in range(group.num_columns):
                 chunk = group.column(j)
-                start = chunk.data_page_offset
-                if chunk.dictionary_page_offset is not None:
-                    start = min(start, chunk.dictionary_page_offset)
-                total += pages.uncompressed_size(data, start, chunk.total_compressed_size)
-                if total > most_bytes:
+                start, dictionary = chunk.data_page_offset, chunk.dictionary_page_offset
+                if dictionary is not None and 0 < dictionary < start:
+                    start = dictionary
+                self.n_bytes += pages.uncompressed_size(
+                    data,
+                    start,
+                    chunk.total_compressed_size,
+                    group.num_rows,
+                    least=PAGE_BYTES,
+                    most=most_bytes - self.n_bytes,
+                )
+                if chunk.num_values != group.num_rows:
+                    raise self.fail(f"{self.name}: its columns do not have as many values as rows")
+                if self.n_bytes > most_bytes:
                     raise self.fail(
                         f"{self.name} unfolds to more than the {most_bytes} bytes that"
-                        f" {self.n_rows} rows may take"
+                        " its rows may take"
                     )
-
-
-# What pyarrow raises on bytes that are not what they should be.
-_DECODING = (pa.ArrowException, OSError, ValueError, TypeError, OverflowError, MemoryError)
 
 
 def _to_numpy(column: pa.ChunkedArray) -> Array:

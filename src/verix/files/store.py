@@ -4,6 +4,7 @@ A folder that somebody else filled is read file by file, by name, never through 
 never past a limit; what is written appears under its name only when it is complete.
 """
 
+import errno
 import os
 import secrets
 import shutil
@@ -44,10 +45,13 @@ class Folder:
     def entries(self, *, most: int) -> list[Entry]:
         """The names in the folder, sorted; more than `most` are refused."""
         found: list[Entry] = []
-        for entry in self._scan():
-            if len(found) == most:
-                raise self.fail(f"{self.path} holds more than {most} files")
-            found.append(entry)
+        try:
+            for entry in self._scan():
+                if len(found) == most:
+                    raise self.fail(f"{self.path} holds more than {most} files")
+                found.append(entry)
+        except OSError as error:
+            raise self.fail(f"{self.path} cannot be listed ({_reason(error)})") from None
         return sorted(found, key=lambda entry: entry.name)
 
     def folder(self, name: str) -> "Folder":
@@ -114,7 +118,9 @@ class Folder:
         for entry in self.folder(name).entries(most=MAX_PARTS):
             if entry.name.startswith((".", "_")):
                 continue
-            if entry.is_folder or not entry.name.endswith(".parquet"):
+            # A name that is not text, such as bytes of another encoding, has no place in a verdict.
+            is_clean = entry.name.isprintable()
+            if entry.is_folder or not is_clean or not entry.name.endswith(".parquet"):
                 raise self.fail(f"{name} holds {entry.name!r}, which is not a Parquet file")
             parts.append(f"{name}/{entry.name}")
         if not parts:
@@ -139,7 +145,7 @@ def open_folder(path: str | os.PathLike[str], fail: type[Error]) -> Folder:
         fs, inner = filesystem(text)
         found = fs.isdir(inner)
     else:
-        found = Path(text).is_dir()
+        found = os.path.isdir(text)  # noqa: PTH112, because Path.is_dir raises on some names
     if not found:
         raise TableError(f"there is no folder {text}")
     return Folder(text, fail)
@@ -165,7 +171,7 @@ def check_free(path: str | os.PathLike[str], *, overwrite: bool) -> None:
         raise TableError(
             f"{target} exists already; choose another name, or overwrite it (--overwrite)"
         )
-    if not target.parent.is_dir():
+    if not os.path.isdir(target.parent):  # noqa: PTH112, as above
         raise TableError(f"there is no folder {target.parent} to write to")
 
 
@@ -198,10 +204,12 @@ def _take_name(aside: Path, target: Path) -> None:
     target.rename(old)
     try:
         aside.rename(target)
-    except OSError:
-        old.rename(target)
-        raise
-    _remove(old)
+    finally:
+        # Whatever came between, an interruption too: one of the two has the name.
+        if os.path.lexists(target):
+            _remove(old)
+        else:
+            old.rename(target)
 
 
 def _remove(path: Path) -> None:
@@ -222,6 +230,6 @@ def _open_regular(path: str) -> IO[bytes]:
 
 
 def _reason(error: OSError) -> str:
-    if error.errno is not None and error.errno == getattr(os, "ELOOP", 40):
+    if error.errno == errno.ELOOP:
         return "it is a link"
     return error.strerror or str(error)

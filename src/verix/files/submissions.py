@@ -1,6 +1,7 @@
 """A submission as a folder: contract.json and records.parquet (spec §8)."""
 
 import os
+from contextlib import ExitStack
 
 import numpy as np
 import numpy.typing as npt
@@ -63,13 +64,20 @@ def read_submission(path: str | os.PathLike[str]) -> Submission:
             **{c.name: pa.from_numpy_dtype(wire_type(c)) for c in contract.columns},
         }
     )
-    parts = folder.parts("records.parquet")
-    readers = [parquet.Reader(part, folder.open(part), expected, TableError) for part in parts]
-    n_rows = sum(reader.n_rows for reader in readers)
-    if n_rows > MAX_ROWS:
-        raise TableError(f"records.parquet has {n_rows} rows; {MAX_ROWS} is the most")
+    with ExitStack() as opened:
+        readers = [
+            parquet.Reader(part, opened.enter_context(folder.open(part)), expected, TableError)
+            for part in folder.parts("records.parquet")
+        ]
+        n_rows = sum(reader.n_rows for reader in readers)
+        if n_rows > MAX_ROWS:
+            raise TableError(f"records.parquet has {n_rows} rows; {MAX_ROWS} is the most")
+        try:
+            records = _fill(contract, readers, n_rows)
+        except MemoryError:
+            raise TableError(f"records.parquet has {n_rows} rows, more than memory holds") from None
     try:
-        return Submission(contract=contract, records=_fill(contract, readers, n_rows))
+        return Submission(contract=contract, records=records)
     except TableError as error:
         raise TableError(f"records.parquet does not fit the contract: {error}") from None
 
@@ -93,11 +101,12 @@ def _fill(contract: Contract, readers: list[parquet.Reader], n_rows: int) -> Rec
         for group in reader.row_groups():
             rows = slice(at, at + len(group["row"]))
             if not np.array_equal(group["row"], np.arange(rows.start, rows.stop)):
-                raise TableError("column 'row' does not count from 0 upwards")
+                raise TableError(f"{reader.name}: column 'row' does not count from 0 upwards")
             tracker[rows] = group["tracker"]
             target[rows] = group[contract.target.name]
             for name, column in zip(names, values, strict=True):
                 # Adding 0.0 turns -0.0 into 0.0 and changes nothing else.
-                np.add(group[name], 0.0, out=column[rows])
+                with np.errstate(invalid="ignore"):
+                    np.add(group[name], 0.0, out=column[rows])
             at = rows.stop
     return Records(tracker=tracker, values=values, target=target)

@@ -5,6 +5,7 @@ import csv
 import gzip
 import io
 import os
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, cast
@@ -22,6 +23,7 @@ __all__ = ["NULL_TOKENS", "read_table", "write_table"]
 NULL_TOKENS = ("", "NA", "N/A", "null", "NULL", "NaN")
 CSV_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 PARQUET_SUFFIXES = (".parquet", ".pq")
+ARROW_ERRORS = (pa.ArrowException, OSError, ValueError)
 LEADING_ZERO = r"^[+-]?0[0-9]"
 # What a column is read as if every value matches: the pattern, and the types to try.
 PATTERNS = (
@@ -58,9 +60,8 @@ def read_table(
             return pa.Table.from_arrays(columns, text.column_names)
     except FileNotFoundError:
         raise TableError(f"there is no file {name}") from None
-    except (pa.ArrowException, OSError, ValueError, csv.Error) as error:
-        reason = " ".join(str(error).split())[:300]
-        raise TableError(f"{name} cannot be read ({reason})") from None
+    except (*ARROW_ERRORS, csv.Error, EOFError, zlib.error) as error:
+        raise TableError(f"{name} cannot be read ({_reason(error)})") from None
     raise TableError(
         f"{name}: the name of a table ends in {', '.join(CSV_SUFFIXES + PARQUET_SUFFIXES)}"
     )
@@ -72,12 +73,19 @@ def write_table(table: pa.Table, path: str | os.PathLike[str], *, overwrite: boo
     if not lower.endswith((".csv", ".tsv", *PARQUET_SUFFIXES)):
         raise TableError(f"{path}: the name of a table ends in .csv, .tsv, .parquet or .pq")
     with written_aside(path, overwrite=overwrite, folder=False) as aside:
-        if lower.endswith(PARQUET_SUFFIXES):
-            pq.write_table(table, aside, compression="zstd")
-        else:
-            delimiter = "\t" if lower.endswith(".tsv") else ","
-            options = pyarrow.csv.WriteOptions(delimiter=delimiter, quoting_style="needed")
-            pyarrow.csv.write_csv(table, aside, options)
+        try:
+            if lower.endswith(PARQUET_SUFFIXES):
+                pq.write_table(table, aside, compression="zstd")
+            else:
+                delimiter = "\t" if lower.endswith(".tsv") else ","
+                options = pyarrow.csv.WriteOptions(delimiter=delimiter, quoting_style="needed")
+                pyarrow.csv.write_csv(table, aside, options)
+        except ARROW_ERRORS as error:
+            raise TableError(f"{path} cannot be written ({_reason(error)})") from None
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split())[:300]
 
 
 def _open(name: str) -> IO[bytes]:
@@ -92,10 +100,11 @@ def _open(name: str) -> IO[bytes]:
 def _read_csv(name: str, null_tokens: Sequence[str]) -> pa.Table:
     """Every column as text; what else it may be is decided on whole columns."""
     is_packed = name.lower().endswith(".gz")
-    delimiter = "\t" if ".tsv" in name.lower() else ","
+    delimiter = "\t" if name.lower().endswith((".tsv", ".tsv.gz")) else ","
     with _open(name) as file, _unpacked(file, is_packed) as plain:
         text = io.TextIOWrapper(plain, encoding="utf-8-sig", newline="")
-        header = next(csv.reader(text, delimiter=delimiter), [])
+        # Empty lines before it are passed over, as they are below.
+        header = next(filter(None, csv.reader(text, delimiter=delimiter)), [])
     twice = [column for column in header if header.count(column) > 1]
     if twice:
         raise TableError(f"{name}: column name {twice[0]!r} occurs twice")

@@ -17,7 +17,7 @@ from verix.protocol.contract import Column, Contract, Kind, Role
 from verix.protocol.messages import Delivery, Submission
 from verix.protocol.table import Records
 from verix.protocol.tree import Leaves, Tree
-from verix.provider import engine, kernels
+from verix.provider import engine, kernels, sorting
 from verix.provider.engine import Growth, Progress, Settings
 
 __all__ = ["LocalProvider", "grow", "warm_up"]
@@ -129,7 +129,7 @@ def _sort(submission: Submission, pool: ThreadPoolExecutor, settings: Settings) 
         buffer = idle.pop()
         try:
             return int(
-                kernels.sort_column(records.values[j], records.target, order[j], bits, buffer)
+                sorting.sort_column(records.values[j], records.target, order[j], bits, buffer)
             )
         finally:
             idle.append(buffer)

@@ -1,0 +1,93 @@
+"""Run the benchmarks: `make bench`; writes results/bench-engine.json and .md."""
+
+import json
+from pathlib import Path
+
+from bench import engine, machine
+
+RESULTS = Path(__file__).parent.parent.parent / "results"
+
+
+def main() -> None:
+    facts = machine.facts()
+    result = {**facts, **engine.measure()}
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "bench-engine.json").write_text(json.dumps(result, indent=1) + "\n")
+    text = render(result)
+    (RESULTS / "bench-engine.md").write_text(text)
+    print(text)
+
+
+def render(result: dict[str, object]) -> str:
+    """The figures as Markdown tables."""
+    lines = [
+        "# The engine's benchmark",
+        "",
+        (
+            f"Written by `make bench` at {result['commit']} on {result['date']}:"
+            f" {result['machine']}, Python {result['python']}, copying"
+            f" {result['copy_gb_per_second']:.0f} GB/s. k = 5, seed {result['seed']}."
+        ),
+        "",
+        "Growing the tree, beside scikit-learn's DecisionTreeClassifier with the same least leaf:",
+        "",
+        "| rows | columns | verix | verix, one thread | scikit-learn | ratio |",
+        "| ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    lines += [
+        f"| {r['rows']:,} | {r['columns']} | {r['verix_seconds']:.3f} s"
+        f" | {r['verix_one_thread_seconds']:.3f} s | {r['scikit_learn_seconds']:.2f} s"
+        f" | {r['ratio']:.0f} |"
+        for r in result["beside_scikit_learn"]  # type: ignore[attr-defined]
+    ]
+    lines += ["", "By kind of table:", "", "| table | grow | leaves | depth |"]
+    lines += ["| --- | ---: | ---: | ---: |"]
+    lines += [
+        f"| {r['table']} | {r['seconds']:.3f} s | {r['leaves']:,} | {r['depth']} |"
+        for r in result["kinds"]  # type: ignore[attr-defined]
+    ]
+    return "\n".join([*lines, "", *_facts(result), ""])
+
+
+def _facts(result: dict[str, object]) -> list[str]:
+    ten, stages, files = result["ten_million"], result["stages"], result["files"]
+    assert isinstance(ten, dict)
+    assert isinstance(stages, dict)
+    assert isinstance(files, dict)
+    bandwidth = float(str(result["copy_gb_per_second"])) * 1e9
+    lines = [
+        "Where the time goes at 1,000,000 x 16, and what copying the same bytes would take:",
+        "",
+        "| stage | seconds | bytes moved | at copy speed | times that |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    for stage in ("sort", "grow"):
+        seconds, moved = stages[f"{stage}_seconds"], stages[f"{stage}_bytes"]
+        least = moved / bandwidth
+        lines.append(
+            f"| {stage} | {seconds:.3f} | {moved / 1e9:.1f} GB | {least:.3f} s"
+            f" | {seconds / least:.1f} |"
+        )
+    lines += [f"| commit | {stages['commit_seconds']:.3f} | | | |", ""]
+    lines.append(
+        f"- 10,000,000 x 16: grown in {ten['grow_seconds']:.2f} s,"
+        f" {result['ten_million_growth']:.1f} times as long as 1,000,000; peak memory"
+        f" {ten['peak_bytes'] / 1e9:.2f} GB, {ten['peak_ratio']:.2f} times the encoded table."
+    )
+    lines.append(
+        f"- Encoding a pandas table of 1,000,000 x 16: {result['encode_pandas_seconds']:.2f} s."
+    )
+    lines.append(
+        f"- `verix anonymize` at 1,000,000 x 16, from file to file:"
+        f" {files['anonymize_command_seconds']:.2f} s; the delivery takes"
+        f" {files['delivery_megabytes']:.1f} MB."
+    )
+    lines.append(
+        f"- The first run ever compiles for {result['first_run_compile_seconds']:.1f} s;"
+        f" `verix --help` takes {result['help_seconds']:.2f} s."
+    )
+    return lines
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""The engine beside scikit-learn, by size and kind of table, and where its time goes."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pandas as pd
+
+from bench.tables import best_of, submission
+from verix.files.deliveries import write_delivery
+from verix.files.submissions import write_submission
+from verix.protocol.encode import encode
+from verix.protocol.messages import Submission
+from verix.protocol.roles import Declared
+from verix.provider.engine import Settings
+from verix.provider.local import LocalProvider, grow, warm_up
+
+Result = dict[str, object]
+
+
+def measure() -> Result:
+    """Everything the engine promises, in one run."""
+    warm_up()
+    million = submission(1_000_000, 16)
+    table = submission(32_000, 16)
+    result: Result = {
+        "beside_scikit_learn": [_beside_scikit_learn(table, 5), _beside_scikit_learn(million, 3)],
+        "ten_million": _peak(10_000_000, 16),
+        "kinds": [
+            {"table": "1,000,000 x 16, continuous", **_grow(million)},
+            {
+                "table": "1,000,000 x 16, 8 values a column",
+                **_grow(submission(1_000_000, 16, n_values=8)),
+            },
+            {"table": "100,000 x 128, continuous", **_grow(submission(100_000, 128))},
+        ],
+        "stages": _stages(million),
+        "encode_pandas_seconds": _encode(million),
+        "files": _files(million),
+        "first_run_compile_seconds": _first_run(),
+        "help_seconds": best_of(5, lambda: _run("-m", "verix", "--help")),
+    }
+    grown = result["ten_million"]
+    assert isinstance(grown, dict)
+    one = _seconds(million)
+    result["ten_million_growth"] = grown["grow_seconds"] / one
+    return result
+
+
+def _seconds(table: Submission) -> float:
+    return best_of(3, lambda: grow(table, Settings.of()))
+
+
+def _beside_scikit_learn(table: Submission, times: int) -> Result:
+    from sklearn.tree import DecisionTreeClassifier
+
+    ours = best_of(times, lambda: grow(table, Settings.of()))
+    one_thread = best_of(times, lambda: grow(table, Settings.of(1)))
+    rows = table.records.values.T.copy()
+    tree = DecisionTreeClassifier(min_samples_leaf=table.contract.min_leaf, random_state=0)
+    theirs = best_of(1, lambda: tree.fit(rows, table.records.target))
+    return {
+        "rows": table.records.n_rows,
+        "columns": len(table.contract.quasi),
+        "verix_seconds": ours,
+        "verix_one_thread_seconds": one_thread,
+        "scikit_learn_seconds": theirs,
+        "ratio": theirs / ours,
+    }
+
+
+def _grow(table: Submission) -> Result:
+    growth = grow(table, Settings.of())
+    return {
+        "seconds": _seconds(table),
+        "leaves": growth.tree.n_leaves,
+        "depth": growth.tree.depth(),
+    }
+
+
+def _stages(table: Submission) -> Result:
+    """Seconds per stage of a whole anonymization, and what memory bandwidth would allow."""
+    ends: dict[str, float] = {}
+
+    def note(stage: str, done: int, total: int) -> None:
+        ends[stage] = time.perf_counter()
+
+    began = time.perf_counter()
+    delivery = LocalProvider(progress=note).anonymize(table)
+    n_quasi, n_rows = table.records.values.shape
+    # Sort: five or six passes over 8-byte words, each read and written. Grow: at each level
+    # every 4-byte entry is read, and written once or twice, and half of them are summed.
+    depth = delivery.tree.depth()
+    sort_bytes = n_quasi * n_rows * (8 + 2 * 8 * 6 + 4)
+    grow_bytes = n_quasi * n_rows * depth * 4 * (1 + 1.5 + 0.5)
+    return {
+        "sort_seconds": ends["sort"] - began,
+        "grow_seconds": ends["grow"] - ends["sort"],
+        "commit_seconds": ends["commit"] - ends["grow"],
+        "sort_bytes": sort_bytes,
+        "grow_bytes": grow_bytes,
+    }
+
+
+def _encode(table: Submission) -> float:
+    frame = pd.DataFrame({f"x{j}": values for j, values in enumerate(table.records.values)})
+    frame["y"] = table.records.target
+    return best_of(3, lambda: encode(frame, Declared(target="y", quasi="all")))
+
+
+def _files(table: Submission) -> Result:
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        began = time.perf_counter()
+        write_submission(table, folder / "submission")
+        written = time.perf_counter()
+        command = ("-m", "verix", "anonymize", str(folder / "submission"), "--quiet", "--out")
+        seconds = best_of(1, lambda: _run(*command, str(folder / "delivery")))
+        write_delivery(LocalProvider().anonymize(table), folder / "again")
+        sizes = {p.name: p.stat().st_size for p in sorted((folder / "again").iterdir())}
+    return {
+        "write_submission_seconds": written - began,
+        "anonymize_command_seconds": seconds,
+        "delivery_bytes": sizes,
+        "delivery_megabytes": sum(sizes.values()) / 1e6,
+    }
+
+
+def _first_run() -> float:
+    """How long an empty cache delays the first run: compiling against loading."""
+    code = "from verix.provider.local import warm_up; warm_up()"
+    with tempfile.TemporaryDirectory() as cache:
+        environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
+        first = best_of(1, lambda: _run("-c", code, environment=environment))
+        second = best_of(1, lambda: _run("-c", code, environment=environment))
+    return first - second
+
+
+def _peak(n_rows: int, n_quasi: int) -> Result:
+    output = _run("-m", "bench.peak", str(n_rows), str(n_quasi))
+    result: Result = json.loads(output)
+    return result
+
+
+def _run(*arguments: str, environment: dict[str, str] | None = None) -> str:
+    done = subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, check=True, env=environment
+    )
+    return done.stdout

@@ -1,0 +1,40 @@
+"""Grow one table in a process of its own and print its time and peak memory as JSON.
+
+python -m bench.peak ROWS COLUMNS
+"""
+
+import json
+import resource
+import sys
+
+from bench.tables import best_of, submission
+from verix.provider.engine import Settings
+from verix.provider.local import LocalProvider, grow, warm_up
+
+
+def main(n_rows: int, n_quasi: int) -> None:
+    table = submission(n_rows, n_quasi)
+    warm_up()
+    # Twice: memory that the host hands to this machine for the first time comes slowly.
+    seconds = best_of(2, lambda: grow(table, Settings.of()))
+    delivery = LocalProvider().anonymize(table)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    print(
+        json.dumps(
+            {
+                "rows": n_rows,
+                "columns": n_quasi,
+                "grow_seconds": seconds,
+                "anonymize_seconds": delivery.header.seconds,
+                "leaves": delivery.header.leaves,
+                "depth": delivery.tree.depth(),
+                "table_bytes": table.records.nbytes,
+                "peak_bytes": peak,
+                "peak_ratio": peak / table.records.nbytes,
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))

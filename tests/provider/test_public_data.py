@@ -1,0 +1,60 @@
+"""The seven public tables at full size: leaves large enough, and true to their records."""
+
+import numpy as np
+import pytest
+
+from support import SUBMISSION_ID
+from verix.datasets import NAMES, census, describe, load
+from verix.errors import TableError
+from verix.protocol.contract import Contract, Kind
+from verix.protocol.encode import Encoded, encode
+from verix.protocol.messages import Submission
+from verix.protocol.roles import Declared
+from verix.protocol.table import Records
+from verix.provider.local import LocalProvider
+
+K = 5
+
+
+def submission(encoded: Encoded) -> Submission:
+    n_rows = encoded.target.size
+    contract = Contract(submission_id=SUBMISSION_ID, k=K, columns=encoded.columns)
+    tracker = np.random.default_rng(1).integers(0, 256, (n_rows, 32), np.uint8)
+    return Submission(
+        contract=contract,
+        records=Records(tracker=tracker, values=encoded.values, target=encoded.target),
+    )
+
+
+def public(name: str) -> Encoded:
+    try:
+        table = load(name)
+    except TableError as error:
+        pytest.skip(f"the public table is not at hand: {error}")
+    facts = describe(name)
+    declared = Declared(
+        target="target",
+        quasi="all",
+        identifiers=facts.identifiers,
+        kinds=dict.fromkeys(facts.nominal, Kind.CATEGORICAL),
+    )
+    return encode(table, declared)
+
+
+@pytest.mark.parametrize("name", [*NAMES, "census"])
+def test_whole_table(name: str) -> None:
+    if name == "census":
+        encoded = encode(census(50_000), Declared(target="income", quasi="all"))
+    else:
+        encoded = public(name)
+    sent = submission(encoded)
+    delivery = LocalProvider(threads=2).anonymize(sent)
+    tree, leaves, leaf = delivery.tree, delivery.leaves, delivery.records.leaf
+    tree.check(n_quasi=len(sent.contract.quasi), max_depth=sent.contract.max_depth)
+    assert leaves.count.min() >= 2 * K
+    assert (np.bincount(leaf, minlength=leaves.n_leaves) == leaves.count).all()
+    assert (leaves.minimum[leaf] <= sent.records.values.T).all()
+    assert (sent.records.values.T <= leaves.maximum[leaf]).all()
+    assert (tree.route(sent.records.values) == leaf).all()
+    again = LocalProvider(threads=1).anonymize(sent)
+    assert again.header.root == delivery.header.root

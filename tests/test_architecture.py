@@ -1,0 +1,120 @@
+"""The tree is the architecture: imports point down, and heavy things stay where they are used."""
+
+import ast
+import importlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "src" / "verix"
+
+ALLOWED = {
+    "errors": set[str](),
+    "protocol": {"errors"},
+    "files": {"errors", "protocol"},
+    "datasets": {"errors"},
+    "provider": {"errors", "protocol", "files"},
+    "cli": {"errors", "protocol", "files", "datasets", "provider"},
+}
+# Optional packages, and the one module that may import each.
+EXTRAS = {"pyspark": "provider/spark.py", "fastapi": "provider/service.py"}
+# The protocol has no randomness, clock, network or files.
+IMPURE = {"random", "secrets", "time", "socket", "urllib", "os", "pathlib", "io", "fsspec"}
+MAX_LINES = 400
+
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+
+
+def room(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Full dotted names that a file imports, anywhere in it."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute"
+            assert node.module is not None
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def ids(path: Path) -> str:
+    return str(path.relative_to(PACKAGE))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=ids)
+def test_imports_point_down(path: Path) -> None:
+    for name in imported(path):
+        parts = name.split(".")
+        if parts[0] != "verix" or path == PACKAGE / "__init__.py":
+            continue
+        if parts[1] in ("__version__",) or parts[1] == room(path):
+            continue
+        assert parts[1] in ALLOWED[room(path)], f"{ids(path)} must not import {name}"
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "protocol").glob("*.py")), ids=ids)
+def test_protocol_is_pure(path: Path) -> None:
+    assert not {name.split(".")[0] for name in imported(path)} & IMPURE
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=ids)
+def test_optional_packages_stay_in_their_module(path: Path) -> None:
+    for name in imported(path):
+        home = EXTRAS.get(name.split(".")[0])
+        assert home is None or ids(path) == home
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=ids)
+def test_modules_are_small(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_LINES
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=ids)
+def test_no_fastmath(path: Path) -> None:
+    calls = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call)]
+    assert not any(k.arg in ("fastmath", "parallel") for call in calls for k in call.keywords)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=ids)
+def test_all_names_exist(path: Path) -> None:
+    name = ".".join(["verix", *path.relative_to(PACKAGE).with_suffix("").parts])
+    module = importlib.import_module(name.removesuffix(".__init__"))
+    for public in getattr(module, "__all__", []):
+        assert hasattr(module, public)
+
+
+def modules_after(statement: str) -> set[str]:
+    """The top-level packages loaded in a fresh interpreter after a statement."""
+    code = f"import sys; {statement}; print(*sorted({{m.split('.')[0] for m in sys.modules}}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize("module", ["verix", "verix.cli", "verix.errors"])
+def test_start_up_is_light(module: str) -> None:
+    heavy = {"numpy", "numba", "pyarrow", "narwhals", "pandas", "polars", "fsspec"}
+    assert not modules_after(f"import {module}") & heavy
+
+
+def test_each_module_stands_alone() -> None:
+    names = [
+        ".".join(["verix", *path.relative_to(PACKAGE).with_suffix("").parts]).removesuffix(
+            ".__init__"
+        )
+        for path in SOURCES
+    ]
+    code = (
+        "import importlib, sys\n"
+        "before = set(sys.modules)\n"
+        f"for name in {names!r}:\n"
+        "    for loaded in [m for m in sys.modules if m.split('.')[0] == 'verix']:\n"
+        "        del sys.modules[loaded]\n"
+        "    importlib.import_module(name)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,163 @@
+"""Make the golden vectors: submissions, and the tree, digests and root each must give.
+
+    python tests/vectors/make.py
+
+What is expected comes from tests/independent.py, the implementation written from the text
+alone, so the engine has no part in its own exam. Floats are written in the shortest decimal
+form that reads back to the same binary64.
+"""
+
+import hashlib
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+
+import independent  # noqa: E402
+
+Vector = dict[str, object]
+Values = list[float] | list[int]
+Spec = tuple[dict[str, object], Values]
+"""A column of the contract without its role, and its values."""
+
+
+def uniform(seed: int, n: int) -> list[float]:
+    """Numbers in [0, 1) from a stream that no version of numpy will change."""
+    raw = np.random.PCG64(seed).random_raw(n)
+    return [float(word) for word in (raw >> np.uint64(11)) * 2.0**-53]
+
+
+def whole(seed: int, n: int, below: int) -> list[int]:
+    return [int(u * below) for u in uniform(seed, n)]
+
+
+def numeric(name: str, values: Values) -> Spec:
+    return {"name": name, "kind": "numeric"}, values
+
+
+def labels(seed: int, n: int, driver: Values) -> list[int]:
+    """A target with signal: above the driver's mean it is mostly 1."""
+    mean = sum(driver) / n
+    noise = uniform(seed, n)
+    return [int((d > mean) == (u < 0.8)) for d, u in zip(driver, noise, strict=True)]
+
+
+def contract(columns: list[Spec], k: int, commitment: str, max_depth: int) -> bytes:
+    sent = [{**column, "role": "quasi"} for column, _ in columns]
+    # The target stands second, to show that its place in the contract counts.
+    sent.insert(
+        1, {"name": "y", "kind": "categorical", "role": "target", "categories": ["no", "yes"]}
+    )
+    fields = {
+        "format": "verix/contract/1",
+        "submission_id": "000102030405060708090a0b0c0d0e0f",
+        "k": k,
+        "min_leaf": 2 * k,
+        "max_depth": max_depth,
+        "rule": "variance-reduction",
+        "commitment": commitment,
+        "columns": sent,
+    }
+    return json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def vector(
+    columns: list[Spec],
+    target: list[int],
+    *,
+    k: int = 2,
+    commitment: str = "binding",
+    max_depth: int = 50,
+) -> Vector:
+    data = contract(columns, k, commitment, max_depth)
+    trackers = [hashlib.sha256(f"tracker {row}".encode()).digest() for row in range(len(target))]
+    sent = [values for _, values in columns]
+    sent.insert(1, target)
+    result = independent.anonymize(data, trackers, sent)
+    return {
+        "contract": data.decode(),
+        "trackers": [tracker.hex() for tracker in trackers],
+        "columns": sent,
+        "expected": {
+            "contract_digest": result.contract_digest,
+            "submission_digest": result.submission_digest,
+            "root": result.root,
+            "nodes": result.nodes,
+            "leaves": result.leaves,
+            "leaf_of_row": result.leaf_of_row,
+        },
+    }
+
+
+def mixed() -> tuple[list[Spec], list[int]]:
+    n = 90
+    age = whole(1, n, 70)
+    city = whole(2, n, 300)
+    columns: list[Spec] = [
+        numeric("age", [float(a) for a in age]),
+        (
+            {"name": "città 🏙", "kind": "categorical", "categories": [f"c{i}" for i in range(300)]},
+            city,
+        ),
+        ({"name": "born", "kind": "datetime", "unit": "day"}, [float(-a) for a in whole(3, n, 40)]),
+        numeric("constant", [4.25] * n),
+        numeric("income", [u * 1e5 for u in uniform(4, n)]),
+    ]
+    return columns, labels(5, n, age)
+
+
+def continuous(**settings: object) -> Vector:
+    columns = [numeric(f"x{j}", uniform(10 + j, 64)) for j in range(3)]
+    return vector(columns, labels(20, 64, columns[0][1]), **settings)  # type: ignore[arg-type]
+
+
+def extremes(commitment: str) -> Vector:
+    values = [0.0, -0.0, 5e-324, -5e-324, 1.7976931348623157e308, -1.7976931348623157e308, 1e-7]
+    n = 48
+    picked = [values[i] for i in whole(30, n, len(values))]
+    near = [1.0 + i * 2.0**-52 for i in whole(31, n, 12)]
+    target = whole(33, n, 2)
+    return vector([numeric("far", picked), numeric("near", near)], target, commitment=commitment)
+
+
+VECTORS: dict[str, Callable[[], Vector]] = {
+    "continuous": continuous,
+    "continuous-paper": lambda: continuous(commitment="paper"),
+    "mixed": lambda: vector(*mixed(), k=3),
+    "mixed-paper": lambda: vector(*mixed(), k=3, commitment="paper"),
+    "extremes": lambda: extremes("binding"),
+    "extremes-paper": lambda: extremes("paper"),
+    "depth-one": lambda: continuous(max_depth=1),
+    "single-leaf": lambda: vector([numeric("x", uniform(40, 10))], whole(41, 10, 2), k=5),
+    "pure": lambda: vector([numeric("x", uniform(42, 40))], [1] * 40),
+    "ties": lambda: vector(
+        [
+            numeric("most", [0.0] * 29 + [1.0] * 11),
+            numeric("same", [0.0] * 20 + [1.0] * 20),
+            numeric("again", [0.0] * 20 + [1.0] * 20),
+        ],
+        [0, 1] * 20,
+        k=6,
+    ),
+}
+
+
+def render(name: str) -> str:
+    """One vector as its file has it: a line per field, so that a diff can be read."""
+    made = VECTORS[name]()
+    expected = made.pop("expected")
+    assert isinstance(expected, dict)
+    lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in made.items()]
+    results = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in expected.items()]
+    lines.append('"expected": {\n' + ",\n".join(results) + "\n}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+if __name__ == "__main__":
+    for vector_name in VECTORS:
+        (HERE / f"{vector_name}.json").write_text(render(vector_name), encoding="utf-8")

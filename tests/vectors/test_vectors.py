@@ -1,0 +1,65 @@
+"""The golden vectors: nothing regenerates differently, and the engine gives every one."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from verix.protocol.contract import Contract, Role
+from verix.protocol.messages import Submission
+from verix.protocol.table import Records
+from verix.provider.local import LocalProvider
+
+HERE = Path(__file__).parent
+_spec = importlib.util.spec_from_file_location("make_vectors", HERE / "make.py")
+assert _spec is not None
+assert _spec.loader is not None
+make = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(make)
+
+NAMES = sorted(make.VECTORS)
+
+
+def test_the_folder_holds_exactly_these() -> None:
+    assert sorted(path.stem for path in HERE.glob("*.json")) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_regenerates_without_a_difference(name: str) -> None:
+    assert make.render(name) == (HERE / f"{name}.json").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("threads", [1, 3])
+def test_engine_gives_the_vector(name: str, threads: int) -> None:
+    vector = json.loads((HERE / f"{name}.json").read_text(encoding="utf-8"))
+    contract = Contract.from_bytes(vector["contract"].encode())
+    quasi = [
+        values
+        for column, values in zip(contract.columns, vector["columns"], strict=True)
+        if column.role is Role.QUASI
+    ]
+    submission = Submission(
+        contract=contract,
+        records=Records(
+            tracker=np.array([list(bytes.fromhex(t)) for t in vector["trackers"]], np.uint8),
+            values=np.array(quasi, np.float64) + 0.0,
+            target=np.array(vector["columns"][1], np.uint8),
+        ),
+    )
+    delivery = LocalProvider(threads=threads).anonymize(submission)
+    expected = vector["expected"]
+    tree, leaves = delivery.tree, delivery.leaves
+    assert delivery.header.contract.hex() == expected["contract_digest"]
+    assert delivery.header.submission.hex() == expected["submission_digest"]
+    assert delivery.header.root.hex() == expected["root"]
+    fields = (tree.column, tree.threshold, tree.left, tree.right, tree.leaf)
+    columns = [field.tolist() for field in fields]
+    assert [list(node) for node in zip(*columns, strict=True)] == expected["nodes"]
+    bounds = np.stack([leaves.minimum, leaves.maximum], axis=2).tolist()
+    assert [list(leaf) for leaf in zip(leaves.count.tolist(), bounds, strict=True)] == expected[
+        "leaves"
+    ]
+    assert delivery.records.leaf.tolist() == expected["leaf_of_row"]
