@@ -54,16 +54,15 @@ def _encode(kind: int, value: Any) -> bytes:
     if kind == DOUBLE:
         return struct.pack("<d", value)
     if kind == BINARY:
-        return varint(len(value)) + value
+        return varint(len(value)) + bytes(value)
     if kind == STRUCT:
         return encode(value)
-    assert kind == LIST
+    if kind not in (LIST, SET):
+        return bytes(value)
     of, values = value
     head = bytes([len(values) << 4 | of]) if len(values) < 15 else bytes([0xF0 | of])
     head += b"" if len(values) < 15 else varint(len(values))
-    return head + b"".join(
-        bytes([v]) if of in (TRUE, FALSE) else _encode(of, v) for v in values
-    )
+    return head + b"".join(bytes([v]) if of in (TRUE, FALSE) else _encode(of, v) for v in values)
 
 
 class Decoder:

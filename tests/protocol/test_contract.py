@@ -7,12 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support import SUBMISSION_ID, TARGET, categorical, numeric
 from verix.errors import ContractError
 from verix.protocol.contract import Column, Commitment, Contract, Kind, Role, Unit
+
+steady = settings(deadline=None, derandomize=True)
 
 DATE = Column(name="born", kind=Kind.DATETIME, unit=Unit.DAY)
 COLOUR = Column(name="col\u00f6ur", kind=Kind.CATEGORICAL, categories=("rot", "gr\u00fcn \u2713"))
@@ -275,6 +277,7 @@ def test_columns_are_checked_when_made(column: Any) -> None:
         Column(name="x", **column)
 
 
+@steady
 @given(st.data())
 def test_damaged_bytes_never_surprise(data: st.DataObject) -> None:
     damaged = bytearray(GOLDEN)
@@ -294,6 +297,7 @@ def at_most(data: st.DataObject, damaged: bytearray) -> int:
     return data.draw(st.integers(0, len(damaged)))
 
 
+@steady
 @given(st.binary(max_size=80))
 def test_random_bytes_are_refused(data: bytes) -> None:
     with pytest.raises(ContractError):

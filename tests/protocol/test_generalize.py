@@ -4,12 +4,14 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from verix.protocol.contract import Column, Kind, Unit
 from verix.protocol.generalize import describe, midpoints, published_categories, show_value
 from verix.protocol.tree import Leaves
+
+steady = settings(deadline=None, derandomize=True)
 
 NUMBER = Column(name="x", kind=Kind.NUMERIC)
 GRADE = Column(name="g", kind=Kind.CATEGORICAL, categories=("low", "mid", "high", "top"))
@@ -38,6 +40,7 @@ def test_midpoints(minimum: float, maximum: float, middle: float) -> None:
     assert midpoints(one_leaf(minimum, maximum)).tolist() == [[middle]]
 
 
+@steady
 @given(FINITE, FINITE)
 def test_midpoints_are_the_written_formula(one: float, other: float) -> None:
     low, high = min(one, other), max(one, other)
@@ -78,6 +81,7 @@ def test_numbers_as_people_write_them(value: float, shown: str) -> None:
     assert show_value(NUMBER, value) == shown
 
 
+@steady
 @given(FINITE)
 def test_shown_numbers_read_back_exactly(value: float) -> None:
     assert float(show_value(NUMBER, value)) == value

@@ -3,10 +3,12 @@
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from verix.protocol.rules import Leaf, Node, best_split, bounds, flatten, grow, lower_median, score
+
+steady = settings(deadline=None, derandomize=True)
 
 
 @pytest.mark.parametrize(
@@ -26,6 +28,7 @@ def test_lower_median(values: list[float], median: float) -> None:
     assert lower_median(values) == median
 
 
+@steady
 @given(st.lists(st.integers(0, 5).map(float), min_size=1, max_size=20))
 def test_lower_median_by_counting(values: list[float]) -> None:
     median = lower_median(values)
@@ -155,6 +158,7 @@ def test_bounds() -> None:
     assert bounds([[3.0, 1.0, 2.0], [0.0, 5.0, -5.0]], [0, 2]) == [(2.0, 3.0), (-5.0, 0.0)]
 
 
+@steady
 @given(st.integers(1, 400), st.integers(1, 400), st.data())
 def test_scores_order_as_variance_reduction_does(nl: int, nr: int, data: st.DataObject) -> None:
     # Of one node, n and s are fixed; sum over sides of s_i^2/n_i is then a constant away.

@@ -6,12 +6,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from verix.errors import MalformedDeliveryError
 from verix.protocol.rules import FlatNode, Leaf, Node, flatten
 from verix.protocol.tree import Leaves, Tree
+
+steady = settings(deadline=None, derandomize=True)
 
 N_QUASI = 3
 INT32 = np.iinfo(np.int32)
@@ -206,6 +208,7 @@ SHAPES: st.SearchStrategy[Leaf | Node] = st.recursive(
 )
 
 
+@steady
 @given(SHAPES)
 def test_every_tree_in_preorder_passes(shape: Leaf | Node) -> None:
     nodes, _ = flatten(shape)
@@ -213,6 +216,7 @@ def test_every_tree_in_preorder_passes(shape: Leaf | Node) -> None:
     check(nodes)
 
 
+@steady
 @given(SHAPES, st.data())
 def test_a_changed_field_is_refused_or_makes_another_tree(
     shape: Leaf | Node, data: st.DataObject
@@ -240,6 +244,7 @@ def walk(nodes: list[FlatNode], row: npt.NDArray[np.float64]) -> int:
     return nodes[node][4]
 
 
+@steady
 @given(SHAPES, st.lists(st.tuples(*[THRESHOLDS | st.floats(-2, 2)] * N_QUASI), max_size=8))
 def test_routing_is_a_walk_from_the_root(shape: Leaf | Node, rows: list[tuple[float, ...]]) -> None:
     nodes, _ = flatten(shape)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import rfc8785
 
@@ -172,7 +173,8 @@ def _read_leaves(files: _Files, n_leaves: int, n_quasi: int) -> Leaves:
         raise MalformedDeliveryError("leaves.parquet: column 'leaf' does not count from 0 upwards")
     minimum, maximum = np.empty((2, n_leaves, n_quasi))
     for j in range(n_quasi):
-        minimum[:, j], maximum[:, j] = columns[f"min_{j}"], columns[f"max_{j}"]
+        minimum[:, j] = _unsigned_zeros(columns[f"min_{j}"])
+        maximum[:, j] = _unsigned_zeros(columns[f"max_{j}"])
     if not (np.isfinite(minimum) & np.isfinite(maximum) & (minimum <= maximum)).all():
         raise MalformedDeliveryError("leaves.parquet: a leaf's bounds are not finite and in order")
     count = np.asarray(columns["count"], np.int64)
@@ -181,11 +183,17 @@ def _read_leaves(files: _Files, n_leaves: int, n_quasi: int) -> Leaves:
     return Leaves(count=count, minimum=minimum, maximum=maximum)
 
 
+def _unsigned_zeros(column: parquet.Array) -> npt.NDArray[np.float64]:
+    # Adding 0.0 turns -0.0 into 0.0 and changes nothing else; a signalling NaN would warn.
+    with np.errstate(invalid="ignore"):
+        return np.asarray(column, np.float64) + 0.0
+
+
 def _read_tree(files: _Files, n_nodes: int) -> Tree:
     columns = files.table("nodes.parquet", NODES, n_nodes)
     return Tree(
         column=columns["column"].astype(np.int32),
-        threshold=columns["threshold"].astype(np.float64),
+        threshold=_unsigned_zeros(columns["threshold"]),
         left=columns["left"].astype(np.int32),
         right=columns["right"].astype(np.int32),
         leaf=columns["leaf"].astype(np.int32),
@@ -250,7 +258,9 @@ def _parse_header(data: bytes) -> Header:
     try:
         fields = json.loads(data.decode("utf-8"), object_pairs_hook=_distinct)
     except (ValueError, RecursionError):
-        raise MalformedDeliveryError("delivery.json is not JSON in UTF-8") from None
+        raise MalformedDeliveryError(
+            "delivery.json is not JSON in UTF-8, each field once"
+        ) from None
     if not isinstance(fields, dict) or fields.keys() != HEADER_FIELDS:
         raise MalformedDeliveryError(
             f"delivery.json must have exactly the fields {', '.join(sorted(HEADER_FIELDS))}"

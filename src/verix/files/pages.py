@@ -2,20 +2,17 @@
 
 The footer says how large a column is; a hostile one says it wrongly, and a page of a few
 hundred bytes can then unfold to two gigabytes. Page headers are what the decoder goes by,
-so their sizes are summed first. They are Thrift structs in compact protocol; whatever could
-be read in two ways is refused, so that the decoder sees the same numbers.
+so their sizes are summed first.
 """
 
 import sys
 from typing import NamedTuple
 
+from verix.files import thrift
+from verix.files.thrift import I32
+
 __all__ = ["PageError", "uncompressed_size"]
 
-# Wire types of the compact protocol.
-TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
-VARINTS = (I16, I32, I64)
-# PageHeader nests two levels deep; anything deeper is not one.
-MAX_NESTING = 6
 # Fields of PageHeader.
 TYPE, UNCOMPRESSED, COMPRESSED = 1, 2, 3
 # By the type of a page: the field that describes its content, and the field of the encoding
@@ -27,8 +24,6 @@ N_VALUES = 1
 # cannot make more of a page than its values. DELTA_BYTE_ARRAY can: each of its values may
 # repeat the one before and add to it, so that 400 bytes of file took 900 MB to decode.
 ENCODINGS = frozenset({0, 2, 3, 5, 8, 9})
-
-Fields = dict[int, "int | Fields"]
 
 
 class PageError(ValueError):
@@ -74,21 +69,21 @@ def uncompressed_size(
 
 
 def _page(data: memoryview, at: int) -> _Page:
-    header, start = _struct(data, at, MAX_NESTING)
-    kind, uncompressed, compressed = (header.get(i) for i in (TYPE, UNCOMPRESSED, COMPRESSED))
-    if not isinstance(kind, int) or kind not in CONTENT:
-        raise PageError("a page is of an unknown type")
-    if not isinstance(uncompressed, int) or not isinstance(compressed, int):
-        raise PageError("a page has no size")
-    if uncompressed < 0 or compressed < 0:
-        raise PageError("a page has a negative size")
-    field, encoding_field = CONTENT[kind]
-    content = header.get(field)
-    if not isinstance(content, dict):
-        raise PageError("a page does not say what it holds")
-    n_values, encoding = content.get(N_VALUES), content.get(encoding_field)
-    if not isinstance(n_values, int) or n_values < 0:
-        raise PageError("a page does not say how many values it holds")
+    try:
+        header, start = thrift.decode(data, at)
+        kind = thrift.number(header, TYPE, I32)
+        uncompressed = thrift.number(header, UNCOMPRESSED, I32)
+        compressed = thrift.number(header, COMPRESSED, I32)
+        if kind not in CONTENT:
+            raise PageError("a page is of an unknown type")
+        field, encoding_field = CONTENT[kind]
+        _, content = header.get(field, (0, None))
+        if not isinstance(content, dict):
+            raise PageError("a page does not say what it holds")
+        n_values = thrift.number(content, N_VALUES, I32)
+        encoding = thrift.number(content, encoding_field, I32)
+    except thrift.ThriftError as error:
+        raise PageError(f"a page header is damaged: {error}") from None
     if encoding not in ENCODINGS:
         raise PageError(f"a page has encoding {encoding}, which is not read here")
     if kind != DICTIONARY:
@@ -96,66 +91,3 @@ def _page(data: memoryview, at: int) -> _Page:
     if n_values > uncompressed:
         raise PageError("a dictionary is larger than its page")
     return _Page(uncompressed, compressed, 0, start)
-
-
-def _struct(data: memoryview, at: int, nesting: int) -> tuple[Fields, int]:
-    """The I32 and struct fields of a struct, and where it ends; others are passed over."""
-    if nesting == 0:
-        raise PageError("a page header is nested too deep")
-    fields: Fields = {}
-    number = 0
-    while True:
-        head, at = _byte(data, at)
-        kind, delta = head & 15, head >> 4
-        if kind == 0:
-            return fields, at
-        # Numbers that do not ascend by less than 16 are written in full, which no page
-        # header needs. In full they could repeat a field, or be one modulo 65536.
-        if delta == 0:
-            raise PageError("a page header has an unknown field")
-        number += delta
-        if kind == STRUCT:
-            fields[number], at = _struct(data, at, nesting - 1)
-        elif kind == I32:
-            fields[number], at = _i32(data, at)
-        else:
-            at = _skip(data, at, kind)
-
-
-def _skip(data: memoryview, at: int, kind: int) -> int:
-    if kind in (TRUE, FALSE):
-        return at
-    if kind in VARINTS:
-        return _varint(data, at)[1]
-    if kind == BYTE:
-        return at + 1
-    if kind == DOUBLE:
-        return at + 8
-    if kind == BINARY:
-        size, at = _varint(data, at)
-        return at + size
-    # Lists, sets and maps do not occur in page headers.
-    raise PageError("a page header has an unknown field")
-
-
-def _i32(data: memoryview, at: int) -> tuple[int, int]:
-    number, at = _varint(data, at)
-    if number >= 1 << 32:
-        raise PageError("a page header has a number beyond 32 bits")
-    return (number >> 1) ^ -(number & 1), at
-
-
-def _byte(data: memoryview, at: int) -> tuple[int, int]:
-    if not 0 <= at < len(data):
-        raise PageError("a page header is cut short")
-    return data[at], at + 1
-
-
-def _varint(data: memoryview, at: int) -> tuple[int, int]:
-    number = 0
-    for shift in range(0, 70, 7):
-        byte, at = _byte(data, at)
-        number |= (byte & 127) << shift
-        if byte < 128:
-            return number, at
-    raise PageError("a page header has an endless number")

@@ -1,6 +1,6 @@
 """Parquet from and to arrays: the schema, the rows and the size are checked, then decoded."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from verix.errors import Error
-from verix.files import pages
+from verix.files import footers, pages
 from verix.protocol.table import MAX_ROWS
 
 __all__ = ["TRACKER", "Expected", "Reader", "trackers", "write"]
@@ -65,22 +65,26 @@ class Reader:
         self.columns = list(expected.columns)
         self.n_bytes = 0
         """What the pages of a file given as bytes unfold to."""
-        if isinstance(source, bytes):
-            self._check_footer(source, most_rows)
         with self._decoding():
-            reader = pa.BufferReader(source) if isinstance(source, bytes) else source
-            self.file = pq.ParquetFile(reader, thrift_container_size_limit=MAX_ROW_GROUPS)
-            self.n_rows = int(self.file.metadata.num_rows)
+            footer = None
+            if isinstance(source, bytes):
+                most = FOOTER_BYTES + FOOTER_BYTES_PER_COLUMN * len(self.columns) + most_rows
+                footer = footers.read_footer(source, most=most)
+            self.file = pq.ParquetFile(pa.BufferReader(footer.clean) if footer else source)
+            metadata = self.file.metadata
+            self.n_rows = int(metadata.num_rows)
+            self.group_rows = [
+                int(metadata.row_group(i).num_rows) for i in range(metadata.num_row_groups)
+            ]
             self._check_schema(self.file.schema_arrow, expected)
             self._check_rows(most_rows)
-            if isinstance(source, bytes):
+            if footer is not None:
                 most = expected.bytes_for(self.n_rows) if most_bytes is None else most_bytes
-                self._check_size(memoryview(source), most)
+                self._check_size(memoryview(footer.clean), footer.groups, most)
 
     def row_groups(self) -> Iterator[dict[str, Array]]:
-        """The columns of each row group as arrays; binary columns as rows of bytes."""
-        for i in range(self.file.num_row_groups):
-            n_rows = self.file.metadata.row_group(i).num_rows
+        """The columns of each row group with rows as arrays; binary columns as rows of bytes."""
+        for i, n_rows in enumerate(self.group_rows):
             if n_rows == 0:
                 continue
             with self._decoding():
@@ -104,11 +108,7 @@ class Reader:
 
     @contextmanager
     def _decoding(self) -> Iterator[None]:
-        """Where bytes are decoded, whatever goes wrong is their fault.
-
-        Arrow raises a dozen types, and the extension types that a file may name, such as
-        those of pandas, any other.
-        """
+        """Where bytes are decoded, whatever goes wrong is their fault: Arrow raises many types."""
         try:
             yield
         except Error:
@@ -117,11 +117,6 @@ class Reader:
             reason = " ".join(str(error).split())[:200]
             raise self.fail(f"{self.name} is not a readable Parquet file ({reason})") from None
 
-    def _check_footer(self, data: bytes, most_rows: int) -> None:
-        most = FOOTER_BYTES + FOOTER_BYTES_PER_COLUMN * len(self.columns) + most_rows
-        if int.from_bytes(data[-8:-4], "little") > most:
-            raise self.fail(f"{self.name}: its footer is larger than the {most} bytes it may have")
-
     def _check_schema(self, schema: pa.Schema, expected: Expected) -> None:
         if schema.names != self.columns:
             missing = [name for name in self.columns if name not in schema.names]
@@ -129,7 +124,7 @@ class Reader:
             what = (
                 f"column {missing[0]!r} is missing"
                 if missing
-                else f"column {extra[0]!r} does not belong there"
+                else f"column {extra[0][:64]!r} does not belong there"
                 if extra
                 else "its columns are not in the agreed order"
             )
@@ -141,33 +136,24 @@ class Reader:
                 )
 
     def _check_rows(self, most_rows: int) -> None:
-        metadata = self.file.metadata
-        if metadata.num_row_groups > MAX_ROW_GROUPS:
-            raise self.fail(f"{self.name} has {metadata.num_row_groups} row groups")
+        if len(self.group_rows) > MAX_ROW_GROUPS:
+            raise self.fail(f"{self.name} has {len(self.group_rows)} row groups")
         if not 0 <= self.n_rows <= most_rows:
             raise self.fail(f"{self.name} has {self.n_rows} rows, more than {most_rows}")
-        groups = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
-        if any(n < 0 for n in groups) or sum(groups) != self.n_rows:
+        if any(n < 0 for n in self.group_rows) or sum(self.group_rows) != self.n_rows:
             raise self.fail(f"{self.name}: its row groups do not add up to {self.n_rows} rows")
 
-    def _check_size(self, data: memoryview, most_bytes: int) -> None:
-        for i in range(self.file.metadata.num_row_groups):
-            group = self.file.metadata.row_group(i)
-            for j in range(group.num_columns):
-                chunk = group.column(j)
-                start, dictionary = chunk.data_page_offset, chunk.dictionary_page_offset
-                if dictionary is not None and 0 < dictionary < start:
-                    start = dictionary
-                self.n_bytes += pages.uncompressed_size(
-                    data,
-                    start,
-                    chunk.total_compressed_size,
-                    group.num_rows,
-                    least=PAGE_BYTES,
-                    most=most_bytes - self.n_bytes,
-                )
-                if chunk.num_values != group.num_rows:
+    def _check_size(
+        self, data: memoryview, groups: Sequence[footers.Group], most_bytes: int
+    ) -> None:
+        for group in groups:
+            # A group without rows is not decoded, and some writers give it odd positions.
+            for chunk in group.chunks if group.n_rows else ():
+                if chunk.n_values != group.n_rows:
                     raise self.fail(f"{self.name}: its columns do not have as many values as rows")
+                self.n_bytes += pages.uncompressed_size(
+                    data, *chunk, least=PAGE_BYTES, most=most_bytes - self.n_bytes
+                )
                 if self.n_bytes > most_bytes:
                     raise self.fail(
                         f"{self.name} unfolds to more than the {most_bytes} bytes that"

@@ -136,8 +136,10 @@ def _infer(column: pa.ChunkedArray, leading_zeros_are_text: bool) -> pa.ChunkedA
         return column
     for pattern, types in PATTERNS:
         if pc.all(matches(pattern)).as_py():
+            plain = pc.replace_substring_regex(column, r"^\+", "")
             for arrow_type in types:
-                # What only looks like it, such as a whole number beyond 64 bits, stays text.
                 with contextlib.suppress(pa.ArrowInvalid):
-                    return column.cast(arrow_type)
+                    return plain.cast(arrow_type)
+            # What only looks like it, such as a whole number beyond 64 bits, stays text.
+            return column
     return column

@@ -27,6 +27,10 @@ __all__ = ["Encoded", "arrow_columns", "decode", "default_order", "encode"]
 Floats = npt.NDArray[np.float64]
 
 EXACT = 2**53
+BEYOND_EXACT = (
+    "column {!r} has a number beyond 2^53, which a float cannot hold exactly;"
+    " declare it as an identifier or as categorical"
+)
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 # How many of each source unit make one of ours; sources finer than a microsecond must be
 # whole microseconds.
@@ -232,10 +236,7 @@ def _numbers(name: str, array: pa.Array) -> Floats:
         extremes = pc.min_max(array)
         low, high = extremes["min"].as_py(), extremes["max"].as_py()
         if low < -EXACT or high > EXACT:
-            raise TableError(
-                f"column {name!r} has an integer beyond 2^53, which a float cannot hold exactly;"
-                " declare it as an identifier or as categorical"
-            )
+            raise TableError(BEYOND_EXACT.format(name))
     if pa.types.is_boolean(array.type):
         array = array.cast(pa.uint8())
     try:
@@ -244,6 +245,8 @@ def _numbers(name: str, array: pa.Array) -> Floats:
         raise TableError(f"column {name!r} is not numeric ({error})") from None
     if np.isinf(values).any():
         raise TableError(f"column {name!r} has an infinite value")
+    if not pa.types.is_floating(array.type) and (np.abs(values) > EXACT).any():
+        raise TableError(BEYOND_EXACT.format(name))
     return _writable(values)
 
 

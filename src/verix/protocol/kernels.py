@@ -11,7 +11,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Nodes", "check_preorder", "gather_members", "group_rows", "route"]
+__all__ = ["Nodes", "check_preorder", "depths", "gather_members", "group_rows", "route"]
 
 BAD_COLUMN, BAD_THRESHOLD, BAD_CHILD, BAD_LEAF, TOO_DEEP = range(1, 6)
 
@@ -73,6 +73,16 @@ def check_preorder(nodes: Nodes, n_quasi: int, max_depth: int) -> tuple[int, int
 
 
 @numba.njit(cache=True, nogil=True)
+def depths(right: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    """How far each node of a checked tree lies from the root."""
+    depth = np.zeros(right.size, np.int64)
+    for node in range(right.size):
+        if right[node] >= 0:
+            depth[node + 1] = depth[right[node]] = depth[node] + 1
+    return depth
+
+
+@numba.njit(cache=True, nogil=True)
 def route(nodes: Nodes, values: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
     """The leaf of every record of a checked tree."""
     n = values.shape[1]
@@ -112,13 +122,15 @@ def group_rows(
 
 @numba.njit(cache=True, nogil=True)
 def gather_members(
-    rows: npt.NDArray[np.int64], tracker: npt.NDArray[np.uint64]
+    positions: npt.NDArray[np.int64],
+    row: npt.NDArray[np.int64],
+    tracker: npt.NDArray[np.uint64],
 ) -> npt.NDArray[np.uint64]:
-    """Row number and tracker of each of the rows, as five words of 64 bits (spec §6)."""
-    out = np.empty((rows.size, 5), np.uint64)
-    for i in range(rows.size):
-        row = rows[i]
-        out[i, 0] = row
+    """Row number and tracker of the records at some positions, as five 64-bit words (spec §6)."""
+    out = np.empty((positions.size, 5), np.uint64)
+    for i in range(positions.size):
+        at = positions[i]
+        out[i, 0] = row[at]
         for word in range(4):
-            out[i, 1 + word] = tracker[row, word]
+            out[i, 1 + word] = tracker[at, word]
     return out

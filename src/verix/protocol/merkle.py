@@ -105,11 +105,17 @@ def submission_digest(contract: Contract, records: Records, *, threads: int = 1)
 
 
 def members_digests(
-    rows: npt.NDArray[np.int64], start: npt.NDArray[np.int64], tracker: npt.NDArray[np.uint8]
+    positions: npt.NDArray[np.int64],
+    start: npt.NDArray[np.int64],
+    row: npt.NDArray[np.int64],
+    tracker: npt.NDArray[np.uint8],
 ) -> list[bytes]:
-    """members_digest of every leaf; leaf i holds rows[start[i]:start[i+1]], ascending."""
+    """members_digest of every leaf: leaf i holds the records at positions[start[i]:start[i+1]].
+
+    `row` must ascend, so that positions in ascending order are rows in ascending order.
+    """
     # Words are copied, never interpreted, so only the row number has a byte order.
-    words = kernels.gather_members(rows, np.ascontiguousarray(tracker).view(np.uint64))
+    words = kernels.gather_members(positions, row, np.ascontiguousarray(tracker).view(np.uint64))
     if sys.byteorder == "big":
         words[:, 0].byteswap(inplace=True)
     data = words.tobytes()

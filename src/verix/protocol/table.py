@@ -71,6 +71,9 @@ class Records:
 
 
 def _check_values(column: Column, values: npt.NDArray[np.float64]) -> None:
+    # The bits of -0.0 are those of the least 64-bit integer.
+    if values.view(np.int64).min() == np.iinfo(np.int64).min:
+        raise TableError(f"column {column.name!r} has -0.0; write it as 0.0")
     # A sum is finite only if every term is: one pass, no mask. Huge finite values may
     # overflow it, so only then is every value looked at.
     with np.errstate(all="ignore"):

@@ -64,12 +64,13 @@ class Tree:
             kernels.Nodes(self.column, self.threshold, self.left, self.right, self.leaf), values
         )
 
+    def depths(self) -> npt.NDArray[np.int64]:
+        """How far each node of a checked tree lies from the root."""
+        return kernels.depths(self.right)
+
     def depth(self) -> int:
         """The length of the longest path from the root."""
-        depth = np.zeros(self.n_nodes, np.int64)
-        for node in np.flatnonzero(self.column >= 0):
-            depth[self.left[node]] = depth[self.right[node]] = depth[node] + 1
-        return int(depth.max())
+        return int(self.depths().max())
 
 
 PROBLEMS = {
@@ -102,3 +103,11 @@ class Leaves:
     def n_leaves(self) -> int:
         """How many leaves there are."""
         return int(self.count.shape[0])
+
+    def check(self, *, n_rows: int) -> None:
+        """Raise MalformedDeliveryError unless bounds are finite, in order, and counts possible."""
+        low, high = self.minimum, self.maximum
+        if not (np.isfinite(low) & np.isfinite(high) & (low <= high)).all():
+            raise MalformedDeliveryError("a leaf's bounds are not finite and in order")
+        if not ((self.count >= 0) & (self.count <= n_rows)).all():
+            raise MalformedDeliveryError("a leaf's count is out of range")

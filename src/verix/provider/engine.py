@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ from verix.protocol import kernels, merkle
 from verix.protocol.messages import Delivered, Delivery, Header, Submission
 from verix.protocol.tree import Leaves, Tree
 
-__all__ = ["Growth", "Progress", "Settings", "anonymize"]
+__all__ = ["Growth", "Progress", "Settings", "anonymize", "available_cores", "pack"]
 
 Progress = Callable[[str, int, int], None]
 """Called with a stage, how much of it is done, and how much there is."""
@@ -71,35 +71,44 @@ def anonymize(
     began = time.perf_counter()
     growth = grow(submission, settings)
     settings.progress("commit", 0, 1)
-    digest = submission.digest(threads=settings.threads)
-    root = merkle.commit(
-        submission.contract, digest, growth.tree, growth.leaves, _members(submission, growth)
-    )
+    delivery = pack(submission, growth, np.arange(submission.records.n_rows), settings)
     settings.progress("commit", 1, 1)
-    records = submission.records
+    seconds = round(time.perf_counter() - began, 3)
+    return replace(
+        delivery, header=replace(delivery.header, engine=engine, version=version, seconds=seconds)
+    )
+
+
+def pack(
+    submission: Submission, growth: Growth, rows: npt.NDArray[np.int64], settings: Settings
+) -> Delivery:
+    """A delivery of these rows of the submission, ascending, with a root that fits it.
+
+    An honest delivery holds all rows; `growth.leaf_of_row` goes with them.
+    """
+    digest = submission.digest(threads=settings.threads)
+    tree, records = growth.tree, submission.records
+    delivered = Delivered(
+        row=rows,
+        tracker=records.tracker[rows],
+        leaf=growth.leaf_of_row,
+        target=records.target[rows],
+    )
+    positions, start = kernels.group_rows(delivered.leaf, tree.n_leaves)
+    members = merkle.members_digests(positions, start, rows, delivered.tracker)
     return Delivery(
         header=Header(
             contract=submission.contract.digest,
             submission=digest,
-            root=root,
-            engine=engine,
-            version=version,
-            rows=records.n_rows,
-            leaves=growth.tree.n_leaves,
-            nodes=growth.tree.n_nodes,
-            seconds=round(time.perf_counter() - began, 3),
+            root=merkle.commit(submission.contract, digest, tree, growth.leaves, members),
+            engine="",
+            version="",
+            rows=rows.size,
+            leaves=tree.n_leaves,
+            nodes=tree.n_nodes,
+            seconds=0.0,
         ),
-        records=Delivered(
-            row=np.arange(records.n_rows),
-            tracker=records.tracker,
-            leaf=growth.leaf_of_row,
-            target=records.target,
-        ),
+        records=delivered,
         leaves=growth.leaves,
-        tree=growth.tree,
+        tree=tree,
     )
-
-
-def _members(submission: Submission, growth: Growth) -> list[bytes]:
-    rows, start = kernels.group_rows(growth.leaf_of_row, growth.tree.n_leaves)
-    return merkle.members_digests(rows, start, submission.records.tracker)

@@ -42,7 +42,7 @@ class Forest(NamedTuple):
     n_ranks: npt.NDArray[np.int64]
     """(n_quasi,): how many distinct values each column has in the table"""
     side: npt.NDArray[np.uint8]
-    """(n_records,): 1 if the record goes left at the node being split"""
+    """A bit per record: 1 if it goes left at the node being split"""
     row_bits: int
     min_leaf: int
     max_depth: int

@@ -1,0 +1,1 @@
+"""The data owner: prepares, verifies, releases; the only holder of secrets."""

@@ -1,0 +1,61 @@
+"""Put genuine records, sentinels and twins together, in the order of their trackers."""
+
+from dataclasses import dataclass
+from hashlib import sha256
+
+import numpy as np
+import numpy.typing as npt
+
+from verix.client.prepare.trackers import Secret, row_bytes, trackers
+from verix.protocol.contract import Contract, Digest
+from verix.protocol.table import Records
+
+__all__ = ["Assembled", "assemble"]
+
+Rows = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Assembled:
+    """The submitted records, and where each came from."""
+
+    records: Records
+    owner_row: Rows
+    """For each submitted row its row in the owner's table, -1 for a trap."""
+    genuine_row: Rows
+    """For each row of the owner's table its submitted row."""
+    sentinel_row: Rows
+    twin_row: Rows
+
+    @property
+    def tracker_column(self) -> Digest:
+        """SHA-256 of the tracker column in row order."""
+        return Digest(sha256(np.ascontiguousarray(self.records.tracker).data).digest())
+
+    @property
+    def target_column(self) -> Digest:
+        """SHA-256 of the target column in row order."""
+        return Digest(sha256(np.ascontiguousarray(self.records.target).data).digest())
+
+
+def assemble(contract: Contract, parts: dict[str, Records], secret: Secret) -> Assembled:
+    """Track the records of each role, and shuffle them all by ascending tracker (spec §7)."""
+    key = secret.key("trackers")
+    tracker = np.concatenate(
+        [trackers(key, role, row_bytes(contract, part)) for role, part in parts.items()]
+    )
+    # Trackers are compared as bytes, most significant first.
+    order = np.lexsort(tracker.view(">u8").T[::-1])
+    values = np.concatenate([part.values for part in parts.values()], axis=1)[:, order]
+    target = np.concatenate([part.target for part in parts.values()])[order]
+    row_of = np.empty_like(order)
+    row_of[order] = np.arange(order.size)
+    n_genuine = parts["genuine"].n_rows
+    n_sentinels = parts["sentinel"].n_rows
+    return Assembled(
+        records=Records(tracker=tracker[order], values=values, target=target),
+        owner_row=np.where(order < n_genuine, order, -1),
+        genuine_row=row_of[:n_genuine],
+        sentinel_row=row_of[n_genuine : n_genuine + n_sentinels],
+        twin_row=row_of[n_genuine + n_sentinels :],
+    )

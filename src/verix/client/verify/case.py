@@ -1,0 +1,137 @@
+"""The case to judge: a delivery beside what the owner kept, and the order of its records."""
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from verix.client.manifest import Manifest
+from verix.errors import TableError
+from verix.protocol import audit, kernels
+from verix.protocol.contract import Contract
+from verix.protocol.messages import Delivery, Submission
+
+__all__ = ["Audit", "Case", "FingerprintMode", "Options"]
+
+Rows = npt.NDArray[np.int64]
+
+
+class Audit(StrEnum):
+    """Which nodes `splits` looks at when the submission is at hand."""
+
+    ALL = "all"
+    SAMPLE = "sample"
+
+
+class FingerprintMode(StrEnum):
+    """Which records the fingerprint compares, and against what."""
+
+    WATCH = "watch"
+    PAPER = "paper"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How to verify; the defaults look at everything there is."""
+
+    audit: Audit = Audit.ALL
+    audit_miss: float = 0.01
+    """The sampled audit misses with at most this probability ..."""
+    audit_fraction: float = 0.01
+    """... a provider whose deviations touch this share of the records' paths or of the nodes."""
+    epsilon: float | None = None
+    epsilon_per_feature: Mapping[str, float] = field(default_factory=dict)
+    threads: int = 2
+
+    def __post_init__(self) -> None:
+        for name in ("audit_miss", "audit_fraction"):
+            if not 0 < getattr(self, name) < 1:
+                raise TableError(f"{name} must lie between 0 and 1")
+        if self.epsilon is not None and not self.epsilon > 0:
+            raise TableError("epsilon must be greater than 0")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Case:
+    """All that a layer may look at; the submission is missing in a thin verification."""
+
+    delivery: Delivery
+    manifest: Manifest
+    submission: Submission | None
+    options: Options
+
+    @property
+    def contract(self) -> Contract:
+        """The owner's own contract, never the provider's word on it."""
+        return self.manifest.contract
+
+    @cached_property
+    def by_row(self) -> Rows:
+        """Positions of the delivered records in ascending row, stable where rows repeat."""
+        row = self.delivery.records.row
+        if np.array_equal(row, np.arange(row.size)):
+            return np.arange(row.size)
+        return np.argsort(row, kind="stable")
+
+    @cached_property
+    def is_complete(self) -> bool:
+        """Whether every submitted row came back exactly once."""
+        row = self.delivery.records.row
+        return row.size == self.manifest.n_rows and bool(
+            np.array_equal(row[self.by_row], np.arange(row.size))
+        )
+
+    @cached_property
+    def leaf_of_row(self) -> npt.NDArray[np.int32]:
+        """The claimed leaf of every submitted row, -1 where it did not come back."""
+        records = self.delivery.records
+        leaf = np.full(self.manifest.n_rows, -1, np.int32)
+        leaf[records.row] = records.leaf
+        return leaf
+
+    @cached_property
+    def position_of_row(self) -> Rows:
+        """Where each submitted row stands among the delivered records, -1 where it does not."""
+        records = self.delivery.records
+        position = np.full(self.manifest.n_rows, -1, np.int64)
+        position[records.row] = np.arange(records.row.size)
+        return position
+
+    @cached_property
+    def grouped(self) -> tuple[Rows, Rows]:
+        """Delivered records leaf by leaf, ascending rows within: positions in `by_row`, starts."""
+        leaf = self.delivery.records.leaf[self.by_row]
+        rows, start = kernels.group_rows(leaf, self.delivery.tree.n_leaves)
+        return rows, start
+
+    @cached_property
+    def node_spans(self) -> Rows:
+        """Where each node's records lie in `grouped`, (n_nodes, 2)."""
+        tree = self.delivery.tree
+        return audit.node_spans(tree.right, tree.leaf, self.grouped[1])
+
+    @cached_property
+    def values_by_leaf(self) -> npt.NDArray[np.float64]:
+        """The submitted values leaf by leaf, (n_quasi, n_rows), of a complete delivery."""
+        assert self.submission is not None
+        assert self.is_complete
+        values, rows = self.submission.records.values, self.grouped[0]
+        out = np.empty(values.shape)
+        self.each(lambda j: audit.gather(values[j], rows, out[j]), len(values))
+        return out
+
+    @cached_property
+    def target_by_leaf(self) -> npt.NDArray[np.uint8]:
+        """The submitted targets leaf by leaf."""
+        assert self.submission is not None
+        return self.submission.records.target[self.grouped[0]]
+
+    def each(self, work: Callable[[int], object], n: int) -> None:
+        """Do some work for 0 .. n - 1, shared among the threads."""
+        with ThreadPoolExecutor(self.options.threads) as pool:
+            for _ in pool.map(work, range(n)):
+                pass

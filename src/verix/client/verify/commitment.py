@@ -1,0 +1,65 @@
+"""Layer `commitment` (paper layer 1): the root follows from what was delivered.
+
+Proves: the root in the delivery is the contract's commitment to the returned records, leaves
+and tree, and was made for this very contract and submission (spec §6).
+Does not prove: that the tree is the agreed one, or that any record is genuine; under the
+paper's commitment it does not even bind which record lies in which leaf.
+Can err: never, as long as SHA-256 holds.
+"""
+
+import hmac
+
+from verix.client.verdict import Finding, Status
+from verix.client.verify.case import Case
+from verix.protocol import merkle
+from verix.protocol.contract import Commitment
+
+__all__ = ["check"]
+
+LAYER = "commitment"
+GUARANTEE = {
+    Commitment.BINDING: "The root binds contract, submission, tree, bounds and every record's leaf;"
+    " any change of a byte is seen.",
+    Commitment.PAPER: "The root binds tree, counts and bounds to six decimals;"
+    " it binds neither the members of a leaf nor the submission.",
+}
+
+
+def check(case: Case) -> Finding:
+    """Recompute the root from the delivery and compare it, and both digests, in constant time."""
+    header, manifest = case.delivery.header, case.manifest
+    problems = []
+    if not hmac.compare_digest(header.contract, case.contract.digest):
+        problems.append("it was made for another contract")
+    if not hmac.compare_digest(header.submission, manifest.submission):
+        problems.append("it was made for another submission")
+    if not problems and not hmac.compare_digest(header.root, _root(case)):
+        problems.append("its root does not follow from its records, leaves and tree")
+    return Finding(
+        layer=LAYER,
+        status=Status.FAIL if problems else Status.PASS,
+        summary=(
+            f"The delivery is not consistent: {', and '.join(problems)}."
+            if problems
+            else "The root follows from the delivery, for this contract and submission."
+        ),
+        guarantee=GUARANTEE[case.contract.commitment],
+        evidence={
+            "commitment": case.contract.commitment.value,
+            "delivered_root": header.root.hex(),
+            "problems": problems,
+        },
+    )
+
+
+def _root(case: Case) -> bytes:
+    delivery, by_row = case.delivery, case.by_row
+    members: list[bytes] = []
+    if case.contract.commitment is Commitment.BINDING:
+        positions, start = case.grouped
+        members = merkle.members_digests(
+            positions, start, delivery.records.row[by_row], delivery.records.tracker[by_row]
+        )
+    return merkle.commit(
+        case.contract, case.manifest.submission, delivery.tree, delivery.leaves, members
+    )

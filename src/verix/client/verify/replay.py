@@ -1,0 +1,182 @@
+"""Layer `replay`: every record lies in the leaf that the delivered tree sends it to.
+
+Proves: with the submission, that rows, trackers, targets, counts and bounds are exactly those
+of the submission under the delivered tree, every leaf holds min_leaf records, and nothing is
+missing, doubled or invented. Thin, that all rows, trackers and targets are those that were
+sent, and that each watch record lies in its leaf and within its bounds.
+Does not prove: that the tree itself was built by the contract's rule; see `splits`. Thin, it
+does not see bounds that were widened.
+Can err: never on what it covers; thin it misses wrong leaves of a share delta of the records
+with probability (1 - delta)^watch records.
+"""
+
+import hmac
+from hashlib import sha256
+
+import numpy as np
+import numpy.typing as npt
+
+from verix.client.verdict import Finding, Status
+from verix.client.verify.case import Case
+from verix.protocol import audit
+from verix.protocol.kernels import Nodes
+
+__all__ = ["check"]
+
+Floats = npt.NDArray[np.float64]
+LAYER = "replay"
+
+
+def check(case: Case) -> Finding:
+    """Compare every record with what was sent, and its leaf with where the tree sends it."""
+    problems = _rows(case)
+    # The leaves of records that are not those that were sent say nothing more.
+    if not problems:
+        problems = _thin(case) if case.submission is None else _full(case)
+    n_watch = int(case.manifest.watch_row.size)
+    if case.submission is None:
+        covered = f"the leaves of {n_watch:,} watch records"
+        guarantee = (
+            "Exact for rows, trackers and targets. Wrong leaves of a share d of the records are"
+            f" missed with probability (1 - d)^{n_watch}; widened bounds show only in a"
+            " witness's leaf."
+        )
+    else:
+        covered = "and their leaves, counts and bounds"
+        guarantee = "Exact: every record, count and bound was compared."
+    return Finding(
+        layer=LAYER,
+        status=Status.FAIL if problems else Status.PASS,
+        summary=(
+            problems[0]
+            if problems
+            else f"All {case.manifest.n_rows:,} records are those that were sent, {covered}."
+        ),
+        guarantee=guarantee,
+        evidence={"records": case.manifest.n_rows, "watch": n_watch, "problems": problems},
+    )
+
+
+def _rows(case: Case) -> list[str]:
+    """Rows, trackers and targets of all records: exact with the manifest alone (two digests)."""
+    records, n_rows = case.delivery.records, case.manifest.n_rows
+    if not case.is_complete:
+        times = np.bincount(records.row, minlength=n_rows)
+        missing, doubled = np.flatnonzero(times == 0), np.flatnonzero(times > 1)
+        where = [f"row {rows[0]}" for rows in (missing, doubled) if rows.size]
+        problem = (
+            f"{missing.size:,} of {n_rows:,} records are missing and {doubled.size:,} are doubled,"
+            f" the first at {' and '.join(where)}."
+        )
+        return [problem]
+    problems = []
+    if not _is_digest_of(case.manifest.tracker_column, records.tracker, case.by_row):
+        problems.append(f"Trackers are not those that were sent{_first_tracker(case)}.")
+    if not _is_digest_of(case.manifest.target_column, records.target, case.by_row):
+        problems.append(f"Targets are not those that were sent{_first_target(case)}.")
+    return problems
+
+
+def _is_digest_of(
+    digest: bytes, column: npt.NDArray[np.uint8], by_row: npt.NDArray[np.int64]
+) -> bool:
+    ordered = column if by_row.size < 2 or (np.diff(by_row) == 1).all() else column[by_row]
+    return hmac.compare_digest(digest, sha256(np.ascontiguousarray(ordered).data).digest())
+
+
+def _first_tracker(case: Case) -> str:
+    if case.submission is None:
+        return ""
+    sent, came = case.submission.records.tracker, case.delivery.records.tracker[case.by_row]
+    wrong = np.flatnonzero((sent != came).any(axis=1))
+    return f" in {wrong.size:,} rows, the first row {wrong[0]}"
+
+
+def _first_target(case: Case) -> str:
+    if case.submission is None:
+        return ""
+    sent, came = case.submission.records.target, case.delivery.records.target[case.by_row]
+    wrong = np.flatnonzero(sent != came)
+    return f" in {wrong.size:,} rows, the first row {wrong[0]}"
+
+
+def _full(case: Case) -> list[str]:
+    """Counts, leaves and bounds of all records."""
+    leaves, min_leaf = case.delivery.leaves, case.contract.min_leaf
+    start = case.grouped[1]
+    count = np.diff(start)
+    if (wrong := np.flatnonzero(count != leaves.count)).size:
+        leaf = wrong[0]
+        problem = (
+            f"{wrong.size:,} leaves have a wrong count; leaf {leaf} says {leaves.count[leaf]} and"
+            f" holds {count[leaf]}."
+        )
+        return [problem]
+    if (small := np.flatnonzero(count < min_leaf)).size:
+        leaf = small[0]
+        problem = (
+            f"{small.size:,} leaves hold fewer than 2k = {min_leaf} records; leaf {leaf} holds"
+            f" {count[leaf]}."
+        )
+        return [problem]
+    minimum, maximum = _observed_bounds(case)
+    problems = _misrouted(case, minimum, maximum)
+    is_wrong = (minimum != leaves.minimum) | (maximum != leaves.maximum)
+    if is_wrong.any():
+        leaf, column = np.argwhere(is_wrong)[0]
+        problems.append(
+            f"The bounds of {int(is_wrong.any(axis=1).sum()):,} leaves are not those of their"
+            f" records; the first are those of leaf {leaf} in column"
+            f" {case.contract.quasi[column].name!r}."
+        )
+    return problems
+
+
+def _observed_bounds(case: Case) -> tuple[Floats, Floats]:
+    """The least and greatest value of each leaf's records, (n_leaves, n_quasi)."""
+    values, start = case.values_by_leaf, case.grouped[1]
+    minimum, maximum = np.empty((2, len(values), start.size - 1))
+    case.each(lambda j: audit.leaf_bounds(values[j], start, minimum[j], maximum[j]), len(values))
+    return minimum.T, maximum.T
+
+
+def _misrouted(case: Case, minimum: Floats, maximum: Floats) -> list[str]:
+    tree = case.delivery.tree
+    leaf_span = audit.node_spans(tree.right, tree.leaf, np.arange(tree.n_leaves + 1))
+    nodes = Nodes(tree.column, tree.threshold, tree.left, tree.right, tree.leaf)
+    node, leaf = audit.first_misrouted(nodes, leaf_span, minimum, maximum)
+    if node < 0:
+        return []
+    column = case.contract.quasi[tree.column[node]].name
+    return [
+        f"Leaf {leaf} holds a record that node {node} sends to its other side by column {column!r}."
+    ]
+
+
+def _thin(case: Case) -> list[str]:
+    """The watch records: routed to their leaf, and within its bounds."""
+    manifest, leaves = case.manifest, case.delivery.leaves
+    claimed = case.leaf_of_row[manifest.watch_row]
+    routed = case.delivery.tree.route(manifest.watch_values)
+    problems = []
+    if (wrong := np.flatnonzero(claimed != routed)).size:
+        row = manifest.watch_row[wrong[0]]
+        problems.append(
+            f"{wrong.size:,} watch records are not in the leaf that the tree sends them to; row"
+            f" {row} is in leaf {claimed[wrong[0]]}, not {routed[wrong[0]]}."
+        )
+    values = manifest.watch_values.T
+    inside = (leaves.minimum[claimed] <= values) & (values <= leaves.maximum[claimed])
+    if (outside := np.flatnonzero(~inside.all(axis=1))).size:
+        problems.append(
+            f"{outside.size:,} watch records lie outside their leaf's bounds, the first in leaf"
+            f" {claimed[outside[0]]}."
+        )
+    count = np.diff(case.grouped[1])
+    if (wrong := np.flatnonzero((count != leaves.count) | (count < case.contract.min_leaf))).size:
+        leaf = wrong[0]
+        problems.append(
+            f"{wrong.size:,} leaves have a wrong count or fewer than 2k records; leaf {leaf} says"
+            f" {leaves.count[leaf]} and holds {count[leaf]}."
+        )
+    return problems

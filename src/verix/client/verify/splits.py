@@ -1,0 +1,277 @@
+"""Layer `splits`: each split is the one the rule chooses, each leaf one the rule stops at.
+
+Proves: with the submission, that every node (or every node of a random sample) is what the
+contract's rule makes of the records under it (spec §4). Thin, that the paths and leaves of the
+witnesses are those worked out before anything was sent.
+Does not prove: anything of a delivery whose records are not those that were sent; `replay`
+comes first, and this layer is inconclusive without it.
+Can err: never. A sample misses a provider whose deviations touch a given share of the paths or
+the nodes with at most the stated probability; R witnesses miss a share delta with (1-delta)^R.
+"""
+
+import math
+import secrets
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from verix.client.manifest import Witness
+from verix.client.verdict import Finding, Status
+from verix.client.verify.case import Audit, Case
+from verix.protocol import audit, merkle
+from verix.protocol.generalize import show_value
+
+__all__ = ["check", "sample_size"]
+
+LAYER = "splits"
+MAX_SHOWN = 5
+
+Nodes = npt.NDArray[np.int64]
+
+
+def check(case: Case) -> Finding:
+    """Hold the nodes to the rule: all, a sample, or those on the witnesses' paths."""
+    if case.submission is None:
+        return _witnesses(case)
+    if case.options.audit is Audit.SAMPLE:
+        return _sampled(case)
+    n_nodes = case.delivery.tree.n_nodes
+    deviations = examine(case, np.arange(n_nodes))
+    return _finding(
+        deviations,
+        f"All {n_nodes:,} nodes are what the rule makes of the records.",
+        "Exact: nothing can deviate unseen, and nothing honest is flagged.",
+        {"nodes": n_nodes, "examined": n_nodes},
+    )
+
+
+def sample_size(miss: float, fraction: float) -> int:
+    """How many draws hit a share of what is drawn from, but for a chance of `miss`."""
+    return math.ceil(math.log(miss) / math.log(1 - fraction))
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """A node that is not what the rule makes of its records."""
+
+    node: int
+    records: int
+    delivered: str
+    expected: str
+
+    def __str__(self) -> str:
+        return (
+            f"node {self.node} with {self.records:,} records: {self.delivered} was delivered,"
+            f" the rule gives {self.expected}"
+        )
+
+
+def _finding(
+    deviations: list[Deviation], good: str, guarantee: str, evidence: dict[str, object]
+) -> Finding:
+    shown = [str(deviation) for deviation in deviations[:MAX_SHOWN]]
+    return Finding(
+        layer=LAYER,
+        status=Status.FAIL if deviations else Status.PASS,
+        summary=(
+            f"{len(deviations):,} of the nodes looked at are not what the rule gives; {shown[0]}."
+            if deviations
+            else good
+        ),
+        guarantee=guarantee,
+        evidence={**evidence, "deviations": len(deviations), "first_deviations": shown},
+    )
+
+
+def examine(case: Case, nodes: Nodes) -> list[Deviation]:
+    """Those of the nodes that deviate from the rule, worked out from the submitted records."""
+    tree, contract = case.delivery.tree, case.contract
+    span = case.node_spans
+    positives = np.concatenate([[0], np.cumsum(case.target_by_leaf, dtype=np.int64)])
+    lo, hi = span[nodes, 0], span[nodes, 1]
+    n, positive = hi - lo, positives[hi] - positives[lo]
+    stops = (
+        (n < 2 * contract.min_leaf)
+        | (positive == 0)
+        | (positive == n)
+        | (tree.depths()[nodes] >= contract.max_depth)
+    )
+    open_nodes = np.flatnonzero(~stops)
+    examined = audit.Examined(
+        lo[open_nodes], hi[open_nodes], positive[open_nodes], contract.min_leaf
+    )
+    best = _compete(case, examined)
+    deviations = [
+        _Judged(case, int(node), int(size)).must_be_leaf()
+        for node, size in zip(nodes[stops], n[stops], strict=True)
+        if tree.column[node] >= 0
+    ]
+    column, threshold = tree.column[nodes[open_nodes]], tree.threshold[nodes[open_nodes]]
+    is_wrong = (best.column != column) | ((column >= 0) & (best.threshold != threshold))
+    for i in np.flatnonzero(is_wrong):
+        at = open_nodes[i]
+        judged = _Judged(case, int(nodes[at]), int(n[at]))
+        deviations.append(judged.must_be(int(best.column[i]), float(best.threshold[i])))
+    return sorted(deviations, key=lambda deviation: deviation.node)
+
+
+def _compete(case: Case, examined: audit.Examined) -> audit.Best:
+    """The rule's split of every examined node: columns shared among threads, merged in order."""
+    n_quasi, threads = len(case.contract.quasi), case.options.threads
+    edges = np.linspace(0, n_quasi, min(threads, n_quasi) + 1).astype(int)
+    parts = [_no_best(examined.lo.size) for _ in edges[1:]]
+
+    def compete(part: int) -> None:
+        for column in range(edges[part], edges[part + 1]):
+            audit.examine_column(
+                column, case.values_by_leaf[column], case.target_by_leaf, examined, parts[part]
+            )
+
+    # Laid out before the threads ask for it, so that it is done once.
+    _ = case.values_by_leaf, case.target_by_leaf
+    case.each(compete, len(parts))
+    best = parts[0]
+    for part in parts[1:]:
+        # Strictly greater: among equals the first in contract order stays.
+        better = part.score > best.score
+        best = audit.Best(
+            np.where(better, part.column, best.column),
+            np.where(better, part.threshold, best.threshold),
+            np.where(better, part.score, best.score),
+        )
+    return best
+
+
+def _no_best(n: int) -> audit.Best:
+    return audit.Best(np.full(n, -1, np.int32), np.zeros(n), np.full(n, -1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """A node to be named in a finding."""
+
+    case: Case
+    node: int
+    records: int
+
+    def must_be_leaf(self) -> Deviation:
+        return Deviation(self.node, self.records, self._delivered(), "a leaf")
+
+    def must_be(self, column: int, threshold: float) -> Deviation:
+        expected = "a leaf" if column < 0 else self._split(column, threshold)
+        return Deviation(self.node, self.records, self._delivered(), expected)
+
+    def _delivered(self) -> str:
+        tree = self.case.delivery.tree
+        column = int(tree.column[self.node])
+        return "a leaf" if column < 0 else self._split(column, float(tree.threshold[self.node]))
+
+    def _split(self, column: int, threshold: float) -> str:
+        described = self.case.contract.quasi[column]
+        return f"a split of {described.name!r} at {show_value(described, threshold)}"
+
+
+def _sampled(case: Case) -> Finding:
+    """Nodes on the paths of rows drawn at random, and nodes drawn at random.
+
+    Drawn from the operating system after the delivery was read, so the provider cannot have
+    known them; a node seen twice is looked at once.
+    """
+    options, tree = case.options, case.delivery.tree
+    n_draws = sample_size(options.audit_miss, options.audit_fraction)
+    rows = np.unique([secrets.randbelow(case.manifest.n_rows) for _ in range(n_draws)])
+    nodes = {secrets.randbelow(tree.n_nodes) for _ in range(n_draws)}
+    for leaf in np.unique(case.leaf_of_row[rows]).tolist():
+        nodes |= set(_path(case, leaf))
+    chosen = np.array(sorted(nodes))
+    deviations = examine(case, chosen)
+    miss, share = options.audit_miss, options.audit_fraction
+    return _finding(
+        deviations,
+        f"All {chosen.size:,} nodes of a random sample are what the rule makes of the records.",
+        f"A provider whose deviations touch {share:.3g} of the records' paths, or of the nodes, is"
+        f" missed with probability at most {miss:.3g}; a VIOLATION for this root is final.",
+        {"nodes": tree.n_nodes, "examined": int(chosen.size), "draws": n_draws},
+    )
+
+
+def _path(case: Case, leaf: int) -> list[int]:
+    """The nodes from the root to a leaf."""
+    tree, path = case.delivery.tree, [0]
+    # A node's right subtree starts with a greater leaf number than its left one holds.
+    while tree.column[path[-1]] >= 0:
+        right = int(tree.right[path[-1]])
+        path.append(right if leaf >= _first_leaf(case, right) else path[-1] + 1)
+    return path
+
+
+def _first_leaf(case: Case, node: int) -> int:
+    tree = case.delivery.tree
+    while tree.column[node] >= 0:
+        node += 1
+    return int(tree.leaf[node])
+
+
+def _witnesses(case: Case) -> Finding:
+    """The witnesses' paths and leaves, as worked out by prepare()."""
+    witnesses = case.manifest.witnesses
+    if not witnesses:
+        return Finding(
+            layer=LAYER,
+            status=Status.INCONCLUSIVE,
+            summary="No witnesses were kept, and the submission is not at hand.",
+            guarantee="None.",
+            evidence={"witnesses": 0},
+        )
+    deviations = [d for w in witnesses if (d := _departure(case, w)) is not None]
+    return _finding(
+        deviations,
+        f"The paths and leaves of all {len(witnesses)} witnesses are those worked out before.",
+        "No false alarms. A provider whose deviations touch a share d of the records' paths is"
+        f" missed with probability (1 - d)^{len(witnesses)}.",
+        {"witnesses": len(witnesses)},
+    )
+
+
+def _departure(case: Case, witness: Witness) -> Deviation | None:
+    """Where the delivered path of a witness first leaves the honest one, if it does."""
+    tree, start = case.delivery.tree, case.grouped[1]
+    span = case.node_spans
+    node = 0
+    for step in witness.path:
+        judged = _Judged(case, node, int(span[node, 1] - span[node, 0]))
+        if (tree.column[node], tree.threshold[node]) != (step.column, step.threshold) or (
+            judged.records != step.count
+        ):
+            return judged.must_be(step.column, step.threshold)
+        node = node + 1 if step.goes_left else int(tree.right[node])
+    records = int(span[node, 1] - span[node, 0])
+    if tree.column[node] >= 0:
+        return _Judged(case, node, records).must_be_leaf()
+    return _leaf_departure(case, witness, node, start)
+
+
+def _leaf_departure(case: Case, witness: Witness, node: int, start: Nodes) -> Deviation | None:
+    """Whether a witness's leaf has other records or bounds than the honest one."""
+    records, leaves = case.delivery.records, case.delivery.leaves
+    leaf = int(case.delivery.tree.leaf[node])
+    at = case.by_row[case.grouped[0][start[leaf] : start[leaf + 1]]]
+    members = merkle.members_digest(
+        [(int(records.row[i]), records.tracker[i].tobytes()) for i in at]
+    )
+    bounds = tuple(zip(leaves.minimum[leaf].tolist(), leaves.maximum[leaf].tolist(), strict=True))
+    same = (
+        members == witness.members
+        and bounds == witness.bounds
+        and int(leaves.count[leaf]) == witness.leaf_count
+        and int(case.leaf_of_row[witness.row]) == leaf
+    )
+    if same:
+        return None
+    return Deviation(
+        node,
+        int(at.size),
+        f"leaf {leaf} with {leaves.count[leaf]} records",
+        f"a leaf of {witness.leaf_count} records with other members or bounds",
+    )

@@ -1,0 +1,201 @@
+"""Compiled loops that check a tree against the rule: the fast twin of `rules.best_split`.
+
+Records are first laid out leaf by leaf, so that those of every node are consecutive: leaves
+are numbered from left to right, and a node's leaves are consecutive.
+"""
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from verix.protocol.kernels import Nodes
+
+__all__ = [
+    "Best",
+    "Candidate",
+    "Examined",
+    "candidate",
+    "examine_column",
+    "first_misrouted",
+    "gather",
+    "leaf_bounds",
+    "node_spans",
+    "score",
+]
+
+
+class Candidate(NamedTuple):
+    """What the rule says of one column at one node; `threshold` means nothing if not valid."""
+
+    is_valid: bool
+    threshold: float
+    n_left: int
+    positive_left: int
+
+
+@numba.njit(cache=True, nogil=True)
+def gather(
+    values: npt.NDArray[np.float64],
+    rows: npt.NDArray[np.int64],
+    out: npt.NDArray[np.float64],
+) -> None:
+    """One column's values in the order of `rows`."""
+    for i in range(rows.size):
+        out[i] = values[rows[i]]
+
+
+@numba.njit(cache=True, nogil=True)
+def leaf_bounds(
+    grouped: npt.NDArray[np.float64],
+    start: npt.NDArray[np.int64],
+    minimum: npt.NDArray[np.float64],
+    maximum: npt.NDArray[np.float64],
+) -> None:
+    """The least and greatest value of each leaf in one column laid out leaf by leaf."""
+    for leaf in range(start.size - 1):
+        low, high = np.inf, -np.inf
+        for i in range(start[leaf], start[leaf + 1]):
+            low, high = min(low, grouped[i]), max(high, grouped[i])
+        minimum[leaf], maximum[leaf] = low, high
+
+
+@numba.njit(cache=True, nogil=True)
+def node_spans(
+    right: npt.NDArray[np.int32], leaf: npt.NDArray[np.int32], start: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """Where each node's records begin and end, (n_nodes, 2), for nodes in preorder."""
+    span = np.empty((leaf.size, 2), np.int64)
+    for node in range(leaf.size - 1, -1, -1):
+        if leaf[node] >= 0:
+            span[node, 0] = start[leaf[node]]
+            span[node, 1] = start[leaf[node] + 1]
+        else:
+            span[node, 0] = span[node + 1, 0]
+            span[node, 1] = span[right[node], 1]
+    return span
+
+
+@numba.njit(cache=True, nogil=True)
+def _select(values: npt.NDArray[np.float64], position: int) -> float:
+    """The value at a position of the sorted values; reorders them (Hoare's quickselect)."""
+    lo, hi = 0, values.size - 1
+    while lo < hi:
+        middle = (lo + hi) // 2
+        a, b, c = values[lo], values[middle], values[hi]
+        # The median of three as pivot: sorted input is common, and must not be slow.
+        pivot = max(min(a, b), min(max(a, b), c))
+        i, j = lo, hi
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while values[j] > pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if position <= j:
+            hi = j
+        elif position >= i:
+            lo = i
+        else:
+            break
+    return np.float64(values[position])
+
+
+@numba.njit(cache=True, nogil=True)
+def candidate(
+    values: npt.NDArray[np.float64],
+    target: npt.NDArray[np.uint8],
+    min_leaf: int,
+    scratch: npt.NDArray[np.float64],
+) -> Candidate:
+    """The rule's candidate of one column at a node with these values and labels."""
+    n = values.size
+    copy = scratch[:n]
+    for i in range(n):
+        copy[i] = values[i]
+    threshold = _select(copy, (n + 1) // 2 - 1)
+    n_left, positive_left = 0, 0
+    for i in range(n):
+        if values[i] <= threshold:
+            n_left += 1
+            positive_left += target[i]
+    return Candidate(
+        n_left >= min_leaf and n - n_left >= min_leaf, threshold, n_left, positive_left
+    )
+
+
+@numba.njit(cache=True, nogil=True)
+def score(n: int, positive: int, n_left: int, positive_left: int) -> float:
+    """What orders candidates, as in `rules.score`."""
+    nl, l = np.float64(n_left), np.float64(positive_left)  # noqa: E741
+    nr, r = np.float64(n - n_left), np.float64(positive - positive_left)
+    return np.float64(l * l / nl + r * r / nr)
+
+
+class Examined(NamedTuple):
+    """The nodes to look at: where their records lie, and how many of them are positive."""
+
+    lo: npt.NDArray[np.int64]
+    hi: npt.NDArray[np.int64]
+    positive: npt.NDArray[np.int64]
+    min_leaf: int
+
+
+class Best(NamedTuple):
+    """The best candidate so far at each examined node."""
+
+    column: npt.NDArray[np.int32]
+    """-1 where no candidate is valid"""
+    threshold: npt.NDArray[np.float64]
+    score: npt.NDArray[np.float64]
+
+
+@numba.njit(cache=True, nogil=True)
+def examine_column(
+    column: int,
+    grouped: npt.NDArray[np.float64],
+    target: npt.NDArray[np.uint8],
+    nodes: Examined,
+    best: Best,
+) -> None:
+    """Let one column compete at every examined node; call in contract order."""
+    scratch = np.empty(grouped.size, np.float64)
+    for i in range(nodes.lo.size):
+        lo, hi = nodes.lo[i], nodes.hi[i]
+        found = candidate(grouped[lo:hi], target[lo:hi], nodes.min_leaf, scratch)
+        if not found.is_valid:
+            continue
+        value = score(hi - lo, nodes.positive[i], found.n_left, found.positive_left)
+        if value > best.score[i]:
+            best.column[i] = column
+            best.threshold[i], best.score[i] = found.threshold, value
+
+
+@numba.njit(cache=True, nogil=True)
+def first_misrouted(
+    nodes: Nodes,
+    leaf_span: npt.NDArray[np.int64],
+    minimum: npt.NDArray[np.float64],
+    maximum: npt.NDArray[np.float64],
+) -> tuple[int, int]:
+    """The first (node, leaf) where a record of the leaf would not get past the node, or (-1, -1).
+
+    A record reaches its leaf if and only if it takes the right side at each split above; and
+    all records of a leaf do if the leaf's observed bounds do. So no record is routed at all.
+    """
+    for node in range(nodes.column.size):
+        column = nodes.column[node]
+        if column < 0:
+            continue
+        left, right = node + 1, nodes.right[node]
+        for leaf in range(leaf_span[left, 0], leaf_span[left, 1]):
+            if not maximum[leaf, column] <= nodes.threshold[node]:
+                return node, leaf
+        for leaf in range(leaf_span[right, 0], leaf_span[right, 1]):
+            if not minimum[leaf, column] > nodes.threshold[node]:
+                return node, leaf
+    return -1, -1
