@@ -36,7 +36,7 @@ vectors: setup
 	$(BIN)/python tests/vectors/make.py
 
 demo: setup
-	$(BIN)/python -m tests.demo
+	$(BIN)/verix demo
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis

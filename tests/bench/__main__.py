@@ -1,34 +1,42 @@
-"""Run the benchmarks: `make bench`; writes results/bench-engine.json and .md."""
+"""Run the benchmarks: `make bench`; writes results/bench-*.json and tables beside them.
+
+python -m bench [engine] [owner]
+"""
 
 import json
+import sys
 from pathlib import Path
 
-from bench import engine, machine
+from bench import engine, machine, owner
 
 RESULTS = Path(__file__).parent.parent.parent / "results"
 
 
-def main() -> None:
+def main(names: list[str]) -> None:
     facts = machine.facts()
-    result = {**facts, **engine.measure()}
     RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "bench-engine.json").write_text(json.dumps(result, indent=1) + "\n")
-    text = render(result)
-    (RESULTS / "bench-engine.md").write_text(text)
-    print(text)
+    for name in names or ["engine", "owner"]:
+        measured = engine.measure() if name == "engine" else owner.measure()
+        result = {**facts, **measured}
+        tables = render_engine(result) if name == "engine" else owner.render(result)
+        text = "\n".join([*_heading(name, result), *tables])
+        (RESULTS / f"bench-{name}.json").write_text(json.dumps(result, indent=1) + "\n")
+        (RESULTS / f"bench-{name}.md").write_text(text)
+        print(text)
 
 
-def render(result: dict[str, object]) -> str:
+def _heading(name: str, result: dict[str, object]) -> list[str]:
+    where = (
+        f"Written by `make bench` at {result['commit']} on {result['date']}:"
+        f" {result['machine']}, Python {result['python']}, copying"
+        f" {result['copy_gb_per_second']:.0f} GB/s. k = 5, seed {result['seed']}."
+    )
+    return [f"# The {name}'s benchmark", "", where, ""]
+
+
+def render_engine(result: dict[str, object]) -> list[str]:
     """The figures as Markdown tables."""
     lines = [
-        "# The engine's benchmark",
-        "",
-        (
-            f"Written by `make bench` at {result['commit']} on {result['date']}:"
-            f" {result['machine']}, Python {result['python']}, copying"
-            f" {result['copy_gb_per_second']:.0f} GB/s. k = 5, seed {result['seed']}."
-        ),
-        "",
         "Growing the tree, beside scikit-learn's DecisionTreeClassifier with the same least leaf:",
         "",
         "| rows | columns | verix | verix, one thread | scikit-learn | ratio |",
@@ -46,7 +54,7 @@ def render(result: dict[str, object]) -> str:
         f"| {r['table']} | {r['seconds']:.3f} s | {r['leaves']:,} | {r['depth']} |"
         for r in result["kinds"]  # type: ignore[attr-defined]
     ]
-    return "\n".join([*lines, "", *_facts(result), ""])
+    return [*lines, "", *_facts(result), ""]
 
 
 def _facts(result: dict[str, object]) -> list[str]:
@@ -90,4 +98,4 @@ def _facts(result: dict[str, object]) -> list[str]:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

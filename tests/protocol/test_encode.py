@@ -20,7 +20,7 @@ from protocol.tables import (
     refused_arrow,
 )
 from verix.errors import TableError
-from verix.protocol.contract import Kind, Unit
+from verix.protocol.contract import Column, Kind, Unit
 from verix.protocol.encode import decode, encode
 from verix.protocol.roles import Declared, Missing
 
@@ -111,10 +111,40 @@ def test_large_integers_as_decimals_or_text_are_not_rounded_silently(number: str
     refused_arrow("beyond 2\\^53", pa.array([number] * 4), kinds=NUMERIC)
 
 
+def test_decimals_and_text_up_to_two_to_the_53() -> None:
+    edge = 2**53
+    for column in ([Decimal(edge), Decimal(-edge)] * 2, [f"{edge}", f"-{edge}"] * 2):
+        assert positions(encoded(pa.table, column, kinds=NUMERIC)) == [edge, -edge] * 2
+    wide = pa.array([Decimal(edge) + 1] * 4, pa.decimal256(60, 3))
+    refused_arrow("beyond 2\\^53", wide)
+    assert encoded(pa.table, [Decimal(edge + 1)] * 4, kinds=CATEGORICAL).columns[0].categories == (
+        str(edge + 1),
+    )
+
+
+@pytest.mark.parametrize("number", ["1e300", "9007199254740993.0", "0" * 5000 + "7", "-2.5E+17"])
+def test_text_of_floats_is_rounded_like_any(number: str) -> None:
+    assert positions(encoded(pa.table, [number] * 4, kinds=NUMERIC)) == [float(number)] * 4
+
+
+@pytest.mark.parametrize("number", ["+9007199254740993", "1" * 400, "0" * 5000 + "9" * 17])
+def test_whole_numbers_as_text_in_other_forms(number: str) -> None:
+    refused_arrow("beyond 2\\^53", pa.array([number, "1"] * 2), kinds=NUMERIC)
+
+
+def test_decimals_of_extreme_scale() -> None:
+    tiny = pa.array([Decimal("1.23E-25"), None] * 2, pa.decimal128(38, 30))
+    assert positions(encoded(pa.table, tiny)) == [1.23e-25] * 4
+    hundreds = pa.array([Decimal(1200), Decimal(-300)] * 2, pa.decimal128(5, -2))
+    assert positions(encoded(pa.table, hundreds)) == [1200, -300] * 2
+
+
 @pytest.mark.parametrize("value", [INF, -INF])
 def test_infinities_are_refused(make: Make, value: float) -> None:
     refused("infinite", make, [value, 1.0, 2.0, 3.0])
-    refused("infinite|fractions", make, [value, 1.0, 2.0, 3.0], kinds=CATEGORICAL)
+    refused(
+        "infinite value and cannot be categorical", make, [value, 1.0, 2.0, 3.0], kinds=CATEGORICAL
+    )
 
 
 def test_text_declared_numeric(make: Make) -> None:
@@ -159,6 +189,7 @@ def test_dates_are_imputed_by_the_lower_median(make: Make) -> None:
 
 def test_missing_values_may_be_errors(make: Make) -> None:
     refused("'x' is missing in 1 rows", make, [1.0, None, 2.0, 3.0], missing=Missing.ERROR)
+    refused("'x' is missing in 1 rows", make, [1.0, None, 2.0, 3.0], missing="error")
     assert encoded(make, [1.0, 1.0], missing=Missing.ERROR).imputed == {}
 
 
@@ -236,6 +267,27 @@ def test_dates_too_far_for_arrow_decode_or_are_refused() -> None:
         return
     back = decode(result.columns[0], result.values[0])
     assert back.cast(pa.timestamp("s")).equals(column)
+
+
+@pytest.mark.parametrize("days", [2**31 - 1, -(2**31), 2**33, -(2**33)])
+def test_days_decode_as_dates_or_timestamps(days: int) -> None:
+    column = Column(name="x", kind=Kind.DATETIME, unit=Unit.DAY)
+    back = decode(column, np.array([float(days), 0.0]))
+    seconds = back.cast(pa.timestamp("s")).cast(pa.int64()).to_pylist()
+    assert seconds == [days * 86_400, 0]
+    with pytest.raises(TableError, match="too far"):
+        decode(column, np.array([2.0**53]))
+
+
+def test_a_middle_decodes_to_the_day_below() -> None:
+    column = Column(name="x", kind=Kind.DATETIME, unit=Unit.DAY)
+    days = decode(column, np.array([-0.5, 0.5])).to_pylist()
+    assert days == [dt.date(1969, 12, 31), dt.date(1970, 1, 1)]
+
+
+@pytest.mark.parametrize("values", [["2020-01-01", "soon"], ["soon", "2020-01-01T00:00:00Z"]])
+def test_the_bad_date_is_the_one_named(values: list[str]) -> None:
+    refused("ISO 8601 form .*'soon'", pa.table, values * 2, kinds=DATETIME)
 
 
 def test_text_declared_datetime(make: Make) -> None:

@@ -19,10 +19,13 @@ from protocol.tables import (
     refused,
     refused_arrow,
 )
-from verix.errors import ContractError, TableError
+from verix.errors import TableError
+from verix.protocol.categories import default_order
 from verix.protocol.contract import Kind
-from verix.protocol.encode import default_order, encode
+from verix.protocol.encode import encode
 from verix.protocol.roles import Declared
+
+NAN = float("nan")
 
 # Categories.
 
@@ -72,6 +75,15 @@ def test_half_floats_declared_categorical() -> None:
 def test_fractions_cannot_be_categorical(make: Make) -> None:
     refused("has fractions", make, [1.5, 1.0, 1.5, 1.0], kinds=CATEGORICAL)
     refused("cannot be categorical", make, [dt.date(2020, 1, 1)] * 4, kinds=CATEGORICAL)
+
+
+@pytest.mark.parametrize("value", [2.0**60, -1e300])
+def test_floats_beyond_two_to_the_53_cannot_be_categorical(make: Make, value: float) -> None:
+    refused("has a float beyond 2\\^53.*declare it numeric", make, [value] * 4, kinds=CATEGORICAL)
+
+
+def test_kinds_as_text(make: Make) -> None:
+    assert encoded(make, [2, 1] * 2, kinds={"x": "categorical"}).columns[0].categories == ("1", "2")
 
 
 def test_the_owners_order(make: Make) -> None:
@@ -126,6 +138,22 @@ def test_an_order_of_other_things_than_text_is_refused(label: object) -> None:
     refused("order", pd.DataFrame, ["a", "b"] * 2, orders={"x": ["a", "b", label]})
 
 
+@pytest.mark.parametrize("order", ["ab", 3])
+def test_an_order_is_a_list(order: object) -> None:
+    refused("must be a list of labels", pd.DataFrame, ["a", "b"] * 2, orders={"x": order})
+
+
+def test_an_order_with_surrogates_is_refused() -> None:
+    order = ["a", "b", "\ud800"]
+    refused("not valid Unicode", pd.DataFrame, ["a", "b"] * 2, orders={"x": order})
+
+
+def test_an_order_makes_a_column_categorical(make: Make) -> None:
+    result = encoded(make, [1, 2] * 2, orders={"x": ["2", "1"]})
+    assert (result.columns[0].categories, positions(result)) == (("2", "1"), [1, 0, 1, 0])
+    refused("but an order is for", make, [1, 2] * 2, orders={"x": ["2", "1"]}, kinds=NUMERIC)
+
+
 def test_an_order_for_numbers_is_not_ignored() -> None:
     # Either it makes the column categorical or it is refused; numbers in silence are wrong.
     try:
@@ -145,6 +173,25 @@ def test_nulls_inside_a_dictionary_are_missing() -> None:
     assert (positions(plain), plain.imputed) == ([0, 0, 0, 0], {"x": 2})
     ordered = encoded(pa.table, dictionary(pa.array(["a", None]), ordered=True))
     assert (positions(ordered), ordered.imputed) == ([0, 0, 0, 0], {"x": 2})
+
+
+@pytest.mark.parametrize("kinds", [{}, NUMERIC, CATEGORICAL, DATETIME])
+def test_a_dictionary_of_null_type_is_all_missing(kinds: dict[str, Kind]) -> None:
+    refused_arrow("has no values|cannot be", dictionary(pa.array([None])), kinds=kinds)
+
+
+def test_only_the_entries_that_occur_count() -> None:
+    entries = pa.array([1.0, 2.0, 2.5, NAN])
+    column = pa.DictionaryArray.from_arrays(pa.array([1, 0, 3, None], pa.uint64()), entries)
+    result = encoded(pa.table, column)
+    assert (result.columns[0].categories, positions(result)) == (("1", "2"), [1, 0, 0, 0])
+
+
+@pytest.mark.parametrize("kinds", [NUMERIC, DATETIME])
+def test_broken_text_declared_otherwise(kinds: dict[str, Kind]) -> None:
+    ends = pa.array([0, 1, 2], pa.int32()).buffers()[1]
+    broken = pa.Array.from_buffers(pa.string(), 2, [None, ends, pa.py_buffer(b"\xff\xfe")])
+    refused_arrow("is not numeric|is not a date", dictionary(broken), kinds=kinds)
 
 
 @pytest.mark.parametrize("kinds", [{}, NUMERIC, CATEGORICAL])
@@ -202,8 +249,8 @@ def test_targets(make: Make, target: list[Any], categories: tuple[str, str]) -> 
     [
         (["a", "b", "c", "a"], r"has 3 classes \(a, b, c\), not two"),
         (list("abcdefg"), r"has 7 classes \(a, b, c, d, e, …\), not two"),
-        ([1, 1, 1, 1], "has 1 class"),
-        ([0.5, 1.0, 0.5, 1.0], "has fractions"),
+        ([1, 1, 1, 1], r"has 1 class \(1\), not two"),
+        ([0.5, 1.0, 0.5, 1.0], "has fractions .*; the two classes of a target are text"),
         ([dt.date(2020, 1, 1), dt.date(2020, 1, 2)], "cannot be categorical"),
     ],
 )
@@ -215,6 +262,34 @@ def test_bad_targets(make: Make, target: list[Any], message: str) -> None:
 def test_a_positive_class_that_does_not_exist(make: Make) -> None:
     with pytest.raises(TableError, match="'Yes' is not a class of target 'y': no, yes"):
         encoded(make, [1, 2, 3, 4], positive="Yes")
+
+
+@pytest.mark.parametrize(
+    ("target", "positive"),
+    [([True, False], False), ([0, 1], 0), ([0.0, 1.0], np.int64(0)), (["a", "b"], "a")],
+)
+def test_a_positive_class_as_it_stands_in_the_table(
+    make: Make, target: list[Any], positive: Any
+) -> None:
+    table = make({"x": [1, 2], "y": target})
+    result = encode(table, Declared(target="y", quasi="all", positive=positive))
+    assert result.target.tolist() == [int(value == positive) for value in target]
+    with pytest.raises(TableError, match="'2' is not a class of target 'y'"):
+        encode(table, Declared(target="y", quasi="all", positive=2.0))  # type: ignore[arg-type]
+
+
+def test_classes_of_the_target_that_do_not_occur() -> None:
+    values = pd.Categorical(["p", "q"], categories=["q", "other", "p"], ordered=True)
+    result = encode(pd.DataFrame({"x": [1, 2], "y": values}), ALL)
+    assert (result.columns[1].categories, result.target.tolist()) == (("q", "p"), [1, 0])
+    table = pd.DataFrame({"x": [1, 2], "y": ["p", "q"]})
+    given = Declared(target="y", quasi="all", orders={"y": ["q", "other", "p"]})
+    assert encode(table, given).columns[1].categories == ("q", "p")
+
+
+def test_a_target_of_nothing(make: Make) -> None:
+    with pytest.raises(TableError, match="target 'y' is missing in 2 rows"):
+        encode(make({"x": [1, 2], "y": [None, None]}), ALL)
 
 
 def test_the_targets_order_and_place(make: Make) -> None:
@@ -266,9 +341,16 @@ def test_names_that_are_not_text() -> None:
 @pytest.mark.parametrize("name", ["row", "tracker", "leaf"])
 def test_reserved_names_may_be_kept_but_not_sent(make: Make, name: str) -> None:
     table = make({name: [1, 2], "x": [1, 2], "y": [0, 1]})
-    with pytest.raises((TableError, ContractError), match="is reserved; rename the column"):
+    with pytest.raises(TableError, match="is reserved; rename the column"):
         encode(table, ALL)
     assert encode(table, Declared(target="y", quasi=["x"], kept=[name])).values.shape == (1, 2)
+
+
+def test_names_that_no_contract_can_have() -> None:
+    names = pd.Index(["\ud800", "y"], dtype=object)
+    table = pd.DataFrame([[1, 0], [2, 1]], columns=names)
+    with pytest.raises(TableError, match="not valid Unicode"):
+        encode(table, ALL)
 
 
 @pytest.mark.parametrize(

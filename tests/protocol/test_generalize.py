@@ -110,6 +110,21 @@ def test_the_farthest_moments_can_be_shown(unit: Unit, value: float) -> None:
     assert show_value(moment(unit), value)
 
 
+@pytest.mark.parametrize(("value", "shown"), [(0.5, "1970-01-01"), (-0.5, "1969-12-31")])
+def test_a_middle_is_shown_as_the_moment_below(value: float, shown: str) -> None:
+    assert show_value(moment(Unit.DAY), value) == shown
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, 1e300, -1e300, 2.0**63])
+@pytest.mark.parametrize("column", [NUMBER, GRADE, *map(moment, Unit)], ids=lambda c: str(c.kind))
+def test_values_no_column_has_are_shown_as_numbers(column: Column, value: float) -> None:
+    assert show_value(column, value) == repr(value)
+
+
+def test_positions_no_category_has_are_shown_as_numbers() -> None:
+    assert [show_value(GRADE, value) for value in (4.0, -1.0, -0.5)] == ["4", "-1", "-0.5"]
+
+
 def test_intervals() -> None:
     assert describe(NUMBER, 1.0, 2.5) == "1..2.5"
     assert describe(NUMBER, 3.0, 3.0) == "3..3"

@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 
 from verix.errors import TableError
@@ -90,5 +91,73 @@ def test_at_least_one_quasi_identifier() -> None:
     )
 
 
-def test_one_name_instead_of_a_list() -> None:
-    refused("quasi must be a list of columns or \"all\", not 'age'", quasi="age")
+@pytest.mark.parametrize(
+    ("option", "role"),
+    [("identifiers", "identifier"), ("kept", "kept"), ("sensitive", "sensitive")],
+)
+def test_one_name_stands_for_a_list_of_one(option: str, role: str) -> None:
+    assert roles(**{option: "name"}) == roles(**{option: ["name"]})
+    assert roles(**{option: "name"})["name"] == role
+    refused("there is no column 'nam'; did you mean 'name'?", **{option: "nam"})
+
+
+def test_one_name_of_a_quasi_identifier() -> None:
+    kept = ["name", "zip", "illness"]
+    assert roles(quasi="age", kept=kept) == roles(quasi=["age"], kept=kept)
+    refused("there is no column 'agee'; did you mean 'age'?", quasi="agee", kept=kept)
+
+
+def test_names_in_an_array() -> None:
+    names = np.array(["name", "age", "zip", "illness"], dtype=object)
+    assert roles(quasi=names) == roles(quasi="all")
+
+
+@pytest.mark.parametrize("name", [3, None])
+def test_names_that_are_not_text(name: object) -> None:
+    refused(f"there is no column {name}; the columns are 'name', ", quasi=[name])
+    refused(f"there is no column {name}; the columns are 'name', ", target=name)
+
+
+def test_kinds_may_be_text() -> None:
+    declared = Declared(target="y", quasi="all", kinds={"x": "categorical"})
+    assert declared.roles(["x", "y"])
+    assert declared.kind("x") is Kind.CATEGORICAL
+    assert declared.kind("z") is None
+    refused(
+        "the kind of column 'age' is 'number', not one of numeric, datetime, categorical",
+        kinds={"age": "number"},
+    )
+
+
+def test_an_order_makes_a_column_categorical() -> None:
+    assert Declared(target="y", quasi="all", orders={"x": ["a"]}).kind("x") is Kind.CATEGORICAL
+    roles(orders={"age": ["a"]}, kinds={"age": "categorical"})
+    for kind in ("numeric", Kind.DATETIME):
+        message = f"column 'age' is declared {kind}, but an order is for categorical columns"
+        refused(message, orders={"age": ["a"]}, kinds={"age": kind})
+
+
+def test_the_target_is_categorical() -> None:
+    assert roles(kinds={"income": Kind.CATEGORICAL}, orders={"income": ["a", "b"]})
+    message = "target 'income' is always categorical; it cannot be numeric"
+    refused(message, kinds={"income": Kind.NUMERIC})
+
+
+@pytest.mark.parametrize("option", ["identifiers", "kept", "sensitive"])
+def test_only_sent_columns_have_kinds_and_orders(option: str) -> None:
+    role = option.removesuffix("s")
+    message = f"column 'zip' is declared as {role} and is not sent; leave out its "
+    refused(message + "kind", kinds={"zip": Kind.CATEGORICAL}, **{option: ["zip"]})
+    refused(message + "order", orders={"zip": ["a"]}, **{option: ["zip"]})
+
+
+def test_missing_may_be_text() -> None:
+    assert roles(missing="error")
+    refused("missing is 'drop', not one of impute, error", missing="drop")
+
+
+def test_many_columns_are_looked_up_fast() -> None:
+    # Seconds if every name were sought in the list of all.
+    names = [f"c{i}" for i in range(30_000)]
+    declared = Declared(target="c0", quasi=names[1:])
+    assert len(declared.roles(names)) == 30_000

@@ -8,7 +8,16 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["TOP", "fit", "shap_values", "top_features", "wasserstein"]
+__all__ = [
+    "TOP",
+    "distances",
+    "fit",
+    "predict",
+    "shap_values",
+    "single_precision",
+    "top_features",
+    "wasserstein",
+]
 
 Floats = npt.NDArray[np.float64]
 
@@ -19,15 +28,25 @@ SETTINGS = {
     "eta": 0.1,
     "seed": 0,
     "tree_method": "hist",
+    # Two thousand rows are too few to share: on a busy machine threads that wait for each
+    # other take ten times as long as one.
+    "nthread": 1,
 }
 ROUNDS = 100
+# Binary32 ends at 3.4e38, and forests sum a whole table in it to look for missing values.
+LARGEST = 1e30
+
+
+def single_precision(rows: Floats) -> npt.NDArray[np.float32]:
+    """The records as models take them: binary32, with what is too large for it cut off."""
+    return np.clip(rows, -LARGEST, LARGEST).astype(np.float32)
 
 
 def fit(rows: Floats, target: npt.NDArray[np.uint8]) -> object:
     """A model of 100 trees of depth 6; `rows` holds a record per row."""
     import xgboost
 
-    data = xgboost.DMatrix(rows, label=target)
+    data = xgboost.DMatrix(single_precision(rows), label=target)
     return xgboost.train(SETTINGS, data, num_boost_round=ROUNDS)
 
 
@@ -37,7 +56,7 @@ def shap_values(rows: Floats, target: npt.NDArray[np.uint8]) -> Floats:
 
     model = fit(rows, target)
     assert isinstance(model, xgboost.Booster)
-    contributions = model.predict(xgboost.DMatrix(rows), pred_contribs=True)
+    contributions = model.predict(xgboost.DMatrix(single_precision(rows)), pred_contribs=True)
     # The last column is the bias.
     return contributions[:, :-1].astype(np.float64)
 
@@ -68,4 +87,4 @@ def predict(rows: Floats, target: npt.NDArray[np.uint8], unseen: Floats) -> Floa
 
     model = fit(rows, target)
     assert isinstance(model, xgboost.Booster)
-    return np.asarray(model.predict(xgboost.DMatrix(unseen)), np.float64)
+    return np.asarray(model.predict(xgboost.DMatrix(single_precision(unseen))), np.float64)

@@ -49,9 +49,12 @@ class Ledger:
         """The earlier releases of a table, oldest first; none if it is new."""
         return tuple(entry for entry in self._entries() if entry and entry.table == table)
 
-    def n_damaged(self) -> int:
-        """How many lines cannot be read; any of them may have been a release."""
-        return sum(entry is None for entry in self._entries())
+    def warnings(self) -> tuple[str, ...]:
+        """What the ledger cannot vouch for: any line that is damaged may have been a release."""
+        n_damaged = sum(entry is None for entry in self._entries())
+        if not n_damaged:
+            return ()
+        return (f"{n_damaged} line(s) of the ledger {self.path} cannot be read",)
 
     def record(self, table: Digest, root: Digest) -> None:
         """Append a release."""

@@ -1,7 +1,8 @@
 """The manifest: everything the owner keeps secret about one submission, in one file (spec §7).
 
-A zip archive of one JSON document and plain arrays, under a line that names the format;
-sealed on request with scrypt and AES-256-GCM. Nothing in it is ever unpickled.
+A zip archive of one JSON document and plain arrays, after a line that names the format and a
+SHA-256 that shows damage; sealed on request with scrypt and AES-256-GCM. Nothing in it is ever
+unpickled.
 """
 
 import io
@@ -10,7 +11,8 @@ import os
 import secrets
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -89,6 +91,10 @@ class Manifest:
     calibration: npt.NDArray[np.float64]
     """(runs, top features): distances of honest local runs; empty if not asked for"""
 
+    def __post_init__(self) -> None:
+        for name in ARRAYS:
+            getattr(self, name).setflags(write=False)
+
     @property
     def n_rows(self) -> int:
         """How many records were submitted."""
@@ -103,8 +109,18 @@ class Manifest:
         return f"<Manifest of submission {self.contract.submission_id}; content withheld>"
 
 
-ARRAYS = tuple(
-    f.name for f in fields(Manifest) if "NDArray" in str(f.type) or f.name == "calibration"
+ARRAYS = (
+    "owner_row",
+    "sentinel_row",
+    "sentinel_tracker",
+    "twin_row",
+    "twin_tracker",
+    "watch_row",
+    "watch_values",
+    "watch_target",
+    "watch_tracker",
+    "baseline",
+    "calibration",
 )
 
 
@@ -116,9 +132,11 @@ def write_manifest(
     overwrite: bool = False,
 ) -> None:
     """Write the manifest for the owner's eyes only (mode 0600), sealed if a passphrase is given."""
+    if passphrase == "":
+        raise TableError("an empty passphrase seals nothing; give another, or none at all")
     data = _pack(manifest)
     if passphrase is None:
-        data = PLAIN + data
+        data = PLAIN + sha256(data).digest() + data
     else:
         salt, nonce = secrets.token_bytes(SCRYPT_SALT), secrets.token_bytes(NONCE)
         data = SEALED + salt + nonce + _cipher(passphrase, salt).encrypt(nonce, data, SEALED)
@@ -152,7 +170,9 @@ def read_manifest(path: str | os.PathLike[str], *, passphrase: str | None = None
     if data.startswith(SEALED):
         data = _unseal(data[len(SEALED) :], passphrase)
     elif data.startswith(PLAIN):
-        data = data[len(PLAIN) :]
+        digest, data = data[len(PLAIN) :][:32], data[len(PLAIN) :][32:]
+        if sha256(data).digest() != digest:
+            raise TableError(f"{path} is damaged")
     else:
         raise TableError(f"{path} is not a manifest")
     try:
@@ -162,7 +182,9 @@ def read_manifest(path: str | os.PathLike[str], *, passphrase: str | None = None
 
 
 def _cipher(passphrase: str, salt: bytes) -> AESGCM:
-    return AESGCM(Scrypt(salt=salt, length=32, **SCRYPT).derive(passphrase.encode()))
+    return AESGCM(
+        Scrypt(salt=salt, length=32, **SCRYPT).derive(passphrase.encode("utf-8", "surrogatepass"))
+    )
 
 
 def _unseal(data: bytes, passphrase: str | None) -> bytes:
@@ -219,7 +241,7 @@ def _unpack(data: bytes) -> Manifest:
         tracker_column=Digest(bytes.fromhex(document["tracker_column"])),
         target_column=Digest(bytes.fromhex(document["target_column"])),
         top_features=document["top_features"],
-        witnesses=[_witness_from_json(w) for w in document["witnesses"]],
+        witnesses=tuple(_witness_from_json(w) for w in document["witnesses"]),
         **arrays,
     )
 

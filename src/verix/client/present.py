@@ -1,6 +1,8 @@
-"""What is published of a quasi-identifier: intervals, bounds, midpoints or means (spec §5, §12).
+"""From the delivered tree to classes, and from classes to published columns (spec §5, §12).
 
-Each bound is a real person's value. Two remedies, taken in this order:
+The classes are the finest cut of the tree that holds k people in each. What is published of
+a quasi-identifier are intervals, bounds, midpoints or means of a class's own records; since
+each bound is a real person's value there are two remedies, taken in this order:
 
 - Rounding widens a class outwards to multiples of a step.
 - Top-coding puts a cap in place of what lies beyond it. As an interval `50..>=80` reads
@@ -18,12 +20,23 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from verix.errors import TableError
+from verix.client.privacy import distinct
+from verix.errors import NotAcceptedError, TableError
 from verix.protocol.contract import Column, Contract
 from verix.protocol.encode import decode
 from verix.protocol.generalize import NUMPY_UNITS, describe
+from verix.protocol.tree import Tree
 
-__all__ = ["Grouped", "Presentation", "Range", "Representation", "ranges", "represent"]
+__all__ = [
+    "Cut",
+    "Grouped",
+    "Presentation",
+    "Range",
+    "Representation",
+    "finest_cut",
+    "ranges",
+    "represent",
+]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -32,6 +45,99 @@ Caps = tuple[float | None, float | None]
 EXACT = 2**53
 MOST_TEXT = 1 << 30
 """Bytes that one column of sets of categories may take."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cut:
+    """Nodes of the tree that together hold every genuine record once, from left to right."""
+
+    class_of_leaf: Ints
+    """-1 for a leaf without a genuine record"""
+    is_merged: npt.NDArray[np.bool_]
+    """For each class whether it was made of several leaves."""
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return int(self.is_merged.size)
+
+
+def finest_cut(tree: Tree, leaf_of_row: npt.NDArray[np.int32], people: Ints | None, k: int) -> Cut:
+    """The finest classes of at least k people each that are disjoint and cover all (spec §12).
+
+    A node is a class if it is a leaf, or if a child holds some people but fewer than k.
+    """
+    end = _subtree_ends(tree)
+    g = _people_below(tree, end, leaf_of_row, people)
+    if g[0] < k:
+        raise NotAcceptedError(f"the table holds {g[0]} people, fewer than k = {k}")
+    is_leaf = tree.column < 0
+    is_short = (g > 0) & (g < k)
+    stops = (is_leaf | is_short[tree.left] | is_short[tree.right]).tolist()
+    has_people, ends = (g > 0).tolist(), end.tolist()
+    chosen, node = [], 0
+    while node < tree.n_nodes:
+        if not has_people[node]:
+            node = ends[node]
+        elif stops[node]:
+            chosen.append(node)
+            node = ends[node]
+        else:
+            node += 1
+    nodes = np.array(chosen)
+    class_of_leaf = np.full(tree.n_leaves, -1)
+    leaves_before = np.concatenate([[0], np.cumsum(is_leaf)])
+    first, last = leaves_before[nodes], leaves_before[end[nodes]]
+    for number, (begin, stop) in enumerate(zip(first.tolist(), last.tolist(), strict=True)):
+        class_of_leaf[begin:stop] = number
+    return Cut(class_of_leaf, ~is_leaf[nodes])
+
+
+def _subtree_ends(tree: Tree) -> Ints:
+    """The number after each node's subtree: in preorder a subtree ends at its rightmost leaf."""
+    last = np.where(tree.right >= 0, tree.right, np.arange(tree.n_nodes)).astype(np.int64)
+    while True:
+        further = last[last]
+        if np.array_equal(further, last):
+            return last + 1
+        last = further
+
+
+def _people_below(
+    tree: Tree, end: Ints, leaf_of_row: npt.NDArray[np.int32], people: Ints | None
+) -> Ints:
+    """g(v): how many people have a record under each node.
+
+    A person with records in several leaves counts once in each, and once less at every node
+    where two neighbouring ones of these leaves meet; sums over subtrees are then distinct counts.
+    """
+    node_of_leaf = np.flatnonzero(tree.column < 0)
+    n_leaves = node_of_leaf.size
+    weight = np.zeros(tree.n_nodes, np.int64)
+    if people is None:
+        weight[node_of_leaf] = np.bincount(leaf_of_row, minlength=n_leaves)
+    else:
+        person, leaf = np.divmod(distinct(people * n_leaves + leaf_of_row), n_leaves)
+        weight[node_of_leaf] = np.bincount(leaf, minlength=n_leaves)
+        is_same = person[1:] == person[:-1]
+        left, right = node_of_leaf[leaf[:-1][is_same]], node_of_leaf[leaf[1:][is_same]]
+        weight -= np.bincount(_meeting_nodes(tree, end, left, right), minlength=tree.n_nodes)
+    below: Ints = np.concatenate([[0], np.cumsum(weight)])
+    g: Ints = below[end] - below[:-1]
+    return g
+
+
+def _meeting_nodes(tree: Tree, end: Ints, left: Ints, right: Ints) -> Ints:
+    """The lowest common ancestor of each pair of nodes, by climbing from the left one."""
+    inner = np.flatnonzero(tree.column >= 0)
+    parent = np.zeros(tree.n_nodes, np.int64)
+    parent[tree.left[inner]] = parent[tree.right[inner]] = inner
+    node = left.copy()
+    rising = np.flatnonzero(end[node] <= right)
+    while rising.size:
+        node[rising] = parent[node[rising]]
+        rising = rising[end[node[rising]] <= right[rising]]
+    return node
 
 
 class Representation(StrEnum):
@@ -45,11 +151,19 @@ class Representation(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Presentation:
-    """How quasi-identifiers are published; steps and caps of dates count in the column's unit."""
+    """How quasi-identifiers are published; dates count in the contract's unit, from 1970."""
 
     representation: Representation = Representation.INTERVAL
     round_to: Mapping[str, float] = field(default_factory=dict)
+    """Bounds are rounded outwards to multiples of this."""
     top_code: Mapping[str, Caps] = field(default_factory=dict)
+    """The lowest and the highest value that is published."""
+
+    def __post_init__(self) -> None:
+        if self.representation not in set(Representation):
+            raise TableError(
+                f"representation is {self.representation!r}, not one of {', '.join(Representation)}"
+            )
 
     def check(self, contract: Contract) -> None:
         """Raise TableError unless the steps and caps fit the contract's columns."""
@@ -58,7 +172,7 @@ class Presentation:
             if not (math.isfinite(step) and step > 0):
                 raise TableError(f"the step for column {name!r} must be greater than 0, not {step}")
             _check_whole(column, step)
-            if self.representation is Representation.MEAN:
+            if self.representation == Representation.MEAN:
                 raise TableError(f"column {name!r}: bounds are rounded, and a mean is none")
         for name, (low, high) in self.top_code.items():
             column = _ordered(contract, name, "top-coded")
@@ -141,9 +255,11 @@ def ranges(
         if column.name in chosen.round_to:
             step = float(chosen.round_to[column.name])
             low, high = _multiple_below(low, step), -_multiple_below(-high, step) + 0.0
+            if column.unit is not None and max(-low.min(), high.max()) > EXACT:
+                raise TableError(f"the step for column {column.name!r} leads beyond all dates")
         least, most = chosen.caps(column.name)
         mean = np.empty(0)
-        if chosen.representation is Representation.MEAN:
+        if chosen.representation == Representation.MEAN:
             mean = _means(np.clip(sorted_values, least, most), grouped)
         found.append(
             Range(
@@ -164,7 +280,7 @@ def _multiple_below(values: Floats, step: float) -> Floats:
     """The greatest multiple of the step that is not greater than each value."""
     # 3 * 0.1 is more than 0.3, while 3 / 10 is 0.3: divide where the step is a unit fraction.
     parts = 1 / step
-    is_fraction = step < 1 and float(round(parts)) == parts
+    is_fraction = step < 1 and parts.is_integer()
 
     def multiple(n: Floats) -> Floats:
         return n / parts if is_fraction else n * step
@@ -212,9 +328,10 @@ def represent(found: Range, representation: Representation, records: Ints) -> di
 
 
 def _bound(found: Range, values: Floats) -> pa.Array:
-    if pa.types.is_integer(found.source) and found.column.unit is None and found.stays_whole:
-        if found.column.categories is None and np.abs(values).max() < 2**63:
-            return pa.array(values.astype(np.int64))
+    is_number = found.column.categories is None and found.column.unit is None
+    is_whole = is_number and pa.types.is_integer(found.source) and found.stays_whole
+    if is_whole and np.abs(values).max() < 2**63:
+        return pa.array(values.astype(np.int64))
     return _user_values(found, values)
 
 
@@ -236,12 +353,17 @@ def _intervals(found: Range, records: Ints) -> pa.Array:
     if found.column.categories is not None:
         return _category_sets(found.column, found.low, found.high, records)
     low, high = _texts(found.column, found.low), _texts(found.column, found.high)
-    low = pc.if_else(found.is_below, pc.binary_join_element_wise("<=", low, ""), low)
-    high = pc.if_else(found.is_above, pc.binary_join_element_wise(">=", high, ""), high)
-    both = pc.binary_join_element_wise(low, high, "..")
+    low = pc.if_else(pa.array(found.is_below), _joined("<=", low, ""), low)
+    high = pc.if_else(pa.array(found.is_above), _joined(">=", high, ""), high)
+    both = _joined(low, high, "..")
     is_one = found.low == found.high
-    both = pc.if_else(is_one & found.is_below, low, both)
-    return pc.if_else(is_one & found.is_above, high, both)
+    both = pc.if_else(pa.array(is_one & found.is_below), low, both)
+    return pc.if_else(pa.array(is_one & found.is_above), high, both)
+
+
+def _joined(first: pa.Array | str, second: pa.Array, between: str) -> pa.Array:
+    first = pa.scalar(first, pa.large_string()) if isinstance(first, str) else first
+    return pc.binary_join_element_wise(first, second, pa.scalar(between, pa.large_string()))
 
 
 def _texts(column: Column, values: Floats) -> pa.Array:

@@ -5,7 +5,7 @@ person column is named, people are counted instead of records: one patient with 
 is one person, and a value that a person has several times in a class counts once.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -24,6 +24,7 @@ __all__ = [
     "Spans",
     "attribute",
     "dense",
+    "distinct",
     "distribution",
     "ncp",
     "person_numbers",
@@ -47,12 +48,22 @@ class Members:
     person_of_row: Ints | None = None
     """None if each record is a person."""
 
+    @classmethod
+    def alike(
+        cls, class_of_row: Ints, published: Iterable[pa.Array], people: Ints | None
+    ) -> "Members":
+        """Classes as the public sees them: those with the same published values are one."""
+        groups = np.zeros(_top(class_of_row) + 1, np.int64)
+        for of_class in published:
+            groups = dense(_pair(groups, attribute("", "", of_class).codes)[0])
+        return cls(groups[class_of_row], _top(groups) + 1, people)
+
     def people(self, groups: Ints, n_groups: int) -> Ints:
         """How many people have a record in each group of records."""
         if self.person_of_row is None:
             return np.bincount(groups, minlength=n_groups)
-        pairs = np.unique(_pair(groups, self.person_of_row)[0])
-        return np.bincount(pairs // (_top(self.person_of_row) + 1), minlength=n_groups)
+        pairs, width = _pair(groups, self.person_of_row)
+        return np.bincount(distinct(pairs) // width, minlength=n_groups)
 
     def sizes(self) -> Ints:
         """How many people are in each class."""
@@ -96,7 +107,16 @@ def person_numbers(array: pa.Array) -> Ints:
 def dense(codes: Ints) -> Ints:
     """Numbers from 0 without gaps, equal where the codes are, by first occurrence."""
     indices = pa.array(codes).dictionary_encode().indices
-    return indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    numbers: Ints = indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return numbers
+
+
+def distinct(codes: Ints) -> Ints:
+    """The distinct codes in order; by sorting, ten times as fast as numpy's hashing."""
+    ordered: Ints = np.sort(codes)
+    is_new = np.ones(ordered.size, np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
+    return ordered[is_new]
 
 
 def _top(codes: Ints) -> int:
@@ -132,8 +152,8 @@ class Distribution:
     @property
     def overall(self) -> Floats:
         """Each value's share of the whole table."""
-        counts = np.bincount(self.value_of_pair, self.count, self.n_values)
-        return counts / self.count.sum()
+        counts = np.bincount(self.value_of_pair, self.count, self.n_values).astype(np.float64)
+        return counts / float(self.count.sum())
 
     def distinct(self) -> Ints:
         """Distinct l-diversity of each class: how many values it has."""
@@ -147,7 +167,8 @@ class Distribution:
     def equal_distance(self) -> Floats:
         """Earth mover's distance of each class to the table, all values being equally far."""
         gain = np.maximum(self.share - self.overall[self.value_of_pair], 0.0)
-        return np.bincount(self.class_of_pair, gain, self.n_classes)
+        # A sum of shares, so already a float; the stubs of bincount do not know.
+        return np.bincount(self.class_of_pair, gain, self.n_classes).astype(np.float64)
 
     def ordered_distance(self) -> Floats:
         """Earth mover's distance of each class to the table, neighbours being 1/(m-1) apart.
@@ -171,7 +192,9 @@ class Distribution:
         below = p * (turn - begin) - (area[turn] - area[begin])
         above = area[end] - area[turn] - p * (end - turn)
         moved = np.bincount(self.class_of_pair, below + above, self.n_classes)
-        return np.maximum(moved + area[begin[first]], 0.0) / (self.n_values - 1)
+        distance: Floats = (moved + area[begin[first]]) / (self.n_values - 1)
+        # Rounding leaves a little less than nothing where the two are the same.
+        return np.maximum(distance, 0.0)
 
 
 def distribution(members: Members, codes: Ints) -> Distribution:
@@ -241,7 +264,7 @@ class Diversity:
         distances = found.ordered_distance() if column.is_ordered else found.equal_distance()
         return cls(
             column=column.name,
-            role=column.role,
+            role=str(column.role),
             n_values=found.n_values,
             distinct_l=int(found.distinct().min()),
             entropy_l=float(found.entropy().min()),

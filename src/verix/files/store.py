@@ -188,11 +188,13 @@ def written_aside(path: str | os.PathLike[str], *, overwrite: bool, folder: bool
         if folder:
             aside.mkdir()
         yield aside
+        check_free(path, overwrite=overwrite)  # Somebody else may have been faster.
         _take_name(aside, target)
     except OSError as error:
         raise TableError(f"{target} cannot be written ({_reason(error)})") from None
     finally:
-        _remove(aside)
+        if os.path.lexists(aside):
+            _remove(aside)
 
 
 def _take_name(aside: Path, target: Path) -> None:

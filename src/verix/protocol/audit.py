@@ -11,19 +11,28 @@ import numpy as np
 import numpy.typing as npt
 
 from verix.protocol.kernels import Nodes
+from verix.protocol.sorting import sort_words
 
 __all__ = [
     "Best",
     "Candidate",
-    "Examined",
+    "Spans",
     "candidate",
-    "examine_column",
+    "examine_all",
+    "examine_some",
     "first_misrouted",
     "gather",
     "leaf_bounds",
     "node_spans",
     "score",
 ]
+
+
+# Up to so many values, counting pairs is the fastest way to a median; from so many on, a
+# sample narrows it down.
+FEW, MANY = 48, 512
+# So many records are sorted at a time: a number and a label fit 16 bits.
+BLOCK = 32_768
 
 
 class Candidate(NamedTuple):
@@ -82,8 +91,7 @@ def _select(values: npt.NDArray[np.float64], position: int) -> float:
     """The value at a position of the sorted values; reorders them (Hoare's quickselect)."""
     lo, hi = 0, values.size - 1
     while lo < hi:
-        middle = (lo + hi) // 2
-        a, b, c = values[lo], values[middle], values[hi]
+        a, b, c = values[lo], values[(lo + hi) // 2], values[hi]
         # The median of three as pivot: sorted input is common, and must not be slow.
         pivot = max(min(a, b), min(max(a, b), c))
         i, j = lo, hi
@@ -106,6 +114,67 @@ def _select(values: npt.NDArray[np.float64], position: int) -> float:
 
 
 @numba.njit(cache=True, nogil=True)
+def _by_rank(values: npt.NDArray[np.float64], position: int) -> float:
+    """The value at a position of the sorted values, for few of them: count who is below whom."""
+    n = values.size
+    for i in range(n):
+        value = values[i]
+        below, same = 0, 0
+        for j in range(n):
+            below += values[j] < value
+            same += values[j] == value
+        if below <= position < below + same:
+            return np.float64(value)
+    return np.float64(np.nan)
+
+
+@numba.njit(cache=True, nogil=True)
+def _by_bracket(
+    values: npt.NDArray[np.float64], position: int, scratch: npt.NDArray[np.float64]
+) -> float:
+    """The value at a position of the sorted values, for many of them.
+
+    A sample brackets it; one pass without branches keeps what lies in the bracket, and few
+    values are left to select from. NaN if the sample was misleading.
+    """
+    n = values.size
+    n_sample = int(4.0 * np.sqrt(n))
+    step = n // n_sample
+    sample = scratch[:n_sample]
+    for i in range(n_sample):
+        sample[i] = values[i * step]
+    middle = position * n_sample // n
+    reach = int(2.0 * np.sqrt(n_sample)) + 1
+    low = _select(sample, max(0, middle - reach))
+    high = _select(sample, min(n_sample - 1, middle + reach))
+    n_below, n_kept = 0, np.uint64(0)
+    for i in range(n):
+        value = values[i]
+        n_below += value < low
+        scratch[n_kept] = value
+        n_kept += np.uint64((value >= low) & (value <= high))
+    if n_below <= position < n_below + np.int64(n_kept):
+        return _select(scratch[: np.int64(n_kept)], position - n_below)
+    return np.float64(np.nan)
+
+
+@numba.njit(cache=True, nogil=True)
+def _lower_median(values: npt.NDArray[np.float64], scratch: npt.NDArray[np.float64]) -> float:
+    """The value at position ceil(n/2), counted from 1; scratch has room for n + 1."""
+    n = values.size
+    position = (n + 1) // 2 - 1
+    if n <= FEW:
+        return _by_rank(values, position)
+    if n >= MANY:
+        found = _by_bracket(values, position, scratch)
+        if not np.isnan(found):
+            return found
+    for i in range(n):
+        scratch[i] = values[i]
+    return _select(scratch[:n], position)
+
+
+@numba.njit(cache=True, nogil=True)
 def candidate(
     values: npt.NDArray[np.float64],
     target: npt.NDArray[np.uint8],
@@ -114,15 +183,12 @@ def candidate(
 ) -> Candidate:
     """The rule's candidate of one column at a node with these values and labels."""
     n = values.size
-    copy = scratch[:n]
-    for i in range(n):
-        copy[i] = values[i]
-    threshold = _select(copy, (n + 1) // 2 - 1)
+    threshold = _lower_median(values, scratch)
     n_left, positive_left = 0, 0
     for i in range(n):
-        if values[i] <= threshold:
-            n_left += 1
-            positive_left += target[i]
+        goes_left = values[i] <= threshold
+        n_left += goes_left
+        positive_left += goes_left & target[i]
     return Candidate(
         n_left >= min_leaf and n - n_left >= min_leaf, threshold, n_left, positive_left
     )
@@ -136,15 +202,6 @@ def score(n: int, positive: int, n_left: int, positive_left: int) -> float:
     return np.float64(l * l / nl + r * r / nr)
 
 
-class Examined(NamedTuple):
-    """The nodes to look at: where their records lie, and how many of them are positive."""
-
-    lo: npt.NDArray[np.int64]
-    hi: npt.NDArray[np.int64]
-    positive: npt.NDArray[np.int64]
-    min_leaf: int
-
-
 class Best(NamedTuple):
     """The best candidate so far at each examined node."""
 
@@ -154,25 +211,133 @@ class Best(NamedTuple):
     score: npt.NDArray[np.float64]
 
 
+class Spans(NamedTuple):
+    """Nodes in preorder: their records, where the right child's begin, and their positives."""
+
+    lo: npt.NDArray[np.int64]
+    middle: npt.NDArray[np.int64]
+    """-1 at a leaf"""
+    hi: npt.NDArray[np.int64]
+    positive: npt.NDArray[np.int64]
+    stops: npt.NDArray[np.bool_]
+    """Where the rule stops whatever the columns say"""
+    min_leaf: int
+
+
 @numba.njit(cache=True, nogil=True)
-def examine_column(
+def examine_some(
     column: int,
     grouped: npt.NDArray[np.float64],
     target: npt.NDArray[np.uint8],
-    nodes: Examined,
+    spans: Spans,
     best: Best,
 ) -> None:
-    """Let one column compete at every examined node; call in contract order."""
-    scratch = np.empty(grouped.size, np.float64)
-    for i in range(nodes.lo.size):
-        lo, hi = nodes.lo[i], nodes.hi[i]
-        found = candidate(grouped[lo:hi], target[lo:hi], nodes.min_leaf, scratch)
-        if not found.is_valid:
+    """Let one column compete at some nodes, each on its own; call in contract order."""
+    scratch = np.empty(grouped.size + 1, np.float64)
+    for node in range(spans.lo.size):
+        lo, hi = spans.lo[node], spans.hi[node]
+        if not spans.stops[node]:
+            found = candidate(grouped[lo:hi], target[lo:hi], spans.min_leaf, scratch)
+            _compete(column, node, found, spans, best)
+
+
+@numba.njit(cache=True, nogil=True)
+def examine_all(
+    column: int,
+    grouped: npt.NDArray[np.float64],
+    target: npt.NDArray[np.uint8],
+    spans: Spans,
+    best: Best,
+) -> None:
+    """Let one column compete at every node; call in contract order.
+
+    A subtree of up to BLOCK records is sorted once, and its order partitioned node by node:
+    in preorder, a node's part of the order is where its records are, and the left side's
+    records come first, so the side is a comparison of numbers.
+    """
+    scratch = np.empty(grouped.size + 1, np.float64)
+    order, spare = np.empty(BLOCK, np.uint16), np.empty(BLOCK, np.uint16)
+    words = np.empty((2, BLOCK), np.uint64)
+    end = 0
+    base = 0
+    for node in range(spans.lo.size):
+        lo, hi = spans.lo[node], spans.hi[node]
+        n = hi - lo
+        if n > BLOCK:
+            if not spans.stops[node]:
+                found = candidate(grouped[lo:hi], target[lo:hi], spans.min_leaf, scratch)
+                _compete(column, node, found, spans, best)
             continue
-        value = score(hi - lo, nodes.positive[i], found.n_left, found.positive_left)
-        if value > best.score[i]:
-            best.column[i] = column
-            best.threshold[i], best.score[i] = found.threshold, value
+        if lo >= end:
+            base, end = lo, hi
+            _sort_block(grouped[lo:hi], target[lo:hi], words, order)
+        part = order[lo - base : hi - base]
+        if not spans.stops[node]:
+            found = _sorted_candidate(part, grouped[base:end], spans.min_leaf)
+            _compete(column, node, found, spans, best)
+        if spans.middle[node] >= 0:
+            _partition_block(part, spare, spans.middle[node] - base)
+
+
+@numba.njit(cache=True, nogil=True)
+def _compete(column: int, node: int, found: Candidate, spans: Spans, best: Best) -> None:
+    if found.is_valid:
+        n = spans.hi[node] - spans.lo[node]
+        value = score(n, spans.positive[node], found.n_left, found.positive_left)
+        if value > best.score[node]:
+            best.column[node] = column
+            best.threshold[node], best.score[node] = found.threshold, value
+
+
+@numba.njit(cache=True, nogil=True)
+def _sort_block(
+    values: npt.NDArray[np.float64],
+    target: npt.NDArray[np.uint8],
+    words: npt.NDArray[np.uint64],
+    order: npt.NDArray[np.uint16],
+) -> None:
+    """Numbers of the block's records sorted by value, each with its label in the low bit."""
+    n = values.size
+    sorted_words, _ = sort_words(values, 32, words[:, :n])
+    for i in range(n):
+        number = np.uint16(sorted_words[i])
+        order[i] = (number << np.uint16(1)) | np.uint16(target[number])
+
+
+@numba.njit(cache=True, nogil=True)
+def _sorted_candidate(
+    part: npt.NDArray[np.uint16], values: npt.NDArray[np.float64], min_leaf: int
+) -> Candidate:
+    """The rule's candidate at a node whose records are given in the order of their values."""
+    n = part.size
+    one = np.uint16(1)
+    threshold = values[part[(n + 1) // 2 - 1] >> one]
+    n_left = (n + 1) // 2
+    while n_left < n and values[part[n_left] >> one] == threshold:
+        n_left += 1
+    positive_left = np.uint32(0)
+    for i in range(n_left):
+        positive_left += np.uint32(part[i] & one)
+    positives = int(np.int64(positive_left))
+    return Candidate(n - n_left >= min_leaf, threshold, n_left, positives)
+
+
+@numba.njit(cache=True, nogil=True)
+def _partition_block(
+    part: npt.NDArray[np.uint16], spare: npt.NDArray[np.uint16], middle: int
+) -> None:
+    """Put the records below `middle` first, keeping the order on both sides."""
+    left, right = np.uint64(0), np.uint64(0)
+    border = np.uint32(2 * middle)
+    for i in range(part.size):
+        entry = part[i]
+        goes_left = np.uint64(np.uint32(entry) < border)
+        part[left] = entry
+        spare[right] = entry
+        left += goes_left
+        right += np.uint64(1) - goes_left
+    for i in range(right):
+        part[left + i] = spare[i]
 
 
 @numba.njit(cache=True, nogil=True)

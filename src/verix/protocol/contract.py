@@ -14,6 +14,7 @@ import rfc8785
 from verix.errors import ContractError
 
 __all__ = [
+    "EXACT",
     "FORMAT",
     "RULE",
     "Column",
@@ -34,6 +35,8 @@ FORMAT = "verix/contract/1"
 RULE = "variance-reduction"
 RESERVED_NAMES = frozenset({"row", "tracker", "leaf"})
 MAX_DEPTH = 50
+# The integers up to here are exact in binary64.
+EXACT = 2**53
 # Positions of categories are int32 on the wire, and k is doubled twice by the rule.
 MAX_CATEGORIES = 2**31 - 1
 MAX_K = 2**31 - 1
@@ -122,10 +125,11 @@ class Contract:
             raise ContractError("submission_id must be 32 lower-case hexadecimal digits")
         _check_int(self.k, "k", 2, MAX_K)
         _check_int(self.max_depth, "max_depth", 1, MAX_DEPTH)
-        names = [c.name for c in self.columns]
-        if len(set(names)) != len(names):
-            twice = next(n for n in names if names.count(n) > 1)
-            raise ContractError(f"column name {twice!r} occurs twice")
+        names: set[str] = set()
+        for column in self.columns:
+            if column.name in names:
+                raise ContractError(f"column name {column.name!r} occurs twice")
+            names.add(column.name)
         n_targets = sum(c.role is Role.TARGET for c in self.columns)
         if n_targets != 1:
             raise ContractError(f"a contract has exactly one target, not {n_targets}")
@@ -296,7 +300,9 @@ def _check_int(value: int, name: str, least: int, most: int) -> None:
         raise ContractError(f"{name} must be a whole number from {least} to {most}, not {value!r}")
 
 
-def _check_text(value: str, what: str) -> None:
+def _check_text(value: object, what: str) -> None:
+    if not isinstance(value, str):
+        raise ContractError(f"{what} must be text, not {value!r}")
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:

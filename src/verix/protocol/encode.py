@@ -5,9 +5,8 @@ through one Arrow array, so that the three give the same bytes.
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 import narwhals as nw
@@ -17,21 +16,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from narwhals.exceptions import DuplicateError
 
-from verix.errors import TableError
-from verix.protocol.contract import Column, Kind, Role, Unit
+from verix.errors import ContractError, TableError
+from verix.protocol.categories import as_label, is_text, positions
+from verix.protocol.contract import EXACT, Column, Kind, Role, Unit
 from verix.protocol.generalize import NUMPY_UNITS
-from verix.protocol.roles import Declared, Missing, TableRole
+from verix.protocol.roles import SENT, Declared, Missing, TableRole
 
-__all__ = ["Encoded", "arrow_columns", "decode", "default_order", "encode"]
+__all__ = ["Encoded", "arrow_columns", "decode", "encode"]
 
 Floats = npt.NDArray[np.float64]
 
-EXACT = 2**53
 BEYOND_EXACT = (
     "column {!r} has a number beyond 2^53, which a float cannot hold exactly;"
     " declare it as an identifier or as categorical"
 )
-NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
+SECONDS_PER_DAY = 86_400
 # How many of each source unit make one of ours; sources finer than a microsecond must be
 # whole microseconds.
 UNITS_PER = {
@@ -77,11 +77,21 @@ def encode(table: object, declared: Declared) -> Encoded:
     """
     arrays = arrow_columns(table)
     roles = declared.roles(list(arrays))
-    n_rows = len(next(iter(arrays.values())))
-    if n_rows == 0:
+    if len(next(iter(arrays.values()))) == 0:
         raise TableError("the table has no rows")
-    sent = {name: arrays[name] for name, role in roles.items() if role in ("quasi", "target")}
-    values = np.empty((len(sent) - 1, n_rows))
+    sent = {name: arrays[name] for name, role in roles.items() if role in SENT}
+    try:
+        return _encode_sent(sent, roles, declared)
+    except ContractError as error:
+        # A name or a label that no contract can have is, here, a fault of the table.
+        raise TableError(str(error)) from None
+
+
+def _encode_sent(
+    sent: dict[str, pa.Array], roles: dict[str, TableRole], declared: Declared
+) -> Encoded:
+    values = np.empty((len(sent) - 1, len(next(iter(sent.values())))))
+    unfilled = iter(values)
     target = np.empty(0, np.uint8)
     columns: list[Column] = []
     imputed: dict[str, int] = {}
@@ -90,11 +100,11 @@ def encode(table: object, declared: Declared) -> Encoded:
             column, target = _encode_target(name, array, declared)
         else:
             column, encoded = _encode_quasi(name, array, declared)
-            n_missing = _impute(column, encoded, declared.missing)
+            # Adding 0.0 turns -0.0 into 0.0 and changes nothing else.
+            filled = np.add(encoded, 0.0, out=next(unfilled))
+            n_missing = _impute(column, filled, declared.missing)
             if n_missing:
                 imputed[name] = n_missing
-            # Adding 0.0 turns -0.0 into 0.0 and changes nothing else.
-            np.add(encoded, 0.0, out=values[sum(c.role is Role.QUASI for c in columns)])
         columns.append(column)
     return Encoded(
         columns=tuple(columns), values=values, target=target, imputed=imputed, roles=roles
@@ -107,8 +117,19 @@ def decode(column: Column, values: Floats) -> pa.Array:
         labels = pa.array(column.categories, pa.large_string())
         return labels.take(pa.array(values.astype(np.int64)))
     if column.unit is not None:
-        return pa.array(values.astype(np.int64).astype(f"M8[{NUMPY_UNITS[column.unit]}]"))
+        return _decode_moments(column.unit, np.floor(values).astype(np.int64))
     return pa.array(values)
+
+
+def _decode_moments(unit: Unit, counts: npt.NDArray[np.int64]) -> pa.Array:
+    """Timestamps, or dates if every day has one: Arrow counts days in 32 bits."""
+    farthest = int(np.abs(counts).max(initial=0))
+    if unit is not Unit.DAY or farthest < 2**31:
+        return pa.array(counts.astype(f"M8[{NUMPY_UNITS[unit]}]"))
+    if farthest > (2**63 - 1) // SECONDS_PER_DAY:
+        # No table gives such a day, for Arrow could not have held it.
+        raise TableError(f"a date {farthest} days from 1970 is too far for a timestamp")
+    return pa.array(counts * SECONDS_PER_DAY, pa.timestamp("s"))
 
 
 def arrow_columns(table: object) -> dict[str, pa.Array]:
@@ -139,38 +160,45 @@ def _to_arrow(name: str, series: "nw.Series[Any]") -> pa.Array:
 
 def _encode_quasi(name: str, array: pa.Array, declared: Declared) -> tuple[Column, Floats]:
     """A quasi-identifier's column and values, with NaN where one is missing."""
+    categories = unit = None
     if array.null_count == len(array):
-        raise TableError(f"quasi-identifier {name!r} has no values: drop it, or keep it back")
-    kind = declared.kinds.get(name) or _default_kind(name, array.type)
+        raise _no_values(name)
+    kind = declared.kind(name) or _default_kind(name, array.type)
     if kind is Kind.NUMERIC:
-        column, values = Column(name=name, kind=kind), _numbers(name, array)
+        values = _numbers(name, array)
     elif kind is Kind.DATETIME:
         unit, values = _moments(name, array)
-        column = Column(name=name, kind=kind, unit=unit)
     else:
-        labels, values = _positions(name, array, declared)
-        if _is_text(array.type) and 2 * len(np.unique(values[~np.isnan(values)])) > len(values):
+        categories, values = positions(name, array, declared.orders.get(name))
+    is_missing = np.isnan(values)
+    if is_missing.all():
+        raise _no_values(name)
+    if categories is not None and is_text(array.type):
+        n_distinct = np.count_nonzero(np.bincount(values[~is_missing].astype(np.int64)))
+        if 2 * n_distinct > len(values):
             raise TableError(
                 f"quasi-identifier {name!r} is text with more distinct values than half its"
                 " rows; declare it as an identifier, or group its values first"
             )
-        column = Column(name=name, kind=kind, categories=labels)
-    if np.isnan(values).all():
-        raise TableError(f"quasi-identifier {name!r} has no values: drop it, or keep it back")
-    return column, values
+    return Column(name=name, kind=kind, categories=categories, unit=unit), values
+
+
+def _no_values(name: str) -> TableError:
+    return TableError(f"quasi-identifier {name!r} has no values: drop it, or keep it back")
 
 
 def _encode_target(
     name: str, array: pa.Array, declared: Declared
 ) -> tuple[Column, npt.NDArray[np.uint8]]:
-    labels, values = _positions(name, array, declared)
+    labels, values = positions(name, array, declared.orders.get(name), is_target=True)
     n_missing = int(np.isnan(values).sum())
     if n_missing:
         raise TableError(f"target {name!r} is missing in {n_missing} rows; drop those first")
     if len(labels) != 2:
         shown = ", ".join(labels[:5]) + (", …" if len(labels) > 5 else "")
-        raise TableError(f"target {name!r} has {len(labels)} classes ({shown}), not two")
-    positive = labels[1] if declared.positive is None else declared.positive
+        classes = "1 class" if len(labels) == 1 else f"{len(labels)} classes"
+        raise TableError(f"target {name!r} has {classes} ({shown}), not two")
+    positive = labels[1] if declared.positive is None else as_label(declared.positive)
     if positive not in labels:
         raise TableError(
             f"positive class {positive!r} is not a class of target {name!r}: {', '.join(labels)}"
@@ -181,13 +209,13 @@ def _encode_target(
     return column, values.astype(np.uint8)
 
 
-def _impute(column: Column, values: Floats, missing: Missing) -> int:
+def _impute(column: Column, values: Floats, missing: str) -> int:
     """Fill NaN in place by lower median or mode; returns how many there were."""
     is_missing = np.isnan(values)
     n_missing = int(is_missing.sum())
     if n_missing == 0:
         return 0
-    if missing is Missing.ERROR:
+    if missing == Missing.ERROR:
         raise TableError(
             f"quasi-identifier {column.name!r} is missing in {n_missing} rows;"
             " impute (missing='impute') or drop them"
@@ -205,7 +233,7 @@ def _impute(column: Column, values: Floats, missing: Missing) -> int:
 def _default_kind(name: str, arrow_type: pa.DataType) -> Kind:
     if pa.types.is_dictionary(arrow_type) or pa.types.is_boolean(arrow_type):
         return Kind.CATEGORICAL
-    if _is_text(arrow_type):
+    if is_text(arrow_type):
         return Kind.CATEGORICAL
     if _is_number(arrow_type):
         return Kind.NUMERIC
@@ -216,13 +244,6 @@ def _default_kind(name: str, arrow_type: pa.DataType) -> Kind:
     )
 
 
-def _is_text(arrow_type: pa.DataType) -> bool:
-    if pa.types.is_dictionary(arrow_type):
-        arrow_type = arrow_type.value_type
-    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-    return any(test(arrow_type) for test in tests)
-
-
 def _is_number(arrow_type: pa.DataType) -> bool:
     tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
     return any(test(arrow_type) for test in tests)
@@ -230,29 +251,41 @@ def _is_number(arrow_type: pa.DataType) -> bool:
 
 def _numbers(name: str, array: pa.Array) -> Floats:
     array = _plain(array)
-    if not (_is_number(array.type) or _is_text(array.type) or pa.types.is_boolean(array.type)):
+    if not (_is_number(array.type) or is_text(array.type) or pa.types.is_boolean(array.type)):
         raise TableError(f"column {name!r} has type {array.type} and cannot be numeric")
-    if pa.types.is_integer(array.type):
+    if pa.types.is_integer(array.type) or pa.types.is_decimal(array.type):
         extremes = pc.min_max(array)
         low, high = extremes["min"].as_py(), extremes["max"].as_py()
-        if low < -EXACT or high > EXACT:
+        if low is not None and (low < -EXACT or high > EXACT):
             raise TableError(BEYOND_EXACT.format(name))
     if pa.types.is_boolean(array.type):
         array = array.cast(pa.uint8())
+    if pa.types.is_decimal(array.type):
+        # Arrow's own conversion of decimals is not always to the nearest float.
+        array = array.cast(pa.string())
     try:
-        values = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        values: Floats = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     except pa.ArrowException as error:
         raise TableError(f"column {name!r} is not numeric ({error})") from None
+    if is_text(array.type):
+        _check_literals(name, array, values)
     if np.isinf(values).any():
         raise TableError(f"column {name!r} has an infinite value")
-    if not pa.types.is_floating(array.type) and (np.abs(values) > EXACT).any():
-        raise TableError(BEYOND_EXACT.format(name))
-    return _writable(values)
+    return values
+
+
+def _check_literals(name: str, texts: pa.Array, values: Floats) -> None:
+    """Whole numbers written out must be exact; `1e300` is a float like any other."""
+    # Rounding is monotonic, so a number beyond 2^53 rounds to no less.
+    suspects = texts.filter(pa.array(np.abs(values) >= EXACT)).unique().to_pylist()
+    for text in suspects:
+        if WHOLE.fullmatch(text) and not -EXACT <= Decimal(text) <= EXACT:
+            raise TableError(BEYOND_EXACT.format(name))
 
 
 def _moments(name: str, array: pa.Array) -> tuple[Unit, Floats]:
     array = _plain(array)
-    if _is_text(array.type):
+    if is_text(array.type):
         array = _parse_moments(name, array)
     if pa.types.is_date32(array.type):
         source, counts = "day", array.cast(pa.int32())
@@ -265,7 +298,8 @@ def _moments(name: str, array: pa.Array) -> tuple[Unit, Floats]:
     present = counts.drop_null().to_numpy(zero_copy_only=False).astype(np.int64)
     unit, divisor = _coarsest_unit(name, source, present)
     whole = present // divisor
-    if (np.abs(whole) > EXACT).any():
+    # Not by np.abs, which leaves the least integer negative.
+    if whole.size and (whole.min() < -EXACT or whole.max() > EXACT):
         raise TableError(f"column {name!r} has a date more than 2^53 {unit} from 1970")
     values = np.full(len(array), np.nan)
     values[np.asarray(counts.is_valid())] = whole
@@ -283,70 +317,17 @@ def _coarsest_unit(name: str, source: str, present: npt.NDArray[np.int64]) -> tu
 
 def _parse_moments(name: str, array: pa.Array) -> pa.Array:
     """ISO 8601 text as timestamps, without or with a zone."""
+    errors: list[str] = []
     for zone in (None, "UTC"):
         try:
             return array.cast(pa.timestamp("us", tz=zone))
-        except pa.ArrowInvalid as problem:
-            error = problem
-    raise TableError(f"column {name!r} is not a date in ISO 8601 form ({error})")
-
-
-def _positions(name: str, array: pa.Array, declared: Declared) -> tuple[tuple[str, ...], Floats]:
-    """The categories, and each value's position among them, NaN where it is missing."""
-    given = declared.orders.get(name)
-    if given is None and pa.types.is_dictionary(array.type) and array.type.ordered:
-        # An ordered dtype is the owner's own order.
-        given = _labels(name, array.dictionary).to_pylist()
-    encoded = _labels(name, _plain(array)).dictionary_encode()
-    try:
-        present: list[str] = encoded.dictionary.to_pylist()
-    except UnicodeDecodeError:
-        raise TableError(f"column {name!r} has text that is not UTF-8") from None
-    labels = tuple(default_order(present) if given is None else given)
-    if len(set(labels)) != len(labels):
-        raise TableError(f"the order given for column {name!r} names a category twice")
-    position = {label: i for i, label in enumerate(labels)}
-    unknown = [label for label in present if label not in position]
-    if unknown:
-        raise TableError(f"column {name!r} has {unknown[0]!r}, which its given order lacks")
-    lookup = np.array([position[label] for label in present], np.float64)
-    values = np.full(len(array), np.nan)
-    is_present = np.asarray(encoded.indices.is_valid())
-    values[is_present] = lookup[encoded.indices.drop_null().to_numpy(zero_copy_only=False)]
-    return labels, values
-
-
-def default_order(labels: Sequence[str]) -> list[str]:
-    """By value if all are numbers, else by code point; equal values by code point."""
-    try:
-        if all(NUMBER.fullmatch(label) for label in labels):
-            return sorted(labels, key=lambda label: (Decimal(label), label))
-    except InvalidOperation:
-        # An exponent past what Decimal holds: not a number anyone orders by.
-        pass
-    return sorted(labels)
-
-
-def _labels(name: str, array: pa.Array) -> pa.Array:
-    """Values as labels: text as it is, `false` and `true`, integers in decimal."""
-    if pa.types.is_floating(array.type):
-        values = array.to_numpy(zero_copy_only=False)
-        if not (np.isnan(values) | ((values == np.floor(values)) & (abs(values) <= EXACT))).all():
-            raise TableError(
-                f"column {name!r} has fractions and cannot be categorical; declare it numeric"
-            )
-        array = pa.array(values, from_pandas=True).cast(pa.int64())
-    if not (
-        _is_text(array.type) or pa.types.is_integer(array.type) or pa.types.is_boolean(array.type)
-    ):
-        raise TableError(f"column {name!r} has type {array.type} and cannot be categorical")
-    return array.cast(pa.large_string())
+        except pa.ArrowInvalid as error:
+            errors.append(str(error))
+    # The first says what is wrong, unless it only finds a zone, as the second then expects.
+    reason = errors[1] if "zone offset" in errors[0] else errors[0]
+    raise TableError(f"column {name!r} is not a date in ISO 8601 form ({reason})")
 
 
 def _plain(array: pa.Array) -> pa.Array:
     """The array without dictionary encoding."""
-    return array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
-
-
-def _writable(values: Floats) -> Floats:
-    return values if values.flags.writeable else values.copy()
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array

@@ -1,9 +1,11 @@
 """From a leaf to what is published of it: midpoints for models, words for people (spec §5)."""
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
-from verix.protocol.contract import Column, Unit
+from verix.protocol.contract import EXACT, Column, Unit
 from verix.protocol.tree import Leaves
 
 __all__ = ["NUMPY_UNITS", "describe", "midpoints", "published_categories", "show_value"]
@@ -35,10 +37,14 @@ def describe(column: Column, minimum: float, maximum: float) -> str:
 
 
 def show_value(column: Column, value: float) -> str:
-    """One value as people write it: a date, a whole number without a point, a label."""
-    if column.categories is not None:
-        return column.categories[int(value)]
-    if column.unit is not None:
-        return str(np.int64(value).astype(f"M8[{NUMPY_UNITS[column.unit]}]"))
+    """One value as people write it: a date, a whole number without a point, a label.
+
+    A value between two, such as a midpoint, is shown as the date or label below it; one that
+    the column cannot have, such as a provider may send, as the bare number.
+    """
+    if column.categories is not None and 0 <= value < len(column.categories):
+        return column.categories[math.floor(value)]
+    if column.unit is not None and abs(value) <= EXACT:
+        return str(np.int64(math.floor(value)).astype(f"M8[{NUMPY_UNITS[column.unit]}]"))
     # Past 2**53 a float no longer names one integer, so its own notation is the honest one.
-    return str(int(value)) if value == int(value) and abs(value) <= 2**53 else repr(value)
+    return str(int(value)) if abs(value) <= EXACT and value == int(value) else repr(value)

@@ -1,8 +1,9 @@
 """prepare(): from the owner's table to a submission to send and a manifest to keep (spec §7)."""
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Required, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -16,18 +17,20 @@ from verix.client.prepare.trackers import Secret, smallest
 from verix.client.prepare.twins import choose_twins
 from verix.client.prepare.witnesses import find_witnesses
 from verix.client.tabledigest import table_digest
-from verix.protocol.contract import Commitment, Contract
-from verix.protocol.encode import encode
+from verix.errors import TableError
+from verix.protocol.contract import Commitment, Contract, Kind
+from verix.protocol.encode import Encoded, encode
 from verix.protocol.messages import Submission
-from verix.protocol.roles import Declared
+from verix.protocol.roles import Declared, Missing
 from verix.protocol.table import Records
 
-__all__ = ["Options", "Prepared", "prepare"]
+__all__ = ["Options", "Prepared", "prepare", "prepare_declared"]
 
 Progress = Callable[[str, int, int], None]
 Rows = npt.NDArray[np.int64]
 
 WATCH_RECORDS = 2_000
+DROPS = (0.01, 0.05, 0.2)
 
 
 def _ignore(stage: str, done: int, total: int) -> None:
@@ -49,6 +52,12 @@ class Options:
     threads: int = 2
     progress: Progress = _ignore
 
+    def __post_init__(self) -> None:
+        if not 0 <= self.witnesses <= WATCH_RECORDS:
+            raise TableError(f"witnesses must be a number from 0 to {WATCH_RECORDS}")
+        if self.calibrate < 0:
+            raise TableError("calibrate must be a number of runs, 0 or more")
+
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Prepared:
@@ -58,133 +67,91 @@ class Prepared:
     manifest: Manifest
 
 
+class DeclaredFields(TypedDict, total=False):
+    """The fields of Declared, as keywords of prepare()."""
+
+    target: Required[str]
+    quasi: Required[Sequence[str] | str]
+    identifiers: Sequence[str]
+    kept: Sequence[str]
+    sensitive: Sequence[str]
+    kinds: Mapping[str, Kind]
+    orders: Mapping[str, Sequence[str]]
+    positive: str | None
+    missing: Missing
+
+
 def prepare(
     table: object,
-    declared: Declared | None = None,
     *,
     k: int = 5,
     options: Options | None = None,
-    **roles: object,
+    **declared: Unpack[DeclaredFields],
 ) -> Prepared:
     """Prepare a table for a provider.
 
     Args:
         table: A pandas, polars or pyarrow table.
-        declared: The role of every column; or name its fields, as in
-            `prepare(table, target="income", quasi="all", k=5)`.
         k: Every class of the release holds at least this many persons.
         options: Traps, witnesses, calibration, commitment.
+        **declared: The role of every column, as fields of `Declared`: at least `target`, the
+            binary column to preserve, and `quasi`, a list of columns or "all".
 
     Raises:
         TableError: The table does not fit; the message says what to do.
         ContractError: k or the names cannot be agreed on.
     """
-    declared = Declared(**roles) if declared is None else declared  # type: ignore[arg-type]
+    return prepare_declared(table, Declared(**declared), k=k, options=options)
+
+
+def prepare_declared(
+    table: object, declared: Declared, *, k: int = 5, options: Options | None = None
+) -> Prepared:
+    """The same, for roles that are already declared."""
     options = options or Options()
     options.progress("encode", 0, 1)
     encoded = encode(table, declared)
     options.progress("encode", 1, 1)
-    secret = (
-        Secret.fresh()
-        if options.unsafe_seed is None
-        else Secret.unsafe_from_seed(options.unsafe_seed)
-    )
+    seed = options.unsafe_seed
+    secret = Secret.fresh() if seed is None else Secret.unsafe_from_seed(seed)
     contract = Contract(
-        submission_id=_submission_id(secret, options),
+        submission_id=secrets.token_hex(16) if seed is None else secret.key("id")[:16].hex(),
         k=k,
         columns=encoded.columns,
         max_depth=options.max_depth,
         commitment=options.commitment,
     )
-    genuine = Records(
-        tracker=np.zeros((encoded.target.size, 32), np.uint8),
-        values=encoded.values,
-        target=encoded.target,
-    )
+    genuine = _untracked(encoded.values, encoded.target)
     genuine.check(contract)
-    planted, twins = _plant(contract, genuine, options, secret)
+    planted = None
+    twins = np.empty(0, np.int64)
+    if options.plan.traps is not Traps.NONE:
+        options.progress("sentinels", 0, 1)
+        planted = plant(genuine.values, genuine.target, contract.quasi, options.plan, secret)
+        twins = choose_twins(genuine.n_rows, secret.generator("twins"))
+        options.progress("sentinels", 1, 1)
     options.progress("trackers", 0, 1)
     assembled = _assemble(contract, genuine, planted, twins, secret)
     submission = Submission(contract=contract, records=assembled.records)
     options.progress("trackers", 1, 1)
-    watch = smallest(
-        secret.key("watch"), assembled.records.tracker[assembled.genuine_row], WATCH_RECORDS
-    )
-    watch_row = assembled.genuine_row[watch]
-    options.progress("witnesses", 0, 1)
-    witnesses = find_witnesses(
-        submission, watch_row[: max(0, options.witnesses)], threads=options.threads
-    )
-    options.progress("witnesses", 1, 1)
-    shap = fingerprint.shap_values(genuine.values[:, watch].T, genuine.target[watch])
-    top = fingerprint.top_features(shap)
-    calibration = honest_distances(
-        genuine, contract, runs=options.calibrate, secret=secret, progress=options.progress
-    )
-    manifest = Manifest(
-        contract=contract,
-        submission=submission.digest(threads=options.threads),
-        table=table_digest(table),
-        salt=secret.salt,
-        unsafe_seed=options.unsafe_seed is not None,
-        roles={name: role.value for name, role in encoded.roles.items()},
-        imputed=encoded.imputed,
-        planted=_describe(planted, twins, assembled),
-        tracker_column=assembled.tracker_column,
-        target_column=assembled.target_column,
-        owner_row=assembled.owner_row,
-        sentinel_row=assembled.sentinel_row,
-        sentinel_tracker=assembled.records.tracker[assembled.sentinel_row],
-        twin_row=(pairs := np.column_stack([assembled.genuine_row[twins], assembled.twin_row])),
-        twin_tracker=assembled.records.tracker[pairs],
-        watch_row=watch_row,
-        watch_values=genuine.values[:, watch],
-        watch_target=genuine.target[watch],
-        watch_tracker=assembled.records.tracker[watch_row],
-        witnesses=witnesses,
-        top_features=top,
-        baseline=shap[:, top],
-        calibration=calibration,
-    )
+    keeping = _Keeping(submission, assembled, genuine, secret, options)
+    manifest = keeping.manifest(table, encoded, twins, _describe(planted, twins, assembled))
     return Prepared(submission=submission, manifest=manifest)
 
 
-def _submission_id(secret: Secret, options: Options) -> str:
-    """128 random bits; with an unsafe seed they are repeatable like all else."""
-    if options.unsafe_seed is None:
-        return secrets.token_hex(16)
-    return secret.key("submission id")[:16].hex()
-
-
-def _plant(
-    contract: Contract, genuine: Records, options: Options, secret: Secret
-) -> tuple[Planted | None, Rows]:
-    """The sentinels, and which records get a twin; neither if no traps are wanted."""
-    if options.plan.traps is Traps.NONE:
-        return None, np.empty(0, np.int64)
-    options.progress("sentinels", 0, 1)
-    planted = plant(genuine.values, genuine.target, contract.quasi, options.plan, secret)
-    options.progress("sentinels", 1, 1)
-    return planted, choose_twins(genuine.n_rows, secret.generator("twins"))
+def _untracked(values: npt.NDArray[np.float64], target: npt.NDArray[np.uint8]) -> Records:
+    return Records(tracker=np.zeros((target.size, 32), np.uint8), values=values, target=target)
 
 
 def _assemble(
     contract: Contract, genuine: Records, planted: Planted | None, twins: Rows, secret: Secret
 ) -> Assembled:
-    def untracked(values: npt.NDArray[np.float64], origin: Rows) -> Records:
-        return Records(
-            tracker=np.zeros((origin.size, 32), np.uint8),
-            values=values,
-            target=genuine.target[origin],
-        )
-
-    nobody = np.empty(0, np.int64)
-    origin = nobody if planted is None else planted.origin
-    moved = genuine.values[:, nobody] if planted is None else planted.values
+    origin = np.empty(0, np.int64) if planted is None else planted.origin
+    moved = genuine.values[:, origin] if planted is None else planted.values
     parts = {
         "genuine": genuine,
-        "sentinel": untracked(moved, origin),
-        "twin": untracked(genuine.values[:, twins], twins),
+        "sentinel": _untracked(moved, genuine.target[origin]),
+        "twin": _untracked(genuine.values[:, twins], genuine.target[twins]),
     }
     return assemble(contract, parts, secret)
 
@@ -200,6 +167,64 @@ def _describe(planted: Planted | None, twins: Rows, assembled: Assembled) -> dic
         "evasion_before": 1.0 if planted is None else planted.evasion_before,
         "evasion_after": 1.0 if planted is None else planted.evasion_after,
         "evasion_at_drop": {
-            str(drop): evasion_probability(n_sentinels, n_sent, drop) for drop in (0.01, 0.05, 0.2)
+            str(drop): evasion_probability(n_sentinels, n_sent, drop) for drop in DROPS
         },
     }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Keeping:
+    """What the owner works out and keeps: watch records, witnesses, fingerprint."""
+
+    submission: Submission
+    assembled: Assembled
+    genuine: Records
+    secret: Secret
+    options: Options
+
+    def manifest(
+        self, table: object, encoded: Encoded, twins: Rows, planted: dict[str, object]
+    ) -> Manifest:
+        options, assembled, genuine = self.options, self.assembled, self.genuine
+        tracker, contract = assembled.records.tracker, self.submission.contract
+        watch = smallest(self.secret.key("watch"), tracker[assembled.genuine_row], WATCH_RECORDS)
+        watch_row = assembled.genuine_row[watch]
+        options.progress("witnesses", 0, 1)
+        witnesses = find_witnesses(
+            self.submission, watch_row[: options.witnesses], threads=options.threads
+        )
+        options.progress("witnesses", 1, 1)
+        shap = fingerprint.shap_values(genuine.values[:, watch].T, genuine.target[watch])
+        top = fingerprint.top_features(shap)
+        pairs = np.column_stack([assembled.genuine_row[twins], assembled.twin_row])
+        return Manifest(
+            contract=contract,
+            submission=self.submission.digest(threads=options.threads),
+            table=table_digest(table),
+            salt=self.secret.salt,
+            unsafe_seed=options.unsafe_seed is not None,
+            roles={name: role.value for name, role in encoded.roles.items()},
+            imputed=encoded.imputed,
+            planted=planted,
+            tracker_column=assembled.tracker_column,
+            target_column=assembled.target_column,
+            owner_row=assembled.owner_row,
+            sentinel_row=assembled.sentinel_row,
+            sentinel_tracker=tracker[assembled.sentinel_row],
+            twin_row=pairs,
+            twin_tracker=tracker[pairs],
+            watch_row=watch_row,
+            watch_values=genuine.values[:, watch],
+            watch_target=genuine.target[watch],
+            watch_tracker=tracker[watch_row],
+            witnesses=witnesses,
+            top_features=top,
+            baseline=shap[:, top],
+            calibration=honest_distances(
+                genuine,
+                contract,
+                runs=options.calibrate,
+                secret=self.secret,
+                progress=options.progress,
+            ),
+        )

@@ -10,6 +10,7 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
+from verix.client.fingerprint import single_precision
 from verix.client.prepare.trackers import Secret
 from verix.client.prepare.twins import n_twins
 from verix.protocol.contract import Column
@@ -91,6 +92,7 @@ def boundary_probabilities(values: Floats, target: npt.NDArray[np.uint8], secret
     """P(class 1) of every record, from a forest of 50 trees of depth 5 on a tenth of them."""
     from sklearn.ensemble import RandomForestClassifier
 
+    rows = np.ascontiguousarray(single_precision(values).T)
     sample = _stratified_sample(target, secret.generator("sentinels/sample"))
     forest = RandomForestClassifier(
         n_estimators=50,
@@ -98,10 +100,10 @@ def boundary_probabilities(values: Floats, target: npt.NDArray[np.uint8], secret
         random_state=np.random.RandomState(np.random.MT19937(secret.seed("sentinels/forest"))),
         n_jobs=-1,
     )
-    forest.fit(np.ascontiguousarray(values[:, sample].T), target[sample])
+    forest.fit(rows[sample], target[sample])
     if len(forest.classes_) == 1:
         return np.full(target.size, float(forest.classes_[0]))
-    probabilities: Floats = forest.predict_proba(values.T)[:, 1]
+    probabilities: Floats = forest.predict_proba(rows)[:, 1]
     return probabilities
 
 
@@ -175,8 +177,16 @@ def perturb(
         if column.categories is not None:
             continue
         source = values[j]
-        noise = rng.normal(0.0, NOISE * float(source.std()), rows.size)
-        moved[j] = np.clip(moved[j] + noise, source.min(), source.max())
+        noise = rng.normal(0.0, NOISE * _deviation(source), rows.size)
+        # What overflows is clipped to the greatest value all the same.
+        with np.errstate(over="ignore"):
+            moved[j] = np.clip(moved[j] + noise, source.min(), source.max())
         if not (source % 1).any():
             moved[j] = np.rint(moved[j])
     return moved + 0.0
+
+
+def _deviation(values: Floats) -> float:
+    """The population standard deviation, computed where its squares cannot overflow."""
+    scale = float(np.abs(values).max()) or 1.0
+    return float((values / scale).std()) * scale

@@ -90,8 +90,11 @@ def row_bytes(contract: Contract, records: Records) -> npt.NDArray[np.uint8]:
 
 
 def smallest(key: bytes, names: npt.NDArray[np.uint8], n: int) -> npt.NDArray[np.int64]:
-    """The positions of the n names with the smallest HMACs: a choice nobody else can repeat."""
+    """The positions of the n names with the smallest HMACs: a choice nobody else can repeat.
+
+    In the order of the HMACs, so that the first few of them are a random choice as well.
+    """
     digest, data = hmac.digest, names.tobytes()
     marks = [digest(key, data[at : at + 32], "sha256")[:8] for at in range(0, len(data), 32)]
     order = np.argsort(np.frombuffer(b"".join(marks), ">u8"), kind="stable")
-    return np.sort(order[:n])
+    return order[:n]

@@ -57,7 +57,7 @@ def _best_split(
         return None
 
     def candidate(values: Floats) -> audit.Candidate:
-        return audit.candidate(values, node.target, contract.min_leaf, np.empty(n))
+        return audit.candidate(values, node.target, contract.min_leaf, np.empty(n + 1))
 
     best: tuple[int, float] | None = None
     best_score = -1.0

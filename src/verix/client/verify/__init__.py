@@ -15,11 +15,8 @@ records that `replay` found to be those that were sent.
 import hmac
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from hashlib import sha256
-
-import numpy as np
 
 from verix import __version__
 from verix.client.manifest import Manifest
@@ -27,6 +24,7 @@ from verix.client.verdict import Finding, Profile, Status, Verdict
 from verix.client.verify import (
     commitment,
     fingerprint,
+    memory,
     replay,
     sentinels,
     splits,
@@ -121,29 +119,15 @@ def _snapshot(
     delivery: Delivery | Snapshot | str | os.PathLike[str], manifest: Manifest
 ) -> Snapshot:
     """The delivery, well-formed, and the digests of what will be judged."""
+    if not isinstance(delivery, Delivery | Snapshot):
+        return read_delivery(delivery, manifest.contract, n_rows=manifest.n_rows)
+    held = delivery.delivery if isinstance(delivery, Snapshot) else delivery
+    memory.check_types(held)
+    # A snapshot may have been read for another submission.
+    held.check(manifest.contract, n_rows=manifest.n_rows)
     if isinstance(delivery, Snapshot):
         return delivery
-    if isinstance(delivery, Delivery):
-        delivery.check(manifest.contract, n_rows=manifest.n_rows)
-        return Snapshot(delivery=delivery, files=_memory_digests(delivery))
-    return read_delivery(delivery, manifest.contract, n_rows=manifest.n_rows)
-
-
-def _memory_digests(delivery: Delivery) -> Mapping[str, str]:
-    """Digests of the parts of a delivery that never was a file."""
-    records, leaves, tree = delivery.records, delivery.leaves, delivery.tree
-    parts = {
-        "records": (records.row, records.tracker, records.leaf, records.target),
-        "leaves": (leaves.count, leaves.minimum, leaves.maximum),
-        "nodes": (tree.column, tree.threshold, tree.left, tree.right, tree.leaf),
-    }
-    digests = {}
-    for name, arrays in parts.items():
-        digest = sha256()
-        for array in arrays:
-            digest.update(np.ascontiguousarray(array).data)
-        digests[f"memory:{name}"] = digest.hexdigest()
-    return digests
+    return Snapshot(delivery=held, files=memory.digests(held))
 
 
 def _run(case: Case, profile: Profile) -> tuple[Finding, ...]:

@@ -13,7 +13,7 @@ from verix.client.manifest import Manifest
 from verix.errors import TableError
 from verix.protocol import audit, kernels
 from verix.protocol.contract import Contract
-from verix.protocol.messages import Delivery, Submission
+from verix.protocol.messages import Delivered, Delivery, Submission
 
 __all__ = ["Audit", "Case", "FingerprintMode", "Options"]
 
@@ -70,43 +70,48 @@ class Case:
         return self.manifest.contract
 
     @cached_property
-    def by_row(self) -> Rows:
-        """Positions of the delivered records in ascending row, stable where rows repeat."""
-        row = self.delivery.records.row
-        if np.array_equal(row, np.arange(row.size)):
-            return np.arange(row.size)
-        return np.argsort(row, kind="stable")
+    def records(self) -> Delivered:
+        """The delivered records in ascending row, stable where rows repeat."""
+        records = self.delivery.records
+        if (records.row[1:] >= records.row[:-1]).all():
+            return records
+        order = np.argsort(records.row, kind="stable")
+        return Delivered(
+            row=records.row[order],
+            tracker=records.tracker[order],
+            leaf=records.leaf[order],
+            target=records.target[order],
+        )
 
     @cached_property
     def is_complete(self) -> bool:
         """Whether every submitted row came back exactly once."""
-        row = self.delivery.records.row
-        return row.size == self.manifest.n_rows and bool(
-            np.array_equal(row[self.by_row], np.arange(row.size))
-        )
+        row = self.records.row
+        return row.size == self.manifest.n_rows and bool((row == np.arange(row.size)).all())
 
     @cached_property
     def leaf_of_row(self) -> npt.NDArray[np.int32]:
         """The claimed leaf of every submitted row, -1 where it did not come back."""
-        records = self.delivery.records
+        records = self.records
+        if self.is_complete:
+            return records.leaf
         leaf = np.full(self.manifest.n_rows, -1, np.int32)
         leaf[records.row] = records.leaf
         return leaf
 
     @cached_property
     def position_of_row(self) -> Rows:
-        """Where each submitted row stands among the delivered records, -1 where it does not."""
-        records = self.delivery.records
+        """Where each submitted row stands in `records`, -1 where it does not."""
+        records = self.records
         position = np.full(self.manifest.n_rows, -1, np.int64)
         position[records.row] = np.arange(records.row.size)
         return position
 
     @cached_property
     def grouped(self) -> tuple[Rows, Rows]:
-        """Delivered records leaf by leaf, ascending rows within: positions in `by_row`, starts."""
-        leaf = self.delivery.records.leaf[self.by_row]
-        rows, start = kernels.group_rows(leaf, self.delivery.tree.n_leaves)
-        return rows, start
+        """Positions in `records` leaf by leaf, ascending within each, and where each starts."""
+        positions, start = kernels.group_rows(self.records.leaf, self.delivery.tree.n_leaves)
+        return positions, start
 
     @cached_property
     def node_spans(self) -> Rows:

@@ -53,13 +53,11 @@ def check(case: Case) -> Finding:
 
 
 def _root(case: Case) -> bytes:
-    delivery, by_row = case.delivery, case.by_row
+    delivery, records = case.delivery, case.records
     members: list[bytes] = []
     if case.contract.commitment is Commitment.BINDING:
         positions, start = case.grouped
-        members = merkle.members_digests(
-            positions, start, delivery.records.row[by_row], delivery.records.tracker[by_row]
-        )
+        members = merkle.members_digests(positions, start, records.row, records.tracker)
     return merkle.commit(
         case.contract, case.manifest.submission, delivery.tree, delivery.leaves, members
     )

@@ -74,7 +74,7 @@ def p_value(distance: float, calibration: Floats) -> float | None:
 
 def _observed(case: Case, profile: Profile) -> tuple[Floats, npt.NDArray[np.uint8]]:
     """Delivered midpoints and labels: of the watch records, or of a fresh sample (paper)."""
-    records, middle = case.delivery.records, midpoints(case.delivery.leaves)
+    records, middle = case.records, midpoints(case.delivery.leaves)
     if profile is Profile.PAPER:
         rng = np.random.default_rng(secrets.randbits(128))
         some = rng.choice(records.row.size, min(SAMPLE_ROWS, records.row.size), replace=False)

@@ -59,7 +59,7 @@ def check(case: Case) -> Finding:
 
 def _rows(case: Case) -> list[str]:
     """Rows, trackers and targets of all records: exact with the manifest alone (two digests)."""
-    records, n_rows = case.delivery.records, case.manifest.n_rows
+    records, n_rows = case.records, case.manifest.n_rows
     if not case.is_complete:
         times = np.bincount(records.row, minlength=n_rows)
         missing, doubled = np.flatnonzero(times == 0), np.flatnonzero(times > 1)
@@ -70,24 +70,21 @@ def _rows(case: Case) -> list[str]:
         )
         return [problem]
     problems = []
-    if not _is_digest_of(case.manifest.tracker_column, records.tracker, case.by_row):
+    if not _is_digest_of(case.manifest.tracker_column, records.tracker):
         problems.append(f"Trackers are not those that were sent{_first_tracker(case)}.")
-    if not _is_digest_of(case.manifest.target_column, records.target, case.by_row):
+    if not _is_digest_of(case.manifest.target_column, records.target):
         problems.append(f"Targets are not those that were sent{_first_target(case)}.")
     return problems
 
 
-def _is_digest_of(
-    digest: bytes, column: npt.NDArray[np.uint8], by_row: npt.NDArray[np.int64]
-) -> bool:
-    ordered = column if by_row.size < 2 or (np.diff(by_row) == 1).all() else column[by_row]
-    return hmac.compare_digest(digest, sha256(np.ascontiguousarray(ordered).data).digest())
+def _is_digest_of(digest: bytes, column: npt.NDArray[np.uint8]) -> bool:
+    return hmac.compare_digest(digest, sha256(np.ascontiguousarray(column).data).digest())
 
 
 def _first_tracker(case: Case) -> str:
     if case.submission is None:
         return ""
-    sent, came = case.submission.records.tracker, case.delivery.records.tracker[case.by_row]
+    sent, came = case.submission.records.tracker, case.records.tracker
     wrong = np.flatnonzero((sent != came).any(axis=1))
     return f" in {wrong.size:,} rows, the first row {wrong[0]}"
 
@@ -95,7 +92,7 @@ def _first_tracker(case: Case) -> str:
 def _first_target(case: Case) -> str:
     if case.submission is None:
         return ""
-    sent, came = case.submission.records.target, case.delivery.records.target[case.by_row]
+    sent, came = case.submission.records.target, case.records.target
     wrong = np.flatnonzero(sent != came)
     return f" in {wrong.size:,} rows, the first row {wrong[0]}"
 
@@ -160,10 +157,10 @@ def _thin(case: Case) -> list[str]:
     routed = case.delivery.tree.route(manifest.watch_values)
     problems = []
     if (wrong := np.flatnonzero(claimed != routed)).size:
-        row = manifest.watch_row[wrong[0]]
+        # Its row is not named: which records are watched stays with the owner.
         problems.append(
-            f"{wrong.size:,} watch records are not in the leaf that the tree sends them to; row"
-            f" {row} is in leaf {claimed[wrong[0]]}, not {routed[wrong[0]]}."
+            f"{wrong.size:,} watch records are not in the leaf that the tree sends them to; the"
+            f" first is in leaf {claimed[wrong[0]]}, not {routed[wrong[0]]}."
         )
     values = manifest.watch_values.T
     inside = (leaves.minimum[claimed] <= values) & (values <= leaves.maximum[claimed])

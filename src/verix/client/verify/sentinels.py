@@ -30,7 +30,7 @@ def check(case: Case) -> Finding:
         )
     position = case.position_of_row[rows]
     is_back = position >= 0
-    tracker = case.delivery.records.tracker[position]
+    tracker = case.records.tracker[position]
     is_same = (tracker == manifest.sentinel_tracker).all(axis=1)
     n_missing, n_other = int((~is_back).sum()), int((is_back & ~is_same).sum())
     evasion = {str(d): evasion_probability(rows.size, manifest.n_rows, d) for d in DROPS}

@@ -20,6 +20,7 @@ from verix.client.manifest import Witness
 from verix.client.verdict import Finding, Status
 from verix.client.verify.case import Audit, Case
 from verix.protocol import audit, merkle
+from verix.protocol.contract import Column
 from verix.protocol.generalize import show_value
 
 __all__ = ["check", "sample_size"]
@@ -48,7 +49,7 @@ def check(case: Case) -> Finding:
 
 def sample_size(miss: float, fraction: float) -> int:
     """How many draws hit a share of what is drawn from, but for a chance of `miss`."""
-    return math.ceil(math.log(miss) / math.log(1 - fraction))
+    return math.ceil(math.log(miss) / math.log1p(-fraction))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +87,7 @@ def _finding(
 
 def examine(case: Case, nodes: Nodes) -> list[Deviation]:
     """Those of the nodes that deviate from the rule, worked out from the submitted records."""
-    tree, contract = case.delivery.tree, case.contract
-    span = case.node_spans
+    tree, contract, span = case.delivery.tree, case.contract, case.node_spans
     positives = np.concatenate([[0], np.cumsum(case.target_by_leaf, dtype=np.int64)])
     lo, hi = span[nodes, 0], span[nodes, 1]
     n, positive = hi - lo, positives[hi] - positives[lo]
@@ -97,39 +97,32 @@ def examine(case: Case, nodes: Nodes) -> list[Deviation]:
         | (positive == n)
         | (tree.depths()[nodes] >= contract.max_depth)
     )
-    open_nodes = np.flatnonzero(~stops)
-    examined = audit.Examined(
-        lo[open_nodes], hi[open_nodes], positive[open_nodes], contract.min_leaf
-    )
-    best = _compete(case, examined)
-    deviations = [
-        _Judged(case, int(node), int(size)).must_be_leaf()
-        for node, size in zip(nodes[stops], n[stops], strict=True)
-        if tree.column[node] >= 0
-    ]
-    column, threshold = tree.column[nodes[open_nodes]], tree.threshold[nodes[open_nodes]]
+    column, threshold = tree.column[nodes], tree.threshold[nodes]
+    middle = np.where(column >= 0, span[tree.right[nodes], 0], -1)
+    spans = audit.Spans(lo, middle, hi, positive, stops, contract.min_leaf)
+    best = _compete(case, spans, examine_all=nodes.size == tree.n_nodes)
     is_wrong = (best.column != column) | ((column >= 0) & (best.threshold != threshold))
-    for i in np.flatnonzero(is_wrong):
-        at = open_nodes[i]
-        judged = _Judged(case, int(nodes[at]), int(n[at]))
-        deviations.append(judged.must_be(int(best.column[i]), float(best.threshold[i])))
-    return sorted(deviations, key=lambda deviation: deviation.node)
+    return [
+        _Judged(case, int(nodes[i]), int(n[i])).must_be(
+            int(best.column[i]), float(best.threshold[i])
+        )
+        for i in np.flatnonzero(is_wrong)
+    ]
 
 
-def _compete(case: Case, examined: audit.Examined) -> audit.Best:
-    """The rule's split of every examined node: columns shared among threads, merged in order."""
+def _compete(case: Case, spans: audit.Spans, *, examine_all: bool) -> audit.Best:
+    """The rule's split of every node: columns shared among threads, merged in order."""
     n_quasi, threads = len(case.contract.quasi), case.options.threads
     edges = np.linspace(0, n_quasi, min(threads, n_quasi) + 1).astype(int)
-    parts = [_no_best(examined.lo.size) for _ in edges[1:]]
+    parts = [_no_best(spans.lo.size) for _ in edges[1:]]
+    # Laid out here, so that the threads do not each do it.
+    values, target = case.values_by_leaf, case.target_by_leaf
+    examine_column = audit.examine_all if examine_all else audit.examine_some
 
     def compete(part: int) -> None:
         for column in range(edges[part], edges[part + 1]):
-            audit.examine_column(
-                column, case.values_by_leaf[column], case.target_by_leaf, examined, parts[part]
-            )
+            examine_column(column, values[column], target, spans, parts[part])
 
-    # Laid out before the threads ask for it, so that it is done once.
-    _ = case.values_by_leaf, case.target_by_leaf
     case.each(compete, len(parts))
     best = parts[0]
     for part in parts[1:]:
@@ -162,6 +155,9 @@ class _Judged:
         expected = "a leaf" if column < 0 else self._split(column, threshold)
         return Deviation(self.node, self.records, self._delivered(), expected)
 
+    def must_hold(self, records: int) -> Deviation:
+        return Deviation(self.node, self.records, self._delivered(), f"it {records:,} records")
+
     def _delivered(self) -> str:
         tree = self.case.delivery.tree
         column = int(tree.column[self.node])
@@ -169,22 +165,28 @@ class _Judged:
 
     def _split(self, column: int, threshold: float) -> str:
         described = self.case.contract.quasi[column]
-        return f"a split of {described.name!r} at {show_value(described, threshold)}"
+        return f"a split of {described.name!r} at {_shown(described, threshold)}"
+
+
+def _shown(column: Column, threshold: float) -> str:
+    """A threshold as people write it; a delivered one need not be a value of the column at all."""
+    if column.categories is not None and not 0 <= threshold < len(column.categories):
+        return repr(threshold)
+    try:
+        return show_value(column, threshold)
+    except (OverflowError, ValueError):
+        return repr(threshold)
 
 
 def _sampled(case: Case) -> Finding:
     """Nodes on the paths of rows drawn at random, and nodes drawn at random.
 
     Drawn from the operating system after the delivery was read, so the provider cannot have
-    known them; a node seen twice is looked at once.
+    known them; a node seen twice is looked at once, and a small tree as a whole.
     """
     options, tree = case.options, case.delivery.tree
     n_draws = sample_size(options.audit_miss, options.audit_fraction)
-    rows = np.unique([secrets.randbelow(case.manifest.n_rows) for _ in range(n_draws)])
-    nodes = {secrets.randbelow(tree.n_nodes) for _ in range(n_draws)}
-    for leaf in np.unique(case.leaf_of_row[rows]).tolist():
-        nodes |= set(_path(case, leaf))
-    chosen = np.array(sorted(nodes))
+    chosen = np.arange(tree.n_nodes) if n_draws >= tree.n_nodes else _draw(case, n_draws)
     deviations = examine(case, chosen)
     miss, share = options.audit_miss, options.audit_fraction
     return _finding(
@@ -194,6 +196,15 @@ def _sampled(case: Case) -> Finding:
         f" missed with probability at most {miss:.3g}; a VIOLATION for this root is final.",
         {"nodes": tree.n_nodes, "examined": int(chosen.size), "draws": n_draws},
     )
+
+
+def _draw(case: Case, n_draws: int) -> Nodes:
+    """The nodes on the paths of so many rows, and so many nodes, all drawn at random."""
+    rows = [secrets.randbelow(case.manifest.n_rows) for _ in range(n_draws)]
+    nodes = {secrets.randbelow(case.delivery.tree.n_nodes) for _ in range(n_draws)}
+    for leaf in np.unique(case.leaf_of_row[rows]).tolist():
+        nodes |= set(_path(case, leaf))
+    return np.array(sorted(nodes))
 
 
 def _path(case: Case, leaf: int) -> list[int]:
@@ -241,10 +252,10 @@ def _departure(case: Case, witness: Witness) -> Deviation | None:
     node = 0
     for step in witness.path:
         judged = _Judged(case, node, int(span[node, 1] - span[node, 0]))
-        if (tree.column[node], tree.threshold[node]) != (step.column, step.threshold) or (
-            judged.records != step.count
-        ):
+        if (tree.column[node], tree.threshold[node]) != (step.column, step.threshold):
             return judged.must_be(step.column, step.threshold)
+        if judged.records != step.count:
+            return judged.must_hold(step.count)
         node = node + 1 if step.goes_left else int(tree.right[node])
     records = int(span[node, 1] - span[node, 0])
     if tree.column[node] >= 0:
@@ -254,9 +265,9 @@ def _departure(case: Case, witness: Witness) -> Deviation | None:
 
 def _leaf_departure(case: Case, witness: Witness, node: int, start: Nodes) -> Deviation | None:
     """Whether a witness's leaf has other records or bounds than the honest one."""
-    records, leaves = case.delivery.records, case.delivery.leaves
+    records, leaves = case.records, case.delivery.leaves
     leaf = int(case.delivery.tree.leaf[node])
-    at = case.by_row[case.grouped[0][start[leaf] : start[leaf + 1]]]
+    at = case.grouped[0][start[leaf] : start[leaf + 1]]
     members = merkle.members_digest(
         [(int(records.row[i]), records.tracker[i].tobytes()) for i in at]
     )

@@ -30,7 +30,7 @@ def check(case: Case) -> Finding:
     position = case.position_of_row[pairs]
     leaf = case.leaf_of_row[pairs]
     is_back = (position >= 0).all(axis=1)
-    is_same = (case.delivery.records.tracker[position] == manifest.twin_tracker).all(axis=(1, 2))
+    is_same = (case.records.tracker[position] == manifest.twin_tracker).all(axis=(1, 2))
     is_together = leaf[:, 0] == leaf[:, 1]
     n_missing = int((~is_back).sum())
     n_changed = int((is_back & ~is_same).sum())

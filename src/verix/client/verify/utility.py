@@ -27,7 +27,7 @@ def check(case: Case) -> Finding:
     position = case.position_of_row[manifest.watch_row]
     is_back = position >= 0
     raw, target = manifest.watch_values.T[is_back], manifest.watch_target[is_back]
-    middle = midpoints(case.delivery.leaves)[case.delivery.records.leaf[position[is_back]]]
+    middle = midpoints(case.delivery.leaves)[case.records.leaf[position[is_back]]]
     is_test = np.arange(target.size) % 4 == 3
     parts = (target[is_test], target[~is_test])
     if any(np.unique(part).size < 2 for part in parts):

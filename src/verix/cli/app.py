@@ -1,0 +1,70 @@
+"""The application: exit codes, and what happens to errors (spec §10).
+
+0 done or VERIFIED, 1 VIOLATION, 2 the caller's mistake, 3 INCONCLUSIVE, 70 a bug of ours.
+Results go to stdout, progress and errors to stderr.
+"""
+
+import os
+import sys
+import traceback
+from typing import Annotated
+
+import typer
+
+from verix import __version__
+from verix.cli.show import printable
+from verix.errors import Error
+
+__all__ = ["app", "main"]
+
+MISTAKE, OUR_BUG, INTERRUPTED = 2, 70, 130
+
+app = typer.Typer(
+    name="verix",
+    help="Audit an outsourced k-anonymization: what was proved, with what certainty.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+)
+
+
+def main() -> None:
+    """Run the command and leave with the exit code that the specification gives."""
+    try:
+        app()
+    except Error as error:
+        _complain(str(error))
+        sys.exit(MISTAKE)
+    except KeyboardInterrupt:
+        _complain("interrupted; nothing half-written was left")
+        sys.exit(INTERRUPTED)
+    except Exception as error:
+        _complain(f"internal error, a bug in verix {__version__}: {type(error).__name__}: {error}")
+        if os.environ.get("VERIX_DEBUG"):
+            traceback.print_exc()
+        else:
+            print("Set VERIX_DEBUG=1 to see where it happened.", file=sys.stderr)
+        sys.exit(OUR_BUG)
+
+
+def _complain(sentence: str) -> None:
+    print(f"verix: {printable(sentence)}", file=sys.stderr)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"verix {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def verix(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Show the version and exit.", callback=_show_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """Audit an outsourced k-anonymization: what was proved, with what certainty."""

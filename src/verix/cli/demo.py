@@ -1,0 +1,66 @@
+"""The whole journey on the embedded table, narrated."""
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from verix.cli.app import app
+from verix.cli.prepare import planted_lines
+from verix.cli.show import facts, printable, verdict_lines
+from verix.cli.verify import EXIT_CODES
+from verix.errors import TableError
+
+__all__ = ["demo"]
+
+
+@app.command(epilog="Example: [bold]verix demo --adversary approximate[/bold]")
+def demo(
+    adversary: Annotated[
+        str | None, typer.Option(help="A provider that misbehaves: lazy, dumb or approximate.")
+    ] = None,
+    rows: Annotated[int, typer.Option(min=200, help="How many records.")] = 20_000,
+    k: Annotated[int, typer.Option(min=2, help="The least persons of a class.")] = 5,
+) -> None:
+    """Walk through prepare, anonymize, verify and release on the embedded census table.
+
+    With an adversary the verdict is VIOLATION and the exit code 1.
+    """
+    from verix.adversaries import ADVERSARIES
+    from verix.client.prepare import prepare
+    from verix.client.release import release
+    from verix.client.verify import verify
+    from verix.datasets import census
+    from verix.files.deliveries import read_delivery, write_delivery
+    from verix.provider.local import LocalProvider
+
+    if adversary is not None and adversary not in ADVERSARIES:
+        raise TableError(f"adversaries are {', '.join(ADVERSARIES)}, not {adversary!r}")
+    table = census(rows)
+    print(f"1. The owner has a table of {rows:,} people and prepares it, k = {k}.")
+    prepared = prepare(table, target="income", quasi="all", k=k)
+    print("\n".join(f"   {line}" for line in planted_lines(prepared.manifest)))
+    provider = LocalProvider() if adversary is None else ADVERSARIES[adversary]()
+    print(f"2. A provider ({adversary or 'honest'}) anonymizes it.")
+    delivery = provider.anonymize(prepared.submission)
+    header = delivery.header
+    print(f"   {header.rows:,} records in {header.leaves:,} leaves, root {header.root.hex()}")
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch) / "delivery"
+        write_delivery(delivery, path)
+        snapshot = read_delivery(path, prepared.manifest.contract, n_rows=prepared.manifest.n_rows)
+    print("3. The owner judges what came back.")
+    verdict = verify(snapshot, prepared.manifest, submission=prepared.submission)
+    print("\n".join(f"   {line}" for line in verdict_lines(verdict)))
+    if verdict:
+        print("4. The owner releases the table, traps removed and k checked again.")
+        released = release(snapshot, prepared.manifest, verdict, table=table)
+        print("\n".join(f"   {line}" for line in facts(released.sheet.to_dict())))
+        print("\n".join(f"   Warning: {printable(warning)}" for warning in released.warnings))
+        print("   The first three rows, as they would be published:")
+        print("\n".join(f"   {row}" for row in released.table.slice(0, 3).to_pylist()))
+    else:
+        print("4. Nothing is released.")
+    sys.exit(EXIT_CODES[verdict.outcome.value])

@@ -1,0 +1,250 @@
+"""The owner's first steps: init and prepare."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from verix.cli.app import app
+from verix.cli.pairs import pairs
+from verix.cli.reading import LeadingZeros, NullTokens, load_table
+from verix.cli.secrets import PassphraseFile, passphrase
+from verix.cli.show import printable, progress_bar
+from verix.errors import TableError
+
+if TYPE_CHECKING:
+    from verix.client.manifest import Manifest
+    from verix.client.prepare import Prepared
+    from verix.protocol.roles import Declared
+
+__all__ = ["init", "planted_lines", "prepare"]
+
+
+@app.command(epilog="Example: [bold]verix init people.csv --out roles.toml[/bold]")
+def init(
+    table: Annotated[str, typer.Argument(help="The table: a CSV or Parquet file or URL.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write it here; else to stdout.")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="The binary column to preserve.")] = None,
+    null: NullTokens = None,
+    leading_zeros: LeadingZeros = True,
+    overwrite: Annotated[bool, typer.Option(help="Replace a file that is there.")] = False,
+) -> None:
+    """Draft the roles of a table's columns, with a guess and a reason for each, to be edited."""
+    from verix.client.draft import draft
+    from verix.files.store import written_aside
+
+    text = draft(load_table(table, null, leading_zeros), table, target)
+    if out is None:
+        print(text)
+        return
+    with written_aside(out, overwrite=overwrite, folder=False) as aside:
+        aside.write_text(text, encoding="utf-8")
+    print(f"Drafted {out}. Check every line, then: verix prepare {table} --roles {out} --out job")
+
+
+Names = Annotated[
+    list[str] | None,
+    typer.Option(help="May be repeated, or a list a,b,c.", rich_help_panel="Roles"),
+]
+
+
+@app.command(
+    epilog="Example: [bold]verix prepare people.csv --target income --quasi all"
+    " --identifier name --k 5 --out job[/bold]"
+)
+def prepare(
+    table: Annotated[str, typer.Argument(help="The table: a CSV or Parquet file or URL.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="The job's folder: submission and manifest.")
+    ],
+    k: Annotated[int | None, typer.Option(help="The least persons of a class; 5.")] = None,
+    roles: Annotated[
+        Path | None, typer.Option(help="The file that init drafted.", rich_help_panel="Roles")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="The binary column to preserve.", rich_help_panel="Roles")
+    ] = None,
+    positive: Annotated[
+        str | None,
+        typer.Option(help="The target's value that is class 1.", rich_help_panel="Roles"),
+    ] = None,
+    quasi: Annotated[
+        list[str] | None,
+        typer.Option(help="Columns to generalize, or all: the rest.", rich_help_panel="Roles"),
+    ] = None,
+    identifier: Names = None,
+    kept: Names = None,
+    sensitive: Names = None,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(help="COLUMN=numeric|categorical|datetime.", rich_help_panel="Roles"),
+    ] = None,
+    order: Annotated[
+        list[str] | None, typer.Option(help="COLUMN=a,b,c.", rich_help_panel="Roles")
+    ] = None,
+    missing: Annotated[
+        str | None, typer.Option(help="impute or error.", rich_help_panel="Roles")
+    ] = None,
+    null: NullTokens = None,
+    leading_zeros: LeadingZeros = True,
+    traps: Annotated[
+        str, typer.Option(help="adaptive, paper or none.", rich_help_panel="Protection")
+    ] = "adaptive",
+    witnesses: Annotated[
+        int, typer.Option(help="Paths to keep for thin checks.", rich_help_panel="Protection")
+    ] = 20,
+    calibrate: Annotated[
+        int, typer.Option(help="Honest runs for the fingerprint.", rich_help_panel="Protection")
+    ] = 0,
+    commitment: Annotated[
+        str, typer.Option(help="binding or paper.", rich_help_panel="Protection")
+    ] = "binding",
+    seal: Annotated[
+        bool,
+        typer.Option(help="Seal the manifest with a passphrase.", rich_help_panel="Protection"),
+    ] = False,
+    passphrase_file: PassphraseFile = None,
+    unsafe_seed: Annotated[
+        int | None,
+        typer.Option(
+            help="For experiments: repeatable, and so not secret.", rich_help_panel="Protection"
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Prepare a table for a provider: a submission to send, and a manifest to keep."""
+    from verix.cli.choices import choice
+    from verix.client.draft import read_roles
+    from verix.client.prepare import Options, prepare_declared
+    from verix.client.prepare.sentinels import Plan, Traps
+    from verix.files.store import check_free
+    from verix.protocol.contract import Commitment
+    from verix.protocol.roles import Missing
+    from verix.provider.engine import available_cores
+
+    check_free(out, overwrite=False)
+    secret = passphrase(passphrase_file, confirm=True) if seal or passphrase_file else None
+    loaded = load_table(table, null, leading_zeros)
+    if roles is None:
+        chosen = {"quasi": quasi, "identifiers": identifier, "kept": kept, "sensitive": sensitive}
+        named = {role: _split(names or [], loaded.column_names) for role, names in chosen.items()}
+        drafted_k = 5
+        declared = _declared(target, named, pairs(kind or []), pairs(order or []))
+    elif target or quasi or identifier or kept or sensitive or kind or order:
+        raise TableError("give the roles in the file or as options, not both")
+    else:
+        drafted_k, declared = read_roles(roles)
+    declared = replace(
+        declared,
+        positive=positive or declared.positive,
+        missing=declared.missing if missing is None else choice(Missing, missing, "--missing"),
+    )
+    with progress_bar(quiet) as progress:
+        options = Options(
+            commitment=choice(Commitment, commitment, "--commitment"),
+            plan=Plan(traps=choice(Traps, traps, "--traps")),
+            witnesses=witnesses,
+            calibrate=calibrate,
+            unsafe_seed=unsafe_seed,
+            threads=available_cores(),
+            progress=progress,
+        )
+        prepared = prepare_declared(loaded, declared, k=k or drafted_k, options=options)
+        _write(prepared, out, secret)
+    if as_json:
+        print(json.dumps({"job": str(out), **_facts(prepared.manifest)}))
+    else:
+        print("\n".join(planted_lines(prepared.manifest)))
+        print(f"\nSend {out}/submission to the provider, who runs:")
+        print(f"  verix anonymize {out}/submission --out {out}/delivery")
+        print(f"Keep {out}/manifest.verix to yourself, and judge what comes back:")
+        print(
+            f"  verix verify {out}/delivery --manifest {out}/manifest.verix"
+            f" --submission {out}/submission --out {out}/verdict.json"
+        )
+
+
+def _split(options: Sequence[str], columns: Sequence[str]) -> list[str]:
+    """Names given one by one or as a list a,b,c; a column whose name has a comma is one name."""
+    return [
+        name
+        for option in options
+        for name in ([option] if option in columns else option.split(","))
+    ]
+
+
+def _declared(
+    target: str | None,
+    named: Mapping[str, list[str]],
+    kinds: Mapping[str, str],
+    orders: Mapping[str, str],
+) -> "Declared":
+    from verix.cli.choices import choice
+    from verix.protocol.contract import Kind
+    from verix.protocol.roles import Declared
+
+    if target is None:
+        raise TableError("name the binary column to preserve with --target")
+    if not named["quasi"]:
+        raise TableError("name the columns to generalize with --quasi, or --quasi all")
+    return Declared(
+        target=target,
+        quasi="all" if named["quasi"] == ["all"] else named["quasi"],
+        identifiers=named["identifiers"],
+        kept=named["kept"],
+        sensitive=named["sensitive"],
+        kinds={name: choice(Kind, kind, f"--kind {name}") for name, kind in kinds.items()},
+        orders={name: labels.split(",") for name, labels in orders.items()},
+    )
+
+
+def _write(prepared: "Prepared", out: Path, secret: str | None) -> None:
+    from verix.client.manifest import write_manifest
+    from verix.files.store import written_aside
+    from verix.files.submissions import write_submission
+
+    with written_aside(out, overwrite=False, folder=True) as aside:
+        write_submission(prepared.submission, aside / "submission")
+        write_manifest(prepared.manifest, aside / "manifest.verix", passphrase=secret)
+
+
+def _facts(manifest: "Manifest") -> dict[str, object]:
+    """What may be told of a manifest: counts and probabilities, no secret."""
+    return {
+        "submission": manifest.submission.hex(),
+        "records": manifest.n_rows,
+        "genuine": manifest.n_genuine,
+        "watch": int(manifest.watch_row.size),
+        "witnesses": len(manifest.witnesses),
+        "imputed": dict(manifest.imputed),
+        "unsafe_seed": manifest.unsafe_seed,
+        **manifest.planted,
+    }
+
+
+def planted_lines(manifest: "Manifest") -> list[str]:
+    """What was planted, and what it buys."""
+    planted = manifest.planted
+    evasion = planted["evasion_at_drop"]
+    assert isinstance(evasion, dict)
+    sent = (
+        f"{manifest.n_genuine:,} records, {planted['sentinels']:,} sentinels and"
+        f" {planted['twins']:,} twins make {manifest.n_rows:,} to send;"
+        f" {manifest.watch_row.size:,} are watched, {len(manifest.witnesses)} have witnesses."
+    )
+    lines = [sent]
+    if planted["sentinels"]:
+        shown = ", ".join(f"{float(d):.0%}: {p:.2g}" for d, p in evasion.items())
+        lines.append(f"Chance that blind dropping hits no sentinel, by share dropped: {shown}.")
+    if manifest.imputed:
+        counts = ", ".join(f"{printable(n)} {c:,}" for n, c in manifest.imputed.items())
+        lines.append(f"Missing values imputed: {counts}.")
+    if manifest.unsafe_seed:
+        lines.append("UNSAFE SEED: anybody who knows it can find the traps. For experiments only.")
+    return lines

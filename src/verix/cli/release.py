@@ -1,0 +1,107 @@
+"""The owner's last step: release."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from verix.cli.app import app
+from verix.cli.pairs import numbers_by_column, ranges_by_column
+from verix.cli.reading import LeadingZeros, NullTokens, load_table
+from verix.cli.secrets import PassphraseFile, load_manifest
+from verix.cli.show import facts, printable
+
+__all__ = ["release"]
+
+
+@app.command(
+    epilog="Example: [bold]verix release job/delivery --manifest job/manifest.verix"
+    " --verdict job/verdict.json --table people.csv --out released.parquet[/bold]"
+)
+def release(
+    delivery: Annotated[str, typer.Argument(help="The delivery's folder or URL.")],
+    manifest: Annotated[Path, typer.Option("--manifest", "-m", help="The manifest of the job.")],
+    verdict: Annotated[Path, typer.Option("--verdict", "-v", help="What verify --out wrote.")],
+    table: Annotated[str, typer.Option("--table", "-t", help="The table that was prepared.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The table to publish.")],
+    person: Annotated[
+        str | None,
+        typer.Option(help="The column that names people, if one may have several records."),
+    ] = None,
+    representation: Annotated[
+        str,
+        typer.Option("--as", help="interval, bounds, midpoint or mean.", rich_help_panel="Values"),
+    ] = "interval",
+    round_to: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--round", help="Round bounds outwards: COLUMN=STEP.", rich_help_panel="Values"
+        ),
+    ] = None,
+    top_code: Annotated[
+        list[str] | None,
+        typer.Option(help="Publish nothing beyond: COLUMN=LOW:HIGH.", rich_help_panel="Values"),
+    ] = None,
+    shuffle: Annotated[bool, typer.Option(help="Rows in random order.")] = False,
+    force: Annotated[
+        bool, typer.Option(help="Release without a matching VERIFIED verdict; says what that is.")
+    ] = False,
+    null: NullTokens = None,
+    leading_zeros: LeadingZeros = True,
+    passphrase_file: PassphraseFile = None,
+    overwrite: Annotated[bool, typer.Option(help="Replace a table that is there.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the privacy sheet as JSON.")
+    ] = False,
+) -> None:
+    """Turn a verified delivery into a table to publish, and measure what it reveals.
+
+    Traps are taken out, k is checked again on the genuine records, and the rows stand as in
+    the table that was prepared.
+    """
+    from verix.cli.choices import choice
+    from verix.client.ledger import Ledger
+    from verix.client.release import ReleaseOptions, Representation
+    from verix.client.release import release as publish
+    from verix.client.verdict import Verdict
+    from verix.errors import MalformedDeliveryError, NotAcceptedError, TableError
+    from verix.files.deliveries import read_delivery
+    from verix.files.store import check_free
+    from verix.files.tables import write_table
+
+    check_free(out, overwrite=overwrite)
+    kept = load_manifest(manifest, passphrase_file)
+    try:
+        found = Verdict.from_json(verdict.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError):
+        raise TableError(f"the verdict {verdict} cannot be read") from None
+    try:
+        snapshot = read_delivery(delivery, kept.contract, n_rows=kept.n_rows)
+    except MalformedDeliveryError as error:
+        raise NotAcceptedError(f"this is not a delivery: {error}") from None
+    released = publish(
+        snapshot,
+        kept,
+        found,
+        table=load_table(table, null, leading_zeros),
+        options=ReleaseOptions(
+            person=person,
+            representation=choice(Representation, representation, "--as"),
+            round_to=numbers_by_column(round_to or []),
+            top_code=ranges_by_column(top_code or []),
+            shuffle=shuffle,
+            force=force,
+        ),
+        ledger=Ledger.default(),
+    )
+    write_table(released.table, out, overwrite=overwrite)
+    for warning in (*released.overridden, *released.warnings):
+        print(f"Warning: {printable(warning)}", file=sys.stderr)
+    sheet = released.sheet.to_dict()
+    if as_json:
+        print(json.dumps(sheet))
+    else:
+        print("\n".join(facts(sheet)))
+        print(f"Written to {out}: {released.n_classes:,} classes.")

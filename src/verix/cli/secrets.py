@@ -1,0 +1,53 @@
+"""Where a passphrase comes from: a file, the environment, or the person at the keyboard."""
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from verix.errors import TableError
+
+if TYPE_CHECKING:
+    from verix.client.manifest import Manifest
+
+__all__ = ["PassphraseFile", "load_manifest", "passphrase"]
+
+VARIABLE = "VERIX_PASSPHRASE"
+
+PassphraseFile = Annotated[
+    Path | None,
+    typer.Option(
+        help=f"A file whose first line is the manifest's passphrase; else ${VARIABLE}, else asked."
+    ),
+]
+
+
+def passphrase(file: Path | None, *, confirm: bool) -> str:
+    """The passphrase from a file, the environment or a prompt; an empty one is refused."""
+    if file is not None:
+        try:
+            found = file.read_text(encoding="utf-8").split("\n", 1)[0].rstrip("\r")
+        except (OSError, UnicodeDecodeError):
+            raise TableError(f"the passphrase file {file} cannot be read") from None
+    elif VARIABLE in os.environ:
+        found = os.environ[VARIABLE]
+    elif sys.stdin.isatty():
+        found = typer.prompt("Passphrase", hide_input=True, confirmation_prompt=confirm, err=True)
+    else:
+        raise TableError(f"the manifest is sealed; give --passphrase-file or ${VARIABLE}")
+    if not found:
+        raise TableError("the passphrase is empty")
+    return found
+
+
+def load_manifest(path: Path, file: Path | None) -> "Manifest":
+    """Read a manifest, asking for the passphrase only if it is sealed."""
+    from verix.client.manifest import is_sealed, read_manifest
+
+    if not path.is_file():
+        raise TableError(f"there is no manifest {path}")
+    return read_manifest(
+        path, passphrase=passphrase(file, confirm=False) if is_sealed(path) else None
+    )

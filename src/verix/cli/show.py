@@ -1,0 +1,78 @@
+"""What people see: progress on stderr, facts and verdicts as lines of text."""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+    from verix.client.verdict import Verdict
+
+__all__ = ["facts", "printable", "progress_bar", "verdict_lines"]
+
+Progress = Callable[[str, int, int], None]
+
+
+def printable(text: str) -> str:
+    """One line whatever a file put into the text, with nothing a terminal would obey."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+@contextmanager
+def progress_bar(quiet: bool) -> Iterator[Progress]:
+    """A progress bar on stderr, one line per stage, gone when the work is done."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        disable=quiet or not sys.stderr.isatty(),
+    )
+    stages: dict[str, TaskID] = {}
+
+    def report(stage: str, done: int, total: int) -> None:
+        if stage not in stages:
+            stages[stage] = bar.add_task(stage, total=total)
+        bar.update(stages[stage], completed=done)
+
+    with bar:
+        yield report
+
+
+def facts(found: Mapping[str, object], indent: str = "") -> Iterator[str]:
+    """Nested facts, one line each."""
+    for name, value in found.items():
+        if isinstance(value, Mapping):
+            yield f"{indent}{printable(name)}:"
+            yield from facts(value, indent + "  ")
+        elif isinstance(value, int) and not isinstance(value, bool):
+            yield f"{indent}{printable(name)}: {value:,}"
+        else:
+            yield f"{indent}{printable(name)}: {printable(str(value))}"
+
+
+def verdict_lines(verdict: "Verdict") -> Iterator[str]:
+    """The verdict as a table of one line per layer; what failed is explained below it."""
+    for finding in verdict.findings:
+        role = "decides" if finding.decides else "informs"
+        line = f"{finding.layer:<12} {finding.status.value:<13} {role:<8} {finding.seconds:6.2f} s"
+        yield f"{line}  {printable(finding.summary)}"
+    for finding in verdict.findings:
+        if finding.decides and finding.status.value != "pass":
+            yield ""
+            yield f"{finding.layer}: {printable(finding.summary)}"
+            shown = finding.evidence.get("first_deviations") or finding.evidence.get("problems")
+            if isinstance(shown, list):
+                yield from (f"  - {printable(str(problem))}" for problem in shown)
+    yield ""
+    seed = " UNSAFE SEED: anybody who knows it can find the traps." if verdict.unsafe_seed else ""
+    yield (
+        f"{verdict.outcome.value}: profile {verdict.profile.value}, root {verdict.root.hex()},"
+        f" {verdict.seconds:.2f} s.{seed}"
+    )

@@ -1,0 +1,134 @@
+"""The owner's judgement: verify."""
+
+import json
+import os
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from verix.cli.app import app
+from verix.cli.pairs import numbers_by_column
+from verix.cli.secrets import PassphraseFile, load_manifest
+from verix.cli.show import verdict_lines
+
+if TYPE_CHECKING:
+    from verix.client.verdict import Verdict
+
+__all__ = ["verify"]
+
+EXIT_CODES = {"VERIFIED": 0, "VIOLATION": 1, "INCONCLUSIVE": 3}
+
+
+@app.command(
+    epilog="Example: [bold]verix verify job/delivery --manifest job/manifest.verix"
+    " --submission job/submission --out job/verdict.json[/bold]\n\n"
+    "Exit codes: 0 VERIFIED, 1 VIOLATION, 3 INCONCLUSIVE, 2 a mistake of the caller's, 70 a bug."
+)
+def verify(
+    delivery: Annotated[str, typer.Argument(help="The delivery's folder or URL.")],
+    manifest: Annotated[Path, typer.Option("--manifest", "-m", help="The manifest of the job.")],
+    submission: Annotated[
+        str | None,
+        typer.Option("--submission", "-s", help="The submission; without it less is proved."),
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option(help="full, thin or paper; by what is at hand if not given.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write the verdict here, for release.")
+    ] = None,
+    audit: Annotated[
+        str, typer.Option(help="all nodes, or a sample.", rich_help_panel="Splits")
+    ] = "all",
+    audit_miss: Annotated[
+        float,
+        typer.Option(help="A sample misses with at most this chance ...", rich_help_panel="Splits"),
+    ] = 0.01,
+    audit_fraction: Annotated[
+        float,
+        typer.Option(help="... deviations that touch this share.", rich_help_panel="Splits"),
+    ] = 0.01,
+    epsilon: Annotated[
+        float | None,
+        typer.Option(help="The fingerprint's threshold.", rich_help_panel="Fingerprint"),
+    ] = None,
+    epsilon_per_feature: Annotated[
+        list[str] | None,
+        typer.Option(help="One column's: COLUMN=NUMBER.", rich_help_panel="Fingerprint"),
+    ] = None,
+    passphrase_file: PassphraseFile = None,
+    log: Annotated[
+        Path | None,
+        typer.Option(help="The audit log; audit.jsonl beside the manifest if not given."),
+    ] = None,
+    overwrite: Annotated[bool, typer.Option(help="Replace a verdict that is there.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON.")] = False,
+) -> None:
+    """Judge a delivery: whether the agreed work was done, on all the records.
+
+    With the submission at hand everything is checked exactly; without it (thin) what the
+    manifest keeps is checked, and the findings say with what certainty.
+    """
+    from verix.cli.choices import choice
+    from verix.client.verdict import Profile
+    from verix.client.verify import Options
+    from verix.client.verify import verify as judge
+    from verix.client.verify.case import Audit
+    from verix.files.store import check_free
+    from verix.files.submissions import read_submission
+    from verix.provider.engine import available_cores
+
+    if out is not None:
+        check_free(out, overwrite=overwrite)
+    options = Options(
+        audit=choice(Audit, audit, "--audit"),
+        audit_miss=audit_miss,
+        audit_fraction=audit_fraction,
+        epsilon=epsilon,
+        epsilon_per_feature=numbers_by_column(epsilon_per_feature or []),
+        threads=available_cores(),
+    )
+    chosen = None if profile is None else choice(Profile, profile, "--profile")
+    verdict = judge(
+        delivery,
+        load_manifest(manifest, passphrase_file),
+        submission=None if submission is None else read_submission(submission),
+        profile=chosen,
+        options=options,
+    )
+    if out is not None:
+        _write(verdict, out, overwrite=overwrite)
+    _append(verdict, log or manifest.parent / "audit.jsonl")
+    print(verdict.to_json() if as_json else "\n".join(verdict_lines(verdict)))
+    sys.exit(EXIT_CODES[verdict.outcome.value])
+
+
+def _write(verdict: "Verdict", out: Path, *, overwrite: bool) -> None:
+    from verix.files.store import written_aside
+
+    with written_aside(out, overwrite=overwrite, folder=False) as aside:
+        aside.write_text(verdict.to_json() + "\n", encoding="utf-8")
+
+
+def _append(verdict: "Verdict", log: Path) -> None:
+    """One line in the audit log: which layers fired, on what, when."""
+    line = {
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "outcome": verdict.outcome.value,
+        "profile": verdict.profile.value,
+        "root": verdict.root.hex(),
+        "contract": verdict.contract.hex(),
+        "submission": verdict.submission.hex(),
+        "files": dict(verdict.files),
+        "fired": [f.layer for f in verdict.findings if f.status.value == "fail"],
+        "layers": {f.layer: f.status.value for f in verdict.findings},
+        "unsafe_seed": verdict.unsafe_seed,
+        "version": verdict.version,
+        "seconds": verdict.seconds,
+    }
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    with os.fdopen(descriptor, "a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")

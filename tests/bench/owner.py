@@ -1,0 +1,63 @@
+"""The owner's work beside growing the tree: prepare and verify, by part, size and width."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+SIZES = ((10_000, 16), (100_000, 16), (1_000_000, 16), (10_000_000, 16))
+WIDTHS = ((100_000, 8), (100_000, 32), (100_000, 64), (100_000, 128))
+EXACT_LAYERS = ("commitment", "sentinels", "twins", "replay")
+
+Job = dict[str, Any]
+
+
+def measure() -> dict[str, object]:
+    """Every job in a process of its own, so that its peak memory is its own."""
+    jobs = {f"{n_rows}x{n_quasi}": _job(n_rows, n_quasi) for n_rows, n_quasi in SIZES + WIDTHS}
+    return {"jobs": jobs}
+
+
+def _job(n_rows: int, n_quasi: int) -> Job:
+    command = [sys.executable, "-m", "bench.job", str(n_rows), str(n_quasi)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    job: Job = json.loads(done.stdout)
+    return job
+
+
+def render(result: dict[str, Any]) -> list[str]:
+    """The figures as Markdown."""
+    jobs: dict[str, Job] = result["jobs"]
+    million = jobs["1000000x16"]
+    lines = [
+        "Verification with the submission at hand (`full`), and without (`thin`), seconds; exact",
+        "is commitment, sentinels, twins, replay; the ratios are to growing the tree with our own",
+        "engine, sort included, in the same process.",
+        "",
+        "| rows | columns | grow | exact | ratio | + splits | ratio | whole | thin | peak GB |",
+        "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for job in jobs.values():
+        layers = job["full"]["layers"]
+        exact = sum(layers[name] for name in EXACT_LAYERS)
+        audited = exact + layers["splits"]
+        lines.append(
+            f"| {job['rows']:,} | {job['columns']} | {job['grow']:.3f} | {exact:.3f}"
+            f" | {exact / job['grow']:.2f} | {audited:.3f} | {audited / job['grow']:.2f}"
+            f" | {job['full']['whole']:.2f} | {job['thin']['whole']:.2f}"
+            f" | {job['peak_bytes'] / 1e9:.2f} |"
+        )
+    lines += [
+        "",
+        "By part at 1,000,000 x 16:",
+        "",
+        "| part | full | thin |",
+        "| --- | ---: | ---: |",
+    ]
+    lines += [
+        f"| {name} | {seconds:.3f} | {million['thin']['layers'][name]:.3f} |"
+        for name, seconds in million["full"]["layers"].items()
+    ]
+    lines += ["", f"`prepare` at 1,000,000 x 16: {million['prepare']:.1f} s, of which"]
+    shown = ", ".join(f"{k} {v:.2f} s" for k, v in million["prepare_stages"].items())
+    return [*lines, f"{shown}.", ""]

@@ -1,0 +1,228 @@
+"""Prepared tables, deliveries of them, and trees taken apart and put together consistently."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from verix.adversaries.altering import growth_of
+from verix.client.manifest import Manifest
+from verix.client.prepare import Options, Prepared, prepare
+from verix.client.prepare.sentinels import Plan, Traps
+from verix.client.verify.case import Case
+from verix.client.verify.case import Options as VerifyOptions
+from verix.protocol import kernels, merkle, rules
+from verix.protocol.contract import Commitment, Digest
+from verix.protocol.messages import Delivered, Delivery, Submission
+from verix.protocol.tree import Leaves, Tree
+from verix.provider import engine
+from verix.provider.local import LocalProvider
+
+Top = rules.Node | rules.Leaf
+Rows = npt.NDArray[np.int64]
+
+SETTINGS = engine.Settings(threads=1)
+
+
+def table(n_rows: int = 400, seed: int = 0) -> pa.Table:
+    """A table with ties, decimals, categories and dates, whose target depends on two of them."""
+    rng = np.random.default_rng(seed)
+    age, score = rng.integers(18, 70, n_rows), rng.normal(size=n_rows)
+    chance = 0.15 + 0.35 * (age > 40) + 0.35 * (score > 0.3)
+    days = rng.integers(10_000, 19_000, n_rows)
+    return pa.table(
+        {
+            "age": age,
+            "score": score,
+            "town": np.array(["ash", "elm", "fir", "oak"])[rng.integers(0, 4, n_rows)],
+            "since": days.astype("M8[D]"),
+            "rank": rng.integers(0, 12, n_rows),
+            "y": np.where(rng.random(n_rows) < chance, "yes", "no"),
+        }
+    )
+
+
+def make(
+    source: pa.Table,
+    *,
+    seed: int | None = 1,
+    k: int = 3,
+    traps: Traps = Traps.ADAPTIVE,
+    commitment: Commitment = Commitment.BINDING,
+    witnesses: int = 20,
+) -> Prepared:
+    """Prepare a table with all columns but `y` as quasi-identifiers."""
+    options = Options(
+        unsafe_seed=seed,
+        plan=Plan(traps=traps),
+        commitment=commitment,
+        witnesses=witnesses,
+        threads=1,
+    )
+    return prepare(source, target="y", quasi="all", k=k, options=options)
+
+
+@cache
+def prepared(
+    seed: int = 1,
+    *,
+    n_rows: int = 400,
+    k: int = 3,
+    traps: Traps = Traps.ADAPTIVE,
+    commitment: Commitment = Commitment.BINDING,
+    witnesses: int = 20,
+) -> Prepared:
+    """The table above, prepared; the same object for the same wishes."""
+    return make(
+        table(n_rows), seed=seed, k=k, traps=traps, commitment=commitment, witnesses=witnesses
+    )
+
+
+def honest(submission: Submission) -> Delivery:
+    return LocalProvider(threads=1).anonymize(submission)
+
+
+def case_of(
+    delivery: Delivery,
+    manifest: Manifest,
+    submission: Submission | None = None,
+    options: VerifyOptions | None = None,
+) -> Case:
+    """What verify() hands to each layer."""
+    return Case(
+        delivery=delivery,
+        manifest=manifest,
+        submission=submission,
+        options=options or VerifyOptions(threads=1),
+    )
+
+
+def grown(
+    submission: Submission,
+    rows: Sequence[int] | None = None,
+    depth: int = 0,
+    min_leaf: int | None = None,
+) -> Top:
+    """What the rule makes of some rows of the submission."""
+    contract, records = submission.contract, submission.records
+    return rules.grow(
+        records.values.tolist(),
+        records.target.tolist(),
+        min_leaf=min_leaf or contract.min_leaf,
+        max_depth=contract.max_depth,
+        rows=rows,
+        depth=depth,
+    )
+
+
+def nodes_of(top: Top, depth: int = 0) -> Iterator[tuple[Top, int]]:
+    """Every node in preorder, with its depth; so the position is the node's number."""
+    yield top, depth
+    if isinstance(top, rules.Node):
+        yield from nodes_of(top.left, depth + 1)
+        yield from nodes_of(top.right, depth + 1)
+
+
+def rows_of(top: Top) -> list[int]:
+    """The rows under a node, ascending."""
+    return sorted(
+        row for node, _ in nodes_of(top) if isinstance(node, rules.Leaf) for row in node.rows
+    )
+
+
+def replaced(top: Top, old: Top, new: Top) -> Top:
+    """The tree with one node, told by its identity, exchanged for another."""
+    if top is old:
+        return new
+    if isinstance(top, rules.Leaf):
+        return top
+    return replace(top, left=replaced(top.left, old, new), right=replaced(top.right, old, new))
+
+
+def routed(top: Top, values: npt.NDArray[np.float64], rows: Rows) -> Top:
+    """The same splits, with those rows in the leaves they lead to."""
+    if isinstance(top, rules.Leaf):
+        return rules.Leaf(tuple(rows.tolist()))
+    goes_left = values[top.column][rows] <= top.threshold
+    return replace(
+        top,
+        left=routed(top.left, values, rows[goes_left]),
+        right=routed(top.right, values, rows[~goes_left]),
+    )
+
+
+def split(submission: Submission, node: Top, depth: int, column: int, threshold: float) -> Top:
+    """A node of these rows with this split, and the rule followed again below it."""
+    rows = np.array(rows_of(node))
+    goes_left = submission.records.values[column][rows] <= threshold
+    return rules.Node(
+        column,
+        threshold,
+        grown(submission, rows[goes_left].tolist(), depth + 1),
+        grown(submission, rows[~goes_left].tolist(), depth + 1),
+    )
+
+
+def candidates(submission: Submission, node: Top) -> list[rules.Split]:
+    """The rule's valid candidates at a node, best first."""
+    rows, target = rows_of(node), submission.records.target.tolist()
+    found = []
+    for column, values in enumerate(submission.records.values.tolist()):
+        best = rules.best_split([values], target, rows, min_leaf=submission.contract.min_leaf)
+        if best is not None:
+            found.append(replace(best, column=column))
+    return sorted(found, key=lambda s: (-s.score, s.column))
+
+
+def delivered(submission: Submission, top: Top) -> Delivery:
+    """A delivery of this tree, with bounds, members and root that fit it."""
+    rows = np.arange(submission.records.n_rows)
+    return engine.pack(submission, growth_of(submission, top), rows, SETTINGS)
+
+
+def resealed(
+    submission: Submission,
+    delivery: Delivery,
+    *,
+    records: Delivered | None = None,
+    leaves: Leaves | None = None,
+    tree: Tree | None = None,
+) -> Delivery:
+    """The delivery with other parts, and with the header and root that fit them."""
+    records, leaves = records or delivery.records, leaves or delivery.leaves
+    tree = tree or delivery.tree
+    order = np.argsort(records.row, kind="stable")
+    positions, start = kernels.group_rows(records.leaf[order], tree.n_leaves)
+    members = merkle.members_digests(positions, start, records.row[order], records.tracker[order])
+    digest = submission.digest()
+    header = replace(
+        delivery.header,
+        contract=submission.contract.digest,
+        submission=digest,
+        root=merkle.commit(submission.contract, digest, tree, leaves, members),
+        rows=records.row.size,
+        leaves=tree.n_leaves,
+        nodes=tree.n_nodes,
+    )
+    return Delivery(header=header, records=records, leaves=leaves, tree=tree)
+
+
+def true_leaves(submission: Submission, records: Delivered, n_leaves: int) -> Leaves:
+    """Counts and bounds of whichever records are claimed for each leaf."""
+    n_quasi = len(submission.records.values)
+    minimum, maximum = np.zeros((2, n_leaves, n_quasi))
+    for leaf in range(n_leaves):
+        part = submission.records.values[:, records.row[records.leaf == leaf]]
+        minimum[leaf], maximum[leaf] = part.min(axis=1), part.max(axis=1)
+    return Leaves(
+        count=np.bincount(records.leaf, minlength=n_leaves).astype(np.int64),
+        minimum=minimum,
+        maximum=maximum,
+    )
+
+
+def forged(delivery: Delivery, root: bytes = bytes(32)) -> Delivery:
+    return replace(delivery, header=replace(delivery.header, root=Digest(root)))

@@ -1,0 +1,71 @@
+"""The ledger remembers releases, whatever happened to its file."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from verix.client.ledger import Ledger
+from verix.errors import TableError
+from verix.protocol.contract import Digest
+
+TABLE, OTHER, ROOT = Digest(b"t" * 32), Digest(b"o" * 32), Digest(b"r" * 32)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger(tmp_path / "new" / "ledger.jsonl")
+
+
+def test_a_new_table_was_never_seen(ledger: Ledger) -> None:
+    assert ledger.seen(TABLE) == ()
+    assert ledger.warnings() == ()
+    assert not ledger.path.exists()
+
+
+def test_releases_are_remembered_in_order(ledger: Ledger) -> None:
+    ledger.record(TABLE, ROOT)
+    ledger.record(OTHER, ROOT)
+    ledger.record(TABLE, OTHER)
+    assert [entry.root for entry in ledger.seen(TABLE)] == [ROOT, OTHER]
+    assert ledger.seen(TABLE)[0].time.endswith("+00:00")
+
+
+def test_only_the_owner_can_read_it(ledger: Ledger) -> None:
+    ledger.record(TABLE, ROOT)
+    assert stat.S_IMODE(ledger.path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(ledger.path.parent.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [b"\xff\xfe", b"{", b"[]", b'"text"', b"{}", b'{"format": "verix/ledger/9"}', b"[" * 100_000],
+)
+def test_a_damaged_line_costs_nothing_but_itself(ledger: Ledger, damage: bytes) -> None:
+    ledger.record(TABLE, ROOT)
+    # Cut short, so without an end: the next line must not be lost with it.
+    ledger.path.write_bytes(ledger.path.read_bytes() + b"\n" + damage)
+    ledger.record(TABLE, ROOT)
+    assert len(ledger.seen(TABLE)) == 2
+    assert ledger.warnings() == (f"1 line(s) of the ledger {ledger.path} cannot be read",)
+
+
+def test_a_ledger_that_cannot_be_used_is_said_to_be(tmp_path: Path) -> None:
+    with pytest.raises(TableError, match="cannot be used"):
+        Ledger(tmp_path).seen(TABLE)
+    with pytest.raises(TableError, match="cannot be used"):
+        Ledger(tmp_path).record(TABLE, ROOT)
+
+
+def test_the_default_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("VERIX_LEDGER", raising=False)
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    home = tmp_path / ".local" / "share" / "verix" / "ledger.jsonl"
+    assert Ledger.default().path == home
+    monkeypatch.setenv("XDG_DATA_HOME", "relative")
+    assert Ledger.default().path == home
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    assert Ledger.default().path == tmp_path / "data" / "verix" / "ledger.jsonl"
+    monkeypatch.setenv("VERIX_LEDGER", str(tmp_path / "mine"))
+    assert Ledger.default().path == tmp_path / "mine"

@@ -1,0 +1,84 @@
+"""Witnesses: the paths that prepare() works out are those of the honest tree."""
+
+import numpy as np
+import pytest
+
+from client import cases
+from support import submission
+from verix.client.manifest import Step, Witness
+from verix.client.prepare.witnesses import find_witnesses
+from verix.protocol import merkle, rules
+from verix.protocol.messages import Submission
+
+
+def by_the_rules(sent: Submission, row: int) -> Witness:
+    """One row's path, walked down the slow tree."""
+    node, path = cases.grown(sent), []
+    while isinstance(node, rules.Node):
+        goes_left = bool(sent.records.values[node.column, row] <= node.threshold)
+        count = len(cases.rows_of(node))
+        path.append(Step(node.column, node.threshold, goes_left, count))
+        node = node.left if goes_left else node.right
+    rows = cases.rows_of(node)
+    return Witness(
+        row=row,
+        path=tuple(path),
+        leaf_count=len(rows),
+        bounds=tuple(rules.bounds(sent.records.values.tolist(), rows)),
+        members=merkle.members_digest([(r, sent.records.tracker[r].tobytes()) for r in rows]),
+    )
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_every_row_of_a_table(threads: int) -> None:
+    sent = cases.prepared().submission
+    rows = np.random.default_rng(0).permutation(sent.records.n_rows)[:60]
+    found = find_witnesses(sent, rows, threads=threads)
+    assert [w.row for w in found] == rows.tolist()
+    for witness in found[:12]:
+        assert witness == by_the_rules(sent, witness.row)
+
+
+def test_ties_and_duplicates() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        n_rows = int(rng.integers(4, 60))
+        columns = [*rng.integers(0, 4, (3, n_rows)).tolist(), [7.0] * n_rows]
+        sent = submission(columns, rng.integers(0, 2, n_rows).tolist())
+        for witness in find_witnesses(sent, np.arange(n_rows)):
+            assert witness == by_the_rules(sent, witness.row)
+
+
+def test_depth_is_limited() -> None:
+    columns = [np.random.default_rng(2).normal(size=200).tolist()]
+    sent = submission(columns, [0, 1] * 100, max_depth=2)
+    for witness in find_witnesses(sent, np.arange(200)):
+        assert len(witness.path) <= 2
+        assert witness == by_the_rules(sent, witness.row)
+
+
+def test_root_that_is_a_leaf() -> None:
+    sent = submission([[1.0] * 8], [0, 1] * 4)
+    (witness,) = find_witnesses(sent, np.array([3]))
+    assert witness.path == ()
+    assert witness.leaf_count == 8
+    assert witness.bounds == ((1.0, 1.0),)
+
+
+def test_none_asked_for() -> None:
+    sent = cases.prepared().submission
+    assert find_witnesses(sent, np.empty(0, np.int64)) == ()
+
+
+def test_they_agree_with_an_honest_delivery() -> None:
+    prepared = cases.prepared()
+    delivery = cases.honest(prepared.submission)
+    for witness in prepared.manifest.witnesses:
+        leaf = delivery.records.leaf[witness.row]
+        assert delivery.leaves.count[leaf] == witness.leaf_count
+        bounds = zip(
+            delivery.leaves.minimum[leaf].tolist(),
+            delivery.leaves.maximum[leaf].tolist(),
+            strict=True,
+        )
+        assert tuple(bounds) == witness.bounds

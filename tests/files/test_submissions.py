@@ -1,0 +1,280 @@
+"""A submission is read as it was written, and whatever does not fit its contract is refused."""
+
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import support
+from files import crafted
+from files.crafted import Struct, put
+from files.samples import N_ROWS, packed, rewrite, sent, with_value, with_values
+from verix.errors import ContractError, TableError
+from verix.files.submissions import read_submission, write_submission
+from verix.protocol.contract import Column, Contract, Kind, Role, Unit
+from verix.protocol.messages import Submission
+from verix.protocol.table import Records
+
+WEIRD = [
+    "a.b",
+    "a",
+    "two words",
+    "emoji 🦉",
+    "",
+    '"',
+    "'",
+    "target",
+    "x,y|z:w",
+    "Ünï",
+    "{}",
+    "a\tb",
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_submission(sent(), tmp_path / "submission")
+    return tmp_path / "submission"
+
+
+def made(columns: list[Column], n_rows: int = 40) -> Submission:
+    """A submission of those columns with random values."""
+    rng = np.random.default_rng(3)
+    target = support.TARGET
+    contract = Contract(submission_id=support.SUBMISSION_ID, k=2, columns=(*columns, target))
+    values = np.empty((len(columns), n_rows))
+    for column, out in zip(columns, values, strict=True):
+        if column.categories is not None:
+            out[:] = rng.integers(0, len(column.categories), n_rows)
+        else:
+            out[:] = rng.normal(size=n_rows) if column.unit is None else rng.integers(0, 9, n_rows)
+    records = Records(
+        tracker=support.trackers(n_rows),
+        values=values,
+        target=rng.integers(0, 2, n_rows).astype(np.uint8),
+    )
+    return Submission(contract=contract, records=records)
+
+
+def assert_equal(one: Submission, other: Submission) -> None:
+    assert one.contract == other.contract
+    for name in ("tracker", "values", "target"):
+        left, right = getattr(one.records, name), getattr(other.records, name)
+        assert left.tobytes() == right.tobytes()
+    assert one.digest() == other.digest()
+
+
+def assert_round_trip(submission: Submission, path: Path) -> None:
+    write_submission(submission, path)
+    assert_equal(read_submission(path), submission)
+
+
+def refused(sentence: str) -> Any:
+    return pytest.raises(TableError, match=sentence)
+
+
+def test_round_trip_of_all_kinds(tmp_path: Path) -> None:
+    units = [Column(name=f"d {u}", kind=Kind.DATETIME, unit=u) for u in Unit]
+    kinds = [support.numeric("n"), *units, support.categorical("c", 3), support.categorical("1", 1)]
+    assert_round_trip(made(kinds), tmp_path / "submission")
+
+
+def test_weird_names(tmp_path: Path) -> None:
+    columns = [
+        support.numeric(name) if i % 2 else support.categorical(name, 3)
+        for i, name in enumerate(WEIRD)
+    ]
+    assert_round_trip(made(columns), tmp_path / "submission")
+    assert_round_trip(made(columns[::-1], 3000), tmp_path / "varied")
+
+
+def test_the_target_may_have_any_name(tmp_path: Path) -> None:
+    target = Column(name="", role=Role.TARGET, kind=Kind.CATEGORICAL, categories=("", "0"))
+    contract = Contract(
+        submission_id=support.SUBMISSION_ID, k=2, columns=(target, support.numeric("y"))
+    )
+    values = np.arange(40.0).reshape(1, 40)
+    records = Records(
+        tracker=support.trackers(40), values=values, target=np.array([0, 1] * 20, np.uint8)
+    )
+    assert_round_trip(Submission(contract=contract, records=records), tmp_path / "submission")
+
+
+def test_two_hundred_columns(tmp_path: Path) -> None:
+    columns = [support.numeric(f"x{i}") for i in range(200)]
+    assert_round_trip(made(columns), tmp_path / "submission")
+
+
+def test_extreme_numbers(tmp_path: Path) -> None:
+    values = [[5e-324, -5e-324, 1.7976931348623157e308, -1.7976931348623157e308, 0.1, 2.0**53]]
+    assert_round_trip(support.submission(values, [0, 1] * 3), tmp_path / "submission")
+
+
+def test_negative_zero_is_read_as_zero(folder: Path) -> None:
+    rewrite(folder / "records.parquet", with_values("x", [-0.0] * N_ROWS))
+    values = read_submission(folder).records.values[0]
+    assert not np.signbit(values).any()
+
+
+def test_other_packings_and_parts(folder: Path) -> None:
+    path = folder / "records.parquet"
+    table = pq.read_table(path)
+    for options in ({"compression": "gzip"}, {"compression": "none", "row_group_size": 7}):
+        path.write_bytes(packed(table, **options))
+        assert_equal(read_submission(folder), sent())
+    path.unlink()
+    path.mkdir()
+    for i, rows in enumerate((0, 100, 200)):
+        (path / f"part-{i}.parquet").write_bytes(packed(table.slice(rows, 100)))
+    (path / "_SUCCESS").touch()
+    assert_equal(read_submission(folder), sent())
+    (path / "part-1.parquet").rename(path / "part-3.parquet")
+    with refused("part-2.parquet: column 'row' does not count from 0 upwards"):
+        read_submission(folder)
+
+
+def test_behind_a_url(folder: Path) -> None:
+    memory = fsspec.filesystem("memory")
+    memory.put(str(folder), "/job/submission", recursive=True)
+    try:
+        assert_equal(read_submission("memory://job/submission"), sent())
+        for url in (
+            "memory://job/nothing",
+            "nonsense://job",
+            "memory://job/submission/records.parquet",
+        ):
+            with refused("there is no folder|cannot be opened"):
+                read_submission(url)
+        memory.rm("/job/submission/contract.json")
+        with refused("contract.json is missing"):
+            read_submission("memory://job/submission")
+    finally:
+        memory.rm("/job", recursive=True)
+
+
+@pytest.mark.parametrize(
+    ("column", "row", "value", "sentence"),
+    [
+        ("row", 5, 6, "'row' does not count from 0 upwards"),
+        ("row", 0, -1, "'row' does not count from 0 upwards"),
+        ("row", 5, None, "column 'row' has missing values"),
+        ("tracker", 5, None, "column 'tracker' has missing values"),
+        ("x", 5, None, "column 'x' has missing values"),
+        (
+            "x",
+            5,
+            float("nan"),
+            "does not fit the contract: column 'x' has a value that is not finite",
+        ),
+        ("n", 5, float("inf"), "column 'n' has a value that is not finite"),
+        ("c", 5, 4, "column 'c' has a position outside its 4 categories"),
+        ("c", 5, -1, "column 'c' has a position outside its 4 categories"),
+        ("y", 5, 2, "target 'y' has a value other than 0 and 1"),
+    ],
+)
+def test_wrong_values(folder: Path, column: str, row: int, value: Any, sentence: str) -> None:
+    rewrite(folder / "records.parquet", with_value(column, row, value))
+    with refused(sentence):
+        read_submission(folder)
+
+
+def test_a_signalling_nan_is_refused_without_a_warning(folder: Path) -> None:
+    values = np.zeros(N_ROWS)
+    values.view(np.uint64)[7] = 0x7FF0_0000_0000_0001
+    rewrite(folder / "records.parquet", with_values("x", values))
+    with refused("not finite"):
+        read_submission(folder)
+
+
+@pytest.mark.parametrize(
+    ("column", "wrong"),
+    [
+        ("row", pa.int32()),
+        ("tracker", pa.binary(31)),
+        ("tracker", pa.binary()),
+        ("x", pa.float32()),
+        ("c", pa.int64()),
+        ("c", pa.string()),
+        ("y", pa.bool_()),
+    ],
+)
+def test_wrong_types(folder: Path, column: str, wrong: pa.DataType) -> None:
+    rewrite(folder / "records.parquet", with_values(column, [None] * N_ROWS, wrong))
+    with refused(f"column '{column}' has type .*, not"):
+        read_submission(folder)
+
+
+def test_wrong_columns(folder: Path) -> None:
+    whole = pq.read_table(folder / "records.parquet")
+    for table, sentence in (
+        (whole.drop_columns(["n"]), "column 'n' is missing"),
+        (whole.append_column("leaf", whole.column("c")), "column 'leaf' does not belong there"),
+        (whole.select(["row", "tracker", "n", "x", "c", "y"]), "not in the agreed order"),
+    ):
+        (folder / "records.parquet").write_bytes(packed(table))
+        with refused(sentence):
+            read_submission(folder)
+
+
+def test_too_few_rows(folder: Path) -> None:
+    for n_rows in (3, 0):
+        rewrite(folder / "records.parquet", lambda table: table.slice(0, n_rows))  # noqa: B023
+        with refused(f"needs at least min_leaf = 2k = 4 records .*, not {n_rows}"):
+            read_submission(folder)
+
+
+def test_a_footer_with_more_rows_than_memory_holds(folder: Path) -> None:
+    def claim(metadata: Struct) -> None:
+        put(metadata, crafted.N_ROWS, 2**31 - 1)
+        put(metadata[crafted.GROUPS][1][1][0], crafted.GROUP_ROWS, 2**31 - 1)
+
+    path = folder / "records.parquet"
+    path.write_bytes(crafted.lying(path.read_bytes(), claim))
+    with refused("records.parquet"):
+        read_submission(folder)
+    path.write_bytes(crafted.lying(path.read_bytes(), lambda m: put(m, crafted.N_ROWS, 2**40)))
+    with refused("records.parquet has 1099511627776 rows"):
+        read_submission(folder)
+
+
+def test_missing_files(folder: Path) -> None:
+    (folder / "records.parquet").unlink()
+    with refused("records.parquet is missing"):
+        read_submission(folder)
+    (folder / "contract.json").unlink()
+    with refused("contract.json is missing"):
+        read_submission(folder)
+    with refused("there is no folder"):
+        read_submission(folder / "nothing")
+    with refused("there is no folder"):
+        read_submission(folder.parent / ("x" * 300))
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"{}", b"[" * 100_000, b"\xff", b'{"format":"verix/contract/2"}']
+)
+def test_another_contract(folder: Path, data: bytes) -> None:
+    (folder / "contract.json").write_bytes(data)
+    with pytest.raises(ContractError, match=r"^contract\.json: contract: "):
+        read_submission(folder)
+
+
+def test_a_contract_that_does_not_fit(folder: Path) -> None:
+    other = support.submission([[0.0] * 8], [0, 1] * 4).contract
+    (folder / "contract.json").write_bytes(other.to_bytes())
+    with refused("column 'x0' is missing"):
+        read_submission(folder)
+
+
+def test_links_are_not_followed(folder: Path) -> None:
+    for name in ("contract.json", "records.parquet"):
+        (folder / name).rename(folder / "real")
+        (folder / name).symlink_to(folder / "real")
+        with refused("it is a link"):
+            read_submission(folder)
+        (folder / name).unlink()
+        (folder / "real").rename(folder / name)

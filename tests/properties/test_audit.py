@@ -1,0 +1,294 @@
+"""The audit is the rule: nothing honest is flagged, and no single change goes unseen."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from hashlib import sha256
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from client import cases
+from support import categorical, numeric, submission
+from verix.adversaries import SplitsBlindly
+from verix.client.manifest import Manifest
+from verix.client.prepare.witnesses import find_witnesses
+from verix.client.verdict import Status
+from verix.client.verify import replay, splits
+from verix.client.verify.case import Audit, Case, Options
+from verix.protocol import audit, rules
+from verix.protocol.contract import Digest
+from verix.protocol.messages import Delivery, Provider, Submission
+from verix.provider.local import LocalProvider
+
+COLUMN_KINDS = {
+    "continuous": st.floats(-1e9, 1e9),
+    "huge or tiny": st.sampled_from([1e308, -1e308, 5e-324, -5e-324, 0.0, 1.0]),
+    "few values": st.integers(0, 3).map(float),
+    "constant": st.just(7.0),
+    "neighbours": st.integers(0, 40).map(lambda i: float(np.float64(1.0) + i * 2.0**-52)),
+}
+
+
+@st.composite
+def submissions(draw: st.DrawFn, least: int = 4) -> Submission:
+    """Small tables with ties, constants and duplicates."""
+    k = draw(st.sampled_from([2, 2, 3]))
+    n_rows = draw(st.integers(max(2 * k, least), 60))
+    columns, described = [], []
+    kinds = draw(st.lists(st.sampled_from([*COLUMN_KINDS, "categories"]), min_size=1, max_size=4))
+    for i, kind in enumerate(kinds):
+        is_category = kind == "categories"
+        values = st.integers(0, 4).map(float) if is_category else COLUMN_KINDS[kind]
+        described.append(categorical(f"c{i}", 5) if is_category else numeric(f"x{i}"))
+        columns.append(draw(st.lists(values, min_size=n_rows, max_size=n_rows)))
+    if draw(st.booleans()):
+        half = n_rows // 2
+        columns = [[*c[:half], *c[:half], *c[2 * half :]] for c in columns]
+    target = draw(st.lists(st.integers(0, 1), min_size=n_rows, max_size=n_rows))
+    max_depth = draw(st.sampled_from([1, 2, 50, 50]))
+    return submission(columns, target, k=k, described=described, max_depth=max_depth)
+
+
+def manifest_of(sent: Submission) -> Manifest:
+    """What the layers `replay` and `splits` ask of a manifest, of records without traps."""
+    records, n_rows = sent.records, sent.records.n_rows
+    return Manifest(
+        contract=sent.contract,
+        submission=sent.digest(),
+        table=Digest(bytes(32)),
+        salt=bytes(32),
+        unsafe_seed=True,
+        roles={},
+        imputed={},
+        planted={},
+        tracker_column=Digest(sha256(records.tracker.tobytes()).digest()),
+        target_column=Digest(sha256(records.target.tobytes()).digest()),
+        owner_row=np.arange(n_rows),
+        sentinel_row=np.empty(0, np.int64),
+        sentinel_tracker=np.empty((0, 32), np.uint8),
+        twin_row=np.empty((0, 2), np.int64),
+        twin_tracker=np.empty((0, 2, 32), np.uint8),
+        watch_row=np.arange(n_rows),
+        watch_values=records.values,
+        watch_target=records.target,
+        watch_tracker=records.tracker,
+        witnesses=find_witnesses(sent, np.arange(n_rows)),
+        top_features=[],
+        baseline=np.empty((n_rows, 0)),
+        calibration=np.empty((0, 0)),
+    )
+
+
+def judged(delivery: Delivery, sent: Submission, options: Options) -> tuple[Status, Status | None]:
+    """What `replay` and, after it, `splits` find with the submission at hand."""
+    delivery.check(sent.contract, n_rows=sent.records.n_rows)
+    case = cases.case_of(delivery, manifest_of(sent), sent, options)
+    first = replay.check(case).status
+    return first, splits.check(case).status if first is Status.PASS else None
+
+
+FULL = Options(threads=1)
+
+
+@settings(max_examples=200, deadline=None)
+@given(submissions())
+def test_candidates_are_the_rules(sent: Submission) -> None:
+    contract, records = sent.contract, sent.records
+    scratch = np.empty(records.n_rows + 1)
+    target = records.target.tolist()
+    for node, _ in cases.nodes_of(cases.grown(sent)):
+        rows = cases.rows_of(node)
+        for values in records.values:
+            part = np.ascontiguousarray(values[rows])
+            found = audit.candidate(part, records.target[rows], contract.min_leaf, scratch)
+            expected = rules.best_split([values.tolist()], target, rows, min_leaf=contract.min_leaf)
+            assert found.is_valid == (expected is not None)
+            assert found.threshold == rules.lower_median(part.tolist())
+            if expected is not None:
+                positive = int(records.target[rows].sum())
+                value = audit.score(len(rows), positive, found.n_left, found.positive_left)
+                assert (found.threshold, value) == (expected.threshold, expected.score)
+
+
+def spans_of(case: Case) -> audit.Spans:
+    """All nodes, to be looked at wherever there are records enough for two sides."""
+    tree, span = case.delivery.tree, case.node_spans
+    lo, hi = span.T.copy()
+    positives = np.concatenate([[0], np.cumsum(case.target_by_leaf, dtype=np.int64)])
+    return audit.Spans(
+        lo,
+        np.where(tree.column >= 0, span[tree.right, 0], -1),
+        hi,
+        positives[hi] - positives[lo],
+        hi - lo < 2 * case.contract.min_leaf,
+        case.contract.min_leaf,
+    )
+
+
+def best_of(examine: Callable[..., None], case: Case) -> audit.Best:
+    spans = spans_of(case)
+    n_nodes = spans.lo.size
+    best = audit.Best(np.full(n_nodes, -1, np.int32), np.zeros(n_nodes), np.full(n_nodes, -1.0))
+    for column, values in enumerate(case.values_by_leaf):
+        examine(column, values, case.target_by_leaf, spans, best)
+    return best
+
+
+@settings(max_examples=200, deadline=None)
+@given(submissions(), st.sampled_from([LocalProvider(threads=1), SplitsBlindly(1)]))
+def test_examined_nodes_are_the_rules(sent: Submission, provider: Provider) -> None:
+    """Whatever the tree, the best split found at each open node is that of rules.best_split."""
+    case = cases.case_of(provider.anonymize(sent), manifest_of(sent), sent)
+    rows, target = case.grouped[0], sent.records.target.tolist()
+    spans = spans_of(case)
+    for examine in (audit.examine_all, audit.examine_some):
+        best = best_of(examine, case)
+        for node in np.flatnonzero(~spans.stops):
+            expected = rules.best_split(
+                sent.records.values.tolist(),
+                target,
+                rows[spans.lo[node] : spans.hi[node]].tolist(),
+                min_leaf=sent.contract.min_leaf,
+            )
+            if expected is None:
+                assert best.column[node] == -1
+            else:
+                found = (best.column[node], best.threshold[node], best.score[node])
+                assert found == (expected.column, expected.threshold, expected.score)
+
+
+@pytest.mark.parametrize("provider", [LocalProvider(threads=1), SplitsBlindly(1)])
+def test_blocks_change_nothing(provider: Provider) -> None:
+    """Tables of several blocks are examined as their nodes are one by one, and as numpy does."""
+    rng = np.random.default_rng(0)
+    n_rows = 2 * audit.BLOCK + 777
+    columns = np.vstack([rng.integers(0, 9, (2, n_rows)), rng.normal(size=(1, n_rows))])
+    sent = submission(columns.tolist(), rng.integers(0, 2, n_rows).tolist(), k=400)
+    case = cases.case_of(provider.anonymize(sent), replace(manifest_of(sent), witnesses=()), sent)
+    all_, some = best_of(audit.examine_all, case), best_of(audit.examine_some, case)
+    assert all((a == b).all() for a, b in zip(all_, some, strict=True))
+    spans, scratch = spans_of(case), np.empty(n_rows + 1)
+    for node in np.flatnonzero(~spans.stops):
+        lo, hi = spans.lo[node], spans.hi[node]
+        for values in case.values_by_leaf:
+            part = np.sort(values[lo:hi])
+            found = audit.candidate(values[lo:hi], case.target_by_leaf[lo:hi], 800, scratch)
+            assert found.threshold == part[(part.size + 1) // 2 - 1]
+            assert found.n_left == np.searchsorted(part, found.threshold, side="right")
+
+
+@settings(max_examples=200, deadline=None)
+@given(submissions(), st.sampled_from([0.01, 0.2, 0.5]))
+def test_nothing_honest_is_flagged(sent: Submission, fraction: float) -> None:
+    delivery = cases.honest(sent)
+    sample = Options(audit=Audit.SAMPLE, audit_miss=0.5, audit_fraction=fraction, threads=1)
+    for options in (FULL, Options(threads=3), sample):
+        assert judged(delivery, sent, options) == (Status.PASS, Status.PASS)
+    thin = cases.case_of(delivery, manifest_of(sent))
+    assert replay.check(thin).status is Status.PASS
+    assert splits.check(thin).status is Status.PASS
+
+
+@st.composite
+def mutations(draw: st.DrawFn) -> tuple[Submission, cases.Top, cases.Top, str]:
+    """A table, its honest tree, one with a single node changed, and how it was changed."""
+    sent = draw(submissions(least=16))
+    top = cases.grown(sent)
+    found = list(cases.nodes_of(top))
+    inner = [(node, depth) for node, depth in found if isinstance(node, rules.Node)]
+    leaves = [(node, depth) for node, depth in found if isinstance(node, rules.Leaf)]
+    kind = draw(st.sampled_from(["threshold", "between", "column", "cut", "further"]))
+    node, depth = draw(st.sampled_from(leaves if kind == "further" else (inner or leaves)))
+    new = _mutated(draw, sent, node, depth, kind)
+    assume(new is not None)
+    assert new is not None
+    return sent, top, cases.replaced(top, node, new), kind
+
+
+def _mutated(
+    draw: st.DrawFn, sent: Submission, node: cases.Top, depth: int, kind: str
+) -> cases.Top | None:
+    rows = cases.rows_of(node)
+    if kind == "further":
+        column = draw(st.integers(0, len(sent.records.values) - 1))
+        threshold = draw(st.sampled_from(sent.records.values[column][rows].tolist()))
+        if depth >= sent.contract.max_depth:
+            return None
+        return _checked(sent, cases.split(sent, node, depth, column, threshold))
+    if isinstance(node, rules.Leaf):
+        return None
+    if kind == "cut":
+        return rules.Leaf(tuple(rows))
+    if kind == "column":
+        others = [c for c in cases.candidates(sent, node) if c.column != node.column]
+        if not others:
+            return None
+        chosen = draw(st.sampled_from(others))
+        return cases.split(sent, node, depth, chosen.column, chosen.threshold)
+    values = sorted(set(sent.records.values[node.column][rows].tolist()))
+    at = values.index(node.threshold)
+    if kind == "between":
+        # The same records on each side; only the number is another one.
+        between = float(np.nextafter(node.threshold, values[at + 1]))
+        return replace(node, threshold=between) if between < values[at + 1] else None
+    neighbours = [values[i] for i in (at - 1, at + 1) if 0 <= i < len(values) - 1]
+    if not neighbours:
+        return None
+    chosen_value = draw(st.sampled_from(neighbours))
+    return _checked(sent, cases.split(sent, node, depth, node.column, chosen_value))
+
+
+def _checked(sent: Submission, top: cases.Top) -> cases.Top | None:
+    """None if a leaf has no record at all: such a tree has no bounds to publish."""
+    return top if all(cases.rows_of(node) for node, _ in cases.nodes_of(top)) else None
+
+
+@settings(max_examples=400, deadline=None)
+@given(mutations())
+def test_no_single_change_goes_unseen(
+    mutation: tuple[Submission, cases.Top, cases.Top, str],
+) -> None:
+    sent, top, changed, _ = mutation
+    assume(rules.flatten(changed) != rules.flatten(top))
+    n_leaves = len(rules.flatten(changed)[1])
+    # More leaves than 2k allows are refused before any layer runs.
+    assume(n_leaves <= sent.records.n_rows // sent.contract.min_leaf)
+    delivery = cases.delivered(sent, changed)
+    found = judged(delivery, sent, FULL)
+    small = min(len(rows) for rows in rules.flatten(changed)[1]) < sent.contract.min_leaf
+    assert found == ((Status.FAIL, None) if small else (Status.PASS, Status.FAIL))
+
+
+@settings(max_examples=200, deadline=None)
+@given(mutations())
+def test_a_witness_under_the_change_sees_it(
+    mutation: tuple[Submission, cases.Top, cases.Top, str],
+) -> None:
+    """Thin, with every record a witness, no change of the tree goes unseen either."""
+    sent, top, changed, _ = mutation
+    assume(rules.flatten(changed) != rules.flatten(top))
+    n_leaves = len(rules.flatten(changed)[1])
+    assume(n_leaves <= sent.records.n_rows // sent.contract.min_leaf)
+    case = cases.case_of(cases.delivered(sent, changed), manifest_of(sent))
+    assert Status.FAIL in (replay.check(case).status, splits.check(case).status)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.floats(-100, 100) | st.integers(0, 3).map(float), min_size=1, max_size=80))
+def test_selection_is_sorting(values: list[float]) -> None:
+    for position in range(len(values)):
+        assert audit._select(np.array(values), position) == sorted(values)[position]
+
+
+@pytest.mark.parametrize("shape", ["ascending", "descending", "organ pipe", "two values"])
+def test_selection_is_not_slow_on_patterns(shape: str) -> None:
+    n = 200_001
+    values = {
+        "ascending": np.arange(n) * 1.0,
+        "descending": np.arange(n)[::-1] * 1.0,
+        "organ pipe": np.abs(np.arange(n) - n // 2) * 1.0,
+        "two values": np.arange(n) % 2 * 1.0,
+    }[shape]
+    assert audit._select(values.copy(), n // 2) == np.sort(values)[n // 2]
