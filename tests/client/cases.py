@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
+from hashlib import sha256
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,7 @@ from verix.adversaries.altering import growth_of
 from verix.client.manifest import Manifest
 from verix.client.prepare import Options, Prepared, prepare
 from verix.client.prepare.sentinels import Plan, Traps
+from verix.client.prepare.witnesses import find_witnesses
 from verix.client.verify.case import Case
 from verix.client.verify.case import Options as VerifyOptions
 from verix.protocol import kernels, merkle, rules
@@ -139,7 +141,11 @@ def replaced(top: Top, old: Top, new: Top) -> Top:
         return new
     if isinstance(top, rules.Leaf):
         return top
-    return replace(top, left=replaced(top.left, old, new), right=replaced(top.right, old, new))
+    left, right = replaced(top.left, old, new), replaced(top.right, old, new)
+    # What did not change stays the same object, so that several nodes can be exchanged.
+    if left is top.left and right is top.right:
+        return top
+    return replace(top, left=left, right=right)
 
 
 def routed(top: Top, values: npt.NDArray[np.float64], rows: Rows) -> Top:
@@ -226,3 +232,33 @@ def true_leaves(submission: Submission, records: Delivered, n_leaves: int) -> Le
 
 def forged(delivery: Delivery, root: bytes = bytes(32)) -> Delivery:
     return replace(delivery, header=replace(delivery.header, root=Digest(root)))
+
+
+def manifest_of(sent: Submission) -> Manifest:
+    """What the layers `replay` and `splits` ask of a manifest, of records without traps."""
+    records, n_rows = sent.records, sent.records.n_rows
+    return Manifest(
+        contract=sent.contract,
+        submission=sent.digest(),
+        table=Digest(bytes(32)),
+        salt=bytes(32),
+        unsafe_seed=True,
+        roles={},
+        imputed={},
+        planted={},
+        tracker_column=Digest(sha256(records.tracker.tobytes()).digest()),
+        target_column=Digest(sha256(records.target.tobytes()).digest()),
+        owner_row=np.arange(n_rows),
+        sentinel_row=np.empty(0, np.int64),
+        sentinel_tracker=np.empty((0, 32), np.uint8),
+        twin_row=np.empty((0, 2), np.int64),
+        twin_tracker=np.empty((0, 2, 32), np.uint8),
+        watch_row=np.arange(n_rows),
+        watch_values=records.values,
+        watch_target=records.target,
+        watch_tracker=records.tracker,
+        witnesses=find_witnesses(sent, np.arange(n_rows)),
+        top_features=[],
+        baseline=np.empty((n_rows, 0)),
+        calibration=np.empty((0, 0)),
+    )

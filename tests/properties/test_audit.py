@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from hashlib import sha256
 
 import numpy as np
 import pytest
@@ -12,13 +11,10 @@ from hypothesis import strategies as st
 from client import cases
 from support import categorical, numeric, submission
 from verix.adversaries import SplitsBlindly
-from verix.client.manifest import Manifest
-from verix.client.prepare.witnesses import find_witnesses
 from verix.client.verdict import Status
 from verix.client.verify import replay, splits
 from verix.client.verify.case import Audit, Case, Options
 from verix.protocol import audit, rules
-from verix.protocol.contract import Digest
 from verix.protocol.messages import Delivery, Provider, Submission
 from verix.provider.local import LocalProvider
 
@@ -51,40 +47,10 @@ def submissions(draw: st.DrawFn, least: int = 4) -> Submission:
     return submission(columns, target, k=k, described=described, max_depth=max_depth)
 
 
-def manifest_of(sent: Submission) -> Manifest:
-    """What the layers `replay` and `splits` ask of a manifest, of records without traps."""
-    records, n_rows = sent.records, sent.records.n_rows
-    return Manifest(
-        contract=sent.contract,
-        submission=sent.digest(),
-        table=Digest(bytes(32)),
-        salt=bytes(32),
-        unsafe_seed=True,
-        roles={},
-        imputed={},
-        planted={},
-        tracker_column=Digest(sha256(records.tracker.tobytes()).digest()),
-        target_column=Digest(sha256(records.target.tobytes()).digest()),
-        owner_row=np.arange(n_rows),
-        sentinel_row=np.empty(0, np.int64),
-        sentinel_tracker=np.empty((0, 32), np.uint8),
-        twin_row=np.empty((0, 2), np.int64),
-        twin_tracker=np.empty((0, 2, 32), np.uint8),
-        watch_row=np.arange(n_rows),
-        watch_values=records.values,
-        watch_target=records.target,
-        watch_tracker=records.tracker,
-        witnesses=find_witnesses(sent, np.arange(n_rows)),
-        top_features=[],
-        baseline=np.empty((n_rows, 0)),
-        calibration=np.empty((0, 0)),
-    )
-
-
 def judged(delivery: Delivery, sent: Submission, options: Options) -> tuple[Status, Status | None]:
     """What `replay` and, after it, `splits` find with the submission at hand."""
     delivery.check(sent.contract, n_rows=sent.records.n_rows)
-    case = cases.case_of(delivery, manifest_of(sent), sent, options)
+    case = cases.case_of(delivery, cases.manifest_of(sent), sent, options)
     first = replay.check(case).status
     return first, splits.check(case).status if first is Status.PASS else None
 
@@ -140,7 +106,7 @@ def best_of(examine: Callable[..., None], case: Case) -> audit.Best:
 @given(submissions(), st.sampled_from([LocalProvider(threads=1), SplitsBlindly(1)]))
 def test_examined_nodes_are_the_rules(sent: Submission, provider: Provider) -> None:
     """Whatever the tree, the best split found at each open node is that of rules.best_split."""
-    case = cases.case_of(provider.anonymize(sent), manifest_of(sent), sent)
+    case = cases.case_of(provider.anonymize(sent), cases.manifest_of(sent), sent)
     rows, target = case.grouped[0], sent.records.target.tolist()
     spans = spans_of(case)
     for examine in (audit.examine_all, audit.examine_some):
@@ -166,7 +132,9 @@ def test_blocks_change_nothing(provider: Provider) -> None:
     n_rows = 2 * audit.BLOCK + 777
     columns = np.vstack([rng.integers(0, 9, (2, n_rows)), rng.normal(size=(1, n_rows))])
     sent = submission(columns.tolist(), rng.integers(0, 2, n_rows).tolist(), k=400)
-    case = cases.case_of(provider.anonymize(sent), replace(manifest_of(sent), witnesses=()), sent)
+    case = cases.case_of(
+        provider.anonymize(sent), replace(cases.manifest_of(sent), witnesses=()), sent
+    )
     all_, some = best_of(audit.examine_all, case), best_of(audit.examine_some, case)
     assert all((a == b).all() for a, b in zip(all_, some, strict=True))
     spans, scratch = spans_of(case), np.empty(n_rows + 1)
@@ -186,7 +154,7 @@ def test_nothing_honest_is_flagged(sent: Submission, fraction: float) -> None:
     sample = Options(audit=Audit.SAMPLE, audit_miss=0.5, audit_fraction=fraction, threads=1)
     for options in (FULL, Options(threads=3), sample):
         assert judged(delivery, sent, options) == (Status.PASS, Status.PASS)
-    thin = cases.case_of(delivery, manifest_of(sent))
+    thin = cases.case_of(delivery, cases.manifest_of(sent))
     assert replay.check(thin).status is Status.PASS
     assert splits.check(thin).status is Status.PASS
 
@@ -271,7 +239,7 @@ def test_a_witness_under_the_change_sees_it(
     assume(rules.flatten(changed) != rules.flatten(top))
     n_leaves = len(rules.flatten(changed)[1])
     assume(n_leaves <= sent.records.n_rows // sent.contract.min_leaf)
-    case = cases.case_of(cases.delivered(sent, changed), manifest_of(sent))
+    case = cases.case_of(cases.delivered(sent, changed), cases.manifest_of(sent))
     assert Status.FAIL in (replay.check(case).status, splits.check(case).status)
 
 

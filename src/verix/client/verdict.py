@@ -91,7 +91,7 @@ class Verdict:
 
     def finding(self, layer: str) -> Finding:
         """The finding of one layer."""
-        return next(f for f in self.findings if f.layer == layer)
+        return {f.layer: f for f in self.findings}[layer]
 
     def to_json(self) -> str:
         """The verdict as JSON, with its outcome spelled out."""

@@ -75,7 +75,7 @@ def cap(n_rows: int) -> int:
 
 
 def evasion_probability(n_sentinels: int, n_sent: int, dropped: float) -> float:
-    """The chance that blind dropping of a share of the records hits no sentinel (paper eq. 12)."""
+    """The chance that blind dropping of a share of the records hits no sentinel."""
     return float((1 - n_sentinels / n_sent) ** (dropped * n_sent))
 
 

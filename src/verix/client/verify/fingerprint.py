@@ -42,16 +42,15 @@ def check(case: Case, profile: Profile) -> Finding:
     distance = fingerprint.distances(manifest.baseline, observed, manifest.top_features)
     names = [case.contract.quasi[feature].name for feature in manifest.top_features]
     epsilon = [_epsilon(case, profile, name) for name in names]
-    over = [n for n, d, e in zip(names, distance, epsilon, strict=True) if d > e]
+    over = [
+        name for name, d, e in zip(names, distance, epsilon, strict=True) if e is not None and d > e
+    ]
+    status = Status.FAIL if over else Status.PASS if any(epsilon) else Status.INCONCLUSIVE
     p = p_value(max(distance, default=0.0), manifest.calibration)
     return Finding(
         layer=LAYER,
-        status=Status.FAIL if over else Status.PASS,
-        summary=(
-            f"SHAP values moved more than epsilon in {', '.join(repr(n) for n in over)}."
-            if over
-            else "No top feature's SHAP values moved more than epsilon."
-        )
+        status=status,
+        summary=_summary(status, over, distance)
         + ("" if p is None else f" p = {p:.3g} against {len(manifest.calibration)} honest runs."),
         guarantee="A measure with a measured error rate, not a proof.",
         evidence={
@@ -62,6 +61,15 @@ def check(case: Case, profile: Profile) -> Finding:
             "records": int(target.size),
         },
     )
+
+
+def _summary(status: Status, over: list[str], distance: list[float]) -> str:
+    if status is Status.INCONCLUSIVE:
+        most = max(distance, default=0.0)
+        return f"SHAP values moved by up to {most:.2f}; no threshold was calibrated or given."
+    if over:
+        return f"SHAP values moved more than epsilon in {', '.join(repr(n) for n in over)}."
+    return "No top feature's SHAP values moved more than epsilon."
 
 
 def p_value(distance: float, calibration: Floats) -> float | None:
@@ -84,14 +92,20 @@ def _observed(case: Case, profile: Profile) -> tuple[Floats, npt.NDArray[np.uint
     return middle[records.leaf[position]], records.target[position]
 
 
-def _epsilon(case: Case, profile: Profile, name: str) -> float:
-    """The threshold of one feature: as asked for, as calibrated, or the paper's."""
+def _epsilon(case: Case, profile: Profile, name: str) -> float | None:
+    """The threshold of one feature: as asked for, as calibrated, or the paper's.
+
+    Outside the paper's profile there is none without calibration: the distance of an honest
+    run depends on the table, so a number taken from elsewhere would mean nothing.
+    """
     options, calibration = case.options, case.manifest.calibration
     if name in options.epsilon_per_feature:
         return options.epsilon_per_feature[name]
     if options.epsilon is not None:
         return options.epsilon
-    if len(calibration) and profile is Profile.PAPER:
-        # The paper's rule: 1.1 times the honest maximum of one local run (eq. 17).
-        return CALIBRATION_MARGIN * float(calibration[0].max())
-    return PAPER_EPSILON
+    if profile is Profile.PAPER:
+        # The paper's rule (§6.3): 1.1 times the honest maximum of one local run.
+        return (
+            CALIBRATION_MARGIN * float(calibration[0].max()) if len(calibration) else PAPER_EPSILON
+        )
+    return float(calibration.max()) if len(calibration) else None
