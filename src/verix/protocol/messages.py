@@ -80,11 +80,11 @@ class Delivered:
     def check(self, *, n_rows: int, n_leaves: int) -> None:
         """Raise MalformedDeliveryError unless rows, leaves and targets are in range."""
         if self.row.min() < 0 or self.row.max() >= n_rows:
-            raise MalformedDeliveryError(f"a row is not one of the {n_rows} sent")
+            raise MalformedDeliveryError(f"records: a row is not one of the {n_rows} sent")
         if self.leaf.min() < 0 or self.leaf.max() >= n_leaves:
-            raise MalformedDeliveryError(f"a leaf is not one of the {n_leaves} delivered")
+            raise MalformedDeliveryError(f"records: a leaf is not one of the {n_leaves} delivered")
         if self.target.max() > 1:
-            raise MalformedDeliveryError("a target is neither 0 nor 1")
+            raise MalformedDeliveryError("records: a target is neither 0 nor 1")
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
