@@ -3,8 +3,10 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 import scipy.stats
 
@@ -12,7 +14,7 @@ from client import cases
 from verix.adversaries import ADVERSARIES, DropsRows, ForgesRoot, SplitsBlindly
 from verix.client import fingerprint
 from verix.client.manifest import Manifest
-from verix.client.prepare import WATCH_RECORDS
+from verix.client.prepare import WATCH_RECORDS, Prepared
 from verix.client.prepare.sentinels import Traps, evasion_probability
 from verix.client.verdict import Outcome, Status, Verdict
 from verix.client.verify import replay, sentinels, splits, twins, verify
@@ -57,7 +59,7 @@ def leaf_nodes(top: cases.Top) -> list[tuple[int, rules.Leaf, int]]:
     return [(i, node, depth) for i, (node, depth) in found if isinstance(node, rules.Leaf)]
 
 
-def altered(sent: Submission, **fields: np.ndarray) -> Delivery:  # type: ignore[type-arg]
+def altered(sent: Submission, **fields: npt.NDArray[Any]) -> Delivery:
     """The honest delivery with other records, and with leaves and root that fit them."""
     delivery = cases.honest(sent)
     records = replace(delivery.records, **fields)
@@ -248,7 +250,7 @@ def scores_on_a_sample(sent: Submission) -> Attack:
     rng = np.random.default_rng(0)
     contract, target = sent.contract, sent.records.target
 
-    def grow(rows: np.ndarray, depth: int) -> cases.Top:  # type: ignore[type-arg]
+    def grow(rows: cases.Rows, depth: int) -> cases.Top:
         leaf = rules.Leaf(tuple(rows.tolist()))
         positive = int(target[rows].sum())
         if rows.size < 2 * contract.min_leaf or positive in (0, rows.size):
@@ -261,7 +263,7 @@ def scores_on_a_sample(sent: Submission) -> Attack:
         def score(split: rules.Split) -> float:
             left = sent.records.values[split.column][seen] <= split.threshold
             halves = (target[seen][left], target[seen][~left])
-            return sum(float(h.sum()) ** 2 / h.size for h in halves if h.size)
+            return sum((float(h.sum()) ** 2 / int(h.size) for h in halves if h.size), 0.0)
 
         best = max(found, key=score)
         left = sent.records.values[best.column][rows] <= best.threshold
@@ -310,7 +312,7 @@ MATRIX: tuple[Make, ...] = (
 )
 
 
-def full(delivery: Delivery, made: "cases.Prepared") -> Verdict:
+def full(delivery: Delivery, made: Prepared) -> Verdict:
     options = Options(threads=1)
     return verify(delivery, made.manifest, submission=made.submission, options=options)
 
@@ -545,7 +547,7 @@ def test_a_small_tree_is_examined_as_a_whole() -> None:
     assert finding.evidence["examined"] == case.delivery.tree.n_nodes
 
 
-def renumbered(top: cases.Top, row_of: np.ndarray) -> cases.Top:  # type: ignore[type-arg]
+def renumbered(top: cases.Top, row_of: cases.Rows) -> cases.Top:
     """The same tree for records that stand in other rows."""
     if isinstance(top, rules.Leaf):
         return rules.Leaf(tuple(sorted(row_of[list(top.rows)].tolist())))

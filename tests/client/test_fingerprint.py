@@ -159,7 +159,18 @@ NO_RUNS = np.empty((0, 3))
 )
 @pytest.mark.parametrize("profile", list(Profile))
 def test_any_feature_over_epsilon(distance: list[float], status: Status, profile: Profile) -> None:
-    assert judged(distance, profile, VerifyOptions(), NO_RUNS)[0] is status
+    options = VerifyOptions(epsilon=None if profile is Profile.PAPER else 0.45)
+    found, evidence = judged(distance, profile, options, NO_RUNS)
+    assert (found, evidence["epsilon"]) == (status, [0.45] * 3)
+
+
+@pytest.mark.parametrize("profile", [Profile.FULL, Profile.THIN])
+def test_no_epsilon_from_elsewhere(profile: Profile) -> None:
+    """The paper's 0.45 means nothing on another table, so without runs nothing is concluded."""
+    assert judged([9.0, 9.0, 9.0], profile, VerifyOptions(), NO_RUNS)[0] is Status.INCONCLUSIVE
+    runs = np.array([[0.1, 0.5, 0.2], [0.7, 0.3, 0.3]])
+    for distance, status in ((0.7, Status.PASS), (0.701, Status.FAIL)):
+        assert judged([0.0, distance, 0.0], profile, VerifyOptions(), runs)[0] is status
 
 
 def test_epsilon_of_one_calibrated_run() -> None:

@@ -3,6 +3,7 @@
 import json
 import logging
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from verix.adversaries import ADVERSARIES
 from verix.client import fingerprint
 from verix.client import manifest as module
 from verix.client.manifest import Manifest, write_manifest
+from verix.client.prepare import Prepared
 from verix.client.prepare.trackers import Secret
 from verix.client.verdict import Profile
 from verix.client.verify import verify
@@ -31,7 +33,7 @@ def _quick_models(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fingerprint, "ROUNDS", 2)
 
 
-def made() -> cases.Prepared:
+def made() -> Prepared:
     return cases.prepared()
 
 
@@ -189,7 +191,7 @@ def test_reprs() -> None:
 def test_errors_carry_no_secret(tmp_path: Path) -> None:
     prepared, other = made(), cases.prepared(2)
     write_manifest(prepared.manifest, tmp_path / "m", passphrase="horse")
-    attempts = [
+    attempts: list[Callable[[], object]] = [
         lambda: verify(
             cases.honest(prepared.submission), prepared.manifest, submission=other.submission
         ),
@@ -220,7 +222,7 @@ def test_sealed_file_holds_no_plaintext(tmp_path: Path, monkeypatch: pytest.Monk
     for word in (b"manifest.json", b".npy", b"PK\x03\x04", b"NUMPY", b"horse", b"town", b"score"):
         assert word not in data
     assert manifest.contract.submission_id.encode() not in data
-    assert manifest.submission not in data
+    assert bytes(manifest.submission) not in data
     assert not any(t.tobytes() in data for t in manifest.sentinel_tracker)
     # What is left of the first line is as even as random bytes are.
     counts = np.bincount(np.frombuffer(data[len(module.SEALED) :], np.uint8), minlength=256)

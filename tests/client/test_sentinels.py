@@ -131,7 +131,7 @@ def test_needed_is_the_fewest(n_rows: int) -> None:
 
     def evasion(n: int) -> float:
         n_sent = n_rows + math.ceil(n_rows / 20) + n
-        return (1 - n / n_sent) ** (0.05 * n_sent)
+        return math.pow(1 - n / n_sent, 0.05 * n_sent)
 
     assert found == cap(n_rows) or evasion(found) <= 0.01
     assert evasion(found - 1) > 0.01

@@ -1,14 +1,16 @@
 """Layer `splits`: what its findings say, node by node and witness by witness."""
 
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 import pytest
 
 from client import cases
 from support import numeric, submission
+from verix.client.prepare import Prepared
 from verix.client.prepare.sentinels import Traps
-from verix.client.verdict import Status
+from verix.client.verdict import Finding, Status
 from verix.client.verify import splits, verify
 from verix.client.verify.case import Audit, Options
 from verix.errors import TableError
@@ -17,7 +19,7 @@ from verix.protocol.contract import Column, Kind, Unit
 from verix.protocol.messages import Delivery
 
 
-def thin(delivery: Delivery, made: cases.Prepared) -> splits.Finding:
+def thin(delivery: Delivery, made: Prepared) -> Finding:
     return splits.check(cases.case_of(delivery, made.manifest))
 
 
@@ -41,7 +43,7 @@ def test_deviation_shows_what_was_delivered_and_what_the_rule_gives() -> None:
     finding = splits.check(
         cases.case_of(cases.delivered(sent, spoilt), made.manifest, made.submission)
     )
-    (first,) = finding.evidence["first_deviations"]  # type: ignore[misc]
+    (first,) = cast(list[str], finding.evidence["first_deviations"])
     names = [column.name for column in sent.contract.quasi]
     assert first.startswith(f"node 0 with {sent.records.n_rows} records: a split of ")
     assert repr(names[second.column]) in first
@@ -128,7 +130,7 @@ def test_thin_without_witnesses_is_inconclusive() -> None:
     assert thin(cases.honest(made.submission), made).status is Status.INCONCLUSIVE
 
 
-def all_watch() -> cases.Prepared:
+def all_watch() -> Prepared:
     """Every record is a witness."""
     return cases.prepared(n_rows=150, traps=Traps.NONE, witnesses=150)
 

@@ -4,8 +4,10 @@ import json
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from client import cases
@@ -193,6 +195,29 @@ def test_informing_layers_never_matter() -> None:
     assert verdict.outcome is Outcome.VERIFIED
 
 
+@pytest.mark.parametrize("value", [0.0, -1.0, float("nan")])
+def test_impossible_epsilons_are_refused(value: float) -> None:
+    with pytest.raises(TableError, match="epsilon must be"):
+        Options(epsilon=value)
+    with pytest.raises(TableError, match="epsilon must be"):
+        Options(epsilon_per_feature={"age": value})
+
+
+def test_epsilon_of_an_unknown_column() -> None:
+    made = cases.prepared()
+    with pytest.raises(TableError, match="'agee', which is no quasi-identifier"):
+        verify(
+            cases.honest(made.submission),
+            made.manifest,
+            options=Options(epsilon_per_feature={"agee": 0.1}),
+        )
+
+
+def test_no_threads_are_refused() -> None:
+    with pytest.raises(TableError, match="threads must be at least 1"):
+        Options(threads=0)
+
+
 def test_submission_of_another_manifest() -> None:
     one, two = cases.prepared(1), cases.prepared(2)
     with pytest.raises(TableError, match="not the one this manifest was made for"):
@@ -251,9 +276,9 @@ def spoilt(honest: Delivery, part: str, name: str, value: object) -> Delivery:
     return replace(honest, **{part: changed})
 
 
-def at(array: object, place: object, value: float) -> np.ndarray:  # type: ignore[type-arg]
+def at(array: npt.NDArray[Any], place: int | tuple[int, int], value: float) -> npt.NDArray[Any]:
     """A copy of an array with one entry changed."""
-    copy: np.ndarray = np.array(array)  # type: ignore[type-arg]
+    copy = array.copy()
     copy[place] = value
     return copy
 

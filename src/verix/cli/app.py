@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from verix import __version__
-from verix.cli.show import printable
+from verix.cli.show import printable, say
 from verix.errors import Error
 
 __all__ = ["app", "main"]
@@ -54,7 +54,7 @@ def _complain(sentence: str) -> None:
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        print(f"verix {__version__}")
+        say(f"verix {__version__}")
         raise typer.Exit
 
 

@@ -9,7 +9,7 @@ import typer
 
 from verix.cli.app import app
 from verix.cli.prepare import planted_lines
-from verix.cli.show import facts, printable, verdict_lines
+from verix.cli.show import facts, printable, say, verdict_lines
 from verix.cli.verify import EXIT_CODES
 from verix.errors import TableError
 
@@ -39,28 +39,28 @@ def demo(
     if adversary is not None and adversary not in ADVERSARIES:
         raise TableError(f"adversaries are {', '.join(ADVERSARIES)}, not {adversary!r}")
     table = census(rows)
-    print(f"1. The owner has a table of {rows:,} people and prepares it, k = {k}.")
+    say(f"1. The owner has a table of {rows:,} people and prepares it, k = {k}.")
     prepared = prepare(table, target="income", quasi="all", k=k)
-    print("\n".join(f"   {line}" for line in planted_lines(prepared.manifest)))
+    say("\n".join(f"   {line}" for line in planted_lines(prepared.manifest)))
     provider = LocalProvider() if adversary is None else ADVERSARIES[adversary]()
-    print(f"2. A provider ({adversary or 'honest'}) anonymizes it.")
+    say(f"2. A provider ({adversary or 'honest'}) anonymizes it.")
     delivery = provider.anonymize(prepared.submission)
     header = delivery.header
-    print(f"   {header.rows:,} records in {header.leaves:,} leaves, root {header.root.hex()}")
+    say(f"   {header.rows:,} records in {header.leaves:,} leaves, root {header.root.hex()}")
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "delivery"
         write_delivery(delivery, path)
         snapshot = read_delivery(path, prepared.manifest.contract, n_rows=prepared.manifest.n_rows)
-    print("3. The owner judges what came back.")
+    say("3. The owner judges what came back.")
     verdict = verify(snapshot, prepared.manifest, submission=prepared.submission)
-    print("\n".join(f"   {line}" for line in verdict_lines(verdict)))
+    say("\n".join(f"   {line}" for line in verdict_lines(verdict)))
     if verdict:
-        print("4. The owner releases the table, traps removed and k checked again.")
+        say("4. The owner releases the table, traps removed and k checked again.")
         released = release(snapshot, prepared.manifest, verdict, table=table)
-        print("\n".join(f"   {line}" for line in facts(released.sheet.to_dict())))
-        print("\n".join(f"   Warning: {printable(warning)}" for warning in released.warnings))
-        print("   The first three rows, as they would be published:")
-        print("\n".join(f"   {row}" for row in released.table.slice(0, 3).to_pylist()))
+        say("\n".join(f"   {line}" for line in facts(released.sheet.to_dict())))
+        say("\n".join(f"   Warning: {printable(warning)}" for warning in released.warnings))
+        say("   The first three rows, as they would be published:")
+        say("\n".join(f"   {row}" for row in released.table.slice(0, 3).to_pylist()))
     else:
-        print("4. Nothing is released.")
+        say("4. Nothing is released.")
     sys.exit(EXIT_CODES[verdict.outcome.value])

@@ -12,7 +12,7 @@ from verix.cli.app import app
 from verix.cli.pairs import pairs
 from verix.cli.reading import LeadingZeros, NullTokens, load_table
 from verix.cli.secrets import PassphraseFile, passphrase
-from verix.cli.show import printable, progress_bar
+from verix.cli.show import printable, progress_bar, say
 from verix.errors import TableError
 
 if TYPE_CHECKING:
@@ -40,11 +40,11 @@ def init(
 
     text = draft(load_table(table, null, leading_zeros), table, target)
     if out is None:
-        print(text)
+        say(text)
         return
     with written_aside(out, overwrite=overwrite, folder=False) as aside:
         aside.write_text(text, encoding="utf-8")
-    print(f"Drafted {out}. Check every line, then: verix prepare {table} --roles {out} --out job")
+    say(f"Drafted {out}. Check every line, then: verix prepare {table} --roles {out} --out job")
 
 
 Names = Annotated[
@@ -60,7 +60,7 @@ Names = Annotated[
 def prepare(
     table: Annotated[str, typer.Argument(help="The table: a CSV or Parquet file or URL.")],
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="The job's folder: submission and manifest.")
+        str, typer.Option("--out", "-o", help="The job's folder: submission and manifest.")
     ],
     k: Annotated[int | None, typer.Option(help="The least persons of a class; 5.")] = None,
     roles: Annotated[
@@ -156,15 +156,15 @@ def prepare(
             progress=progress,
         )
         prepared = prepare_declared(loaded, declared, k=k or drafted_k, options=options)
-        _write(prepared, out, secret)
+        _write(prepared, Path(out), secret)
     if as_json:
-        print(json.dumps({"job": str(out), **_facts(prepared.manifest)}))
+        say(json.dumps({"job": out, **_facts(prepared.manifest)}))
     else:
-        print("\n".join(planted_lines(prepared.manifest)))
-        print(f"\nSend {out}/submission to the provider, who runs:")
-        print(f"  verix anonymize {out}/submission --out {out}/delivery")
-        print(f"Keep {out}/manifest.verix to yourself, and judge what comes back:")
-        print(
+        say("\n".join(planted_lines(prepared.manifest)))
+        say(f"\nSend {out}/submission to the provider, who runs:")
+        say(f"  verix anonymize {out}/submission --out {out}/delivery")
+        say(f"Keep {out}/manifest.verix to yourself, and judge what comes back:")
+        say(
             f"  verix verify {out}/delivery --manifest {out}/manifest.verix"
             f" --submission {out}/submission --out {out}/verdict.json"
         )

@@ -3,13 +3,12 @@
 import json
 import sys
 import time
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from verix.cli.app import app
-from verix.cli.show import Progress, facts, progress_bar
+from verix.cli.show import Progress, facts, progress_bar, say
 
 __all__ = ["anonymize", "inspect"]
 
@@ -19,7 +18,7 @@ NOTICEABLE_SECONDS = 2.0
 @app.command(epilog="Example: [bold]verix anonymize job/submission --out job/delivery[/bold]")
 def anonymize(
     submission: Annotated[str, typer.Argument(help="The submission's folder or URL.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where the delivery goes.")],
+    out: Annotated[str, typer.Option("--out", "-o", help="Where the delivery goes.")],
     threads: Annotated[
         int | None, typer.Option(min=1, help="How many threads; all cores by default.")
     ] = None,
@@ -49,7 +48,7 @@ def anonymize(
         progress("write", 1, 1)
     header = delivery.header
     result = {
-        "delivery": str(out),
+        "delivery": out,
         "rows": header.rows,
         "leaves": header.leaves,
         "nodes": header.nodes,
@@ -57,10 +56,10 @@ def anonymize(
         "seconds": header.seconds,
     }
     if as_json:
-        print(json.dumps(result))
+        say(json.dumps(result))
     else:
-        print(f"{header.rows:,} records in {header.leaves:,} leaves, root {header.root.hex()}")
-        print(f"Written to {out} after {header.seconds:.2f} s of work.")
+        say(f"{header.rows:,} records in {header.leaves:,} leaves, root {header.root.hex()}")
+        say(f"Written to {out} after {header.seconds:.2f} s of work.")
 
 
 def _load_kernels(progress: Progress, quiet: bool) -> None:
@@ -94,6 +93,6 @@ def inspect(
 
     found = inspect_folder(path)
     if as_json:
-        print(json.dumps(found, ensure_ascii=False))
+        say(json.dumps(found))
     else:
-        print("\n".join(facts(found)))
+        say("\n".join(facts(found)))

@@ -11,7 +11,7 @@ from verix.cli.app import app
 from verix.cli.pairs import numbers_by_column, ranges_by_column
 from verix.cli.reading import LeadingZeros, NullTokens, load_table
 from verix.cli.secrets import PassphraseFile, load_manifest
-from verix.cli.show import facts, printable
+from verix.cli.show import facts, printable, say
 
 __all__ = ["release"]
 
@@ -25,7 +25,7 @@ def release(
     manifest: Annotated[Path, typer.Option("--manifest", "-m", help="The manifest of the job.")],
     verdict: Annotated[Path, typer.Option("--verdict", "-v", help="What verify --out wrote.")],
     table: Annotated[str, typer.Option("--table", "-t", help="The table that was prepared.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The table to publish.")],
+    out: Annotated[str, typer.Option("--out", "-o", help="The table to publish.")],
     person: Annotated[
         str | None,
         typer.Option(help="The column that names people, if one may have several records."),
@@ -101,7 +101,7 @@ def release(
         print(f"Warning: {printable(warning)}", file=sys.stderr)
     sheet = released.sheet.to_dict()
     if as_json:
-        print(json.dumps(sheet))
+        say(json.dumps(sheet))
     else:
-        print("\n".join(facts(sheet)))
-        print(f"Written to {out}: {released.n_classes:,} classes.")
+        say("\n".join(facts(sheet)))
+        say(f"Written to {out}: {released.n_classes:,} classes.")

@@ -1,5 +1,6 @@
 """What people see: progress on stderr, facts and verdicts as lines of text."""
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -10,7 +11,9 @@ if TYPE_CHECKING:
 
     from verix.client.verdict import Verdict
 
-__all__ = ["facts", "printable", "progress_bar", "verdict_lines"]
+__all__ = ["facts", "printable", "progress_bar", "say", "verdict_lines"]
+
+CLOSED_PIPE = 141
 
 Progress = Callable[[str, int, int], None]
 
@@ -18,6 +21,18 @@ Progress = Callable[[str, int, int], None]
 def printable(text: str) -> str:
     """One line whatever a file put into the text, with nothing a terminal would obey."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def say(text: str) -> None:
+    """Print to stdout; if nobody reads it any more, leave as a killed process would.
+
+    Left to the framework, a closed pipe would end in exit code 1, which means VIOLATION.
+    """
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(CLOSED_PIPE)
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """The owner's judgement: verify."""
 
+import contextlib
 import json
 import os
 import sys
@@ -12,7 +13,7 @@ import typer
 from verix.cli.app import app
 from verix.cli.pairs import numbers_by_column
 from verix.cli.secrets import PassphraseFile, load_manifest
-from verix.cli.show import verdict_lines
+from verix.cli.show import say, verdict_lines
 
 if TYPE_CHECKING:
     from verix.client.verdict import Verdict
@@ -77,6 +78,7 @@ def verify(
     from verix.client.verify import Options
     from verix.client.verify import verify as judge
     from verix.client.verify.case import Audit
+    from verix.errors import NotAcceptedError
     from verix.files.store import check_free
     from verix.files.submissions import read_submission
     from verix.provider.engine import available_cores
@@ -99,11 +101,33 @@ def verify(
         profile=chosen,
         options=options,
     )
+    journal = log or manifest.parent / "audit.jsonl"
+    earlier = _earlier_violation(journal, verdict) if options.audit is Audit.SAMPLE else None
+    _append(verdict, journal)
+    if verdict and earlier is not None:
+        raise NotAcceptedError(
+            f"a sample of {earlier} found this root in VIOLATION, which is final: a provider must"
+            " not play again until a sample misses; use --audit all to see what deviates"
+        )
     if out is not None:
         _write(verdict, out, overwrite=overwrite)
-    _append(verdict, log or manifest.parent / "audit.jsonl")
-    print(verdict.to_json() if as_json else "\n".join(verdict_lines(verdict)))
+    say(verdict.to_json() if as_json else "\n".join(verdict_lines(verdict)))
     sys.exit(EXIT_CODES[verdict.outcome.value])
+
+
+def _earlier_violation(journal: Path, verdict: "Verdict") -> str | None:
+    """When this very root was found in VIOLATION before, by the audit log; None if never."""
+    try:
+        lines = journal.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return None
+    for line in lines:
+        # A damaged line says nothing about this root.
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            entry = json.loads(line)
+            if entry["root"] == verdict.root.hex() and entry["outcome"] == "VIOLATION":
+                return str(entry["time"])
+    return None
 
 
 def _write(verdict: "Verdict", out: Path, *, overwrite: bool) -> None:

@@ -35,6 +35,7 @@ FORMAT = "verix/contract/1"
 RULE = "variance-reduction"
 RESERVED_NAMES = frozenset({"row", "tracker", "leaf"})
 MAX_DEPTH = 50
+MAX_SHOWN = 60
 # The integers up to here are exact in binary64.
 EXACT = 2**53
 # Positions of categories are int32 on the wire, and k is doubled twice by the rule.
@@ -215,10 +216,10 @@ def _parse_object(data: bytes) -> dict[str, object]:
         raise ContractError("contract: not a JSON object")
     # The format first, so that a contract of a later version is named as such.
     if parsed.get("format") != FORMAT:
-        raise ContractError(f"contract: format is {parsed.get('format')!r}, not {FORMAT!r}")
+        raise ContractError(f"contract: format is {_cut(parsed.get('format'))}, not {FORMAT!r}")
     _check_fields(parsed, CONTRACT_FIELDS, "contract")
     if parsed["rule"] != RULE:
-        raise ContractError(f"contract: rule is {parsed['rule']!r}, not {RULE!r}")
+        raise ContractError(f"contract: rule is {_cut(parsed['rule'])}, not {RULE!r}")
     return parsed
 
 
@@ -258,13 +259,19 @@ def _labels(fields: dict[str, object], name: str) -> tuple[str, ...]:
     return texts
 
 
+def _cut(value: object) -> str:
+    """A value as an error shows it: a hostile file must not make a sentence of megabytes."""
+    text = repr(value)
+    return text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "…"
+
+
 def _check_fields(fields: dict[str, object], expected: frozenset[str], where: str) -> None:
     missing = expected - fields.keys()
     unknown = fields.keys() - expected
     if missing:
         raise ContractError(f"{where}: field {min(missing)!r} is missing")
     if unknown:
-        raise ContractError(f"{where}: unknown field {min(unknown)!r}")
+        raise ContractError(f"{where}: unknown field {_cut(min(unknown))}")
 
 
 def _text(fields: dict[str, object], name: str) -> str:
@@ -291,7 +298,7 @@ def _list(fields: dict[str, object], name: str) -> Sequence[object]:
 def _choice(fields: dict[str, object], name: str, enum: type[_Choice]) -> _Choice:
     value = fields.get(name)
     if not isinstance(value, str) or value not in set(enum):
-        raise ContractError(f"contract: {name} is {value!r}, not one of {', '.join(enum)}")
+        raise ContractError(f"contract: {name} is {_cut(value)}, not one of {', '.join(enum)}")
     return enum(value)
 
 

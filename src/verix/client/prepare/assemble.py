@@ -44,9 +44,10 @@ def assemble(contract: Contract, parts: dict[str, Records], secret: Secret) -> A
     tracker = np.concatenate(
         [trackers(key, role, row_bytes(contract, part)) for role, part in parts.items()]
     )
-    # Trackers are compared as bytes, most significant first.
-    order = np.lexsort(tracker.view(">u8").T[::-1])
-    values = np.concatenate([part.values for part in parts.values()], axis=1)[:, order]
+    order = _ascending(tracker)
+    values = np.empty((len(contract.quasi), order.size))
+    for j, column in enumerate(values):
+        column[:] = np.concatenate([part.values[j] for part in parts.values()])[order]
     target = np.concatenate([part.target for part in parts.values()])[order]
     row_of = np.empty_like(order)
     row_of[order] = np.arange(order.size)
@@ -59,3 +60,13 @@ def assemble(contract: Contract, parts: dict[str, Records], secret: Secret) -> A
         sentinel_row=row_of[n_genuine : n_genuine + n_sentinels],
         twin_row=row_of[n_genuine + n_sentinels :],
     )
+
+
+def _ascending(tracker: npt.NDArray[np.uint8]) -> Rows:
+    """The order of the trackers as bytes, most significant first."""
+    words = tracker.view(">u8").astype(np.uint64)
+    order = np.argsort(words[:, 0], kind="stable")
+    # Eight bytes tell any two of a billion trackers apart, but for a chance of one in 37.
+    if (np.diff(words[order, 0]) == 0).any():
+        order = np.lexsort(words.T[::-1])
+    return order

@@ -4,10 +4,10 @@ One salt per submission; every key and every seed is derived from it by HKDF-SHA
 label of its own, so that none tells anything about another.
 """
 
-import hashlib
 import hmac
 import secrets
 from dataclasses import dataclass, field
+from hashlib import sha256
 
 import numpy as np
 import numpy.typing as npt
@@ -41,7 +41,7 @@ class Secret:
     @classmethod
     def unsafe_from_seed(cls, seed: int) -> "Secret":
         """A salt that anybody who knows the seed can repeat: for experiments only."""
-        return cls(hashlib.sha256(f"verix unsafe seed {seed}".encode()).digest())
+        return cls(sha256(f"verix unsafe seed {seed}".encode()).digest())
 
     def key(self, label: str) -> bytes:
         """A key of 32 bytes for one purpose."""
@@ -70,12 +70,21 @@ def trackers(key: bytes, role: TrapRole, rows: npt.NDArray[np.uint8]) -> npt.NDA
     messages = np.hstack(
         [np.broadcast_to(np.frombuffer(head, np.uint8), (n_rows, len(head))), index, rows]
     )
-    data, size = messages.tobytes(), len(head) + 8 + width
-    digest = hmac.digest
-    joined = b"".join(
-        [digest(key, data[at : at + size], "sha256") for at in range(0, len(data), size)]
-    )
-    return np.frombuffer(joined, np.uint8).reshape(n_rows, 32)
+    return np.frombuffer(b"".join(_hmacs(key, messages)), np.uint8).reshape(n_rows, 32)
+
+
+def _hmacs(key: bytes, messages: npt.NDArray[np.uint8]) -> list[bytes]:
+    """HMAC-SHA256 of every row, by its definition (RFC 2104) on hashlib.
+
+    `hmac.digest` gives the same and takes twice as long, since it pads the key every time.
+    """
+    padded = np.frombuffer(key.ljust(64, b"\0"), np.uint8)
+    inner, outer = (padded ^ 0x36).tobytes(), (padded ^ 0x5C).tobytes()
+    data, size = messages.tobytes(), messages.shape[1]
+    return [
+        sha256(outer + sha256(inner + data[at : at + size]).digest()).digest()
+        for at in range(0, len(data), size)
+    ]
 
 
 def row_bytes(contract: Contract, records: Records) -> npt.NDArray[np.uint8]:
@@ -94,7 +103,5 @@ def smallest(key: bytes, names: npt.NDArray[np.uint8], n: int) -> npt.NDArray[np
 
     In the order of the HMACs, so that the first few of them are a random choice as well.
     """
-    digest, data = hmac.digest, names.tobytes()
-    marks = [digest(key, data[at : at + 32], "sha256")[:8] for at in range(0, len(data), 32)]
-    order = np.argsort(np.frombuffer(b"".join(marks), ">u8"), kind="stable")
-    return order[:n]
+    marks = np.frombuffer(b"".join(_hmacs(key, names)), ">u8")[::4]
+    return np.argsort(marks, kind="stable")[:n]

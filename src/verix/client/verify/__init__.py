@@ -102,6 +102,9 @@ def _check_own(
     manifest: Manifest, submission: Submission | None, profile: Profile, options: Options
 ) -> None:
     """The owner's own files first: a verdict on the wrong submission would be worthless."""
+    unknown = options.epsilon_per_feature.keys() - {c.name for c in manifest.contract.quasi}
+    if unknown:
+        raise TableError(f"an epsilon is given for {min(unknown)!r}, which is no quasi-identifier")
     if profile is Profile.FULL and submission is None:
         raise TableError("the profile 'full' needs the submission")
     if submission is None:

@@ -15,7 +15,7 @@ from verix.protocol import audit, kernels
 from verix.protocol.contract import Contract
 from verix.protocol.messages import Delivered, Delivery, Submission
 
-__all__ = ["Audit", "Case", "FingerprintMode", "Options"]
+__all__ = ["Audit", "Case", "Options"]
 
 Rows = npt.NDArray[np.int64]
 
@@ -25,13 +25,6 @@ class Audit(StrEnum):
 
     ALL = "all"
     SAMPLE = "sample"
-
-
-class FingerprintMode(StrEnum):
-    """Which records the fingerprint compares, and against what."""
-
-    WATCH = "watch"
-    PAPER = "paper"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +44,11 @@ class Options:
         for name in ("audit_miss", "audit_fraction"):
             if not 0 < getattr(self, name) < 1:
                 raise TableError(f"{name} must lie between 0 and 1")
-        if self.epsilon is not None and not self.epsilon > 0:
+        given = [] if self.epsilon is None else [self.epsilon]
+        if not all(epsilon > 0 for epsilon in (*given, *self.epsilon_per_feature.values())):
             raise TableError("epsilon must be greater than 0")
+        if self.threads < 1:
+            raise TableError(f"threads must be at least 1, not {self.threads}")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
