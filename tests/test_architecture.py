@@ -53,7 +53,7 @@ def ids(path: Path) -> str:
 def test_imports_point_down(path: Path) -> None:
     for name in imported(path):
         parts = name.split(".")
-        if parts[0] != "verix" or path.parent == PACKAGE and path.stem.startswith("__"):
+        if parts[0] != "verix" or (path.parent == PACKAGE and path.stem.startswith("__")):
             continue
         if parts[1] in ("__version__",) or parts[1] == room(path):
             continue

@@ -13,8 +13,8 @@ import pytest
 from client import cases
 from verix.client import fingerprint
 from verix.client.prepare.sentinels import Traps
-from verix.client.verdict import Finding, Outcome, Profile, Status, Verdict
-from verix.client.verify import DECIDING, LAYERS, NO_ROOT, verify
+from verix.client.verdict import DECIDING, Finding, Outcome, Profile, Status, Verdict
+from verix.client.verify import LAYERS, NO_ROOT, verify
 from verix.client.verify.case import Audit, Options
 from verix.errors import TableError
 from verix.files.deliveries import Snapshot, read_delivery, write_delivery
@@ -82,9 +82,16 @@ def test_what_is_not_a_verdict(text: str) -> None:
 
 
 def test_a_verdict_that_contradicts_itself() -> None:
-    text = verdict_of((Status.FAIL, True)).to_json()
+    made = cases.prepared()
+    honest = verify(cases.honest(made.submission), made.manifest, submission=made.submission)
+    text = honest.to_json()
+    assert Verdict.from_json(text).accepted
     with pytest.raises(TableError, match="conjunction"):
-        Verdict.from_json(text.replace("VIOLATION", "VERIFIED"))
+        Verdict.from_json(text.replace("VERIFIED", "VIOLATION"))
+    document = json.loads(text)
+    document["findings"][4] |= {"status": "fail", "decides": False}
+    with pytest.raises(TableError, match="deciding layers"):
+        Verdict.from_json(json.dumps(document))
 
 
 FIVE = {"commitment", "sentinels", "twins", "replay", "splits"}

@@ -137,14 +137,12 @@ def watched() -> Iterator[None]:
     signal.signal(signal.SIGALRM, stop)
     signal.alarm(SECONDS_PER_CASE)
     began = time.perf_counter()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     yield
     signal.alarm(0)
     assert time.perf_counter() - began < SECONDS_PER_CASE
-    megabytes = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - _PEAK) // 1024
+    megabytes = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024
     assert megabytes < MOST_MEGABYTES
-
-
-_PEAK = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def spoiled(rng: random.Random, folders: list[Files]) -> Files:

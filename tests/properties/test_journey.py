@@ -11,9 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import verix
-from verix.client.prepare import Options
+from verix.client.prepare import Options, prepare_declared
 from verix.client.prepare.sentinels import Plan, Traps
 from verix.client.release import ReleaseOptions, Representation
+from verix.protocol.roles import Declared
 
 K = 3
 
@@ -54,7 +55,8 @@ def jobs(draw: st.DrawFn) -> tuple[pa.Table, dict[str, list[str]], Options]:
 @given(jobs())
 def test_journey(job: tuple[pa.Table, dict[str, list[str]], Options]) -> None:
     table, roles, options = job
-    prepared = verix.prepare(table, k=K, target="goal", options=options, **roles)  # type: ignore[misc]
+    declared = Declared(target="goal", **roles)  # type: ignore[arg-type]
+    prepared = prepare_declared(table, declared, k=K, options=options)
     delivery = verix.LocalProvider(threads=1).anonymize(prepared.submission)
     full = verix.verify(delivery, prepared.manifest, submission=prepared.submission)
     thin = verix.verify(delivery, prepared.manifest)

@@ -23,9 +23,11 @@ __all__ = ["release"]
 def release(
     delivery: Annotated[str, typer.Argument(help="The delivery's folder or URL.")],
     manifest: Annotated[Path, typer.Option("--manifest", "-m", help="The manifest of the job.")],
-    verdict: Annotated[Path, typer.Option("--verdict", "-v", help="What verify --out wrote.")],
     table: Annotated[str, typer.Option("--table", "-t", help="The table that was prepared.")],
     out: Annotated[str, typer.Option("--out", "-o", help="The table to publish.")],
+    verdict: Annotated[
+        Path | None, typer.Option("--verdict", "-v", help="What verify --out wrote.")
+    ] = None,
     person: Annotated[
         str | None,
         typer.Option(help="The column that names people, if one may have several records."),
@@ -46,7 +48,8 @@ def release(
     ] = None,
     shuffle: Annotated[bool, typer.Option(help="Rows in random order.")] = False,
     force: Annotated[
-        bool, typer.Option(help="Release without a matching VERIFIED verdict; says what that is.")
+        bool,
+        typer.Option(help="Without a matching VERIFIED verdict, or once more; says what it is."),
     ] = False,
     null: NullTokens = None,
     leading_zeros: LeadingZeros = True,
@@ -74,9 +77,10 @@ def release(
     check_free(out, overwrite=overwrite)
     kept = load_manifest(manifest, passphrase_file)
     try:
-        found = Verdict.from_json(verdict.read_text(encoding="utf-8"))
+        text = None if verdict is None else verdict.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         raise TableError(f"the verdict {verdict} cannot be read") from None
+    found = None if text is None else Verdict.from_json(text)
     try:
         snapshot = read_delivery(delivery, kept.contract, n_rows=kept.n_rows)
     except MalformedDeliveryError as error:

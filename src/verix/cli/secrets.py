@@ -34,7 +34,13 @@ def passphrase(file: Path | None, *, confirm: bool) -> str:
     elif VARIABLE in os.environ:
         found = os.environ[VARIABLE]
     elif sys.stdin.isatty():
-        found = typer.prompt("Passphrase", hide_input=True, confirmation_prompt=confirm, err=True)
+        try:
+            found = typer.prompt(
+                "Passphrase", hide_input=True, confirmation_prompt=confirm, err=True
+            )
+        except typer.Abort:
+            # Left to the framework this would be exit code 1, which means VIOLATION.
+            raise KeyboardInterrupt from None
     else:
         raise TableError(f"the manifest is sealed; give --passphrase-file or ${VARIABLE}")
     if not found:

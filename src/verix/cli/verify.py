@@ -14,6 +14,7 @@ from verix.cli.app import app
 from verix.cli.pairs import numbers_by_column
 from verix.cli.secrets import PassphraseFile, load_manifest
 from verix.cli.show import say, verdict_lines
+from verix.errors import NotAcceptedError, TableError
 
 if TYPE_CHECKING:
     from verix.client.verdict import Verdict
@@ -78,7 +79,6 @@ def verify(
     from verix.client.verify import Options
     from verix.client.verify import verify as judge
     from verix.client.verify.case import Audit
-    from verix.errors import NotAcceptedError
     from verix.files.store import check_free
     from verix.files.submissions import read_submission
     from verix.provider.engine import available_cores
@@ -102,12 +102,13 @@ def verify(
         options=options,
     )
     journal = log or manifest.parent / "audit.jsonl"
-    earlier = _earlier_violation(journal, verdict) if options.audit is Audit.SAMPLE else None
+    is_exact = verdict.profile is Profile.FULL and options.audit is Audit.ALL
+    earlier = None if is_exact else _earlier_violation(journal, verdict)
     _append(verdict, journal)
     if verdict and earlier is not None:
         raise NotAcceptedError(
-            f"a sample of {earlier} found this root in VIOLATION, which is final: a provider must"
-            " not play again until a sample misses; use --audit all to see what deviates"
+            f"this root was found in VIOLATION before ({earlier}), which is final: a provider must"
+            " not play until a sample misses; verify with the submission and --audit all"
         )
     if out is not None:
         _write(verdict, out, overwrite=overwrite)
@@ -118,8 +119,8 @@ def verify(
 def _earlier_violation(journal: Path, verdict: "Verdict") -> str | None:
     """When this very root was found in VIOLATION before, by the audit log; None if never."""
     try:
-        lines = journal.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError):
+        lines = journal.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
         return None
     for line in lines:
         # A damaged line says nothing about this root.
@@ -153,6 +154,9 @@ def _append(verdict: "Verdict", log: Path) -> None:
         "version": verdict.version,
         "seconds": verdict.seconds,
     }
-    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    with os.fdopen(descriptor, "a", encoding="utf-8") as file:
-        file.write(json.dumps(line) + "\n")
+    try:
+        descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        with os.fdopen(descriptor, "a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+    except OSError as error:
+        raise TableError(f"the audit log {log} cannot be written ({error.strerror})") from None

@@ -25,6 +25,7 @@ from verix.client.present import Presentation, Representation
 from verix.client.privacy import Sheet
 from verix.client.tabledigest import table_digest
 from verix.client.verdict import Profile, Status, Verdict
+from verix.client.verify import memory
 from verix.errors import MalformedDeliveryError, NotAcceptedError, TableError
 from verix.files.deliveries import Snapshot
 from verix.protocol import kernels, merkle
@@ -238,8 +239,9 @@ def _verdict_problems(
         judged, given = (repr(sorted(f.items())) for f in (verdict.files, delivery.files))
         if not hmac.compare_digest(judged.encode(), given.encode()):
             problems.append("the verdict is about other files")
+    elif verdict.files and dict(verdict.files) != dict(memory.digests(bare)):
+        problems.append("the verdict is about another delivery")
     elif not hmac.compare_digest(_committed(bare, manifest), bare.header.root):
-        # Without files only the root says which delivery was judged, so it must be its own.
         problems.append("the root does not follow from the delivery")
     return problems
 

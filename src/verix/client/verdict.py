@@ -9,7 +9,7 @@ from html import escape
 from verix.errors import TableError
 from verix.protocol.contract import Digest
 
-__all__ = ["FORMAT", "Finding", "Outcome", "Profile", "Status", "Verdict"]
+__all__ = ["DECIDING", "FORMAT", "LAYERS", "Finding", "Outcome", "Profile", "Status", "Verdict"]
 
 FORMAT = "verix/verdict/1"
 
@@ -40,6 +40,16 @@ class Profile(StrEnum):
     FULL = "full"
     THIN = "thin"
     PAPER = "paper"
+
+
+LAYERS = ("commitment", "sentinels", "twins", "replay", "splits", "fingerprint", "utility")
+EXACT = frozenset({"commitment", "sentinels", "twins", "replay", "splits"})
+DECIDING = {
+    Profile.FULL: EXACT,
+    Profile.THIN: EXACT,
+    Profile.PAPER: frozenset({"commitment", "sentinels", "twins", "fingerprint"}),
+}
+"""Which layers decide in each profile; the others inform."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +155,8 @@ class Verdict:
             )
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise TableError(f"this is not a verdict ({type(error).__name__}: {error})") from None
+        if {f.layer for f in verdict.findings if f.decides} != DECIDING[verdict.profile]:
+            raise TableError("the verdict's deciding layers are not those of its profile")
         if verdict.outcome.value != fields.get("outcome"):
             raise TableError("the verdict's outcome is not the conjunction of its findings")
         return verdict

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from verix.client.fingerprint import single_precision
 from verix.client.prepare.trackers import Secret
 from verix.client.prepare.twins import n_twins
+from verix.errors import TableError
 from verix.protocol.contract import Column
 
 __all__ = [
@@ -51,6 +52,12 @@ class Plan:
     traps: Traps = Traps.ADAPTIVE
     evasion: float = 0.01
     dropped: float = 0.05
+
+    def __post_init__(self) -> None:
+        if self.traps not in set(Traps):
+            raise TableError(f"traps are {', '.join(Traps)}, not {self.traps!r}")
+        # The plain word is as good as the constant.
+        object.__setattr__(self, "traps", Traps(self.traps))
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -65,7 +65,7 @@ def tracker(key: bytes, role: TrapRole, index: int, row: bytes) -> bytes:
 def trackers(key: bytes, role: TrapRole, rows: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     """The tracker of every record of one role; `rows` holds the bytes of each."""
     head = role.encode() + b"\0"
-    n_rows, width = rows.shape
+    n_rows = len(rows)
     index = np.arange(n_rows, dtype="<u8").reshape(-1, 1).view(np.uint8)
     messages = np.hstack(
         [np.broadcast_to(np.frombuffer(head, np.uint8), (n_rows, len(head))), index, rows]

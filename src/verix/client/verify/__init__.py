@@ -20,7 +20,7 @@ from dataclasses import replace
 
 from verix import __version__
 from verix.client.manifest import Manifest
-from verix.client.verdict import Finding, Profile, Status, Verdict
+from verix.client.verdict import DECIDING, LAYERS, Finding, Profile, Status, Verdict
 from verix.client.verify import (
     commitment,
     fingerprint,
@@ -39,12 +39,6 @@ from verix.protocol.messages import Delivery, Submission
 
 __all__ = ["LAYERS", "Options", "verify"]
 
-LAYERS = ("commitment", "sentinels", "twins", "replay", "splits", "fingerprint", "utility")
-DECIDING = {
-    Profile.FULL: {"commitment", "sentinels", "twins", "replay", "splits"},
-    Profile.THIN: {"commitment", "sentinels", "twins", "replay", "splits"},
-    Profile.PAPER: {"commitment", "sentinels", "twins", "fingerprint"},
-}
 NO_ROOT = Digest(bytes(32))
 """Stands in a verdict on bytes that are not a delivery."""
 
@@ -73,16 +67,16 @@ def verify(
     """
     began = time.perf_counter()
     options = options or Options()
-    profile = profile or (Profile.THIN if submission is None else Profile.FULL)
+    profile = Profile(profile or (Profile.THIN if submission is None else Profile.FULL))
     _check_own(manifest, submission, profile, options)
     try:
         snapshot = _snapshot(delivery, manifest)
     except MalformedDeliveryError as error:
         findings, root, files = _malformed(error, profile), NO_ROOT, dict[str, str]()
     else:
-        case = Case(
-            delivery=snapshot.delivery, manifest=manifest, submission=submission, options=options
-        )
+        # A thin verification shows what the manifest alone can prove, whatever is at hand.
+        sent = None if profile is Profile.THIN else submission
+        case = Case(delivery=snapshot.delivery, manifest=manifest, submission=sent, options=options)
         findings, root = _run(case, profile), snapshot.delivery.header.root
         files = dict(snapshot.files)
     return Verdict(

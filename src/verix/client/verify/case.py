@@ -49,6 +49,10 @@ class Options:
             raise TableError("epsilon must be greater than 0")
         if self.threads < 1:
             raise TableError(f"threads must be at least 1, not {self.threads}")
+        if self.audit not in set(Audit):
+            raise TableError(f"audit is {' or '.join(Audit)}, not {self.audit!r}")
+        # The plain word is as good as the constant.
+        object.__setattr__(self, "audit", Audit(self.audit))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

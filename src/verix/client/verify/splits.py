@@ -4,7 +4,7 @@ Proves: with the submission, that every node (or every node of a random sample) 
 contract's rule makes of the records under it (spec §4). Thin, that the paths and leaves of the
 witnesses are those worked out before anything was sent.
 Does not prove: anything of a delivery whose records are not those that were sent; `replay`
-comes first, and this layer is inconclusive without it.
+comes first, and this layer is not run if it fails.
 Can err: never. A sample misses a provider whose deviations touch a given share of the paths or
 the nodes with at most the stated probability; R witnesses miss a share delta with (1-delta)^R.
 """
