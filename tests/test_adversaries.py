@@ -586,7 +586,6 @@ def thin_manifest(manifest: Manifest, n_watch: int, seed: int) -> Manifest:
         watch_row=manifest.watch_row[some],
         watch_values=manifest.watch_values[:, some],
         watch_target=manifest.watch_target[some],
-        watch_tracker=manifest.watch_tracker[some],
     )
 
 

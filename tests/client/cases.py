@@ -256,7 +256,6 @@ def manifest_of(sent: Submission) -> Manifest:
         watch_row=np.arange(n_rows),
         watch_values=records.values,
         watch_target=records.target,
-        watch_tracker=records.tracker,
         witnesses=find_witnesses(sent, np.arange(n_rows)),
         top_features=[],
         baseline=np.empty((n_rows, 0)),

@@ -83,7 +83,6 @@ def test_watch_records_are_genuine_and_kept_as_sent() -> None:
     assert (manifest.owner_row[rows] >= 0).all()
     assert (manifest.watch_values == records.values[:, rows]).all()
     assert (manifest.watch_target == records.target[rows]).all()
-    assert (manifest.watch_tracker == records.tracker[rows]).all()
 
 
 def test_watch_records_have_the_smallest_marks() -> None:

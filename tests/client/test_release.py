@@ -141,7 +141,6 @@ def manifest_of(
         watch_row=rows,
         watch_values=np.empty((0, 0)),
         watch_target=np.empty(0, np.uint8),
-        watch_tracker=trackers,
         witnesses=(),
         top_features=(),
         baseline=np.empty((0, 0)),

@@ -47,12 +47,6 @@ def init(
     say(f"Drafted {out}. Check every line, then: verix prepare {table} --roles {out} --out job")
 
 
-Names = Annotated[
-    list[str] | None,
-    typer.Option(help="May be repeated, or a list a,b,c.", rich_help_panel="Roles"),
-]
-
-
 @app.command(
     epilog="Example: [bold]verix prepare people.csv --target income --quasi all"
     " --identifier name --k 5 --out job[/bold]"
@@ -62,7 +56,9 @@ def prepare(
     out: Annotated[
         str, typer.Option("--out", "-o", help="The job's folder: submission and manifest.")
     ],
-    k: Annotated[int | None, typer.Option(help="The least persons of a class; 5.")] = None,
+    k: Annotated[
+        int | None, typer.Option(help="The least persons of a class. [default: 5]")
+    ] = None,
     roles: Annotated[
         Path | None, typer.Option(help="The file that init drafted.", rich_help_panel="Roles")
     ] = None,
@@ -75,11 +71,23 @@ def prepare(
     ] = None,
     quasi: Annotated[
         list[str] | None,
-        typer.Option(help="Columns to generalize, or all: the rest.", rich_help_panel="Roles"),
+        typer.Option(
+            help="Columns to generalize: one each, or a,b,c; or all: the rest.",
+            rich_help_panel="Roles",
+        ),
     ] = None,
-    identifier: Names = None,
-    kept: Names = None,
-    sensitive: Names = None,
+    identifier: Annotated[
+        list[str] | None,
+        typer.Option(help="Columns that name people: dropped for good.", rich_help_panel="Roles"),
+    ] = None,
+    kept: Annotated[
+        list[str] | None,
+        typer.Option(help="Columns never sent, joined back at release.", rich_help_panel="Roles"),
+    ] = None,
+    sensitive: Annotated[
+        list[str] | None,
+        typer.Option(help="Like kept, and measured by the privacy sheet.", rich_help_panel="Roles"),
+    ] = None,
     kind: Annotated[
         list[str] | None,
         typer.Option(help="COLUMN=numeric|categorical|datetime.", rich_help_panel="Roles"),

@@ -83,7 +83,6 @@ class Manifest:
     watch_values: npt.NDArray[np.float64]
     """(n_quasi, n_watch)"""
     watch_target: npt.NDArray[np.uint8]
-    watch_tracker: npt.NDArray[np.uint8]
     witnesses: Sequence[Witness]
     top_features: Sequence[int]
     baseline: npt.NDArray[np.float64]
@@ -118,7 +117,6 @@ ARRAYS = (
     "watch_row",
     "watch_values",
     "watch_target",
-    "watch_tracker",
     "baseline",
     "calibration",
 )

@@ -216,7 +216,6 @@ class _Keeping:
             watch_row=watch_row,
             watch_values=genuine.values[:, watch],
             watch_target=genuine.target[watch],
-            watch_tracker=tracker[watch_row],
             witnesses=witnesses,
             top_features=top,
             baseline=shap[:, top],
