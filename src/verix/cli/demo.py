@@ -9,7 +9,7 @@ import typer
 
 from verix.cli.app import app
 from verix.cli.prepare import planted_lines
-from verix.cli.show import facts, printable, say, verdict_lines
+from verix.cli.show import printable, say, sheet_lines, verdict_lines
 from verix.cli.verify import EXIT_CODES
 from verix.errors import TableError
 
@@ -57,10 +57,12 @@ def demo(
     if verdict:
         say("4. The owner releases the table, traps removed and k checked again.")
         released = release(snapshot, prepared.manifest, verdict, table=table)
-        say("\n".join(f"   {line}" for line in facts(released.sheet.to_dict())))
-        say("\n".join(f"   Warning: {printable(warning)}" for warning in released.warnings))
-        say("   The first three rows, as they would be published:")
-        say("\n".join(f"   {row}" for row in released.table.slice(0, 3).to_pylist()))
+        lines = [*sheet_lines(released.sheet)]
+        lines += [f"Warning: {printable(warning)}" for warning in released.warnings]
+        lines.append("The first person, before and after:")
+        before, after = table.slice(0, 1).to_pylist()[0], released.table.slice(0, 1).to_pylist()[0]
+        lines += [f"  {name}: {before[name]} -> {after[name]}" for name in after]
+        say("\n".join(f"   {line}" for line in lines))
     else:
         say("4. Nothing is released.")
     sys.exit(EXIT_CODES[verdict.outcome.value])

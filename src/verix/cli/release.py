@@ -11,7 +11,7 @@ from verix.cli.app import app
 from verix.cli.pairs import numbers_by_column, ranges_by_column
 from verix.cli.reading import LeadingZeros, NullTokens, load_table
 from verix.cli.secrets import PassphraseFile, load_manifest
-from verix.cli.show import facts, printable, say
+from verix.cli.show import printable, say, sheet_lines
 
 __all__ = ["release"]
 
@@ -103,9 +103,12 @@ def release(
     write_table(released.table, out, overwrite=overwrite)
     for warning in (*released.overridden, *released.warnings):
         print(f"Warning: {printable(warning)}", file=sys.stderr)
-    sheet = released.sheet.to_dict()
     if as_json:
-        say(json.dumps(sheet))
+        say(json.dumps(released.sheet.to_dict()))
     else:
-        say("\n".join(facts(sheet)))
-        say(f"Written to {out}: {released.n_classes:,} classes.")
+        say("\n".join(sheet_lines(released.sheet)))
+        say(
+            f"{released.n_coarsened:,} records were coarsened to reach k without the traps, the"
+            f" largest class so made holds {released.largest_coarsened:,}."
+        )
+        say(f"Written to {out}.")
