@@ -263,3 +263,107 @@ def test_altered_verdict_is_refused(job: Path, run: Run) -> None:
     code, _, err = run(*release)
     assert code == 2
     assert "conjunction" in err
+
+
+def release_arguments(job: Path, out: Path) -> list[object]:
+    made = ["release", job / "job/delivery", "--manifest", job / "job/manifest.verix"]
+    return [*made, "--verdict", job / "v.json", "--table", job / "people.parquet", "--out", out]
+
+
+def test_inputs_are_never_overwritten(job: Path, run: Run) -> None:
+    manifest, submission = job / "job/manifest.verix", job / "job/submission"
+    table = job / "people.parquet"
+    (job / "keep").mkdir()
+    (job / "keep/thesis.txt").write_text("years of work")
+    before = {path: path.read_bytes() for path in job.rglob("*") if path.is_file()}
+    verify = verify_arguments(job)
+    attempts = [
+        [*verify, "--out", manifest, "--overwrite"],
+        [*verify, "--log", manifest],
+        [*verify, "--log", table],
+        ["anonymize", submission, "--out", submission, "--overwrite"],
+        ["anonymize", submission, "--out", job / "job", "--overwrite"],
+        ["anonymize", submission, "--out", job / "keep", "--overwrite"],
+        ["anonymize", submission, "--out", table, "--overwrite"],
+        [*release_arguments(job, table), "--overwrite"],
+    ]
+    for attempt in attempts:
+        code, _, err = run(*attempt)
+        assert code == 2, attempt
+        assert err.count("\n") == 1
+    assert {path: path.read_bytes() for path in job.rglob("*") if path.is_file()} == before
+
+
+def test_a_release_counts_when_it_is_written(job: Path, run: Run) -> None:
+    assert run(*verify_arguments(job), "--out", job / "v.json")[0] == 0
+    code, _, err = run(*release_arguments(job, job / "out.xlsx"))
+    assert code == 2
+    assert "ends in" in err
+    dates = ["--top-code", "birth_date=1950-01-01:", "--as", "bounds"]
+    code, _, err = run(*release_arguments(job, job / "out.parquet"), *dates)
+    assert code == 0, err
+    assert (
+        str(min(pq.read_table(job / "out.parquet")["birth_date_min"].to_pylist())) >= "1950-01-01"
+    )
+    code, _, err = run(
+        *release_arguments(job, job / "x.csv"), "--force", "--top-code", "birth_date=1:"
+    )
+    assert code == 2
+    assert "is not a date" in err
+
+
+def test_a_violation_is_final_only_for_its_own_delivery(job: Path, run: Run) -> None:
+    thin = verify_arguments(job)[:4]
+    assert run(*thin)[0] == 0
+    damaged = job / "job/damaged"
+    shutil.copytree(job / "job/delivery", damaged)
+    header = json.loads((damaged / "delivery.json").read_text())
+    nodes = pq.read_table(damaged / "nodes.parquet")
+    moved = [
+        t + 1.0 if c >= 0 else t
+        for c, t in zip(nodes["column"].to_pylist(), nodes["threshold"].to_pylist(), strict=True)
+    ]
+    pq.write_table(nodes.set_column(1, "threshold", pa.array(moved)), damaged / "nodes.parquet")
+    assert run("verify", damaged, *thin[2:])[0] == 1
+    # The damaged copy claimed the honest root; the honest delivery must still pass.
+    assert run(*thin)[0] == 0
+    entry = {"time": "now", "root": header["root"], "outcome": "VIOLATION"}
+    with (job / "job/audit.jsonl").open("a") as log:
+        log.write(json.dumps({**entry, "layers": {"commitment": "pass"}}) + "\n")
+    code, _, err = run(*thin)
+    assert code == 2
+    assert "VIOLATION before" in err
+    assert run(*verify_arguments(job))[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ('target = "income"\ncolumns = "x"', "[columns] must be a section"),
+        ('target = "income"\nkinds = 3', "[kinds] must be a section"),
+        ('target = "income"\n[columns]\nage = "quazi"', "column 'age'"),
+        ("k = 5", "target"),
+        ("k = ", "cannot be read"),
+    ],
+)
+def test_roles_files_with_mistakes(text: str, sentence: str, run: Run, job: Path) -> None:
+    (job / "r.toml").write_text(text)
+    arguments = ["prepare", job / "people.parquet", "--roles", job / "r.toml", "--out", job / "x"]
+    code, _, err = run(*arguments)
+    assert code == 2
+    assert sentence in err
+
+
+def test_k_of_zero_is_not_the_default(job: Path, run: Run) -> None:
+    arguments = ["prepare", job / "people.parquet", "--out", job / "zero", "--k", 0, *JOB]
+    code, _, err = run(*arguments)
+    assert code == 2
+    assert "k must be" in err
+
+
+def test_init_takes_names_for_identifiers(run: Run, tmp_path: Path) -> None:
+    pq.write_table(small(name=["Ann", "Bob"], email=["a@x", "b@x"]), tmp_path / "t.parquet")
+    code, out, _ = run("init", tmp_path / "t.parquet", "--target", "y")
+    assert code == 0
+    assert '"name" = "identifier"' in out
+    assert '"email" = "identifier"' in out

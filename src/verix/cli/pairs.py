@@ -1,6 +1,7 @@
 """Options of the form COLUMN=VALUE."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import date
 
 from verix.errors import TableError
 
@@ -23,18 +24,36 @@ def numbers_by_column(options: Sequence[str]) -> dict[str, float]:
     return {name: _number(name, value) for name, value in pairs(options).items()}
 
 
-def ranges_by_column(options: Sequence[str]) -> dict[str, tuple[float | None, float | None]]:
-    """COLUMN=LOW:HIGH, either of which may be left out."""
+def ranges_by_column(
+    options: Sequence[str], moments: Mapping[str, str]
+) -> dict[str, tuple[float | None, float | None]]:
+    """COLUMN=LOW:HIGH, either of which may be left out; dates where the column has them.
+
+    `moments` names the datetime columns and the unit that each counts in.
+    """
     found = {}
     for name, value in pairs(options).items():
         low, colon, high = value.partition(":")
         if not colon:
             raise TableError(f"{name}={value} is not of the form COLUMN=LOW:HIGH")
-        found[name] = (
-            _number(name, low) if low else None,
-            _number(name, high) if high else None,
-        )
+        ends = [_end(name, end, moments.get(name)) if end else None for end in (low, high)]
+        found[name] = (ends[0], ends[1])
     return found
+
+
+def _end(name: str, text: str, unit: str | None) -> float:
+    return _number(name, text) if unit is None else _date(name, text, unit)
+
+
+def _date(name: str, text: str, unit: str) -> float:
+    """A date as the number of units since 1970."""
+    import numpy as np
+
+    try:
+        days = date.fromisoformat(text)
+    except ValueError:
+        raise TableError(f"{text!r} for column {name!r} is not a date like 2024-01-31") from None
+    return float(np.datetime64(days).astype(f"M8[{unit}]").astype(np.int64))
 
 
 def _number(name: str, text: str) -> float:

@@ -1,6 +1,7 @@
 """The owner's first steps: init and prepare."""
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -114,7 +115,10 @@ def prepare(
     ] = "binding",
     seal: Annotated[
         bool,
-        typer.Option(help="Seal the manifest with a passphrase.", rich_help_panel="Protection"),
+        typer.Option(
+            help="Seal the manifest; --passphrase-file alone does too.",
+            rich_help_panel="Protection",
+        ),
     ] = False,
     passphrase_file: PassphraseFile = None,
     unsafe_seed: Annotated[
@@ -136,6 +140,8 @@ def prepare(
     from verix.protocol.roles import Missing
     from verix.provider.engine import available_cores
 
+    if os.path.lexists(out):
+        raise TableError(f"{out} exists already; choose another name for the job's folder")
     check_free(out, overwrite=False)
     secret = passphrase(passphrase_file, confirm=True) if seal or passphrase_file else None
     loaded = load_table(table, null, leading_zeros)
@@ -150,7 +156,7 @@ def prepare(
         drafted_k, declared = read_roles(roles)
     declared = replace(
         declared,
-        positive=positive or declared.positive,
+        positive=declared.positive if positive is None else positive,
         missing=declared.missing if missing is None else choice(Missing, missing, "--missing"),
     )
     with progress_bar(quiet) as progress:
@@ -163,7 +169,9 @@ def prepare(
             threads=available_cores(),
             progress=progress,
         )
-        prepared = prepare_declared(loaded, declared, k=k or drafted_k, options=options)
+        prepared = prepare_declared(
+            loaded, declared, k=drafted_k if k is None else k, options=options
+        )
         _write(prepared, Path(out), secret)
     if as_json:
         say(json.dumps({"job": out, **_facts(prepared.manifest)}))
@@ -175,6 +183,7 @@ def prepare(
         say(
             f"  verix verify {out}/delivery --manifest {out}/manifest.verix"
             f" --submission {out}/submission --out {out}/verdict.json"
+            + (f" --passphrase-file {passphrase_file}" if passphrase_file else "")
         )
 
 

@@ -32,11 +32,13 @@ def anonymize(
     any number of threads, but for the time it took.
     """
     from verix.files.deliveries import write_delivery
-    from verix.files.store import check_free
+    from verix.files.store import check_apart, check_free, check_replaces
     from verix.files.submissions import read_submission
     from verix.provider.local import LocalProvider
 
+    check_apart(out, [submission])
     check_free(out, overwrite=overwrite)
+    check_replaces(out, "delivery.json")
     with progress_bar(quiet) as progress:
         progress("read", 0, 1)
         loaded = read_submission(submission)

@@ -3,7 +3,7 @@
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,9 @@ from verix.cli.pairs import numbers_by_column, ranges_by_column
 from verix.cli.reading import LeadingZeros, NullTokens, load_table
 from verix.cli.secrets import PassphraseFile, load_manifest
 from verix.cli.show import printable, say, sheet_lines
+
+if TYPE_CHECKING:
+    from verix.protocol.contract import Contract
 
 __all__ = ["release"]
 
@@ -39,12 +42,17 @@ def release(
     round_to: Annotated[
         list[str] | None,
         typer.Option(
-            "--round", help="Round bounds outwards: COLUMN=STEP.", rich_help_panel="Values"
+            "--round",
+            help="Round bounds outwards: COLUMN=STEP; days for dates.",
+            rich_help_panel="Values",
         ),
     ] = None,
     top_code: Annotated[
         list[str] | None,
-        typer.Option(help="Publish nothing beyond: COLUMN=LOW:HIGH.", rich_help_panel="Values"),
+        typer.Option(
+            help="Publish nothing beyond: COLUMN=LOW:HIGH, dates as 2024-01-31.",
+            rich_help_panel="Values",
+        ),
     ] = None,
     shuffle: Annotated[bool, typer.Option(help="Rows in random order.")] = False,
     force: Annotated[
@@ -65,16 +73,19 @@ def release(
     the table that was prepared.
     """
     from verix.cli.choices import choice
-    from verix.client.ledger import Ledger
+    from verix.client.ledger import Ledger, UnwrittenLedger
     from verix.client.release import ReleaseOptions, Representation
     from verix.client.release import release as publish
     from verix.client.verdict import Verdict
     from verix.errors import MalformedDeliveryError, NotAcceptedError, TableError
     from verix.files.deliveries import read_delivery
-    from verix.files.store import check_free
-    from verix.files.tables import write_table
+    from verix.files.store import check_apart, check_free
+    from verix.files.tables import check_table_name, write_table
 
+    check_table_name(out)
+    check_apart(out, [delivery, manifest, verdict, table])
     check_free(out, overwrite=overwrite)
+    ledger = Ledger.default()
     kept = load_manifest(manifest, passphrase_file)
     try:
         text = None if verdict is None else verdict.read_text(encoding="utf-8")
@@ -94,21 +105,30 @@ def release(
             person=person,
             representation=choice(Representation, representation, "--as"),
             round_to=numbers_by_column(round_to or []),
-            top_code=ranges_by_column(top_code or []),
+            top_code=ranges_by_column(top_code or [], _moments(kept.contract)),
             shuffle=shuffle,
             force=force,
         ),
-        ledger=Ledger.default(),
+        ledger=UnwrittenLedger(ledger.path),
     )
     write_table(released.table, out, overwrite=overwrite)
+    ledger.record(kept.table, snapshot.delivery.header.root)
     for warning in (*released.overridden, *released.warnings):
         print(f"Warning: {printable(warning)}", file=sys.stderr)
     if as_json:
         say(json.dumps(released.sheet.to_dict()))
     else:
         say("\n".join(sheet_lines(released.sheet)))
-        say(
-            f"{released.n_coarsened:,} records were coarsened to reach k without the traps, the"
-            f" largest class so made holds {released.largest_coarsened:,}."
-        )
+        if released.n_coarsened:
+            say(
+                f"{released.n_coarsened:,} records were coarsened to reach k without the traps; the"
+                f" largest class so made holds {released.largest_coarsened:,}."
+            )
         say(f"Written to {out}.")
+
+
+def _moments(contract: "Contract") -> dict[str, str]:
+    """The datetime columns, and the unit they count in, as numpy calls it."""
+    from verix.protocol.generalize import NUMPY_UNITS
+
+    return {c.name: NUMPY_UNITS[c.unit] for c in contract.quasi if c.unit is not None}

@@ -42,7 +42,8 @@ def passphrase(file: Path | None, *, confirm: bool) -> str:
             # Left to the framework this would be exit code 1, which means VIOLATION.
             raise KeyboardInterrupt from None
     else:
-        raise TableError(f"the manifest is sealed; give --passphrase-file or ${VARIABLE}")
+        why = "--seal needs a passphrase" if confirm else "the manifest is sealed"
+        raise TableError(f"{why}; give --passphrase-file or ${VARIABLE}")
     if not found:
         raise TableError("the passphrase is empty")
     return found

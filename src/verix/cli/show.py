@@ -80,11 +80,11 @@ def verdict_lines(verdict: "Verdict") -> Iterator[str]:
         line = f"{finding.layer:<12} {finding.status.value:<13} {role:<8} {finding.seconds:6.2f} s"
         yield f"{line}  {printable(finding.summary)}"
     for finding in verdict.findings:
-        if finding.decides and finding.status.value != "pass":
+        if finding.decides and finding.status.value in ("fail", "inconclusive"):
             yield ""
             yield f"{finding.layer}: {printable(finding.summary)}"
             shown = finding.evidence.get("first_deviations") or finding.evidence.get("problems")
-            if isinstance(shown, list):
+            if isinstance(shown, list) and len(shown) > 1:
                 yield from (f"  - {printable(str(problem))}" for problem in shown)
     yield ""
     seed = " UNSAFE SEED: anybody who knows it can find the traps." if verdict.unsafe_seed else ""

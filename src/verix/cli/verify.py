@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["verify"]
 
+FIRST = "commitment"
 EXIT_CODES = {"VERIFIED": 0, "VIOLATION": 1, "INCONCLUSIVE": 3}
 
 
@@ -79,11 +80,17 @@ def verify(
     from verix.client.verify import Options
     from verix.client.verify import verify as judge
     from verix.client.verify.case import Audit
-    from verix.files.store import check_free
+    from verix.files.store import check_apart, check_free
     from verix.files.submissions import read_submission
     from verix.provider.engine import available_cores
 
+    if (Path(delivery) / "contract.json").is_file():
+        raise TableError(f"{delivery} is a submission, not a delivery")
+    inputs: list[object] = [delivery, manifest, submission]
+    journal = log or manifest.parent / "audit.jsonl"
+    _check_journal(journal, inputs)
     if out is not None:
+        check_apart(out, [*inputs, journal])
         check_free(out, overwrite=overwrite)
     options = Options(
         audit=choice(Audit, audit, "--audit"),
@@ -101,7 +108,6 @@ def verify(
         profile=chosen,
         options=options,
     )
-    journal = log or manifest.parent / "audit.jsonl"
     is_exact = verdict.profile is Profile.FULL and options.audit is Audit.ALL
     earlier = None if is_exact else _earlier_violation(journal, verdict)
     _append(verdict, journal)
@@ -126,9 +132,27 @@ def _earlier_violation(journal: Path, verdict: "Verdict") -> str | None:
         # A damaged line says nothing about this root.
         with contextlib.suppress(ValueError, KeyError, TypeError):
             entry = json.loads(line)
-            if entry["root"] == verdict.root.hex() and entry["outcome"] == "VIOLATION":
+            # A root that did not follow from its delivery says nothing about one that does.
+            is_about = entry["root"] == verdict.root.hex()
+            if is_about and entry["outcome"] == "VIOLATION" and entry["layers"][FIRST] == "pass":
                 return str(entry["time"])
     return None
+
+
+def _check_journal(journal: Path, inputs: list[object]) -> None:
+    """Raise if the audit log would be appended to something that is not one."""
+    from verix.files.store import check_apart
+
+    check_apart(journal, inputs)
+    try:
+        with journal.open("rb") as file:
+            beginning = file.read(1)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise TableError(f"the audit log {journal} cannot be read ({error.strerror})") from None
+    if beginning not in (b"", b"{"):
+        raise TableError(f"{journal} is not an audit log, so nothing is appended to it")
 
 
 def _write(verdict: "Verdict", out: Path, *, overwrite: bool) -> None:

@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -72,9 +73,11 @@ def _guess(name: str, array: pa.Array) -> Guess:
         return Guess(name, TableRole.KEPT, f"type {array.type} cannot be a quasi-identifier")
     is_text = pa.types.is_string(array.type) or pa.types.is_large_string(array.type)
     is_whole = pa.types.is_integer(array.type)
+    if is_text and IDENTIFIER_NAME.search(name):
+        return Guess(name, TableRole.IDENTIFIER, "named like something that names people")
     if is_text and 2 * n_distinct > n_rows:
         return Guess(name, TableRole.IDENTIFIER, f"text, {n_distinct:,} values in {n_rows:,} rows")
-    if IDENTIFIER_NAME.search(name) and (is_text or is_whole) and 2 * n_distinct > n_rows:
+    if IDENTIFIER_NAME.search(name) and is_whole and 2 * n_distinct > n_rows:
         return Guess(name, TableRole.IDENTIFIER, "named like an identifier, mostly distinct")
     if is_whole and n_distinct == n_rows and n_rows > 1:
         return Guess(name, TableRole.IDENTIFIER, "a different whole number in every row")
@@ -132,19 +135,15 @@ def read_roles(path: str | os.PathLike[str]) -> tuple[int, Declared]:
 
 
 def _declared(document: dict[str, object]) -> tuple[int, Declared]:
-    columns = document.get("columns", {})
-    kinds, orders = document.get("kinds", {}), document.get("orders", {})
-    assert isinstance(columns, dict)
-    assert isinstance(kinds, dict)
-    assert isinstance(orders, dict)
-    roles = {name: TableRole(role) for name, role in columns.items()}
+    columns, kinds, orders = (_section(document, name) for name in ("columns", "kinds", "orders"))
+    roles = {name: _role(name, role) for name, role in columns.items()}
 
     def named(role: TableRole) -> list[str]:
         return [name for name, found in roles.items() if found is role]
 
-    k, target, positive = document.get("k", 5), document["target"], document.get("positive")
+    k, target, positive = document.get("k", 5), document.get("target"), document.get("positive")
     if not isinstance(k, int) or not isinstance(target, str):
-        raise TypeError("k must be a whole number and target a name")
+        raise TypeError('k must be a whole number, and target = "COLUMN" must be there')
     if positive is not None and not isinstance(positive, str):
         raise TypeError("positive must be text")
     return k, Declared(
@@ -158,6 +157,20 @@ def _declared(document: dict[str, object]) -> tuple[int, Declared]:
         positive=positive,
         missing=Missing(str(document.get("missing", "impute"))),
     )
+
+
+def _section(document: dict[str, object], name: str) -> dict[str, Any]:
+    section = document.get(name, {})
+    if not isinstance(section, dict):
+        raise TypeError(f"[{name}] must be a section with an entry for each column")
+    return section
+
+
+def _role(name: str, role: object) -> TableRole:
+    choices = [r.value for r in TableRole if r is not TableRole.TARGET]
+    if role not in choices:
+        raise ValueError(f"column {name!r}: role {role!r} is not one of {', '.join(choices)}")
+    return TableRole(role)
 
 
 def _toml(text: str) -> str:

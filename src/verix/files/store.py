@@ -9,7 +9,7 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,17 @@ from verix.errors import Error, TableError
 
 MAX_PARTS = 10_000
 
-__all__ = ["Entry", "Folder", "check_free", "filesystem", "is_url", "open_folder", "written_aside"]
+__all__ = [
+    "Entry",
+    "Folder",
+    "check_apart",
+    "check_free",
+    "check_replaces",
+    "filesystem",
+    "is_url",
+    "open_folder",
+    "written_aside",
+]
 
 
 def is_url(path: str | os.PathLike[str]) -> bool:
@@ -173,6 +183,24 @@ def check_free(path: str | os.PathLike[str], *, overwrite: bool) -> None:
         )
     if not os.path.isdir(target.parent):  # noqa: PTH112, as above
         raise TableError(f"there is no folder {target.parent} to write to")
+
+
+def check_apart(path: str | os.PathLike[str], inputs: Iterable[object]) -> None:
+    """Raise if writing there would replace one of the inputs, or a folder that holds one."""
+    target = Path(path).resolve()
+    for given in inputs:
+        if given is None or is_url(str(given)):
+            continue
+        source = Path(str(given)).resolve()
+        if target == source or target in source.parents:
+            raise TableError(f"{path} is, or holds, the input {given}; choose another name")
+
+
+def check_replaces(path: str | os.PathLike[str], marker: str) -> None:
+    """Raise if a folder that is not of the kind that is written would be replaced."""
+    target = Path(path)
+    if os.path.lexists(target) and not (target / marker).is_file():
+        raise TableError(f"{path} is not a folder with a {marker}, so it is not overwritten")
 
 
 @contextmanager

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from verix.errors import TableError
 from verix.files.store import filesystem, is_url, written_aside
 
-__all__ = ["NULL_TOKENS", "read_table", "write_table"]
+__all__ = ["NULL_TOKENS", "check_table_name", "read_table", "write_table"]
 
 NULL_TOKENS = ("", "NA", "N/A", "null", "NULL", "NaN")
 CSV_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
@@ -67,11 +67,16 @@ def read_table(
     )
 
 
+def check_table_name(path: str | os.PathLike[str]) -> None:
+    """Raise unless a table can be written under a name with that ending."""
+    if not os.fspath(path).lower().endswith((".csv", ".tsv", *PARQUET_SUFFIXES)):
+        raise TableError(f"{path}: the name of a table ends in .csv, .tsv, .parquet or .pq")
+
+
 def write_table(table: pa.Table, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
     """Write a CSV or Parquet file, by its name; it appears complete or not at all."""
+    check_table_name(path)
     lower = os.fspath(path).lower()
-    if not lower.endswith((".csv", ".tsv", *PARQUET_SUFFIXES)):
-        raise TableError(f"{path}: the name of a table ends in .csv, .tsv, .parquet or .pq")
     with written_aside(path, overwrite=overwrite, folder=False) as aside:
         try:
             if lower.endswith(PARQUET_SUFFIXES):

@@ -19,7 +19,7 @@ __all__ = ["check"]
 LAYER = "commitment"
 GUARANTEE = {
     Commitment.BINDING: "The root binds contract, submission, tree, bounds and every record's leaf;"
-    " any change of a byte is seen.",
+    " any change of these is seen. Targets are for replay to check.",
     Commitment.PAPER: "The root binds tree, counts and bounds to six decimals;"
     " it binds neither the members of a leaf nor the submission.",
 }

@@ -35,14 +35,14 @@ def check(case: Case) -> Finding:
         problems = _thin(case) if case.submission is None else _full(case)
     n_watch = int(case.manifest.watch_row.size)
     if case.submission is None:
-        covered = f"the leaves of {n_watch:,} watch records"
+        covered = f"and the leaves of {n_watch:,} watch records are right"
         guarantee = (
             "Exact for rows, trackers and targets. Wrong leaves of a share d of the records are"
             f" missed with probability (1 - d)^{n_watch}; widened bounds show only in a"
             " witness's leaf."
         )
     else:
-        covered = "and their leaves, counts and bounds"
+        covered = "and their leaves, counts and bounds are right"
         guarantee = "Exact: every record, count and bound was compared."
     return Finding(
         layer=LAYER,
