@@ -84,13 +84,16 @@ def _grow(table: Submission) -> Result:
 
 def _stages(table: Submission) -> Result:
     """Seconds per stage of a whole anonymization, and what memory bandwidth would allow."""
-    ends: dict[str, float] = {}
+    runs = []
+    for _ in range(3):
+        ends: dict[str, float] = {"": time.perf_counter()}
 
-    def note(stage: str, done: int, total: int) -> None:
-        ends[stage] = time.perf_counter()
+        def note(stage: str, done: int, total: int, ends: dict[str, float] = ends) -> None:
+            ends[stage] = time.perf_counter()
 
-    began = time.perf_counter()
-    delivery = LocalProvider(progress=note).anonymize(table)
+        delivery = LocalProvider(progress=note).anonymize(table)
+        runs.append(ends)
+    ends = min(runs, key=lambda run: run["commit"] - run[""])
     n_quasi, n_rows = table.records.values.shape
     # Sort: five or six passes over 8-byte words, each read and written. Grow: at each level
     # every 4-byte entry is read, and written once or twice, and half of them are summed.
@@ -98,7 +101,7 @@ def _stages(table: Submission) -> Result:
     sort_bytes = n_quasi * n_rows * (8 + 2 * 8 * 6 + 4)
     grow_bytes = n_quasi * n_rows * depth * 4 * (1 + 1.5 + 0.5)
     return {
-        "sort_seconds": ends["sort"] - began,
+        "sort_seconds": ends["sort"] - ends[""],
         "grow_seconds": ends["grow"] - ends["sort"],
         "commit_seconds": ends["commit"] - ends["grow"],
         "sort_bytes": sort_bytes,

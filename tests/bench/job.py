@@ -4,7 +4,6 @@ python -m bench.job ROWS COLUMNS
 """
 
 import json
-import resource
 import sys
 import time
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
-from bench.tables import best_of, submission
+from bench.tables import best_of, peak_bytes, submission
 from verix.client.prepare import Options, Prepared, prepare
 from verix.client.verdict import Verdict
 from verix.client.verify import verify
@@ -82,7 +81,7 @@ def measure(n_rows: int, n_quasi: int) -> Result:
     delivery = LocalProvider().anonymize(prepared.submission)
     result["full"] = judge(delivery, prepared, times, thin=False)
     result["thin"] = judge(delivery, prepared, times, thin=True)
-    result["peak_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    result["peak_bytes"] = peak_bytes()
     result["submission_bytes"] = prepared.submission.records.nbytes
     return result
 

@@ -4,10 +4,9 @@ python -m bench.peak ROWS COLUMNS
 """
 
 import json
-import resource
 import sys
 
-from bench.tables import best_of, submission
+from bench.tables import best_of, peak_bytes, submission
 from verix.provider.engine import Settings
 from verix.provider.local import LocalProvider, grow, warm_up
 
@@ -18,7 +17,7 @@ def main(n_rows: int, n_quasi: int) -> None:
     # Twice: memory that the host hands to this machine for the first time comes slowly.
     seconds = best_of(2, lambda: grow(table, Settings.of()))
     delivery = LocalProvider().anonymize(table)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    peak = peak_bytes()
     print(
         json.dumps(
             {

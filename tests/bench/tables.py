@@ -1,7 +1,9 @@
 """The tables that benchmarks run on, made from a seed, and how long a thing takes."""
 
+import resource
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
@@ -28,6 +30,16 @@ def submission(n_rows: int, n_quasi: int, *, n_values: int | None = None, k: int
     tracker = rng.integers(0, 256, (n_rows, 32), np.uint8)
     records = Records(tracker=tracker, values=values, target=target)
     return Submission(contract=contract, records=records)
+
+
+def peak_bytes() -> int:
+    """The most memory this process has held; what its parent held does not count."""
+    try:
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
+    return int(line.split()[1]) * 1024
 
 
 def best_of(times: int, work: Callable[[], object]) -> float:
