@@ -1,13 +1,13 @@
 """Run the benchmarks: `make bench`; writes results/bench-*.json and tables beside them.
 
-python -m bench [engine] [owner]
+python -m bench [engine] [owner] [primitives]
 """
 
 import json
 import sys
 from pathlib import Path
 
-from bench import engine, machine, owner
+from bench import engine, machine, owner, primitives
 
 RESULTS = Path(__file__).parent.parent.parent / "results"
 
@@ -15,10 +15,15 @@ RESULTS = Path(__file__).parent.parent.parent / "results"
 def main(names: list[str]) -> None:
     facts = machine.facts()
     RESULTS.mkdir(exist_ok=True)
-    for name in names or ["engine", "owner"]:
-        measured = engine.measure() if name == "engine" else owner.measure()
-        result = {**facts, **measured}
-        tables = render_engine(result) if name == "engine" else owner.render(result)
+    benches = {
+        "engine": (engine.measure, render_engine),
+        "owner": (owner.measure, owner.render),
+        "primitives": (primitives.measure, primitives.render),
+    }
+    for name in names or benches:
+        measure, render = benches[name]
+        result = {**facts, **measure()}
+        tables = render(result)
         text = "\n".join([*_heading(name, result), *tables])
         (RESULTS / f"bench-{name}.json").write_text(json.dumps(result, indent=1) + "\n")
         (RESULTS / f"bench-{name}.md").write_text(text)
@@ -31,7 +36,7 @@ def _heading(name: str, result: dict[str, object]) -> list[str]:
         f" {result['machine']}, Python {result['python']}, copying"
         f" {result['copy_gb_per_second']:.0f} GB/s. k = 5, seed {result['seed']}."
     )
-    return [f"# The {name}'s benchmark", "", where, ""]
+    return [f"# Benchmark: {name}", "", where, ""]
 
 
 def render_engine(result: dict[str, object]) -> list[str]:
