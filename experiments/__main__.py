@@ -1,0 +1,100 @@
+"""Run studies and render what they found.
+
+    python -m experiments                 every study, then results/RESULTS.md and the figures
+    python -m experiments detection       one of them
+    python -m experiments --quick         every study on few seeds and small samples
+    python -m experiments render          only the report and the figures, from results/
+
+A run that was stopped goes on where it was: cells are kept in .cache/experiments.
+"""
+
+import argparse
+import csv
+import importlib
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from experiments import provenance
+from experiments.cells import ROOT, Cell, Result, Runner
+
+STUDIES: tuple[str, ...] = ()
+"""In the order in which they are run."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the studies named on the command line, or all."""
+    parser = argparse.ArgumentParser(
+        prog="python -m experiments",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(STUDIES)}, render")
+    parser.add_argument("--quick", action="store_true", help="few seeds, small samples")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
+    parser.add_argument("--out", type=Path, help="where results go (default: results/)")
+    given = parser.parse_args(arguments)
+    unknown = set(given.names) - {*STUDIES, "render"}
+    if unknown:
+        parser.error(f"there is no study {min(unknown)!r}; there are {', '.join(STUDIES)}")
+    out = given.out or (ROOT / ("build/quick" if given.quick else "results"))
+    out.mkdir(parents=True, exist_ok=True)
+    for name in given.names or STUDIES:
+        if name != "render":
+            run_study(name, Runner(jobs=given.jobs, progress=Bar()), out, quick=given.quick)
+
+
+def run_study(name: str, runner: Runner, out: Path, *, quick: bool) -> Result:
+    """Run one study, and write its results as JSON and its rows as CSV."""
+    study = importlib.import_module(f"experiments.{name}")
+    began = time.perf_counter()
+    params = study.cells(quick=quick)
+    results = runner.run([Cell(name, p) for p in params])
+    found: Result = {
+        "study": name,
+        "quick": quick,
+        **provenance.facts(),
+        "seconds": round(time.perf_counter() - began, 1),
+        "n_cells": len(params),
+        **study.summarize(list(zip(params, results, strict=True))),
+    }
+    (out / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    rows = found["rows"]
+    assert isinstance(rows, list)
+    write_rows(out / f"{name}.csv", rows)
+    return found
+
+
+def write_rows(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
+    """Rows as CSV; a column that a row lacks is empty there."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, names)
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+class Bar:
+    """Progress on stderr: one line that is rewritten, or one per tenth where that cannot be."""
+
+    def __init__(self) -> None:
+        self.began = time.perf_counter()
+        self.shown = -1
+
+    def __call__(self, study: str, done: int, total: int) -> None:
+        """Show how much is done and how long the rest may take."""
+        tenth = 10 * done // max(total, 1)
+        if not sys.stderr.isatty() and tenth == self.shown:
+            return
+        self.shown = tenth
+        spent = time.perf_counter() - self.began
+        text = f"{study}: {done:,} of {total:,} cells, {spent:,.0f} s"
+        last = done == total or not sys.stderr.isatty()
+        print(f"\r{text}", end="\n" if last else "", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""The owner's side of a cell: a sample of a public table, prepared; a delivery, judged.
+
+`judge` runs each layer once and derives the verdicts of all profiles from its findings, where
+verify() would run the models once per profile; a test holds it to verify().
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from verix import datasets
+from verix.client.prepare import Options, Prepared, prepare
+from verix.client.prepare.sentinels import Plan, Traps
+from verix.client.verdict import Profile, Status
+from verix.client.verify import commitment, fingerprint, replay, sentinels, splits, twins
+from verix.client.verify.case import Case
+from verix.client.verify.case import Options as VerifyOptions
+from verix.errors import MalformedDeliveryError
+from verix.protocol.contract import Commitment
+from verix.protocol.messages import Delivery
+
+__all__ = ["ROWS", "Layers", "judge", "measure", "prepared", "sample"]
+
+ROWS = 8_000
+"""The paper's sample (§6.1)."""
+K = 5
+
+
+def sample(name: str, *, seed: int, rows: int = ROWS) -> pa.Table:
+    """So many rows of a public table, drawn without replacement."""
+    table = datasets.load(name)
+    rng = np.random.default_rng([seed, rows])
+    chosen = np.sort(rng.choice(table.num_rows, min(rows, table.num_rows), replace=False))
+    return table.take(pa.array(chosen))
+
+
+def prepared(table: pa.Table, *, seed: int, paper: bool, calibrate: int = 0) -> Prepared:
+    """The table as an owner of today (or of the paper) would send it, repeatably."""
+    options = Options(
+        unsafe_seed=seed,
+        plan=Plan(traps=Traps.PAPER if paper else Traps.ADAPTIVE),
+        commitment=Commitment.PAPER if paper else Commitment.BINDING,
+        calibrate=calibrate,
+        threads=1,
+    )
+    return prepare(table, target="target", quasi="all", k=K, options=options)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layers:
+    """The status of every exact layer, with the submission at hand and without."""
+
+    full: Mapping[str, str]
+    thin: Mapping[str, str]
+
+
+def judge(delivery: Delivery, made: Prepared) -> Layers:
+    """What the five exact layers say of a delivery, in `full` and in `thin`."""
+    try:
+        delivery.check(made.manifest.contract, n_rows=made.manifest.n_rows)
+    except MalformedDeliveryError:
+        refused = {"commitment": Status.FAIL.value} | dict.fromkeys(
+            ("sentinels", "twins", "replay", "splits"), Status.SKIPPED.value
+        )
+        return Layers(full=refused, thin=refused)
+    return Layers(full=_statuses(delivery, made, Profile.FULL), thin=_statuses(delivery, made))
+
+
+def _statuses(
+    delivery: Delivery, made: Prepared, profile: Profile = Profile.THIN
+) -> dict[str, str]:
+    case = case_of(delivery, made, thin=profile is Profile.THIN)
+    status = {
+        "commitment": commitment.check(case).status,
+        "sentinels": sentinels.check(case).status,
+        "twins": twins.check(case).status,
+        "replay": replay.check(case).status,
+    }
+    passed = status["replay"] is Status.PASS
+    status["splits"] = splits.check(case).status if passed else Status.SKIPPED
+    return {name: value.value for name, value in status.items()}
+
+
+def case_of(delivery: Delivery, made: Prepared, *, thin: bool) -> Case:
+    """What verify() would hand to a layer."""
+    return Case(
+        delivery=delivery,
+        manifest=made.manifest,
+        submission=None if thin else made.submission,
+        options=VerifyOptions(threads=1),
+    )
+
+
+def measure(delivery: Delivery, made: Prepared) -> dict[str, list[float] | list[str]]:
+    """The fingerprint's distances as the paper's profile measures them; empty if it cannot."""
+    try:
+        delivery.check(made.manifest.contract, n_rows=made.manifest.n_rows)
+    except MalformedDeliveryError:
+        return {}
+    evidence = fingerprint.check(case_of(delivery, made, thin=True), Profile.PAPER).evidence
+    distance, features = evidence.get("distance"), evidence.get("features")
+    assert isinstance(distance, list)
+    assert isinstance(features, list)
+    return {"distance": distance, "features": features}

@@ -1,0 +1,42 @@
+"""What a result was measured on: commit, versions and machine."""
+
+import os
+import platform
+import subprocess
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+__all__ = ["PACKAGES", "facts"]
+
+PACKAGES = ("numpy", "numba", "pyarrow", "scikit-learn", "scipy", "xgboost-cpu")
+
+
+def facts() -> dict[str, object]:
+    """Everything a reader needs to judge or repeat a result."""
+    return {
+        "commit": _commit(),
+        "date": datetime.now(UTC).date().isoformat(),
+        "python": platform.python_version(),
+        "packages": {name: version(name) for name in PACKAGES},
+        "machine": f"{_processor()}, {os.cpu_count()} cores, {platform.system()}",
+    }
+
+
+def _commit() -> str:
+    done = subprocess.run(
+        ["git", "describe", "--always", "--dirty"],  # noqa: S607
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parent,
+    )
+    return done.stdout.strip() or "unknown"
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    return next((x.split(":")[1].strip() for x in lines if x.startswith("model name")), "unknown")
