@@ -11,7 +11,7 @@ import pytest
 import scipy.stats
 
 from client import cases
-from verix.adversaries import ADVERSARIES, DropsRows, ForgesRoot, SplitsBlindly
+from verix.adversaries import DropsRows, ForgesRoot, SplitsBlindly
 from verix.client import fingerprint
 from verix.client.manifest import Manifest
 from verix.client.prepare import WATCH_RECORDS, Prepared
@@ -427,29 +427,6 @@ def test_order_of_the_records_is_free() -> None:
     delivery = replace(delivery, records=shuffled)
     assert full(delivery, made).outcome is Outcome.VERIFIED
     assert verify(delivery, made.manifest).outcome is Outcome.VERIFIED
-
-
-EXPECTED = {
-    "lazy": {"replay"},
-    "dumb": {"commitment", "splits"},
-    "approximate": {"splits"},
-}
-
-
-@pytest.mark.parametrize("name", sorted(ADVERSARIES))
-def test_the_papers_adversaries(name: str) -> None:
-    made = cases.prepared()
-    verdict = full(ADVERSARIES[name]().anonymize(made.submission), made)
-    assert verdict.outcome is Outcome.VIOLATION
-    failed = {f.layer for f in verdict.findings if f.status is Status.FAIL}
-    assert failed >= EXPECTED[name]
-
-
-@pytest.mark.parametrize("name", sorted(ADVERSARIES))
-def test_the_papers_adversaries_thin(name: str) -> None:
-    made = cases.prepared()
-    verdict = verify(ADVERSARIES[name]().anonymize(made.submission), made.manifest)
-    assert verdict.outcome is Outcome.VIOLATION
 
 
 def test_strictly_blind() -> None:

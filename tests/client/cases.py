@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from verix.adversaries.altering import growth_of
+from verix.adversaries.growing import growth_of
 from verix.client.manifest import Manifest
 from verix.client.prepare import Options, Prepared, prepare
 from verix.client.prepare.sentinels import Plan, Traps

@@ -134,7 +134,7 @@ def test_delivery_files(tmp_path: Path) -> None:
 
 def deliveries() -> dict[str, Delivery]:
     sent = made().submission
-    found = {name: make().anonymize(sent) for name, make in ADVERSARIES.items()}
+    found = {name: make(0).anonymize(sent) for name, make in ADVERSARIES.items()}
     honest = cases.honest(sent)
     leaf = honest.records.leaf.copy()
     leaf[:] = np.roll(leaf, 1)

@@ -19,7 +19,8 @@ __all__ = ["demo"]
 @app.command(epilog="Example: [bold]verix demo --adversary approximate[/bold]")
 def demo(
     adversary: Annotated[
-        str | None, typer.Option(help="A provider that misbehaves: lazy, dumb or approximate.")
+        str | None,
+        typer.Option(help="A provider that misbehaves: lazy, dumb, approximate, informed, ..."),
     ] = None,
     rows: Annotated[int, typer.Option(min=200, help="How many records.")] = 20_000,
     k: Annotated[int, typer.Option(min=2, help="The least persons of a class.")] = 5,
@@ -42,7 +43,7 @@ def demo(
     say(f"1. The owner has a table of {rows:,} people and prepares it, k = {k}.")
     prepared = prepare(table, target="income", quasi="all", k=k)
     say("\n".join(f"   {line}" for line in planted_lines(prepared.manifest)))
-    provider = LocalProvider() if adversary is None else ADVERSARIES[adversary]()
+    provider = LocalProvider() if adversary is None else ADVERSARIES[adversary](0)
     say(f"2. A provider ({adversary or 'honest'}) anonymizes it.")
     delivery = provider.anonymize(prepared.submission)
     header = delivery.header
@@ -50,13 +51,15 @@ def demo(
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "delivery"
         write_delivery(delivery, path)
-        snapshot = read_delivery(path, prepared.manifest.contract, n_rows=prepared.manifest.n_rows)
-    say("3. The owner judges what came back.")
-    verdict = verify(snapshot, prepared.manifest, submission=prepared.submission)
-    say("\n".join(f"   {line}" for line in verdict_lines(verdict)))
-    if verdict:
+        say("3. The owner judges what came back.")
+        verdict = verify(path, prepared.manifest, submission=prepared.submission)
+        say("\n".join(f"   {line}" for line in verdict_lines(verdict)))
+        # A delivery that was accepted can be read; a malformed one gets as far as its verdict.
+        manifest = prepared.manifest
+        judged = read_delivery(path, manifest.contract, n_rows=manifest.n_rows) if verdict else None
+    if judged:
         say("4. The owner releases the table, traps removed and k checked again.")
-        released = release(snapshot, prepared.manifest, verdict, table=table)
+        released = release(judged, manifest, verdict, table=table)
         lines = [*sheet_lines(released.sheet)]
         lines += [f"Warning: {printable(warning)}" for warning in released.warnings]
         lines.append("The first person, before and after:")

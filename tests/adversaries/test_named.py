@@ -1,0 +1,179 @@
+"""Every adversary by name: what it does, what it knows, and which layer must see it."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+from client import cases
+from verix import adversaries
+from verix.adversaries import ADVERSARIES, growing, informed
+from verix.client import fingerprint
+from verix.client.prepare import Prepared
+from verix.client.verdict import Outcome, Profile, Status, Verdict
+from verix.client.verify import verify
+from verix.client.verify.case import Options
+from verix.protocol.messages import Provider, Submission
+from verix.provider.local import LocalProvider
+
+# The layers that must see each one with the submission at hand, and without.
+FULL = {
+    "lazy": {"twins", "replay"},
+    "dumb": {"commitment", "splits"},
+    "approximate": {"splits"},
+    "informed": {"replay"},
+    "informed-40": {"replay"},
+    "informed-echo": {"replay"},
+    "informed-traps": {"sentinels", "twins", "replay"},
+    "shallow": {"splits"},
+    "half-columns": {"splits"},
+    "sampled-splits": {"splits"},
+    "sampled-scores": {"splits"},
+    "blind-below": {"splits"},
+    "blind-above": {"splits"},
+    "sampled-tree": {"splits"},
+    "mean": {"splits"},
+    "half-k": {"commitment"},
+    "leaf-k": {"commitment"},
+    "flipped-labels": {"replay"},
+    "swapped-trackers": {"replay"},
+    "wide-bounds": {"replay"},
+    "refilled": {"replay"},
+    "echoed": {"replay"},
+    "replayed": {"sentinels", "twins", "replay"},
+    "deviates": {"splits"},
+}
+THIN = FULL | {"wide-bounds": {"splits"}}
+KINDS = [
+    kind for name in adversaries.__all__ if inspect.isclass(kind := getattr(adversaries, name))
+]
+
+
+@pytest.fixture(autouse=True)
+def _quick_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fingerprint and utility only inform here; a model of two trees costs less."""
+    monkeypatch.setattr(fingerprint, "ROUNDS", 2)
+
+
+@pytest.fixture(scope="module")
+def made() -> Prepared:
+    return cases.prepared(n_rows=2000)
+
+
+def failed(verdict: Verdict) -> set[str]:
+    return {f.layer for f in verdict.findings if f.decides and f.status is Status.FAIL}
+
+
+def test_every_adversary_has_its_layers() -> None:
+    assert set(FULL) == set(ADVERSARIES)
+    assert set(adversaries.PAPER) < set(ADVERSARIES)
+
+
+@pytest.mark.parametrize("name", ADVERSARIES)
+def test_caught_with_the_submission(name: str, made: Prepared) -> None:
+    delivery = ADVERSARIES[name](0).anonymize(made.submission)
+    options = Options(threads=1)
+    verdict = verify(delivery, made.manifest, submission=made.submission, options=options)
+    assert verdict.outcome is Outcome.VIOLATION
+    assert failed(verdict) >= FULL[name]
+
+
+@pytest.mark.parametrize("name", ADVERSARIES)
+def test_caught_without_the_submission(name: str, made: Prepared) -> None:
+    verdict = verify(ADVERSARIES[name](0).anonymize(made.submission), made.manifest)
+    assert verdict.outcome is Outcome.VIOLATION
+    assert failed(verdict) >= THIN[name]
+
+
+@pytest.mark.parametrize("name", ADVERSARIES)
+def test_repeatable(name: str, made: Prepared) -> None:
+    roots = {ADVERSARIES[name](3).anonymize(made.submission).header.root for _ in range(2)}
+    assert len(roots) == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_documented_with_what_it_saves_and_risks(kind: type) -> None:
+    text = inspect.getdoc(kind) or ""
+    assert "Saves: " in text
+    assert "Risks: " in text or "It measures" in text
+
+
+def test_the_rule_by_choice_is_the_rule(made: Prepared) -> None:
+    honest = LocalProvider(threads=1).anonymize(made.submission)
+    grown = growing.deliver(made.submission, growing.grow(made.submission, growing.by_the_rule))
+    assert grown.header.root == honest.header.root
+
+
+@pytest.mark.parametrize(
+    "provider",
+    [
+        adversaries.SkipsColumns(share=1.0),
+        adversaries.Deviates(0.0),
+        adversaries.LowersK(1.0),
+        adversaries.StopsEarly(50),
+        adversaries.SplitsBlindlyAbove(0),
+        adversaries.SplitsBlindlyBelow(50),
+        adversaries.SamplesRecords(1.0, exact_medians=True),
+        adversaries.SamplesRecords(1.0),
+        adversaries.GrowsOnSample(1.0),
+        adversaries.DropsRows(0.0),
+        adversaries.EchoesDropped(0.0),
+        adversaries.RefillsWithCopies(0.0),
+        adversaries.DropsUntrapped(0.0),
+    ],
+    ids=lambda provider: type(provider).__name__,
+)
+def test_misbehaves_in_one_way_only(provider: Provider, made: Prepared) -> None:
+    # Take the misbehaviour away, and the honest delivery is left.
+    honest = LocalProvider(threads=1).anonymize(made.submission)
+    assert provider.anonymize(made.submission).header.root == honest.header.root
+
+
+def count_of_deviating_nodes(delivery_share: float, sent: Submission) -> int:
+    honest = LocalProvider(threads=1).anonymize(sent).tree
+    tree = adversaries.Deviates(delivery_share, seed=1).anonymize(sent).tree
+    n = min(honest.n_nodes, tree.n_nodes)
+    return int((honest.column[:n] != tree.column[:n]).sum())
+
+
+def test_deviates_more_with_a_greater_fraction(made: Prepared) -> None:
+    few = count_of_deviating_nodes(0.02, made.submission)
+    many = count_of_deviating_nodes(0.9, made.submission)
+    assert 0 < few < many
+
+
+def test_half_k_makes_leaves_of_half_k(made: Prepared) -> None:
+    contract = made.submission.contract
+    counts = adversaries.LowersK(0.5).anonymize(made.submission).leaves.count
+    assert contract.k <= counts.min() < contract.min_leaf
+
+
+def test_twins_give_themselves_away(made: Prepared) -> None:
+    found = informed.suspect(made.submission)
+    assert found.is_duplicate[made.manifest.twin_row].all()
+
+
+def test_sentinels_have_close_neighbours(made: Prepared) -> None:
+    found = informed.suspect(made.submission)
+    rows = made.manifest.sentinel_row
+    others = np.setdiff1d(np.arange(made.manifest.n_rows), rows)
+    assert np.median(found.distance[rows]) < np.median(found.distance[others])
+
+
+def test_an_informed_provider_passes_the_papers_traps() -> None:
+    # Two fifths of the records are gone, and layer 2 of the paper sees nothing (spec §13.2).
+    made = cases.prepared(n_rows=2000)
+    delivery = adversaries.DropsUntrapped(0.4).anonymize(made.submission)
+    verdict = verify(delivery, made.manifest, profile=Profile.PAPER)
+    assert delivery.header.rows == round(0.6 * made.manifest.n_rows)
+    assert verdict.finding("commitment").status is Status.PASS
+    assert verdict.finding("sentinels").status is Status.PASS
+    assert verdict.finding("twins").status is Status.PASS
+
+
+def test_replays_a_given_delivery(made: Prepared) -> None:
+    old = cases.prepared(seed=9, n_rows=2000).submission
+    delivery = adversaries.ReplaysOld(old).anonymize(made.submission)
+    assert verify(delivery, made.manifest).outcome is Outcome.VIOLATION
+    # The header claims this submission, so it is the records that give it away.
+    assert delivery.header.submission == made.manifest.submission
