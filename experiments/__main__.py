@@ -21,7 +21,7 @@ from pathlib import Path
 from experiments import provenance
 from experiments.cells import ROOT, Cell, Result, Runner
 
-STUDIES: tuple[str, ...] = ()
+STUDIES = ("detection", "traps", "density", "thresholds", "power", "leakage")
 """In the order in which they are run."""
 
 
@@ -62,9 +62,7 @@ def run_study(name: str, runner: Runner, out: Path, *, quick: bool) -> Result:
         **study.summarize(list(zip(params, results, strict=True))),
     }
     (out / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    rows = found["rows"]
-    assert isinstance(rows, list)
-    write_rows(out / f"{name}.csv", rows)
+    write_rows(out / f"{name}.csv", found["rows"])
     return found
 
 

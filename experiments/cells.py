@@ -17,13 +17,15 @@ from functools import cache
 from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 from experiments.provenance import PACKAGES
 
 __all__ = ["Cell", "Params", "Result", "Runner"]
 
-Params = Mapping[str, object]
-Result = dict[str, object]
+Params = Mapping[str, str | int | float]
+# JSON, as it comes back from a file: what is in it is the study's own business.
+Result = dict[str, Any]
 
 ROOT = Path(__file__).resolve().parent.parent
 # What a study's outcome can depend on, besides its own file.
