@@ -21,7 +21,7 @@ from pathlib import Path
 from experiments import provenance
 from experiments.cells import ROOT, Cell, Result, Runner
 
-STUDIES = ("detection", "traps", "density", "thresholds", "power", "leakage")
+STUDIES = ("detection", "cheaters", "traps", "density", "thresholds", "power", "leakage")
 """In the order in which they are run."""
 
 

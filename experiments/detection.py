@@ -12,7 +12,16 @@ import numpy as np
 import numpy.typing as npt
 
 from experiments.cells import Params, Result
-from experiments.owner import ROWS, judge, measure, prepared, sample
+from experiments.owner import (
+    ROWS,
+    case_of,
+    judge,
+    measure,
+    prepared,
+    sample,
+    top_features,
+    touched,
+)
 from experiments.stats import wilson
 from verix.adversaries import ADVERSARIES
 from verix.client.prepare import Prepared
@@ -57,6 +66,7 @@ def run(params: Params) -> Result:
         "planted": dict(paper.manifest.planted),
         "planted_today": dict(today.manifest.planted),
         "outsourced": paper.manifest.n_rows,
+        "features": top_features(paper),
         "calibrated": MARGIN * float(paper.manifest.calibration[0].max()),
         "providers": said,
     }
@@ -71,14 +81,17 @@ def _providers(seed: int) -> dict[str, Provider]:
 
 def _judged_today(delivery: Delivery, made: Prepared) -> Result:
     layers = judge(delivery, made)
-    return {"full": dict(layers.full), "thin": dict(layers.thin)}
+    said: Result = {"full": dict(layers.full), "thin": dict(layers.thin)}
+    if layers.full["replay"] == "pass":
+        said["touched"] = touched(case_of(delivery, made, thin=False))
+    return said
 
 
 def _judged_paper(delivery: Delivery, made: Prepared, seed: int) -> Result:
     status = judge(delivery, made).thin
     return {
         "paper": {layer: status[layer] for layer in ("commitment", "sentinels", "twins")},
-        **measure(delivery, made),
+        "distance": measure(delivery, made, seed=seed),
         "re_execution": _re_executed(delivery, made),
         "sampled_records": _sampled_records(delivery, made, np.random.default_rng(seed)),
         "root": delivery.header.root.hex()[:8],

@@ -11,17 +11,30 @@ import numpy as np
 import pyarrow as pa
 
 from verix import datasets
+from verix.client import fingerprint
 from verix.client.prepare import Options, Prepared, prepare
 from verix.client.prepare.sentinels import Plan, Traps
-from verix.client.verdict import Profile, Status
-from verix.client.verify import commitment, fingerprint, replay, sentinels, splits, twins
+from verix.client.verdict import Status
+from verix.client.verify import commitment, replay, sentinels, splits, twins
 from verix.client.verify.case import Case
 from verix.client.verify.case import Options as VerifyOptions
 from verix.errors import MalformedDeliveryError
 from verix.protocol.contract import Commitment, Kind
+from verix.protocol.generalize import midpoints
 from verix.protocol.messages import Delivery
 
-__all__ = ["ROWS", "Layers", "case_of", "judge", "measure", "prepared", "sample"]
+__all__ = [
+    "ROWS",
+    "K",
+    "Layers",
+    "case_of",
+    "judge",
+    "measure",
+    "prepared",
+    "sample",
+    "top_features",
+    "touched",
+]
 
 ROWS = 8_000
 """The paper's sample (§6.1)."""
@@ -118,14 +131,32 @@ def case_of(delivery: Delivery, made: Prepared, *, thin: bool) -> Case:
     )
 
 
-def measure(delivery: Delivery, made: Prepared) -> dict[str, list[float] | list[str]]:
-    """The fingerprint's distances as the paper's profile measures them; empty if it cannot."""
+def touched(case: Case) -> float:
+    """The share of the records whose path holds a node that deviates from the rule."""
+    is_touched = np.zeros(case.manifest.n_rows, bool)
+    for deviation in splits.examine(case, np.arange(case.delivery.tree.n_nodes)):
+        low, high = case.node_spans[deviation.node]
+        is_touched[case.grouped[0][low:high]] = True
+    return float(is_touched.mean())
+
+
+def measure(delivery: Delivery, made: Prepared, *, seed: int) -> list[float]:
+    """The distances of the top features as the paper measures them; empty if it cannot.
+
+    What verify() does in the paper's profile, but for the sample, which here is repeatable.
+    """
+    manifest, records = made.manifest, delivery.records
     try:
-        delivery.check(made.manifest.contract, n_rows=made.manifest.n_rows)
+        delivery.check(manifest.contract, n_rows=manifest.n_rows)
     except MalformedDeliveryError:
-        return {}
-    evidence = fingerprint.check(case_of(delivery, made, thin=True), Profile.PAPER).evidence
-    distance, features = evidence.get("distance"), evidence.get("features")
-    assert isinstance(distance, list)
-    assert isinstance(features, list)
-    return {"distance": distance, "features": features}
+        return []
+    rng = np.random.default_rng([seed, 2_000])
+    some = rng.choice(records.row.size, min(2_000, records.row.size), replace=False)
+    middle = midpoints(delivery.leaves)[records.leaf[some]]
+    observed = fingerprint.shap_values(middle, records.target[some])
+    return fingerprint.distances(manifest.baseline, observed, manifest.top_features)
+
+
+def top_features(made: Prepared) -> list[str]:
+    """The names of the features that the fingerprint looks at."""
+    return [made.manifest.contract.quasi[j].name for j in made.manifest.top_features]

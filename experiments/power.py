@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from experiments.cells import Params, Result
-from experiments.owner import case_of, prepared, sample
+from experiments.owner import case_of, prepared, sample, touched
 from experiments.stats import wilson
 from verix.adversaries import Deviates
 from verix.client.prepare import Prepared
@@ -23,6 +23,7 @@ from verix.client.verify.case import Audit, Case, Options
 
 __all__ = ["FRACTIONS", "WITNESSES", "cells", "run", "summarize"]
 
+NAMES = ("adult", "credit", "magic")
 FRACTIONS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 WITNESSES = (5, 20, 100)
 SEEDS = range(1, 9)
@@ -32,9 +33,7 @@ DRAWS, AUDITS = 400, 50
 
 def cells(*, quick: bool) -> list[Params]:
     """Some data sets, every fraction, some seeds."""
-    names, seeds, rows = (
-        (("magic",), (1,), 4_000) if quick else (("adult", "credit", "magic"), SEEDS, ROWS)
-    )
+    names, seeds, rows = (("magic",), (1,), 4_000) if quick else (NAMES, SEEDS, ROWS)
     fractions = (0.005, 0.05) if quick else FRACTIONS
     audits = 5 if quick else AUDITS
     return [
@@ -52,33 +51,27 @@ def run(params: Params) -> Result:
     made = prepared(name, table, seed=seed, paper=False)
     delivery = Deviates(float(params["fraction"]), seed=seed).anonymize(made.submission)
     case = case_of(delivery, made, thin=False)
-    wrong = np.array([d.node for d in splits.examine(case, np.arange(delivery.tree.n_nodes))], int)
-    # A record's path is touched if any node above it deviates.
-    is_touched = np.zeros(made.manifest.n_rows, bool)
-    for node in wrong:
-        low, high = case.node_spans[node]
-        is_touched[case.grouped[0][low:high]] = True
+    deviations = splits.examine(case, np.arange(delivery.tree.n_nodes))
     sampled = replace(case, options=Options(audit=Audit.SAMPLE, threads=1))
     departs = _departures(case_of(delivery, made, thin=True), made)
     rng = np.random.default_rng(seed)
-    draws = {
-        str(r): int(
-            sum(departs[rng.choice(departs.size, r, replace=False)].any() for _ in range(DRAWS))
-        )
-        for r in WITNESSES
-    }
+    audits = int(params["audits"])
     return {
         "nodes": delivery.tree.n_nodes,
-        "deviating": int(wrong.size),
-        "touched": float(is_touched.mean()),
+        "deviating": len(deviations),
+        "touched": touched(case),
         "all": splits.check(case).status is Status.FAIL,
-        "audits": int(params["audits"]),
-        "sampled": sum(
-            splits.check(sampled).status is Status.FAIL for _ in range(int(params["audits"]))
-        ),
+        "audits": audits,
+        "sampled": sum(splits.check(sampled).status is Status.FAIL for _ in range(audits)),
         "draws": DRAWS,
-        "witnesses": draws,
+        "witnesses": {str(n): _convictions(departs, n, rng) for n in WITNESSES},
     }
+
+
+def _convictions(departs: npt.NDArray[np.bool_], n: int, rng: np.random.Generator) -> int:
+    """How many of many draws of so many witnesses hold one that convicts."""
+    drawn = (rng.choice(departs.size, n, replace=False) for _ in range(DRAWS))
+    return sum(bool(departs[some].any()) for some in drawn)
 
 
 def _departures(case: Case, made: Prepared) -> npt.NDArray[np.bool_]:
@@ -98,9 +91,8 @@ def summarize(found: Sequence[tuple[Params, Result]]) -> Result:
     for fraction in dict.fromkeys(float(p["fraction"]) for p, _ in found):
         group = [r for p, r in found if p["fraction"] == fraction]
         deviating = [r for r in group if r["deviating"]]
-        rows.append(
-            _row(fraction, "all nodes", deviating, [(int(r["all"]), 1, 1.0) for r in deviating])
-        )
+        whole = [(int(r["all"]), 1, 1.0) for r in deviating]
+        rows.append(_row(fraction, "all nodes", deviating, whole))
         audited = [(r["sampled"], r["audits"], _stated_sample(r)) for r in deviating]
         rows.append(_row(fraction, "sampled audit", deviating, audited))
         for n in WITNESSES:

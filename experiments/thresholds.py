@@ -1,4 +1,4 @@
-"""The fingerprint's threshold: fixed, calibrated, per feature, or from a ROC curve (paper §6.3, §7.4).
+"""The fingerprint's threshold: fixed, calibrated, per feature, by ROC (paper §6.3, §7.4).
 
 Honest and blind deliveries of the same submissions, over seeds. No threshold is judged by the
 runs it was set on: the calibrated one comes from a local run on a sample, the others from the
@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from experiments.cells import Params, Result
-from experiments.owner import ROWS, case_of, measure, prepared, sample
+from experiments.owner import ROWS, case_of, measure, prepared, sample, top_features
 from experiments.stats import auc, roc, wilson, youden
 from verix.adversaries import SplitsBlindly
 from verix.client.prepare import Prepared
 from verix.client.verify import utility
 from verix.datasets import NAMES
-from verix.protocol.messages import Delivery
+from verix.protocol.messages import Delivery, Provider
 from verix.protocol.tree import Tree
 from verix.provider.local import LocalProvider
 
@@ -44,25 +44,29 @@ def run(params: Params) -> Result:
     name, seed = str(params["data"]), int(params["seed"])
     table = sample(name, seed=seed, rows=int(params["rows"]))
     made = prepared(name, table, seed=seed, paper=True, calibrate=1)
-    providers = {"honest": LocalProvider(threads=1), "blind": SplitsBlindly(seed)}
+    providers: dict[str, Provider] = {
+        "honest": LocalProvider(threads=1),
+        "blind": SplitsBlindly(seed),
+    }
     return {
+        "features": top_features(made),
         "calibration": made.manifest.calibration[0].tolist(),
         **{
-            who: _statistics(provider.anonymize(made.submission), made)
+            who: _statistics(provider.anonymize(made.submission), made, seed)
             for who, provider in providers.items()
         },
     }
 
 
-def _statistics(delivery: Delivery, made: Prepared) -> Result:
-    distance = measure(delivery, made)["distance"]
+def _statistics(delivery: Delivery, made: Prepared, seed: int) -> Result:
+    distance = measure(delivery, made, seed=seed)
     worth = utility.check(case_of(delivery, made, thin=True)).evidence
     raw, after = worth["raw"], worth["delivery"]
     assert isinstance(raw, dict)
     assert isinstance(after, dict)
     return {
         "distances": distance,
-        "distance": max(float(d) for d in distance),
+        "distance": max(distance),
         "f1_gap": raw["f1"] - after["f1"],
         "auc_gap": raw["auc"] - after["auc"],
         "regret": regret(delivery.tree, made.manifest.watch_values, made.manifest.watch_target),
@@ -120,9 +124,8 @@ def summarize(found: Sequence[tuple[Params, Result]]) -> Result:
             area = auc([h[name] for h in honest], [b[name] for b in blind])
             rows.append({"data": data, "what": "auc", "of": name, "value": area})
         for rule in RULES:
-            rows += [
-                {"data": data, "what": "rule", "of": rule, **rates} for rates in _rates(rule, group)
-            ]
+            named = {"data": data, "what": "rule", "of": rule}
+            rows += [{**named, **rates} for rates in _rates(rule, group)]
     return {"rows": rows, "curves": _plain(curves), "distances": distances, "seeds": len(group)}
 
 
@@ -166,7 +169,5 @@ def _flags(rule: str, said: Result, run: Result, others: Sequence[Result]) -> bo
     if rule == "per feature":
         pairs = zip(said["distances"], run["calibration"], strict=True)
         return any(d > MARGIN * c for d, c in pairs)
-    cut = youden(
-        [o["honest"]["distance"] for o in others], [o["blind"]["distance"] for o in others]
-    )
-    return bool(said["distance"] > cut)
+    honest, blind = ([o[who]["distance"] for o in others] for who in ("honest", "blind"))
+    return bool(said["distance"] > youden(honest, blind))
