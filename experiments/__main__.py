@@ -18,7 +18,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from experiments import provenance
+from experiments import paper, provenance
 from experiments.cells import ROOT, Cell, Result, Runner
 
 STUDIES = ("detection", "cheaters", "traps", "density", "thresholds", "power", "leakage")
@@ -45,6 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name in given.names or STUDIES:
         if name != "render":
             run_study(name, Runner(jobs=given.jobs, progress=Bar()), out, quick=given.quick)
+    paper.render(out)
+    print(f"{out / 'RESULTS.md'}", file=sys.stderr)
 
 
 def run_study(name: str, runner: Runner, out: Path, *, quick: bool) -> Result:

@@ -58,9 +58,12 @@ def shap_values(rows: Floats, target: npt.NDArray[np.uint8]) -> Floats:
     assert isinstance(model, xgboost.Booster)
     # Unlike fitting, this is one parallel loop over the rows: every core helps.
     model.set_param({"nthread": 0})
-    contributions = model.predict(xgboost.DMatrix(single_precision(rows)), pred_contribs=True)
+    # Records of one leaf have the same midpoints, and equal records the same SHAP values: on
+    # 8,000 records this asks for a third of them.
+    distinct, inverse = np.unique(single_precision(rows), axis=0, return_inverse=True)
+    contributions = model.predict(xgboost.DMatrix(distinct), pred_contribs=True)
     # The last column is the bias.
-    return contributions[:, :-1].astype(np.float64)
+    return contributions[inverse.reshape(-1), :-1].astype(np.float64)
 
 
 def top_features(values: Floats, n: int = TOP) -> list[int]:
