@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: setup system check test quick bench vectors demo clean
+.PHONY: setup system check test quick bench paper paper-quick vectors demo clean
 
 setup: $(STAMP)
 
@@ -31,6 +31,13 @@ quick: setup
 
 bench: setup
 	PYTHONPATH=tests $(BIN)/python -m bench
+
+# Every study, then results/RESULTS.md and the figures; goes on where it was stopped.
+paper: setup
+	$(BIN)/python -m experiments
+
+paper-quick: setup
+	$(BIN)/python -m experiments --quick
 
 vectors: setup
 	$(BIN)/python tests/vectors/make.py

@@ -19,7 +19,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from experiments import paper, provenance
-from experiments.cells import ROOT, Cell, Result, Runner
+from experiments.cells import KEPT, ROOT, Cell, Result, Runner
+from verix.errors import Error
 
 STUDIES = ("detection", "cheaters", "traps", "density", "thresholds", "power", "leakage")
 """In the order in which they are run."""
@@ -36,15 +37,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="few seeds, small samples")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--out", type=Path, help="where results go (default: results/)")
+    parser.add_argument("--kept", type=Path, default=KEPT, help="where cells are kept")
     given = parser.parse_args(arguments)
     unknown = set(given.names) - {*STUDIES, "render"}
     if unknown:
         parser.error(f"there is no study {min(unknown)!r}; there are {', '.join(STUDIES)}")
     out = given.out or (ROOT / ("build/quick" if given.quick else "results"))
     out.mkdir(parents=True, exist_ok=True)
-    for name in given.names or STUDIES:
-        if name != "render":
-            run_study(name, Runner(jobs=given.jobs, progress=Bar()), out, quick=given.quick)
+    try:
+        for name in [n for n in given.names or STUDIES if n != "render"]:
+            runner = Runner(jobs=given.jobs, kept=given.kept, progress=Bar())
+            run_study(name, runner, out, quick=given.quick)
+    except Error as error:
+        sys.exit(f"error: {error}")
     paper.render(out)
     print(f"{out / 'RESULTS.md'}", file=sys.stderr)
 

@@ -21,13 +21,14 @@ from typing import Any
 
 from experiments.provenance import PACKAGES
 
-__all__ = ["Cell", "Params", "Result", "Runner"]
+__all__ = ["KEPT", "ROOT", "Cell", "Params", "Result", "Runner"]
 
 Params = Mapping[str, str | int | float]
 # JSON, as it comes back from a file: what is in it is the study's own business.
 Result = dict[str, Any]
 
 ROOT = Path(__file__).resolve().parent.parent
+KEPT = ROOT / ".cache" / "experiments"
 # What a study's outcome can depend on, besides its own file.
 CODE = ("protocol", "client", "provider", "adversaries", "datasets")
 SHARED = ("owner.py", "stats.py")
@@ -66,7 +67,7 @@ class Runner:
     """Runs cells in so many processes and keeps what they give."""
 
     jobs: int = 1
-    kept: Path = ROOT / ".cache" / "experiments"
+    kept: Path = KEPT
     progress: Callable[[str, int, int], None] = lambda study, done, total: None
 
     def run(self, cells: Sequence[Cell]) -> list[Result]:
