@@ -73,10 +73,10 @@ def paired_histogram(before: Floats, after: Floats) -> Json:
     So neither end is anybody's value: it is a percentile, rounded outwards.
     """
     low, high = np.percentile(np.concatenate([before, after]), [1, 99]).tolist()
-    step = 10.0 ** np.floor(np.log10(high - low)) / 10 if high > low else 0.1
-    low, high = float(np.floor(low / step) * step), float(np.ceil(high / step) * step)
-    if not high > low:
-        low, high = low - step, high + step
+    # All but one value: then some width is better than none.
+    width = max(high - low, 1e-6 * max(1.0, abs(low), abs(high)))
+    step = 10.0 ** np.floor(np.log10(width)) / 10
+    low, high = float((np.floor(low / step) - 1) * step), float((np.ceil(high / step) + 1) * step)
     counts = [
         np.histogram(np.clip(sample, low, high), MOST_BINS, (low, high))[0].tolist()
         for sample in (before, after)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from verix.client.report.reading import Reading, clean
+from verix.client.report.sheet import SheetView
 from verix.client.verdict import Finding, Outcome, Profile, Status, Verdict
 
 __all__ = ["Answers", "answers", "reading_of"]
@@ -28,7 +29,7 @@ def reading_of(finding: Finding) -> Reading:
     return Reading(f"the layer {clean(finding.layer)}", finding.evidence)
 
 
-def answers(verdict: Verdict, summaries: Mapping[str, str]) -> Answers:
+def answers(verdict: Verdict, summaries: Mapping[str, str], sheet: SheetView | None) -> Answers:
     """The answers that the findings give, in words; `summaries` are those that may be shown."""
     if verdict.outcome is Outcome.VERIFIED:
         said = _verified(verdict)
@@ -37,7 +38,10 @@ def answers(verdict: Verdict, summaries: Mapping[str, str]) -> Answers:
     else:
         said = _inconclusive(verdict)
     return Answers(
-        headline=said.headline, done=said.done, sure=said.sure, statement=_statement(verdict, said)
+        headline=said.headline,
+        done=said.done,
+        sure=said.sure,
+        statement=_statement(verdict, said, sheet),
     )
 
 
@@ -133,7 +137,7 @@ KEPT = (
 )
 
 
-def _statement(verdict: Verdict, said: _Said) -> tuple[str, ...]:
+def _statement(verdict: Verdict, said: _Said, sheet: SheetView | None) -> tuple[str, ...]:
     first = reading_of(verdict.finding("commitment"))
     records, k = first.count("records"), first.count("k")
     of = "" if records is None else f" of {records:,} records"
@@ -148,5 +152,14 @@ def _statement(verdict: Verdict, said: _Said) -> tuple[str, ...]:
         what,
         f"Was the work done as agreed? {said.done}",
         f"How sure is that? {said.sure}",
-        f"{ACTIONS[verdict.outcome]} {KEPT}",
+        f"{ACTIONS[verdict.outcome] if sheet is None else _released(sheet)} {KEPT}",
+    )
+
+
+def _released(sheet: SheetView) -> str:
+    forced = ", against the verdict or the ledger" if sheet.overridden else ""
+    return (
+        f"A table was released{forced}: every class holds at least {sheet.k:,}, so that nobody in"
+        f" it is picked out with a chance of more than {sheet.risk_max:.1%};"
+        f" {sheet.same_target:.1%} of the records lie in classes that share the target."
     )

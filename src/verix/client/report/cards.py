@@ -7,6 +7,7 @@ from markupsafe import Markup
 
 from verix.client.report import pictures
 from verix.client.report.answers import reading_of
+from verix.client.report.pictures import Named
 from verix.client.report.reading import Reading, Sizes, clean
 from verix.client.report.words import Words, words
 from verix.client.verdict import Finding, Profile, Status
@@ -155,7 +156,7 @@ def _note(finding: Finding, evidence: Reading, is_thin: bool) -> str:
         return ""
     shown, total = len(evidence.mappings("deviating", 10)), evidence.count("deviations") or 0
     more = f"The first {shown} are named. " if shown < total else ""
-    return f"{more}The values at which the tree splits are in the verdict file: they are records'."
+    return f"{more}The values of the splits are in the verdict file only: each is a record's."
 
 
 def _chance(probability: float) -> str:
@@ -179,7 +180,7 @@ def _draw_traps(made: Card, evidence: Reading, _: bool) -> None:
     )
     made.pictures.append(
         Picture(
-            svg=Markup(pictures.evasion(curve, f"Evasion curve. {caption}")),  # noqa: S704
+            svg=Markup(pictures.evasion(curve, Named(made.layer, f"Evasion curve. {caption}"))),  # noqa: S704
             title="How likely a provider that drops records passes",
             caption=caption,
             head=("records dropped", "chance to pass"),
@@ -191,7 +192,7 @@ def _draw_traps(made: Card, evidence: Reading, _: bool) -> None:
     )
 
 
-def size_picture(found: Sizes, title: str, what: str) -> Picture:
+def size_picture(found: Sizes, key: str, title: str, what: str) -> Picture:
     """Class sizes against the least that is allowed."""
     n_small = sum(
         count
@@ -200,10 +201,11 @@ def size_picture(found: Sizes, title: str, what: str) -> Picture:
     )
     caption = (
         f"The smallest {what} holds {found.smallest:,}, the largest {found.largest:,}, the average"
-        f" {found.mean:,.1f}. {n_small:,.0f} hold fewer than {found.at_least:,}."
+        f" {found.mean:,.1f}. {f'{n_small:,.0f} hold' if n_small else 'None holds'} fewer than"
+        f" {found.at_least:,}."
     )
     return Picture(
-        svg=Markup(pictures.sizes(found, f"Histogram. {caption}")),  # noqa: S704
+        svg=Markup(pictures.sizes(found, Named(key, f"Histogram. {caption}"))),  # noqa: S704
         title=title,
         caption=caption,
         head=("records", "classes"),
@@ -223,7 +225,7 @@ def _draw_replay(made: Card, evidence: Reading, _: bool) -> None:
         made.left_out.append(f"The histogram of group sizes is left out: {OLD}.")
         return
     title = "Sizes of the delivered groups, traps included, against 2k"
-    made.pictures.append(size_picture(found, title, "group"))
+    made.pictures.append(size_picture(found, made.layer, title, "group"))
 
 
 def _draw_splits(made: Card, evidence: Reading, is_thin: bool) -> None:
@@ -254,7 +256,7 @@ def _draw_splits(made: Card, evidence: Reading, is_thin: bool) -> None:
     )
     made.pictures.append(
         Picture(
-            svg=Markup(pictures.tree(found, f"Map of the tree. {caption}")),  # noqa: S704
+            svg=Markup(pictures.tree(found, Named(made.layer, f"Map of the tree. {caption}"))),  # noqa: S704
             title="Map of the tree",
             caption=caption,
             legend=legend,
@@ -267,7 +269,7 @@ def _draw_fingerprint(made: Card, evidence: Reading, _: bool) -> None:
     shifts = evidence.shifts()
     if not shifts:
         made.left_out.append(f"The SHAP distributions are left out: {OLD}.")
-    for found in shifts:
+    for i, found in enumerate(shifts):
         threshold = "no threshold was calibrated" if found.epsilon is None else (
             f"the threshold is {found.epsilon:.3f}"
         )  # fmt: skip
@@ -275,7 +277,7 @@ def _draw_fingerprint(made: Card, evidence: Reading, _: bool) -> None:
         step = (found.high - found.low) / max(len(found.before), 1)
         made.pictures.append(
             Picture(
-                svg=Markup(pictures.shift(found, f"SHAP distributions. {caption}")),  # noqa: S704
+                svg=Markup(pictures.shift(found, Named(f"shap-{i}", f"SHAP values. {caption}"))),  # noqa: S704
                 title="SHAP values of",
                 name=found.feature,
                 caption=caption,
@@ -303,7 +305,7 @@ def _draw_honest(made: Card, evidence: Reading) -> None:
     made.pictures.append(
         Picture(
             svg=Markup(  # noqa: S704
-                pictures.honest_runs(honest, observed, f"Histogram of honest runs. {caption}")
+                pictures.honest_runs(honest, observed, Named("honest", f"Honest runs. {caption}"))
             ),
             title="Against honest runs",
             caption=caption,

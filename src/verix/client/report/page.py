@@ -63,10 +63,10 @@ def _view(verdict: Verdict, sheet: SheetView | None) -> View:
         contract=verdict.contract.hex(),
         submission=verdict.submission.hex(),
         files=[(clean(name), clean(digest)) for name, digest in sorted(verdict.files.items())],
-        answers=answers(verdict, {made.layer: made.summary for made in cards}),
+        answers=answers(verdict, {made.layer: made.summary for made in cards}, sheet),
         cards=cards,
         sheet=sheet,
         sheet_picture=None
         if sizes is None
-        else size_picture(sizes, "Sizes of the released classes, against k", "class"),
+        else size_picture(sizes, "release", "Sizes of the released classes, against k", "class"),
     )

@@ -7,6 +7,7 @@ placeholder that becomes a variable of the style sheet, so that a picture follow
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from xml.etree import ElementTree
 
 import matplotlib as mpl
@@ -17,7 +18,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 
 from verix.client.report.reading import Curve, Shift, Sizes, TreeMap
 
-__all__ = ["evasion", "honest_runs", "shift", "sizes", "tree"]
+__all__ = ["Named", "evasion", "honest_runs", "shift", "sizes", "tree"]
 
 INK, LINE, BEFORE, AFTER, GOOD, BAD, MARK, QUIET, CARD = (f"#0000{i:02x}" for i in range(1, 10))
 VARIABLES = {
@@ -71,8 +72,16 @@ def _axes(left: float = 0.17, top: float = 0.87) -> Iterator[Axes]:
         yield figure.add_axes((left, 0.19, 0.97 - left, top - 0.19))
 
 
-def _svg(axes: Axes, label: str, **attributes: str) -> str:
-    """The figure as an element of a page: without ids that nothing refers to, and with a label."""
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A key that no other picture of the page has, and what a screen reader says."""
+
+    key: str
+    label: str
+
+
+def _svg(axes: Axes, named: Named, **attributes: str) -> str:
+    """The figure as an element of a page: with a label, and ids only where they are used."""
     figure, buffer = axes.figure, io.BytesIO()
     assert isinstance(figure, Figure)
     figure.savefig(
@@ -85,12 +94,13 @@ def _svg(axes: Axes, label: str, **attributes: str) -> str:
         for name, value in list(element.attrib.items()):
             plain = name.rpartition("}")[2]
             del element.attrib[name]
-            if plain == "id" and f"#{value}" not in references:
-                continue
-            element.attrib[plain] = _themed(value)
+            if plain != "id":
+                element.attrib[plain] = _themed(value).replace("#", f"#{named.key}-")
+            elif f"#{value}" in references:
+                element.attrib[plain] = f"{named.key}-{value}"
     for name in ("width", "height", "version"):
         top.attrib.pop(name, None)
-    top.attrib |= {"role": "img", "aria-label": label, "focusable": "false"} | attributes
+    top.attrib |= {"role": "img", "aria-label": named.label, "focusable": "false"} | attributes
     return ElementTree.tostring(top, encoding="unicode", short_empty_elements=True)
 
 
@@ -100,7 +110,7 @@ def _themed(value: str) -> str:
     return value
 
 
-def shift(found: Shift, label: str) -> str:
+def shift(found: Shift, named: Named) -> str:
     """SHAP values of one column on the raw records and on the delivered ones."""
     with _axes() as axes:
         n = len(found.before)
@@ -109,10 +119,10 @@ def shift(found: Shift, label: str) -> str:
         axes.stairs(found.after, edges, color=AFTER, linewidth=1.8, label="delivery")
         axes.set(xlabel="SHAP value", ylabel="records", ylim=(0, None))
         _legend(axes)
-        return _svg(axes, label)
+        return _svg(axes, named)
 
 
-def honest_runs(honest: tuple[float, ...], observed: float, label: str) -> str:
+def honest_runs(honest: tuple[float, ...], observed: float, named: Named) -> str:
     """How far honest runs moved the SHAP values, with how far this delivery did."""
     with _axes() as axes:
         axes.hist(honest, bins=12, color=BEFORE, alpha=0.55, label="honest runs")
@@ -120,7 +130,7 @@ def honest_runs(honest: tuple[float, ...], observed: float, label: str) -> str:
         axes.set(xlabel="distance moved", ylabel="honest runs", xlim=(0, None))
         axes.yaxis.set_major_locator(MaxNLocator(integer=True))
         _legend(axes)
-        return _svg(axes, label)
+        return _svg(axes, named)
 
 
 CHANCES = {
@@ -137,14 +147,14 @@ def _legend(axes: Axes) -> None:
     axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.98), ncols=2, borderaxespad=0)
 
 
-def evasion(curve: Curve, label: str) -> str:
+def evasion(curve: Curve, named: Named) -> str:
     """The chance to drop a share of the records unseen, with the point that was planned for."""
     with _axes(left=0.31, top=0.96) as axes:
         chance = [max(p, LEAST_CHANCE) for p in curve.probability]
         axes.plot(curve.drop, chance, color=AFTER, linewidth=2)
         axes.set(xscale="log", yscale="log", ylim=(LEAST_CHANCE / 1.6, 2))
         axes.set(xlabel="share of the records dropped", ylabel="chance to pass")
-        axes.xaxis.set_major_locator(FixedLocator([0.001, 0.01, 0.05, 0.2, 0.5]))
+        axes.xaxis.set_major_locator(FixedLocator([0.001, 0.01, 0.05, 0.2]))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{share * 100:g} %"))
         axes.yaxis.set_major_locator(FixedLocator(list(CHANCES)))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda chance, _: CHANCES[chance]))
@@ -153,10 +163,10 @@ def evasion(curve: Curve, label: str) -> str:
         at = max(curve.operating_probability, LEAST_CHANCE)
         axes.plot([curve.operating_drop], [at], "o", color=BAD, markersize=8)
         axes.axvline(curve.operating_drop, color=BAD, linewidth=0.8, linestyle="--")
-        return _svg(axes, label)
+        return _svg(axes, named)
 
 
-def sizes(found: Sizes, label: str) -> str:
+def sizes(found: Sizes, named: Named) -> str:
     """How many classes have which size; those that are too small stand out."""
     with _axes(top=0.96) as axes:
         parts = list(zip(found.counts, found.edges[:-1], found.edges[1:], strict=True))
@@ -191,7 +201,7 @@ def sizes(found: Sizes, label: str) -> str:
         axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: f"{size:,.0f}"))
         axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=5))
         axes.margins(y=0.18)
-        return _svg(axes, label)
+        return _svg(axes, named)
 
 
 def _round_steps(found: Sizes) -> list[float]:
@@ -201,7 +211,7 @@ def _round_steps(found: Sizes) -> list[float]:
     return within[:: 1 + len(within) // 8]
 
 
-def tree(found: TreeMap, label: str) -> str:
+def tree(found: TreeMap, named: Named) -> str:
     """The tree from the root down, each node as wide as its share of the records."""
     with _axes() as axes:
         axes.set_position((0, 0, 1, 1))
@@ -217,4 +227,4 @@ def tree(found: TreeMap, label: str) -> str:
         axes.set(xlim=(0, found.units), ylim=(len(found.levels), 0))
         axes.set_axis_off()
         # The page may stretch it: it has no text that would suffer.
-        return _svg(axes, label, preserveAspectRatio="none")
+        return _svg(axes, named, preserveAspectRatio="none")
