@@ -108,9 +108,21 @@ def test_thin_reports_tell_no_place(name: str) -> None:
     page = pages.text_of(pages.report(name, Profile.THIN))
     assert "VIOLATION" in page
     assert not re.search(r"\b(node|leaf|row) [0-9]", page, flags=re.IGNORECASE)
-    assert "not here" in page or "No. Of" in page
+    assert "which records are watched" in page
     full = pages.text_of(pages.report("approximate"))
     assert re.search(r"\bNode [0-9]", full)
+
+
+def test_thin_reports_tell_how_many() -> None:
+    card = pages.text_of(section(pages.report("misplaced", Profile.THIN), "replay"))
+    assert re.search(r"[0-9]+ watch records are not in the leaf that the tree sends them to", card)
+
+
+def test_thin_reports_draw_no_tree_even_if_there_were_one() -> None:
+    mapped = {"units": 400, "levels": ["r400"]}
+    page = render(altered(pages.judged("honest", Profile.THIN), "splits", tree_map=mapped))
+    assert "it would show which records are witnesses" in section(page, "splits")
+    assert "<svg viewBox" not in section(page, "splits")
 
 
 # What it says.

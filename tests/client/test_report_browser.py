@@ -17,6 +17,8 @@ from verix.client.verdict import LAYERS, Profile
 
 pytestmark = needs_chromium
 WIDE, PHONE = 1280, 390
+# A breakout from an attribute, marks that turn text around, and a name without an end.
+WORST = (1, 6, 9)
 SECTIONS = ("answers", "glance", "layers", "release", "identity")
 
 
@@ -36,7 +38,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "bad": pages.report("approximate"),
             "thin": pages.report("misplaced", Profile.THIN),
         }
-    for i, text in enumerate(HOSTILE):
+    for i in WORST:
+        text = HOSTILE[i]
         made[f"hostile{i}"] = render(hostile_verdict(text), read_sheet(hostile_sheet(text)))
     for name, page in made.items():
         (folder / f"{name}.html").write_text(page, encoding="utf-8")
@@ -71,8 +74,7 @@ class Visit:
 
 
 @pytest.mark.parametrize("name", ["good", "bad", "thin"])
-@pytest.mark.parametrize("width", [WIDE, PHONE])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "scheme"), [(WIDE, "dark"), (PHONE, "light")])
 def test_opens_and_fits(browser: Browser, files: Path, name: str, width: int, scheme: str) -> None:
     with Visit(browser, files / f"{name}.html", width, scheme) as page:
         for section in SECTIONS:
@@ -128,7 +130,7 @@ def test_keyboard_finds_the_way(browser: Browser, files: Path) -> None:
         assert abs(box["y"]) < 5
 
 
-@pytest.mark.parametrize("number", range(len(HOSTILE)))
+@pytest.mark.parametrize("number", WORST)
 def test_hostile_names_do_nothing(browser: Browser, files: Path, number: int) -> None:
     with Visit(browser, files / f"hostile{number}.html", PHONE, "light") as page:
         assert page.locator("script, img, iframe").count() == 0
