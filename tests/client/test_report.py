@@ -59,18 +59,10 @@ def altered(verdict: Verdict, layer: str, **changes: object) -> Verdict:
 
 def section(page: str, layer: str) -> str:
     """The card of a layer."""
-    start = page.index(f'<article class="card {_status(page, layer)}" id="layer-{_at(layer)}"')
-    return page[start : page.index("</article>", start)]
-
-
-def _at(layer: str) -> int:
-    return LAYERS.index(layer) + 1
-
-
-def _status(page: str, layer: str) -> str:
-    match = re.search(rf'<article class="card (\w+)" id="layer-{_at(layer)}"', page)
+    at = LAYERS.index(layer) + 1
+    match = re.search(rf'<article class="card [\w ]+" id="layer-{at}".*?</article>', page, re.S)
     assert match is not None
-    return match[1]
+    return match[0]
 
 
 # Canaries.
@@ -175,6 +167,17 @@ def test_answers(name: str, profile: Profile, said: str) -> None:
     if (name, profile) == ("honest", Profile.PAPER) and not verdict:
         said = "flags honest work too"
     assert said in pages.text_of(pages.report(name, profile))
+
+
+def test_a_failing_layer_that_informs_is_put_in_its_place() -> None:
+    verdict = pages.judged("honest")
+    findings = [
+        replace(f, status=Status.FAIL) if f.layer == "fingerprint" else f for f in verdict.findings
+    ]
+    page = render(replace(verdict, findings=tuple(findings)))
+    assert "VERIFIED" in page
+    assert "does not count for the verdict" in section(page, "fingerprint")
+    assert "does not count for the verdict" not in pages.report("approximate")
 
 
 def test_statement_names_date_records_and_k() -> None:

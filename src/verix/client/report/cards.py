@@ -145,6 +145,8 @@ def _details(finding: Finding, evidence: Reading, is_thin: bool) -> list[str]:
 
 
 def _note(finding: Finding, evidence: Reading, is_thin: bool) -> str:
+    if finding.status is Status.FAIL and not finding.decides:
+        return "This does not count for the verdict: honest work may give it too."
     if finding.status is not Status.FAIL or finding.layer not in ("replay", "splits"):
         return ""
     if is_thin:
