@@ -3,19 +3,31 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: setup system check test quick bench paper paper-quick vectors demo clean
+.PHONY: setup system check test quick bench paper paper-quick vectors demo screenshot clean
 
 setup: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("verix needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench,paper]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench,paper,report]'
 	touch $(STAMP)
 
-# System packages that some tests need. None so far: later ones are listed here, not in .ci/run.
+# System packages that some tests need; without them those tests are skipped, with the reason.
+SYSTEM_PACKAGES := chromium fonts-dejavu-core
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
+
 system:
-	@echo "no system packages needed"
+	@if command -v chromium >/dev/null 2>&1; then \
+	  echo "chromium is there"; \
+	elif ! command -v apt-get >/dev/null 2>&1; then \
+	  echo "no apt-get here: tests in a browser are skipped unless you install chromium"; \
+	elif [ -n "$(SUDO)" ] && ! $(SUDO) true 2>/dev/null; then \
+	  echo "neither root nor sudo: tests in a browser are skipped unless you install chromium"; \
+	else \
+	  $(SUDO) apt-get update -qq && \
+	  $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(SYSTEM_PACKAGES); \
+	fi
 
 check: setup
 	$(BIN)/ruff format --check .
@@ -44,6 +56,10 @@ vectors: setup
 
 demo: setup
 	$(BIN)/verix demo
+
+# The picture in the README: the report on a provider that takes a shortcut.
+screenshot: setup
+	PYTHONPATH=tests $(BIN)/python -m screenshot docs/images/report.png
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis

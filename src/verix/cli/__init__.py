@@ -1,10 +1,10 @@
 """The command `verix`: one subcommand per stage; what is heavy is imported where it is used."""
 
-from verix.cli import demo, prepare, provide, release, verify
+from verix.cli import demo, prepare, provide, release, report, verify
 from verix.cli.app import app, main
 
-__all__ = ["app", "demo", "main", "prepare", "provide", "release", "verify"]
+__all__ = ["app", "demo", "main", "prepare", "provide", "release", "report", "verify"]
 
-JOURNEY = ("init", "prepare", "anonymize", "verify", "release", "inspect", "demo")
+JOURNEY = ("init", "prepare", "anonymize", "verify", "release", "report", "inspect", "demo")
 # Help lists the commands in the order of the journey, not of the imports above.
 app.registered_commands.sort(key=lambda command: JOURNEY.index(command.callback.__name__))  # type: ignore[union-attr]

@@ -24,19 +24,28 @@ def demo(
     ] = None,
     rows: Annotated[int, typer.Option(min=200, help="How many records.")] = 20_000,
     k: Annotated[int, typer.Option(min=2, help="The least persons of a class.")] = 5,
+    report: Annotated[
+        Path | None, typer.Option(help="Write the audit report here: one HTML page.")
+    ] = None,
 ) -> None:
     """Walk through prepare, anonymize, verify and release on the embedded census table.
 
     With an adversary the verdict is VIOLATION and the exit code 1.
     """
     from verix.adversaries import ADVERSARIES
+    from verix.cli.report import write_report
     from verix.client.prepare import prepare
     from verix.client.release import release
+    from verix.client.report import check_installed
     from verix.client.verify import verify
     from verix.datasets import census
     from verix.files.deliveries import read_delivery, write_delivery
+    from verix.files.store import check_free
     from verix.provider.local import LocalProvider
 
+    if report is not None:
+        check_installed()
+        check_free(report, overwrite=False)
     if adversary is not None and adversary not in ADVERSARIES:
         raise TableError(f"adversaries are {', '.join(ADVERSARIES)}, not {adversary!r}")
     table = census(rows)
@@ -68,4 +77,7 @@ def demo(
         say("\n".join(f"   {line}" for line in lines))
     else:
         say("4. Nothing is released.")
+    if report is not None:
+        write_report(verdict, report, overwrite=False)
+        say(f"The audit report is {report}.")
     sys.exit(EXIT_CODES[verdict.outcome.value])

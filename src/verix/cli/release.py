@@ -62,7 +62,12 @@ def release(
     null: NullTokens = None,
     leading_zeros: LeadingZeros = True,
     passphrase_file: PassphraseFile = None,
-    overwrite: Annotated[bool, typer.Option(help="Replace a table that is there.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option(help="Replace a table or sheet that is there.")
+    ] = False,
+    sheet: Annotated[
+        Path | None, typer.Option(help="Write the privacy sheet here as JSON, for report.")
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the privacy sheet as JSON.")
     ] = False,
@@ -79,12 +84,15 @@ def release(
     from verix.client.verdict import Verdict
     from verix.errors import MalformedDeliveryError, NotAcceptedError, TableError
     from verix.files.deliveries import read_delivery
-    from verix.files.store import check_apart, check_free
+    from verix.files.store import check_apart, check_free, written_aside
     from verix.files.tables import check_table_name, write_table
 
     check_table_name(out)
-    check_apart(out, [delivery, manifest, verdict, table])
+    check_apart(out, [delivery, manifest, verdict, table, sheet])
     check_free(out, overwrite=overwrite)
+    if sheet is not None:
+        check_apart(sheet, [delivery, manifest, verdict, table, out])
+        check_free(sheet, overwrite=overwrite)
     ledger = Ledger.default()
     kept = load_manifest(manifest, passphrase_file)
     try:
@@ -115,8 +123,18 @@ def release(
     ledger.record(kept.table, snapshot.delivery.header.root)
     for warning in (*released.overridden, *released.warnings):
         print(f"Warning: {printable(warning)}", file=sys.stderr)
+    document = {
+        **released.sheet.to_dict(),
+        "root": snapshot.delivery.header.root.hex(),
+        "warnings": list(released.warnings),
+        "overridden": list(released.overridden),
+        "coarsened": released.n_coarsened,
+    }
+    if sheet is not None:
+        with written_aside(sheet, overwrite=overwrite, folder=False) as aside:
+            aside.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     if as_json:
-        say(json.dumps(released.sheet.to_dict()))
+        say(json.dumps(document))
     else:
         say("\n".join(sheet_lines(released.sheet)))
         if released.n_coarsened:

@@ -43,6 +43,10 @@ def verify(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Write the verdict here, for release.")
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(help="Write the audit report here: one HTML page, for people."),
+    ] = None,
     audit: Annotated[
         str, typer.Option(help="all nodes, or a sample.", rich_help_panel="Splits")
     ] = "all",
@@ -67,7 +71,9 @@ def verify(
         Path | None,
         typer.Option(help="The audit log; audit.jsonl beside the manifest if not given."),
     ] = None,
-    overwrite: Annotated[bool, typer.Option(help="Replace a verdict that is there.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option(help="Replace a verdict or report that is there.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON.")] = False,
 ) -> None:
     """Judge a delivery: whether the agreed work was done, on all the records.
@@ -76,6 +82,8 @@ def verify(
     manifest keeps is checked, and the findings say with what certainty.
     """
     from verix.cli.choices import choice
+    from verix.cli.report import write_report
+    from verix.client.report import check_installed
     from verix.client.verdict import Profile
     from verix.client.verify import Options
     from verix.client.verify import verify as judge
@@ -89,9 +97,12 @@ def verify(
     inputs: list[object] = [delivery, manifest, submission]
     journal = log or manifest.parent / "audit.jsonl"
     _check_journal(journal, inputs)
-    if out is not None:
-        check_apart(out, [*inputs, journal])
-        check_free(out, overwrite=overwrite)
+    if report is not None:
+        check_installed()
+    for target, others in ((out, [report]), (report, [out])):
+        if target is not None:
+            check_apart(target, [*inputs, journal, *others])
+            check_free(target, overwrite=overwrite)
     options = Options(
         audit=choice(Audit, audit, "--audit"),
         audit_miss=audit_miss,
@@ -118,6 +129,8 @@ def verify(
         )
     if out is not None:
         _write(verdict, out, overwrite=overwrite)
+    if report is not None:
+        write_report(verdict, report, overwrite=overwrite)
     say(verdict.to_json() if as_json else "\n".join(verdict_lines(verdict)))
     sys.exit(EXIT_CODES[verdict.outcome.value])
 

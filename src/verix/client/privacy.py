@@ -13,9 +13,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from verix.client import aggregates
 from verix.client.tabledigest import plain_column
 
 __all__ = [
+    "FORMAT",
     "Attribute",
     "Distribution",
     "Diversity",
@@ -34,6 +36,8 @@ __all__ = [
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
+FORMAT = "verix/sheet/1"
+"""Of a sheet as a JSON file."""
 ORDERED, EQUAL = "ordered", "equal"
 POPULATION = "the table itself: the intruder knows no larger population"
 UNORDERED = (pa.types.is_null, pa.types.is_boolean, pa.types.is_large_string)
@@ -286,6 +290,8 @@ class Sheet:
     n_classes: int
     average_class_size: float
     largest_class: int
+    class_sizes: Mapping[str, object]
+    """How many classes have which number of people."""
     diversity: tuple[Diversity, ...]
     prosecutor_max: float
     """The chance to pick the right record of somebody known to be in the table."""
@@ -331,6 +337,7 @@ class Sheet:
             n_classes=members.n_classes,
             average_class_size=float(sizes.mean()),
             largest_class=int(sizes.max()),
+            class_sizes=aggregates.size_histogram(sizes, k),
             diversity=tuple(Diversity.of(members, a) for a in attributes if a.role != "kept"),
             prosecutor_max=float(1 / sizes.min()),
             prosecutor_mean=mean_risk,
@@ -372,6 +379,7 @@ class Sheet:
     def to_dict(self) -> dict[str, object]:
         """The sheet as JSON values, with its warnings."""
         return {
+            "format": FORMAT,
             **asdict(self),
             "diversity": [asdict(d) for d in self.diversity],
             "singled_out_by": dict(self.singled_out_by),

@@ -78,6 +78,8 @@ class Verdict:
     findings: tuple[Finding, ...]
     unsafe_seed: bool = False
     version: str = ""
+    time: str = ""
+    """When it was judged, in UTC; empty in verdicts from before this was kept."""
     seconds: float = 0.0
 
     @property
@@ -116,6 +118,7 @@ class Verdict:
                 "submission": self.submission.hex(),
                 "unsafe_seed": self.unsafe_seed,
                 "version": self.version,
+                "time": self.time,
                 "seconds": self.seconds,
                 "findings": [
                     {
@@ -148,6 +151,7 @@ class Verdict:
                 submission=Digest(bytes.fromhex(fields["submission"])),
                 unsafe_seed=bool(fields["unsafe_seed"]),
                 version=str(fields["version"]),
+                time=str(fields.get("time", "")),
                 seconds=float(fields["seconds"]),
                 findings=tuple(
                     Finding(**{**f, "status": Status(f["status"])}) for f in fields["findings"]

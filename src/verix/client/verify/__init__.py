@@ -17,6 +17,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from verix import __version__
 from verix.client.manifest import Manifest
@@ -88,6 +89,7 @@ def verify(
         findings=findings,
         unsafe_seed=manifest.unsafe_seed,
         version=__version__,
+        time=datetime.now(UTC).isoformat(timespec="seconds"),
         seconds=round(time.perf_counter() - began, 3),
     )
 

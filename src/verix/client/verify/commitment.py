@@ -47,6 +47,9 @@ def check(case: Case) -> Finding:
         evidence={
             "commitment": case.contract.commitment.value,
             "delivered_root": header.root.hex(),
+            "records": manifest.n_rows,
+            "k": case.contract.k,
+            "engine": f"{header.engine} {header.version}",
             "problems": problems,
         },
     )

@@ -13,7 +13,7 @@ import secrets
 import numpy as np
 import numpy.typing as npt
 
-from verix.client import fingerprint
+from verix.client import aggregates, fingerprint
 from verix.client.verdict import Finding, Profile, Status
 from verix.client.verify.case import Case
 from verix.protocol.generalize import midpoints
@@ -59,6 +59,12 @@ def check(case: Case, profile: Profile) -> Finding:
             "epsilon": epsilon,
             "p_value": p,
             "records": int(target.size),
+            "shap": [
+                {"feature": name}
+                | aggregates.paired_histogram(manifest.baseline[:, i], observed[:, feature])
+                for i, (name, feature) in enumerate(zip(names, manifest.top_features, strict=True))
+            ],
+            "honest": aggregates.quantiles(manifest.calibration.max(axis=1, initial=0.0)),
         },
     )
 

@@ -11,11 +11,13 @@ with probability (1 - delta)^watch records.
 """
 
 import hmac
+import re
 from hashlib import sha256
 
 import numpy as np
 import numpy.typing as npt
 
+from verix.client import aggregates
 from verix.client.verdict import Finding, Status
 from verix.client.verify.case import Case
 from verix.protocol import audit
@@ -53,8 +55,21 @@ def check(case: Case) -> Finding:
             else f"All {case.manifest.n_rows:,} records are those that were sent, {covered}."
         ),
         guarantee=guarantee,
-        evidence={"records": case.manifest.n_rows, "watch": n_watch, "problems": problems},
+        evidence={
+            "records": case.manifest.n_rows,
+            "watch": n_watch,
+            "problems": problems,
+            "found": [_without_place(problem) for problem in problems],
+            "leaf_sizes": aggregates.size_histogram(
+                np.diff(case.grouped[1]), case.contract.min_leaf
+            ),
+        },
     )
+
+
+def _without_place(problem: str) -> str:
+    """What is wrong, but not where: the place of a watch record stays with the owner."""
+    return re.split(r"[;,] (?=the first|leaf )", problem)[0].removesuffix(".") + "."
 
 
 def _rows(case: Case) -> list[str]:

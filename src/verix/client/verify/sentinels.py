@@ -6,6 +6,7 @@ passes, and so does one that finds the sentinels (they lie where records are rar
 Can err: misses a provider that drops records blindly with the stated probability.
 """
 
+from verix.client import aggregates
 from verix.client.prepare.sentinels import evasion_probability
 from verix.client.verdict import Finding, Status
 from verix.client.verify.case import Case
@@ -53,5 +54,8 @@ def check(case: Case) -> Finding:
             "missing": n_missing,
             "changed": n_other,
             "evasion_at_drop": evasion,
+            "evasion_curve": aggregates.evasion_curve(
+                lambda drop: evasion_probability(rows.size, manifest.n_rows, drop)
+            ),
         },
     )

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from verix.client import aggregates
 from verix.client.manifest import Witness
 from verix.client.verdict import Finding, Status
 from verix.client.verify.case import Audit, Case
@@ -43,7 +44,11 @@ def check(case: Case) -> Finding:
         deviations,
         f"All {n_nodes:,} nodes are what the rule makes of the records.",
         "Exact: nothing can deviate unseen, and nothing honest is flagged.",
-        {"nodes": n_nodes, "examined": n_nodes},
+        {
+            "nodes": n_nodes,
+            "examined": n_nodes,
+            **_seen(case, np.arange(n_nodes), deviations),
+        },
     )
 
 
@@ -60,6 +65,8 @@ class Deviation:
     records: int
     delivered: str
     expected: str
+    kind: str
+    """The same without thresholds, which are values of the table."""
 
     def __str__(self) -> str:
         return (
@@ -83,6 +90,22 @@ def _finding(
         guarantee=guarantee,
         evidence={**evidence, "deviations": len(deviations), "first_deviations": shown},
     )
+
+
+def _seen(case: Case, examined: Nodes, deviations: list[Deviation]) -> dict[str, object]:
+    """Which nodes were looked at and which deviate, without thresholds and for any size of tree.
+
+    Not for the witnesses: which nodes they pass would tell where they are.
+    """
+    state = np.full(case.delivery.tree.n_nodes, aggregates.NOT_SEEN, np.uint8)
+    state[examined] = aggregates.RIGHT
+    state[[deviation.node for deviation in deviations]] = aggregates.DEVIATES
+    return {
+        "deviating": [
+            {"node": d.node, "records": d.records, "kind": d.kind} for d in deviations[:MAX_SHOWN]
+        ],
+        "tree_map": aggregates.tree_map(case.delivery.tree, case.node_spans, state),
+    }
 
 
 def examine(case: Case, nodes: Nodes) -> list[Deviation]:
@@ -149,19 +172,29 @@ class _Judged:
     records: int
 
     def must_be_leaf(self) -> Deviation:
-        return Deviation(self.node, self.records, self._delivered(), "a leaf")
+        return self._but("a leaf", "a leaf")
 
     def must_be(self, column: int, threshold: float) -> Deviation:
-        expected = "a leaf" if column < 0 else self._split(column, threshold)
-        return Deviation(self.node, self.records, self._delivered(), expected)
+        if column < 0:
+            return self.must_be_leaf()
+        is_same = column == self.case.delivery.tree.column[self.node]
+        kind = f"a split of {self.case.contract.quasi[column].name!r}"
+        return self._but(
+            self._split(column, threshold), f"{kind} at another value" if is_same else kind
+        )
 
     def must_hold(self, records: int) -> Deviation:
-        return Deviation(self.node, self.records, self._delivered(), f"it {records:,} records")
+        return self._but(f"it {records:,} records", f"it {records:,} records")
 
-    def _delivered(self) -> str:
+    def _but(self, expected: str, expected_kind: str) -> Deviation:
         tree = self.case.delivery.tree
-        column = int(tree.column[self.node])
-        return "a leaf" if column < 0 else self._split(column, float(tree.threshold[self.node]))
+        column, delivered = int(tree.column[self.node]), "a leaf"
+        kind = delivered
+        if column >= 0:
+            delivered = self._split(column, float(tree.threshold[self.node]))
+            kind = f"a split of {self.case.contract.quasi[column].name!r}"
+        kind = f"{kind} was delivered, the rule gives {expected_kind}"
+        return Deviation(self.node, self.records, delivered, expected, kind)
 
     def _split(self, column: int, threshold: float) -> str:
         described = self.case.contract.quasi[column]
@@ -194,7 +227,12 @@ def _sampled(case: Case) -> Finding:
         f"All {chosen.size:,} nodes of a random sample are what the rule makes of the records.",
         f"A provider whose deviations touch {share:.3g} of the records' paths, or of the nodes, is"
         f" missed with probability at most {miss:.3g}; a VIOLATION for this root is final.",
-        {"nodes": tree.n_nodes, "examined": int(chosen.size), "draws": n_draws},
+        {
+            "nodes": tree.n_nodes,
+            "examined": int(chosen.size),
+            "draws": n_draws,
+            **_seen(case, chosen, deviations),
+        },
     )
 
 
@@ -285,4 +323,5 @@ def _leaf_departure(case: Case, witness: Witness, node: int, start: Nodes) -> De
         int(at.size),
         f"leaf {leaf} with {leaves.count[leaf]} records",
         f"a leaf of {witness.leaf_count} records with other members or bounds",
+        "other members or bounds",
     )

@@ -5,6 +5,7 @@ Does not prove: that they were processed, or the rest was; exact duplicates are 
 Can err: misses a provider that drops records blindly with the stated probability.
 """
 
+from verix.client import aggregates
 from verix.client.prepare.sentinels import evasion_probability
 from verix.client.verdict import Finding, Status
 from verix.client.verify.case import Case
@@ -58,5 +59,8 @@ def check(case: Case) -> Finding:
             "changed": n_changed,
             "apart": n_apart,
             "evasion_at_drop": evasion,
+            "evasion_curve": aggregates.evasion_curve(
+                lambda drop: evasion_probability(2 * len(pairs), manifest.n_rows, drop)
+            ),
         },
     )

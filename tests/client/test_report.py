@@ -1,0 +1,539 @@
+"""The report: verdict first, aggregates only, everything escaped, old verdicts too."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from client import cases, pages
+from client.pages import Outline
+from verix.client import fingerprint, report
+from verix.client.prepare import Options, prepare
+from verix.client.report import render
+from verix.client.report.reading import clean
+from verix.client.report.sheet import read_sheet
+from verix.client.verdict import LAYERS, Finding, Profile, Status, Verdict
+from verix.client.verify import verify
+from verix.errors import TableError
+
+STYLE = Path(report.__file__).parent / "templates" / "style.css"
+NAMES = ("honest", "lazy", "dumb", "approximate", "misplaced", "forged")
+ALL = [(name, profile) for name in NAMES for profile in Profile]
+SCRIPT = "<script>alert(1)</script>"
+HOSTILE = (
+    SCRIPT,
+    '"><img src=x onerror=alert(1)>',
+    "' onmouseover='alert(1)",
+    "</style><script>alert(1)</script>",
+    "{{ 7 * 7 }}{% raw %}",
+    "$\\frac{1}{0}$",
+    "\u202eevil\u2066\u200f",
+    "a\x00b\x1b[31mc\r\nd\x7f",
+    "שלום عربي",
+    "x" * 10_000,
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _quick_models() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fingerprint, "ROUNDS", 2)
+        yield
+
+
+def altered(verdict: Verdict, layer: str, **changes: object) -> Verdict:
+    """The verdict with other evidence in one layer; None takes it away."""
+    findings = []
+    for finding in verdict.findings:
+        if finding.layer == layer:
+            evidence = {k: v for k, v in {**finding.evidence, **changes}.items() if v is not None}
+            finding = replace(finding, evidence=evidence)
+        findings.append(finding)
+    return replace(verdict, findings=tuple(findings))
+
+
+def section(page: str, layer: str) -> str:
+    """The card of a layer."""
+    at = LAYERS.index(layer) + 1
+    match = re.search(rf'<article class="card [\w ]+" id="layer-{at}".*?</article>', page, re.S)
+    assert match is not None
+    return match[0]
+
+
+# Canaries.
+
+
+def assert_no_value(page: str) -> None:
+    searched = page + unescape(page)
+    assert not [value for value in pages.all_values() if value in searched]
+
+
+@pytest.mark.parametrize(("name", "profile"), ALL)
+def test_no_value_and_no_secret(name: str, profile: Profile) -> None:
+    prepared = pages.canaries()
+    page = pages.report(name, profile, with_sheet=(name, profile) == ("honest", Profile.FULL))
+    assert_no_value(page)
+    data = page.encode()
+    for secret in pages.secret_forms(prepared.manifest, prepared.submission):
+        assert secret not in data
+
+
+def test_the_verdict_does_hold_values_so_the_search_bites() -> None:
+    """The very search above finds thresholds in the verdict's own text."""
+    text = pages.judged("approximate").to_json()
+    assert any(value in text for value in pages.all_values())
+    with pytest.raises(AssertionError):
+        assert_no_value(text)
+    manifest, sent = pages.canaries().manifest, pages.canaries().submission
+    planted = f"... {sent.records.tracker[5].tobytes().hex()} ...".encode()
+    assert any(secret in planted for secret in pages.secret_forms(manifest, sent))
+
+
+@pytest.mark.parametrize("name", ["lazy", "approximate", "misplaced"])
+def test_thin_reports_tell_no_place(name: str) -> None:
+    """A node, leaf or row of a thin finding is where a watch record or witness is."""
+    page = pages.text_of(pages.report(name, Profile.THIN))
+    assert "VIOLATION" in page
+    assert not re.search(r"\b(node|leaf|row) [0-9]", page, flags=re.IGNORECASE)
+    assert "which records are watched" in page
+    full = pages.text_of(pages.report("approximate"))
+    assert re.search(r"\bNode [0-9]", full)
+
+
+def test_thin_reports_tell_how_many() -> None:
+    card = pages.text_of(section(pages.report("misplaced", Profile.THIN), "replay"))
+    assert re.search(r"[0-9]+ watch records are not in the leaf that the tree sends them to", card)
+
+
+def test_thin_reports_draw_no_tree_even_if_there_were_one() -> None:
+    mapped = {"units": 400, "levels": ["r400"]}
+    page = render(altered(pages.judged("honest", Profile.THIN), "splits", tree_map=mapped))
+    assert "it would show which records are witnesses" in section(page, "splits")
+    assert "<svg viewBox" not in section(page, "splits")
+
+
+# What it says.
+
+
+@pytest.mark.parametrize(("name", "profile"), ALL)
+def test_verdict_first_then_a_card_for_every_layer(name: str, profile: Profile) -> None:
+    verdict, page = pages.judged(name, profile), pages.report(name, profile)
+    text = pages.text_of(page)
+    assert text.index(verdict.outcome.value) < text.index("In short")
+    for sign in ("Was the work done as agreed?", "How sure are we?", "tell the regulator?"):
+        assert sign in text
+    for finding in verdict.findings:
+        card = pages.text_of(section(page, finding.layer))
+        assert finding.status.value in card
+        assert ("decides" if finding.decides else "informs only") in card
+        assert "A pass proves" in card
+        assert "It does not prove" in card
+        if finding.guarantee:
+            assert finding.guarantee in card
+    for digest in (verdict.root.hex(), verdict.contract.hex(), *verdict.files.values()):
+        assert digest in page
+
+
+def test_where_and_what_of_a_failing_layer() -> None:
+    card = pages.text_of(section(pages.report("approximate"), "splits"))
+    for named in pages.judged("approximate").finding("splits").evidence["deviating"]:  # type: ignore[attr-defined]
+        assert f"Node {named['node']:,}, with {named['records']:,} records" in card
+        assert named["kind"] in card
+    assert "verdict file only" in card
+    replay = pages.text_of(section(pages.report("misplaced"), "replay"))
+    assert pages.judged("misplaced").finding("replay").summary in replay
+
+
+@pytest.mark.parametrize(
+    ("name", "profile", "said"),
+    [
+        ("honest", Profile.FULL, "no chance of error"),
+        ("honest", Profile.THIN, "as far as we could check without the data"),
+        ("honest", Profile.PAPER, "not look at every record"),
+        ("approximate", Profile.FULL, "Of the 5 checks that decide, 1 failed. splits:"),
+        ("approximate", Profile.FULL, "files arrived as the provider sealed them"),
+        ("forged", Profile.FULL, "mixed-up transfer"),
+        ("lazy", Profile.PAPER, "nothing made from it should be released"),
+    ],
+)
+def test_answers(name: str, profile: Profile, said: str) -> None:
+    # An honest delivery may fail the paper's fingerprint, which is why that only informs elsewhere.
+    verdict = pages.judged(name, profile)
+    if (name, profile) == ("honest", Profile.PAPER) and not verdict:
+        said = "flags honest work too"
+    assert said in pages.text_of(pages.report(name, profile))
+
+
+def test_a_failing_layer_that_informs_is_put_in_its_place() -> None:
+    verdict = pages.judged("honest")
+    findings = [
+        replace(f, status=Status.FAIL) if f.layer == "fingerprint" else f for f in verdict.findings
+    ]
+    page = render(replace(verdict, findings=tuple(findings)))
+    assert "VERIFIED" in page
+    assert "does not count for the verdict" in section(page, "fingerprint")
+    assert "does not count" not in section(pages.report("approximate"), "splits")
+
+
+def test_statement_names_date_records_and_k() -> None:
+    verdict = pages.judged("honest")
+    text = pages.text_of(pages.report("honest"))
+    n_rows = pages.canaries().manifest.n_rows
+    assert f"On {verdict.time[:10]} we audited the anonymization of {n_rows:,} records" in text
+    assert "with k = 3" in text
+    assert "Unsafe seed" in text
+    assert "Unsafe seed" not in render(replace(verdict, unsafe_seed=False))
+
+
+def test_malformed_delivery(tmp_path: Path) -> None:
+    (tmp_path / "delivery.json").write_text(SCRIPT)
+    verdict = verify(tmp_path, pages.canaries().manifest)
+    page = render(verdict)
+    assert "is not a delivery" in pages.text_of(page)
+    assert "<script" not in page
+
+
+def test_inconclusive() -> None:
+    prepared = cases.prepared(witnesses=0)
+    verdict = verify(cases.honest(prepared.submission), prepared.manifest)
+    text = pages.text_of(render(verdict))
+    assert "INCONCLUSIVE" in text
+    assert "could not be run: splits" in text
+
+
+def test_without_traps_nothing_is_drawn_of_them() -> None:
+    from verix.client.prepare.sentinels import Traps
+
+    prepared = cases.prepared(traps=Traps.NONE)
+    sent = prepared.submission
+    verdict = verify(cases.honest(sent), prepared.manifest, submission=sent)
+    text = pages.text_of(render(verdict))
+    assert text.count("nothing was planted") == 2
+
+
+# Pictures.
+
+
+@pytest.mark.parametrize(
+    ("layer", "title"),
+    [
+        ("sentinels", "How likely a provider that drops records passes"),
+        ("twins", "How likely a provider that drops records passes"),
+        ("replay", "Sizes of the delivered groups"),
+        ("splits", "Map of the tree"),
+        ("fingerprint", "SHAP values of"),
+        ("fingerprint", "Against honest runs"),
+    ],
+)
+def test_pictures(layer: str, title: str) -> None:
+    card = section(pages.report("approximate"), layer)
+    assert title in card
+    assert 'role="img" aria-label="' in card.replace('focusable="false"', "")
+
+
+def test_fingerprint_shows_distance_and_threshold_of_each_column() -> None:
+    evidence = pages.judged("honest").finding("fingerprint").evidence
+    card = pages.text_of(section(pages.report("honest"), "fingerprint"))
+    parts = zip(evidence["features"], evidence["distance"], evidence["epsilon"], strict=True)  # type: ignore[call-overload]
+    for name, distance, epsilon in parts:
+        assert name in card
+        assert f"Moved by {distance:.3f}; the threshold is {epsilon:.3f}." in card
+
+
+def test_map_has_a_box_for_every_run() -> None:
+    verdict = pages.judged("approximate")
+    levels = verdict.finding("splits").evidence["tree_map"]["levels"]  # type: ignore[index]
+    n_boxes = sum(token[0] != "-" for level in levels for token in level.split())
+    card = section(pages.report("approximate"), "splits")
+    assert card.count("fill: var(--good)") + card.count("fill: var(--bad)") == n_boxes
+    assert card.count("fill: var(--bad)") == sum(
+        token[0] in "wW" for level in levels for token in level.split()
+    )
+
+
+def test_small_classes_stand_out() -> None:
+    sizes: dict[str, object] = {"at_least": 6, "smallest": 2, "largest": 9, "mean": 5.0}
+    sizes |= {"edges": [2, 6, 10], "counts": [3, 4]}
+    page = render(altered(pages.judged("honest"), "replay", leaf_sizes=sizes))
+    card = section(page, "replay")
+    assert "3 hold fewer than 6" in card
+    assert "fill: var(--bad)" in card
+    assert "fill: var(--bad)" not in section(pages.report("honest"), "replay")
+
+
+def test_colours_are_all_variables_of_the_page() -> None:
+    page = pages.report("approximate")
+    drawn = "".join(re.findall(r"<svg viewBox.*?</svg>", page, flags=re.S))
+    used = set(re.findall(r"var\(--([\w-]+)\)", drawn))
+    assert used >= {"soft", "line", "before", "after", "good", "bad", "mark"}
+    style = STYLE.read_text()
+    assert all(f"--{name}:" in style for name in used)
+    assert not re.search(r"#[0-9a-f]{6}\b", drawn)
+
+
+# Old and damaged verdicts.
+
+ADDED = {
+    "sentinels": ["evasion_curve"],
+    "twins": ["evasion_curve"],
+    "replay": ["found", "leaf_sizes"],
+    "splits": ["deviating", "tree_map"],
+    "fingerprint": ["shap", "honest"],
+    "commitment": ["records", "k", "engine"],
+}
+
+
+@pytest.mark.parametrize("name", ["honest", "approximate", "misplaced"])
+@pytest.mark.parametrize("profile", list(Profile))
+def test_old_verdicts_render_and_say_what_is_missing(name: str, profile: Profile) -> None:
+    verdict = replace(pages.judged(name, profile), time="")
+    for layer, keys in ADDED.items():
+        verdict = altered(verdict, layer, **dict.fromkeys(keys))
+    page = render(Verdict.from_json(verdict.to_json()))
+    text = pages.text_of(page)
+    assert verdict.outcome.value in text
+    assert "is left out: this verdict does not hold what it is drawn from" in text
+    assert "<svg viewBox" not in page.replace('<svg class="icon" viewBox', "")
+    assert_no_value(page)
+    if profile is Profile.THIN:
+        assert not re.search(r"\b(node|leaf|row) [0-9]", text, flags=re.IGNORECASE)
+
+
+@pytest.mark.parametrize(
+    ("layer", "key", "value"),
+    [
+        ("replay", "leaf_sizes", {"edges": [1, 2]}),
+        ("replay", "leaf_sizes", "many"),
+        ("replay", "records", -1),
+        ("replay", "records", "1e9"),
+        ("replay", "records", True),
+        ("splits", "tree_map", {"units": 400, "levels": ["r399"]}),
+        ("splits", "tree_map", {"units": 400, "levels": ["x400"]}),
+        ("splits", "tree_map", {"units": 10**9, "levels": ["r400"]}),
+        ("splits", "tree_map", {"units": 400, "levels": ["r400"] * 10_000}),
+        ("splits", "tree_map", {"units": 400, "levels": [" ".join(["r1"] * 10**5)]}),
+        ("sentinels", "evasion_curve", {"drop": [0.1], "probability": []}),
+        ("sentinels", "evasion_curve", {"drop": [], "probability": []}),
+        ("fingerprint", "shap", [{"feature": "x"}]),
+        ("fingerprint", "honest", [float("nan")]),
+        ("fingerprint", "honest", [0.1] * 100_000),
+        ("fingerprint", "p_value", float("inf")),
+        ("utility", "raw", [1, 2]),
+    ],
+)
+def test_evidence_that_verix_never_writes_is_one_sentence(
+    layer: str, key: str, value: object
+) -> None:
+    with pytest.raises(TableError, match=key):
+        render(altered(pages.judged("honest"), layer, **{key: value}))
+
+
+def test_too_many_findings_or_files() -> None:
+    verdict = pages.judged("honest")
+    more = Finding(layer="utility", status=Status.PASS, decides=False, summary="")
+    with pytest.raises(TableError, match="too much"):
+        render(replace(verdict, findings=verdict.findings + (more,) * 100))
+    with pytest.raises(TableError, match="too much"):
+        render(replace(verdict, files={str(i): "" for i in range(10_000)}))
+
+
+# Hostile text.
+
+
+def hostile_verdict(text: str) -> Verdict:
+    """Every text in a verdict, made hostile."""
+    verdict = pages.judged("approximate")
+    findings = [replace(f, summary=text, guarantee=text) for f in verdict.findings]
+    verdict = replace(verdict, findings=tuple(findings), files={text: text}, version=text)
+    verdict = replace(verdict, time=text)
+    verdict = altered(verdict, "commitment", engine=text)
+    deviating = [{"node": 1, "records": 2, "kind": text}]
+    verdict = altered(verdict, "splits", deviating=deviating)
+    shap = verdict.finding("fingerprint").evidence["shap"]
+    assert isinstance(shap, list)
+    return altered(verdict, "fingerprint", shap=[{**each, "feature": text} for each in shap])
+
+
+def hostile_sheet(text: str) -> str:
+    document = json.loads(pages.released())
+    document |= {"counted_by": text, "warnings": [text], "overridden": [text]}
+    document["root"] = pages.judged("approximate").root.hex()
+    for each in document["diversity"]:
+        each |= {"column": text, "role": text}
+    return json.dumps(document)
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_text_stays_text(text: str) -> None:
+    tame = Outline.of(render(hostile_verdict("tame"), read_sheet(hostile_sheet("tame"))))
+    page = render(hostile_verdict(text), read_sheet(hostile_sheet(text)))
+    found = Outline.of(page)
+    # The same elements with the same attributes: nothing broke out of its place.
+    assert found.tags() == tame.tags()
+    assert [set(a) for _, a in found.elements] == [set(a) for _, a in tame.elements]
+    assert not any(name.startswith("on") for _, a in found.elements for name in a)
+    assert not found.unbalanced
+    assert all(c.isprintable() or c == "\n" for c in page)
+    assert not re.search("[\u200e\u200f\u202a-\u202e\u2066-\u2069]", page)
+    assert "x" * 2_000 not in page
+    assert len(page.encode()) < report.MOST_BYTES
+    shown = clean(text)
+    assert pages.text_of(page).count(shown.replace("\n", " ")) > 8
+
+
+def test_hostile_column_names_from_preparation_to_page() -> None:
+    source = cases.table(300)
+    names = {"age": SCRIPT, "score": HOSTILE[1], "town": HOSTILE[6], "rank": "y" * 10_000}
+    source = source.rename_columns([names.get(name, name) for name in source.column_names])
+    prepared = prepare(source, target="y", quasi="all", k=3, options=Options(unsafe_seed=1))
+    sent = prepared.submission
+    verdict = verify(pages.delivery_of("approximate", sent), prepared.manifest, submission=sent)
+    page = render(Verdict.from_json(verdict.to_json()))
+    assert not {"script", "img"} & set(Outline.of(page).tags())
+    assert "&lt;script&gt;" in page
+    assert len(page.encode()) < 1_000_000
+
+
+def test_clean() -> None:
+    assert clean("a\x1bb\u202ec") == "a\ufffdb\ufffdc"
+    assert clean("z" * 500) == "z" * 100 + "…"
+    assert clean("שלום") == "שלום"
+
+
+# The file.
+
+
+def test_self_contained_and_small() -> None:
+    page = pages.report("honest", with_sheet=True)
+    assert len(page.encode()) <= report.MOST_BYTES
+    assert "http://" not in page
+    assert "https://" not in page
+    assert "@import" not in page
+    assert "url(" not in re.sub(r"url\(#[\w-]+\)", "", page)
+    found = Outline.of(page)
+    assert not {"script", "link", "iframe", "object", "img", "base", "form"} & set(found.tags())
+    assert found.values("http-equiv") == ["Content-Security-Policy"]
+    assert all(link.startswith("#") for link in found.values("href"))
+
+
+@pytest.mark.parametrize(("name", "profile"), ALL)
+def test_structure(name: str, profile: Profile) -> None:
+    found = Outline.of(pages.report(name, profile))
+    assert not found.unbalanced
+    ids = found.values("id")
+    assert len(ids) == len(set(ids))
+    for reference in (*found.values("aria-labelledby"), *(h[1:] for h in found.values("href"))):
+        assert reference in ids
+    headings = [int(tag[1]) for tag in found.tags() if re.fullmatch("h[1-6]", tag)]
+    assert headings[0] == 1
+    assert headings.count(1) == 1
+    assert all(after <= before + 1 for before, after in zip(headings, headings[1:], strict=False))
+    for tag, attributes in found.elements:
+        if tag == "svg":
+            assert attributes.get("aria-hidden") == "true" or len(attributes["aria-label"]) > 20
+
+
+def test_same_verdict_same_page() -> None:
+    verdict = pages.judged("approximate")
+    assert render(verdict) == render(Verdict.from_json(verdict.to_json()))
+
+
+def luminance(colour: str) -> float:
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(a: str, b: str) -> float:
+    bright, dark = sorted((luminance(a), luminance(b)), reverse=True)
+    return (bright + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+def test_contrast(theme: int) -> None:
+    """WCAG AA: 4.5 for text, 3 for what a picture tells."""
+    blocks = re.findall(r":root \{(.*?)\}", STYLE.read_text(), flags=re.S)
+    colour = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", blocks[theme]))
+    for text in ("ink", "soft", "link"):
+        for ground in ("page", "card"):
+            assert contrast(colour[text], colour[ground]) >= 4.5, (text, ground)
+    for kind in ("good", "bad", "mark", "quiet"):
+        assert contrast(colour[f"{kind}-ink"], colour[f"{kind}-wash"]) >= 4.5
+        assert contrast(colour["ink"], colour[f"{kind}-wash"]) >= 4.5
+        assert contrast(colour["soft"], colour[f"{kind}-wash"]) >= 4.5
+    for mark in ("good", "bad", "mark", "after", "before"):
+        assert contrast(colour[mark], colour["card"]) >= 3, mark
+
+
+# The privacy sheet, and the extra.
+
+
+def test_sheet() -> None:
+    text = pages.text_of(pages.report("honest", with_sheet=True))
+    sheet = json.loads(pages.released())
+    assert f"holds at least {sheet['k']:,} (3 agreed)" in text
+    assert "A table was released: every class holds at least" in text
+    assert "diagnosis" in text
+    assert "Sizes of the released classes" in text
+    assert f"{sheet['singled_out']:.1%}" in text
+    assert "No privacy sheet was given" not in text
+    assert "No privacy sheet was given" in pages.text_of(pages.report("honest"))
+
+
+def test_forced_release_is_said() -> None:
+    document = json.loads(pages.released()) | {"overridden": ["there is no verdict"]}
+    text = pages.text_of(render(pages.judged("honest"), read_sheet(json.dumps(document))))
+    assert "The release was forced" in text
+    assert "there is no verdict" in text
+    assert "against the verdict or the ledger" in text
+
+
+def test_sheet_of_another_delivery() -> None:
+    with pytest.raises(TableError, match="another delivery"):
+        render(pages.judged("approximate"), read_sheet(pages.released()))
+
+
+def test_old_sheet_without_sizes() -> None:
+    document = json.loads(pages.released())
+    del document["class_sizes"]
+    text = pages.text_of(render(pages.judged("honest"), read_sheet(json.dumps(document))))
+    assert "histogram of class sizes is left out" in text
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", "null", '{"format": "verix/verdict/1"}', "[" * 100_000]
+)
+def test_not_a_sheet(text: str) -> None:
+    with pytest.raises(TableError, match="not a privacy sheet"):
+        read_sheet(text)
+
+
+@pytest.mark.parametrize("key", ["k", "n_records", "prosecutor_max", "ncp", "class_sizes"])
+@pytest.mark.parametrize("value", ["many", float("nan"), {"a": 1}, [1]])
+def test_damaged_sheet(key: str, value: object) -> None:
+    with pytest.raises(TableError, match=key):
+        read_sheet(json.dumps(json.loads(pages.released()) | {key: value}))
+
+
+@pytest.mark.parametrize("key", ["k", "n_records", "prosecutor_max", "ncp"])
+def test_sheet_with_a_hole(key: str) -> None:
+    with pytest.raises(TableError, match=key):
+        read_sheet(json.dumps(json.loads(pages.released()) | {key: None}))
+
+
+def test_missing_extra_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "find_spec", lambda name: None)
+    with pytest.raises(TableError, match=r"pip install 'verix-anon\[report\]'"):
+        render(pages.judged("honest"))
+
+
+def test_sheet_measures_class_sizes() -> None:
+    sizes = json.loads(pages.released())["class_sizes"]
+    assert sum(sizes["counts"]) == json.loads(pages.released())["n_classes"]
+    assert sizes["at_least"] == 3
+    assert isinstance(pages.canary_table(), pa.Table)
