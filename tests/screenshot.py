@@ -24,7 +24,7 @@ MOST_BYTES = 200_000
 
 def html() -> str:
     prepared = prepare(census(20_000), target="income", quasi="all", k=5)
-    delivery = ADVERSARIES["approximate"]().anonymize(prepared.submission)
+    delivery = ADVERSARIES["approximate"](0).anonymize(prepared.submission)
     return render(verify(delivery, prepared.manifest, submission=prepared.submission))
 
 

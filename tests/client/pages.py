@@ -75,7 +75,7 @@ def delivery_of(name: str, sent: Submission) -> Delivery:
         return misplaced(sent)
     if name == "forged":
         return cases.forged(cases.honest(sent))
-    return ADVERSARIES[name]().anonymize(sent)
+    return ADVERSARIES[name](0).anonymize(sent)
 
 
 @cache

@@ -146,7 +146,7 @@ def _quick_models(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def judged(name: str | None, audit: Audit = Audit.ALL) -> Verdict:
     prepared = cases.prepared()
-    provider = ADVERSARIES[name]() if name else None
+    provider = ADVERSARIES[name](0) if name else None
     sent = prepared.submission
     delivery = provider.anonymize(sent) if provider else cases.honest(sent)
     options = Options(audit=audit, audit_fraction=0.2, audit_miss=0.2, threads=1)
