@@ -3,14 +3,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: setup system check test quick bench paper paper-quick vectors demo clean
+.PHONY: setup system check test quick bench paper paper-quick vectors demo docs reference notebooks clean
 
 setup: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("verix needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench,paper]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench,paper,docs]'
 	touch $(STAMP)
 
 # System packages that some tests need. None so far: later ones are listed here, not in .ci/run.
@@ -45,5 +45,15 @@ vectors: setup
 demo: setup
 	$(BIN)/verix demo
 
+# The site, in build/site. It needs no network, neither to build nor to read.
+docs: setup
+	PYTHONPATH=tests $(BIN)/python -m documents site
+
+reference: setup
+	PYTHONPATH=tests $(BIN)/python -m documents reference
+
+notebooks: setup
+	PYTHONPATH=tests $(BIN)/python -m documents notebooks
+
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv build .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
