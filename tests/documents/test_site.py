@@ -6,9 +6,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from documents.__main__ import CLI_PAGE
 from documents.markdown import ROOT
-from documents.reference import cli_page
 from documents.site import CONFIG, SITE, Html, build
 
 pytestmark = pytest.mark.slow
@@ -64,8 +62,3 @@ def test_docstrings_became_a_reference(parsed: dict[Path, Html], site: Path) -> 
     assert ":::" not in text
     for words in ("Prepare a table for a provider.", "Judge a delivery.", "VERIFIED if some layer"):
         assert words in text
-
-
-def test_command_reference_is_up_to_date() -> None:
-    stored = CLI_PAGE.read_text(encoding="utf-8")
-    assert stored == cli_page(), "run `make reference`"

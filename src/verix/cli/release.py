@@ -39,7 +39,11 @@ def release(
     ] = None,
     representation: Annotated[
         str,
-        typer.Option("--as", help="interval, bounds, midpoint or mean.", rich_help_panel="Values"),
+        typer.Option(
+            "--as",
+            help="How values read: interval, bounds, midpoint or mean.",
+            rich_help_panel="Values",
+        ),
     ] = "interval",
     round_to: Annotated[
         list[str] | None,

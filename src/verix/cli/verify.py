@@ -38,7 +38,10 @@ def verify(
         typer.Option("--submission", "-s", help="What was sent; without it less is proved."),
     ] = None,
     profile: Annotated[
-        str | None, typer.Option(help="full, thin or paper; by what is at hand if not given.")
+        str | None,
+        typer.Option(
+            help="Which layers decide: full, thin or paper; by what is at hand if not said."
+        ),
     ] = None,
     out: Annotated[
         Path | None,
