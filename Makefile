@@ -46,7 +46,7 @@ vectors: setup
 demo: setup
 	$(BIN)/verix demo
 
-# The site, in build/site. It needs no network, neither to build nor to read.
+# The site, in build/docs/site. It needs no network, neither to build nor to read.
 docs: setup
 	PYTHONPATH=tests $(BIN)/python -m documents site
 
@@ -57,4 +57,4 @@ notebooks: setup
 	PYTHONPATH=tests $(BIN)/python -m documents notebooks
 
 clean:
-	rm -rf .venv build .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv build .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -4,25 +4,28 @@ import sys
 import tempfile
 from pathlib import Path
 
-from documents import notebooks, reference, site
+from documents import adversaries, notebooks, reference, site
 from documents.markdown import ROOT
 
-CLI_PAGE = ROOT / "docs" / "reference" / "cli.md"
+REFERENCE = ROOT / "docs" / "reference"
+MADE = {"cli.md": reference.cli_page, "adversaries.md": adversaries.adversaries_page}
+"""The pages that are made, not written."""
 
 
 def main(wanted: str) -> None:
     if wanted == "reference":
-        CLI_PAGE.write_text(reference.cli_page(), encoding="utf-8")
+        for name, page in MADE.items():
+            (REFERENCE / name).write_text(page(), encoding="utf-8")
     elif wanted == "notebooks":
         for path in notebooks.notebooks():
             with tempfile.TemporaryDirectory() as folder:
                 notebooks.store(path, Path(folder))
     elif wanted == "site":
-        done = site.build(ROOT)
+        done = site.build(site.HERE)
         print(done.stdout, end="")
         if done.returncode:
             sys.exit(done.returncode)
-        print(f"The site is in {ROOT / site.SITE}; open its index.html.")
+        print(f"The site is in {site.HERE / site.SITE}; open its index.html.")
     else:
         sys.exit(__doc__)
 

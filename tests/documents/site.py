@@ -10,8 +10,9 @@ from documents.markdown import ROOT
 from documents.notebooks import as_page, notebooks
 
 CONFIG = "zensical.toml"
-PAGES = Path("build") / "pages"
-SITE = Path("build") / "site"
+PAGES, SITE = Path("pages"), Path("site")
+HERE = ROOT / "build" / "docs"
+"""Where `make docs` builds; the builder keeps its cache beside the pages."""
 SHOWN = (".md", ".svg", ".png", ".ipynb", ".html")
 
 
@@ -34,10 +35,10 @@ def gather(folder: Path) -> None:
 def build(folder: Path) -> "subprocess.CompletedProcess[str]":
     """Build the site in a folder; a warning is an error."""
     gather(folder)
-    if folder != ROOT:
-        shutil.copy(ROOT / CONFIG, folder / CONFIG)
-        (folder / "src").symlink_to(ROOT / "src")
     shutil.rmtree(folder / SITE, ignore_errors=True)
+    shutil.copy(ROOT / CONFIG, folder / CONFIG)
+    (folder / "src").unlink(missing_ok=True)
+    (folder / "src").symlink_to(ROOT / "src")
     return subprocess.run(
         [sys.executable, "-m", "zensical", "build", "--clean", "--strict"],
         cwd=folder,
