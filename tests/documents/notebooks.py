@@ -8,7 +8,7 @@ from typing import Any
 from documents.markdown import ROOT
 
 FOLDER = ROOT / "docs" / "notebooks"
-SECONDS = 120
+SECONDS = 300
 
 
 def notebooks() -> list[Path]:

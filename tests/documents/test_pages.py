@@ -10,6 +10,7 @@ import pytest
 import verix
 from documents.markdown import ROOT, RUN, agrees, anchors, blocks, given, links, pages
 from documents.runner import Page
+from verix.client import fingerprint
 from verix.client.manifest import write_manifest
 from verix.datasets import census
 from verix.files.deliveries import write_delivery
@@ -59,6 +60,8 @@ def test_page_runs(
     path: Path, supplies: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VERIX_LEDGER", str(tmp_path / "ledger.jsonl"))
+    # No page rests on what the models find, and a model of two trees costs less.
+    monkeypatch.setattr(fingerprint, "ROUNDS", 2)
     text = path.read_text(encoding="utf-8")
     folder = tmp_path / "folder"
     folder.mkdir()
