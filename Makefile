@@ -3,14 +3,15 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: setup system check test quick bench paper paper-quick vectors demo screenshot clean
+.PHONY: setup system check test quick bench paper paper-quick vectors demo screenshot docs reference notebooks clean
 
 setup: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("verix needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
+	@echo "Setting up .venv with the pinned packages; this takes a few minutes, once."
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench,paper,report]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench,paper,report,docs]'
 	touch $(STAMP)
 
 # System packages that some tests need; without them those tests are skipped, with the reason.
@@ -61,5 +62,15 @@ demo: setup
 screenshot: setup
 	PYTHONPATH=tests $(BIN)/python -m screenshot docs/images/report.png
 
+# The site, in build/docs/site. It needs no network, neither to build nor to read.
+docs: setup
+	PYTHONPATH=tests $(BIN)/python -m documents site
+
+reference: setup
+	PYTHONPATH=tests $(BIN)/python -m documents reference
+
+notebooks: setup
+	PYTHONPATH=tests $(BIN)/python -m documents notebooks
+
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv build .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -141,6 +141,21 @@ def test_sealed_manifest(job: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -
     assert "passphrase is wrong" in err
 
 
+@pytest.mark.parametrize(
+    ("columns", "options", "reason"),
+    [
+        ({"sex": ["f", "m"], "outcome": ["no", "yes"]}, [], '"outcome"  # named like a target'),
+        ({"age": [1, 2], "sex": ["f", "m"]}, [], '"sex"  # a mere guess'),
+        ({"age": [1, 2], "sex": ["f", "m"]}, ["--target", "age"], '"age"  # as you said'),
+    ],
+)
+def test_init_says_why_this_target(
+    columns: dict[str, list[object]], options: list[str], reason: str, tmp_path: Path, run: Run
+) -> None:
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+    assert f"target = {reason}" in run("init", tmp_path / "t.parquet", *options)[1]
+
+
 def test_init_drafts_what_prepare_reads(job: Path, run: Run) -> None:
     roles = job / "roles.toml"
     assert run("init", job / "people.parquet", "--target", "income", "--out", roles)[0] == 0

@@ -145,10 +145,10 @@ def test_header_only(tmp_path: Path) -> None:
         (b"a,,\n1,2,3\n", "column name '' occurs twice"),
         (b"a,b\n1,2\n1,2,3\n", "Expected 2 columns, got 3"),
         (b"a,b\n1\n", "Expected 2 columns, got 1"),
-        (b"a,b\n\xff\xfe,2\n", "can't decode byte"),
+        (b"a,b\n\xff\xfe,2\n", "is not UTF-8 text"),
         (b"a,b\n" + b"1,2\n" * 100_000 + b"\xff\xfe,2\n", "invalid UTF8"),
-        (b"\xe9,b\n1,2\n", "can't decode byte"),
-        ("a,b\n1,2\n".encode("utf-16"), "can't decode byte"),
+        (b"\xe9,b\n1,2\n", "is not UTF-8 text"),
+        ("a,b\n1,2\n".encode("utf-16"), "is not UTF-8 text"),
         (b"x" * 200_000 + b"\n1\n", "field larger than field limit"),
     ],
 )
@@ -235,3 +235,10 @@ def test_what_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(TableError, match=r"t\.csv cannot be written"):
         write_table(pa.table({"a": [[1, 2]]}), tmp_path / "t.csv")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
+def test_another_separator_is_named(tmp_path: Path, separator: str) -> None:
+    path = csv(tmp_path, f"age{separator}sex\n33{separator}f\n")
+    with pytest.raises(TableError, match=r"a single column.*a comma between its columns"):
+        read_table(path)

@@ -19,9 +19,19 @@ __all__ = ["app", "main"]
 
 MISTAKE, OUR_BUG, INTERRUPTED = 2, 70, 130
 
+JOURNEY = """
+Start: [bold]verix demo[/bold] shows the whole journey on an embedded table.
+
+On your own table: [bold]verix init people.csv --out roles.toml[/bold], then prepare, anonymize, \
+verify, release; each of the owner's steps prints the next, and each command's --help an example.
+
+Exit codes: 0 done or VERIFIED, 1 VIOLATION, 3 INCONCLUSIVE, 2 a mistake of the caller's, 70 a bug.
+"""
+
 app = typer.Typer(
     name="verix",
     help="Audit an outsourced k-anonymization: what was proved, with what certainty.",
+    epilog=JOURNEY,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",

@@ -23,7 +23,7 @@ def demo(
         typer.Option(help="A provider that misbehaves: lazy, dumb, approximate, informed, ..."),
     ] = None,
     rows: Annotated[int, typer.Option(min=200, help="How many records.")] = 20_000,
-    k: Annotated[int, typer.Option(min=2, help="The least persons of a class.")] = 5,
+    k: Annotated[int, typer.Option(min=2, help="Every class holds at least this many people.")] = 5,
     report: Annotated[
         Path | None, typer.Option(help="Write the audit report here: one HTML page.")
     ] = None,

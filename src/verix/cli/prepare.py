@@ -13,7 +13,7 @@ from verix.cli.app import app
 from verix.cli.pairs import pairs
 from verix.cli.reading import LeadingZeros, NullTokens, load_table
 from verix.cli.secrets import PassphraseFile, passphrase
-from verix.cli.show import printable, progress_bar, say
+from verix.cli.show import AsJson, Quiet, printable, progress_bar, say
 from verix.errors import TableError
 
 if TYPE_CHECKING:
@@ -28,12 +28,14 @@ __all__ = ["init", "planted_lines", "prepare"]
 def init(
     table: Annotated[str, typer.Argument(help="The table: a CSV or Parquet file or URL.")],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write it here; else to stdout.")
+        Path | None, typer.Option("--out", "-o", help="Write the draft here; else to stdout.")
     ] = None,
-    target: Annotated[str | None, typer.Option(help="The binary column to preserve.")] = None,
+    target: Annotated[str | None, typer.Option(help="The binary column, if you know it.")] = None,
     null: NullTokens = None,
     leading_zeros: LeadingZeros = True,
-    overwrite: Annotated[bool, typer.Option(help="Replace a file that is there.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a file that is there.")
+    ] = False,
 ) -> None:
     """Draft the roles of a table's columns, with a guess and a reason for each, to be edited."""
     from verix.client.draft import draft
@@ -58,10 +60,12 @@ def prepare(
         str, typer.Option("--out", "-o", help="The job's folder: submission and manifest.")
     ],
     k: Annotated[
-        int | None, typer.Option(help="The least persons of a class. [default: 5]")
+        int | None,
+        typer.Option(help="Every class holds at least this many people; 5 if nothing is said."),
     ] = None,
     roles: Annotated[
-        Path | None, typer.Option(help="The file that init drafted.", rich_help_panel="Roles")
+        Path | None,
+        typer.Option(help="The file that init drafted, edited.", rich_help_panel="Roles"),
     ] = None,
     target: Annotated[
         str | None, typer.Option(help="The binary column to preserve.", rich_help_panel="Roles")
@@ -91,46 +95,72 @@ def prepare(
     ] = None,
     kind: Annotated[
         list[str] | None,
-        typer.Option(help="COLUMN=numeric|categorical|datetime.", rich_help_panel="Roles"),
+        typer.Option(
+            help="Not as guessed: COLUMN=numeric, categorical or datetime.",
+            rich_help_panel="Roles",
+        ),
     ] = None,
     order: Annotated[
-        list[str] | None, typer.Option(help="COLUMN=a,b,c.", rich_help_panel="Roles")
+        list[str] | None,
+        typer.Option(help="The order of its categories: COLUMN=a,b,c.", rich_help_panel="Roles"),
     ] = None,
     missing: Annotated[
-        str | None, typer.Option(help="impute or error.", rich_help_panel="Roles")
+        str | None,
+        typer.Option(
+            help="Missing values: impute (the default) or error.", rich_help_panel="Roles"
+        ),
     ] = None,
     null: NullTokens = None,
     leading_zeros: LeadingZeros = True,
     traps: Annotated[
-        str, typer.Option(help="adaptive, paper or none.", rich_help_panel="Protection")
+        str,
+        typer.Option(
+            help="Records planted: adaptive, paper or none.", rich_help_panel="Protection"
+        ),
     ] = "adaptive",
     witnesses: Annotated[
-        int, typer.Option(help="Paths to keep for thin checks.", rich_help_panel="Protection")
+        int,
+        typer.Option(
+            help="Honest paths to keep, for verifying without the submission.",
+            rich_help_panel="Protection",
+        ),
     ] = 20,
     calibrate: Annotated[
-        int, typer.Option(help="Honest runs for the fingerprint.", rich_help_panel="Protection")
+        int,
+        typer.Option(
+            help="Honest runs that calibrate the fingerprint; slow.", rich_help_panel="Protection"
+        ),
     ] = 0,
     commitment: Annotated[
-        str, typer.Option(help="binding or paper.", rich_help_panel="Protection")
+        str,
+        typer.Option(
+            help="What the root binds: binding, or paper to reproduce it.",
+            rich_help_panel="Protection",
+        ),
     ] = "binding",
     seal: Annotated[
         bool,
         typer.Option(
-            help="Seal the manifest; --passphrase-file alone does too.",
-            rich_help_panel="Protection",
+            "--seal",
+            help="Encrypt the manifest; --passphrase-file alone does too.",
+            rich_help_panel="Secrets",
         ),
     ] = False,
     passphrase_file: PassphraseFile = None,
     unsafe_seed: Annotated[
         int | None,
         typer.Option(
-            help="For experiments: repeatable, and so not secret.", rich_help_panel="Protection"
+            help="For experiments: repeatable, and so not secret.", rich_help_panel="Secrets"
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Prepare a table for a provider: a submission to send, and a manifest to keep."""
+    """Prepare a table for a provider: a submission to send, and a manifest to keep.
+
+    Every column needs a role: from the file that `verix init` drafted, or by the options below.
+    Only quasi-identifiers and the target are sent.
+    """
     from verix.cli.choices import choice
     from verix.client.draft import read_roles
     from verix.client.prepare import Options, prepare_declared

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from verix.cli.app import app
-from verix.cli.show import Progress, facts, progress_bar, say
+from verix.cli.show import AsJson, Progress, Quiet, facts, progress_bar, say
 
 __all__ = ["anonymize", "inspect"]
 
@@ -22,9 +22,14 @@ def anonymize(
     threads: Annotated[
         int | None, typer.Option(min=1, help="How many threads; all cores by default.")
     ] = None,
-    overwrite: Annotated[bool, typer.Option(help="Replace a delivery that is there.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    overwrite: Annotated[
+        bool,
+        typer.Option(
+            "--overwrite", help="Replace a delivery that is there.", rich_help_panel="Output"
+        ),
+    ] = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     """Anonymize a submission: the provider's whole work.
 
@@ -84,7 +89,7 @@ def _load_kernels(progress: Progress, quiet: bool) -> None:
 @app.command(epilog="Example: [bold]verix inspect job/delivery[/bold]")
 def inspect(
     path: Annotated[str, typer.Argument(help="A submission's or delivery's folder or URL.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show what a submission or delivery holds: contract, counts, digests, sizes.
 

@@ -11,7 +11,7 @@ from verix.cli.app import app
 from verix.cli.pairs import numbers_by_column, ranges_by_column
 from verix.cli.reading import LeadingZeros, NullTokens, load_table
 from verix.cli.secrets import PassphraseFile, load_manifest
-from verix.cli.show import printable, say, sheet_lines
+from verix.cli.show import AsJson, printable, say, sheet_lines
 
 if TYPE_CHECKING:
     from verix.protocol.contract import Contract
@@ -27,7 +27,9 @@ def release(
     delivery: Annotated[str, typer.Argument(help="The delivery's folder or URL.")],
     manifest: Annotated[Path, typer.Option("--manifest", "-m", help="The manifest of the job.")],
     table: Annotated[str, typer.Option("--table", "-t", help="The table that was prepared.")],
-    out: Annotated[str, typer.Option("--out", "-o", help="The table to publish.")],
+    out: Annotated[
+        str, typer.Option("--out", "-o", help="The table to publish: .csv, .tsv or .parquet.")
+    ],
     verdict: Annotated[
         Path | None, typer.Option("--verdict", "-v", help="What verify --out wrote.")
     ] = None,
@@ -37,7 +39,11 @@ def release(
     ] = None,
     representation: Annotated[
         str,
-        typer.Option("--as", help="interval, bounds, midpoint or mean.", rich_help_panel="Values"),
+        typer.Option(
+            "--as",
+            help="How values read: interval, bounds, midpoint or mean.",
+            rich_help_panel="Values",
+        ),
     ] = "interval",
     round_to: Annotated[
         list[str] | None,
@@ -54,23 +60,32 @@ def release(
             rich_help_panel="Values",
         ),
     ] = None,
-    shuffle: Annotated[bool, typer.Option(help="Rows in random order.")] = False,
+    shuffle: Annotated[
+        bool,
+        typer.Option("--shuffle", help="Rows in random order.", rich_help_panel="Values"),
+    ] = False,
     force: Annotated[
         bool,
-        typer.Option(help="Without a matching VERIFIED verdict, or once more; says what it is."),
+        typer.Option(
+            "--force", help="Without a matching VERIFIED verdict, or once more; says what it is."
+        ),
     ] = False,
     null: NullTokens = None,
     leading_zeros: LeadingZeros = True,
     passphrase_file: PassphraseFile = None,
     overwrite: Annotated[
-        bool, typer.Option(help="Replace a table or sheet that is there.")
+        bool,
+        typer.Option(
+            "--overwrite", help="Replace a table or sheet that is there.", rich_help_panel="Output"
+        ),
     ] = False,
     sheet: Annotated[
-        Path | None, typer.Option(help="Write the privacy sheet here as JSON, for report.")
+        Path | None,
+        typer.Option(
+            help="Write the privacy sheet here as JSON, for report.", rich_help_panel="Output"
+        ),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the privacy sheet as JSON.")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Turn a verified delivery into a table to publish, and measure what it reveals.
 

@@ -19,7 +19,8 @@ VARIABLE = "VERIX_PASSPHRASE"
 PassphraseFile = Annotated[
     Path | None,
     typer.Option(
-        help=f"A file whose first line is the manifest's passphrase; else ${VARIABLE}, else asked."
+        help=f"A file whose first line is the manifest's passphrase; else ${VARIABLE}, else asked.",
+        rich_help_panel="Secrets",
     ),
 ]
 

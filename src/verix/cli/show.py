@@ -4,7 +4,9 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -12,11 +14,29 @@ if TYPE_CHECKING:
     from verix.client.privacy import Sheet
     from verix.client.verdict import Verdict
 
-__all__ = ["facts", "printable", "progress_bar", "say", "sheet_lines", "verdict_lines"]
+__all__ = [
+    "AsJson",
+    "Quiet",
+    "facts",
+    "printable",
+    "progress_bar",
+    "say",
+    "sheet_lines",
+    "verdict_lines",
+]
 
 CLOSED_PIPE = 141
 
 Progress = Callable[[str, int, int], None]
+
+AsJson = Annotated[
+    bool,
+    typer.Option("--json", help="Print the result as JSON.", rich_help_panel="Output"),
+]
+Quiet = Annotated[
+    bool,
+    typer.Option("--quiet", "-q", help="No progress on stderr.", rich_help_panel="Output"),
+]
 
 
 def printable(text: str) -> str:

@@ -13,7 +13,7 @@ import typer
 from verix.cli.app import app
 from verix.cli.pairs import numbers_by_column
 from verix.cli.secrets import PassphraseFile, load_manifest
-from verix.cli.show import say, verdict_lines
+from verix.cli.show import AsJson, say, verdict_lines
 from verix.errors import NotAcceptedError, TableError
 
 if TYPE_CHECKING:
@@ -35,20 +35,29 @@ def verify(
     manifest: Annotated[Path, typer.Option("--manifest", "-m", help="The manifest of the job.")],
     submission: Annotated[
         str | None,
-        typer.Option("--submission", "-s", help="The submission; without it less is proved."),
+        typer.Option("--submission", "-s", help="What was sent; without it less is proved."),
     ] = None,
     profile: Annotated[
-        str | None, typer.Option(help="full, thin or paper; by what is at hand if not given.")
+        str | None,
+        typer.Option(
+            help="Which layers decide: full, thin or paper; by what is at hand if not said."
+        ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write the verdict here, for release.")
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="Write the verdict here, for release.", rich_help_panel="Output"
+        ),
     ] = None,
     report: Annotated[
         Path | None,
-        typer.Option(help="Write the audit report here: one HTML page, for people."),
+        typer.Option(
+            help="Write the audit report here: one HTML page, for people.",
+            rich_help_panel="Output",
+        ),
     ] = None,
     audit: Annotated[
-        str, typer.Option(help="all nodes, or a sample.", rich_help_panel="Splits")
+        str, typer.Option(help="Check all nodes, or a sample.", rich_help_panel="Splits")
     ] = "all",
     audit_miss: Annotated[
         float,
@@ -60,21 +69,29 @@ def verify(
     ] = 0.01,
     epsilon: Annotated[
         float | None,
-        typer.Option(help="The fingerprint's threshold.", rich_help_panel="Fingerprint"),
+        typer.Option(help="How far SHAP values may move.", rich_help_panel="Fingerprint"),
     ] = None,
     epsilon_per_feature: Annotated[
         list[str] | None,
-        typer.Option(help="One column's: COLUMN=NUMBER.", rich_help_panel="Fingerprint"),
+        typer.Option(help="The same for one column: COLUMN=NUMBER.", rich_help_panel="Fingerprint"),
     ] = None,
     passphrase_file: PassphraseFile = None,
     log: Annotated[
         Path | None,
-        typer.Option(help="The audit log; audit.jsonl beside the manifest if not given."),
+        typer.Option(
+            help="The audit log; audit.jsonl beside the manifest if not given.",
+            rich_help_panel="Output",
+        ),
     ] = None,
     overwrite: Annotated[
-        bool, typer.Option(help="Replace a verdict or report that is there.")
+        bool,
+        typer.Option(
+            "--overwrite",
+            help="Replace a verdict or report that is there.",
+            rich_help_panel="Output",
+        ),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Judge a delivery: whether the agreed work was done, on all the records.
 
@@ -132,6 +149,11 @@ def verify(
     if report is not None:
         write_report(verdict, report, overwrite=overwrite)
     say(verdict.to_json() if as_json else "\n".join(verdict_lines(verdict)))
+    if verdict and out is not None and not as_json:
+        say(
+            f"Release it: verix release {delivery} --manifest {manifest} --verdict {out}"
+            " --table TABLE --out released.csv"
+        )
     sys.exit(EXIT_CODES[verdict.outcome.value])
 
 

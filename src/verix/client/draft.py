@@ -46,21 +46,24 @@ def guess_roles(table: object, target: str | None = None) -> list[Guess]:
     arrays = arrow_columns(table)
     if target is not None and target not in arrays:
         raise TableError(f"there is no column {target!r}")
-    target = target or _likeliest_target(arrays)
+    reason = "as you said"
+    if target is None:
+        target, reason = _likeliest_target(arrays)
     return [
-        Guess(name, TableRole.TARGET, "binary, the column to preserve")
-        if name == target
-        else _guess(name, array)
+        Guess(name, TableRole.TARGET, reason) if name == target else _guess(name, array)
         for name, array in arrays.items()
     ]
 
 
-def _likeliest_target(arrays: Mapping[str, pa.Array]) -> str:
+def _likeliest_target(arrays: Mapping[str, pa.Array]) -> tuple[str, str]:
+    """A binary column, and why it may be the target."""
     binary = [name for name, array in arrays.items() if len(pc.unique(array.drop_null())) == 2]
     if not binary:
         raise TableError("no column has exactly two values; name the target with --target")
     named = [name for name in binary if TARGET_NAME.match(name)]
-    return (named or binary)[-1]
+    if named:
+        return named[-1], "named like a target, with two values"
+    return binary[-1], "a mere guess: the last column with two values; is it what to preserve?"
 
 
 def _guess(name: str, array: pa.Array) -> Guess:
@@ -89,13 +92,13 @@ def _guess(name: str, array: pa.Array) -> Guess:
 def draft(table: object, source: str, target: str | None = None) -> str:
     """The guess as a TOML file with a comment for every column."""
     guesses = guess_roles(table, target)
-    chosen = next(guess.name for guess in guesses if guess.role is TableRole.TARGET)
+    chosen = next(guess for guess in guesses if guess.role is TableRole.TARGET)
     lines = [
         f"# Drafted by `verix init` from {_comment(source)}. Check every line.",
         "# identifier: dropped for good. kept, sensitive: never sent, joined back at release.",
         "# quasi: sent and generalized. target: sent, exactly one, two values.",
         "k = 5",
-        f"target = {_toml(chosen)}",
+        f"target = {_toml(chosen.name)}  # {chosen.reason}",
         '# positive = "..."   # which of the target\'s values is class 1',
         'missing = "impute"    # or "error"',
         "",

@@ -60,6 +60,8 @@ def read_table(
             return pa.Table.from_arrays(columns, text.column_names)
     except FileNotFoundError:
         raise TableError(f"there is no file {name}") from None
+    except UnicodeDecodeError:
+        raise TableError(f"{name} is not UTF-8 text; save it again as UTF-8") from None
     except (*ARROW_ERRORS, csv.Error, EOFError, zlib.error) as error:
         raise TableError(f"{name} cannot be read ({_reason(error)})") from None
     raise TableError(
@@ -113,6 +115,12 @@ def _read_csv(name: str, null_tokens: Sequence[str]) -> pa.Table:
     twice = [column for column in header if header.count(column) > 1]
     if twice:
         raise TableError(f"{name}: column name {twice[0]!r} occurs twice")
+    if len(header) == 1 and any(other in header[0] for other in ";\t|"):
+        shown = "a tab" if delimiter == "\t" else "a comma"
+        raise TableError(
+            f"{name} has a single column, {header[0][:60]!r}: a table like this is read with"
+            f" {shown} between its columns; save it again in that form, or as Parquet"
+        )
     with _open(name) as file, _unpacked(file, is_packed) as plain:
         return pyarrow.csv.read_csv(
             plain,

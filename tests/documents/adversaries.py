@@ -1,0 +1,42 @@
+"""The table of adversaries and layers, made from what the tests hold the layers to."""
+
+import inspect
+import re
+from collections.abc import Mapping
+
+from adversaries.test_named import FULL, THIN
+from verix.adversaries import ADVERSARIES
+from verix.client.verdict import LAYERS
+
+HEAD = """# Adversaries and the layers that see them
+
+Every adversary that is built in, by the name that `verix demo --adversary NAME` and the studies
+use. Made by `make reference` from the providers and from `tests/adversaries/test_named.py`, which
+runs each of them and wants VIOLATION by at least these layers, with the submission at hand and
+without it, on a table of 2,000 records. A layer that a row does not name may fail as well, or be
+skipped since an earlier one failed. The column `thin` is about that run: without the submission
+`splits`, `sentinels` and `twins` see a deviation with a probability. How surely, and what no layer
+can see, is in [the threat model](../threat-model.md#deviations).
+
+"""
+
+
+def adversaries_page() -> str:
+    """The whole page."""
+    rows = [
+        f"| `{name}` | {_described(name)} | {_listed(FULL, name)} | {_listed(THIN, name)} |"
+        for name in ADVERSARIES
+    ]
+    table = ["| name | what it does | seen by, full | seen by, thin |", "| --- | --- | --- | --- |"]
+    return HEAD + "\n".join([*table, *rows]) + "\n"
+
+
+def _described(name: str) -> str:
+    provider = ADVERSARIES[name](0)
+    sentence = (inspect.getdoc(type(provider)) or "").split("\n\n")[0].replace("\n", " ")
+    made = re.sub(r"(, )?seed=\d+", "", repr(provider)).replace("(, ", "(")
+    return f"{sentence} `{made}`"
+
+
+def _listed(seen: Mapping[str, set[str]], name: str) -> str:
+    return ", ".join(f"`{layer}`" for layer in LAYERS if layer in seen[name])

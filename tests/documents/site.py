@@ -1,0 +1,72 @@
+"""The site: pages gathered as they stand in the repository, then built without a network."""
+
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+from documents.markdown import ROOT
+from documents.notebooks import as_page, notebooks
+
+CONFIG = "zensical.toml"
+PAGES, SITE = Path("pages"), Path("site")
+HERE = ROOT / "build" / "docs"
+"""Where `make docs` builds; the builder keeps its cache beside the pages."""
+SHOWN = (".md", ".svg", ".png", ".ipynb", ".html")
+
+
+def gather(folder: Path) -> None:
+    """Copy all pages to a folder, under the paths they have here, so that links stay true."""
+    pages = folder / PAGES
+    shutil.rmtree(pages, ignore_errors=True)
+    found = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")]
+    found += [path for name in ("docs", "results") for path in (ROOT / name).rglob("*")]
+    for source in found:
+        if source.suffix in SHOWN:
+            target = pages / source.relative_to(ROOT)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, target)
+    for notebook in notebooks():
+        target = pages / notebook.relative_to(ROOT).with_suffix(".md")
+        target.write_text(as_page(notebook), encoding="utf-8")
+
+
+def build(folder: Path) -> "subprocess.CompletedProcess[str]":
+    """Build the site in a folder; a warning is an error."""
+    gather(folder)
+    shutil.rmtree(folder / SITE, ignore_errors=True)
+    shutil.copy(ROOT / CONFIG, folder / CONFIG)
+    (folder / "src").unlink(missing_ok=True)
+    (folder / "src").symlink_to(ROOT / "src")
+    return subprocess.run(
+        [sys.executable, "-m", "zensical", "build", "--clean", "--strict"],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+class Html(HTMLParser):
+    """What one built page links to, loads, and can be linked at."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.links: set[str] = set()
+        self.loads: set[str] = set()
+        self.anchors: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note the attributes that name something."""
+        found = {name: value or "" for name, value in attrs}
+        self.anchors |= {found[name] for name in ("id", "name") if name in found}
+        if tag == "a" and "href" in found:
+            self.links.add(found["href"])
+        elif tag == "link" and found.get("rel") != "canonical":
+            self.loads.add(found.get("href", ""))
+        elif tag in ("script", "img", "iframe", "source") and "src" in found:
+            self.loads.add(found["src"])

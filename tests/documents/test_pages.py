@@ -1,0 +1,114 @@
+"""Every page of the documentation runs, and every link in it leads somewhere."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pyarrow.csv
+import pytest
+
+import verix
+from documents.markdown import ROOT, RUN, agrees, anchors, blocks, given, links, pages
+from documents.runner import Page
+from verix.client import fingerprint
+from verix.client.manifest import write_manifest
+from verix.datasets import census
+from verix.files.deliveries import write_delivery
+from verix.files.submissions import write_submission
+from verix.files.tables import read_table
+
+# The commands marked `# by hand: REASON`, page by page: everything else runs.
+BY_HAND = {
+    "docs/start/owner.md": {". .venv/bin/activate": "the tests run inside it"},
+    "docs/how-to/notebooks.md": {
+        "pip install jupyterlab": "it is your choice of an editor",
+        "jupyter lab docs/notebooks": "it waits for a person",
+    },
+}
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def is_run(path: Path) -> bool:
+    return any(b.language in RUN for b in blocks(path.read_text(encoding="utf-8")))
+
+
+@pytest.fixture(scope="session")
+def supplies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What pages may be given: a table, and a job on it that came back."""
+    folder = tmp_path_factory.mktemp("supplies")
+    pyarrow.csv.write_csv(census(2_000), folder / "people.csv")
+    table = read_table(folder / "people.csv")
+    prepared = verix.prepare(table, target="income", positive=">50K", quasi="all", k=5)
+    (folder / "job").mkdir()
+    write_submission(prepared.submission, folder / "job" / "submission")
+    write_manifest(prepared.manifest, folder / "job" / "manifest.verix")
+    delivery = verix.LocalProvider().anonymize(prepared.submission)
+    write_delivery(delivery, folder / "job" / "delivery")
+    verdict = verix.verify(
+        folder / "job" / "delivery", prepared.manifest, submission=prepared.submission
+    )
+    (folder / "job" / "verdict.json").write_text(verdict.to_json(), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", [p for p in pages() if is_run(p)], ids=name_of)
+def test_page_runs(
+    path: Path, supplies: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VERIX_LEDGER", str(tmp_path / "ledger.jsonl"))
+    # No page rests on what the models find, and a model of two trees costs less.
+    monkeypatch.setattr(fingerprint, "ROUNDS", 2)
+    text = path.read_text(encoding="utf-8")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for name in given(text):
+        source = supplies / name
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, folder / name)
+    page = Page(path, folder)
+    for block in blocks(text):
+        page.run(block)
+    assert page.by_hand == BY_HAND.get(name_of(path), {})
+
+
+def test_by_hand_names_pages_that_exist() -> None:
+    assert set(BY_HAND) <= {name_of(path) for path in pages()}
+
+
+@pytest.mark.parametrize("path", pages(), ids=name_of)
+def test_links_lead_somewhere(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    for link in links(text):
+        if re.match(r"https?:", link):
+            continue
+        target, _, anchor = link.partition("#")
+        found = (path.parent / target).resolve() if target else path
+        assert found.exists(), f"{link} leads nowhere"
+        assert found == ROOT or ROOT in found.parents, f"{link} leads out of the repository"
+        if anchor and found.suffix == ".md":
+            assert anchor in anchors(found.read_text(encoding="utf-8")), f"{link}: no such heading"
+
+
+def test_blocks_say_their_language() -> None:
+    for path in pages():
+        for block in blocks(path.read_text(encoding="utf-8")):
+            assert block.language, f"{name_of(path)}:{block.line} has no language"
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "loosely", "agree"),
+    [
+        ("a 1,351 b\n", "a 7 b\n", False, True),
+        ("a\n...\nz", "a\nb\nc\nz\n", False, True),
+        ("a ... z", "a b c z\n", False, True),
+        ("a\nz", "a\nb\nz\n", False, False),
+        ("pass", "fail\n", False, False),
+        ("splits fail decides 12 x", "y\nsplits fail decides 3 z\n", True, True),
+        ("splits pass decides 12 x", "splits fail decides 12 x\n", True, False),
+    ],
+)
+def test_agreement(shown: str, printed: str, loosely: bool, agree: bool) -> None:
+    assert agrees(shown, printed, loosely=loosely) is agree

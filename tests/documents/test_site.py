@@ -1,0 +1,64 @@
+"""The site builds without a warning, its links lead somewhere, nothing comes from elsewhere."""
+
+import re
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+from documents.markdown import ROOT
+from documents.site import CONFIG, SITE, Html, build
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("zensical", reason="the extra `docs` is not installed")
+    pytest.importorskip("mkdocstrings", reason="the extra `docs` is not installed")
+    folder = tmp_path_factory.mktemp("site")
+    done = build(folder)
+    assert done.returncode == 0, done.stdout
+    assert "No issues found" in done.stdout, done.stdout
+    return folder / SITE
+
+
+@pytest.fixture(scope="module")
+def parsed(site: Path) -> dict[Path, Html]:
+    return {path: Html(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")}
+
+
+def test_every_page_is_in_the_menu() -> None:
+    config = (ROOT / CONFIG).read_text(encoding="utf-8")
+    listed = set(re.findall(r'= "([^"]+\.md)"', config))
+    pages = {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    # Decisions are listed on their own page, and measured figures where they are quoted.
+    assert {page for page in pages if "/decisions/0" not in page} <= listed
+
+
+def test_links_lead_somewhere(parsed: dict[Path, Html]) -> None:
+    assert len(parsed) > 30
+    for path, page in parsed.items():
+        for link in page.links:
+            if re.match(r"[a-z]+:", link) or path.name == "404.html":
+                continue
+            target, _, anchor = unquote(link).partition("#")
+            found = (path.parent / target).resolve() if target else path
+            found = found / "index.html" if found.is_dir() else found
+            assert found.is_file(), f"{path.name}: {link} leads nowhere"
+            if anchor and found in parsed:
+                assert anchor in parsed[found].anchors, f"{path.name}: {link}, no such anchor"
+
+
+def test_nothing_is_loaded_from_elsewhere(parsed: dict[Path, Html], site: Path) -> None:
+    for path, page in parsed.items():
+        assert not [url for url in page.loads if re.match(r"(https?:)?//", url)], path
+    for sheet in site.rglob("*.css"):
+        assert not re.search(r"url\(['\"]?https?:", sheet.read_text(encoding="utf-8")), sheet
+
+
+def test_docstrings_became_a_reference(parsed: dict[Path, Html], site: Path) -> None:
+    text = (site / "docs" / "reference" / "api.html").read_text(encoding="utf-8")
+    assert ":::" not in text
+    for words in ("Prepare a table for a provider.", "Judge a delivery.", "VERIFIED if some layer"):
+        assert words in text
