@@ -66,9 +66,9 @@ def test_tracker_by_hand() -> None:
 
 
 def test_bulk_is_the_single_one() -> None:
-    key, rows = b"k" * 32, np.random.default_rng(0).integers(0, 256, (300, 17), np.uint8)
-    found = trackers(key, "twin", rows)
-    for i in (0, 1, 255, 256, 299):
+    key, rows = b"k" * 32, np.random.default_rng(0).integers(0, 256, (2_500, 17), np.uint8)
+    found = trackers(key, "twin", rows, threads=2)
+    for i in (0, 1, 255, 256, 1_023, 1_024, 2_499):
         assert found[i].tobytes() == tracker(key, "twin", i, rows[i].tobytes())
 
 

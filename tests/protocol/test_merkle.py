@@ -3,6 +3,7 @@
 import hashlib
 import struct
 from dataclasses import replace
+from unittest import mock
 
 import numpy as np
 import numpy.typing as npt
@@ -167,9 +168,17 @@ def leaves_of(count: tuple[int, int, int] = (2, 1, 2)) -> Leaves:
 
 def members_of(
     tracker: npt.NDArray[np.uint8], leaf_of_row: npt.NDArray[np.int32] = LEAF_OF_ROW
-) -> list[bytes]:
+) -> merkle.Digests:
     positions, start = group_rows(leaf_of_row, 3)
     return merkle.members_digests(positions, start, np.arange(5), tracker)
+
+
+def listed(digests: merkle.Digests) -> list[bytes]:
+    return [digest.tobytes() for digest in digests]
+
+
+def stacked(*digests: bytes) -> merkle.Digests:
+    return np.frombuffer(b"".join(digests), np.uint8).reshape(-1, 32)
 
 
 def test_bulk_members_equal_the_formula() -> None:
@@ -178,23 +187,83 @@ def test_bulk_members_equal_the_formula() -> None:
         merkle.members_digest([(row, bytes(tracker[row])) for row in rows])
         for rows in ([1, 3], [2], [0, 4])
     ]
-    assert members_of(tracker) == expected
+    assert listed(members_of(tracker)) == expected
     # Whatever the memory layout.
-    assert members_of(np.asfortranarray(tracker)) == expected
+    assert listed(members_of(np.asfortranarray(tracker))) == expected
 
 
 def test_bulk_members_hash_row_numbers_not_positions() -> None:
     tracker, row = trackers(5), np.array([0, 3, 4, 2**31, 2**40])
     positions, start = group_rows(LEAF_OF_ROW, 3)
-    assert merkle.members_digests(positions, start, row, tracker) == [
+    assert listed(merkle.members_digests(positions, start, row, tracker)) == [
         merkle.members_digest([(int(row[at]), bytes(tracker[at])) for at in group])
         for group in ([1, 3], [2], [0, 4])
     ]
 
 
+@steady
+@given(
+    st.lists(st.integers(0, 40), min_size=1, max_size=60), st.integers(1, 120), st.integers(1, 3)
+)
+def test_bulk_members_of_any_sizes(sizes: list[int], most: int, threads: int) -> None:
+    # Few or many leaves in a task, each empty, small, or larger than a task should be.
+    n = sum(sizes)
+    tracker, row = trackers(n), np.arange(n) * 3
+    leaf = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+    leaf = np.random.default_rng(n).permutation(leaf)
+    positions, start = group_rows(leaf, len(sizes))
+    with mock.patch.object(merkle, "TASK_RECORDS", most):
+        found = merkle.members_digests(positions, start, row, tracker, threads=threads)
+    assert listed(found) == [
+        merkle.members_digest([(int(row[i]), bytes(tracker[i])) for i in np.flatnonzero(leaf == j)])
+        for j in range(len(sizes))
+    ]
+
+
+@steady
+@given(st.integers(1, 50), st.integers(1, 20), st.integers(1, 9), st.integers(1, 3))
+def test_bulk_leaves_of_any_number(n: int, n_quasi: int, most: int, threads: int) -> None:
+    rng = np.random.default_rng(n)
+    bounds = rng.choice([-0.0, 0.0, 1.5, -1e300], (2, n, n_quasi))
+    count, members = rng.integers(0, 2**40, n), trackers(n)
+    leaves = Leaves(count=count, minimum=bounds[0], maximum=bounds[1])
+    with mock.patch.object(merkle, "TASK_LEAVES", most):
+        found = merkle.leaf_digests(leaves, members, threads=threads)
+    assert listed(found) == [
+        merkle.leaf_digest(
+            int(count[i]),
+            list(zip(bounds[0, i].tolist(), bounds[1, i].tolist(), strict=True)),
+            Digest(bytes(members[i])),
+        )
+        for i in range(n)
+    ]
+
+
+def test_bulk_root_of_a_deep_tree() -> None:
+    # A chain to the left of 30 splits: node i has its right side, a leaf, at the end.
+    n = 30
+    tree = Tree(
+        column=np.array([i % 2 for i in range(n)] + [-1] * (n + 1), np.int32),
+        threshold=np.array([i - 0.5 for i in range(n)] + [0.0] * (n + 1)),
+        left=np.array([*range(1, n + 1)] + [-1] * (n + 1), np.int32),
+        right=np.array([2 * n - i for i in range(n)] + [-1] * (n + 1), np.int32),
+        leaf=np.array([-1] * n + [*range(n + 1)], np.int32),
+    )
+    tree.check(n_quasi=2, max_depth=50)
+    bounds = np.zeros((n + 1, 2))
+    leaves = Leaves(count=np.arange(n + 1), minimum=bounds, maximum=bounds)
+    members = trackers(n + 1)
+    of_leaf = [Digest(digest) for digest in listed(merkle.leaf_digests(leaves, members))]
+    top = of_leaf[0]
+    for i in range(n - 1, -1, -1):
+        top = merkle.node_digest(i % 2, i - 0.5, top, of_leaf[n - i])
+    expected = merkle.binding_root(contract_of().digest, ONE, top)
+    assert merkle.commit(contract_of(), ONE, tree, leaves, members) == expected
+
+
 def test_bulk_leaves_equal_the_formula() -> None:
     leaves, members = leaves_of(), [ONE, TWO, THREE]
-    assert merkle.leaf_digests(leaves, members) == [
+    assert listed(merkle.leaf_digests(leaves, stacked(*members))) == [
         merkle.leaf_digest(count, list(zip(low, high, strict=True)), digest)
         for count, low, high, digest in zip(
             leaves.count.tolist(), MINIMUM.tolist(), MAXIMUM.tolist(), members, strict=True
@@ -204,7 +273,7 @@ def test_bulk_leaves_equal_the_formula() -> None:
 
 def test_bulk_root_equals_the_formulas() -> None:
     members = members_of(trackers(5))
-    first, second, third = map(Digest, merkle.leaf_digests(leaves_of(), members))
+    first, second, third = map(Digest, listed(merkle.leaf_digests(leaves_of(), members)))
     inner = merkle.node_digest(0, -1.0, first, second)
     top = merkle.node_digest(1, 2.5, inner, third)
     expected = merkle.binding_root(contract_of().digest, ONE, top)
@@ -236,7 +305,7 @@ def test_a_tree_of_one_leaf() -> None:
     leaves = Leaves(count=np.array([4]), minimum=MINIMUM[:1].copy(), maximum=MAXIMUM[:1].copy())
     top = merkle.leaf_digest(4, [(-3.0, -1.0), (0.0, 1.0)], ONE)
     expected = merkle.binding_root(contract_of().digest, TWO, top)
-    assert merkle.commit(contract_of(), TWO, alone, leaves, [ONE]) == expected
+    assert merkle.commit(contract_of(), TWO, alone, leaves, stacked(ONE)) == expected
 
 
 # What the roots bind.
@@ -247,7 +316,7 @@ def root(
     submitted: Digest = ONE,
     tree: Tree | None = None,
     leaves: Leaves | None = None,
-    members: list[bytes] | None = None,
+    members: merkle.Digests | None = None,
     commitment: Commitment = Commitment.BINDING,
 ) -> Digest:
     return merkle.commit(
@@ -255,7 +324,7 @@ def root(
         submitted,
         tree or tree_of(),
         leaves or leaves_of(),
-        members or members_of(trackers(5)),
+        members_of(trackers(5)) if members is None else members,
     )
 
 

@@ -248,7 +248,7 @@ def _verdict_problems(
 
 def _committed(delivery: Delivery, manifest: Manifest) -> bytes:
     """The root that the contract's commitment gives these records, leaves and tree."""
-    members: list[bytes] = []
+    members = np.empty((0, 32), np.uint8)
     if manifest.contract.commitment is Commitment.BINDING:
         records = delivery.records
         by_row = np.argsort(records.row, kind="stable")

@@ -1,8 +1,9 @@
 """Compiled loops that both parties may use: the fast twins of plain Python.
 
 Arrays in, arrays out; counts are integers; no `fastmath` and no parallel reduction, so the
-same bits come out on every machine. They release the GIL, so callers may share the work
-among threads by ranges. Compiled on first use and cached on disk by numba.
+same bits come out on every machine (numba runs on little-endian ones alone). They release
+the GIL, so callers may share the work among threads by ranges. Compiled on first use and
+cached on disk by numba.
 """
 
 from typing import NamedTuple
@@ -11,7 +12,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Nodes", "check_preorder", "depths", "gather_members", "group_rows", "route"]
+__all__ = ["Nodes", "check_preorder", "depths", "fill_members", "group_rows", "route"]
 
 BAD_COLUMN, BAD_THRESHOLD, BAD_CHILD, BAD_LEAF, TOO_DEEP = range(1, 6)
 
@@ -121,16 +122,56 @@ def group_rows(
 
 
 @numba.njit(cache=True, nogil=True)
-def gather_members(
+def _gather_members(
     positions: npt.NDArray[np.int64],
     row: npt.NDArray[np.int64],
     tracker: npt.NDArray[np.uint64],
 ) -> npt.NDArray[np.uint64]:
-    """Row number and tracker of the records at some positions, as five 64-bit words (spec §6)."""
+    """Row number and tracker of the records at some positions, as five words each."""
     out = np.empty((positions.size, 5), np.uint64)
     for i in range(positions.size):
-        at = positions[i]
+        at = np.uint64(positions[i])
         out[i, 0] = row[at]
         for word in range(4):
             out[i, 1 + word] = tracker[at, word]
     return out
+
+
+@numba.njit(cache=True, nogil=True)
+def fill_members(
+    positions: npt.NDArray[np.int64],
+    start: npt.NDArray[np.int64],
+    row: npt.NDArray[np.int64],
+    tracker: npt.NDArray[np.uint64],
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
+    """What is hashed of the members of some leaves (spec §6), padded as SHA-256 wants it.
+
+    Leaf i holds the records at positions[start[i]:start[i+1]]; a tracker is four words.
+    Returns where each leaf's blocks start, and the blocks, (n, 64).
+    """
+    n_leaves = start.size - 1
+    first = np.zeros(n_leaves + 1, np.int64)
+    for leaf in range(n_leaves):
+        first[leaf + 1] = first[leaf] + (1 + 40 * (start[leaf + 1] - start[leaf]) + 72) // 64
+    # In a loop of its own: the shorter it is, the more records are fetched at the same time.
+    members = _gather_members(positions[start[0] : start[n_leaves]], row, tracker).reshape(-1)
+    words = np.empty(8 * first[n_leaves], np.uint64)
+    eight, last = np.uint64(8), np.uint64(56)
+    at, member = 0, 0
+    for leaf in range(n_leaves):
+        # The tag shifts everything by a byte: the last byte of a word goes into the next.
+        carried = np.uint64(2)
+        n_words = 5 * (start[leaf + 1] - start[leaf])
+        for i in range(n_words):
+            word = members[member + i]
+            words[at + i] = (word << eight) | carried
+            carried = word >> last
+        words[at + n_words] = carried | np.uint64(0x8000)
+        for i in range(at + n_words + 1, 8 * first[leaf + 1]):
+            words[i] = 0
+        at, member = 8 * first[leaf + 1], member + n_words
+        n_bits = np.uint64(8 + 64 * n_words)
+        for byte in range(8):
+            single = (n_bits >> np.uint64(8 * byte)) & np.uint64(255)
+            words[at - 1] |= single << np.uint64(56 - 8 * byte)
+    return first, words.view(np.uint8).reshape(-1, 64)

@@ -1,26 +1,27 @@
 """Both commitments: bytes in, bytes out (spec §6).
 
-The first half is the formulas, one function each. The second half computes the root of a
-whole delivery; it builds the same preimages in bulk, because a million records have a
-hundred thousand leaves and a Python call per number would cost more than the hashing.
+The first half is the formulas, one function each, with hashlib: they are the norm. The
+second half computes the root of a whole delivery. It builds the same preimages in bulk and
+hashes many at a time, because a million records have a hundred thousand leaves, and a call
+from Python for each would cost more than the hashing.
 """
 
 import struct
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 
 import numpy as np
 import numpy.typing as npt
 
-from verix.protocol import kernels
+from verix.protocol import kernels, lanes
 from verix.protocol.contract import Commitment, Contract, Digest
 from verix.protocol.table import Records, wire_columns
 from verix.protocol.tree import Leaves, Tree
 
 __all__ = [
     "CHUNK_ROWS",
+    "Digests",
     "binding_root",
     "commit",
     "leaf_digest",
@@ -35,7 +36,13 @@ __all__ = [
 ]
 
 CHUNK_ROWS = 65536
+# What one thread hashes at a time: few enough for the cache of a core.
+TASK_RECORDS, TASK_LEAVES = 16384, 1024
+MEMBER_BYTES, NODE_BYTES = 40, 77
 LEAF, NODE, MEMBERS, ROOT, SUBMISSION, CHUNK = b"\0", b"\1", b"\2", b"\3", b"\4", b"\5"
+
+Digests = npt.NDArray[np.uint8]
+"""Many digests, (n, 32)."""
 
 
 def _hash(*parts: bytes) -> Digest:
@@ -109,37 +116,75 @@ def members_digests(
     start: npt.NDArray[np.int64],
     row: npt.NDArray[np.int64],
     tracker: npt.NDArray[np.uint8],
-) -> list[bytes]:
+    *,
+    threads: int = 1,
+) -> Digests:
     """members_digest of every leaf: leaf i holds the records at positions[start[i]:start[i+1]].
 
     `row` must ascend, so that positions in ascending order are rows in ascending order.
     """
-    # Words are copied, never interpreted, so only the row number has a byte order.
-    words = kernels.gather_members(positions, row, np.ascontiguousarray(tracker).view(np.uint64))
-    if sys.byteorder == "big":
-        words[:, 0].byteswap(inplace=True)
-    data = words.tobytes()
-    ends = (start * 40).tolist()
-    return [
-        sha256(MEMBERS + data[begin:end]).digest()
-        for begin, end in zip(ends[:-1], ends[1:], strict=True)
-    ]
+    out = np.empty((start.size - 1, 32), np.uint8)
+    words = np.ascontiguousarray(tracker).view(np.uint64)
+
+    def some(leaves: tuple[int, int]) -> None:
+        lo, hi = leaves
+        first, blocks = kernels.fill_members(positions, start[lo : hi + 1], row, words)
+        if hi - lo >= lanes.LANES:
+            lanes.digests(blocks, first, lanes.INITIAL, out[lo:hi])
+            return
+        # A few leaves with many records each: too few for lanes, and fast in hashlib.
+        for i in range(lo, hi):
+            size = 1 + MEMBER_BYTES * int(start[i + 1] - start[i])
+            data = blocks[first[i - lo] :].reshape(-1)[:size].data
+            out[i] = np.frombuffer(sha256(data).digest(), np.uint8)
+
+    _share(some, _ranges(start, TASK_RECORDS), threads)
+    return out
 
 
-def leaf_digests(leaves: Leaves, members: Sequence[bytes]) -> list[bytes]:
+def _ranges(start: npt.NDArray[np.int64], most: int) -> list[tuple[int, int]]:
+    """Ranges of leaves that hold at most so many records together, or one leaf that holds more."""
+    ranges, lo, n = [], 0, start.size - 1
+    while lo < n:
+        hi = max(lo + 1, int(np.searchsorted(start, start[lo] + most, side="right")) - 1)
+        ranges.append((lo, hi))
+        lo = hi
+    return ranges
+
+
+def _share(
+    work: Callable[[tuple[int, int]], None], ranges: Sequence[tuple[int, int]], threads: int
+) -> None:
+    with ThreadPoolExecutor(threads) as pool:
+        for _ in pool.map(work, ranges):
+            pass
+
+
+def leaf_digests(leaves: Leaves, members: Digests, *, threads: int = 1) -> Digests:
     """leaf_digest of every leaf."""
     n_leaves, n_quasi = leaves.minimum.shape
     width = 1 + 8 + 16 * n_quasi + 32
-    preimages = np.empty((n_leaves, width), np.uint8)
-    preimages[:, :1] = 0
-    preimages[:, 1:9] = leaves.count.astype("<u8").reshape(-1, 1).view(np.uint8)
-    bounds = np.empty((n_leaves, n_quasi, 2), "<f8")
-    np.add(leaves.minimum, 0.0, out=bounds[:, :, 0])
-    np.add(leaves.maximum, 0.0, out=bounds[:, :, 1])
-    preimages[:, 9:-32] = bounds.reshape(n_leaves, -1).view(np.uint8)
-    preimages[:, -32:] = np.frombuffer(b"".join(members), np.uint8).reshape(-1, 32)
-    view = preimages.reshape(-1).data
-    return [sha256(view[at : at + width]).digest() for at in range(0, len(view), width)]
+    out = np.empty((n_leaves, 32), np.uint8)
+
+    def some(numbers: tuple[int, int]) -> None:
+        at = slice(*numbers)
+        blocks = lanes.padded(numbers[1] - numbers[0], width)
+        blocks[:, 0] = LEAF[0]
+        blocks[:, 1:9] = _single_bytes(leaves.count[at], "<u8")
+        # Adding 0.0 turns -0.0 into 0.0 and changes nothing else.
+        bounds = np.stack([leaves.minimum[at], leaves.maximum[at]], axis=2) + 0.0
+        blocks[:, 9 : width - 32] = _single_bytes(bounds, "<f8")
+        blocks[:, width - 32 : width] = members[at]
+        out[at] = lanes.digest_rows(blocks)
+
+    edges = [*range(0, n_leaves, TASK_LEAVES), n_leaves]
+    _share(some, list(zip(edges[:-1], edges[1:], strict=True)), threads)
+    return out
+
+
+def _single_bytes(numbers: npt.NDArray[np.generic], kind: str) -> npt.NDArray[np.uint8]:
+    """Numbers as they are hashed, all those of the first axis in one row."""
+    return numbers.astype(kind).reshape(len(numbers), -1).view(np.uint8)
 
 
 def commit(
@@ -147,37 +192,36 @@ def commit(
     submission: Digest,
     tree: Tree,
     leaves: Leaves,
-    members: Sequence[bytes],
+    members: Digests,
+    *,
+    threads: int = 1,
 ) -> Digest:
     """The root that the contract asks for; `members` holds each leaf's members digest."""
     if contract.commitment is Commitment.PAPER:
         return _paper_root(contract, tree, leaves)
-    digests = _fold(tree, leaf_digests(leaves, members))
-    return binding_root(contract.digest, submission, digests)
+    top = _fold(tree, leaf_digests(leaves, members, threads=threads))
+    return binding_root(contract.digest, submission, top)
 
 
-def _fold(tree: Tree, of_leaf: Sequence[bytes]) -> Digest:
-    """The digest of the top node: children come after parents, so walk backwards."""
-    heads = _node_heads(tree)
-    right = tree.right.tolist()
-    leaf = tree.leaf.tolist()
-    digest: list[bytes] = [b""] * tree.n_nodes
-    for node in range(tree.n_nodes - 1, -1, -1):
-        if leaf[node] >= 0:
-            digest[node] = of_leaf[leaf[node]]
-        else:
-            digest[node] = sha256(heads[node] + digest[node + 1] + digest[right[node]]).digest()
-    return Digest(digest[0])
-
-
-def _node_heads(tree: Tree) -> list[bytes]:
-    """0x01, the column and the threshold of every node: all of a split but its sides."""
-    heads = np.empty((tree.n_nodes, 13), np.uint8)
-    heads[:, :1] = 1
-    heads[:, 1:5] = tree.column.astype("<u4").reshape(-1, 1).view(np.uint8)
-    heads[:, 5:] = (tree.threshold + 0.0).astype("<f8").reshape(-1, 1).view(np.uint8)
-    data = heads.tobytes()
-    return [data[at : at + 13] for at in range(0, len(data), 13)]
+def _fold(tree: Tree, of_leaf: Digests) -> Digest:
+    """The digest of the top node, by levels from the deepest: a level needs only the one below."""
+    digest = np.empty((tree.n_nodes, 32), np.uint8)
+    digest[tree.leaf >= 0] = of_leaf
+    depths = tree.depths().astype(np.int32)
+    by_depth, start = kernels.group_rows(depths, int(depths.max()) + 1)
+    for depth in range(start.size - 2, -1, -1):
+        level = by_depth[start[depth] : start[depth + 1]]
+        node = level[tree.column[level] >= 0]
+        if node.size == 0:
+            continue
+        blocks = lanes.padded(node.size, NODE_BYTES)
+        blocks[:, 0] = NODE[0]
+        blocks[:, 1:5] = _single_bytes(tree.column[node], "<u4")
+        blocks[:, 5:13] = _single_bytes(tree.threshold[node] + 0.0, "<f8")
+        blocks[:, 13:45] = digest[tree.left[node]]
+        blocks[:, 45:77] = digest[tree.right[node]]
+        digest[node] = lanes.digest_rows(blocks)
+    return Digest(digest[0].tobytes())
 
 
 def _paper_root(contract: Contract, tree: Tree, leaves: Leaves) -> Digest:

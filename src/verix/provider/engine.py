@@ -95,12 +95,14 @@ def pack(
         target=records.target[rows],
     )
     positions, start = kernels.group_rows(delivered.leaf, tree.n_leaves)
-    members = merkle.members_digests(positions, start, rows, delivered.tracker)
+    threads = settings.threads
+    members = merkle.members_digests(positions, start, rows, delivered.tracker, threads=threads)
+    root = merkle.commit(submission.contract, digest, tree, growth.leaves, members, threads=threads)
     return Delivery(
         header=Header(
             contract=submission.contract.digest,
             submission=digest,
-            root=merkle.commit(submission.contract, digest, tree, growth.leaves, members),
+            root=root,
             engine="",
             version="",
             rows=rows.size,

@@ -131,7 +131,8 @@ def prepare_declared(
         twins = choose_twins(genuine.n_rows, secret.generator("twins"))
         options.progress("sentinels", 1, 1)
     options.progress("trackers", 0, 1)
-    assembled = _assemble(contract, genuine, planted, twins, secret)
+    parts = _parts(genuine, planted, twins)
+    assembled = assemble(contract, parts, secret, threads=options.threads)
     submission = Submission(contract=contract, records=assembled.records)
     options.progress("trackers", 1, 1)
     keeping = _Keeping(submission, assembled, genuine, secret, options)
@@ -143,17 +144,15 @@ def _untracked(values: npt.NDArray[np.float64], target: npt.NDArray[np.uint8]) -
     return Records(tracker=np.zeros((target.size, 32), np.uint8), values=values, target=target)
 
 
-def _assemble(
-    contract: Contract, genuine: Records, planted: Planted | None, twins: Rows, secret: Secret
-) -> Assembled:
+def _parts(genuine: Records, planted: Planted | None, twins: Rows) -> dict[str, Records]:
+    """The records of every role."""
     origin = np.empty(0, np.int64) if planted is None else planted.origin
     moved = genuine.values[:, origin] if planted is None else planted.values
-    parts = {
+    return {
         "genuine": genuine,
         "sentinel": _untracked(moved, genuine.target[origin]),
         "twin": _untracked(genuine.values[:, twins], genuine.target[twins]),
     }
-    return assemble(contract, parts, secret)
 
 
 def _describe(planted: Planted | None, twins: Rows, assembled: Assembled) -> dict[str, object]:
@@ -187,7 +186,8 @@ class _Keeping:
     ) -> Manifest:
         options, assembled, genuine = self.options, self.assembled, self.genuine
         tracker, contract = assembled.records.tracker, self.submission.contract
-        watch = smallest(self.secret.key("watch"), tracker[assembled.genuine_row], WATCH_RECORDS)
+        names, threads = tracker[assembled.genuine_row], options.threads
+        watch = smallest(self.secret.key("watch"), names, WATCH_RECORDS, threads=threads)
         watch_row = assembled.genuine_row[watch]
         options.progress("witnesses", 0, 1)
         witnesses = find_witnesses(

@@ -9,6 +9,8 @@ Can err: never, as long as SHA-256 holds.
 
 import hmac
 
+import numpy as np
+
 from verix.client.verdict import Finding, Status
 from verix.client.verify.case import Case
 from verix.protocol import merkle
@@ -56,11 +58,17 @@ def check(case: Case) -> Finding:
 
 
 def _root(case: Case) -> bytes:
-    delivery, records = case.delivery, case.records
-    members: list[bytes] = []
+    delivery, records, threads = case.delivery, case.records, case.options.threads
+    members = np.empty((0, 32), np.uint8)
     if case.contract.commitment is Commitment.BINDING:
-        positions, start = case.grouped
-        members = merkle.members_digests(positions, start, records.row, records.tracker)
+        members = merkle.members_digests(
+            *case.grouped, records.row, records.tracker, threads=threads
+        )
     return merkle.commit(
-        case.contract, case.manifest.submission, delivery.tree, delivery.leaves, members
+        case.contract,
+        case.manifest.submission,
+        delivery.tree,
+        delivery.leaves,
+        members,
+        threads=threads,
     )
