@@ -47,7 +47,7 @@ class Candidate(NamedTuple):
 @numba.njit(cache=True, nogil=True)
 def gather(
     values: npt.NDArray[np.float64],
-    rows: npt.NDArray[np.int64],
+    rows: npt.NDArray[np.uint32],
     out: npt.NDArray[np.float64],
 ) -> None:
     """One column's values in the order of `rows`."""

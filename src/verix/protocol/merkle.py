@@ -218,8 +218,8 @@ def _fold(tree: Tree, of_leaf: Digests) -> Digest:
         blocks[:, 0] = NODE[0]
         blocks[:, 1:5] = _single_bytes(tree.column[node], "<u4")
         blocks[:, 5:13] = _single_bytes(tree.threshold[node] + 0.0, "<f8")
-        blocks[:, 13:45] = digest[tree.left[node]]
-        blocks[:, 45:77] = digest[tree.right[node]]
+        blocks[:, 13:45] = np.take(digest, tree.left[node], axis=0)
+        blocks[:, 45:77] = np.take(digest, tree.right[node], axis=0)
         digest[node] = lanes.digest_rows(blocks)
     return Digest(digest[0].tobytes())
 

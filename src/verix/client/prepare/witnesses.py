@@ -58,7 +58,7 @@ def _best_split(
 
     def candidate(column: int) -> audit.Candidate:
         gathered, scratch = np.empty((2, n + 1))
-        audit.gather(values[column], node.rows, gathered)
+        audit.gather(values[column], node.rows.astype(np.uint32), gathered)
         return audit.candidate(gathered[:n], target, contract.min_leaf, scratch)
 
     best: tuple[int, float] | None = None

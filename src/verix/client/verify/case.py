@@ -15,7 +15,7 @@ from verix.protocol import audit, kernels
 from verix.protocol.contract import Contract
 from verix.protocol.messages import Delivered, Delivery, Submission
 
-__all__ = ["Audit", "Case", "Options"]
+__all__ = ["Audit", "Case", "Options", "as_words"]
 
 Rows = npt.NDArray[np.int64]
 
@@ -124,7 +124,7 @@ class Case:
         """The submitted values leaf by leaf, (n_quasi, n_rows), of a complete delivery."""
         assert self.submission is not None
         assert self.is_complete
-        values, rows = self.submission.records.values, self.grouped[0]
+        values, rows = self.submission.records.values, self.grouped[0].astype(np.uint32)
         out = np.empty(values.shape)
         self.each(lambda j: audit.gather(values[j], rows, out[j]), len(values))
         return out
@@ -140,3 +140,8 @@ class Case:
         with ThreadPoolExecutor(self.options.threads) as pool:
             for _ in pool.map(work, range(n)):
                 pass
+
+
+def as_words(tracker: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
+    """Trackers as four words each: the same when compared, eight bytes at a time."""
+    return np.ascontiguousarray(tracker).view(np.uint64)

@@ -6,10 +6,12 @@ passes, and so does one that finds the sentinels (they lie where records are rar
 Can err: misses a provider that drops records blindly with the stated probability.
 """
 
+import numpy as np
+
 from verix.client import aggregates
 from verix.client.prepare.sentinels import evasion_probability
 from verix.client.verdict import Finding, Status
-from verix.client.verify.case import Case
+from verix.client.verify.case import Case, as_words
 
 __all__ = ["check"]
 
@@ -31,8 +33,8 @@ def check(case: Case) -> Finding:
         )
     position = case.position_of_row[rows]
     is_back = position >= 0
-    tracker = case.records.tracker[position]
-    is_same = (tracker == manifest.sentinel_tracker).all(axis=1)
+    came = np.take(as_words(case.records.tracker), position, axis=0)
+    is_same = (came == as_words(manifest.sentinel_tracker)).all(axis=1)
     n_missing, n_other = int((~is_back).sum()), int((is_back & ~is_same).sum())
     evasion = {str(d): evasion_probability(rows.size, manifest.n_rows, d) for d in DROPS}
     failed = n_missing + n_other > 0

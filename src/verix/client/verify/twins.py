@@ -5,10 +5,12 @@ Does not prove: that they were processed, or the rest was; exact duplicates are 
 Can err: misses a provider that drops records blindly with the stated probability.
 """
 
+import numpy as np
+
 from verix.client import aggregates
 from verix.client.prepare.sentinels import evasion_probability
 from verix.client.verdict import Finding, Status
-from verix.client.verify.case import Case
+from verix.client.verify.case import Case, as_words
 
 __all__ = ["check"]
 
@@ -31,7 +33,8 @@ def check(case: Case) -> Finding:
     position = case.position_of_row[pairs]
     leaf = case.leaf_of_row[pairs]
     is_back = (position >= 0).all(axis=1)
-    is_same = (case.records.tracker[position] == manifest.twin_tracker).all(axis=(1, 2))
+    came = np.take(as_words(case.records.tracker), position, axis=0)
+    is_same = (came == as_words(manifest.twin_tracker)).all(axis=(1, 2))
     is_together = leaf[:, 0] == leaf[:, 1]
     n_missing = int((~is_back).sum())
     n_changed = int((is_back & ~is_same).sum())
