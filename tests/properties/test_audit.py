@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -14,8 +15,9 @@ from verix.adversaries import SplitsBlindly
 from verix.client.verdict import Status
 from verix.client.verify import replay, splits
 from verix.client.verify.case import Audit, Case, Options
-from verix.protocol import audit, rules
+from verix.protocol import audit, blocks, rules
 from verix.protocol.messages import Delivery, Provider, Submission
+from verix.protocol.sorting import BLOCK, sort_block
 from verix.provider.local import LocalProvider
 
 COLUMN_KINDS = {
@@ -93,8 +95,10 @@ def spans_of(case: Case) -> audit.Spans:
     )
 
 
-def best_of(examine: Callable[..., None], case: Case) -> audit.Best:
-    spans = spans_of(case)
+def best_of(
+    examine: Callable[..., None], case: Case, spans: audit.Spans | None = None
+) -> audit.Best:
+    spans = spans or spans_of(case)
     n_nodes = spans.lo.size
     best = audit.Best(np.full(n_nodes, -1, np.int32), np.zeros(n_nodes), np.full(n_nodes, -1.0))
     for column, values in enumerate(case.values_by_leaf):
@@ -109,7 +113,7 @@ def test_examined_nodes_are_the_rules(sent: Submission, provider: Provider) -> N
     case = cases.case_of(provider.anonymize(sent), cases.manifest_of(sent), sent)
     rows, target = case.grouped[0], sent.records.target.tolist()
     spans = spans_of(case)
-    for examine in (audit.examine_all, audit.examine_some):
+    for examine in (blocks.examine_all, audit.examine_some):
         best = best_of(examine, case)
         for node in np.flatnonzero(~spans.stops):
             expected = rules.best_split(
@@ -129,13 +133,13 @@ def test_examined_nodes_are_the_rules(sent: Submission, provider: Provider) -> N
 def test_blocks_change_nothing(provider: Provider) -> None:
     """Tables of several blocks are examined as their nodes are one by one, and as numpy does."""
     rng = np.random.default_rng(0)
-    n_rows = 2 * audit.BLOCK + 777
+    n_rows = 2 * blocks.BLOCK + 777
     columns = np.vstack([rng.integers(0, 9, (2, n_rows)), rng.normal(size=(1, n_rows))])
     sent = submission(columns.tolist(), rng.integers(0, 2, n_rows).tolist(), k=400)
     case = cases.case_of(
         provider.anonymize(sent), replace(cases.manifest_of(sent), witnesses=()), sent
     )
-    all_, some = best_of(audit.examine_all, case), best_of(audit.examine_some, case)
+    all_, some = best_of(blocks.examine_all, case), best_of(audit.examine_some, case)
     for name in audit.Best._fields:
         assert (getattr(all_, name) == getattr(some, name)).all()
     spans, scratch = spans_of(case), np.empty(n_rows + 1)
@@ -146,6 +150,103 @@ def test_blocks_change_nothing(provider: Provider) -> None:
             found = audit.candidate(values[lo:hi], case.target_by_leaf[lo:hi], 800, scratch)
             assert found.threshold == part[(part.size + 1) // 2 - 1]
             assert found.n_left == np.searchsorted(part, found.threshold, side="right")
+
+
+def uneven(rng: np.random.Generator, n_rows: int) -> list[list[float]]:
+    """Columns that are hard to sort by place, to cut into slices, or to tell apart."""
+    tiny = np.float64(1.0) + rng.integers(0, 400, n_rows) * 2.0**-52
+    columns = [
+        rng.normal(size=n_rows),
+        10.0 ** rng.uniform(-300, 300, n_rows),
+        rng.choice([-1e308, -5e-324, 0.0, 5e-324, 1e308], n_rows),
+        np.where(rng.random(n_rows) < 0.9, 0.5, rng.random(n_rows)),
+        rng.integers(0, 50, n_rows).astype(np.float64),
+        np.sort(rng.normal(size=n_rows)),
+        tiny,
+        np.full(n_rows, 3.0),
+    ]
+    return [column.tolist() for column in columns]
+
+
+@pytest.mark.parametrize("k", [2, 30])
+@pytest.mark.parametrize("provider", [LocalProvider(threads=1), SplitsBlindly(1)])
+def test_every_size_of_node_and_kind_of_column(provider: Provider, k: int) -> None:
+    rng = np.random.default_rng(k)
+    n_rows = 5 * blocks.BLOCK + 321
+    columns = uneven(rng, n_rows)
+    # A part where the label never changes becomes a leaf that is larger than a block.
+    target = np.where(np.array(columns[0]) > 0.0, 1, rng.integers(0, 2, n_rows)).tolist()
+    sent = submission(columns, target, k=k)
+    manifest = replace(cases.manifest_of(sent), witnesses=())
+    case = cases.case_of(provider.anonymize(sent), manifest, sent)
+    one_by_one = best_of(audit.examine_some, case)
+    assert_same_best(best_of(blocks.examine_all, case), one_by_one, slice(None))
+    # Leaves at which the rule stops may be left out; others find the same.
+    spans = spans_of(case)
+    kept = np.flatnonzero(~spans.stops | (spans.middle >= 0))
+    few = some_of(spans, kept)
+    assert_same_best(best_of(blocks.examine_all, case, few), one_by_one, kept)
+
+
+def some_of(spans: audit.Spans, kept: npt.NDArray[np.int64]) -> audit.Spans:
+    lo, middle, hi = (array[kept] for array in (spans.lo, spans.middle, spans.hi))
+    return audit.Spans(lo, middle, hi, spans.positive[kept], spans.stops[kept], spans.min_leaf)
+
+
+def assert_same_best(
+    found: audit.Best, expected: audit.Best, kept: slice | npt.NDArray[np.int64]
+) -> None:
+    for name in audit.Best._fields:
+        assert (getattr(found, name) == getattr(expected, name)[kept]).all()
+
+
+def test_a_large_leaf_under_large_nodes() -> None:
+    """A provider that stops too early: its leaves are larger than a block, and not all in one."""
+    rng = np.random.default_rng(1)
+    sizes = [9_000, 3, 5_000, 100, 4_096, 700]
+    n_rows = sum(sizes)
+    values, target = rng.normal(size=n_rows), rng.integers(0, 2, n_rows).astype(np.uint8)
+    edges = np.cumsum([0, *sizes])
+    # Preorder of a tree that takes one leaf after the other off its left side.
+    spans = []
+    for i in range(len(sizes) - 1):
+        spans += [(edges[i], edges[i + 1], n_rows), (edges[i], -1, edges[i + 1])]
+    lo, middle, hi = np.array([*spans, (edges[-2], -1, n_rows)]).T
+    positives = np.concatenate([[0], np.cumsum(target)])
+    stops = hi - lo < 20
+    everything = audit.Spans(
+        lo.copy(), middle.copy(), hi.copy(), positives[hi] - positives[lo], stops, 10
+    )
+    kept = np.flatnonzero(~stops | (middle >= 0))
+    few = some_of(everything, kept)
+    found = {}
+    for name, examine, given_spans in (
+        ("some", audit.examine_some, everything),
+        ("all", blocks.examine_all, everything),
+        ("few", blocks.examine_all, few),
+    ):
+        n = given_spans.lo.size
+        found[name] = audit.Best(np.full(n, -1, np.int32), np.zeros(n), np.full(n, -1.0))
+        examine(0, values, target, given_spans, found[name])
+    assert_same_best(found["all"], found["some"], slice(None))
+    assert_same_best(found["few"], found["some"], kept)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=300)
+    | st.lists(st.integers(0, 5).map(float), min_size=1, max_size=300)
+    | st.integers(1, 4096).map(lambda n: (1.0 / np.arange(1.0, n + 1) ** 9).tolist()),
+)
+def test_blocks_are_sorted(values: list[float]) -> None:
+    n = len(values)
+    block, label = np.array(values) + 0.0, (np.arange(n) % 3 == 0).astype(np.uint8)
+    order = np.empty(BLOCK, np.uint16)
+    sort_block(block, label, np.empty((2, BLOCK), np.uint32), order)
+    number = order[:n] >> 1
+    assert sorted(number.tolist()) == list(range(n))
+    assert (block[number] == np.sort(block)).all()
+    assert ((order[:n] & 1) == label[number]).all()
 
 
 @settings(max_examples=200, deadline=None)
@@ -248,7 +349,7 @@ def test_a_witness_under_the_change_sees_it(
 @given(st.lists(st.floats(-100, 100) | st.integers(0, 3).map(float), min_size=1, max_size=80))
 def test_selection_is_sorting(values: list[float]) -> None:
     for position in range(len(values)):
-        assert audit._select(np.array(values), position) == sorted(values)[position]
+        assert audit.select(np.array(values), position) == sorted(values)[position]
 
 
 @pytest.mark.parametrize("shape", ["ascending", "descending", "organ pipe", "two values"])
@@ -260,4 +361,4 @@ def test_selection_is_not_slow_on_patterns(shape: str) -> None:
         "organ pipe": np.abs(np.arange(n) - n // 2) * 1.0,
         "two values": np.arange(n) % 2 * 1.0,
     }[shape]
-    assert audit._select(values.astype(np.float64), n // 2) == np.sort(values)[n // 2]
+    assert audit.select(values.astype(np.float64), n // 2) == np.sort(values)[n // 2]

@@ -11,28 +11,27 @@ import numpy as np
 import numpy.typing as npt
 
 from verix.protocol.kernels import Nodes
-from verix.protocol.sorting import sort_words
 
 __all__ = [
+    "MANY",
     "Best",
     "Candidate",
     "Spans",
+    "by_bracket",
     "candidate",
-    "examine_all",
     "examine_some",
     "first_misrouted",
     "gather",
     "leaf_bounds",
     "node_spans",
     "score",
+    "select",
 ]
 
 
 # Up to so many values, counting pairs is the fastest way to a median; from so many on, a
 # sample narrows it down.
 FEW, MANY = 48, 512
-# So many records are sorted at a time: a number and a label fit 16 bits.
-BLOCK = 32_768
 
 
 class Candidate(NamedTuple):
@@ -87,7 +86,7 @@ def node_spans(
 
 
 @numba.njit(cache=True, nogil=True)
-def _select(values: npt.NDArray[np.float64], position: int) -> float:
+def select(values: npt.NDArray[np.float64], position: int) -> float:
     """The value at a position of the sorted values; reorders them (Hoare's quickselect)."""
     lo, hi = 0, values.size - 1
     while lo < hi:
@@ -129,7 +128,7 @@ def _by_rank(values: npt.NDArray[np.float64], position: int) -> float:
 
 
 @numba.njit(cache=True, nogil=True)
-def _by_bracket(
+def by_bracket(
     values: npt.NDArray[np.float64], position: int, scratch: npt.NDArray[np.float64]
 ) -> float:
     """The value at a position of the sorted values, for many of them.
@@ -145,8 +144,8 @@ def _by_bracket(
         sample[i] = values[i * step]
     middle = position * n_sample // n
     reach = int(2.0 * np.sqrt(n_sample)) + 1
-    low = _select(sample, max(0, middle - reach))
-    high = _select(sample, min(n_sample - 1, middle + reach))
+    low = select(sample, max(0, middle - reach))
+    high = select(sample, min(n_sample - 1, middle + reach))
     n_below, n_kept = 0, np.uint64(0)
     for i in range(n):
         value = values[i]
@@ -154,7 +153,7 @@ def _by_bracket(
         scratch[n_kept] = value
         n_kept += np.uint64((value >= low) & (value <= high))
     if n_below <= position < n_below + np.int64(n_kept):
-        return _select(scratch[: np.int64(n_kept)], position - n_below)
+        return select(scratch[: np.int64(n_kept)], position - n_below)
     return np.float64(np.nan)
 
 
@@ -166,12 +165,12 @@ def _lower_median(values: npt.NDArray[np.float64], scratch: npt.NDArray[np.float
     if n <= FEW:
         return _by_rank(values, position)
     if n >= MANY:
-        found = _by_bracket(values, position, scratch)
+        found = by_bracket(values, position, scratch)
         if not np.isnan(found):
             return found
     for i in range(n):
         scratch[i] = values[i]
-    return _select(scratch[:n], position)
+    return select(scratch[:n], position)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -242,44 +241,6 @@ def examine_some(
 
 
 @numba.njit(cache=True, nogil=True)
-def examine_all(
-    column: int,
-    grouped: npt.NDArray[np.float64],
-    target: npt.NDArray[np.uint8],
-    spans: Spans,
-    best: Best,
-) -> None:
-    """Let one column compete at every node; call in contract order.
-
-    A subtree of up to BLOCK records is sorted once, and its order partitioned node by node:
-    in preorder, a node's part of the order is where its records are, and the left side's
-    records come first, so the side is a comparison of numbers.
-    """
-    scratch = np.empty(grouped.size + 1, np.float64)
-    order, spare = np.empty(BLOCK, np.uint16), np.empty(BLOCK, np.uint16)
-    words = np.empty((2, BLOCK), np.uint64)
-    end = 0
-    base = 0
-    for node in range(spans.lo.size):
-        lo, hi = spans.lo[node], spans.hi[node]
-        n = hi - lo
-        if n > BLOCK:
-            if not spans.stops[node]:
-                found = candidate(grouped[lo:hi], target[lo:hi], spans.min_leaf, scratch)
-                _compete(column, node, found, spans, best)
-            continue
-        if lo >= end:
-            base, end = lo, hi
-            _sort_block(grouped[lo:hi], target[lo:hi], words, order)
-        part = order[lo - base : hi - base]
-        if not spans.stops[node]:
-            found = _sorted_candidate(part, grouped[base:end], spans.min_leaf)
-            _compete(column, node, found, spans, best)
-        if spans.middle[node] >= 0:
-            _partition_block(part, spare, spans.middle[node] - base)
-
-
-@numba.njit(cache=True, nogil=True)
 def _compete(column: int, node: int, found: Candidate, spans: Spans, best: Best) -> None:
     if found.is_valid:
         n = spans.hi[node] - spans.lo[node]
@@ -287,57 +248,6 @@ def _compete(column: int, node: int, found: Candidate, spans: Spans, best: Best)
         if value > best.score[node]:
             best.column[node] = column
             best.threshold[node], best.score[node] = found.threshold, value
-
-
-@numba.njit(cache=True, nogil=True)
-def _sort_block(
-    values: npt.NDArray[np.float64],
-    target: npt.NDArray[np.uint8],
-    words: npt.NDArray[np.uint64],
-    order: npt.NDArray[np.uint16],
-) -> None:
-    """Numbers of the block's records sorted by value, each with its label in the low bit."""
-    n = values.size
-    sorted_words, _ = sort_words(values, 32, words[:, :n])
-    for i in range(n):
-        number = np.uint16(sorted_words[i])
-        order[i] = (number << np.uint16(1)) | np.uint16(target[number])
-
-
-@numba.njit(cache=True, nogil=True)
-def _sorted_candidate(
-    part: npt.NDArray[np.uint16], values: npt.NDArray[np.float64], min_leaf: int
-) -> Candidate:
-    """The rule's candidate at a node whose records are given in the order of their values."""
-    n = part.size
-    one = np.uint16(1)
-    threshold = values[part[(n + 1) // 2 - 1] >> one]
-    n_left = (n + 1) // 2
-    while n_left < n and values[part[n_left] >> one] == threshold:
-        n_left += 1
-    positive_left = np.uint32(0)
-    for i in range(n_left):
-        positive_left += np.uint32(part[i] & one)
-    positives = int(np.int64(positive_left))
-    return Candidate(n - n_left >= min_leaf, threshold, n_left, positives)
-
-
-@numba.njit(cache=True, nogil=True)
-def _partition_block(
-    part: npt.NDArray[np.uint16], spare: npt.NDArray[np.uint16], middle: int
-) -> None:
-    """Put the records below `middle` first, keeping the order on both sides."""
-    left, right = np.uint64(0), np.uint64(0)
-    border = np.uint32(2 * middle)
-    for i in range(part.size):
-        entry = part[i]
-        goes_left = np.uint64(np.uint32(entry) < border)
-        part[left] = entry
-        spare[right] = entry
-        left += goes_left
-        right += np.uint64(1) - goes_left
-    for i in range(right):
-        part[left + i] = spare[i]
 
 
 @numba.njit(cache=True, nogil=True)

@@ -20,7 +20,7 @@ from verix.client import aggregates
 from verix.client.manifest import Witness
 from verix.client.verdict import Finding, Status
 from verix.client.verify.case import Audit, Case
-from verix.protocol import audit, merkle
+from verix.protocol import audit, blocks, merkle
 from verix.protocol.contract import Column
 from verix.protocol.generalize import show_value
 
@@ -120,10 +120,16 @@ def examine(case: Case, nodes: Nodes) -> list[Deviation]:
         | (positive == n)
         | (tree.depths()[nodes] >= contract.max_depth)
     )
+    is_all = nodes.size == tree.n_nodes
+    # Leaves at which the rule stops are right; half the nodes of a tree are such.
+    open_ = np.flatnonzero(~stops | (tree.column[nodes] >= 0))
+    nodes, n = nodes[open_], n[open_]
     column, threshold = tree.column[nodes], tree.threshold[nodes]
     middle = np.where(column >= 0, span[tree.right[nodes], 0], -1)
-    spans = audit.Spans(lo, middle, hi, positive, stops, contract.min_leaf)
-    best = _compete(case, spans, examine_all=nodes.size == tree.n_nodes)
+    spans = audit.Spans(
+        lo[open_], middle, hi[open_], positive[open_], stops[open_], contract.min_leaf
+    )
+    best = _compete(case, spans, examine_all=is_all)
     is_wrong = (best.column != column) | ((column >= 0) & (best.threshold != threshold))
     return [
         _Judged(case, int(nodes[i]), int(n[i])).must_be(
@@ -140,11 +146,14 @@ def _compete(case: Case, spans: audit.Spans, *, examine_all: bool) -> audit.Best
     parts = [_no_best(spans.lo.size) for _ in edges[1:]]
     # Laid out here, so that the threads do not each do it.
     values, target = case.values_by_leaf, case.target_by_leaf
-    examine_column = audit.examine_all if examine_all else audit.examine_some
 
     def compete(part: int) -> None:
+        room = blocks.room_for(target.size) if examine_all else None
         for column in range(edges[part], edges[part + 1]):
-            examine_column(column, values[column], target, spans, parts[part])
+            if room is None:
+                audit.examine_some(column, values[column], target, spans, parts[part])
+            else:
+                blocks.examine_all(column, values[column], target, spans, parts[part], room)
 
     case.each(compete, len(parts))
     best = parts[0]

@@ -1,0 +1,60 @@
+"""Operations on bits and bytes that processors have and numba does not name."""
+
+from collections.abc import Callable
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+from llvmlite import ir
+from numba import types
+from numba.core.base import BaseContext
+from numba.core.typing.templates import Signature
+from numba.extending import intrinsic
+
+__all__ = ["count_bits", "within"]
+
+Bytes = npt.NDArray[np.uint8]
+BYTE, WORD = ir.IntType(8), ir.IntType(64)
+
+
+@intrinsic
+def _count_bits(typing: object, word: types.Type) -> tuple[object, object]:
+    def write(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: list[ir.Value]
+    ) -> ir.Value:
+        return builder.call(builder.module.declare_intrinsic("llvm.ctpop", [WORD]), arguments)
+
+    return types.int64(types.uint64), write
+
+
+@intrinsic
+def _within(
+    typing: object, numbers: types.Type, at: types.Type, low: types.Type, last: types.Type
+) -> tuple[object, object]:
+    def write(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: list[ir.Value]
+    ) -> ir.Value:
+        array, at, low, last = arguments
+        data = context.make_array(signature.args[0])(context, builder, array).data
+        vector = ir.VectorType(BYTE, 64)
+        place = builder.bitcast(builder.gep(data, [at]), vector.as_pointer())
+
+        def everywhere(value: ir.Value) -> ir.Value:
+            single = builder.insert_element(
+                ir.Constant(vector, ir.Undefined), value, ir.Constant(WORD, 0)
+            )
+            zeros = ir.Constant(ir.VectorType(ir.IntType(32), 64), [0] * 64)
+            return builder.shuffle_vector(single, single, zeros)
+
+        distance = builder.sub(builder.load(place, align=1), everywhere(low))
+        reach = everywhere(builder.sub(last, low))
+        return builder.bitcast(builder.icmp_unsigned("<=", distance, reach), WORD)
+
+    return types.uint64(numbers, types.int64, types.uint8, types.uint8), write
+
+
+count_bits = cast(Callable[[np.uint64], int], _count_bits)
+"""How many bits of a word are set."""
+
+within = cast(Callable[[Bytes, int, np.uint8, np.uint8], np.uint64], _within)
+"""A bit for each of the 64 bytes from a place on: set where low <= byte <= last."""
