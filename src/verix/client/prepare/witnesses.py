@@ -16,26 +16,29 @@ from verix.protocol.messages import Submission
 __all__ = ["find_witnesses"]
 
 Rows = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.uint32]
 
 
 @dataclass(slots=True, eq=False)
 class _Node:
     """The rows under one node, and the witnesses among them, both ascending."""
 
-    rows: Rows
-    witnesses: Rows
+    rows: Numbers
+    witnesses: Numbers
     path: tuple[Step, ...]
 
 
 def find_witnesses(submission: Submission, rows: Rows, *, threads: int = 1) -> tuple[Witness, ...]:
     """The path and leaf of each of these rows in the tree that the rule grows."""
     found: dict[int, Witness] = {}
-    root = _Node(np.arange(submission.records.n_rows), np.sort(rows), ())
+    n_rows = submission.records.n_rows
+    root = _Node(np.arange(n_rows, dtype=np.uint32), np.sort(rows).astype(np.uint32), ())
     waiting = [root] if rows.size else []
     with ThreadPoolExecutor(threads) as pool:
+        crew = _Crew(pool, [np.empty((2, n_rows + 1)) for _ in range(threads)])
         while waiting:
             node = waiting.pop()
-            split = _best_split(submission, node, pool)
+            split = _best_split(submission, node, crew)
             if split is None:
                 found |= {w.row: w for w in _at_leaf(submission, node)}
             else:
@@ -46,9 +49,18 @@ def find_witnesses(submission: Submission, rows: Rows, *, threads: int = 1) -> t
     return tuple(found[int(row)] for row in rows)
 
 
-def _best_split(
-    submission: Submission, node: _Node, pool: ThreadPoolExecutor
-) -> tuple[int, float] | None:
+@dataclass(slots=True, eq=False)
+class _Crew:
+    """The threads that share out the columns of a node, and room for each of them.
+
+    Used again for every node: touching new memory would cost as much as looking for a median.
+    """
+
+    pool: ThreadPoolExecutor
+    idle: list[npt.NDArray[np.float64]]
+
+
+def _best_split(submission: Submission, node: _Node, crew: _Crew) -> tuple[int, float] | None:
     """The rule's split of a node (spec §4), or None at a leaf."""
     contract, values, n = submission.contract, submission.records.values, node.rows.size
     target = submission.records.target[node.rows]
@@ -57,13 +69,17 @@ def _best_split(
         return None
 
     def candidate(column: int) -> audit.Candidate:
-        gathered, scratch = np.empty((2, n + 1))
-        audit.gather(values[column], node.rows.astype(np.uint32), gathered)
-        return audit.candidate(gathered[:n], target, contract.min_leaf, scratch)
+        room = crew.idle.pop()
+        try:
+            gathered, scratch = room[0, :n], room[1, : n + 1]
+            audit.gather(values[column], node.rows, gathered)
+            return audit.candidate(gathered, target, contract.min_leaf, scratch)
+        finally:
+            crew.idle.append(room)
 
     best: tuple[int, float] | None = None
     best_score = -1.0
-    for column, found in enumerate(pool.map(candidate, range(len(values)))):
+    for column, found in enumerate(crew.pool.map(candidate, range(len(values)))):
         if found.is_valid:
             score = audit.score(n, positive, found.n_left, found.positive_left)
             # Strictly greater: among equals the first in contract order stays.

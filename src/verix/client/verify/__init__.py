@@ -9,13 +9,15 @@
     7. utility      what a model trained on the delivery is worth
 
 No layer reads what an earlier one has not checked: `splits` with the submission runs only on
-records that `replay` found to be those that were sent.
+records that `replay` found to be those that were sent. The last two only measure, and run side
+by side.
 """
 
 import hmac
 import os
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -155,8 +157,16 @@ def _run(case: Case, profile: Profile) -> tuple[Finding, ...]:
             layer("splits", lambda: splits.check(case))
         else:
             layer("splits", lambda: _skipped("splits", "replay failed"))
-    layer("fingerprint", lambda: fingerprint.check(case, profile))  # 6
-    layer("utility", lambda: utility.check(case))  # 7
+    # What both of the last layers read is made ready before them: they run side by side, since
+    # each trains models on one core.
+    _ = case.records, case.position_of_row
+    with ThreadPoolExecutor(min(2, case.options.threads)) as pool:
+        last = [
+            pool.submit(layer, "fingerprint", lambda: fingerprint.check(case, profile)),  # 6
+            pool.submit(layer, "utility", lambda: utility.check(case)),  # 7
+        ]
+    for future in last:
+        future.result()
     return tuple(done[name] for name in LAYERS)
 
 
