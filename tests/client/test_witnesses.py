@@ -29,8 +29,11 @@ def by_the_rules(sent: Submission, row: int) -> Witness:
     )
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_every_row_of_a_table(threads: int) -> None:
+# A node this small goes to one thread; the columns of a larger one are shared.
+@pytest.mark.parametrize("small", [0, 100, 65_536])
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_every_row_of_a_table(threads: int, small: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("verix.client.prepare.witnesses.SMALL_NODE", small)
     sent = cases.prepared().submission
     rows = np.random.default_rng(0).permutation(sent.records.n_rows)[:60]
     found = find_witnesses(sent, rows, threads=threads)

@@ -1,6 +1,7 @@
 """Witnesses: the honest paths of a few watch records, worked out before anything is sent.
 
 Only nodes that hold a witness are split, each once, so this costs a fraction of the tree.
+Large nodes have their columns shared among threads; then each thread walks subtrees.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,11 @@ __all__ = ["find_witnesses"]
 
 Rows = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.uint32]
+Floats = npt.NDArray[np.float64]
+
+# A node this small goes to one thread with all that is under it; the columns of a larger one
+# are shared among all.
+SMALL_NODE = 65_536
 
 
 @dataclass(slots=True, eq=False)
@@ -30,74 +36,86 @@ class _Node:
 
 def find_witnesses(submission: Submission, rows: Rows, *, threads: int = 1) -> tuple[Witness, ...]:
     """The path and leaf of each of these rows in the tree that the rule grows."""
-    found: dict[int, Witness] = {}
     n_rows = submission.records.n_rows
     root = _Node(np.arange(n_rows, dtype=np.uint32), np.sort(rows).astype(np.uint32), ())
-    waiting = [root] if rows.size else []
+    found: list[Witness] = []
+    small: list[_Node] = []
     with ThreadPoolExecutor(threads) as pool:
-        crew = _Crew(pool, [np.empty((2, n_rows + 1)) for _ in range(threads)])
+        waiting = [root] if rows.size else []
+        crew = _Crew(submission, pool, threads)
         while waiting:
             node = waiting.pop()
-            split = _best_split(submission, node, crew)
-            if split is None:
-                found |= {w.row: w for w in _at_leaf(submission, node)}
+            if node.rows.size <= SMALL_NODE:
+                small.append(node)
             else:
-                column, threshold = split
-                goes_left = submission.records.values[column][node.rows] <= threshold
-                children = _children(node, column, threshold, goes_left)
-                waiting += [child for child in children if child.witnesses.size]
-    return tuple(found[int(row)] for row in rows)
+                waiting += _split(submission, node, crew, found)
+        for part in pool.map(lambda node: _walk(submission, node), small):
+            found += part
+    by_row = {witness.row: witness for witness in found}
+    return tuple(by_row[int(row)] for row in rows)
 
 
-@dataclass(slots=True, eq=False)
 class _Crew:
-    """The threads that share out the columns of a node, and room for each of them.
+    """The threads that share out the columns of a large node, with room for each of them.
 
-    Used again for every node: touching new memory would cost as much as looking for a median.
+    The room is used again for every node: touching new memory costs as much as a median.
+    Without a pool, this thread does all.
     """
 
-    pool: ThreadPoolExecutor
-    idle: list[npt.NDArray[np.float64]]
+    def __init__(self, submission: Submission, pool: ThreadPoolExecutor | None, n: int) -> None:
+        n_quasi, n_rows = submission.records.values.shape
+        edges = np.linspace(0, n_quasi, min(n, n_quasi) + 1).astype(int).tolist()
+        self.ranges = list(zip(edges[:-1], edges[1:], strict=True))
+        n_room = n_rows if pool is not None else min(n_rows, SMALL_NODE)
+        self.rooms = [np.empty((2, n_room + 1)) for _ in self.ranges]
+        self.map = map if pool is None else pool.map
 
+    def best_split(self, submission: Submission, rows: Numbers) -> tuple[int, float]:
+        """The rule's column and threshold (spec §4); column -1 if no candidate is valid."""
+        records, min_leaf = submission.records, submission.contract.min_leaf
+        best, best_threshold, best_score = -1, 0.0, -1.0
 
-def _best_split(submission: Submission, node: _Node, crew: _Crew) -> tuple[int, float] | None:
-    """The rule's split of a node (spec §4), or None at a leaf."""
-    contract, values, n = submission.contract, submission.records.values, node.rows.size
-    target = submission.records.target[node.rows]
-    positive = int(target.sum(dtype=np.int64))
-    if n < 2 * contract.min_leaf or positive in (0, n) or len(node.path) >= contract.max_depth:
-        return None
+        def part(columns: tuple[int, int], room: Floats) -> tuple[int, float, float]:
+            return audit.best_split(records.values, rows, records.target, columns, min_leaf, room)
 
-    def candidate(column: int) -> audit.Candidate:
-        room = crew.idle.pop()
-        try:
-            gathered, scratch = room[0, :n], room[1, : n + 1]
-            audit.gather(values[column], node.rows, gathered)
-            return audit.candidate(gathered, target, contract.min_leaf, scratch)
-        finally:
-            crew.idle.append(room)
-
-    best: tuple[int, float] | None = None
-    best_score = -1.0
-    for column, found in enumerate(crew.pool.map(candidate, range(len(values)))):
-        if found.is_valid:
-            score = audit.score(n, positive, found.n_left, found.positive_left)
+        for column, threshold, score in self.map(part, self.ranges, self.rooms):
             # Strictly greater: among equals the first in contract order stays.
             if score > best_score:
-                best, best_score = (column, float(found.threshold)), score
-    return best
+                best, best_threshold, best_score = int(column), float(threshold), score
+        return best, best_threshold
 
 
-def _children(
-    node: _Node, column: int, threshold: float, goes_left: npt.NDArray[np.bool_]
-) -> tuple[_Node, _Node]:
-    witness_left = goes_left[np.searchsorted(node.rows, node.witnesses)]
+def _walk(submission: Submission, top: _Node) -> list[Witness]:
+    """The witnesses under a small node, in this thread."""
+    found: list[Witness] = []
+    waiting = [top]
+    crew = _Crew(submission, None, 1)
+    while waiting:
+        waiting += _split(submission, waiting.pop(), crew, found)
+    return found
 
-    def child(mask: npt.NDArray[np.bool_], chosen: npt.NDArray[np.bool_], left: bool) -> _Node:
-        step = Step(column, threshold, left, node.rows.size)
-        return _Node(node.rows[mask], node.witnesses[chosen], (*node.path, step))
 
-    return child(goes_left, witness_left, True), child(~goes_left, ~witness_left, False)
+def _split(submission: Submission, node: _Node, crew: _Crew, found: list[Witness]) -> list[_Node]:
+    """The children that hold witnesses; at a leaf none, and its witnesses are found."""
+    contract, records, n = submission.contract, submission.records, node.rows.size
+    positive = int(np.take(records.target, node.rows).sum(dtype=np.int64))
+    column, threshold = -1, 0.0
+    if not (
+        n < 2 * contract.min_leaf or positive in (0, n) or len(node.path) >= contract.max_depth
+    ):
+        column, threshold = crew.best_split(submission, node.rows)
+    if column < 0:
+        found += _at_leaf(submission, node)
+        return []
+    sides = audit.divide(records.values[column], node.rows, threshold)
+    goes_left = records.values[column][node.witnesses] <= threshold
+    children = [
+        _Node(
+            rows, node.witnesses[goes_left == left], (*node.path, Step(column, threshold, left, n))
+        )
+        for rows, left in zip(sides, (True, False), strict=True)
+    ]
+    return [child for child in children if child.witnesses.size]
 
 
 def _at_leaf(submission: Submission, node: _Node) -> list[Witness]:
