@@ -18,6 +18,7 @@ from verix.client.verify.case import Audit, Case, Options
 from verix.protocol import audit, blocks, rules
 from verix.protocol.messages import Delivery, Provider, Submission
 from verix.protocol.sorting import BLOCK, sort_block
+from verix.protocol.tree import Tree
 from verix.provider.local import LocalProvider
 
 COLUMN_KINDS = {
@@ -181,9 +182,11 @@ def test_every_size_of_node_and_kind_of_column(provider: Provider, k: int) -> No
     case = cases.case_of(provider.anonymize(sent), manifest, sent)
     one_by_one = best_of(audit.examine_some, case)
     assert_same_best(best_of(blocks.examine_all, case), one_by_one, slice(None))
-    # Leaves at which the rule stops may be left out; others find the same.
+    # Some leaves may be left out; others find the same.
     spans = spans_of(case)
-    kept = np.flatnonzero(~spans.stops | (spans.middle >= 0))
+    left_out = blocks.may_be_left_out(case.delivery.tree, spans.hi - spans.lo, spans.stops)
+    kept = np.flatnonzero(~left_out)
+    assert kept.size < spans.lo.size
     few = some_of(spans, kept)
     assert_same_best(best_of(blocks.examine_all, case, few), one_by_one, kept)
 
@@ -200,36 +203,67 @@ def assert_same_best(
         assert (getattr(found, name) == getattr(expected, name)[kept]).all()
 
 
-def test_a_large_leaf_under_large_nodes() -> None:
-    """A provider that stops too early: its leaves are larger than a block, and not all in one."""
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize(
+    "sizes", [[9_000, 3, 5_000, 100, 4_096, 700], [15, 9_000, 15], [5_000, 15, 15, 15, 40, 9_000]]
+)
+def test_leaves_of_any_size_under_large_nodes(sizes: list[int], side: str) -> None:
+    """Providers that stop early or late: blocks must end where every larger node does."""
     rng = np.random.default_rng(1)
-    sizes = [9_000, 3, 5_000, 100, 4_096, 700]
-    n_rows = sum(sizes)
+    n_rows, n_leaves, edges = sum(sizes), len(sizes), np.cumsum([0, *sizes])
     values, target = rng.normal(size=n_rows), rng.integers(0, 2, n_rows).astype(np.uint8)
-    edges = np.cumsum([0, *sizes])
-    # Preorder of a tree that takes one leaf after the other off its left side.
-    spans = []
-    for i in range(len(sizes) - 1):
-        spans += [(edges[i], edges[i + 1], n_rows), (edges[i], -1, edges[i + 1])]
-    lo, middle, hi = np.array([*spans, (edges[-2], -1, n_rows)]).T
-    positives = np.concatenate([[0], np.cumsum(target)])
+    tree = chain(n_leaves, side)
+    tree.check(n_quasi=1, max_depth=50)
+    span = audit.node_spans(tree.right, tree.leaf, edges)
+    lo, hi = span.T.copy()
+    middle = np.where(tree.column >= 0, span[tree.right, 0], -1)
+    positives = np.concatenate([[0], np.cumsum(target, dtype=np.int64)])
     stops = hi - lo < 20
-    everything = audit.Spans(
-        lo.copy(), middle.copy(), hi.copy(), positives[hi] - positives[lo], stops, 10
+    everything = audit.Spans(lo, middle, hi, positives[hi] - positives[lo], stops, 10)
+    kept = np.flatnonzero(~blocks.may_be_left_out(tree, hi - lo, stops))
+    expected = examined(audit.examine_some, values, target, everything)
+    found = examined(blocks.examine_all, values, target, everything)
+    assert_same_best(found, expected, slice(None))
+    found = examined(blocks.examine_all, values, target, some_of(everything, kept))
+    assert_same_best(found, expected, kept)
+
+
+def chain(n_leaves: int, side: str) -> Tree:
+    """A tree in which each split takes one leaf off, on this side."""
+    column, right, leaf = [], [], []
+    n_inner = n_leaves - 1
+    if side == "left":
+        for i in range(n_inner):
+            column += [0, -1]
+            right += [2 * i + 2, -1]
+            leaf += [-1, i]
+    else:
+        column, leaf = [0] * n_inner, [-1] * n_inner
+        right = [2 * n_inner - i for i in range(n_inner)]
+    n_last = n_leaves - len([number for number in leaf if number >= 0])
+    leaf += range(n_leaves - n_last, n_leaves)
+    column, right = column + [-1] * n_last, right + [-1] * n_last
+    numbers = np.arange(len(column))
+    is_inner = np.array(column) >= 0
+    return Tree(
+        column=np.array(column, np.int32),
+        threshold=np.zeros(len(column)),
+        left=np.where(is_inner, numbers + 1, -1).astype(np.int32),
+        right=np.array(right, np.int32),
+        leaf=np.array(leaf, np.int32),
     )
-    kept = np.flatnonzero(~stops | (middle >= 0))
-    few = some_of(everything, kept)
-    found = {}
-    for name, examine, given_spans in (
-        ("some", audit.examine_some, everything),
-        ("all", blocks.examine_all, everything),
-        ("few", blocks.examine_all, few),
-    ):
-        n = given_spans.lo.size
-        found[name] = audit.Best(np.full(n, -1, np.int32), np.zeros(n), np.full(n, -1.0))
-        examine(0, values, target, given_spans, found[name])
-    assert_same_best(found["all"], found["some"], slice(None))
-    assert_same_best(found["few"], found["some"], kept)
+
+
+def examined(
+    examine: Callable[..., None],
+    values: npt.NDArray[np.float64],
+    target: npt.NDArray[np.uint8],
+    spans: audit.Spans,
+) -> audit.Best:
+    n = spans.lo.size
+    best = audit.Best(np.full(n, -1, np.int32), np.zeros(n), np.full(n, -1.0))
+    examine(0, values, target, spans, best)
+    return best
 
 
 @settings(max_examples=200, deadline=None)

@@ -17,11 +17,13 @@ import numpy.typing as npt
 from verix.protocol.audit import MANY, Best, Spans, by_bracket, score, select
 from verix.protocol.bits import count_bits, within
 from verix.protocol.sorting import BLOCK, sort_block
+from verix.protocol.tree import Tree
 
-__all__ = ["BLOCK", "examine_all", "room_for"]
+__all__ = ["BLOCK", "examine_all", "may_be_left_out", "room_for"]
 
 Floats = npt.NDArray[np.float64]
 Entries = npt.NDArray[np.uint16]
+Flags = npt.NDArray[np.bool_]
 Labels = npt.NDArray[np.uint8]
 Rows = npt.NDArray[np.int64]
 
@@ -66,7 +68,7 @@ def examine_all(
 ) -> None:
     """Let one column compete at the nodes, given in preorder; call in contract order.
 
-    All nodes must be there, but for leaves at which the rule stops whatever the columns say.
+    All nodes must be there, but for those that `may_be_left_out`.
     """
     n_nodes = spans.lo.size
     found = Found(np.empty(n_nodes), np.empty(n_nodes, np.int64), np.empty(n_nodes, np.int64))
@@ -76,6 +78,19 @@ def examine_all(
         laid = room._replace(edge=edge)
         _find_large(first_block, laid, _slices(laid.value), spans, found)
     _compete(column, found, spans, best)
+
+
+def may_be_left_out(tree: Tree, n_records: Rows, stops: Flags) -> Flags:
+    """Leaves at which the rule stops whatever the columns say, unless they are blocks themselves.
+
+    `n_records` and `stops` are those of all nodes. What lies under a node larger than a block
+    is kept, so that blocks end where such nodes do.
+    """
+    n_of_parent = np.full(tree.n_nodes, BLOCK + 1)
+    inner = np.flatnonzero(tree.column >= 0)
+    for child in (tree.left, tree.right):
+        n_of_parent[child[inner]] = n_records[inner]
+    return stops & (tree.column < 0) & (n_of_parent <= BLOCK)
 
 
 def _slices(value: Floats) -> Floats:
@@ -109,7 +124,7 @@ def _find(
     los, his, middles, stops = spans.lo, spans.hi, spans.middle, spans.stops
     threshold, n_left, positive_left = found.threshold, found.n_left, found.positive_left
     n_nodes, n = los.size, grouped.size
-    edge = np.empty(2 * n_nodes + n // BLOCK + 3, np.int64)
+    edge = np.empty(n_nodes + n // BLOCK + 2, np.int64)
     laid = Sorted(room.value, room.positives, edge, room.spare)
     first_block = np.empty(n_nodes, np.int64)
     order, spare = np.empty(BLOCK, np.uint16), np.empty(BLOCK, np.uint16)
@@ -119,17 +134,17 @@ def _find(
     base, end, n_blocks, node = 0, 0, 0, 0
     while node < n_nodes:
         lo, hi = los[node], his[node]
-        if end < lo:
-            # A leaf that was left out: some node above wants its records sorted all the same.
-            n_blocks = _sort_blocks((end, lo, n_blocks), grouped, target, laid, words, order)
-            end = lo
         first_block[node] = n_blocks
-        if hi - lo > BLOCK:
+        if hi - lo > BLOCK and middles[node] >= 0:
             node += 1
             continue
         if end < hi:
+            # A new block; a leaf that is larger than one is several.
             n_blocks = _sort_blocks((lo, hi, n_blocks), grouped, target, laid, words, order)
             base, end = lo, hi
+        if hi - lo > BLOCK:
+            node += 1
+            continue
         if hi - lo <= SMALL:
             _take_small(order[lo - base : hi - base], lo - base, number, label, positive)
             while node < n_nodes and his[node] <= hi:
@@ -146,7 +161,6 @@ def _find(
         if middles[node] >= 0:
             _partition(part, spare, middles[node] - base)
         node += 1
-    n_blocks = _sort_blocks((end, n, n_blocks), grouped, target, laid, words, order)
     edge[n_blocks] = n
     return first_block, edge[: n_blocks + 1]
 

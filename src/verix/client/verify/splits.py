@@ -121,8 +121,10 @@ def examine(case: Case, nodes: Nodes) -> list[Deviation]:
         | (tree.depths()[nodes] >= contract.max_depth)
     )
     is_all = nodes.size == tree.n_nodes
-    # Leaves at which the rule stops are right; half the nodes of a tree are such.
-    open_ = np.flatnonzero(~stops | (tree.column[nodes] >= 0))
+    # Half the nodes of a tree are leaves at which the rule stops: nothing to find out there.
+    open_ = np.arange(nodes.size)
+    if is_all:
+        open_ = np.flatnonzero(~blocks.may_be_left_out(tree, n, stops))
     nodes, n = nodes[open_], n[open_]
     column, threshold = tree.column[nodes], tree.threshold[nodes]
     middle = np.where(column >= 0, span[tree.right[nodes], 0], -1)
