@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import cast
 
+import numba
 import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
@@ -11,7 +12,7 @@ from numba.core.base import BaseContext
 from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
 
-__all__ = ["count_bits", "within"]
+__all__ = ["count_bits", "first_bits", "within"]
 
 Bytes = npt.NDArray[np.uint8]
 BYTE, WORD = ir.IntType(8), ir.IntType(64)
@@ -58,3 +59,16 @@ count_bits = cast(Callable[[np.uint64], int], _count_bits)
 
 within = cast(Callable[[Bytes, int, np.uint8, np.uint8], np.uint64], _within)
 """A bit for each of the 64 bytes from a place on: set where low <= byte <= last."""
+
+
+@numba.njit(cache=True, nogil=True)
+def first_bits(word: np.uint64, n: int) -> np.uint64:
+    """All places up to the n-th set bit of a word, counted from 1; it has that many."""
+    one = np.uint64(1)
+    place = np.uint64(0)
+    for step in (32, 16, 8, 4, 2, 1):
+        # Fewer than n below: the n-th lies there or beyond. Added up, since a branch would be
+        # mispredicted half the time.
+        n_below = count_bits(word & ((one << (place + np.uint64(step))) - one))
+        place += np.uint64(step) * np.uint64(n_below < n)
+    return (one << place) | ((one << place) - one)

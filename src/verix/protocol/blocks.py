@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from verix.protocol.audit import MANY, Best, Spans, by_bracket, score, select
-from verix.protocol.bits import count_bits, within
+from verix.protocol.bits import count_bits, first_bits, within
 from verix.protocol.sorting import BLOCK, sort_block
 from verix.protocol.tree import Tree
 
@@ -374,7 +374,7 @@ def _of_small(
         + int(in_d) * count_bits(c & positive[2])
     )
     # The median is the last of the first `half` members, in this word.
-    upto = _first_bits(members, half - n_left)
+    upto = first_bits(members, half - n_left)
     positive_left += count_bits(members & upto & positive[at >> 6])
     n_left = half
     threshold = grouped[base + number[at + count_bits(upto) - 1]]
@@ -391,16 +391,3 @@ def _of_small(
         positive_left += count_bits(lowest & positive[at >> 6])
         rest ^= lowest
     return threshold, n_left, positive_left
-
-
-@numba.njit(cache=True, nogil=True)
-def _first_bits(word: np.uint64, n: int) -> np.uint64:
-    """All places up to the n-th set bit of a word, counted from 1; it has that many."""
-    one = np.uint64(1)
-    place = np.uint64(0)
-    for step in (32, 16, 8, 4, 2, 1):
-        # Fewer than n below: the n-th lies there or beyond. Added up, since a branch would be
-        # mispredicted half the time.
-        n_below = count_bits(word & ((one << (place + np.uint64(step))) - one))
-        place += np.uint64(step) * np.uint64(n_below < n)
-    return (one << place) | ((one << place) - one)
