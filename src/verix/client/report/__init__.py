@@ -1,7 +1,7 @@
 """The audit report: a verdict, and the privacy sheet of its release, as one HTML file.
 
 It computes nothing: what is not in the verdict is not in the report. It shows no threshold, no
-category and no place of a watch record (decision 0013), loads nothing and runs no script.
+category and no place of a watch record (decision 0012), loads nothing and runs no script.
 The packages it needs are an extra, so its modules are loaded when a report is asked for.
 """
 
