@@ -68,10 +68,9 @@ def cells(*, quick: bool) -> list[Params]:
 
 def run(params: Params) -> Result:
     """Every value of k, method, kind of trap and view of the classes."""
-    name, seed, rows, ks = (params[key] for key in ("dataset", "seed", "rows", "ks"))
+    name, ks = params["dataset"], params["ks"]
+    seed, rows = int(str(params["seed"])), int(str(params["rows"]))
     assert isinstance(name, str)
-    assert isinstance(seed, int)
-    assert isinstance(rows, int)
     assert isinstance(ks, list)
     split = _split(name, seed, rows)
     made = {traps: _prepared(split, seed, traps) for traps in (Traps.PAPER, Traps.NONE)}
