@@ -55,12 +55,12 @@ def cells(*, quick: bool) -> list[Params]:
     """A data set under a seed, all values of k on the same sample and split."""
     if quick:
         return [
-            {"dataset": name, "seed": seed, "rows": 600, "ks": [2, 10, 30]}
+            {"dataset": name, "seed": seed, "rows": 600, "ks": "2 10 30"}
             for name in ("adult", "magic")
             for seed in range(2)
         ]
     return [
-        {"dataset": name, "seed": seed, "rows": ROWS, "ks": list(KS)}
+        {"dataset": name, "seed": seed, "rows": ROWS, "ks": " ".join(map(str, KS))}
         for seed in range(SEEDS)
         for name in datasets.NAMES
     ]
@@ -68,10 +68,8 @@ def cells(*, quick: bool) -> list[Params]:
 
 def run(params: Params) -> Result:
     """Every value of k, method, kind of trap and view of the classes."""
-    name, ks = params["dataset"], params["ks"]
-    seed, rows = int(str(params["seed"])), int(str(params["rows"]))
-    assert isinstance(name, str)
-    assert isinstance(ks, list)
+    name, seed, rows = str(params["dataset"]), int(params["seed"]), int(params["rows"])
+    ks = [int(k) for k in str(params["ks"]).split()]
     split = _split(name, seed, rows)
     made = {traps: _prepared(split, seed, traps) for traps in (Traps.PAPER, Traps.NONE)}
     return {
