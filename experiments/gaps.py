@@ -79,8 +79,6 @@ def summarize(results: Sequence[tuple[Params, Result]]) -> Result:
 def _rows(result: Result) -> list[Result]:
     of = {"dataset": result["dataset"], "seed": result["seed"]}
     runs, raw = result["runs"], result["raw"]
-    assert isinstance(runs, list)
-    assert isinstance(raw, dict)
     return [{**of, "method": "raw", **raw}, *({**of, **run} for run in runs)]
 
 
@@ -90,14 +88,12 @@ def _rounded(row: Result) -> Result:
 
 def _collect(results: Sequence[Result]) -> Runs:
     """The runs of one data set as matrices with a row per seed and a column per k."""
-    results = sorted(results, key=lambda result: int(str(result["seed"])))
+    results = sorted(results, key=lambda result: int(result["seed"]))
     first = results[0]["runs"]
-    assert isinstance(first, list)
     ks = list(dict.fromkeys(int(run["k"]) for run in first))
     found: dict[tuple[Arm, str], list[list[float]]] = {}
     for result in results:
         runs = result["runs"]
-        assert isinstance(runs, list)
         of_seed: dict[tuple[Arm, str], list[float]] = {}
         for run in runs:
             arm = (run["method"], run["traps"], run["view"])
@@ -106,7 +102,7 @@ def _collect(results: Sequence[Result]) -> Runs:
                     of_seed.setdefault((arm, measure), []).append(run[measure])
         for key, values in of_seed.items():
             found.setdefault(key, []).append(values)
-    seeds = [int(str(result["seed"])) for result in results]
+    seeds = [int(result["seed"]) for result in results]
     return Runs(seeds, ks, {key: np.array(values) for key, values in found.items()})
 
 
@@ -161,15 +157,15 @@ def _each(
     runs: dict[str, Runs], analyse: Callable[[Runs, str, str], Result | None], p: str
 ) -> Result:
     """One analysis of every contrast and measure, its p-values adjusted over the data sets."""
-    found: dict[str, object] = {}
+    found: Result = {}
     for contrast in CONTRASTS:
-        by_measure: dict[str, object] = {}
+        by_measure: Result = {}
         for measure in MEASURES:
             made = {name: analyse(of, contrast, measure) for name, of in runs.items()}
             of_data = {name: one for name, one in made.items() if one is not None}
             if not of_data:
                 continue
-            adjusted = benjamini_hochberg([float(str(one[p])) for one in of_data.values()])
+            adjusted = benjamini_hochberg([float(one[p]) for one in of_data.values()])
             for one, value in zip(of_data.values(), adjusted, strict=True):
                 one["p_adjusted"] = value
             by_measure[measure] = of_data
@@ -179,9 +175,9 @@ def _each(
 
 def _each_pooled(runs: dict[str, Runs]) -> Result:
     """The paper's pooled test: the first seed's pairs of all data sets in one."""
-    found: dict[str, object] = {}
+    found: Result = {}
     for contrast in CONTRASTS:
-        by_measure: dict[str, object] = {}
+        by_measure: Result = {}
         for measure in MEASURES:
             gaps = [g[0] for of in runs.values() if (g := _gap(of, contrast, measure)) is not None]
             if gaps:
@@ -200,9 +196,9 @@ def _each_pooled(runs: dict[str, Runs]) -> Result:
 
 def _each_across(runs: dict[str, Runs]) -> Result:
     """The data set as the unit: whether the mean gap of a data set tends to be above 0."""
-    found: dict[str, object] = {}
+    found: Result = {}
     for contrast in CONTRASTS:
-        by_measure: dict[str, object] = {}
+        by_measure: Result = {}
         for measure in MEASURES:
             gaps = [g for of in runs.values() if (g := _gap(of, contrast, measure)) is not None]
             if gaps:
@@ -219,11 +215,9 @@ def _each_across(runs: dict[str, Runs]) -> Result:
 
 def _sweep(runs: Runs) -> Result:
     """By k: the first seed's values and the mean and spread over all, for the figure."""
-    found: dict[str, object] = {}
+    found: Result = {}
     for (arm, measure), values in runs.values.items():
-        found.setdefault(", ".join(arm), {})
-        of_arm = found[", ".join(arm)]
-        assert isinstance(of_arm, dict)
+        of_arm = found.setdefault(", ".join(arm), {})
         spread = values.std(axis=0, ddof=1) if len(values) > 1 else np.zeros(values.shape[1])
         of_arm[measure] = {
             "first": values[0].tolist(),
@@ -235,11 +229,11 @@ def _sweep(runs: Runs) -> Result:
 
 def _raw(results: Sequence[Result]) -> Result:
     """What a model trained on the raw records reaches, by data set, over all seeds."""
-    found: dict[str, object] = {}
+    found: Result = {}
     for name in dict.fromkeys(str(result["dataset"]) for result in results):
         of = [result["raw"] for result in results if result["dataset"] == name]
         found[name] = {
-            measure: float(np.mean([one[measure] for one in of if isinstance(one, dict)]))
+            measure: float(np.mean([one[measure] for one in of]))
             for measure in ("f1", "auc", "logloss")
         }
     return found

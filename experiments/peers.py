@@ -119,7 +119,7 @@ def _run(words: Sequence[str], limit: int) -> Result:
 def _check(published: Path) -> int:
     """The k that pycanon finds."""
     words = [str(setup.python_of(CHECKER)), str(TOOLS / "check_pycanon.py"), str(published)]
-    return int(str(_run(words, 600)["k"]))
+    return int(_run(words, 600)["k"])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -211,11 +211,8 @@ def summarize(results: Sequence[tuple[Params, Result]]) -> Result:
 
 
 def _flat(result: Result) -> Result:
-    parts, sheet = result.get("parts", {}), result.get("sheet", {})
-    assert isinstance(parts, dict)
-    assert isinstance(sheet, dict)
     flat = {name: value for name, value in result.items() if name not in ("parts", "sheet")}
-    return flat | {f"{name}_seconds": value for name, value in parts.items()}
+    return flat | {f"{name}_seconds": value for name, value in result.get("parts", {}).items()}
 
 
 def _ratio(rows: Sequence[Result], k: int) -> Result | None:
@@ -225,13 +222,13 @@ def _ratio(rows: Sequence[Result], k: int) -> Result | None:
     peers = [row for row in done if row["tool"] != "verix"]
     if ours is None or not peers:
         return None
-    fastest = min(peers, key=lambda row: float(str(row["seconds"])))
-    seconds = float(str(fastest["seconds"]))
+    fastest = min(peers, key=lambda row: row["seconds"])
+    seconds = fastest["seconds"]
     return {
         "k": k,
         "peer": fastest["tool"],
         "peer_seconds": seconds,
-        "engine": seconds / float(str(ours["engine"])),
-        "whole": seconds / float(str(ours["seconds"])),
-        "cold": seconds / float(str(ours["cold"])),
+        "engine": seconds / ours["engine"],
+        "whole": seconds / ours["seconds"],
+        "cold": seconds / ours["cold"],
     }

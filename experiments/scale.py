@@ -93,11 +93,9 @@ def summarize(results: Sequence[tuple[Params, Result]]) -> Result:
 
 
 def _row(job: Result) -> Result:
-    prepare, provide, verify = (_part(job, name) for name in ("prepare", "provide", "verify"))
-    full, thin = _part(verify, "full"), _part(verify, "thin")
-    layers, thin_layers = _seconds(full, "layers"), _seconds(thin, "layers")
-    commit = _seconds(provide, "commit")
-    build = _number(provide, "anonymize")
+    prepare, provide, verify = job["prepare"], job["provide"], job["verify"]
+    full, thin = verify["full"], verify["thin"]
+    layers, commit, build = full["layers"], provide["commit"], provide["anonymize"]
     return {
         "rows": job["rows"],
         "columns": job["columns"],
@@ -107,13 +105,13 @@ def _row(job: Result) -> Result:
         "hashing": sum(commit.values()),
         "hashing_share": sum(commit.values()) / build,
         "nodes_hashing_share": commit["nodes"] / build,
-        "paper_hashing_share": _number(provide, "paper_commit") / _number(provide, "grow"),
+        "paper_hashing_share": provide["paper_commit"] / provide["grow"],
         "depth": provide["depth"],
         "nodes": provide["nodes"],
         "leaves": provide["leaves"],
         **{f"full_{name}": seconds for name, seconds in layers.items()},
         "full_whole": full["whole"],
-        **{f"thin_{name}": seconds for name, seconds in thin_layers.items()},
+        **{f"thin_{name}": seconds for name, seconds in thin["layers"].items()},
         "thin_whole": thin["whole"],
         "exact": sum(layers[name] for name in EXACT),
         "audit": sum(layers[name] for name in (*EXACT, "splits")),
@@ -126,25 +124,7 @@ def _row(job: Result) -> Result:
         "thin_peak": thin["peak"],
         "full_peak": full["peak"],
         "libraries_peak": provide["libraries_peak"],
-        "provide_peak_ratio": _number(provide, "peak") / _number(prepare, "encoded_bytes"),
-        "submission_bytes": sum(_seconds(prepare, "bytes").values()),
-        "delivery_bytes": sum(_seconds(provide, "bytes").values()),
+        "provide_peak_ratio": provide["peak"] / prepare["encoded_bytes"],
+        "submission_bytes": sum(prepare["bytes"].values()),
+        "delivery_bytes": sum(provide["bytes"].values()),
     }
-
-
-def _part(job: Result, name: str) -> Result:
-    part = job[name]
-    assert isinstance(part, dict)
-    return part
-
-
-def _seconds(part: Result, name: str) -> dict[str, float]:
-    found = part[name]
-    assert isinstance(found, dict)
-    return found
-
-
-def _number(part: Result, name: str) -> float:
-    found = part[name]
-    assert isinstance(found, int | float)
-    return float(found)

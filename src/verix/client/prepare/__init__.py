@@ -112,7 +112,7 @@ def prepare_declared(
 ) -> Prepared:
     """The same, for roles that are already declared."""
     options = options or Options()
-    _check_memory(table, declared, options)
+    _check_memory(table, declared)
     options.progress("encode", 0, 1)
     encoded = encode(table, declared)
     options.progress("encode", 1, 1)
@@ -143,7 +143,7 @@ def prepare_declared(
     return Prepared(submission=submission, manifest=manifest)
 
 
-def _check_memory(table: object, declared: Declared, options: Options) -> None:
+def _check_memory(table: object, declared: Declared) -> None:
     """Refuse a table that will not fit, before hours are spent on it."""
     try:
         frame = nw.from_native(table, eager_only=True)  # type: ignore[call-overload]
@@ -153,11 +153,10 @@ def _check_memory(table: object, declared: Declared, options: Options) -> None:
         return
     sent = [name for name, role in declared.roles(frame.columns).items() if role in SENT]
     n_rows, n_quasi = len(frame), len(sent) - 1
-    # What measurement gave: the values four and a half times over, in two and a half of which
-    # the sentinels' forest has a part, and trackers, rows and digests.
-    per_value = 22 if options.plan.traps is Traps.NONE else 36
+    # What measurement gave, with traps and without: the values not quite five times over, and
+    # trackers, rows and digests.
     check_memory(
-        n_rows * (300 + per_value * n_quasi),
+        n_rows * (300 + 38 * n_quasi),
         f"preparing {n_rows:,} records with {n_quasi} quasi-identifiers",
         TableError,
     )
