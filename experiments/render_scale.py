@@ -226,8 +226,8 @@ def _hashing(found: Result) -> list[str]:
     said = (
         f"- {held}: hashing adds {percent(low, 0)} to {percent(high, 0)} to the build. It takes"
         f" {percent(min(shares), 0)} to {percent(max(shares), 0)} of it here: the tree grows"
-        " faster, and the default commitment binds every record, not only the nodes. The paper's own"
-        " commitment writes every number as text."
+        " faster, and the default commitment binds every record, not only the nodes. The paper's"
+        " own commitment writes every number as text."
     )
     return [*table(head, body), said, ""]
 
