@@ -95,7 +95,7 @@ def _verdicts(found: Result) -> list[str]:
     if absent:
         lines.append(
             f"Not measured, for they are not installed: {', '.join(absent)}"
-            " (`python -m experiments.peer_tools.setup` makes their environments)."
+            " (`make peers` makes their environments)."
         )
     checked = [r for r in rows if r.get("checked_k") is not None]
     short = [f"{NAMES[r['tool']]} at k = {r['k']}" for r in checked if r["checked_k"] < r["k"]]
@@ -125,13 +125,14 @@ def figures(results: Path, out: Path) -> None:
         axes.plot(
             ks, [row["engine"] for row in ours], color=BLUE, marker="o", label="verix, engine"
         )
-        axes.plot(ks, [row["seconds"] for row in ours], "--", color=BLUE, marker="o", mfc="none",
+        axes.plot([r["k"] for r in ours], [row["seconds"] for row in ours], "--", color=BLUE, marker="o", mfc="none",
                   label="verix, prepare to release")  # fmt: skip
         for tool, (colour, marker) in look.items():
             rows = sorted((r for r in done if r["tool"] == tool), key=lambda row: int(row["k"]))
             if rows:
                 axes.plot([r["k"] for r in rows], [r["seconds"] for r in rows], color=colour,
                           marker=marker, label=NAMES[tool])  # fmt: skip
+        ks = sorted({int(row["k"]) for row in done})
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_xlabel("k")

@@ -183,19 +183,20 @@ def _verdicts_on_resources(found: Result) -> list[str]:
             f"Building is {min(faster):,.0f} to {max(faster):,.0f} times as fast as the paper's"
             " at its sizes, on another machine."
         )
-    peaks = [row["full_peak"] / 1e6 for row in rows]
-    flat = peaks[-1] < 1.2 * peaks[0]
-    lines.append(
-        f"{'Held' if flat else 'Did not hold'}: memory is flat in the rows. From"
-        f" {rows[0]['rows']:,} to {rows[-1]['rows']:,} rows the peak of a `full` verification goes"
-        f" from {peaks[0]:,.0f} to {peaks[-1]:,.0f} MB."
-    )
-    depths = sorted({int(row["depth"]) for row in columns})
-    lines.append(
-        f"{'Held' if depths[-1] - depths[0] <= 1 else 'Did not hold'}: depth does not depend on the"
-        f" columns ({depths[0]} to {depths[-1]} from {columns[0]['columns']} to"
-        f" {columns[-1]['columns']} columns at {columns[0]['rows']:,} rows)."
-    )
+    if len(rows) > 1:
+        peaks = [row["full_peak"] / 1e6 for row in rows]
+        lines.append(
+            f"{'Held' if peaks[-1] < 1.2 * peaks[0] else 'Did not hold'}: memory is flat in the"
+            f" rows. From {rows[0]['rows']:,} to {rows[-1]['rows']:,} rows the peak of a `full`"
+            f" verification goes from {peaks[0]:,.0f} to {peaks[-1]:,.0f} MB."
+        )
+    if len(columns) > 1:
+        depths = sorted(int(row["depth"]) for row in columns)
+        lines.append(
+            f"{'Held' if depths[-1] - depths[0] <= 1 else 'Did not hold'}: depth does not depend on"
+            f" the columns ({depths[0]} to {depths[-1]} from {columns[0]['columns']} to"
+            f" {columns[-1]['columns']} columns at {columns[0]['rows']:,} rows)."
+        )
     last = rows[-1]
     ratio = last["provide_peak_ratio"]
     if last["encoded_bytes"] > 1e9:

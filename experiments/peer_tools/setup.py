@@ -1,4 +1,4 @@
-"""Make the peers' environments under .cache/peers: `python -m experiments.peer_tools.setup`.
+"""Make the peers' environments under .cache/peers: `make peers`.
 
 A peer that cannot be installed is named and left out; the study then says so.
 """
