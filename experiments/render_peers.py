@@ -112,26 +112,24 @@ def figures(results: Path, out: Path) -> None:
     found = load(results, "peers")
     if found is None:
         return
-    look = {
-        "ai_privacy_toolkit": (ORANGE, "s"),
-        "anonypy": (GREY, "^"),
-        "anjana": (GREEN, "D"),
+    # The tool, which of its times, how it is drawn.
+    lines = {
+        "verix, engine": ("verix", "engine", BLUE, "-", "o"),
+        "verix, prepare to release": ("verix", "seconds", BLUE, "--", "D"),
+        "ai-privacy-toolkit": ("ai_privacy_toolkit", "seconds", ORANGE, "-", "s"),
+        "anonypy": ("anonypy", "seconds", GREY, "-", "^"),
+        "anjana": ("anjana", "seconds", GREEN, ":", "v"),
     }
-    done = [row for row in found["rows"] if row["outcome"] == "done"]
+    done = sorted(
+        (row for row in found["rows"] if row["outcome"] == "done"), key=lambda row: int(row["k"])
+    )
     with saved(out, "peers", (6, 3.6)) as figure:
         axes = figure.subplots()
-        ours = sorted((r for r in done if r["tool"] == "verix"), key=lambda row: int(row["k"]))
-        ks = [row["k"] for row in ours]
-        axes.plot(
-            ks, [row["engine"] for row in ours], color=BLUE, marker="o", label="verix, engine"
-        )
-        axes.plot([r["k"] for r in ours], [row["seconds"] for row in ours], "--", color=BLUE, marker="o", mfc="none",
-                  label="verix, prepare to release")  # fmt: skip
-        for tool, (colour, marker) in look.items():
-            rows = sorted((r for r in done if r["tool"] == tool), key=lambda row: int(row["k"]))
-            if rows:
-                axes.plot([r["k"] for r in rows], [r["seconds"] for r in rows], color=colour,
-                          marker=marker, label=NAMES[tool])  # fmt: skip
+        for label, (tool, which, colour, line, marker) in lines.items():
+            points = [(row["k"], row[which]) for row in done if row["tool"] == tool]
+            if points:
+                x, y = zip(*points, strict=True)
+                axes.plot(x, y, line, color=colour, marker=marker, ms=4, label=label)
         ks = sorted({int(row["k"]) for row in done})
         axes.set_xscale("log")
         axes.set_yscale("log")
