@@ -63,7 +63,7 @@ def _verification(found: Result) -> list[str]:
             for row in rows
         ]
         lines += table(head, body)
-    head = ["rows", "re-execution", "exact layers", "+ splits", "of re-execution", "read delivery",
+    head = ["rows", "re-execution", "exact part", "+ splits", "of re-execution", "read delivery",
             "read submission"]  # fmt: skip
     body = [
         [
@@ -79,9 +79,9 @@ def _verification(found: Result) -> list[str]:
     ]
     lines += [
         prose(
-            """The honest alternative is to run our own engine again and compare the roots. Exact
-            layers are commitment, sentinels, twins and replay in `full`; with `splits` they prove
-            what re-execution proves."""
+            """The honest alternative is to run our own engine again and compare the roots. The exact
+            part is `full` without `splits` and the two models, `rest` included; with `splits` it
+            proves what re-execution proves."""
         ),
         "",
         *table(head, body),
