@@ -80,8 +80,8 @@ def _verification(found: Result) -> list[str]:
     lines += [
         prose(
             """The honest alternative is to run our own engine again and compare the roots. The
-            exact part is `full` without `splits` and the two models, `rest` included; with `splits` it
-            proves what re-execution proves."""
+            exact part is `full` without `splits` and the two models, `rest` included; with `splits`
+            it proves what re-execution proves."""
         ),
         "",
         *table(head, body),

@@ -75,7 +75,7 @@ def read_submission(path: str | os.PathLike[str]) -> Submission:
             raise TableError(f"records.parquet has {n_rows} rows; {MAX_ROWS} is the most")
         check_memory(
             _needed_bytes(len(contract.quasi), n_rows),
-            f"reading {n_rows:,} records with {len(contract.quasi)} quasi-identifiers",
+            f"reading records.parquet ({n_rows:,} rows, {len(contract.quasi)} quasi-identifiers)",
             TableError,
         )
         try:
