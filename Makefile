@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: setup system check test quick bench paper paper-quick vectors demo screenshot docs reference notebooks clean
+.PHONY: setup system check test quick bench paper paper-quick peers vectors demo screenshot docs reference notebooks clean
 
 setup: $(STAMP)
 
@@ -51,6 +51,10 @@ paper: setup
 
 paper-quick: setup
 	$(BIN)/python -m experiments --quick
+
+# Other anonymizers, for the study `peers`: each in an environment of its own under .cache/peers.
+peers: setup
+	$(BIN)/python -m experiments.peer_tools.setup
 
 vectors: setup
 	$(BIN)/python tests/vectors/make.py

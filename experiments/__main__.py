@@ -16,13 +16,25 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from experiments import paper, provenance
 from experiments.cells import KEPT, ROOT, Cell, Result, Runner
 from verix.errors import Error
 
-STUDIES = ("detection", "cheaters", "traps", "density", "thresholds", "power", "leakage")
+STUDIES = (
+    "detection",
+    "cheaters",
+    "traps",
+    "density",
+    "thresholds",
+    "power",
+    "leakage",
+    "scale",
+    "utility",
+    "peers",
+)
 """In the order in which they are run."""
 
 
@@ -59,6 +71,9 @@ def run_study(name: str, runner: Runner, out: Path, *, quick: bool) -> Result:
     study = importlib.import_module(f"experiments.{name}")
     began = time.perf_counter()
     params = study.cells(quick=quick)
+    if getattr(study, "ALONE", False):
+        # A study of time has the machine to itself, one cell after the other.
+        runner = replace(runner, jobs=1)
     results = runner.run([Cell(name, p) for p in params])
     found: Result = {
         "study": name,

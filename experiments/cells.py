@@ -56,6 +56,8 @@ def code_digest(study: str) -> str:
     package = ROOT / "src" / "verix"
     files = [path for room in CODE for path in sorted((package / room).rglob("*.py"))]
     files += [ROOT / "experiments" / name for name in (*SHARED, f"{study}.py")]
+    # What a study runs in processes of its own stands beside it, under its name.
+    files += sorted((ROOT / "experiments").glob(f"{study}_*.py"))
     for path in files:
         digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")
     digest.update(json.dumps({name: version(name) for name in PACKAGES}).encode())

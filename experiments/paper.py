@@ -2,7 +2,15 @@
 
 from pathlib import Path
 
-from experiments import figures, render_detection, render_studies, summary
+from experiments import (
+    figures,
+    render_detection,
+    render_peers,
+    render_scale,
+    render_studies,
+    render_utility,
+    summary,
+)
 
 __all__ = ["render"]
 
@@ -20,18 +28,25 @@ FIGURES = {
     "roc": "Honest against blind: SHAP distance, F1 gap and regret",
     "distances": "SHAP distances of honest and blind deliveries over seeds",
     "power": "Power of the split audit, measured and stated",
+    **render_scale.FIGURES,
+    **render_utility.FIGURES,
+    **render_peers.FIGURES,
 }
 
 
 def render(results: Path) -> None:
     """Write the report, and draw the figures beside it."""
     drawn = results / "figures"
-    figures.figures(results, drawn)
+    for drawing in (figures, render_scale, render_utility, render_peers):
+        drawing.figures(results, drawn)
     lines = [
         HEAD,
         *summary.lines(results),
         *render_detection.sections(results),
         *render_studies.sections(results),
+        *render_scale.sections(results),
+        *render_utility.sections(results),
+        *render_peers.sections(results),
         "## Figures",
         "",
     ]

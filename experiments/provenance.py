@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-__all__ = ["PACKAGES", "facts"]
+__all__ = ["PACKAGES", "facts", "machine"]
 
 PACKAGES = ("numpy", "numba", "pyarrow", "scikit-learn", "scipy", "xgboost-cpu")
 
@@ -19,8 +19,13 @@ def facts() -> dict[str, object]:
         "date": datetime.now(UTC).date().isoformat(),
         "python": platform.python_version(),
         "packages": {name: version(name) for name in PACKAGES},
-        "machine": f"{_processor()}, {os.cpu_count()} cores, {platform.system()}",
+        "machine": machine(),
     }
+
+
+def machine() -> str:
+    """The processor, its cores and the system: what a time was measured on."""
+    return f"{_processor()}, {os.cpu_count()} cores, {platform.system()}"
 
 
 def _commit() -> str:

@@ -21,6 +21,8 @@ TRACKER = pa.binary(32)
 # What a file may take beyond its values: dictionaries, levels, page headers.
 SLACK_BYTES = 1 << 20
 MAX_ROW_GROUPS = 100_000
+GROUP_ROWS = 1 << 20
+"""How many rows we write as one group."""
 # What a page counts for at the least: one without content still takes time to read.
 PAGE_BYTES = 256
 # What a footer may take: something, more per column, and a byte per row for row groups.
@@ -190,7 +192,7 @@ def write(path: Path, table: pa.Table, encodings: Mapping[str, str]) -> None:
         use_dictionary=[name for name in table.column_names if name not in encodings],
         column_encoding=dict(encodings) or None,
         # Fewer than what is encoded at a time costs size, more costs the reader memory.
-        row_group_size=1 << 20,
+        row_group_size=GROUP_ROWS,
         write_statistics=False,
         store_schema=False,
     )

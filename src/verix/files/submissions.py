@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from verix.errors import ContractError, TableError
 from verix.files import parquet
+from verix.files.available import check_memory
 from verix.files.store import Folder, open_folder, written_aside
 from verix.protocol.contract import Contract
 from verix.protocol.messages import Submission
@@ -72,6 +73,11 @@ def read_submission(path: str | os.PathLike[str]) -> Submission:
         n_rows = sum(reader.n_rows for reader in readers)
         if n_rows > MAX_ROWS:
             raise TableError(f"records.parquet has {n_rows} rows; {MAX_ROWS} is the most")
+        check_memory(
+            _needed_bytes(len(contract.quasi), n_rows),
+            f"reading records.parquet ({n_rows:,} rows, {len(contract.quasi)} quasi-identifiers)",
+            TableError,
+        )
         try:
             records = _fill(contract, readers, n_rows)
         except MemoryError:
@@ -80,6 +86,11 @@ def read_submission(path: str | os.PathLike[str]) -> Submission:
         return Submission(contract=contract, records=records)
     except TableError as error:
         raise TableError(f"records.parquet does not fit the contract: {error}") from None
+
+
+def _needed_bytes(n_quasi: int, n_rows: int) -> int:
+    """The records, and one group of rows as it is decoded, at the size we write them in."""
+    return (8 * n_quasi + 33) * n_rows + 16 * n_quasi * min(n_rows, parquet.GROUP_ROWS)
 
 
 def _read_contract(folder: Folder) -> Contract:

@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from verix import __version__
+from verix.errors import ProviderError
+from verix.files.available import check_memory
 from verix.protocol.contract import Column, Contract, Kind, Role
 from verix.protocol.messages import Delivery, Submission
 from verix.protocol.table import Records
@@ -20,7 +22,7 @@ from verix.protocol.tree import Leaves, Tree
 from verix.provider import engine, kernels, sorting
 from verix.provider.engine import Growth, Progress, Settings
 
-__all__ = ["LocalProvider", "grow", "warm_up"]
+__all__ = ["LocalProvider", "grow", "needed_bytes", "warm_up"]
 
 # A node this small is grown in one go: the sides of its records take 64 KiB.
 SMALL_NODE = 524_288
@@ -42,9 +44,29 @@ class LocalProvider:
     def anonymize(self, submission: Submission) -> Delivery:
         """Anonymize the submission as its contract says."""
         settings = Settings.of(self.threads, self.progress)
+        records, contract = submission.records, submission.contract
+        n_quasi, n_rows = records.values.shape
+        check_memory(
+            needed_bytes(n_rows, n_quasi, contract.min_leaf, threads=settings.threads),
+            f"anonymizing {n_rows:,} records with {n_quasi} quasi-identifiers",
+            ProviderError,
+        )
         return engine.anonymize(
             submission, grow, settings, engine="verix-local", version=__version__
         )
+
+
+def needed_bytes(n_rows: int, n_quasi: int, min_leaf: int, *, threads: int) -> int:
+    """About how much memory anonymizing takes at its peak, beyond the submission itself."""
+    # Orders, those of the subtrees in hand, sort buffers and three numbers a record while growing;
+    # then the delivery's records, and their trackers twice more to be hashed by leaf. Leaves are
+    # mostly not quite as small as they may be; each costs its bounds and some Python objects.
+    n_leaves = 0.6 * n_rows / min_leaf
+    n_local = min(n_rows, threads * max(SMALL_TASK, n_rows // (SHRINK * threads)))
+    growing = 4 * n_quasi * (n_rows + n_local) + n_rows * (16 * threads + 12)
+    growing += round(n_leaves * 32 * n_quasi)
+    hashing = n_rows * (45 + 88) + n_leaves * (16 * n_quasi + 500)
+    return round(max(growing, hashing))
 
 
 def warm_up(threads: int | None = None) -> None:

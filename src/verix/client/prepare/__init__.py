@@ -5,8 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Required, TypedDict, Unpack
 
+import narwhals as nw
 import numpy as np
 import numpy.typing as npt
+from narwhals.exceptions import DuplicateError
 
 from verix.client import fingerprint
 from verix.client.manifest import Manifest
@@ -18,10 +20,11 @@ from verix.client.prepare.twins import choose_twins
 from verix.client.prepare.witnesses import find_witnesses
 from verix.client.tabledigest import table_digest
 from verix.errors import TableError
+from verix.files.available import check_memory
 from verix.protocol.contract import Commitment, Contract, Kind
 from verix.protocol.encode import Encoded, encode
 from verix.protocol.messages import Submission
-from verix.protocol.roles import Declared, Missing
+from verix.protocol.roles import SENT, Declared, Missing
 from verix.protocol.table import Records
 
 __all__ = ["Options", "Prepared", "prepare", "prepare_declared"]
@@ -109,6 +112,7 @@ def prepare_declared(
 ) -> Prepared:
     """The same, for roles that are already declared."""
     options = options or Options()
+    _check_memory(table, declared)
     options.progress("encode", 0, 1)
     encoded = encode(table, declared)
     options.progress("encode", 1, 1)
@@ -138,6 +142,25 @@ def prepare_declared(
     keeping = _Keeping(submission, assembled, genuine, secret, options)
     manifest = keeping.manifest(table, encoded, twins, _describe(planted, twins, assembled))
     return Prepared(submission=submission, manifest=manifest)
+
+
+def _check_memory(table: object, declared: Declared) -> None:
+    """Refuse a table that will not fit, before hours are spent on it."""
+    try:
+        frame = nw.from_native(table, eager_only=True)  # type: ignore[call-overload]
+    except (DuplicateError, TypeError):
+        return  # encode() says what is wrong with it
+    if not all(isinstance(name, str) for name in frame.columns):
+        return
+    sent = [name for name, role in declared.roles(frame.columns).items() if role in SENT]
+    n_rows, n_quasi = len(frame), len(sent) - 1
+    # What measurement gave, with traps and without: the values not quite five times over, and
+    # trackers, rows and digests.
+    check_memory(
+        n_rows * (300 + 38 * n_quasi),
+        f"preparing {n_rows:,} records with {n_quasi} quasi-identifiers",
+        TableError,
+    )
 
 
 def _untracked(values: npt.NDArray[np.float64], target: npt.NDArray[np.uint8]) -> Records:

@@ -36,6 +36,7 @@ from verix.client.verify import (
 )
 from verix.client.verify.case import Case, Options
 from verix.errors import MalformedDeliveryError, TableError
+from verix.files.available import check_memory
 from verix.files.deliveries import Snapshot, read_delivery
 from verix.protocol.contract import Digest
 from verix.protocol.messages import Delivery, Submission
@@ -71,6 +72,7 @@ def verify(
     began = time.perf_counter()
     options = options or Options()
     profile = Profile(profile or (Profile.THIN if submission is None else Profile.FULL))
+    _check_memory(manifest, profile)
     _check_own(manifest, submission, profile, options)
     try:
         snapshot = _snapshot(delivery, manifest)
@@ -93,6 +95,17 @@ def verify(
         version=__version__,
         time=datetime.now(UTC).isoformat(timespec="seconds"),
         seconds=round(time.perf_counter() - began, 3),
+    )
+
+
+def _check_memory(manifest: Manifest, profile: Profile) -> None:
+    """Refuse what will not fit: the records by row and by leaf, and in full their values."""
+    n_rows, n_quasi = manifest.n_rows, len(manifest.contract.quasi)
+    per_value = 8 if profile is Profile.FULL else 0
+    check_memory(
+        n_rows * (150 + per_value * n_quasi),
+        f"verifying {n_rows:,} records with {n_quasi} quasi-identifiers",
+        TableError,
     )
 
 

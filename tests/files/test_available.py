@@ -1,0 +1,136 @@
+"""A job too large for memory is refused at once, with a sentence that says what it would take."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import verix
+from verix.client.prepare import Prepared
+from verix.datasets import census
+from verix.errors import Error, ProviderError, TableError
+from verix.files import available
+from verix.files.submissions import read_submission, write_submission
+from verix.protocol.messages import Delivery
+from verix.provider.local import needed_bytes
+
+
+@pytest.fixture(scope="module")
+def made() -> tuple[Prepared, Delivery]:
+    prepared = verix.prepare(census(2_000), target="income", quasi="all", k=5)
+    return prepared, verix.LocalProvider().anonymize(prepared.submission)
+
+
+@pytest.fixture
+def little(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(available, "available_memory", lambda: 100_000)
+
+
+def sentence(work: str) -> str:
+    return rf"^{work} .* needs about [\d.,]+ [MG]B of memory .* 0\.1 MB are available"
+
+
+@pytest.mark.usefixtures("little")
+def test_prepare_refuses() -> None:
+    with pytest.raises(TableError, match=sentence("preparing 2,000 records with")):
+        verix.prepare(census(2_000), target="income", quasi="all", k=5)
+
+
+def test_provider_refuses(made: tuple[Prepared, Delivery], little: None) -> None:
+    with pytest.raises(ProviderError, match=sentence("anonymizing")):
+        verix.LocalProvider().anonymize(made[0].submission)
+
+
+def test_verify_refuses(made: tuple[Prepared, Delivery], little: None) -> None:
+    prepared, delivery = made
+    with pytest.raises(TableError, match=sentence("verifying")):
+        verix.verify(delivery, prepared.manifest, submission=prepared.submission)
+
+
+def test_reading_refuses(
+    made: tuple[Prepared, Delivery], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_submission(made[0].submission, tmp_path / "submission")
+    monkeypatch.setattr(available, "available_memory", lambda: 100_000)
+    with pytest.raises(TableError, match=sentence("reading")):
+        read_submission(tmp_path / "submission")
+
+
+def test_what_fits_is_not_refused(made: tuple[Prepared, Delivery]) -> None:
+    submission = made[0].submission
+    n_quasi, n_rows = submission.records.values.shape
+    enough = needed_bytes(n_rows, n_quasi, submission.contract.min_leaf, threads=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(available, "available_memory", lambda: enough)
+        verix.LocalProvider(threads=1).anonymize(submission)
+        patch.setattr(available, "available_memory", lambda: enough - 1)
+        with pytest.raises(ProviderError):
+            verix.LocalProvider(threads=1).anonymize(submission)
+
+
+def test_unknown_memory_refuses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(available, "available_memory", lambda: None)
+    available.check_memory(1e18, "anything", Error)
+
+
+def fake(tmp_path: Path, name: str, text: str) -> Path:
+    path = tmp_path / name
+    path.write_text(text)
+    return path
+
+
+def test_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "MemTotal:  9000 kB\nMemAvailable:  5000 kB\nSwapFree:  100 kB\n"
+    monkeypatch.setattr(available, "MEMINFO", fake(tmp_path, "meminfo", text))
+    monkeypatch.setattr(available, "LIMITS", ())
+    monkeypatch.setattr(available, "STATS", ())
+    assert available.available_memory() == 5100 * 1024
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"), [("1000000\n", 1_000_000 - 400_000 + 50_000), ("max\n", 5000 * 1024)]
+)
+def test_the_smaller_of_machine_and_container(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, expected: int
+) -> None:
+    monkeypatch.setattr(available, "MEMINFO", fake(tmp_path, "meminfo", "MemAvailable: 5000 kB\n"))
+    pair = (fake(tmp_path, "max", limit), fake(tmp_path, "current", "400000\n"))
+    monkeypatch.setattr(available, "LIMITS", (pair,))
+    stat = fake(tmp_path, "stat", "anon 350000\ninactive_file 50000\n")
+    monkeypatch.setattr(available, "STATS", (stat,))
+    assert available.available_memory() == expected
+
+
+def test_a_machine_that_does_not_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(available, "MEMINFO", tmp_path / "none")
+    monkeypatch.setattr(available, "LIMITS", ())
+    monkeypatch.setattr(available, "STATS", ())
+    found = available.available_memory()
+    assert found is None or found > 0
+
+
+GROWTH = """
+from bench.tables import peak_bytes, submission
+from verix.provider.local import LocalProvider, needed_bytes, warm_up
+warm_up(2)
+table = submission({rows}, {columns})
+before = peak_bytes()
+LocalProvider(threads=2).anonymize(table)
+print(peak_bytes() - before, needed_bytes({rows}, {columns}, 10, threads=2))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("rows", "columns"), [(1_000_000, 4), (500_000, 16), (100_000, 128)])
+def test_the_estimate_is_what_the_engine_takes(rows: int, columns: int) -> None:
+    code = GROWTH.format(rows=rows, columns=columns)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parent.parent,
+    )
+    taken, estimated = map(int, done.stdout.split())
+    assert 0.6 < taken / estimated < 1.3
