@@ -216,7 +216,7 @@ def _verdicts(found: Result) -> list[str]:
     """In how many data sets the difference is certain, either way."""
     lines = []
     for contrast in ("blind", "strict"):
-        parts, all_better, any_better = [], True, False
+        parts, all_better, any_better, any_worse = [], True, False, False
         for measure, shown in SHOWN.items():
             ones = found["clustered"][contrast].get(measure)
             if ones is None:
@@ -226,10 +226,12 @@ def _verdicts(found: Result) -> list[str]:
             worse = [n for n, one in sure.items() if one["mean"] < 0]
             all_better &= len(better) == len(ones)
             any_better |= bool(better)
+            any_worse |= bool(worse)
             parts.append(
                 f"{shown}: better on {len(better)} of {len(ones)}, worse on {_named(worse)}"
             )
-        held = "Held" if all_better else "Held in part" if any_better else "Did not hold"
+        held = "Did not hold" if any_worse else "Not decided by so few seeds"
+        held = "Held" if all_better else "Held in part" if any_better else held
         lines.append(
             f"{held}: target-driven preserves more than {_name(contrast)} splitting. Significant at"
             f" {LEVEL} over seeds, {'; '.join(parts)}."
