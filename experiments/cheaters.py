@@ -19,7 +19,7 @@ from verix.provider.local import LocalProvider
 
 __all__ = ["cells", "run", "summarize"]
 
-SEEDS = range(201, 241)
+SEEDS = range(201, 231)
 ROWS = 4_000
 WITNESSES = 20
 NAMED = (

@@ -24,7 +24,7 @@ from verix.provider.local import LocalProvider
 
 __all__ = ["STATISTICS", "cells", "regret", "run", "summarize"]
 
-SEEDS = range(101, 131)
+SEEDS = range(101, 121)
 FIXED, MARGIN = 0.45, 1.1
 LEAST, SIDE = 60, 0.15
 STATISTICS = ("distance", "f1_gap", "regret")

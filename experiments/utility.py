@@ -31,7 +31,7 @@ __all__ = ["KS", "METHODS", "cells", "run", "summarize"]
 
 KS = (2, 3, 4, 5, 7, 10, 12, 15, 20, 25, 30)
 ROWS, TEST_SHARE = 5_000, 0.2
-SEEDS = 15
+SEEDS = 10
 
 Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
