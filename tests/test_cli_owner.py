@@ -6,6 +6,7 @@ import shutil
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.csv
@@ -13,7 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from verix import cli
+from verix.cli import show
+from verix.client.verdict import Verdict
 from verix.datasets import census
+from verix.errors import TableError
 
 Run = Callable[..., tuple[int, str, str]]
 JOB = ("--target", "income", "--quasi", "all", "--unsafe-seed", "7", "--quiet")
@@ -154,6 +158,39 @@ def test_init_says_why_this_target(
 ) -> None:
     pq.write_table(pa.table(columns), tmp_path / "t.parquet")
     assert f"target = {reason}" in run("init", tmp_path / "t.parquet", *options)[1]
+
+
+def test_init_refuses_a_target_without_two_values(tmp_path: Path, run: Run) -> None:
+    pq.write_table(pa.table({"age": [1, 2, 3], "y": [0, 1, 1]}), tmp_path / "t.parquet")
+    code, _, err = run("init", tmp_path / "t.parquet", "--target", "age")
+    assert code == 2
+    assert "the target must have two values; 'age' has 3" in err
+
+
+@pytest.mark.parametrize("misses", [0, 3])
+def test_says_why_a_first_run_takes_long(
+    misses: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stats = SimpleNamespace(cache_misses={"some signature": misses})
+    kernel = ModuleType("verix.some_kernels")
+    setattr(kernel, "sort", SimpleNamespace(stats=stats))  # noqa: B010
+    # Only this one: what the tests compiled before is not the question.
+    monkeypatch.setattr("sys.modules", {"verix.some_kernels": kernel})
+    show.say_compiled()
+    assert bool(capsys.readouterr().err) == (misses > 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("{}", "'format' is missing"),
+        ("not JSON", "this is not a verdict, or it was altered"),
+        ("[1]", "this is not a verdict, or it was altered"),
+    ],
+)
+def test_a_file_that_is_no_verdict(text: str, complaint: str) -> None:
+    with pytest.raises(TableError, match=complaint):
+        Verdict.from_json(text)
 
 
 def test_init_drafts_what_prepare_reads(job: Path, run: Run) -> None:

@@ -13,7 +13,7 @@ from verix.cli.app import app
 from verix.cli.pairs import pairs
 from verix.cli.reading import LeadingZeros, NullTokens, load_table
 from verix.cli.secrets import PassphraseFile, passphrase
-from verix.cli.show import AsJson, Quiet, printable, progress_bar, say
+from verix.cli.show import AsJson, Quiet, printable, progress_bar, say, say_compiled
 from verix.errors import TableError
 
 if TYPE_CHECKING:
@@ -203,6 +203,8 @@ def prepare(
             loaded, declared, k=drafted_k if k is None else k, options=options
         )
         _write(prepared, Path(out), secret)
+    if not quiet:
+        say_compiled()
     if as_json:
         say(json.dumps({"job": out, **_facts(prepared.manifest)}))
     else:

@@ -21,6 +21,7 @@ __all__ = [
     "printable",
     "progress_bar",
     "say",
+    "say_compiled",
     "sheet_lines",
     "verdict_lines",
 ]
@@ -54,6 +55,18 @@ def say(text: str) -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(CLOSED_PIPE)
+
+
+def say_compiled() -> None:
+    """Explain on stderr why this run took long, if kernels were compiled in it."""
+    modules = [module for name, module in list(sys.modules.items()) if name.startswith("verix.")]
+    found = (getattr(value, "stats", None) for module in modules for value in vars(module).values())
+    # What numba counts of each kernel: found in its cache, or not.
+    if any(sum(getattr(stats, "cache_misses", {}).values()) for stats in found):
+        print(
+            "Kernels were compiled for this machine, once; later runs start at once.",
+            file=sys.stderr,
+        )
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import typer
 from verix.cli.app import app
 from verix.cli.pairs import numbers_by_column
 from verix.cli.secrets import PassphraseFile, load_manifest
-from verix.cli.show import AsJson, say, verdict_lines
+from verix.cli.show import AsJson, say, say_compiled, verdict_lines
 from verix.errors import NotAcceptedError, TableError
 
 if TYPE_CHECKING:
@@ -136,6 +136,7 @@ def verify(
         profile=chosen,
         options=options,
     )
+    say_compiled()
     is_exact = verdict.profile is Profile.FULL and options.audit is Audit.ALL
     earlier = None if is_exact else _earlier_violation(journal, verdict)
     _append(verdict, journal)

@@ -44,11 +44,13 @@ class Guess:
 def guess_roles(table: object, target: str | None = None) -> list[Guess]:
     """A role for every column; the target is the one named, or the likeliest binary column."""
     arrays = arrow_columns(table)
-    if target is not None and target not in arrays:
-        raise TableError(f"there is no column {target!r}")
     reason = "as you said"
     if target is None:
         target, reason = _likeliest_target(arrays)
+    elif target not in arrays:
+        raise TableError(f"there is no column {target!r}")
+    elif (n := len(pc.unique(arrays[target].drop_null()))) != 2:
+        raise TableError(f"the target must have two values; {target!r} has {n:,}")
     return [
         Guess(name, TableRole.TARGET, reason) if name == target else _guess(name, array)
         for name, array in arrays.items()

@@ -157,8 +157,10 @@ class Verdict:
                     Finding(**{**f, "status": Status(f["status"])}) for f in fields["findings"]
                 ),
             )
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise TableError(f"this is not a verdict ({type(error).__name__}: {error})") from None
+        except KeyError as error:
+            raise TableError(f"this is not a verdict: {error.args[0]!r} is missing") from None
+        except (ValueError, TypeError, AttributeError, RecursionError):
+            raise TableError("this is not a verdict, or it was altered") from None
         if {f.layer for f in verdict.findings if f.decides} != DECIDING[verdict.profile]:
             raise TableError("the verdict's deciding layers are not those of its profile")
         if verdict.outcome.value != fields.get("outcome"):
