@@ -211,8 +211,8 @@ def best_split(
     columns: tuple[int, int],
     min_leaf: int,
     room: npt.NDArray[np.float64],
-) -> tuple[int, float, float]:
-    """The best candidate of a range of columns at the node of these rows: column, threshold, score.
+) -> tuple[int, Candidate, float]:
+    """The best candidate of a range of columns at the node of these rows: column, itself, score.
 
     `target` holds all labels; `room` is (2, n + 1) or more. Column -1: none is valid.
     """
@@ -222,7 +222,8 @@ def best_split(
     for i in range(n):
         label[i] = target[rows[i]]
         positive += label[i]
-    best, best_threshold, best_score = -1, 0.0, -1.0
+    best, best_score = -1, -1.0
+    chosen = Candidate(False, 0.0, 0, 0)
     for column in range(columns[0], columns[1]):
         gather(values[column], rows, room[0])
         found = candidate(room[0, :n], label, min_leaf, room[1])
@@ -230,8 +231,8 @@ def best_split(
             value = score(n, positive, found.n_left, found.positive_left)
             # Strictly greater: among equals the first in contract order stays.
             if value > best_score:
-                best, best_threshold, best_score = column, found.threshold, value
-    return best, best_threshold, best_score
+                best, chosen, best_score = column, found, value
+    return best, chosen, best_score
 
 
 @numba.njit(cache=True, nogil=True)

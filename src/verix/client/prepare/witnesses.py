@@ -27,9 +27,10 @@ SMALL_NODE = 65_536
 
 @dataclass(slots=True, eq=False)
 class _Node:
-    """The rows under one node, and the witnesses among them, both ascending."""
+    """The rows under one node, how many are positive, and the witnesses among them."""
 
     rows: Numbers
+    positive: int
     witnesses: Numbers
     path: tuple[Step, ...]
 
@@ -37,7 +38,9 @@ class _Node:
 def find_witnesses(submission: Submission, rows: Rows, *, threads: int = 1) -> tuple[Witness, ...]:
     """The path and leaf of each of these rows in the tree that the rule grows."""
     n_rows = submission.records.n_rows
-    root = _Node(np.arange(n_rows, dtype=np.uint32), np.sort(rows).astype(np.uint32), ())
+    positive = int(submission.records.target.sum(dtype=np.int64))
+    everyone = np.arange(n_rows, dtype=np.uint32)
+    root = _Node(everyone, positive, np.sort(rows).astype(np.uint32), ())
     found: list[Witness] = []
     small: list[_Node] = []
     with ThreadPoolExecutor(threads) as pool:
@@ -70,19 +73,20 @@ class _Crew:
         self.rooms = [np.empty((2, n_room + 1)) for _ in self.ranges]
         self.map = map if pool is None else pool.map
 
-    def best_split(self, submission: Submission, rows: Numbers) -> tuple[int, float]:
-        """The rule's column and threshold (spec §4); column -1 if no candidate is valid."""
+    def best_split(self, submission: Submission, rows: Numbers) -> tuple[int, audit.Candidate]:
+        """The rule's column and split (spec §4); column -1 if no candidate is valid."""
         records, min_leaf = submission.records, submission.contract.min_leaf
-        best, best_threshold, best_score = -1, 0.0, -1.0
+        best, chosen, best_score = -1, None, -1.0
 
-        def part(columns: tuple[int, int], room: Floats) -> tuple[int, float, float]:
+        def part(columns: tuple[int, int], room: Floats) -> tuple[int, audit.Candidate, float]:
             return audit.best_split(records.values, rows, records.target, columns, min_leaf, room)
 
-        for column, threshold, score in self.map(part, self.ranges, self.rooms):
+        for column, found, score in self.map(part, self.ranges, self.rooms):
             # Strictly greater: among equals the first in contract order stays.
-            if score > best_score:
-                best, best_threshold, best_score = int(column), float(threshold), score
-        return best, best_threshold
+            if chosen is None or score > best_score:
+                best, chosen, best_score = int(column), found, score
+        assert chosen is not None
+        return best, chosen
 
 
 def _walk(submission: Submission, top: _Node) -> list[Witness]:
@@ -98,22 +102,27 @@ def _walk(submission: Submission, top: _Node) -> list[Witness]:
 def _split(submission: Submission, node: _Node, crew: _Crew, found: list[Witness]) -> list[_Node]:
     """The children that hold witnesses; at a leaf none, and its witnesses are found."""
     contract, records, n = submission.contract, submission.records, node.rows.size
-    positive = int(np.take(records.target, node.rows).sum(dtype=np.int64))
-    column, threshold = -1, 0.0
-    if not (
-        n < 2 * contract.min_leaf or positive in (0, n) or len(node.path) >= contract.max_depth
-    ):
-        column, threshold = crew.best_split(submission, node.rows)
+    stops = n < 2 * contract.min_leaf or node.positive in (0, n)
+    if stops or len(node.path) >= contract.max_depth:
+        found += _at_leaf(submission, node)
+        return []
+    column, chosen = crew.best_split(submission, node.rows)
     if column < 0:
         found += _at_leaf(submission, node)
         return []
+    threshold, positive_left = float(chosen.threshold), int(chosen.positive_left)
     sides = audit.divide(records.values[column], node.rows, threshold)
     goes_left = records.values[column][node.witnesses] <= threshold
     children = [
         _Node(
-            rows, node.witnesses[goes_left == left], (*node.path, Step(column, threshold, left, n))
+            rows,
+            positive,
+            node.witnesses[goes_left == left],
+            (*node.path, Step(column, threshold, left, n)),
         )
-        for rows, left in zip(sides, (True, False), strict=True)
+        for rows, positive, left in zip(
+            sides, (positive_left, node.positive - positive_left), (True, False), strict=True
+        )
     ]
     return [child for child in children if child.witnesses.size]
 
