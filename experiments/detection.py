@@ -67,7 +67,7 @@ def run(params: Params) -> Result:
         "planted_today": dict(today.manifest.planted),
         "outsourced": paper.manifest.n_rows,
         "features": top_features(paper),
-        "calibrated": MARGIN * float(paper.manifest.calibration[0].max()),
+        "calibrated": MARGIN * float(paper.manifest.paper_calibration.max()),
         "providers": said,
     }
 

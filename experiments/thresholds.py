@@ -50,7 +50,7 @@ def run(params: Params) -> Result:
     }
     return {
         "features": top_features(made),
-        "calibration": made.manifest.calibration[0].tolist(),
+        "calibration": made.manifest.paper_calibration[0].tolist(),
         **{
             who: _statistics(provider.anonymize(made.submission), made, seed)
             for who, provider in providers.items()

@@ -260,4 +260,5 @@ def manifest_of(sent: Submission) -> Manifest:
         top_features=[],
         baseline=np.empty((n_rows, 0)),
         calibration=np.empty((0, 0)),
+        paper_calibration=np.empty((0, 0)),
     )

@@ -135,7 +135,9 @@ def judged(
     from unittest import mock
 
     prepared = cases.prepared()
-    manifest = replace(prepared.manifest, calibration=calibration)
+    manifest = replace(
+        prepared.manifest, calibration=calibration, paper_calibration=calibration[:1]
+    )
     case = cases.case_of(cases.honest(prepared.submission), manifest, None, options)
     with mock.patch.object(fingerprint, "distances", return_value=distance):
         finding = layer.check(case, profile)
@@ -212,6 +214,26 @@ def test_calibration_runs_are_kept() -> None:
     )
     assert made.manifest.calibration.shape == (2, 3)
     assert (made.manifest.calibration > 0).all()
+    # The paper's rule has one run, between independent samples of so few records: other figures.
+    assert made.manifest.paper_calibration.shape == (1, 3)
+    assert (made.manifest.paper_calibration > 0).all()
+
+
+def test_the_papers_threshold_is_of_independent_samples() -> None:
+    from dataclasses import replace
+
+    prepared = cases.prepared()
+    manifest = replace(
+        prepared.manifest,
+        calibration=np.full((5, 3), 1e-9),
+        paper_calibration=np.array([[0.1, 2.0, 0.3]]),
+    )
+    delivery = cases.honest(prepared.submission)
+    case = cases.case_of(delivery, manifest, None, VerifyOptions(threads=1))
+    evidence = layer.check(case, Profile.PAPER).evidence
+    assert evidence["epsilon"] == pytest.approx([2.2] * 3)
+    assert evidence["p_value"] is None
+    assert layer.check(case, Profile.THIN).evidence["epsilon"] == pytest.approx([1e-9] * 3)
 
 
 def test_honest_midpoints_are_those_of_an_honest_delivery() -> None:

@@ -145,6 +145,7 @@ def manifest_of(
         top_features=(),
         baseline=np.empty((0, 0)),
         calibration=np.empty((0, 0)),
+        paper_calibration=np.empty((0, 0)),
     )
 
 

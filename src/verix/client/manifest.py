@@ -89,6 +89,8 @@ class Manifest:
     """(n_watch, top features): SHAP values on the raw watch records"""
     calibration: npt.NDArray[np.float64]
     """(runs, top features): distances of honest local runs; empty if not asked for"""
+    paper_calibration: npt.NDArray[np.float64]
+    """(1, top features): the same between independent samples, as the paper has it"""
 
     def __post_init__(self) -> None:
         for name in ARRAYS:
@@ -119,6 +121,7 @@ ARRAYS = (
     "watch_target",
     "baseline",
     "calibration",
+    "paper_calibration",
 )
 
 

@@ -219,6 +219,13 @@ class _Keeping:
         options.progress("witnesses", 1, 1)
         shap = fingerprint.shap_values(genuine.values[:, watch].T, genuine.target[watch])
         top = fingerprint.top_features(shap)
+        paired, apart = honest_distances(
+            genuine,
+            contract,
+            runs=options.calibrate,
+            secret=self.secret,
+            progress=options.progress,
+        )
         pairs = np.column_stack([assembled.genuine_row[twins], assembled.twin_row])
         return Manifest(
             contract=contract,
@@ -242,11 +249,6 @@ class _Keeping:
             witnesses=witnesses,
             top_features=top,
             baseline=shap[:, top],
-            calibration=honest_distances(
-                genuine,
-                contract,
-                runs=options.calibrate,
-                secret=self.secret,
-                progress=options.progress,
-            ),
+            calibration=paired,
+            paper_calibration=apart,
         )

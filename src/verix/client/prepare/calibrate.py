@@ -25,10 +25,14 @@ def honest_distances(
     runs: int,
     secret: Secret,
     progress: Callable[[str, int, int], None],
-) -> Floats:
-    """The top features' distances of honest runs on samples, (runs, top features)."""
+) -> tuple[Floats, Floats]:
+    """The top features' distances of honest runs on samples, (runs, top features).
+
+    First between the same records before and after, as `full` and `thin` compare; then, of the
+    first run alone, between independent samples, as the paper does.
+    """
     rng = secret.generator("calibration")
-    found = []
+    found, apart = [], []
     for run in range(runs):
         sample = rng.choice(genuine.n_rows, min(genuine.n_rows, SAMPLE_ROWS), replace=False)
         some = rng.choice(sample.size, min(sample.size, FINGERPRINT_ROWS), replace=False)
@@ -38,8 +42,16 @@ def honest_distances(
         after = fingerprint.shap_values(middle[:, some].T, labels[some])
         top = fingerprint.top_features(before)
         found.append(fingerprint.distances(before[:, top], after, top))
+        if run == 0:
+            others = rng.choice(sample.size, some.size, replace=False)
+            after = fingerprint.shap_values(middle[:, others].T, labels[others])
+            apart.append(fingerprint.distances(before[:, top], after, top))
         progress("calibrate", run + 1, runs)
-    return np.array(found, np.float64) if found else np.empty((0, fingerprint.TOP))
+    return _table(found), _table(apart)
+
+
+def _table(distances: list[list[float]]) -> Floats:
+    return np.array(distances, np.float64) if distances else np.empty((0, fingerprint.TOP))
 
 
 def honest_midpoints(values: Floats, target: npt.NDArray[np.uint8], contract: Contract) -> Floats:

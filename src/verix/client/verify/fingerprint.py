@@ -46,7 +46,9 @@ def check(case: Case, profile: Profile) -> Finding:
         name for name, d, e in zip(names, distance, epsilon, strict=True) if e is not None and d > e
     ]
     status = Status.FAIL if over else Status.PASS if any(epsilon) else Status.INCONCLUSIVE
-    p = p_value(max(distance, default=0.0), manifest.calibration)
+    # The honest runs compared the same records before and after, which the paper does not.
+    honest = manifest.calibration[: None if profile is not Profile.PAPER else 0]
+    p = p_value(max(distance, default=0.0), honest)
     return Finding(
         layer=LAYER,
         status=status,
@@ -111,7 +113,6 @@ def _epsilon(case: Case, profile: Profile, name: str) -> float | None:
         return options.epsilon
     if profile is Profile.PAPER:
         # The paper's rule (§6.3): 1.1 times the honest maximum of one local run.
-        return (
-            CALIBRATION_MARGIN * float(calibration[0].max()) if len(calibration) else PAPER_EPSILON
-        )
+        own = case.manifest.paper_calibration
+        return CALIBRATION_MARGIN * float(own.max()) if len(own) else PAPER_EPSILON
     return float(calibration.max()) if len(calibration) else None
