@@ -30,7 +30,7 @@ Result = dict[str, Any]
 ROOT = Path(__file__).resolve().parent.parent
 KEPT = ROOT / ".cache" / "experiments"
 # What a study's outcome can depend on, besides its own file.
-CODE = ("protocol", "client", "provider", "adversaries", "datasets")
+CODE = ("protocol", "files", "client", "provider", "adversaries", "datasets")
 SHARED = ("owner.py", "stats.py")
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 

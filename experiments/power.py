@@ -60,6 +60,8 @@ def run(params: Params) -> Result:
         "nodes": delivery.tree.n_nodes,
         "deviating": len(deviations),
         "touched": touched(case),
+        # Witnesses are drawn from the watch records, of which this share convicts.
+        "convicting": float(departs.mean()),
         "all": splits.check(case).status is Status.FAIL,
         "audits": audits,
         "sampled": sum(splits.check(sampled).status is Status.FAIL for _ in range(audits)),
@@ -97,7 +99,8 @@ def summarize(found: Sequence[tuple[Params, Result]]) -> Result:
         rows.append(_row(fraction, "sampled audit", deviating, audited))
         for n in WITNESSES:
             drawn = [
-                (r["witnesses"][str(n)], r["draws"], 1 - (1 - r["touched"]) ** n) for r in deviating
+                (r["witnesses"][str(n)], r["draws"], 1 - (1 - r["convicting"]) ** n)
+                for r in deviating
             ]
             rows.append(_row(fraction, f"{n} witnesses", deviating, drawn))
     return {"rows": rows, "without_deviation": sum(not r["deviating"] for _, r in found)}

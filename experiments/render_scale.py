@@ -58,7 +58,7 @@ def _verification(found: Result) -> list[str]:
                 _paper_seconds(row),
                 f"{row[f'{profile}_whole']:.3f}",
                 *(_seconds(row[f"{profile}_{layer}"]) for layer in LAYERS),
-                _seconds(row[f"{profile}_whole"] - sum(row[f"{profile}_{n}"] for n in LAYERS)),
+                _seconds(_rest(row, profile)),
             ]
             for row in rows
         ]
@@ -89,6 +89,16 @@ def _verification(found: Result) -> list[str]:
     return [*lines, *(f"- {line}" for line in _verdicts_on_time(rows)), ""]
 
 
+def _models(row: Result, profile: str) -> float:
+    """What fingerprint and utility take: they run side by side, so the longer counts."""
+    return max(float(row[f"{profile}_{layer}"]) for layer in MODELS)
+
+
+def _rest(row: Result, profile: str) -> float:
+    exact = sum(float(row[f"{profile}_{layer}"]) for layer in LAYERS if layer not in MODELS)
+    return float(row[f"{profile}_whole"]) - exact - _models(row, profile)
+
+
 def _paper_seconds(row: Result) -> str:
     seconds = published.VERIFY_SECONDS.get(int(row["rows"]))
     return "-" if seconds is None else f"{seconds:.3f}"
@@ -107,7 +117,7 @@ def _verdicts_on_time(rows: Sequence[Result]) -> list[str]:
     found = []
     for profile in ("thin", "full"):
         whole = at[f"{profile}_whole"]
-        bare = whole - sum(at[f"{profile}_{layer}"] for layer in MODELS)
+        bare = whole - _models(at, profile)
         held = "Held" if whole < 1 else "Did not hold with the models"
         if whole >= 1 > bare:
             held += ", held without them"
@@ -117,14 +127,14 @@ def _verdicts_on_time(rows: Sequence[Result]) -> list[str]:
             f" {paper:.3f} s at {MILLION:,})."
         )
     ratio = at["audit"] / at["reexecute"]
-    held = "Held" if ratio < 0.1 else "Did not hold"
+    held = "Held" if ratio < 0.01 else "Did not hold"
     found.append(
         f"{held}: verification orders of magnitude cheaper than re-execution. With an engine that"
         f" is itself fast, a proof of every split at {size} takes {ratio:.2f} times as long as"
-        f" growing the tree again ({at['audit']:.2f} s against {at['reexecute']:.2f} s); without"
+        f" running the engine again ({at['audit']:.2f} s against {at['reexecute']:.2f} s); without"
         f" the splits {at['exact'] / at['reexecute']:.2f} times."
     )
-    share = sum(at[f"thin_{layer}"] for layer in MODELS) / at["thin_whole"]
+    share = _models(at, "thin") / at["thin_whole"]
     found.append(
         f"The paper's constant cost of the model is real: {percent(share, 0)} of a `thin`"
         f" verification at {size} are fingerprint and utility."

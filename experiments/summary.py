@@ -43,7 +43,7 @@ def _detection(found: Result) -> list[str]:
     honest = all_of("honest", "paper, calibrated")
     return [
         f"""**The paper's headline, 27 of 28 with a calibrated threshold:** our single run gives
-        {_correct(single, "calibrated")} of {n} with the rule as its text has it,
+        {_correct(single, "calibrated")} of {n} with the rule of its text,
         {_correct(single, "circular")} of {n} with the threshold set from the very run that is
         judged, as its table has it, and {_correct(single, "fixed")} of {n} with the fixed one
         (paper: 25).""",
@@ -114,7 +114,7 @@ def _traps(found: Result) -> list[str]:
         {min(areas):.2f} to {max(areas):.2f}. Dropping 40 % of the records it passes the paper's
         traps
         on {len(passed)} of {len(paper)} data sets in every run. Of records free of watch records it
-        can name {percent(watch, 2)} at most, and `thin` and `full` always caught it."""
+        can name {percent(watch, 2)} on average at most, and `thin` and `full` always caught it."""
         if _always(found)
         else f"""**An informed provider** was missed by `thin` or `full` in some run; see the table.
         It can name {percent(min(free), 0)} to {percent(max(free), 0)} of the records that hold no
@@ -169,7 +169,7 @@ def _thresholds(found: Result) -> list[str]:
     return [
         f"""**Telling blind from honest** (AUC by data set, {found["seeds"]} seeds): SHAP distance
         {span("distance")}, F1 gap {span("f1_gap")}, regret of the splits {span("regret")}. False
-        alarms of the SHAP test by rule for its threshold: {worst}."""
+        alarms of the paper's SHAP test by rule for its threshold: {worst}."""
     ]
 
 

@@ -1,7 +1,7 @@
 """The fingerprint's threshold: fixed, calibrated, per feature, by ROC (paper §6.3, §7.4).
 
 Honest and blind deliveries of the same submissions, over seeds. No threshold is judged by the
-runs it was set on: the calibrated one comes from a local run on a sample, the others from the
+runs it was set on: the calibrated one comes from a local run of the owner's, the others from the
 seeds of the other half. Beside the SHAP distance stand the gap in held-out F1 that the paper
 proposes as its successor, and the regret of the tree's splits (spec §13.6).
 """
@@ -18,7 +18,8 @@ from verix.adversaries import SplitsBlindly
 from verix.client.prepare import Prepared
 from verix.client.verify import utility
 from verix.datasets import NAMES
-from verix.protocol.messages import Delivery, Provider
+from verix.protocol.messages import Delivery, Provider, Submission
+from verix.protocol.table import Records
 from verix.protocol.tree import Tree
 from verix.provider.local import LocalProvider
 
@@ -43,19 +44,38 @@ def run(params: Params) -> Result:
     """One submission, delivered honestly and blindly, and what each statistic says."""
     name, seed = str(params["data"]), int(params["seed"])
     table = sample(name, seed=seed, rows=int(params["rows"]))
-    made = prepared(name, table, seed=seed, paper=True, calibrate=1)
+    made = prepared(name, table, seed=seed, paper=True)
     providers: dict[str, Provider] = {
         "honest": LocalProvider(threads=1),
         "blind": SplitsBlindly(seed),
     }
     return {
         "features": top_features(made),
-        "calibration": made.manifest.paper_calibration[0].tolist(),
+        "calibration": _calibration(made, seed),
         **{
             who: _statistics(provider.anonymize(made.submission), made, seed)
             for who, provider in providers.items()
         },
     }
+
+
+def _calibration(made: Prepared, seed: int) -> list[float]:
+    """The distances of one honest local run on the genuine records, of the same top features.
+
+    As the paper's rule has it, but without the traps, which the owner plants later, and on
+    another sample than the one that is judged.
+    """
+    manifest, sent = made.manifest, made.submission.records
+    genuine = np.flatnonzero(manifest.owner_row >= 0)
+    alone = Submission(
+        contract=made.submission.contract,
+        records=Records(
+            tracker=sent.tracker[genuine],
+            values=np.ascontiguousarray(sent.values[:, genuine]),
+            target=sent.target[genuine],
+        ),
+    )
+    return measure(LocalProvider(threads=1).anonymize(alone), made, seed=seed + 1_000_000)
 
 
 def _statistics(delivery: Delivery, made: Prepared, seed: int) -> Result:

@@ -157,6 +157,7 @@ def test_where_and_what_of_a_failing_layer() -> None:
         ("honest", Profile.PAPER, "not look at every record"),
         ("approximate", Profile.FULL, "Of the 5 checks that decide, 1 failed. splits:"),
         ("approximate", Profile.FULL, "files arrived as the provider sealed them"),
+        ("misplaced", Profile.FULL, "rule it out before you accuse anybody"),
         ("forged", Profile.FULL, "mixed-up transfer"),
         ("lazy", Profile.PAPER, "nothing made from it should be released"),
     ],
@@ -167,6 +168,11 @@ def test_answers(name: str, profile: Profile, said: str) -> None:
     if (name, profile) == ("honest", Profile.PAPER) and not verdict:
         said = "flags honest work too"
     assert said in pages.text_of(pages.report(name, profile))
+
+
+def test_what_a_verdict_does_not_say_was_looked_at_was_not() -> None:
+    verdict = altered(pages.judged("honest"), "splits", examined=None, nodes=None)
+    assert "no chance of error" not in pages.text_of(render(verdict))
 
 
 def test_a_failing_layer_that_informs_is_put_in_its_place() -> None:
@@ -323,6 +329,9 @@ def test_old_verdicts_render_and_say_what_is_missing(name: str, profile: Profile
         ("fingerprint", "honest", [float("nan")]),
         ("fingerprint", "honest", [0.1] * 100_000),
         ("fingerprint", "p_value", float("inf")),
+        ("fingerprint", "p_value", 10**400),
+        ("fingerprint", "shap", [{"feature": "x", "from": 0, "to": 1, "before": [1], "after": []}]),
+        ("sentinels", "evasion_curve", {"drop": [0.1, 0.2], "probability": [0.5, 1.5]}),
         ("utility", "raw", [1, 2]),
     ],
 )

@@ -47,7 +47,9 @@ def answers(verdict: Verdict, summaries: Mapping[str, str], sheet: SheetView | N
 
 def _is_sample(verdict: Verdict) -> bool:
     splits = reading_of(verdict.finding("splits"))
-    return splits.count("examined") != splits.count("nodes")
+    examined = splits.count("examined")
+    # What a verdict does not say was looked at was not.
+    return examined is None or examined != splits.count("nodes")
 
 
 def _verified(verdict: Verdict) -> _Said:
@@ -101,11 +103,18 @@ def _violation(verdict: Verdict, summaries: Mapping[str, str]) -> _Said:
             "Certain that these files are not the agreed result. A damaged or mixed-up transfer is"
             " one reason; rule it out before you accuse anybody."
         )
-    else:
+    elif "splits" in failed:
         sure = (
             "Certain. The checks that failed never flag honest work, and the files arrived as the"
             " provider sealed them. Whether it is a mistake, another version or deceit, this report"
             " cannot say."
+        )
+    else:
+        # The seal does not bind labels, nor, as the paper has it, which record is in which group.
+        sure = (
+            "Certain that these files are not the agreed result: the checks that failed never flag"
+            " honest work. A damaged transfer can have changed what the provider's seal does not"
+            " cover; rule it out before you accuse anybody."
         )
     return _Said(
         headline="The work was not done as agreed.",

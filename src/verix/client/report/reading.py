@@ -88,7 +88,9 @@ class Reading:
             return None
         try:
             return how(self.values[key])
-        except (KeyError, TypeError, ValueError, AttributeError, AssertionError):
+        except (
+            KeyError, TypeError, ValueError, AttributeError, AssertionError, OverflowError
+        ):  # fmt: skip
             raise TableError(f"{key!r} of {self.of} is not what verix writes") from None
 
     def number(self, key: str) -> float | None:
@@ -190,7 +192,9 @@ def _sizes(value: object) -> Sizes:
 def _curve(value: object) -> Curve:
     found = _mapping(value)
     drop, probability = _numbers(found["drop"]), _numbers(found["probability"])
-    if len(drop) != len(probability) or min(drop) <= 0 or not 0 <= min(probability) <= 1:
+    if len(drop) != len(probability) or min(drop) <= 0:
+        raise ValueError
+    if min(probability) < 0 or max(probability) > 1:
         raise ValueError
     return Curve(
         drop, probability, _number(found["operating_drop"]), _number(found["operating_probability"])
@@ -217,7 +221,7 @@ def _level(text: str, units: int) -> tuple[tuple[str, int], ...]:
 def _shifts(value: object, evidence: Mapping[str, object]) -> list[Shift]:
     distances, epsilons = _numbers(evidence["distance"]), _list(evidence["epsilon"])
     found = [_mapping(item) for item in _list(value)]
-    return [
+    shifts = [
         Shift(
             feature=clean(item["feature"]),
             low=_number(item["from"]),
@@ -229,3 +233,8 @@ def _shifts(value: object, evidence: Mapping[str, object]) -> list[Shift]:
         )
         for item, distance, epsilon in zip(found, distances, epsilons, strict=True)
     ]
+    for shift in shifts:
+        n_bins = len(shift.before)
+        if n_bins == 0 or len(shift.after) != n_bins or not shift.low < shift.high:
+            raise ValueError
+    return shifts

@@ -19,8 +19,9 @@ class Words:
 WORDS = {
     "commitment": Words(
         "Do the files belong together, and to this job?",
-        "The provider's seal, one number computed from everything it delivered, fits the files we"
-        " hold and names our contract and our submission. Nothing can be exchanged afterwards.",
+        "The provider's seal, one number computed from the groups it delivered, fits the files we"
+        " hold and names our contract and our submission. The groups cannot be exchanged"
+        " afterwards; labels are compared by another check.",
         "That the work was done well. Any tree at all can be sealed correctly.",
     ),
     "sentinels": Words(

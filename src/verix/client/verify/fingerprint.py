@@ -66,7 +66,7 @@ def check(case: Case, profile: Profile) -> Finding:
                 | aggregates.paired_histogram(manifest.baseline[:, i], observed[:, feature])
                 for i, (name, feature) in enumerate(zip(names, manifest.top_features, strict=True))
             ],
-            "honest": aggregates.quantiles(manifest.calibration.max(axis=1, initial=0.0)),
+            "honest": aggregates.quantiles(honest.max(axis=1, initial=0.0)),
         },
     )
 
