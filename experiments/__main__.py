@@ -81,6 +81,7 @@ def run_study(name: str, runner: Runner, out: Path, *, quick: bool) -> Result:
         **provenance.facts(),
         "seconds": round(time.perf_counter() - began, 1),
         "n_cells": len(params),
+        "seed_values": sorted({p["seed"] for p in params if "seed" in p}),
         **study.summarize(list(zip(params, results, strict=True))),
     }
     (out / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
