@@ -73,7 +73,9 @@ def _profiles(found: Result, full: Result, thin: Result) -> list[str]:
             missed[r["approach"]].append(f"{r['provider']} ({through} of {r['runs']} missed)")
     sentences = []
     for profile, honest in (("full", full), ("thin", thin)):
-        through = "none got through" if not missed[profile] else "; ".join(missed[profile])
+        through = "every one was caught every time"
+        if missed[profile]:
+            through += f" but for {'; '.join(missed[profile])}"
         sentences.append(
             f"""**Profile `{profile}`:** {honest["flagged"]} false alarms in {honest["runs"]} honest
             runs (the 95 % interval ends at {percent(honest["high"])}); of {len(providers)}
@@ -87,7 +89,10 @@ def _said(row: Result) -> str:
 
 
 def _cheaters(found: Result) -> list[str]:
-    worst = min((r for r in found["rows"] if r["deviated"]), key=lambda r: r["high"] - r["stated"])
+    tried = [r for r in found["rows"] if r["deviated"]]
+    # Where the stated probability is next to 1 there is nothing to come near to.
+    unsure = [r for r in tried if r["stated"] < 0.999] or tried
+    worst = min(unsure, key=lambda r: r["thin"] / r["deviated"] - r["stated"])
     honest = next(r for r in found["rows"] if r["provider"] == "honest")
     below = [r["provider"] for r in found["rows"] if r["deviated"] and r["high"] < r["stated"]]
     return [
