@@ -201,7 +201,7 @@ def _roc(found: Result, out: Path) -> None:
             axes.set_visible(False)
         figure.supxlabel("false alarms on honest deliveries")
         figure.supylabel("blind deliveries caught")
-        figure.legend(*grid[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+        figure.legend(*grid[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
 
 
 def _distributions(found: Result, out: Path) -> None:
@@ -242,7 +242,9 @@ def _power(found: Result, out: Path) -> None:
             x = [100 * r["fraction"] for r in rows]
             measured = np.array([r["rate"] for r in rows])
             ends = np.abs(np.array([[r["low"], r["high"]] for r in rows]).T - measured)
-            axes.errorbar(x, measured, ends, fmt=marker, color=colour, ms=4, label=audit)
+            axes.errorbar(
+                x, measured, ends, fmt=marker, color=colour, ms=4, elinewidth=0.8, label=audit
+            )
             axes.plot(x, [r["stated"] for r in rows], color=colour, linewidth=0.8)
         axes.set_xscale("log")
         axes.set_xlabel("nodes with the second-best split, %")
