@@ -79,3 +79,4 @@ notebooks: setup
 
 clean:
 	rm -rf .venv build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find src -name '*.nb[ci]' -delete
