@@ -204,14 +204,23 @@ def assert_same_best(
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("digits", [1, 12])
 @pytest.mark.parametrize(
-    "sizes", [[9_000, 3, 5_000, 100, 4_096, 700], [15, 9_000, 15], [5_000, 15, 15, 15, 40, 9_000]]
+    "sizes",
+    [
+        [9_000, 3, 5_000, 100, BLOCK, 700],
+        [15, 9_000, 15],
+        [5_000, 15, 15, 15, 40, 9_000],
+        [300, 2_000, 3, 256, 257, 60, 255],
+        [9_000, 3, 40, 15, 8_190],
+    ],
 )
-def test_leaves_of_any_size_under_large_nodes(sizes: list[int], side: str) -> None:
+def test_leaves_of_any_size_under_large_nodes(sizes: list[int], digits: int, side: str) -> None:
     """Providers that stop early or late: blocks must end where every larger node does."""
     rng = np.random.default_rng(1)
     n_rows, n_leaves, edges = sum(sizes), len(sizes), np.cumsum([0, *sizes])
-    values, target = rng.normal(size=n_rows), rng.integers(0, 2, n_rows).astype(np.uint8)
+    values = np.round(rng.normal(size=n_rows), digits) + 0.0
+    target = rng.integers(0, 2, n_rows).astype(np.uint8)
     tree = chain(n_leaves, side)
     tree.check(n_quasi=1, max_depth=50)
     span = audit.node_spans(tree.right, tree.leaf, edges)
@@ -270,7 +279,7 @@ def examined(
 @given(
     st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=300)
     | st.lists(st.integers(0, 5).map(float), min_size=1, max_size=300)
-    | st.integers(1, 4096).map(lambda n: (1.0 / np.arange(1.0, n + 1) ** 9).tolist()),
+    | st.integers(1, BLOCK).map(lambda n: (1.0 / np.arange(1.0, n + 1) ** 9).tolist()),
 )
 def test_blocks_are_sorted(values: list[float]) -> None:
     n = len(values)

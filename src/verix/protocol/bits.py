@@ -12,10 +12,9 @@ from numba.core.base import BaseContext
 from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
 
-__all__ = ["count_bits", "first_bits", "within"]
+__all__ = ["count_bits", "first_bits", "odd", "within"]
 
-Bytes = npt.NDArray[np.uint8]
-BYTE, WORD = ir.IntType(8), ir.IntType(64)
+WORD = ir.IntType(64)
 
 
 @intrinsic
@@ -30,35 +29,59 @@ def _count_bits(typing: object, word: types.Type) -> tuple[object, object]:
 
 @intrinsic
 def _within(
-    typing: object, numbers: types.Type, at: types.Type, low: types.Type, last: types.Type
+    typing: object, numbers: types.Array, at: types.Type, low: types.Type, last: types.Type
 ) -> tuple[object, object]:
     def write(
         context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: list[ir.Value]
     ) -> ir.Value:
-        array, at, low, last = arguments
-        data = context.make_array(signature.args[0])(context, builder, array).data
-        vector = ir.VectorType(BYTE, 64)
-        place = builder.bitcast(builder.gep(data, [at]), vector.as_pointer())
+        loaded = _load(context, builder, signature.args[0], arguments)
+        low, last = arguments[2:]
 
         def everywhere(value: ir.Value) -> ir.Value:
             single = builder.insert_element(
-                ir.Constant(vector, ir.Undefined), value, ir.Constant(WORD, 0)
+                ir.Constant(loaded.type, ir.Undefined), value, ir.Constant(WORD, 0)
             )
             zeros = ir.Constant(ir.VectorType(ir.IntType(32), 64), [0] * 64)
             return builder.shuffle_vector(single, single, zeros)
 
-        distance = builder.sub(builder.load(place, align=1), everywhere(low))
+        distance = builder.sub(loaded, everywhere(low))
         reach = everywhere(builder.sub(last, low))
         return builder.bitcast(builder.icmp_unsigned("<=", distance, reach), WORD)
 
-    return types.uint64(numbers, types.int64, types.uint8, types.uint8), write
+    return types.uint64(numbers, types.int64, numbers.dtype, numbers.dtype), write
+
+
+@intrinsic
+def _odd(typing: object, numbers: types.Array, at: types.Type) -> tuple[object, object]:
+    def write(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: list[ir.Value]
+    ) -> ir.Value:
+        loaded = _load(context, builder, signature.args[0], arguments)
+        return builder.bitcast(builder.trunc(loaded, ir.VectorType(ir.IntType(1), 64)), WORD)
+
+    return types.uint64(numbers, types.int64), write
+
+
+def _load(
+    context: BaseContext, builder: ir.IRBuilder, numbers: types.Array, arguments: list[ir.Value]
+) -> ir.Value:
+    """The 64 numbers of an array from a place on, as a vector."""
+    data = context.make_array(numbers)(context, builder, arguments[0]).data
+    vector = ir.VectorType(context.get_data_type(numbers.dtype), 64)
+    place = builder.bitcast(builder.gep(data, [arguments[1]]), vector.as_pointer())
+    return builder.load(place, align=1)
 
 
 count_bits = cast(Callable[[np.uint64], int], _count_bits)
 """How many bits of a word are set."""
 
-within = cast(Callable[[Bytes, int, np.uint8, np.uint8], np.uint64], _within)
-"""A bit for each of the 64 bytes from a place on: set where low <= byte <= last."""
+Numbers = npt.NDArray[np.uint8] | npt.NDArray[np.uint16]
+
+within = cast(Callable[[Numbers, int, np.unsignedinteger, np.unsignedinteger], np.uint64], _within)
+"""A bit for each of the 64 numbers from a place on: set where low <= number <= last."""
+
+odd = cast(Callable[[Numbers, int], np.uint64], _odd)
+"""A bit for each of the 64 numbers from a place on: its lowest."""
 
 
 @numba.njit(cache=True, nogil=True)

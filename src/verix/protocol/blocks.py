@@ -3,19 +3,18 @@
 Records lie leaf by leaf, so a node's records are consecutive (see `audit`). In each column,
 subtrees of up to BLOCK records are sorted once; these are the blocks.
 
-    a node larger than a block   its median is selected across the sorted blocks under it
-    a node within a block        has its part of the block's order, partitioned on the way down
-    a subtree of up to SMALL     keeps its order; each node is a set of bits in it
+    a node larger than a block   its median is selected across the sorted blocks (see `across`)
+    a node within a block        is a set of bits in the block's order
+    a subtree of up to SMALL     has its part of the order; each node is a set of bits in that
 """
-
-from typing import NamedTuple
 
 import numba
 import numpy as np
 import numpy.typing as npt
 
-from verix.protocol.audit import MANY, Best, Spans, by_bracket, score, select
-from verix.protocol.bits import count_bits, first_bits, within
+from verix.protocol.across import Found, Sorted, find_large, slices_of
+from verix.protocol.audit import Best, Spans, score
+from verix.protocol.bits import count_bits, first_bits, odd, within
 from verix.protocol.sorting import BLOCK, sort_block
 from verix.protocol.tree import Tree
 
@@ -26,36 +25,16 @@ Entries = npt.NDArray[np.uint16]
 Flags = npt.NDArray[np.bool_]
 Labels = npt.NDArray[np.uint8]
 Rows = npt.NDArray[np.int64]
+Words = npt.NDArray[np.uint64]
 
-# A record's number within a small subtree takes a byte.
-SMALL = 256
-# For medians across blocks the column is cut into so many slices, found from so many values.
-SLICES, SAMPLE = 64, 4096
-
-
-class Found(NamedTuple):
-    """A column's candidate at every node: what lies left of the median."""
-
-    threshold: Floats
-    n_left: Rows
-    positive_left: Rows
-
-
-class Sorted(NamedTuple):
-    """A column sorted block by block."""
-
-    value: Floats
-    positives: Entries
-    """How many of a block's records up to this one are positive"""
-    edge: Rows
-    """Where each block begins, and where the last ends"""
-    spare: Floats
-    """Room to select from, and as much again"""
+# A subtree of four words of bits.
+SMALL, WORD = 256, 64
 
 
 def room_for(n: int) -> Sorted:
     """What `examine_all` needs for a column of n records; from numpy, for its huge pages."""
-    return Sorted(np.empty(n), np.empty(n, np.uint16), np.empty(0, np.int64), np.empty(2 * n + 1))
+    # Entries are read by words of bits, so there is one more behind the last.
+    return Sorted(np.empty(n + WORD, np.uint16), np.empty(0, np.int64), np.empty(2 * n + 1))
 
 
 def examine_all(
@@ -76,7 +55,7 @@ def examine_all(
     first_block, edge = _find(grouped, target, spans, found, room)
     if edge.size > 2:
         laid = room._replace(edge=edge)
-        _find_large(first_block, laid, _slices(laid.value), spans, found)
+        find_large(first_block, grouped, laid, slices_of(grouped), spans, found)
     _compete(column, found, spans, best)
 
 
@@ -91,13 +70,6 @@ def may_be_left_out(tree: Tree, n_records: Rows, stops: Flags) -> Flags:
     for child in (tree.left, tree.right):
         n_of_parent[child[inner]] = n_records[inner]
     return stops & (tree.column < 0) & (n_of_parent <= BLOCK)
-
-
-def _slices(value: Floats) -> Floats:
-    """Values that cut a column into slices of about the same size."""
-    # A stride that has nothing in common with the size of a block.
-    sample = np.sort(value[:: max(1, value.size // SAMPLE) | 1])
-    return sample[np.arange(1, SLICES) * sample.size // SLICES]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -125,12 +97,11 @@ def _find(
     threshold, n_left, positive_left = found.threshold, found.n_left, found.positive_left
     n_nodes, n = los.size, grouped.size
     edge = np.empty(n_nodes + n // BLOCK + 2, np.int64)
-    laid = Sorted(room.value, room.positives, edge, room.spare)
+    sorted_ = room.order
     first_block = np.empty(n_nodes, np.int64)
-    order, spare = np.empty(BLOCK, np.uint16), np.empty(BLOCK, np.uint16)
-    words = np.empty((2, BLOCK), np.uint32)
-    number, label = np.empty(SMALL, np.uint8), np.empty(SMALL, np.uint8)
-    positive = np.empty(SMALL // 64, np.uint64)
+    dealt = np.empty(BLOCK + SMALL, np.uint16)
+    words, group = np.empty((2, BLOCK), np.uint32), np.empty((2, BLOCK), np.uint16)
+    positive, of_small = np.empty(BLOCK // WORD, np.uint64), np.empty(SMALL // WORD, np.uint64)
     base, end, n_blocks, node = 0, 0, 0, 0
     while node < n_nodes:
         lo, hi = los[node], his[node]
@@ -140,26 +111,30 @@ def _find(
             continue
         if end < hi:
             # A new block; a leaf that is larger than one is several.
-            n_blocks = _sort_blocks((lo, hi, n_blocks), grouped, target, laid, words, order)
+            n_blocks = _sort_blocks((lo, hi, n_blocks), grouped, target, words, sorted_, edge)
             base, end = lo, hi
+            if hi - lo <= BLOCK:
+                _take_labels(sorted_[lo:hi], positive)
+                _deal(sorted_[lo:hi], (node, lo), los, his, group, dealt)
         if hi - lo > BLOCK:
             node += 1
             continue
         if hi - lo <= SMALL:
-            _take_small(order[lo - base : hi - base], lo - base, number, label, positive)
+            part = dealt[lo - base : lo - base + SMALL]
+            _take_labels(part, of_small)
             while node < n_nodes and his[node] <= hi:
                 if not stops[node]:
-                    span = (los[node] - lo, his[node] - lo)
+                    span = (los[node] - base, his[node] - base)
                     threshold[node], n_left[node], positive_left[node] = _of_small(
-                        number, positive, grouped, lo, span
+                        part, of_small, grouped, base, span
                     )
                 node += 1
             continue
-        part = order[lo - base : hi - base]
         if not stops[node]:
-            threshold[node], n_left[node], positive_left[node] = _of_part(part, grouped, base)
-        if middles[node] >= 0:
-            _partition(part, spare, middles[node] - base)
+            span = (lo - base, hi - base)
+            threshold[node], n_left[node], positive_left[node] = _of_part(
+                sorted_[base:], positive, grouped, base, span
+            )
         node += 1
     edge[n_blocks] = n
     return first_block, edge[: n_blocks + 1]
@@ -170,197 +145,107 @@ def _sort_blocks(
     span: tuple[int, int, int],
     grouped: Floats,
     target: Labels,
-    laid: Sorted,
     words: npt.NDArray[np.uint32],
     order: Entries,
+    edge: Rows,
 ) -> int:
     """Sort the records from span[0] to span[1] as block span[2] and further ones if need be.
 
-    Returns how many blocks there are then; `order` is that of the last.
+    Returns how many blocks there are then.
     """
     base, until, n_blocks = span
     while base < until:
         end = min(until, base + BLOCK)
-        sort_block(grouped[base:end], target[base:end], words, order)
-        total = np.uint16(0)
-        for i in range(end - base):
-            entry = order[i]
-            laid.value[base + i] = grouped[base + (entry >> np.uint16(1))]
-            total += entry & np.uint16(1)
-            laid.positives[base + i] = total
-        laid.edge[n_blocks] = base
+        sort_block(grouped[base:end], target[base:end], words, order[base:end])
+        edge[n_blocks] = base
         n_blocks += 1
         base = end
     return n_blocks
 
 
 @numba.njit(cache=True, nogil=True)
-def _find_large(
-    first_block: Rows, laid: Sorted, slices: Floats, spans: Spans, found: Found
-) -> None:
-    """The candidates at the nodes that are larger than a block.
+def _take_labels(order: Entries, positive: Words) -> None:
+    """The labels of an order as bits."""
+    for at in range(0, order.size, WORD):
+        positive[at >> 6] = odd(order, at)
 
-    A few values cut the column into slices of about the same size. Where they cut each block
-    is looked up once; sums of that say in which slice a node's median lies, and only what the
-    node has in that slice is gathered to select from.
+
+@numba.njit(cache=True, nogil=True)
+def _deal(
+    order: Entries,
+    first: tuple[int, int],
+    los: Rows,
+    his: Rows,
+    group: npt.NDArray[np.uint16],
+    dealt: Entries,
+) -> None:
+    """Bring the records of each small subtree together, at their place, in the order they had.
+
+    The block's nodes are those from first[0] on, its records those from first[1] on. What is
+    in no small subtree goes to places of its own.
     """
-    cut, n_before = _cut(laid.value, laid.edge, slices)
-    for node in range(spans.lo.size):
-        if spans.hi[node] - spans.lo[node] > BLOCK and not spans.stops[node]:
-            first = last = first_block[node]
-            while laid.edge[last] < spans.hi[node]:
-                last += 1
-            half = (spans.hi[node] - spans.lo[node] + 1) // 2
-            slice_ = SLICES - 1
-            while n_before[last, slice_] - n_before[first, slice_] >= half:
-                slice_ -= 1
-            wanted = half - (n_before[last, slice_] - n_before[first, slice_])
-            begin, end = cut[first:last, slice_], cut[first:last, slice_ + 1]
-            threshold = _selected(laid.value, begin, end, wanted, laid.spare)
-            n_left, positive_left = 0, 0
-            for block in range(first, last):
-                after = _above(laid.value, cut[block, slice_], cut[block, slice_ + 1], threshold)
-                n_left += after - laid.edge[block]
-                if after > laid.edge[block]:
-                    positive_left += laid.positives[after - 1]
-            found.threshold[node] = threshold
-            found.n_left[node], found.positive_left[node] = n_left, positive_left
+    node, base = first
+    end = base + order.size
+    # The group of each record, and where the next record of each group goes.
+    group_of, cursor = group[0], group[1]
+    at, n_groups = base, 0
+    while at < end:
+        while node < los.size and los[node] < end and his[node] - los[node] > SMALL:
+            node += 1
+        lo, hi = end, end
+        if node < los.size and los[node] < end:
+            lo, hi = los[node], his[node]
+        for start, stop in ((at, lo), (lo, hi)):
+            if start < stop:
+                cursor[n_groups] = start - base
+                group_of[start - base : stop - base] = n_groups
+                n_groups += 1
+        at = hi
+        while node < los.size and his[node] <= hi:
+            node += 1
+    for i in range(order.size):
+        of = group_of[order[i] >> np.uint16(1)]
+        dealt[cursor[of]] = order[i]
+        cursor[of] += np.uint16(1)
 
 
 @numba.njit(cache=True, nogil=True)
-def _cut(value: Floats, edge: Rows, slices: Floats) -> tuple[Rows, Rows]:
-    """Where each slice begins in each block, and how many records all blocks before have below."""
-    n_blocks = edge.size - 1
-    cut = np.empty((n_blocks, SLICES + 1), np.int64)
-    n_before = np.zeros((n_blocks + 1, SLICES), np.int64)
-    for block in range(n_blocks):
-        at = edge[block]
-        cut[block, 0], cut[block, SLICES] = at, edge[block + 1]
-        for slice_ in range(1, SLICES):
-            at = _not_below(value, at, edge[block + 1], slices[slice_ - 1])
-            cut[block, slice_] = at
-        for slice_ in range(SLICES):
-            n_below = cut[block, slice_] - edge[block]
-            n_before[block + 1, slice_] = n_before[block, slice_] + n_below
-    return cut, n_before
+def _of_part(
+    order: Entries, positive: Words, grouped: Floats, base: int, span: tuple[int, int]
+) -> tuple[float, int, int]:
+    """The candidate at the node of records span[0] to span[1] of the block at `base`.
 
-
-@numba.njit(cache=True, nogil=True)
-def _selected(value: Floats, begin: Rows, end: Rows, wanted: int, room: Floats) -> float:
-    """The value wanted, counted from 1 in order, of what some blocks have between two places."""
-    n = 0
-    low, high = np.inf, -np.inf
-    for block in range(begin.size):
-        if begin[block] < end[block]:
-            low, high = min(low, value[begin[block]]), max(high, value[end[block] - 1])
-    if low == high:
-        return float(low)
-    for block in range(begin.size):
-        for i in range(begin[block], end[block]):
-            room[n] = value[i]
-            n += 1
-    if n >= MANY:
-        found = by_bracket(room[:n], wanted - 1, room[n:])
-        if not np.isnan(found):
-            return found
-    return select(room[:n], wanted - 1)
-
-
-@numba.njit(cache=True, nogil=True)
-def _not_below(values: Floats, low: int, high: int, value: float) -> int:
-    """The first of the sorted values from low to high that is not below a value."""
-    while low < high:
-        middle = (low + high) >> 1
-        if values[middle] < value:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@numba.njit(cache=True, nogil=True)
-def _above(values: Floats, low: int, high: int, value: float) -> int:
-    """The first of the sorted values from low to high that is above a value."""
-    while low < high:
-        middle = (low + high) >> 1
-        if values[middle] <= value:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@numba.njit(cache=True, nogil=True)
-def _of_part(part: Entries, grouped: Floats, base: int) -> tuple[float, int, int]:
-    """The candidate at a node, given the order of its records in the block from `base` on."""
-    n = part.size
-    one = np.uint16(1)
-    threshold = grouped[base + (part[(n + 1) // 2 - 1] >> one)]
-    n_left = (n + 1) // 2
-    while n_left < n and grouped[base + (part[n_left] >> one)] == threshold:
-        n_left += 1
-    positive_left = np.uint32(0)
-    for i in range(n_left):
-        positive_left += np.uint32(part[i] & one)
-    return threshold, n_left, int(np.int64(positive_left))
-
-
-@numba.njit(cache=True, nogil=True)
-def _partition(part: Entries, spare: Entries, middle: int) -> None:
-    """Put the records below `middle` first, keeping the order on both sides."""
-    left, right = np.uint64(0), np.uint64(0)
-    border = np.uint32(2 * middle)
-    for i in range(part.size):
-        entry = part[i]
-        goes_left = np.uint64(np.uint32(entry) < border)
-        part[left] = entry
-        spare[right] = entry
-        left += goes_left
-        right += np.uint64(1) - goes_left
-    for i in range(right):
-        part[left + i] = spare[i]
-
-
-@numba.njit(cache=True, nogil=True)
-def _take_small(
-    part: Entries,
-    offset: int,
-    number: npt.NDArray[np.uint8],
-    label: npt.NDArray[np.uint8],
-    positive: npt.NDArray[np.uint64],
-) -> None:
-    """The order of a small subtree: its records' numbers in a byte each, its labels as bits."""
-    first = np.uint16(offset)
-    for i in range(part.size):
-        number[i] = np.uint8((part[i] >> np.uint16(1)) - first)
-        label[i] = np.uint8(part[i] & np.uint16(1))
-    for i in range(part.size, SMALL):
-        # Beyond every node's last record: with 256 records there is nothing to fill up.
-        number[i], label[i] = np.uint8(255), np.uint8(0)
-    for word in range(SMALL // 64):
-        positive[word] = within(label, 64 * word, np.uint8(1), np.uint8(1))
+    They are consecutive numbers: comparing 64 entries at a time gives the node's set of bits
+    in the order, and counting bits gives median and positives. What stands behind the block's
+    order does no harm: the node's own records come first, and no more than those are counted.
+    """
+    low, last = np.uint16(2 * span[0]), np.uint16(2 * span[1] - 1)
+    half = (span[1] - span[0] + 1) // 2
+    at, n_left, positive_left = 0, 0, 0
+    members = within(order, 0, low, last)
+    n_more = count_bits(members)
+    while n_left + n_more < half:
+        n_left += n_more
+        positive_left += count_bits(members & positive[at >> 6])
+        at += WORD
+        members = within(order, at, low, last)
+        n_more = count_bits(members)
+    return _within_word(order, positive, grouped, base, span, (at, members, n_left, positive_left))
 
 
 @numba.njit(cache=True, nogil=True)
 def _of_small(
-    number: npt.NDArray[np.uint8],
-    positive: npt.NDArray[np.uint64],
-    grouped: Floats,
-    base: int,
-    span: tuple[int, int],
+    order: Entries, positive: Words, grouped: Floats, base: int, span: tuple[int, int]
 ) -> tuple[float, int, int]:
-    """The candidate at the node of records span[0] to span[1] of the small subtree at `base`.
+    """The same for a node of a small subtree, given the order of that.
 
-    They are consecutive numbers: comparing 64 numbers at a time gives the node's set of bits
-    in the order, and counting bits gives median and positives.
+    Without branches, of which one in two would be mispredicted: all four words, then the one
+    that holds the median.
     """
-    low, last = np.uint8(span[0]), np.uint8(span[1] - 1)
-    n = span[1] - span[0]
-    half = (n + 1) // 2
-    # Without branches, of which one in two would be mispredicted: all four words, then the one
-    # that holds the median.
-    a, b = within(number, 0, low, last), within(number, 64, low, last)
-    c, d = within(number, 128, low, last), within(number, 192, low, last)
+    low, last = np.uint16(2 * span[0]), np.uint16(2 * span[1] - 1)
+    half = (span[1] - span[0] + 1) // 2
+    a, b = within(order, 0, low, last), within(order, 64, low, last)
+    c, d = within(order, 128, low, last), within(order, 192, low, last)
     n_a = count_bits(a)
     n_b = n_a + count_bits(b)
     n_c = n_b + count_bits(c)
@@ -373,19 +258,39 @@ def _of_small(
         + int(in_c) * count_bits(b & positive[1])
         + int(in_d) * count_bits(c & positive[2])
     )
-    # The median is the last of the first `half` members, in this word.
+    return _within_word(order, positive, grouped, base, span, (at, members, n_left, positive_left))
+
+
+@numba.njit(cache=True, nogil=True)
+def _within_word(
+    order: Entries,
+    positive: Words,
+    grouped: Floats,
+    base: int,
+    span: tuple[int, int],
+    word: tuple[int, np.uint64, int, int],
+) -> tuple[float, int, int]:
+    """A node's candidate, given the word that holds its median.
+
+    That is where the word begins, the node's members in it, and how many members and
+    positives lie before it. What equals the median follows it, in this word or the next.
+    """
+    at, members, n_left, positive_left = word
+    low, last = np.uint16(2 * span[0]), np.uint16(2 * span[1] - 1)
+    n, one = span[1] - span[0], np.uint16(1)
+    half = (n + 1) // 2
     upto = first_bits(members, half - n_left)
     positive_left += count_bits(members & upto & positive[at >> 6])
     n_left = half
-    threshold = grouped[base + number[at + count_bits(upto) - 1]]
+    threshold = grouped[base + (order[at + count_bits(upto) - 1] >> one)]
     rest = members & ~upto
     while n_left < n:
         if rest == np.uint64(0):
-            at += 64
-            rest = within(number, at, low, last)
+            at += WORD
+            rest = within(order, at, low, last)
             continue
         lowest = rest & (~rest + np.uint64(1))
-        if grouped[base + number[at + count_bits(lowest - np.uint64(1))]] != threshold:
+        if grouped[base + (order[at + count_bits(lowest - np.uint64(1))] >> one)] != threshold:
             break
         n_left += 1
         positive_left += count_bits(lowest & positive[at >> 6])

@@ -14,9 +14,10 @@ __all__ = ["BLOCK", "sort_block", "sort_words"]
 
 # Clearing the counters of a radix sort costs as much as inserting this many words.
 SHORT_RUN = 64
-# A record's number within a block takes so many bits; of what a word of 32 has left, two
-# passes take ten each for the value.
-NUMBER_BITS, PASS_BITS = 12, 10
+# A word of 32 bits holds the place of a value for two passes of a radix sort, below it the number
+# of the record within the block, and its label.
+PASS_BITS, NUMBER_BITS = 9, 13
+ENTRY_BITS = NUMBER_BITS + 1
 BLOCK = 1 << NUMBER_BITS
 
 
@@ -143,10 +144,10 @@ def sort_block(
 ) -> None:
     """Numbers of the block's records sorted by value, each with its label in the low bit."""
     n = values.size
-    if _sort_by_place(values, words):
+    if _sort_by_place(values, target, words):
+        entry = np.uint32((1 << ENTRY_BITS) - 1)
         for i in range(n):
-            number = np.uint16(words[0, i] & np.uint32(BLOCK - 1))
-            order[i] = (number << np.uint16(1)) | np.uint16(target[number])
+            order[i] = np.uint16(words[0, i] & entry)
         return
     exact, _ = sort_words(values, 32, np.empty((2, n), np.uint64))
     for i in range(n):
@@ -155,32 +156,53 @@ def sort_block(
 
 
 @numba.njit(cache=True, nogil=True)
-def _sort_by_place(values: npt.NDArray[np.float64], words: npt.NDArray[np.uint32]) -> bool:
+def _ordinal(bits: np.int64) -> np.int64:
+    """The bits of a float, flipped so that signed order is numeric order; and the way back."""
+    return np.int64(bits ^ ((bits >> np.int64(63)) & np.int64(0x7FFF_FFFF_FFFF_FFFF)))
+
+
+@numba.njit(cache=True, nogil=True)
+def _extent(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The least and the greatest value. As integers, which are compared in vectors."""
+    bits = values.view(np.int64)
+    low = high = _ordinal(bits[0])
+    for i in range(bits.size):
+        ordinal = _ordinal(bits[i])
+        low, high = min(low, ordinal), max(high, ordinal)
+    return np.array([_ordinal(low), _ordinal(high)]).view(np.float64)
+
+
+@numba.njit(cache=True, nogil=True)
+def _sort_by_place(
+    values: npt.NDArray[np.float64],
+    target: npt.NDArray[np.uint8],
+    words: npt.NDArray[np.uint32],
+) -> bool:
     """Sort by the place of each value between least and greatest; False if that tells too little.
 
     Subtracting, scaling and cutting off are monotonic, rounding included: values whose places
     differ are in their order, and the others are put into it by insertion.
     """
     n = values.size
-    low, high = values[0], values[0]
-    for i in range(n):
-        low, high = min(low, values[i]), max(high, values[i])
+    low, high = _extent(values)
     n_places = np.float64((1 << (2 * PASS_BITS)) - 1)
     scale = n_places / (high - low) if high > low else 0.0
     if not (scale < 1e300 and high - low < 1e300):
         return False
-    count = np.zeros((2, 1 << PASS_BITS), np.uint32)
-    first, second = words[0], words[1]
-    bits, mask = np.uint32(PASS_BITS), np.uint32((1 << PASS_BITS) - 1)
-    below = np.uint32(NUMBER_BITS)
+    first, second = words[0, :n], words[1, :n]
+    below, one = np.uint32(ENTRY_BITS), np.uint32(1)
     for i in range(n):
         place = np.uint32((values[i] - low) * scale)
-        first[i] = (place << below) | np.uint32(i)
-        count[0, place & mask] += np.uint32(1)
-        count[1, place >> bits] += np.uint32(1)
-    _scatter(first[:n], second[:n], count[0], below)
-    _scatter(second[:n], first[:n], count[1], below + bits)
-    return _insert(values, first[:n])
+        first[i] = (place << below) | (np.uint32(i) << one) | np.uint32(target[i])
+    bits, mask = np.uint32(PASS_BITS), np.uint32((1 << PASS_BITS) - 1)
+    count_low, count_high = np.zeros(1 << PASS_BITS, np.uint32), np.zeros(1 << PASS_BITS, np.uint32)
+    for i in range(n):
+        place = first[i] >> below
+        count_low[place & mask] += one
+        count_high[place >> bits] += one
+    _scatter(first, second, count_low, below)
+    _scatter(second, first, count_high, below + bits)
+    return _insert(values, first)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -208,17 +230,17 @@ def _scatter(
 def _insert(values: npt.NDArray[np.float64], word: npt.NDArray[np.uint32]) -> bool:
     """Put words of the same place into the order of their values; False if that takes long."""
     patience = 4 * word.size
-    mask, below = np.uint32(BLOCK - 1), np.uint32(NUMBER_BITS)
+    mask, below, one = np.uint32(BLOCK - 1), np.uint32(ENTRY_BITS), np.uint32(1)
     for i in range(1, word.size):
         moved = word[i]
         if word[i - 1] >> below != moved >> below:
             continue
-        value = values[moved & mask]
+        value = values[(moved >> one) & mask]
         at = i
         while (
             at > 0
             and word[at - 1] >> below == moved >> below
-            and values[word[at - 1] & mask] > value
+            and values[(word[at - 1] >> one) & mask] > value
         ):
             word[at] = word[at - 1]
             at -= 1
