@@ -16,7 +16,7 @@ from verix.client import fingerprint
 from verix.client.manifest import Manifest
 from verix.client.prepare import WATCH_RECORDS, Prepared
 from verix.client.prepare.sentinels import Traps, evasion_probability
-from verix.client.verdict import Outcome, Status, Verdict
+from verix.client.verdict import Finding, Outcome, Status, Verdict
 from verix.client.verify import replay, sentinels, splits, twins, verify
 from verix.client.verify.case import Audit, Options
 from verix.errors import TableError
@@ -320,6 +320,28 @@ def full(delivery: Delivery, made: Prepared) -> Verdict:
 def test_honest_stands_at_the_head_of_the_matrix() -> None:
     made = cases.prepared()
     assert full(cases.honest(made.submission), made).outcome is Outcome.VERIFIED
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("make", MATRIX, ids=lambda make: make.__name__)
+def test_a_large_table_is_judged_as_a_small_one(
+    make: Make, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Laid out a column at a time, the layers find the same."""
+    made = cases.prepared()
+    deliveries = cases.honest(made.submission), make(made.submission).delivery
+    options = Options(threads=threads)
+
+    def findings() -> list[Finding]:
+        verdicts = [
+            verify(delivery, made.manifest, submission=made.submission, options=options)
+            for delivery in deliveries
+        ]
+        return [replace(f, seconds=0.0) for verdict in verdicts for f in verdict.findings]
+
+    kept = findings()
+    monkeypatch.setattr("verix.client.verify.case.KEPT_BYTES", 0)
+    assert findings() == kept
 
 
 @pytest.mark.parametrize("commitment", list(Commitment))

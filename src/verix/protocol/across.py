@@ -1,8 +1,8 @@
 """Compiled loops that find the candidates at nodes larger than a block (see `blocks`).
 
-The blocks under such a node are sorted. A few values cut the column into slices of about the
-same size, and where they cut each block is looked up once. Sums of that say in which slice a
-node's median lies, and only what the node has in that slice is gathered to select from.
+The blocks under such a node are sorted, and every STRIDE-th record of a block is a mark. The
+marks of a node tell its median but for a few hundred records: two values that enclose it are
+looked up in each block, and only what lies between them is gathered to select from.
 """
 
 from typing import NamedTuple
@@ -14,14 +14,13 @@ import numpy.typing as npt
 from verix.protocol.audit import MANY, Spans, by_bracket, select
 from verix.protocol.sorting import BLOCK
 
-__all__ = ["Found", "Sorted", "find_large", "slices_of"]
+__all__ = ["Found", "Sorted", "find_large"]
 
 Floats = npt.NDArray[np.float64]
 Entries = npt.NDArray[np.uint16]
 Rows = npt.NDArray[np.int64]
 
-# So many slices, found from so many values.
-SLICES, SAMPLE = 64, 4096
+STRIDE = 64
 
 
 class Found(NamedTuple):
@@ -43,100 +42,144 @@ class Sorted(NamedTuple):
     """Room to select from, and as much again"""
 
 
-def slices_of(value: Floats) -> Floats:
-    """Values that cut a column into slices of about the same size."""
-    sample = np.sort(value[:: max(1, value.size // SAMPLE)])
-    return sample[np.arange(1, SLICES) * sample.size // SLICES]
+class Marks(NamedTuple):
+    """The values of some records of each block, in the middle of every stride."""
+
+    value: Floats
+    positive: Rows
+    """How many of the block's records before it are positive"""
+    edge: Rows
+    """Where those of each block begin, and where the last end"""
 
 
 @numba.njit(cache=True, nogil=True)
 def find_large(
-    first_block: Rows, grouped: Floats, laid: Sorted, slices: Floats, spans: Spans, found: Found
+    first_block: Rows, grouped: Floats, laid: Sorted, spans: Spans, found: Found
 ) -> None:
     """The candidates at the nodes that are larger than a block, given the first block of each."""
-    order, edge = laid.order, laid.edge
-    cut, n_before = _cut(grouped, order, edge, slices)
+    edge = laid.edge
+    marks = _marks(grouped, laid)
+    between = np.empty((edge.size - 1, 2), np.int64)
     for node in range(spans.lo.size):
         if spans.hi[node] - spans.lo[node] > BLOCK and not spans.stops[node]:
             first = last = first_block[node]
             while edge[last] < spans.hi[node]:
                 last += 1
-            half = (spans.hi[node] - spans.lo[node] + 1) // 2
-            slice_ = SLICES - 1
-            while n_before[last, slice_] - n_before[first, slice_] >= half:
-                slice_ -= 1
-            wanted = half - (n_before[last, slice_] - n_before[first, slice_])
-            threshold = _selected(grouped, laid, (first, last), cut[:, slice_:], wanted)
+            threshold = _median(grouped, laid, marks, (first, last), between)
             n_left, positive_left = 0, 0
             for block in range(first, last):
                 lo, hi = edge[block], edge[block + 1]
-                n_upto = _n_upto(
-                    grouped[lo:hi], order[lo:hi], cut[block, slice_ : slice_ + 2], threshold
+                values, order = grouped[lo:hi], laid.order[lo:hi]
+                n_upto = _count_upto(
+                    values, order, (between[block, 0], between[block, 1]), threshold, True
                 )
                 n_left += n_upto
-                positive_left += _n_positive(order[lo : lo + n_upto])
+                mark = (n_upto - STRIDE // 2) // STRIDE
+                if mark >= 0:
+                    positive_left += marks.positive[marks.edge[block] + mark]
+                begin = max(0, STRIDE * mark + STRIDE // 2)
+                positive_left += _count_positive(order[begin:n_upto])
             found.threshold[node] = threshold
             found.n_left[node], found.positive_left[node] = n_left, positive_left
 
 
 @numba.njit(cache=True, nogil=True)
-def _cut(grouped: Floats, order: Entries, edge: Rows, slices: Floats) -> tuple[Rows, Rows]:
-    """How many records of each block lie before each slice, and those of all blocks before."""
-    n_blocks = edge.size - 1
-    cut = np.zeros((n_blocks, SLICES + 1), np.int64)
-    n_before = np.zeros((n_blocks + 1, SLICES), np.int64)
+def _marks(grouped: Floats, laid: Sorted) -> Marks:
+    n_blocks = laid.edge.size - 1
+    edge = np.zeros(n_blocks + 1, np.int64)
     for block in range(n_blocks):
-        lo, hi = edge[block], edge[block + 1]
-        values, numbers = grouped[lo:hi], order[lo:hi]
-        cut[block, SLICES] = hi - lo
-        for slice_ in range(1, SLICES):
-            low, high = cut[block, slice_ - 1], hi - lo
-            while low < high:
-                middle = (low + high) >> 1
-                if values[numbers[middle] >> np.uint16(1)] < slices[slice_ - 1]:
-                    low = middle + 1
-                else:
-                    high = middle
-            cut[block, slice_] = low
-        for slice_ in range(SLICES):
-            n_before[block + 1, slice_] = n_before[block, slice_] + cut[block, slice_]
-    return cut, n_before
+        size = laid.edge[block + 1] - laid.edge[block]
+        edge[block + 1] = edge[block] + (size + STRIDE // 2 - 1) // STRIDE
+    value, positive = np.empty(edge[n_blocks]), np.empty(edge[n_blocks], np.int64)
+    for block in range(n_blocks):
+        begin, n_positive = laid.edge[block], 0
+        for mark in range(edge[block], edge[block + 1]):
+            at = laid.edge[block] + STRIDE * (mark - edge[block]) + STRIDE // 2
+            n_positive += _count_positive(laid.order[begin:at])
+            entry = laid.order[at] >> np.uint16(1)
+            value[mark], positive[mark] = grouped[laid.edge[block] + entry], n_positive
+            begin = at
+    return Marks(value, positive, edge)
 
 
 @numba.njit(cache=True, nogil=True)
-def _selected(
-    grouped: Floats, laid: Sorted, blocks: tuple[int, int], cut: Rows, wanted: int
+def _median(
+    grouped: Floats, laid: Sorted, marks: Marks, blocks: tuple[int, int], between: Rows
 ) -> float:
-    """The value wanted, counted from 1 in order, of what some blocks have between two cuts."""
-    order, edge, room = laid.order, laid.edge, laid.spare
-    n, one = 0, np.uint16(1)
-    low, high = np.inf, -np.inf
-    for block in range(blocks[0], blocks[1]):
-        lo, begin, end = edge[block], cut[block, 0], cut[block, 1]
-        if begin < end:
-            low = min(low, grouped[lo + (order[lo + begin] >> one)])
-            high = max(high, grouped[lo + (order[lo + end - 1] >> one)])
+    """The lower median of some blocks; `between` is left with places around it in each."""
+    first, last = blocks
+    edge, room = laid.edge, laid.spare
+    wanted = (edge[last] - edge[first] + 1) // 2
+    sample = marks.value[marks.edge[first] : marks.edge[last]]
+    # In each block a mark may be off by half a stride, to either side.
+    reach = int(np.sqrt(last - first)) + 2
+    while True:
+        low = _nth(sample, sample.size // 2 - reach, room)
+        high = _nth(sample, sample.size // 2 + reach, room)
+        n_below, n_within = 0, 0
+        for block in range(first, last):
+            lo, hi = edge[block], edge[block + 1]
+            values, order = grouped[lo:hi], laid.order[lo:hi]
+            own = marks.value[marks.edge[block] : marks.edge[block + 1]]
+            between[block, 0] = _place(values, order, own, low, False)
+            between[block, 1] = _place(values, order, own, high, True)
+            n_below += between[block, 0]
+            n_within += between[block, 1] - between[block, 0]
+        if n_below < wanted <= n_below + n_within:
+            break
+        reach *= 8
     if low == high:
-        return float(low)
-    for block in range(blocks[0], blocks[1]):
+        return low
+    n, rest = 0, room[n_within:]
+    for block in range(first, last):
         lo = edge[block]
-        for i in range(lo + cut[block, 0], lo + cut[block, 1]):
-            room[n] = grouped[lo + (order[i] >> one)]
+        for i in range(lo + between[block, 0], lo + between[block, 1]):
+            room[n] = grouped[lo + (laid.order[i] >> np.uint16(1))]
             n += 1
+    return _nth(room[:n], wanted - n_below - 1, rest)
+
+
+@numba.njit(cache=True, nogil=True)
+def _nth(values: Floats, position: int, room: Floats) -> float:
+    """The value at a position of the sorted values; beyond their ends it is infinite."""
+    n = values.size
+    if position < 0 or position >= n:
+        return np.float64(-np.inf if position < 0 else np.inf)
     if n >= MANY:
-        found = by_bracket(room[:n], wanted - 1, room[n:])
+        found = by_bracket(values, position, room)
         if not np.isnan(found):
             return found
-    return select(room[:n], wanted - 1)
+    for i in range(n):
+        room[i] = values[i]
+    return select(room[:n], position)
 
 
 @numba.njit(cache=True, nogil=True)
-def _n_upto(values: Floats, order: Entries, between: Rows, value: float) -> int:
-    """How many of a block's records are not above a value that lies between two cuts."""
-    low, high = between[0], between[1]
+def _place(values: Floats, order: Entries, marks: Floats, value: float, is_included: bool) -> int:
+    """How many of a block's records are below a value, or not above it, by its marks."""
+    low, high = 0, marks.size
     while low < high:
         middle = (low + high) >> 1
-        if values[order[middle] >> np.uint16(1)] <= value:
+        if marks[middle] < value or (is_included and marks[middle] == value):
+            low = middle + 1
+        else:
+            high = middle
+    # The last mark that counts, and the first that does not.
+    after = STRIDE * (low - 1) + STRIDE // 2 + 1 if low > 0 else 0
+    until = STRIDE * low + STRIDE // 2 if low < marks.size else values.size
+    return _count_upto(values, order, (after, until), value, is_included)
+
+
+@numba.njit(cache=True, nogil=True)
+def _count_upto(
+    values: Floats, order: Entries, between: tuple[int, int], value: float, is_included: bool
+) -> int:
+    """How many of a block's records are below a value, or not above it; it is between two."""
+    low, high = between
+    while low < high:
+        middle = (low + high) >> 1
+        found = values[order[middle] >> np.uint16(1)]
+        if found < value or (is_included and found == value):
             low = middle + 1
         else:
             high = middle
@@ -144,7 +187,7 @@ def _n_upto(values: Floats, order: Entries, between: Rows, value: float) -> int:
 
 
 @numba.njit(cache=True, nogil=True)
-def _n_positive(order: Entries) -> int:
+def _count_positive(order: Entries) -> int:
     """How many of these records are positive."""
     n = np.uint32(0)
     for i in range(order.size):

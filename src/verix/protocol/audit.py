@@ -10,7 +10,8 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from verix.protocol.kernels import Nodes
+from verix.protocol.bits import prefetch
+from verix.protocol.kernels import AHEAD, Nodes
 
 __all__ = [
     "MANY",
@@ -52,7 +53,9 @@ def gather(
     out: npt.NDArray[np.float64],
 ) -> None:
     """One column's values in the order of `rows`."""
-    for i in range(rows.size):
+    n = rows.size
+    for i in range(n):
+        prefetch(values, int(rows[min(i + AHEAD, n - 1)]))
         out[i] = values[rows[i]]
 
 
@@ -305,23 +308,24 @@ def _compete(column: int, node: int, found: Candidate, spans: Spans, best: Best)
 def first_misrouted(
     nodes: Nodes,
     leaf_span: npt.NDArray[np.int64],
+    column: int,
     minimum: npt.NDArray[np.float64],
     maximum: npt.NDArray[np.float64],
 ) -> tuple[int, int]:
     """The first (node, leaf) where a record of the leaf would not get past the node, or (-1, -1).
 
-    A record reaches its leaf if and only if it takes the right side at each split above; and
-    all records of a leaf do if the leaf's observed bounds do. So no record is routed at all.
+    Of the nodes that split this column, whose bounds are those observed in each leaf. A record
+    reaches its leaf if and only if it takes the right side at each split above; and all
+    records of a leaf do if the leaf's observed bounds do. So no record is routed at all.
     """
     for node in range(nodes.column.size):
-        column = nodes.column[node]
-        if column < 0:
+        if nodes.column[node] != column:
             continue
         left, right = node + 1, nodes.right[node]
         for leaf in range(leaf_span[left, 0], leaf_span[left, 1]):
-            if not maximum[leaf, column] <= nodes.threshold[node]:
+            if not maximum[leaf] <= nodes.threshold[node]:
                 return node, leaf
         for leaf in range(leaf_span[right, 0], leaf_span[right, 1]):
-            if not minimum[leaf, column] > nodes.threshold[node]:
+            if not minimum[leaf] > nodes.threshold[node]:
                 return node, leaf
     return -1, -1

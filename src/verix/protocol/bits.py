@@ -1,7 +1,7 @@
-"""Operations on bits and bytes that processors have and numba does not name."""
+"""Operations that processors have and numba does not name."""
 
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 import numba
 import numpy as np
@@ -12,7 +12,7 @@ from numba.core.base import BaseContext
 from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
 
-__all__ = ["count_bits", "first_bits", "odd", "within"]
+__all__ = ["count_bits", "first_bits", "odd", "prefetch", "within"]
 
 WORD = ir.IntType(64)
 
@@ -62,6 +62,23 @@ def _odd(typing: object, numbers: types.Array, at: types.Type) -> tuple[object, 
     return types.uint64(numbers, types.int64), write
 
 
+@intrinsic
+def _prefetch(typing: object, array: types.Array, at: types.Type) -> tuple[object, object]:
+    def write(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: list[ir.Value]
+    ) -> ir.Value:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        place = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [place.type, number, number, number])
+        fetch = builder.module.declare_intrinsic("llvm.prefetch", [place.type], kind)
+        # To be read, into the second level of the cache, as data.
+        builder.call(fetch, [place, *(ir.Constant(number, n) for n in (0, 2, 1))])
+        return context.get_dummy_value()
+
+    return types.none(array, types.int64), write
+
+
 def _load(
     context: BaseContext, builder: ir.IRBuilder, numbers: types.Array, arguments: list[ir.Value]
 ) -> ir.Value:
@@ -82,6 +99,10 @@ within = cast(Callable[[Numbers, int, np.unsignedinteger, np.unsignedinteger], n
 
 odd = cast(Callable[[Numbers, int], np.uint64], _odd)
 """A bit for each of the 64 numbers from a place on: its lowest."""
+
+
+prefetch = cast(Callable[[npt.NDArray[Any], int], None], _prefetch)
+"""Have the memory at a place of an array brought near, for it will be read soon."""
 
 
 @numba.njit(cache=True, nogil=True)

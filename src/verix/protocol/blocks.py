@@ -12,7 +12,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from verix.protocol.across import Found, Sorted, find_large, slices_of
+from verix.protocol.across import Found, Sorted, find_large
 from verix.protocol.audit import Best, Spans, score
 from verix.protocol.bits import count_bits, first_bits, odd, within
 from verix.protocol.sorting import BLOCK, sort_block
@@ -55,7 +55,7 @@ def examine_all(
     first_block, edge = _find(grouped, target, spans, found, room)
     if edge.size > 2:
         laid = room._replace(edge=edge)
-        find_large(first_block, grouped, laid, slices_of(grouped), spans, found)
+        find_large(first_block, grouped, laid, spans, found)
     _compete(column, found, spans, best)
 
 
@@ -198,7 +198,9 @@ def _deal(
         for start, stop in ((at, lo), (lo, hi)):
             if start < stop:
                 cursor[n_groups] = start - base
-                group_of[start - base : stop - base] = n_groups
+                # Not a slice assignment: that would take two seconds to compile.
+                for number in range(start - base, stop - base):
+                    group_of[number] = n_groups
                 n_groups += 1
         at = hi
         while node < los.size and his[node] <= hi:

@@ -12,7 +12,12 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Nodes", "check_preorder", "depths", "fill_members", "group_rows", "route"]
+from verix.protocol.bits import prefetch
+
+__all__ = ["AHEAD", "Nodes", "check_preorder", "depths", "fill_members", "group_rows", "route"]
+
+AHEAD = 64
+"""Where reads go all over the memory, each is asked for so many before it is needed."""
 
 BAD_COLUMN, BAD_THRESHOLD, BAD_CHILD, BAD_LEAF, TOO_DEEP = range(1, 6)
 
@@ -128,8 +133,12 @@ def _gather_members(
     tracker: npt.NDArray[np.uint64],
 ) -> npt.NDArray[np.uint64]:
     """Row number and tracker of the records at some positions, as five words each."""
-    out = np.empty((positions.size, 5), np.uint64)
-    for i in range(positions.size):
+    n = positions.size
+    out = np.empty((n, 5), np.uint64)
+    for i in range(n):
+        ahead = positions[min(i + AHEAD, n - 1)]
+        prefetch(row, ahead)
+        prefetch(tracker, 4 * ahead)
         at = np.uint64(positions[i])
         out[i, 0] = row[at]
         for word in range(4):

@@ -169,7 +169,9 @@ def _extent(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     for i in range(bits.size):
         ordinal = _ordinal(bits[i])
         low, high = min(low, ordinal), max(high, ordinal)
-    return np.array([_ordinal(low), _ordinal(high)]).view(np.float64)
+    extent = np.empty(2, np.int64)
+    extent[0], extent[1] = _ordinal(low), _ordinal(high)
+    return extent.view(np.float64)
 
 
 @numba.njit(cache=True, nogil=True)

@@ -34,7 +34,7 @@ from verix.client.verify import (
     twins,
     utility,
 )
-from verix.client.verify.case import Case, Options
+from verix.client.verify.case import KEPT_BYTES, Case, Options
 from verix.errors import MalformedDeliveryError, TableError
 from verix.files.available import check_memory
 from verix.files.deliveries import Snapshot, read_delivery
@@ -72,7 +72,7 @@ def verify(
     began = time.perf_counter()
     options = options or Options()
     profile = Profile(profile or (Profile.THIN if submission is None else Profile.FULL))
-    _check_memory(manifest, profile)
+    _check_memory(manifest, profile, options)
     _check_own(manifest, submission, profile, options)
     try:
         snapshot = _snapshot(delivery, manifest)
@@ -98,12 +98,12 @@ def verify(
     )
 
 
-def _check_memory(manifest: Manifest, profile: Profile) -> None:
-    """Refuse what will not fit: the records by row and by leaf, and in full their values."""
+def _check_memory(manifest: Manifest, profile: Profile, options: Options) -> None:
+    """Refuse what will not fit: the records by row and by leaf, and in full values by leaf."""
     n_rows, n_quasi = manifest.n_rows, len(manifest.contract.quasi)
-    per_value = 8 if profile is Profile.FULL else 0
+    values = 0 if profile is not Profile.FULL else n_rows * n_quasi * 8
     check_memory(
-        n_rows * (150 + per_value * n_quasi),
+        n_rows * 150 + (values if values <= KEPT_BYTES else 8 * n_rows * options.threads),
         f"verifying {n_rows:,} records with {n_quasi} quasi-identifiers",
         TableError,
     )

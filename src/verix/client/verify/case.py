@@ -15,9 +15,13 @@ from verix.protocol import audit, kernels
 from verix.protocol.contract import Contract
 from verix.protocol.messages import Delivered, Delivery, Submission
 
-__all__ = ["Audit", "Case", "Options", "as_words"]
+__all__ = ["KEPT_BYTES", "Audit", "Case", "Options", "as_words"]
 
 Rows = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+KEPT_BYTES = 1 << 28
+"""Values up to this size are laid out leaf by leaf once, and kept for the next layer."""
 
 
 class Audit(StrEnum):
@@ -120,11 +124,16 @@ class Case:
         return audit.node_spans(tree.right, tree.leaf, self.grouped[1])
 
     @cached_property
-    def values_by_leaf(self) -> npt.NDArray[np.float64]:
+    def rows_by_leaf(self) -> npt.NDArray[np.uint32]:
+        """The rows leaf by leaf, of a complete delivery."""
+        assert self.is_complete
+        return self.grouped[0].astype(np.uint32)
+
+    @cached_property
+    def values_by_leaf(self) -> Floats:
         """The submitted values leaf by leaf, (n_quasi, n_rows), of a complete delivery."""
         assert self.submission is not None
-        assert self.is_complete
-        values, rows = self.submission.records.values, self.grouped[0].astype(np.uint32)
+        values, rows = self.submission.records.values, self.rows_by_leaf
         out = np.empty(values.shape)
         self.each(lambda j: audit.gather(values[j], rows, out[j]), len(values))
         return out
@@ -134,6 +143,37 @@ class Case:
         """The submitted targets leaf by leaf."""
         assert self.submission is not None
         return self.submission.records.target[self.grouped[0]]
+
+    @property
+    def n_shares(self) -> int:
+        """Among how many threads the columns are shared."""
+        return min(self.options.threads, len(self.contract.quasi))
+
+    def each_column(self, work: Callable[[int, int, Floats], object]) -> None:
+        """Do some work with the submitted values of every column, laid out leaf by leaf.
+
+        Each thread has a share of the columns, in contract order; the work is told the share,
+        the column and its values, which it must not hold on to. Of a large table a column at a
+        time is laid out, by each layer anew: touching memory for all takes longer.
+        """
+        assert self.submission is not None
+        values, rows = self.submission.records.values, self.rows_by_leaf
+        is_kept = values.nbytes <= KEPT_BYTES
+        laid_out = self.values_by_leaf if is_kept else self._rooms
+        edges = np.linspace(0, len(values), self.n_shares + 1).astype(int)
+
+        def do_share(share: int) -> None:
+            for column in range(edges[share], edges[share + 1]):
+                if not is_kept:
+                    audit.gather(values[column], rows, laid_out[share])
+                work(share, column, laid_out[column if is_kept else share])
+
+        self.each(do_share, self.n_shares)
+
+    @cached_property
+    def _rooms(self) -> Floats:
+        """Room for a column in each thread."""
+        return np.empty((self.n_shares, self.manifest.n_rows))
 
     def each(self, work: Callable[[int], object], n: int) -> None:
         """Do some work for 0 .. n - 1, shared among the threads."""

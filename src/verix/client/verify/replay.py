@@ -144,38 +144,47 @@ def _full(case: Case) -> list[str]:
             f" {count[leaf]}."
         )
         return [problem]
-    minimum, maximum = _observed_bounds(case)
-    problems = _misrouted(case, minimum, maximum)
-    is_wrong = (minimum != leaves.minimum) | (maximum != leaves.maximum)
-    if is_wrong.any():
-        leaf, column = np.argwhere(is_wrong)[0]
+    return _bounds(case)
+
+
+def _bounds(case: Case) -> list[str]:
+    """Hold the bounds of each leaf's records to the splits above it, and to those delivered."""
+    tree, leaves, quasi = case.delivery.tree, case.delivery.leaves, case.contract.quasi
+    start, n_leaves = case.grouped[1], tree.n_leaves
+    leaf_span = audit.node_spans(tree.right, tree.leaf, np.arange(n_leaves + 1))
+    nodes = Nodes(tree.column, tree.threshold, tree.left, tree.right, tree.leaf)
+    room = np.empty((case.n_shares, 2, n_leaves))
+    is_wrong = np.zeros((case.n_shares, n_leaves), np.bool_)
+    misrouted: list[tuple[int, int]] = []
+    first_wrong: list[tuple[int, int]] = []
+
+    def observe(share: int, column: int, values: Floats) -> None:
+        minimum, maximum = room[share]
+        audit.leaf_bounds(values, start, minimum, maximum)
+        node, leaf = audit.first_misrouted(nodes, leaf_span, column, minimum, maximum)
+        if node >= 0:
+            misrouted.append((node, leaf))
+        wrong = minimum != leaves.minimum[:, column]
+        wrong |= maximum != leaves.maximum[:, column]
+        if wrong.any():
+            first_wrong.append((int(np.argmax(wrong)), column))
+            is_wrong[share] |= wrong
+
+    case.each_column(observe)
+    problems = []
+    if misrouted:
+        node, leaf = min(misrouted)
         problems.append(
-            f"The bounds of {int(is_wrong.any(axis=1).sum()):,} leaves are not those of their"
-            f" records; the first are those of leaf {leaf} in column"
-            f" {case.contract.quasi[column].name!r}."
+            f"Leaf {leaf} holds a record that node {node} sends to its other side by column"
+            f" {quasi[tree.column[node]].name!r}."
+        )
+    if first_wrong:
+        leaf, column = min(first_wrong)
+        problems.append(
+            f"The bounds of {int(is_wrong.any(axis=0).sum()):,} leaves are not those of their"
+            f" records; the first are those of leaf {leaf} in column {quasi[column].name!r}."
         )
     return problems
-
-
-def _observed_bounds(case: Case) -> tuple[Floats, Floats]:
-    """The least and greatest value of each leaf's records, (n_leaves, n_quasi)."""
-    values, start = case.values_by_leaf, case.grouped[1]
-    minimum, maximum = np.empty((2, len(values), start.size - 1))
-    case.each(lambda j: audit.leaf_bounds(values[j], start, minimum[j], maximum[j]), len(values))
-    return minimum.T, maximum.T
-
-
-def _misrouted(case: Case, minimum: Floats, maximum: Floats) -> list[str]:
-    tree = case.delivery.tree
-    leaf_span = audit.node_spans(tree.right, tree.leaf, np.arange(tree.n_leaves + 1))
-    nodes = Nodes(tree.column, tree.threshold, tree.left, tree.right, tree.leaf)
-    node, leaf = audit.first_misrouted(nodes, leaf_span, minimum, maximum)
-    if node < 0:
-        return []
-    column = case.contract.quasi[tree.column[node]].name
-    return [
-        f"Leaf {leaf} holds a record that node {node} sends to its other side by column {column!r}."
-    ]
 
 
 def _thin(case: Case) -> list[str]:

@@ -30,6 +30,7 @@ LAYER = "splits"
 MAX_SHOWN = 5
 
 Nodes = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 
 def check(case: Case) -> Finding:
@@ -143,21 +144,17 @@ def examine(case: Case, nodes: Nodes) -> list[Deviation]:
 
 def _compete(case: Case, spans: audit.Spans, *, examine_all: bool) -> audit.Best:
     """The rule's split of every node: columns shared among threads, merged in order."""
-    n_quasi, threads = len(case.contract.quasi), case.options.threads
-    edges = np.linspace(0, n_quasi, min(threads, n_quasi) + 1).astype(int)
-    parts = [_no_best(spans.lo.size) for _ in edges[1:]]
-    # Laid out here, so that the threads do not each do it.
-    values, target = case.values_by_leaf, case.target_by_leaf
+    parts = [_no_best(spans.lo.size) for _ in range(case.n_shares)]
+    target = case.target_by_leaf
+    rooms = [blocks.room_for(target.size) for _ in parts]
 
-    def compete(part: int) -> None:
-        room = blocks.room_for(target.size) if examine_all else None
-        for column in range(edges[part], edges[part + 1]):
-            if room is None:
-                audit.examine_some(column, values[column], target, spans, parts[part])
-            else:
-                blocks.examine_all(column, values[column], target, spans, parts[part], room)
+    def compete(share: int, column: int, values: Floats) -> None:
+        if examine_all:
+            blocks.examine_all(column, values, target, spans, parts[share], rooms[share])
+        else:
+            audit.examine_some(column, values, target, spans, parts[share])
 
-    case.each(compete, len(parts))
+    case.each_column(compete)
     best = parts[0]
     for part in parts[1:]:
         # Strictly greater: among equals the first in contract order stays.
