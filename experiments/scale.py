@@ -21,6 +21,8 @@ ALONE = True
 """Times are measured with nothing beside."""
 
 K = 5
+TIMES = 3
+"""How often a thing is measured, the fastest counting."""
 COLUMNS = 16
 PAPER_SIZES = (10_000, 50_000, 100_000, 250_000, 500_000, 1_000_000)
 RESOURCE_ROWS = (2_000, 4_000, 8_000, 16_000, 32_000)
@@ -43,14 +45,9 @@ def cells(*, quick: bool) -> list[Params]:
     # A time belongs to a machine: it must not be taken for that of another.
     where = provenance.machine()
     return [
-        {"rows": n, "columns": c, "k": K, "times": _times(n * c, quick=quick), "machine": where}
+        {"rows": n, "columns": c, "k": K, "times": 1 if quick else TIMES, "machine": where}
         for n, c in sorted(sizes)
     ]
-
-
-def _times(n_values: int, *, quick: bool) -> int:
-    """How often a thing is measured, the fastest counting; a large one only once."""
-    return 1 if quick or n_values > 50_000_000 else 3
 
 
 def run(params: Params) -> Result:

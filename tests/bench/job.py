@@ -21,6 +21,9 @@ from verix.provider.local import LocalProvider, grow, warm_up
 
 Result = dict[str, object]
 
+TIMES = 3
+"""How often a thing is measured, the fastest counting."""
+
 
 def table_of(made: Submission) -> pa.Table:
     columns = {f"x{j}": values for j, values in enumerate(made.records.values)}
@@ -66,7 +69,6 @@ def judge(delivery: Delivery, prepared: Prepared, times: int, *, thin: bool) -> 
 def measure(n_rows: int, n_quasi: int) -> Result:
     warm_up()
     result: Result = {"rows": n_rows, "columns": n_quasi}
-    times = 1 if n_rows * n_quasi > 20_000_000 else 3
     table = table_of(submission(n_rows, n_quasi))
     stages = Stages()
     # A small one first: what is compiled or imported on first use is not what is measured.
@@ -77,10 +79,10 @@ def measure(n_rows: int, n_quasi: int) -> Result:
     with timed(result, "prepare"):
         prepared = prepare(table, target="y", quasi="all", k=5, options=Options(progress=stages))
     result["prepare_stages"] = stages.seconds()
-    result["grow"] = best_of(times, lambda: grow(prepared.submission, Settings.of()))
+    result["grow"] = best_of(TIMES, lambda: grow(prepared.submission, Settings.of()))
     delivery = LocalProvider().anonymize(prepared.submission)
-    result["full"] = judge(delivery, prepared, times, thin=False)
-    result["thin"] = judge(delivery, prepared, times, thin=True)
+    result["full"] = judge(delivery, prepared, TIMES, thin=False)
+    result["thin"] = judge(delivery, prepared, TIMES, thin=True)
     result["peak_bytes"] = peak_bytes()
     result["submission_bytes"] = prepared.submission.records.nbytes
     return result

@@ -60,4 +60,5 @@ def render(result: dict[str, Any]) -> list[str]:
     ]
     lines += ["", f"`prepare` at 1,000,000 x 16: {million['prepare']:.1f} s, of which"]
     shown = ", ".join(f"{k} {v:.2f} s" for k, v in million["prepare_stages"].items())
-    return [*lines, f"{shown}.", ""]
+    witnesses = million["prepare_stages"]["witnesses"] / million["grow"]
+    return [*lines, f"{shown}; witnesses are {witnesses:.2f} of growing the tree.", ""]

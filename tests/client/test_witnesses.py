@@ -29,11 +29,14 @@ def by_the_rules(sent: Submission, row: int) -> Witness:
     )
 
 
-# A node this small goes to one thread; the columns of a larger one are shared.
-@pytest.mark.parametrize("small", [0, 100, 65_536])
+# From which size on the records of a node lie side by side, and go to one thread.
+@pytest.mark.parametrize("sizes", [(0, 0), (150, 40), (200, 200), (1 << 19, 1 << 17)])
 @pytest.mark.parametrize("threads", [1, 2, 5])
-def test_every_row_of_a_table(threads: int, small: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("verix.client.prepare.witnesses.SMALL_NODE", small)
+def test_every_row_of_a_table(
+    threads: int, sizes: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, size in zip(("LAID_OUT", "ONE_THREAD"), sizes, strict=True):
+        monkeypatch.setattr(f"verix.client.prepare.witnesses.{name}", size)
     sent = cases.prepared().submission
     rows = np.random.default_rng(0).permutation(sent.records.n_rows)[:60]
     found = find_witnesses(sent, rows, threads=threads)

@@ -405,3 +405,21 @@ def test_selection_is_not_slow_on_patterns(shape: str) -> None:
         "two values": np.arange(n) % 2 * 1.0,
     }[shape]
     assert audit.select(values.astype(np.float64), n // 2) == np.sort(values)[n // 2]
+
+
+@pytest.mark.parametrize("n", [512, 5_000, 60_000])
+def test_a_bracket_holds_what_it_says(n: int) -> None:
+    """Or says that it does not, which near the median must be rare, or it is of no use."""
+    rng = np.random.default_rng(n)
+    usual = [rng.normal(size=n), rng.integers(0, 3, n) + 0.0, np.arange(n) + 0.0, np.zeros(n)]
+    usual += [np.where(rng.random(n) < 0.7, 0.5, rng.random(n)), 10.0 ** rng.uniform(-300, 300, n)]
+    anywhere = [0, n - 1, *rng.integers(0, n, 20).tolist()]
+    middle = rng.integers(n * 2 // 5, n * 3 // 5, 20).tolist()
+    n_missed = 0
+    for number, values in enumerate((*usual, np.tile([0.0, 1.0], n // 2))):
+        in_order = np.sort(values)
+        for position in (*anywhere, *middle):
+            found = audit.by_bracket(values, position, np.empty(n + 1))
+            assert np.isnan(found) or found == in_order[position]
+            n_missed += np.isnan(found) and position in middle and number < len(usual)
+    assert n_missed <= len(usual) * len(middle) // 20
