@@ -230,6 +230,7 @@ def _ratio(rows: Sequence[Result], k: int) -> Result | None:
         "peer": fastest["tool"],
         "peer_seconds": seconds,
         "engine": seconds / ours["engine"],
+        "plain": seconds / ours["plain"],
         "whole": seconds / ours["seconds"],
         "cold": seconds / ours["cold"],
     }

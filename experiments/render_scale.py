@@ -168,8 +168,8 @@ def _growth(small: Result, large: Result) -> list[str]:
     # A ratio of two times that each vary by some percent from run to run.
     held = "Held" if after <= 1.05 * before else "Did not hold"
     found.append(
-        f"{held}: its ratio to re-execution does not get worse: {before:.2f} and {after:.2f} {sizes}"
-        " (differences of up to 5 % count as none)."
+        f"{held}: its ratio to re-execution does not get worse. It goes from {before:.2f} to"
+        f" {after:.2f} {sizes} (up to 5 % more counts as no worse)."
     )
     return found
 

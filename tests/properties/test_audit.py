@@ -249,7 +249,7 @@ def test_leaves_of_any_size_under_large_nodes(sizes: list[int], digits: int, sid
 def test_blocks_of_every_size(sizes: list[int], n_values: int, side: str, seed: int) -> None:
     """Marks and words of bits end where a block does, whatever its size, and whatever is tied."""
     rng = np.random.default_rng(seed)
-    values = rng.integers(0, n_values, BLOCK + sum(sizes)) + 0.0
+    values = rng.integers(0, n_values, BLOCK + sum(sizes)).astype(np.float64)
     # Some leaves lie wholly to one side of what others hold.
     values += np.repeat(rng.integers(-1, 2, len(sizes) + 1) * n_values, [BLOCK, *sizes])
     target = rng.integers(0, 2, values.size).astype(np.uint8)
