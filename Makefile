@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: setup system check test quick bench paper paper-quick peers vectors demo screenshot docs reference notebooks clean
+.PHONY: setup system check test quick bench paper paper-quick peers vectors stamps demo screenshot docs reference notebooks clean
 
 setup: $(STAMP)
 
@@ -56,6 +56,10 @@ paper-quick: setup
 # Other anonymizers, for the study `peers`: each in an environment of its own under .cache/peers.
 peers: setup
 	$(BIN)/python -m experiments.peer_tools.setup
+
+# After a change of compiled code: what numba kept of its callers is not used again.
+stamps: setup
+	$(BIN)/python tests/stamps.py
 
 vectors: setup
 	$(BIN)/python tests/vectors/make.py

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import stamps
+
 PACKAGE = Path(__file__).parent.parent / "src" / "verix"
 
 ALLOWED = {
@@ -81,6 +83,11 @@ def test_optional_packages_stay_in_their_module(path: Path) -> None:
 @pytest.mark.parametrize("path", SOURCES, ids=ids)
 def test_modules_are_small(path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_LINES
+
+
+@pytest.mark.parametrize("path", stamps.kernel_files(), ids=ids)
+def test_compiled_code_changes_with_what_it_calls(path: Path) -> None:
+    assert stamps.stamped(path) == path.read_text("utf-8"), "run `make stamps`"
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=ids)

@@ -1,8 +1,8 @@
 """Compiled loops that find the candidates at nodes larger than a block (see `blocks`).
 
 The blocks under such a node are sorted, and every STRIDE-th record of a block is a mark. The
-marks of a node tell its median but for a few hundred records: two values that enclose it are
-looked up in each block, and only what lies between them is gathered to select from.
+marks of a node tell its median but for a small part of its records: two values that enclose it
+are looked up in each block, and only what lies between them is gathered to select from.
 """
 
 from typing import NamedTuple
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from verix.protocol.audit import MANY, Spans, by_bracket, select
 from verix.protocol.sorting import BLOCK
 
+# Compiled in (`make stamps`): audit 9fa678e2, sorting f1fac2c1.
 __all__ = ["Found", "Sorted", "find_large"]
 
 Floats = npt.NDArray[np.float64]
@@ -43,7 +44,7 @@ class Sorted(NamedTuple):
 
 
 class Marks(NamedTuple):
-    """The values of some records of each block, in the middle of every stride."""
+    """The values of some records of each block: in the middle of every stride, if it has one."""
 
     value: Floats
     positive: Rows

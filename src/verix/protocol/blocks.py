@@ -18,6 +18,7 @@ from verix.protocol.bits import count_bits, first_bits, odd, within
 from verix.protocol.sorting import BLOCK, sort_block
 from verix.protocol.tree import Tree
 
+# Compiled in (`make stamps`): across afe5b5e2, audit 9fa678e2, bits 27534896, sorting f1fac2c1.
 __all__ = ["BLOCK", "examine_all", "may_be_left_out", "room_for"]
 
 Floats = npt.NDArray[np.float64]
@@ -88,7 +89,7 @@ def _compete(column: int, found: Found, spans: Spans, best: Best) -> None:
 def _find(
     grouped: Floats, target: Labels, spans: Spans, found: Found, room: Sorted
 ) -> tuple[Rows, Rows]:
-    """The candidates at all nodes within blocks, the first block of each node, and the blocks.
+    """The candidates at all nodes within blocks, the first block of larger ones, and the blocks.
 
     Arrays are taken out of their tuples at once, and not handed on in them: each time that
     happens, numba counts up and down who holds them, which costs more than a small node.

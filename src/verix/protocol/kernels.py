@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from verix.protocol.bits import prefetch
 
+# Compiled in (`make stamps`): bits 27534896.
 __all__ = ["AHEAD", "Nodes", "check_preorder", "depths", "fill_members", "group_rows", "route"]
 
 AHEAD = 64

@@ -6,6 +6,7 @@ import numpy.typing as npt
 
 from verix.protocol.sorting import sort_words
 
+# Compiled in (`make stamps`): sorting f1fac2c1.
 __all__ = ["sort_column"]
 
 

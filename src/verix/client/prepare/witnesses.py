@@ -187,19 +187,20 @@ class _Crew:
 
 
 def _at_leaf(submission: Submission, node: _Node) -> list[Witness]:
-    records = node.records
-    values, rows = records.values[:, node.members], records.rows[node.members]
-    low, high = values.min(axis=1), values.max(axis=1)
-    members = merkle.members_digest(
-        [(int(row), submission.records.tracker[row].tobytes()) for row in rows]
-    )
+    records, n = node.records, node.n
+    rows = records.rows[node.members].astype(np.int64)
+    # A column at a time: a leaf may be the whole table.
+    values = (column[node.members] for column in records.values)
+    bounds = tuple((float(own.min()), float(own.max())) for own in values)
+    tracker = submission.records.tracker[rows]
+    digests = merkle.members_digests(np.arange(n), np.array([0, n]), rows, tracker)
     return [
         Witness(
             row=int(row),
             path=node.path,
-            leaf_count=node.n,
-            bounds=tuple(zip(low.tolist(), high.tolist(), strict=True)),
-            members=members,
+            leaf_count=n,
+            bounds=bounds,
+            members=digests[0].tobytes(),
         )
         for row in records.rows[node.witnesses]
     ]

@@ -103,7 +103,8 @@ def _check_memory(manifest: Manifest, profile: Profile, options: Options) -> Non
     n_rows, n_quasi = manifest.n_rows, len(manifest.contract.quasi)
     values = 0 if profile is not Profile.FULL else n_rows * n_quasi * 8
     check_memory(
-        n_rows * 150 + (values if values <= KEPT_BYTES else 8 * n_rows * options.threads),
+        n_rows * (150 + 2 * options.threads)
+        + (values if values <= KEPT_BYTES else 8 * n_rows * options.threads),
         f"verifying {n_rows:,} records with {n_quasi} quasi-identifiers",
         TableError,
     )
