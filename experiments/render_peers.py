@@ -149,7 +149,7 @@ def figures(results: Path, out: Path) -> None:
     done = sorted(
         (row for row in found["rows"] if row["outcome"] == "done"), key=lambda row: int(row["k"])
     )
-    with saved(out, "peers", (6, 3.6)) as figure:
+    with saved(out, "peers", (7.5, 3.6)) as figure:
         axes = figure.subplots()
         for label, (tool, which, colour, line, marker) in lines.items():
             points = [(row["k"], row[which]) for row in done if row["tool"] == tool]
@@ -163,4 +163,4 @@ def figures(results: Path, out: Path) -> None:
         axes.set_ylabel("seconds")
         axes.set_xticks(ks, [str(k) for k in ks])
         axes.minorticks_off()
-        axes.legend(frameon=False, fontsize=7)
+        axes.legend(frameon=False, fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))

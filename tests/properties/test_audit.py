@@ -455,9 +455,9 @@ def test_selection_is_not_slow_on_patterns(shape: str) -> None:
 def test_a_bracket_holds_what_it_says(n: int) -> None:
     """Or says that it does not, which near the median must be rare, or it is of no use."""
     rng = np.random.default_rng(n)
-    kinds: list[npt.NDArray[np.float64]] = [rng.normal(size=n), np.arange(n) * 1.0, np.zeros(n)]
+    kinds: list[npt.NDArray[np.float64]] = [rng.normal(size=n), np.arange(float(n)), np.zeros(n)]
     kinds += [np.where(rng.random(n) < 0.7, 0.5, rng.random(n)), 10.0 ** rng.uniform(-300, 300, n)]
-    kinds += [rng.integers(0, 3, n) * 1.0, np.tile([0.0, 1.0], n // 2)]
+    kinds += [rng.integers(0, 3, n).astype(np.float64), np.tile([0.0, 1.0], n // 2)]
     kinds += [np.sort(rng.normal(size=(n // 64, 64)), axis=1).ravel()]
     anywhere = [0, n - 1, *rng.integers(0, n, 20).tolist()]
     middle = rng.integers(n * 2 // 5, n * 3 // 5, 20).tolist()
