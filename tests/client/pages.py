@@ -24,6 +24,9 @@ from verix.client.verify import verify
 from verix.protocol.messages import Delivery, Submission
 
 FIRST_VALUE, STEP = 7_310_452.125, 1_009.0625
+NAMES = ("honest", "lazy", "dumb", "approximate", "misplaced", "forged")
+ALL = [(name, profile) for name in NAMES for profile in Profile]
+SCRIPT = "<script>alert(1)</script>"
 VOID = {"meta", "link", "br", "hr", "img", "input", "path", "use"}
 
 
@@ -169,3 +172,14 @@ class Outline(HTMLParser):
 
     def values(self, attribute: str) -> list[str]:
         return [found[attribute] for _, found in self.elements if attribute in found]
+
+
+def altered(verdict: Verdict, layer: str, **changes: object) -> Verdict:
+    """The verdict with other evidence in one layer; None takes it away."""
+    findings = []
+    for finding in verdict.findings:
+        if finding.layer == layer:
+            evidence = {k: v for k, v in {**finding.evidence, **changes}.items() if v is not None}
+            finding = replace(finding, evidence=evidence)
+        findings.append(finding)
+    return replace(verdict, findings=tuple(findings))

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page
 
 from browser import chromium, needs_chromium
 from client import pages
-from client.test_report import HOSTILE, hostile_sheet, hostile_verdict
+from client.test_report_page import HOSTILE, hostile_sheet, hostile_verdict
 from verix.client import fingerprint
 from verix.client.report import render
 from verix.client.report.sheet import read_sheet

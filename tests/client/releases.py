@@ -1,0 +1,154 @@
+"""Tables, jobs and verdicts for the tests of release()."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import support
+from verix.client.ledger import Ledger
+from verix.client.manifest import Manifest
+from verix.client.release import Released, ReleaseOptions, release
+from verix.client.tabledigest import table_digest
+from verix.client.verdict import Finding, Profile, Status, Verdict
+from verix.protocol.contract import Contract, Digest
+from verix.protocol.encode import encode
+from verix.protocol.messages import Delivered, Delivery, Submission
+from verix.protocol.roles import Declared
+from verix.protocol.table import Records
+from verix.provider.local import LocalProvider
+
+N = 60
+TRAPS = 12
+NO_DIGEST = Digest(bytes(32))
+
+
+def columns(n_rows: int = N) -> dict[str, Any]:
+    rng = np.random.default_rng(7)
+    age = rng.integers(18, 90, n_rows)
+    return {
+        "name": [f"person {i}" for i in range(n_rows)],
+        "age": age.tolist(),
+        "city": rng.choice(["Bern", "Genf", "Chur"], n_rows).tolist(),
+        "weight": rng.normal(70, 10, n_rows).round(3).tolist(),
+        "born": [date(1950, 1, 1 + i % 28) for i in range(n_rows)],
+        "illness": rng.choice(["flu", "cold", "none"], n_rows).tolist(),
+        "note": [f"note {i % 7}" for i in range(n_rows)],
+        "rich": ((age + rng.integers(0, 30, n_rows)) > 65).tolist(),
+    }
+
+
+DECLARED = Declared(
+    target="rich",
+    quasi="all",
+    identifiers=["name"],
+    sensitive=["illness"],
+    kept=["note"],
+)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A table that was prepared, anonymized and accepted."""
+
+    table: Any
+    manifest: Manifest
+    delivery: Delivery
+    verdict: Verdict
+
+    def release(self, ledger: Ledger | None = None, **options: Any) -> Released[Any]:
+        return release(
+            self.delivery,
+            self.manifest,
+            self.verdict,
+            table=self.table,
+            options=ReleaseOptions(**options),
+            ledger=ledger,
+        )
+
+    def forced(self, delivery: Delivery) -> Released[Any]:
+        options = ReleaseOptions(force=True)
+        return release(delivery, self.manifest, self.verdict, table=self.table, options=options)
+
+
+def job(table: object, declared: Declared = DECLARED, *, k: int = 3, traps: int = TRAPS) -> Job:
+    """Prepare by hand: copies of the first rows as traps, all rows in a fixed disorder."""
+    encoded = encode(table, declared)
+    n_rows = encoded.target.size
+    origin = np.concatenate([np.arange(n_rows), np.arange(traps)])
+    order = np.random.default_rng(1).permutation(origin.size)
+    contract = Contract(submission_id=support.SUBMISSION_ID, k=k, columns=encoded.columns)
+    records = Records(
+        tracker=support.trackers(origin.size),
+        values=encoded.values[:, origin[order]],
+        target=encoded.target[origin[order]],
+    )
+    submission = Submission(contract=contract, records=records)
+    manifest = manifest_of(
+        submission, table, encoded.roles, np.where(order < n_rows, origin[order], -1)
+    )
+    delivery = LocalProvider(threads=1).anonymize(submission)
+    return Job(table, replace(manifest, imputed=encoded.imputed), delivery, accepted(delivery))
+
+
+def manifest_of(
+    submission: Submission,
+    table: object,
+    roles: Mapping[str, str],
+    owner_row: npt.NDArray[np.int64],
+) -> Manifest:
+    rows, trackers = np.empty(0, np.int64), np.empty((0, 32), np.uint8)
+    return Manifest(
+        contract=submission.contract,
+        submission=submission.digest(),
+        table=table_digest(table),
+        salt=bytes(32),
+        unsafe_seed=False,
+        roles=roles,
+        imputed={},
+        planted={},
+        tracker_column=NO_DIGEST,
+        target_column=NO_DIGEST,
+        owner_row=owner_row,
+        sentinel_row=rows,
+        sentinel_tracker=trackers,
+        twin_row=rows.reshape(0, 2),
+        twin_tracker=trackers.reshape(0, 2, 32),
+        watch_row=rows,
+        watch_values=np.empty((0, 0)),
+        watch_target=np.empty(0, np.uint8),
+        witnesses=(),
+        top_features=(),
+        baseline=np.empty((0, 0)),
+        calibration=np.empty((0, 0)),
+        paper_calibration=np.empty((0, 0)),
+    )
+
+
+def accepted(delivery: Delivery, **changes: Any) -> Verdict:
+    finding = Finding(layer="replay", status=Status.PASS, summary="All is well.")
+    verdict = Verdict(
+        profile=Profile.FULL,
+        root=delivery.header.root,
+        files={},
+        contract=delivery.header.contract,
+        submission=delivery.header.submission,
+        findings=(finding,),
+    )
+    return replace(verdict, **changes)
+
+
+def changed(delivery: Delivery, **changes: Any) -> Delivery:
+    """The delivery with other records under the same header."""
+    fields = {
+        name: getattr(delivery.records, name) for name in ("row", "tracker", "leaf", "target")
+    }
+    return replace(delivery, records=Delivered(**(fields | changes)))
+
+
+def parse(text: str) -> tuple[float, float]:
+    low, high = text.split("..")
+    return float(low), float(high)

@@ -1,0 +1,239 @@
+"""The report as a file: hostile text stays text, self-contained, readable; with a sheet."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from client import cases, pages
+from client.pages import ALL, SCRIPT, Outline, altered
+from verix.client import fingerprint, report
+from verix.client.prepare import Options, prepare
+from verix.client.report import render
+from verix.client.report.reading import clean
+from verix.client.report.sheet import read_sheet
+from verix.client.verdict import Profile, Verdict
+from verix.client.verify import verify
+from verix.errors import TableError
+
+STYLE = Path(report.__file__).parent / "templates" / "style.css"
+HOSTILE = (
+    SCRIPT,
+    '"><img src=x onerror=alert(1)>',
+    "' onmouseover='alert(1)",
+    "</style><script>alert(1)</script>",
+    "{{ 7 * 7 }}{% raw %}",
+    "$\\frac{1}{0}$",
+    "\u202eevil\u2066\u200f",
+    "a\x00b\x1b[31mc\r\nd\x7f",
+    "שלום عربي",
+    "x" * 10_000,
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _quick_models() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fingerprint, "ROUNDS", 2)
+        yield
+
+
+# Hostile text.
+
+
+def hostile_verdict(text: str) -> Verdict:
+    """Every text in a verdict, made hostile."""
+    verdict = pages.judged("approximate")
+    findings = [replace(f, summary=text, guarantee=text) for f in verdict.findings]
+    verdict = replace(verdict, findings=tuple(findings), files={text: text}, version=text)
+    verdict = replace(verdict, time=text)
+    verdict = altered(verdict, "commitment", engine=text)
+    deviating = [{"node": 1, "records": 2, "kind": text}]
+    verdict = altered(verdict, "splits", deviating=deviating)
+    shap = verdict.finding("fingerprint").evidence["shap"]
+    assert isinstance(shap, list)
+    return altered(verdict, "fingerprint", shap=[{**each, "feature": text} for each in shap])
+
+
+def hostile_sheet(text: str) -> str:
+    document = json.loads(pages.released())
+    document |= {"counted_by": text, "warnings": [text], "overridden": [text]}
+    document["root"] = pages.judged("approximate").root.hex()
+    for each in document["diversity"]:
+        each |= {"column": text, "role": text}
+    return json.dumps(document)
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_text_stays_text(text: str) -> None:
+    tame = Outline.of(render(hostile_verdict("tame"), read_sheet(hostile_sheet("tame"))))
+    page = render(hostile_verdict(text), read_sheet(hostile_sheet(text)))
+    found = Outline.of(page)
+    # The same elements with the same attributes: nothing broke out of its place.
+    assert found.tags() == tame.tags()
+    assert [set(a) for _, a in found.elements] == [set(a) for _, a in tame.elements]
+    assert not any(name.startswith("on") for _, a in found.elements for name in a)
+    assert not found.unbalanced
+    assert all(c.isprintable() or c == "\n" for c in page)
+    assert not re.search("[\u200e\u200f\u202a-\u202e\u2066-\u2069]", page)
+    assert "x" * 2_000 not in page
+    assert len(page.encode()) < report.MOST_BYTES
+    shown = clean(text)
+    assert pages.text_of(page).count(shown.replace("\n", " ")) > 8
+
+
+def test_hostile_column_names_from_preparation_to_page() -> None:
+    source = cases.table(300)
+    names = {"age": SCRIPT, "score": HOSTILE[1], "town": HOSTILE[6], "rank": "y" * 10_000}
+    source = source.rename_columns([names.get(name, name) for name in source.column_names])
+    prepared = prepare(source, target="y", quasi="all", k=3, options=Options(unsafe_seed=1))
+    sent = prepared.submission
+    verdict = verify(pages.delivery_of("approximate", sent), prepared.manifest, submission=sent)
+    page = render(Verdict.from_json(verdict.to_json()))
+    assert not {"script", "img"} & set(Outline.of(page).tags())
+    assert "&lt;script&gt;" in page
+    assert len(page.encode()) < 1_000_000
+
+
+def test_clean() -> None:
+    assert clean("a\x1bb\u202ec") == "a\ufffdb\ufffdc"
+    assert clean("z" * 500) == "z" * 100 + "…"
+    assert clean("שלום") == "שלום"
+
+
+# The file.
+
+
+def test_self_contained_and_small() -> None:
+    page = pages.report("honest", with_sheet=True)
+    assert len(page.encode()) <= report.MOST_BYTES
+    assert "http://" not in page
+    assert "https://" not in page
+    assert "@import" not in page
+    assert "url(" not in re.sub(r"url\(#[\w-]+\)", "", page)
+    found = Outline.of(page)
+    assert not {"script", "link", "iframe", "object", "img", "base", "form"} & set(found.tags())
+    assert found.values("http-equiv") == ["Content-Security-Policy"]
+    assert all(link.startswith("#") for link in found.values("href"))
+
+
+@pytest.mark.parametrize(("name", "profile"), ALL)
+def test_structure(name: str, profile: Profile) -> None:
+    found = Outline.of(pages.report(name, profile))
+    assert not found.unbalanced
+    ids = found.values("id")
+    assert len(ids) == len(set(ids))
+    for reference in (*found.values("aria-labelledby"), *(h[1:] for h in found.values("href"))):
+        assert reference in ids
+    headings = [int(tag[1]) for tag in found.tags() if re.fullmatch("h[1-6]", tag)]
+    assert headings[0] == 1
+    assert headings.count(1) == 1
+    assert all(after <= before + 1 for before, after in zip(headings, headings[1:], strict=False))
+    for tag, attributes in found.elements:
+        if tag == "svg":
+            assert attributes.get("aria-hidden") == "true" or len(attributes["aria-label"]) > 20
+
+
+def test_same_verdict_same_page() -> None:
+    verdict = pages.judged("approximate")
+    assert render(verdict) == render(Verdict.from_json(verdict.to_json()))
+
+
+def luminance(colour: str) -> float:
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(a: str, b: str) -> float:
+    bright, dark = sorted((luminance(a), luminance(b)), reverse=True)
+    return (bright + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+def test_contrast(theme: int) -> None:
+    """WCAG AA: 4.5 for text, 3 for what a picture tells."""
+    blocks = re.findall(r":root \{(.*?)\}", STYLE.read_text(), flags=re.S)
+    colour = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", blocks[theme]))
+    for text in ("ink", "soft", "link"):
+        for ground in ("page", "card"):
+            assert contrast(colour[text], colour[ground]) >= 4.5, (text, ground)
+    for kind in ("good", "bad", "mark", "quiet"):
+        assert contrast(colour[f"{kind}-ink"], colour[f"{kind}-wash"]) >= 4.5
+        assert contrast(colour["ink"], colour[f"{kind}-wash"]) >= 4.5
+        assert contrast(colour["soft"], colour[f"{kind}-wash"]) >= 4.5
+    for mark in ("good", "bad", "mark", "after", "before"):
+        assert contrast(colour[mark], colour["card"]) >= 3, mark
+
+
+# The privacy sheet, and the extra.
+
+
+def test_sheet() -> None:
+    text = pages.text_of(pages.report("honest", with_sheet=True))
+    sheet = json.loads(pages.released())
+    assert f"holds at least {sheet['k']:,} (3 agreed)" in text
+    assert "A table was released: every class holds at least" in text
+    assert "diagnosis" in text
+    assert "Sizes of the released classes" in text
+    assert f"{sheet['singled_out']:.1%}" in text
+    assert "No privacy sheet was given" not in text
+    assert "No privacy sheet was given" in pages.text_of(pages.report("honest"))
+
+
+def test_forced_release_is_said() -> None:
+    document = json.loads(pages.released()) | {"overridden": ["there is no verdict"]}
+    text = pages.text_of(render(pages.judged("honest"), read_sheet(json.dumps(document))))
+    assert "The release was forced" in text
+    assert "there is no verdict" in text
+    assert "against the verdict or the ledger" in text
+
+
+def test_sheet_of_another_delivery() -> None:
+    with pytest.raises(TableError, match="another delivery"):
+        render(pages.judged("approximate"), read_sheet(pages.released()))
+
+
+def test_old_sheet_without_sizes() -> None:
+    document = json.loads(pages.released())
+    del document["class_sizes"]
+    text = pages.text_of(render(pages.judged("honest"), read_sheet(json.dumps(document))))
+    assert "histogram of class sizes is left out" in text
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", "null", '{"format": "verix/verdict/1"}', "[" * 100_000]
+)
+def test_not_a_sheet(text: str) -> None:
+    with pytest.raises(TableError, match="not a privacy sheet"):
+        read_sheet(text)
+
+
+@pytest.mark.parametrize("key", ["k", "n_records", "prosecutor_max", "ncp", "class_sizes"])
+@pytest.mark.parametrize("value", ["many", float("nan"), {"a": 1}, [1]])
+def test_damaged_sheet(key: str, value: object) -> None:
+    with pytest.raises(TableError, match=key):
+        read_sheet(json.dumps(json.loads(pages.released()) | {key: value}))
+
+
+@pytest.mark.parametrize("key", ["k", "n_records", "prosecutor_max", "ncp"])
+def test_sheet_with_a_hole(key: str) -> None:
+    with pytest.raises(TableError, match=key):
+        read_sheet(json.dumps(json.loads(pages.released()) | {key: None}))
+
+
+def test_missing_extra_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "find_spec", lambda name: None)
+    with pytest.raises(TableError, match=r"pip install 'verix-anon\[report\]'"):
+        render(pages.judged("honest"))
+
+
+def test_sheet_measures_class_sizes() -> None:
+    sizes = json.loads(pages.released())["class_sizes"]
+    assert sum(sizes["counts"]) == json.loads(pages.released())["n_classes"]
+    assert sizes["at_least"] == 3
+    assert isinstance(pages.canary_table(), pa.Table)
