@@ -11,10 +11,10 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from verix.protocol.audit import MANY, Spans, by_bracket, select
+from verix.protocol.audit import Spans, nth
 from verix.protocol.sorting import BLOCK
 
-# Compiled in (`make stamps`): audit 9fa678e2, sorting f1fac2c1.
+# Compiled in (`make stamps`): audit e0e58835, sorting f1fac2c1.
 __all__ = ["Found", "Sorted", "find_large"]
 
 Floats = npt.NDArray[np.float64]
@@ -118,8 +118,8 @@ def _median(
     # In each block a mark may be off by half a stride, to either side.
     reach = int(np.sqrt(last - first)) + 2
     while True:
-        low = _nth(sample, sample.size // 2 - reach, room)
-        high = _nth(sample, sample.size // 2 + reach, room)
+        low = _nth_or_beyond(sample, sample.size // 2 - reach, room)
+        high = _nth_or_beyond(sample, sample.size // 2 + reach, room)
         n_below, n_within = 0, 0
         for block in range(first, last):
             lo, hi = edge[block], edge[block + 1]
@@ -140,22 +140,17 @@ def _median(
         for i in range(lo + between[block, 0], lo + between[block, 1]):
             room[n] = grouped[lo + (laid.order[i] >> np.uint16(1))]
             n += 1
-    return _nth(room[:n], wanted - n_below - 1, rest)
+    return nth(room[:n], wanted - n_below - 1, rest)
 
 
 @numba.njit(cache=True, nogil=True)
-def _nth(values: Floats, position: int, room: Floats) -> float:
+def _nth_or_beyond(values: Floats, position: int, room: Floats) -> float:
     """The value at a position of the sorted values; beyond their ends it is infinite."""
-    n = values.size
-    if position < 0 or position >= n:
-        return np.float64(-np.inf if position < 0 else np.inf)
-    if n >= MANY:
-        found = by_bracket(values, position, room)
-        if not np.isnan(found):
-            return found
-    for i in range(n):
-        room[i] = values[i]
-    return select(room[:n], position)
+    if position < 0:
+        return -np.inf
+    if position >= values.size:
+        return np.inf
+    return nth(values, position, room)
 
 
 @numba.njit(cache=True, nogil=True)

@@ -15,7 +15,6 @@ from verix.protocol.kernels import AHEAD, Nodes
 
 # Compiled in (`make stamps`): bits 27534896, kernels a1f0ce45.
 __all__ = [
-    "MANY",
     "Best",
     "Candidate",
     "Spans",
@@ -28,6 +27,7 @@ __all__ = [
     "gather",
     "leaf_bounds",
     "node_spans",
+    "nth",
     "score",
     "select",
 ]
@@ -189,12 +189,9 @@ def _narrow(
 
 
 @numba.njit(cache=True, nogil=True)
-def _lower_median(values: npt.NDArray[np.float64], scratch: npt.NDArray[np.float64]) -> float:
-    """The value at position ceil(n/2), counted from 1; scratch has room for n + 1."""
+def nth(values: npt.NDArray[np.float64], position: int, scratch: npt.NDArray[np.float64]) -> float:
+    """The value at a position of the sorted values; scratch has room for n + 1."""
     n = values.size
-    position = (n + 1) // 2 - 1
-    if n <= FEW:
-        return _by_rank(values, position)
     if n >= MANY:
         found = by_bracket(values, position, scratch)
         if not np.isnan(found):
@@ -202,6 +199,15 @@ def _lower_median(values: npt.NDArray[np.float64], scratch: npt.NDArray[np.float
     for i in range(n):
         scratch[i] = values[i]
     return select(scratch[:n], position)
+
+
+@numba.njit(cache=True, nogil=True)
+def _lower_median(values: npt.NDArray[np.float64], scratch: npt.NDArray[np.float64]) -> float:
+    """The value at position ceil(n/2), counted from 1; scratch has room for n + 1."""
+    position = (values.size + 1) // 2 - 1
+    if values.size <= FEW:
+        return _by_rank(values, position)
+    return nth(values, position, scratch)
 
 
 @numba.njit(cache=True, nogil=True)

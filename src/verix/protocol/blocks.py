@@ -18,7 +18,7 @@ from verix.protocol.bits import count_bits, first_bits, odd, within
 from verix.protocol.sorting import BLOCK, sort_block
 from verix.protocol.tree import Tree
 
-# Compiled in (`make stamps`): across afe5b5e2, audit 9fa678e2, bits 27534896, sorting f1fac2c1.
+# Compiled in (`make stamps`): across dcf5a3a5, audit e0e58835, bits 27534896, sorting f1fac2c1.
 __all__ = ["BLOCK", "examine_all", "may_be_left_out", "room_for"]
 
 Floats = npt.NDArray[np.float64]
