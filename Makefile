@@ -8,7 +8,7 @@ STAMP := .venv/.installed
 setup: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
-	$(PYTHON) -c 'import sys; sys.exit("verix needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -c 'import sys; sys.exit("verix-anon needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
 	@echo "Setting up .venv with the pinned packages; this takes a few minutes, once."
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench,paper,report,docs]'

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from experiments import paper, provenance
 from experiments.cells import KEPT, ROOT, Cell, Result, Runner
-from verix.errors import Error
+from verix_anon.errors import Error
 
 STUDIES = (
     "detection",

@@ -53,7 +53,7 @@ class Cell:
 def code_digest(study: str) -> str:
     """A digest of everything that can change the result of a study's cells."""
     digest = hashlib.sha256()
-    package = ROOT / "src" / "verix"
+    package = ROOT / "src" / "verix_anon"
     files = [path for room in CODE for path in sorted((package / room).rglob("*.py"))]
     files += [ROOT / "experiments" / name for name in (*SHARED, f"{study}.py")]
     # What a study runs in processes of its own stands beside it, under its name.

@@ -12,10 +12,10 @@ import numpy as np
 from experiments.cells import Params, Result
 from experiments.owner import case_of, judge, prepared, sample, touched
 from experiments.stats import wilson
-from verix.adversaries import ADVERSARIES, Deviates, SplitsBlindlyBelow, StopsEarly
-from verix.datasets import NAMES
-from verix.protocol.messages import Provider
-from verix.provider.local import LocalProvider
+from verix_anon.adversaries import ADVERSARIES, Deviates, SplitsBlindlyBelow, StopsEarly
+from verix_anon.datasets import NAMES
+from verix_anon.protocol.messages import Provider
+from verix_anon.provider.local import LocalProvider
 
 __all__ = ["cells", "run", "summarize"]
 

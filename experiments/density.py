@@ -12,8 +12,8 @@ from scipy.stats import hypergeom
 from experiments.cells import Params, Result
 from experiments.owner import ROWS, prepared, sample
 from experiments.stats import wilson
-from verix.client.prepare.sentinels import evasion_probability
-from verix.datasets import NAMES
+from verix_anon.client.prepare.sentinels import evasion_probability
+from verix_anon.datasets import NAMES
 
 __all__ = ["cells", "run", "summarize"]
 

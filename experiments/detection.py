@@ -23,12 +23,12 @@ from experiments.owner import (
     touched,
 )
 from experiments.stats import wilson
-from verix.adversaries import ADVERSARIES
-from verix.client.prepare import Prepared
-from verix.datasets import NAMES
-from verix.errors import MalformedDeliveryError
-from verix.protocol.messages import Delivery, Provider
-from verix.provider.local import LocalProvider
+from verix_anon.adversaries import ADVERSARIES
+from verix_anon.client.prepare import Prepared
+from verix_anon.datasets import NAMES
+from verix_anon.errors import MalformedDeliveryError
+from verix_anon.protocol.messages import Delivery, Provider
+from verix_anon.provider.local import LocalProvider
 
 __all__ = ["APPROACHES", "PAPER_SEED", "cells", "run", "summarize"]
 

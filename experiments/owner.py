@@ -10,18 +10,18 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from verix import datasets
-from verix.client import fingerprint
-from verix.client.prepare import Options, Prepared, prepare
-from verix.client.prepare.sentinels import Plan, Traps
-from verix.client.verdict import Status
-from verix.client.verify import commitment, replay, sentinels, splits, twins
-from verix.client.verify.case import Case
-from verix.client.verify.case import Options as VerifyOptions
-from verix.errors import MalformedDeliveryError
-from verix.protocol.contract import Commitment, Kind
-from verix.protocol.generalize import midpoints
-from verix.protocol.messages import Delivery
+from verix_anon import datasets
+from verix_anon.client import fingerprint
+from verix_anon.client.prepare import Options, Prepared, prepare
+from verix_anon.client.prepare.sentinels import Plan, Traps
+from verix_anon.client.verdict import Status
+from verix_anon.client.verify import commitment, replay, sentinels, splits, twins
+from verix_anon.client.verify.case import Case
+from verix_anon.client.verify.case import Options as VerifyOptions
+from verix_anon.errors import MalformedDeliveryError
+from verix_anon.protocol.contract import Commitment, Kind
+from verix_anon.protocol.generalize import midpoints
+from verix_anon.protocol.messages import Delivery
 
 __all__ = [
     "ROWS",

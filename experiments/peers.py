@@ -23,11 +23,11 @@ import pyarrow.csv
 from experiments import provenance
 from experiments.cells import ROOT, Params, Result
 from experiments.peer_tools import setup
-from verix import datasets
-from verix.client import fingerprint, privacy
-from verix.client.verify.utility import auc, f1
-from verix.protocol.encode import decode, encode
-from verix.protocol.roles import Declared
+from verix_anon import datasets
+from verix_anon.client import fingerprint, privacy
+from verix_anon.client.verify.utility import auc, f1
+from verix_anon.protocol.encode import decode, encode
+from verix_anon.protocol.roles import Declared
 
 __all__ = ["ALONE", "KS", "cells", "run", "summarize"]
 

@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
-from verix.client.prepare import Options, Prepared, prepare
-from verix.client.prepare.sentinels import Plan, Traps
-from verix.client.release import Released, ReleaseOptions, release
-from verix.client.verify import verify
-from verix.provider.local import LocalProvider
+from verix_anon.client.prepare import Options, Prepared, prepare
+from verix_anon.client.prepare.sentinels import Plan, Traps
+from verix_anon.client.release import Released, ReleaseOptions, release
+from verix_anon.client.verify import verify
+from verix_anon.provider.local import LocalProvider
 
 TIMES = 3
 T = TypeVar("T")

@@ -14,12 +14,12 @@ import numpy.typing as npt
 from experiments.cells import Params, Result
 from experiments.owner import case_of, prepared, sample, touched
 from experiments.stats import wilson
-from verix.adversaries import Deviates
-from verix.client.prepare import Prepared
-from verix.client.prepare.witnesses import find_witnesses
-from verix.client.verdict import Status
-from verix.client.verify import splits
-from verix.client.verify.case import Audit, Case, Options
+from verix_anon.adversaries import Deviates
+from verix_anon.client.prepare import Prepared
+from verix_anon.client.prepare.witnesses import find_witnesses
+from verix_anon.client.verdict import Status
+from verix_anon.client.verify import splits
+from verix_anon.client.verify.case import Audit, Case, Options
 
 __all__ = ["FRACTIONS", "WITNESSES", "cells", "run", "summarize"]
 

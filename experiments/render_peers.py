@@ -1,4 +1,4 @@
-"""How verix stands beside other anonymizers."""
+"""How verix-anon stands beside other anonymizers."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +11,7 @@ __all__ = ["FIGURES", "figures", "sections"]
 
 FIGURES = {"peers": "Seconds to anonymize the Adult table, by tool and k"}
 NAMES = {
-    "verix": "verix",
+    "verix": "verix-anon",
     "ai_privacy_toolkit": "ai-privacy-toolkit",
     "anonypy": "anonypy",
     "anjana": "anjana",
@@ -22,9 +22,9 @@ MEASURES = {
     "whole": "the whole way",
     "cold": "the whole way, first time in a process",
 }
-"""What of verix is measured."""
+"""What of verix-anon is measured."""
 WANTED = 100
-"""How many times as fast as the fastest peer verix is asked to be."""
+"""How many times as fast as the fastest peer verix-anon is asked to be."""
 
 
 def sections(results: Path) -> list[str]:
@@ -42,18 +42,19 @@ def sections(results: Path) -> list[str]:
         "",
         prose(
             f"""Adult, {n:,} rows, all 14 columns as quasi-identifiers. Seconds are those of the
-            tool's own call, on a table in memory. verix has three: the engine alone; from the table
-            to what is published without traps and proof, which is what the others do, and a privacy
-            sheet; and the whole way (prepare with traps, anonymize, verify every record and split,
-            release). Each is the fastest of three in one process, on all cores, with what is
-            compiled once and kept compiled before; a peer runs once.
-            Classes, NCP and the model are measured alike for all, on the range of the true values
-            of the records that are published alike; the model sees midpoints of four fifths of the
-            records and is tested on the others, raw, though they had a part in the classes. The
-            trees of verix and of ai-privacy-toolkit know the target; those of anonypy and anjana do
-            not. anjana had plain hierarchies (halved intervals, or nothing) and may leave out 5 %
-            of the records. verix keeps every class at 2k records while growing, traps included, so
-            it makes fewer classes than k alone would allow."""
+            tool's own call, on a table in memory. verix-anon has three: the engine alone; from
+            the table to what is published without traps and proof, which is what the others do,
+            and a privacy sheet; and the whole way (prepare with traps, anonymize, verify every
+            record and split, release). Each is the fastest of three in one process, on all
+            cores, with what is compiled once and kept compiled before; a peer runs once.
+            Classes, NCP and the model are measured alike for all, on the range of the true
+            values of the records that are published alike; the model sees midpoints of four
+            fifths of the records and is tested on the others, raw, though they had a part in the
+            classes. The trees of verix-anon and of ai-privacy-toolkit know the target; those of
+            anonypy and anjana do not. anjana had plain hierarchies (halved intervals, or
+            nothing) and may leave out 5 % of the records. verix-anon keeps every class at 2k
+            records while growing, traps included, so it makes fewer classes than k alone would
+            allow."""
         ),
         "",
         *table(head, body, left=2),
@@ -89,7 +90,7 @@ def _line(row: Result) -> list[object]:
 
 
 def _ratios(ratios: Sequence[Result]) -> list[str]:
-    """How many times as long as verix the fastest peer takes, by what of verix is counted."""
+    """How many times as long as verix-anon the fastest peer takes, by what is counted."""
     if not ratios:
         return []
     head = ["k", "fastest peer", "its seconds", *(f"times: {what}" for what in MEASURES.values())]
@@ -139,9 +140,9 @@ def figures(results: Path, out: Path) -> None:
         return
     # The tool, which of its times, how it is drawn.
     lines = {
-        "verix, engine": ("verix", "engine", BLUE, "-", "o"),
-        "verix, without proof": ("verix", "plain", BLUE, ":", "x"),
-        "verix, prepare to release": ("verix", "seconds", BLUE, "--", "D"),
+        "verix-anon, engine": ("verix", "engine", BLUE, "-", "o"),
+        "verix-anon, without proof": ("verix", "plain", BLUE, ":", "x"),
+        "verix-anon, prepare to release": ("verix", "seconds", BLUE, "--", "D"),
         "ai-privacy-toolkit": ("ai_privacy_toolkit", "seconds", ORANGE, "-", "s"),
         "anonypy": ("anonypy", "seconds", GREY, "-", "^"),
         "anjana": ("anjana", "seconds", GREEN, ":", "v"),

@@ -16,17 +16,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from verix.client.manifest import read_manifest, write_manifest
-from verix.client.prepare import Prepared, prepare
-from verix.client.verify import verify
-from verix.errors import Error
-from verix.files.deliveries import Snapshot, read_delivery, write_delivery
-from verix.files.submissions import read_submission, write_submission
-from verix.protocol import kernels, merkle
-from verix.protocol.contract import Commitment
-from verix.protocol.messages import Delivery, Submission
-from verix.provider.engine import Settings
-from verix.provider.local import LocalProvider, grow, warm_up
+from verix_anon.client.manifest import read_manifest, write_manifest
+from verix_anon.client.prepare import Prepared, prepare
+from verix_anon.client.verify import verify
+from verix_anon.errors import Error
+from verix_anon.files.deliveries import Snapshot, read_delivery, write_delivery
+from verix_anon.files.submissions import read_submission, write_submission
+from verix_anon.protocol import kernels, merkle
+from verix_anon.protocol.contract import Commitment
+from verix_anon.protocol.messages import Delivery, Submission
+from verix_anon.provider.engine import Settings
+from verix_anon.provider.local import LocalProvider, grow, warm_up
 
 Result = dict[str, object]
 T = TypeVar("T")

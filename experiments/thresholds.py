@@ -14,14 +14,14 @@ import numpy.typing as npt
 from experiments.cells import Params, Result
 from experiments.owner import ROWS, case_of, measure, prepared, sample, top_features
 from experiments.stats import auc, roc, wilson, youden
-from verix.adversaries import SplitsBlindly
-from verix.client.prepare import Prepared
-from verix.client.verify import utility
-from verix.datasets import NAMES
-from verix.protocol.messages import Delivery, Provider, Submission
-from verix.protocol.table import Records
-from verix.protocol.tree import Tree
-from verix.provider.local import LocalProvider
+from verix_anon.adversaries import SplitsBlindly
+from verix_anon.client.prepare import Prepared
+from verix_anon.client.verify import utility
+from verix_anon.datasets import NAMES
+from verix_anon.protocol.messages import Delivery, Provider, Submission
+from verix_anon.protocol.table import Records
+from verix_anon.protocol.tree import Tree
+from verix_anon.provider.local import LocalProvider
 
 __all__ = ["STATISTICS", "cells", "regret", "run", "summarize"]
 

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from experiments.cells import Params, Result
 from experiments.owner import ROWS, judge, prepared, sample
 from experiments.stats import auc
-from verix.adversaries import DropsUntrapped, informed
-from verix.datasets import NAMES
+from verix_anon.adversaries import DropsUntrapped, informed
+from verix_anon.datasets import NAMES
 
 __all__ = ["cells", "run", "summarize"]
 

@@ -15,17 +15,17 @@ import pyarrow as pa
 from experiments import owner
 from experiments.cells import Params, Result
 from experiments.gaps import summarize
-from verix import datasets
-from verix.adversaries import SplitsBlindly
-from verix.client import fingerprint, privacy
-from verix.client.prepare import DeclaredFields, Options, Prepared, prepare
-from verix.client.prepare.sentinels import Plan, Traps
-from verix.client.verify.utility import auc, f1
-from verix.protocol.contract import Kind
-from verix.protocol.encode import encode
-from verix.protocol.messages import Delivery, Provider, Submission
-from verix.protocol.roles import Declared
-from verix.provider.local import LocalProvider
+from verix_anon import datasets
+from verix_anon.adversaries import SplitsBlindly
+from verix_anon.client import fingerprint, privacy
+from verix_anon.client.prepare import DeclaredFields, Options, Prepared, prepare
+from verix_anon.client.prepare.sentinels import Plan, Traps
+from verix_anon.client.verify.utility import auc, f1
+from verix_anon.protocol.contract import Kind
+from verix_anon.protocol.encode import encode
+from verix_anon.protocol.messages import Delivery, Provider, Submission
+from verix_anon.protocol.roles import Declared
+from verix_anon.provider.local import LocalProvider
 
 __all__ = ["KS", "METHODS", "cells", "run", "summarize"]
 

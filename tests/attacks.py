@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from client import cases
-from verix.adversaries import ForgesRoot
-from verix.client.prepare import Prepared
-from verix.client.verdict import Verdict
-from verix.client.verify import verify
-from verix.client.verify.case import Options
-from verix.protocol import rules
-from verix.protocol.messages import Delivered, Delivery, Submission
-from verix.provider.local import LocalProvider
+from verix_anon.adversaries import ForgesRoot
+from verix_anon.client.prepare import Prepared
+from verix_anon.client.verdict import Verdict
+from verix_anon.client.verify import verify
+from verix_anon.client.verify.case import Options
+from verix_anon.protocol import rules
+from verix_anon.protocol.messages import Delivered, Delivery, Submission
+from verix_anon.provider.local import LocalProvider
 
 LAYERS = ("commitment", "sentinels", "twins", "replay", "splits")
 

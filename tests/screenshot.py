@@ -12,11 +12,11 @@ from tempfile import TemporaryDirectory
 from PIL import Image
 
 from browser import chromium
-from verix.adversaries import ADVERSARIES
-from verix.client.prepare import prepare
-from verix.client.report import render
-from verix.client.verify import verify
-from verix.datasets import census
+from verix_anon.adversaries import ADVERSARIES
+from verix_anon.client.prepare import prepare
+from verix_anon.client.report import render
+from verix_anon.client.verify import verify
+from verix_anon.datasets import census
 
 WIDTH, MARGIN = 1040, 24
 MOST_BYTES = 200_000

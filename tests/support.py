@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 
 import independent
-from verix.protocol.contract import Column, Commitment, Contract, Kind, Role
-from verix.protocol.messages import Delivery, Submission
-from verix.protocol.table import Records, wire_columns
+from verix_anon.protocol.contract import Column, Commitment, Contract, Kind, Role
+from verix_anon.protocol.messages import Delivery, Submission
+from verix_anon.protocol.table import Records, wire_columns
 
 TARGET = Column(name="y", role=Role.TARGET, kind=Kind.CATEGORICAL, categories=("no", "yes"))
 SUBMISSION_ID = "00112233445566778899aabbccddeeff"

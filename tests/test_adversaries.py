@@ -18,15 +18,15 @@ from attacks import (
     swaps_trackers,
 )
 from client import cases
-from verix.adversaries import DropsRows, SplitsBlindly
-from verix.client import fingerprint
-from verix.client.prepare.sentinels import Traps
-from verix.client.verdict import Finding, Outcome, Status
-from verix.client.verify import verify
-from verix.client.verify.case import Options
-from verix.errors import TableError
-from verix.protocol.contract import Commitment
-from verix.protocol.messages import Delivered, Submission
+from verix_anon.adversaries import DropsRows, SplitsBlindly
+from verix_anon.client import fingerprint
+from verix_anon.client.prepare.sentinels import Traps
+from verix_anon.client.verdict import Finding, Outcome, Status
+from verix_anon.client.verify import verify
+from verix_anon.client.verify.case import Options
+from verix_anon.errors import TableError
+from verix_anon.protocol.contract import Commitment
+from verix_anon.protocol.messages import Delivered, Submission
 
 
 @pytest.fixture(autouse=True)
@@ -58,7 +58,7 @@ def test_a_large_table_is_judged_as_a_small_one(
         return [replace(f, seconds=0.0) for verdict in verdicts for f in verdict.findings]
 
     kept = findings()
-    monkeypatch.setattr("verix.client.verify.case.KEPT_BYTES", 0)
+    monkeypatch.setattr("verix_anon.client.verify.case.KEPT_BYTES", 0)
     assert findings() == kept
 
 

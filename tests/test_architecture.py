@@ -11,7 +11,7 @@ import pytest
 
 import stamps
 
-PACKAGE = Path(__file__).parent.parent / "src" / "verix"
+PACKAGE = Path(__file__).parent.parent / "src" / "verix_anon"
 
 ALLOWED = {
     "errors": set[str](),
@@ -61,7 +61,7 @@ def ids(path: Path) -> str:
 def test_imports_point_down(path: Path) -> None:
     for name in imported(path):
         parts = name.split(".")
-        if parts[0] != "verix" or (path.parent == PACKAGE and path.stem.startswith("__")):
+        if parts[0] != "verix_anon" or (path.parent == PACKAGE and path.stem.startswith("__")):
             continue
         if parts[1] in ("__version__",) or parts[1] == room(path):
             continue
@@ -98,7 +98,7 @@ def test_no_fastmath(path: Path) -> None:
 
 @pytest.mark.parametrize("path", SOURCES, ids=ids)
 def test_all_names_exist(path: Path) -> None:
-    name = ".".join(["verix", *path.relative_to(PACKAGE).with_suffix("").parts])
+    name = ".".join(["verix_anon", *path.relative_to(PACKAGE).with_suffix("").parts])
     module = importlib.import_module(name.removesuffix(".__init__"))
     for public in getattr(module, "__all__", []):
         assert hasattr(module, public)
@@ -111,20 +111,20 @@ def modules_after(statement: str) -> set[str]:
     return set(done.stdout.split())
 
 
-@pytest.mark.parametrize("module", ["verix", "verix.cli", "verix.errors"])
+@pytest.mark.parametrize("module", ["verix_anon", "verix_anon.cli", "verix_anon.errors"])
 def test_start_up_is_light(module: str) -> None:
     heavy = {"numpy", "numba", "pyarrow", "narwhals", "pandas", "polars", "fsspec"}
     assert not modules_after(f"import {module}") & (heavy | EXTRAS.keys())
 
 
 def test_verify_loads_no_optional_package() -> None:
-    code = "import verix.client.verify, verix.client.release, verix.client.report"
+    code = "import verix_anon.client.verify, verix_anon.client.release, verix_anon.client.report"
     assert not modules_after(code) & EXTRAS.keys()
 
 
 def test_each_module_stands_alone() -> None:
     names = [
-        ".".join(["verix", *path.relative_to(PACKAGE).with_suffix("").parts]).removesuffix(
+        ".".join(["verix_anon", *path.relative_to(PACKAGE).with_suffix("").parts]).removesuffix(
             ".__init__"
         )
         for path in SOURCES
@@ -133,7 +133,7 @@ def test_each_module_stands_alone() -> None:
         "import importlib, sys\n"
         "before = set(sys.modules)\n"
         f"for name in {names!r}:\n"
-        "    for loaded in [m for m in sys.modules if m.split('.')[0] == 'verix']:\n"
+        "    for loaded in [m for m in sys.modules if m.split('.')[0] == 'verix_anon']:\n"
         "        del sys.modules[loaded]\n"
         "    importlib.import_module(name)\n"
     )

@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import support
-from verix import __version__, cli
-from verix.files.deliveries import read_delivery
-from verix.files.submissions import write_submission
-from verix.protocol.messages import Submission
+from verix_anon import __version__, cli
+from verix_anon.files.deliveries import read_delivery
+from verix_anon.files.submissions import write_submission
+from verix_anon.protocol.messages import Submission
 
 N_ROWS = 60
 
@@ -36,7 +36,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     """Run the command in this process."""
 
     def run_it(*arguments: object) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["verix", *map(str, arguments)])
+        monkeypatch.setattr(sys, "argv", ["verix-anon", *map(str, arguments)])
         with pytest.raises(SystemExit) as ended:
             cli.main()
         code = ended.value.code
@@ -65,7 +65,7 @@ def assert_mistake(outcome: Outcome, *words: str) -> None:
     """Exit code 2, one sentence on stderr, nothing on stdout."""
     assert outcome.code == 2
     assert outcome.out == ""
-    assert outcome.err.startswith("verix: ")
+    assert outcome.err.startswith("verix-anon: ")
     assert outcome.err.count("\n") == 1
     for word in words:
         assert word in outcome.err
@@ -76,7 +76,7 @@ def names(path: Path) -> list[str]:
 
 
 def test_version_and_help(run: Run) -> None:
-    assert run("--version") == (0, f"verix {__version__}\n", "")
+    assert run("--version") == (0, f"verix-anon {__version__}\n", "")
     for arguments in (["--help"], ["anonymize", "--help"], ["inspect", "--help"]):
         outcome = run(*arguments)
         assert outcome.code == 0
@@ -204,11 +204,11 @@ def test_a_bug_of_ours(run: Run, job: Path, monkeypatch: pytest.MonkeyPatch) -> 
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("\x1b[31mno\nway")
 
-    monkeypatch.setattr("verix.files.submissions.read_submission", broken)
+    monkeypatch.setattr("verix_anon.files.submissions.read_submission", broken)
     arguments = ["anonymize", job / "submission", "--out", job / "delivery"]
     outcome = run(*arguments)
     assert outcome.code == 70
-    assert "internal error, a bug in verix" in outcome.err
+    assert "internal error, a bug in verix-anon" in outcome.err
     assert "RuntimeError" in outcome.err
     assert "\x1b" not in outcome.err
     assert "Traceback" not in outcome.err
@@ -223,7 +223,7 @@ def test_interrupted(run: Run, job: Path, monkeypatch: pytest.MonkeyPatch) -> No
     def impatient(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("verix.files.submissions.read_submission", impatient)
+    monkeypatch.setattr("verix_anon.files.submissions.read_submission", impatient)
     outcome = run("anonymize", job / "submission", "--out", job / "delivery")
     assert outcome.code == 130
     assert outcome.out == ""
@@ -292,8 +292,8 @@ def test_control_characters_are_not_printed(
 
 
 def test_starting_is_light() -> None:
-    """`verix --help` must not wait for numba: what is heavy is imported where it is used."""
+    """`verix-anon --help` must not wait for numba: what is heavy is imported where it is used."""
     heavy = ["numba", "numpy", "pyarrow", "pandas", "polars", "sklearn", "fsspec"]
-    code = f"import sys, verix.cli; print([m for m in {heavy} if m in sys.modules])"
+    code = f"import sys, verix_anon.cli; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -13,11 +13,11 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from verix import cli
-from verix.cli import show
-from verix.client.verdict import Verdict
-from verix.datasets import census
-from verix.errors import TableError
+from verix_anon import cli
+from verix_anon.cli import show
+from verix_anon.client.verdict import Verdict
+from verix_anon.datasets import census
+from verix_anon.errors import TableError
 
 Run = Callable[..., tuple[int, str, str]]
 JOB = ("--target", "income", "--quasi", "all", "--unsafe-seed", "7", "--quiet")
@@ -30,7 +30,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
     monkeypatch.delenv("VERIX_PASSPHRASE", raising=False)
 
     def call(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["verix", *map(str, arguments)])
+        monkeypatch.setattr("sys.argv", ["verix-anon", *map(str, arguments)])
         code = 0
         try:
             cli.main()
@@ -52,7 +52,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
             ["prepare", str(folder / "people.parquet"), "--out", str(folder / "job"), *JOB],
             ["anonymize", str(folder / "job/submission"), "--out", str(folder / "job/delivery")],
         ):
-            patch.setattr("sys.argv", ["verix", *arguments])
+            patch.setattr("sys.argv", ["verix-anon", *arguments])
             with contextlib.suppress(SystemExit):
                 cli.main()
     return folder
@@ -172,10 +172,10 @@ def test_says_why_a_first_run_takes_long(
     misses: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stats = SimpleNamespace(cache_misses={"some signature": misses})
-    kernel = ModuleType("verix.some_kernels")
+    kernel = ModuleType("verix_anon.some_kernels")
     setattr(kernel, "sort", SimpleNamespace(stats=stats))  # noqa: B010
     # Only this one: what the tests compiled before is not the question.
-    monkeypatch.setattr("sys.modules", {"verix.some_kernels": kernel})
+    monkeypatch.setattr("sys.modules", {"verix_anon.some_kernels": kernel})
     show.say_compiled()
     assert bool(capsys.readouterr().err) == (misses > 0)
 

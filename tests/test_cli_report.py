@@ -1,4 +1,4 @@
-"""`verix report`, `verify --report`, `release --sheet`: files, exit codes, and mistakes."""
+"""`verix-anon report`, `verify --report`, `release --sheet`: files, exit codes, and mistakes."""
 
 import contextlib
 import json
@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from test_cli_owner import JOB, Run, run, verify_arguments
-from verix import cli
-from verix.client import fingerprint, report
-from verix.datasets import census
+from verix_anon import cli
+from verix_anon.client import fingerprint, report
+from verix_anon.datasets import census
 
 __all__ = ["run"]
 
@@ -37,7 +37,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
             ["anonymize", job / "submission", "--out", job / "delivery"],
             [*verify_arguments(folder), "--out", folder / "verdict.json"],
         ):
-            patch.setattr("sys.argv", ["verix", *map(str, arguments)])
+            patch.setattr("sys.argv", ["verix-anon", *map(str, arguments)])
             with contextlib.suppress(SystemExit):
                 cli.main()
     return folder
@@ -236,7 +236,7 @@ def test_help_has_an_example(run: Run) -> None:
 def test_reading_a_verdict_to_report_it_does_not_need_the_models() -> None:
     """A report is made where the verdict is read, which need not be where it was given."""
     code = (
-        "import sys, verix.client.report.page, verix.client.report.sheet;"
+        "import sys, verix_anon.client.report.page, verix_anon.client.report.sheet;"
         "print(*{'xgboost', 'sklearn'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

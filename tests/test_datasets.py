@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import csv
 
-from verix.datasets import DATASETS, NAMES, DataSet, census, describe, load, origins, public
-from verix.datasets.catalog import Layout
-from verix.errors import TableError
+from verix_anon.datasets import DATASETS, NAMES, DataSet, census, describe, load, origins, public
+from verix_anon.datasets.catalog import Layout
+from verix_anon.errors import TableError
 
 GOLDEN = "bfde2489c8cf5fb62012a9226630c708ec615428f81d7f8811fcada2f617b75e"
 
@@ -130,7 +130,7 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.delenv("VERIX_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(public, "_BESIDE", Path("no-such-folder"))
-    return tmp_path / "verix"
+    return tmp_path / "verix-anon"
 
 
 def shrink(monkeypatch: pytest.MonkeyPatch, name: str, rows: int, positives: int) -> None:

@@ -4,17 +4,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from verix.client import fingerprint
-from verix.client.prepare import Options, Prepared, prepare
-from verix.client.prepare.sentinels import Plan, Traps
-from verix.client.verdict import Finding, Outcome, Status
-from verix.client.verify import Options as VerifyOptions
-from verix.client.verify import verify
-from verix.client.verify.case import Audit
-from verix.datasets import NAMES, census, describe, load
-from verix.errors import TableError
-from verix.protocol.contract import Commitment, Kind
-from verix.provider.local import LocalProvider
+from verix_anon.client import fingerprint
+from verix_anon.client.prepare import Options, Prepared, prepare
+from verix_anon.client.prepare.sentinels import Plan, Traps
+from verix_anon.client.verdict import Finding, Outcome, Status
+from verix_anon.client.verify import Options as VerifyOptions
+from verix_anon.client.verify import verify
+from verix_anon.client.verify.case import Audit
+from verix_anon.datasets import NAMES, census, describe, load
+from verix_anon.errors import TableError
+from verix_anon.protocol.contract import Commitment, Kind
+from verix_anon.provider.local import LocalProvider
 
 DECIDING = ("commitment", "sentinels", "twins", "replay", "splits")
 

@@ -9,17 +9,17 @@ import scipy.stats
 
 from attacks import altered, full, grows_on_a_sample, inner_nodes, takes_second_best
 from client import cases
-from verix.adversaries import DropsRows
-from verix.client import fingerprint
-from verix.client.manifest import Manifest
-from verix.client.prepare import WATCH_RECORDS
-from verix.client.prepare.sentinels import Traps, evasion_probability
-from verix.client.verdict import Status
-from verix.client.verify import replay, sentinels, splits, twins
-from verix.client.verify.case import Audit, Options
-from verix.protocol import rules
-from verix.protocol.contract import Digest
-from verix.protocol.messages import Submission
+from verix_anon.adversaries import DropsRows
+from verix_anon.client import fingerprint
+from verix_anon.client.manifest import Manifest
+from verix_anon.client.prepare import WATCH_RECORDS
+from verix_anon.client.prepare.sentinels import Traps, evasion_probability
+from verix_anon.client.verdict import Status
+from verix_anon.client.verify import replay, sentinels, splits, twins
+from verix_anon.client.verify.case import Audit, Options
+from verix_anon.protocol import rules
+from verix_anon.protocol.contract import Digest
+from verix_anon.protocol.messages import Submission
 
 # So unlikely a result means a broken promise, not bad luck.
 NEVER = 1e-6

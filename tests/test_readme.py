@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from verix import cli
+from verix_anon import cli
 
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
 
 
 def demo(arguments: str, monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr("sys.argv", ["verix", "demo", *arguments.split()])
+    monkeypatch.setattr("sys.argv", ["verix-anon", "demo", *arguments.split()])
     with pytest.raises(SystemExit) as stop:
         cli.main()
     return int(stop.value.code or 0)

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from client import cases
-from verix import adversaries
-from verix.adversaries import ADVERSARIES, growing, informed
-from verix.client import fingerprint
-from verix.client.prepare import Prepared
-from verix.client.verdict import Outcome, Profile, Status, Verdict
-from verix.client.verify import verify
-from verix.client.verify.case import Options
-from verix.protocol.messages import Provider, Submission
-from verix.provider.local import LocalProvider
+from verix_anon import adversaries
+from verix_anon.adversaries import ADVERSARIES, growing, informed
+from verix_anon.client import fingerprint
+from verix_anon.client.prepare import Prepared
+from verix_anon.client.verdict import Outcome, Profile, Status, Verdict
+from verix_anon.client.verify import verify
+from verix_anon.client.verify.case import Options
+from verix_anon.protocol.messages import Provider, Submission
+from verix_anon.provider.local import LocalProvider
 
 # The layers that must see each one with the submission at hand, and without.
 FULL = {

@@ -44,7 +44,7 @@ def render_engine(result: dict[str, object]) -> list[str]:
     lines = [
         "Growing the tree, beside scikit-learn's DecisionTreeClassifier with the same least leaf:",
         "",
-        "| rows | columns | verix | verix, one thread | scikit-learn | ratio |",
+        "| rows | columns | verix-anon | verix-anon, one thread | scikit-learn | ratio |",
         "| ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     lines += [
@@ -91,13 +91,13 @@ def _facts(result: dict[str, object]) -> list[str]:
         f"- Encoding a pandas table of 1,000,000 x 16: {result['encode_pandas_seconds']:.2f} s."
     )
     lines.append(
-        f"- `verix anonymize` at 1,000,000 x 16, from file to file:"
+        f"- `verix-anon anonymize` at 1,000,000 x 16, from file to file:"
         f" {files['anonymize_command_seconds']:.2f} s; the delivery takes"
         f" {files['delivery_megabytes']:.1f} MB."
     )
     lines.append(
         f"- The first run ever compiles for {result['first_run_compile_seconds']:.1f} s;"
-        f" `verix --help` takes {result['help_seconds']:.2f} s."
+        f" `verix-anon --help` takes {result['help_seconds']:.2f} s."
     )
     return lines
 

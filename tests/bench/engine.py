@@ -11,13 +11,13 @@ from pathlib import Path
 import pandas as pd
 
 from bench.tables import best_of, submission
-from verix.files.deliveries import write_delivery
-from verix.files.submissions import write_submission
-from verix.protocol.encode import encode
-from verix.protocol.messages import Submission
-from verix.protocol.roles import Declared
-from verix.provider.engine import Settings
-from verix.provider.local import LocalProvider, grow, warm_up
+from verix_anon.files.deliveries import write_delivery
+from verix_anon.files.submissions import write_submission
+from verix_anon.protocol.encode import encode
+from verix_anon.protocol.messages import Submission
+from verix_anon.protocol.roles import Declared
+from verix_anon.provider.engine import Settings
+from verix_anon.provider.local import LocalProvider, grow, warm_up
 
 Result = dict[str, object]
 
@@ -42,7 +42,7 @@ def measure() -> Result:
         "encode_pandas_seconds": _encode(million),
         "files": _files(million),
         "first_run_compile_seconds": _first_run(),
-        "help_seconds": best_of(5, lambda: _run("-m", "verix", "--help")),
+        "help_seconds": best_of(5, lambda: _run("-m", "verix_anon", "--help")),
     }
     grown = result["ten_million"]
     assert isinstance(grown, dict)
@@ -121,7 +121,7 @@ def _files(table: Submission) -> Result:
         began = time.perf_counter()
         write_submission(table, folder / "submission")
         written = time.perf_counter()
-        command = ("-m", "verix", "anonymize", str(folder / "submission"), "--quiet", "--out")
+        command = ("-m", "verix_anon", "anonymize", str(folder / "submission"), "--quiet", "--out")
         seconds = best_of(1, lambda: _run(*command, str(folder / "delivery")))
         write_delivery(LocalProvider().anonymize(table), folder / "again")
         sizes = {p.name: p.stat().st_size for p in sorted((folder / "again").iterdir())}
@@ -135,7 +135,7 @@ def _files(table: Submission) -> Result:
 
 def _first_run() -> float:
     """How long an empty cache delays the first run: compiling against loading."""
-    code = "from verix.provider.local import warm_up; warm_up()"
+    code = "from verix_anon.provider.local import warm_up; warm_up()"
     with tempfile.TemporaryDirectory() as cache:
         environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
         first = best_of(1, lambda: _run("-c", code, environment=environment))

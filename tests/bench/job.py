@@ -12,12 +12,12 @@ from contextlib import contextmanager
 import pyarrow as pa
 
 from bench.tables import best_of, peak_bytes, submission
-from verix.client.prepare import Options, Prepared, prepare
-from verix.client.verdict import Verdict
-from verix.client.verify import verify
-from verix.protocol.messages import Delivery, Submission
-from verix.provider.engine import Settings
-from verix.provider.local import LocalProvider, grow, warm_up
+from verix_anon.client.prepare import Options, Prepared, prepare
+from verix_anon.client.verdict import Verdict
+from verix_anon.client.verify import verify
+from verix_anon.protocol.messages import Delivery, Submission
+from verix_anon.provider.engine import Settings
+from verix_anon.provider.local import LocalProvider, grow, warm_up
 
 Result = dict[str, object]
 

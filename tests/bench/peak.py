@@ -7,8 +7,8 @@ import json
 import sys
 
 from bench.tables import best_of, peak_bytes, submission
-from verix.provider.engine import Settings
-from verix.provider.local import LocalProvider, grow, warm_up
+from verix_anon.provider.engine import Settings
+from verix_anon.provider.local import LocalProvider, grow, warm_up
 
 
 def main(n_rows: int, n_quasi: int) -> None:

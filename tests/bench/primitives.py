@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from bench.tables import SEED, best_of
-from verix.protocol import lanes
-from verix.provider import kernels, sorting
+from verix_anon.protocol import lanes
+from verix_anon.provider import kernels, sorting
 
 HASHES, HASH_BYTES = 75_000, 520
 

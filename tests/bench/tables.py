@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from verix.protocol.contract import Column, Contract, Kind, Role
-from verix.protocol.messages import Submission
-from verix.protocol.table import Records
+from verix_anon.protocol.contract import Column, Contract, Kind, Role
+from verix_anon.protocol.messages import Submission
+from verix_anon.protocol.table import Records
 
 SEED = 20_250_101
 

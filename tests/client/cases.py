@@ -9,19 +9,19 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from verix.adversaries.growing import growth_of
-from verix.client.manifest import Manifest
-from verix.client.prepare import Options, Prepared, prepare
-from verix.client.prepare.sentinels import Plan, Traps
-from verix.client.prepare.witnesses import find_witnesses
-from verix.client.verify.case import Case
-from verix.client.verify.case import Options as VerifyOptions
-from verix.protocol import kernels, merkle, rules
-from verix.protocol.contract import Commitment, Digest
-from verix.protocol.messages import Delivered, Delivery, Submission
-from verix.protocol.tree import Leaves, Tree
-from verix.provider import engine
-from verix.provider.local import LocalProvider
+from verix_anon.adversaries.growing import growth_of
+from verix_anon.client.manifest import Manifest
+from verix_anon.client.prepare import Options, Prepared, prepare
+from verix_anon.client.prepare.sentinels import Plan, Traps
+from verix_anon.client.prepare.witnesses import find_witnesses
+from verix_anon.client.verify.case import Case
+from verix_anon.client.verify.case import Options as VerifyOptions
+from verix_anon.protocol import kernels, merkle, rules
+from verix_anon.protocol.contract import Commitment, Digest
+from verix_anon.protocol.messages import Delivered, Delivery, Submission
+from verix_anon.protocol.tree import Leaves, Tree
+from verix_anon.provider import engine
+from verix_anon.provider.local import LocalProvider
 
 Top = rules.Node | rules.Leaf
 Rows = npt.NDArray[np.int64]

@@ -13,15 +13,15 @@ import pyarrow as pa
 
 from client import cases
 from client.test_secrets import row_lists, secrets_of
-from verix.adversaries import ADVERSARIES
-from verix.client.manifest import Manifest
-from verix.client.prepare import Options, Prepared, prepare
-from verix.client.release import release
-from verix.client.report import render
-from verix.client.report.sheet import read_sheet
-from verix.client.verdict import Profile, Verdict
-from verix.client.verify import verify
-from verix.protocol.messages import Delivery, Submission
+from verix_anon.adversaries import ADVERSARIES
+from verix_anon.client.manifest import Manifest
+from verix_anon.client.prepare import Options, Prepared, prepare
+from verix_anon.client.release import release
+from verix_anon.client.report import render
+from verix_anon.client.report.sheet import read_sheet
+from verix_anon.client.verdict import Profile, Verdict
+from verix_anon.client.verify import verify
+from verix_anon.protocol.messages import Delivery, Submission
 
 FIRST_VALUE, STEP = 7_310_452.125, 1_009.0625
 NAMES = ("honest", "lazy", "dumb", "approximate", "misplaced", "forged")

@@ -9,17 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 import support
-from verix.client.ledger import Ledger
-from verix.client.manifest import Manifest
-from verix.client.release import Released, ReleaseOptions, release
-from verix.client.tabledigest import table_digest
-from verix.client.verdict import Finding, Profile, Status, Verdict
-from verix.protocol.contract import Contract, Digest
-from verix.protocol.encode import encode
-from verix.protocol.messages import Delivered, Delivery, Submission
-from verix.protocol.roles import Declared
-from verix.protocol.table import Records
-from verix.provider.local import LocalProvider
+from verix_anon.client.ledger import Ledger
+from verix_anon.client.manifest import Manifest
+from verix_anon.client.release import Released, ReleaseOptions, release
+from verix_anon.client.tabledigest import table_digest
+from verix_anon.client.verdict import Finding, Profile, Status, Verdict
+from verix_anon.protocol.contract import Contract, Digest
+from verix_anon.protocol.encode import encode
+from verix_anon.protocol.messages import Delivered, Delivery, Submission
+from verix_anon.protocol.roles import Declared
+from verix_anon.protocol.table import Records
+from verix_anon.provider.local import LocalProvider
 
 N = 60
 TRAPS = 12

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from client import cases
-from verix.adversaries import ADVERSARIES
-from verix.client import aggregates, fingerprint
-from verix.client.verdict import Verdict
-from verix.client.verify import verify
-from verix.client.verify.case import Audit, Options
-from verix.protocol.tree import Tree
+from verix_anon.adversaries import ADVERSARIES
+from verix_anon.client import aggregates, fingerprint
+from verix_anon.client.verdict import Verdict
+from verix_anon.client.verify import verify
+from verix_anon.client.verify.case import Audit, Options
+from verix_anon.protocol.tree import Tree
 
 
 def balanced(depth: int, n_rows: int) -> tuple[Tree, np.ndarray]:

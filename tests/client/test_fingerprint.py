@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from client import cases
-from verix.client import fingerprint
-from verix.client.prepare import Options, calibrate, prepare
-from verix.client.prepare.calibrate import honest_midpoints
-from verix.client.verdict import Profile, Status
-from verix.client.verify import fingerprint as layer
-from verix.client.verify.case import Options as VerifyOptions
-from verix.client.verify.utility import auc, f1
-from verix.protocol.generalize import midpoints
-from verix.protocol.tree import Leaves
+from verix_anon.client import fingerprint
+from verix_anon.client.prepare import Options, calibrate, prepare
+from verix_anon.client.prepare.calibrate import honest_midpoints
+from verix_anon.client.verdict import Profile, Status
+from verix_anon.client.verify import fingerprint as layer
+from verix_anon.client.verify.case import Options as VerifyOptions
+from verix_anon.client.verify.utility import auc, f1
+from verix_anon.protocol.generalize import midpoints
+from verix_anon.protocol.tree import Leaves
 
 Floats = npt.NDArray[np.float64]
 samples = arrays(np.float64, st.integers(1, 40), elements=st.floats(-1e6, 1e6, width=32))

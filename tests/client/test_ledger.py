@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from verix.client.ledger import Ledger
-from verix.errors import TableError
-from verix.protocol.contract import Digest
+from verix_anon.client.ledger import Ledger
+from verix_anon.errors import TableError
+from verix_anon.protocol.contract import Digest
 
 TABLE, OTHER, ROOT = Digest(b"t" * 32), Digest(b"o" * 32), Digest(b"r" * 32)
 
@@ -61,11 +61,11 @@ def test_the_default_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("VERIX_LEDGER", raising=False)
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
-    home = tmp_path / ".local" / "share" / "verix" / "ledger.jsonl"
+    home = tmp_path / ".local" / "share" / "verix-anon" / "ledger.jsonl"
     assert Ledger.default().path == home
     monkeypatch.setenv("XDG_DATA_HOME", "relative")
     assert Ledger.default().path == home
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    assert Ledger.default().path == tmp_path / "data" / "verix" / "ledger.jsonl"
+    assert Ledger.default().path == tmp_path / "data" / "verix-anon" / "ledger.jsonl"
     monkeypatch.setenv("VERIX_LEDGER", str(tmp_path / "mine"))
     assert Ledger.default().path == tmp_path / "mine"

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from client import cases
-from verix.client import manifest as module
-from verix.client.manifest import ARRAYS, Manifest, is_sealed, read_manifest, write_manifest
-from verix.client.prepare import Options, prepare
-from verix.client.verify import verify
-from verix.errors import TableError
+from verix_anon.client import manifest as module
+from verix_anon.client.manifest import ARRAYS, Manifest, is_sealed, read_manifest, write_manifest
+from verix_anon.client.prepare import Options, prepare
+from verix_anon.client.verify import verify
+from verix_anon.errors import TableError
 
 PASSPHRASE = "correct horse battery staple"
 

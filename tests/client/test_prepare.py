@@ -9,14 +9,14 @@ import pyarrow as pa
 import pytest
 
 from client import cases
-from verix.client import fingerprint
-from verix.client.prepare import WATCH_RECORDS, Options, prepare
-from verix.client.prepare.sentinels import Plan, Traps, cap, evasion_probability
-from verix.client.prepare.trackers import Secret, smallest
-from verix.client.tabledigest import table_digest
-from verix.client.verify import verify
-from verix.errors import ContractError, TableError
-from verix.protocol.contract import Commitment
+from verix_anon.client import fingerprint
+from verix_anon.client.prepare import WATCH_RECORDS, Options, prepare
+from verix_anon.client.prepare.sentinels import Plan, Traps, cap, evasion_probability
+from verix_anon.client.prepare.trackers import Secret, smallest
+from verix_anon.client.tabledigest import table_digest
+from verix_anon.client.verify import verify
+from verix_anon.errors import ContractError, TableError
+from verix_anon.protocol.contract import Commitment
 
 
 def test_the_whole_is_genuine_sentinels_and_twins() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import support
-from verix.client.present import (
+from verix_anon.client.present import (
     MOST_TEXT,
     Grouped,
     Presentation,
@@ -19,10 +19,10 @@ from verix.client.present import (
     ranges,
     represent,
 )
-from verix.client.release import ReleaseOptions
-from verix.errors import TableError
-from verix.protocol.contract import Column, Contract, Kind, Unit
-from verix.protocol.generalize import describe
+from verix_anon.client.release import ReleaseOptions
+from verix_anon.errors import TableError
+from verix_anon.protocol.contract import Column, Contract, Kind, Unit
+from verix_anon.protocol.generalize import describe
 
 NUMBER = Column(name="x", kind=Kind.NUMERIC)
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verix.client import privacy
-from verix.client.privacy import (
+from verix_anon.client import privacy
+from verix_anon.client.privacy import (
     Attribute,
     Diversity,
     Members,

@@ -13,19 +13,19 @@ from hypothesis import strategies as st
 
 import support
 from client.releases import DECLARED, Job, N, accepted, columns, job, manifest_of, parse
-from verix.client.present import (
+from verix_anon.client.present import (
     Representation,
     finest_cut,
 )
-from verix.client.release import release
-from verix.errors import NotAcceptedError, TableError
-from verix.protocol.contract import Contract, Kind
-from verix.protocol.encode import encode
-from verix.protocol.messages import Submission
-from verix.protocol.roles import Declared
-from verix.protocol.table import Records
-from verix.protocol.tree import Tree
-from verix.provider.local import LocalProvider
+from verix_anon.client.release import release
+from verix_anon.errors import NotAcceptedError, TableError
+from verix_anon.protocol.contract import Contract, Kind
+from verix_anon.protocol.encode import encode
+from verix_anon.protocol.messages import Submission
+from verix_anon.protocol.roles import Declared
+from verix_anon.protocol.table import Records
+from verix_anon.protocol.tree import Tree
+from verix_anon.provider.local import LocalProvider
 
 
 @pytest.fixture(scope="module")

@@ -8,13 +8,13 @@ import pyarrow as pa
 import pytest
 
 from client.releases import Job, N, accepted, changed, columns, job
-from verix.client.ledger import Ledger
-from verix.client.release import release
-from verix.client.verdict import Finding, Status
-from verix.errors import NotAcceptedError, TableError
-from verix.files.deliveries import Snapshot
-from verix.protocol.contract import Digest
-from verix.protocol.tree import Tree
+from verix_anon.client.ledger import Ledger
+from verix_anon.client.release import release
+from verix_anon.client.verdict import Finding, Status
+from verix_anon.errors import NotAcceptedError, TableError
+from verix_anon.files.deliveries import Snapshot
+from verix_anon.protocol.contract import Digest
+from verix_anon.protocol.tree import Tree
 
 
 @pytest.fixture(scope="module")

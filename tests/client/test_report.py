@@ -10,11 +10,11 @@ import pytest
 
 from client import cases, pages
 from client.pages import ALL, SCRIPT, altered
-from verix.client import fingerprint, report
-from verix.client.report import render
-from verix.client.verdict import LAYERS, Finding, Profile, Status, Verdict
-from verix.client.verify import verify
-from verix.errors import TableError
+from verix_anon.client import fingerprint, report
+from verix_anon.client.report import render
+from verix_anon.client.verdict import LAYERS, Finding, Profile, Status, Verdict
+from verix_anon.client.verify import verify
+from verix_anon.errors import TableError
 
 STYLE = Path(report.__file__).parent / "templates" / "style.css"
 
@@ -182,7 +182,7 @@ def test_inconclusive() -> None:
 
 
 def test_without_traps_nothing_is_drawn_of_them() -> None:
-    from verix.client.prepare.sentinels import Traps
+    from verix_anon.client.prepare.sentinels import Traps
 
     prepared = cases.prepared(traps=Traps.NONE)
     sent = prepared.submission

@@ -10,10 +10,10 @@ from playwright.sync_api import Browser, Page
 from browser import chromium, needs_chromium
 from client import pages
 from client.test_report_page import HOSTILE, hostile_sheet, hostile_verdict
-from verix.client import fingerprint
-from verix.client.report import render
-from verix.client.report.sheet import read_sheet
-from verix.client.verdict import LAYERS, Profile
+from verix_anon.client import fingerprint
+from verix_anon.client.report import render
+from verix_anon.client.report.sheet import read_sheet
+from verix_anon.client.verdict import LAYERS, Profile
 
 pytestmark = needs_chromium
 WIDE, PHONE = 1280, 390

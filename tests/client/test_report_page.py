@@ -11,14 +11,14 @@ import pytest
 
 from client import cases, pages
 from client.pages import ALL, SCRIPT, Outline, altered
-from verix.client import fingerprint, report
-from verix.client.prepare import Options, prepare
-from verix.client.report import render
-from verix.client.report.reading import clean
-from verix.client.report.sheet import read_sheet
-from verix.client.verdict import Profile, Verdict
-from verix.client.verify import verify
-from verix.errors import TableError
+from verix_anon.client import fingerprint, report
+from verix_anon.client.prepare import Options, prepare
+from verix_anon.client.report import render
+from verix_anon.client.report.reading import clean
+from verix_anon.client.report.sheet import read_sheet
+from verix_anon.client.verdict import Profile, Verdict
+from verix_anon.client.verify import verify
+from verix_anon.errors import TableError
 
 STYLE = Path(report.__file__).parent / "templates" / "style.css"
 HOSTILE = (

@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 
 from client import cases
-from verix.adversaries import ADVERSARIES
-from verix.client import fingerprint
-from verix.client import manifest as module
-from verix.client.manifest import Manifest, write_manifest
-from verix.client.prepare import Prepared
-from verix.client.prepare.trackers import Secret
-from verix.client.verdict import Profile
-from verix.client.verify import verify
-from verix.client.verify.case import Audit, Options
-from verix.errors import Error
-from verix.files.deliveries import write_delivery
-from verix.files.submissions import write_submission
-from verix.protocol.messages import Delivery
+from verix_anon.adversaries import ADVERSARIES
+from verix_anon.client import fingerprint
+from verix_anon.client import manifest as module
+from verix_anon.client.manifest import Manifest, write_manifest
+from verix_anon.client.prepare import Prepared
+from verix_anon.client.prepare.trackers import Secret
+from verix_anon.client.verdict import Profile
+from verix_anon.client.verify import verify
+from verix_anon.client.verify.case import Audit, Options
+from verix_anon.errors import Error
+from verix_anon.files.deliveries import write_delivery
+from verix_anon.files.submissions import write_submission
+from verix_anon.protocol.messages import Delivery
 
 LABELS = ("trackers", "watch", "seed/twins", "seed/sentinels/choice", "seed/sentinels/noise")
 

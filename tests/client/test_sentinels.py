@@ -9,8 +9,8 @@ import pytest
 
 from client import cases
 from support import categorical, numeric
-from verix.client.prepare import sentinels
-from verix.client.prepare.sentinels import (
+from verix_anon.client.prepare import sentinels
+from verix_anon.client.prepare.sentinels import (
     Plan,
     Planted,
     Traps,
@@ -21,9 +21,9 @@ from verix.client.prepare.sentinels import (
     perturb,
     plant,
 )
-from verix.client.prepare.trackers import Secret
-from verix.client.prepare.twins import choose_twins, n_twins
-from verix.protocol.contract import Column, Kind, Unit
+from verix_anon.client.prepare.trackers import Secret
+from verix_anon.client.prepare.twins import choose_twins, n_twins
+from verix_anon.protocol.contract import Column, Kind, Unit
 
 SECRET = Secret(bytes(32))
 Floats = npt.NDArray[np.float64]

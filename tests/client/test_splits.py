@@ -8,15 +8,15 @@ import pytest
 
 from client import cases
 from support import numeric, submission
-from verix.client.prepare import Prepared
-from verix.client.prepare.sentinels import Traps
-from verix.client.verdict import Finding, Status
-from verix.client.verify import splits, verify
-from verix.client.verify.case import Audit, Options
-from verix.errors import TableError
-from verix.protocol import rules
-from verix.protocol.contract import Column, Kind, Unit
-from verix.protocol.messages import Delivery
+from verix_anon.client.prepare import Prepared
+from verix_anon.client.prepare.sentinels import Traps
+from verix_anon.client.verdict import Finding, Status
+from verix_anon.client.verify import splits, verify
+from verix_anon.client.verify.case import Audit, Options
+from verix_anon.errors import TableError
+from verix_anon.protocol import rules
+from verix_anon.protocol.contract import Column, Kind, Unit
+from verix_anon.protocol.messages import Delivery
 
 
 def thin(delivery: Delivery, made: Prepared) -> Finding:

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from verix.client.tabledigest import plain_column, table_digest
-from verix.errors import TableError
+from verix_anon.client.tabledigest import plain_column, table_digest
+from verix_anon.errors import TableError
 
 DATA: dict[str, Any] = {
     "whole": [1, 2, 3],

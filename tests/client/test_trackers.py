@@ -9,10 +9,10 @@ import pytest
 
 from client import cases
 from support import submission
-from verix.client.prepare.assemble import assemble
-from verix.client.prepare.sentinels import Traps
-from verix.client.prepare.trackers import Secret, row_bytes, smallest, tracker, trackers
-from verix.protocol.table import Records
+from verix_anon.client.prepare.assemble import assemble
+from verix_anon.client.prepare.sentinels import Traps
+from verix_anon.client.prepare.trackers import Secret, row_bytes, smallest, tracker, trackers
+from verix_anon.protocol.table import Records
 
 
 def hkdf(material: bytes, info: bytes) -> bytes:

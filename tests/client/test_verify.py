@@ -11,15 +11,15 @@ import numpy.typing as npt
 import pytest
 
 from client import cases
-from verix.client import fingerprint
-from verix.client.prepare.sentinels import Traps
-from verix.client.verdict import DECIDING, Finding, Outcome, Profile, Status, Verdict
-from verix.client.verify import LAYERS, NO_ROOT, verify
-from verix.client.verify.case import Audit, Options
-from verix.errors import TableError
-from verix.files.deliveries import Snapshot, read_delivery, write_delivery
-from verix.protocol.contract import Commitment, Digest
-from verix.protocol.messages import Delivery
+from verix_anon.client import fingerprint
+from verix_anon.client.prepare.sentinels import Traps
+from verix_anon.client.verdict import DECIDING, Finding, Outcome, Profile, Status, Verdict
+from verix_anon.client.verify import LAYERS, NO_ROOT, verify
+from verix_anon.client.verify.case import Audit, Options
+from verix_anon.errors import TableError
+from verix_anon.files.deliveries import Snapshot, read_delivery, write_delivery
+from verix_anon.protocol.contract import Commitment, Digest
+from verix_anon.protocol.messages import Delivery
 
 
 @pytest.fixture(autouse=True)

@@ -5,10 +5,10 @@ import pytest
 
 from client import cases
 from support import submission
-from verix.client.manifest import Step, Witness
-from verix.client.prepare.witnesses import find_witnesses
-from verix.protocol import merkle, rules
-from verix.protocol.messages import Submission
+from verix_anon.client.manifest import Step, Witness
+from verix_anon.client.prepare.witnesses import find_witnesses
+from verix_anon.protocol import merkle, rules
+from verix_anon.protocol.messages import Submission
 
 
 def by_the_rules(sent: Submission, row: int) -> Witness:
@@ -36,7 +36,7 @@ def test_every_row_of_a_table(
     threads: int, sizes: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, size in zip(("LAID_OUT", "ONE_THREAD"), sizes, strict=True):
-        monkeypatch.setattr(f"verix.client.prepare.witnesses.{name}", size)
+        monkeypatch.setattr(f"verix_anon.client.prepare.witnesses.{name}", size)
     sent = cases.prepared().submission
     rows = np.random.default_rng(0).permutation(sent.records.n_rows)[:60]
     found = find_witnesses(sent, rows, threads=threads)

@@ -5,18 +5,19 @@ import re
 from collections.abc import Mapping
 
 from adversaries.test_named import FULL, THIN
-from verix.adversaries import ADVERSARIES
-from verix.client.verdict import LAYERS
+from verix_anon.adversaries import ADVERSARIES
+from verix_anon.client.verdict import LAYERS
 
 HEAD = """# Adversaries and the layers that see them
 
-Every adversary that is built in, by the name that `verix demo --adversary NAME` and the studies
-use. Made by `make reference` from the providers and from `tests/adversaries/test_named.py`, which
-runs each of them and wants VIOLATION by at least these layers, with the submission at hand and
-without it, on a table of 2,000 records. A layer that a row does not name may fail as well, or be
-skipped since an earlier one failed. The column `thin` is about that run: without the submission
-`splits`, `sentinels` and `twins` see a deviation with a probability. How surely, and what no layer
-can see, is in [the threat model](../threat-model.md#deviations).
+Every adversary that is built in, by the name that `verix-anon demo --adversary NAME` and the
+studies use. Made by `make reference` from the providers and from
+`tests/adversaries/test_named.py`, which runs each of them and wants VIOLATION by at least these
+layers, with the submission at hand and without it, on a table of 2,000 records. A layer that a row
+does not name may fail as well, or be skipped since an earlier one failed. The column `thin` is
+about that run: without the submission `splits`, `sentinels` and `twins` see a deviation with a
+probability. How surely, and what no layer can see, is in [the threat
+model](../threat-model.md#deviations).
 
 """
 

@@ -7,12 +7,12 @@ from typing import Any, cast, get_type_hints
 
 import typer.main
 
-from verix.cli import app
+from verix_anon.cli import app
 
 HEAD = """# The command
 
-Made from the command itself by `make reference`; `verix COMMAND --help` says the same. Results go
-to stdout, progress and errors to stderr.
+Made from the command itself by `make reference`; `verix-anon COMMAND --help` says the same. Results
+go to stdout, progress and errors to stderr.
 
 | exit code | meaning |
 | --- | --- |
@@ -37,7 +37,7 @@ def cli_page() -> str:
     group = cast(Any, typer.main.get_command(app))
     parts = [HEAD, "| command | |\n| --- | --- |"]
     for name, command in group.commands.items():
-        parts[-1] += f"\n| [`{name}`](#verix-{name}) | {_first_line(command.help)} |"
+        parts[-1] += f"\n| [`{name}`](#verix-anon-{name}) | {_first_line(command.help)} |"
     parts += [_command(name, command) for name, command in group.commands.items()]
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
@@ -45,8 +45,8 @@ def cli_page() -> str:
 def _command(name: str, command: Any) -> str:
     arguments = [p for p in command.params if p.param_type_name == "argument"]
     options = [p for p in command.params if p.param_type_name == "option"]
-    usage = " ".join(["verix", name, *(p.name.upper() for p in arguments), "[OPTIONS]"])
-    parts = [f"## verix {name}", _prose(command.help), f"    {usage}"]
+    usage = " ".join(["verix-anon", name, *(p.name.upper() for p in arguments), "[OPTIONS]"])
+    parts = [f"## verix-anon {name}", _prose(command.help), f"    {usage}"]
     rows = [f"| `{p.name.upper()}` | {_sentence(p)} |" for p in arguments]
     if rows:
         parts.append("\n".join(["| argument | |", "| --- | --- |", *rows]))

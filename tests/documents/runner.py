@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from documents.markdown import ROOT, Block, agrees, commands
-from verix import cli
+from verix_anon import cli
 
 # What only a shell can do; a plain command runs in this process, which spares its start.
 SHELL = re.compile(r"[|;&<>()$]")
@@ -28,7 +28,7 @@ class Page:
         self.names: dict[str, object] = {"__name__": "__main__"}
         self.printed = ""
         self.by_hand: dict[str, str] = {}
-        _write_command(folder / ".bin" / "verix")
+        _write_command(folder / ".bin" / "verix-anon")
 
     def run(self, block: Block) -> None:
         """Run a block, or compare one that shows output with what was printed last."""
@@ -57,7 +57,7 @@ class Page:
             if text.startswith("make "):
                 # The tests run inside what make sets up; that the target is there is checked.
                 code = _quietly(["make", "-n", "-C", str(ROOT), *shlex.split(text)[1:]])
-            elif text.startswith("verix ") and not SHELL.search(_unquoted(text)):
+            elif text.startswith("verix-anon ") and not SHELL.search(_unquoted(text)):
                 code = self._verix(shlex.split(text.replace("\\\n", " ")))
             else:
                 code = self._shell(text)
@@ -115,7 +115,7 @@ def _unquoted(text: str) -> str:
 
 
 def _write_command(path: Path) -> None:
-    """The command `verix` for scripts, whatever is on the PATH."""
+    """The command `verix-anon` for scripts, whatever is on the PATH."""
     path.parent.mkdir(exist_ok=True)
-    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m verix "$@"\n', encoding="utf-8")
+    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m verix_anon "$@"\n', encoding="utf-8")
     path.chmod(0o700)

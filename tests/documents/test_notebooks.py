@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from documents.notebooks import FOLDER, as_page, execute, notebooks
-from verix.datasets import NAMES, load
-from verix.errors import TableError
+from verix_anon.datasets import NAMES, load
+from verix_anon.errors import TableError
 
 pytestmark = pytest.mark.slow
 

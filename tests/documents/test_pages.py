@@ -7,15 +7,15 @@ from pathlib import Path
 import pyarrow.csv
 import pytest
 
-import verix
+import verix_anon
 from documents.markdown import ROOT, RUN, agrees, anchors, blocks, given, links, pages
 from documents.runner import Page
-from verix.client import fingerprint
-from verix.client.manifest import write_manifest
-from verix.datasets import census
-from verix.files.deliveries import write_delivery
-from verix.files.submissions import write_submission
-from verix.files.tables import read_table
+from verix_anon.client import fingerprint
+from verix_anon.client.manifest import write_manifest
+from verix_anon.datasets import census
+from verix_anon.files.deliveries import write_delivery
+from verix_anon.files.submissions import write_submission
+from verix_anon.files.tables import read_table
 
 # The commands marked `# by hand: REASON`, page by page: everything else runs.
 BY_HAND = {
@@ -42,13 +42,13 @@ def supplies(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("supplies")
     pyarrow.csv.write_csv(census(2_000), folder / "people.csv")
     table = read_table(folder / "people.csv")
-    prepared = verix.prepare(table, target="income", positive=">50K", quasi="all", k=5)
+    prepared = verix_anon.prepare(table, target="income", positive=">50K", quasi="all", k=5)
     (folder / "job").mkdir()
     write_submission(prepared.submission, folder / "job" / "submission")
     write_manifest(prepared.manifest, folder / "job" / "manifest.verix")
-    delivery = verix.LocalProvider().anonymize(prepared.submission)
+    delivery = verix_anon.LocalProvider().anonymize(prepared.submission)
     write_delivery(delivery, folder / "job" / "delivery")
-    verdict = verix.verify(
+    verdict = verix_anon.verify(
         folder / "job" / "delivery", prepared.manifest, submission=prepared.submission
     )
     (folder / "job" / "verdict.json").write_text(verdict.to_json(), encoding="utf-8")

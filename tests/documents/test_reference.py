@@ -8,7 +8,7 @@ import pytest
 import typer.main
 
 from documents.__main__ import MADE, REFERENCE
-from verix.cli import app
+from verix_anon.cli import app
 
 COMMANDS: dict[str, Any] = cast(Any, typer.main.get_command(app)).commands
 
@@ -25,7 +25,7 @@ def test_help_has_a_purpose_and_an_example_that_fits(name: str) -> None:
     assert re.match(r"[A-Z][^\n]+[.:]", command.help)
     (example,) = re.findall(r"Example: \[bold\](.*?)\[/bold\]", command.epilog, re.DOTALL)
     words = shlex.split(example)
-    assert words[:2] == ["verix", name]
+    assert words[:2] == ["verix-anon", name]
     known = {option for p in command.params for option in (*p.opts, *p.secondary_opts)}
     assert {word for word in words if word.startswith("-")} <= known
     required = {p.opts[0] for p in command.params if p.required and p.opts[0].startswith("-")}

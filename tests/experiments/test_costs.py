@@ -13,8 +13,8 @@ from experiments import __main__, gaps, peers, published_scale, scale, utility
 from experiments.cells import Cell, Params, Result, Runner
 from experiments.inference import wilcoxon
 from experiments.render_peers import sections as peers_sections
-from verix.datasets import load
-from verix.errors import TableError
+from verix_anon.datasets import load
+from verix_anon.errors import TableError
 
 STUDIES = ("scale", "utility", "peers")
 

@@ -6,12 +6,12 @@ import pytest
 from client import cases
 from experiments import owner
 from experiments.thresholds import regret
-from verix.adversaries import ADVERSARIES
-from verix.client import fingerprint
-from verix.client.verdict import Profile, Status
-from verix.client.verify import verify
-from verix.client.verify.case import Options
-from verix.protocol.tree import Tree
+from verix_anon.adversaries import ADVERSARIES
+from verix_anon.client import fingerprint
+from verix_anon.client.verdict import Profile, Status
+from verix_anon.client.verify import verify
+from verix_anon.client.verify.case import Options
+from verix_anon.protocol.tree import Tree
 
 EXACT = ("commitment", "sentinels", "twins", "replay", "splits")
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from experiments import __main__, published
-from verix.datasets import load
-from verix.errors import TableError
+from verix_anon.datasets import load
+from verix_anon.errors import TableError
 
 
 def test_published_tables_agree_with_the_papers_totals() -> None:

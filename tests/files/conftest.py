@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from files.samples import delivered
-from verix.files.deliveries import write_delivery
+from verix_anon.files.deliveries import write_delivery
 
 
 @pytest.fixture

@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import support
-from verix.errors import MalformedDeliveryError
-from verix.files.deliveries import Snapshot, read_delivery
-from verix.protocol.messages import Delivery, Submission
-from verix.provider.local import LocalProvider
+from verix_anon.errors import MalformedDeliveryError
+from verix_anon.files.deliveries import Snapshot, read_delivery
+from verix_anon.protocol.messages import Delivery, Submission
+from verix_anon.provider.local import LocalProvider
 
 N_ROWS = 300
 FILES = ("delivery.json", "leaves.parquet", "nodes.parquet", "records.parquet")

@@ -6,20 +6,20 @@ from pathlib import Path
 
 import pytest
 
-import verix
-from verix.client.prepare import Prepared
-from verix.datasets import census
-from verix.errors import Error, ProviderError, TableError
-from verix.files import available
-from verix.files.submissions import read_submission, write_submission
-from verix.protocol.messages import Delivery
-from verix.provider.local import needed_bytes
+import verix_anon
+from verix_anon.client.prepare import Prepared
+from verix_anon.datasets import census
+from verix_anon.errors import Error, ProviderError, TableError
+from verix_anon.files import available
+from verix_anon.files.submissions import read_submission, write_submission
+from verix_anon.protocol.messages import Delivery
+from verix_anon.provider.local import needed_bytes
 
 
 @pytest.fixture(scope="module")
 def made() -> tuple[Prepared, Delivery]:
-    prepared = verix.prepare(census(2_000), target="income", quasi="all", k=5)
-    return prepared, verix.LocalProvider().anonymize(prepared.submission)
+    prepared = verix_anon.prepare(census(2_000), target="income", quasi="all", k=5)
+    return prepared, verix_anon.LocalProvider().anonymize(prepared.submission)
 
 
 @pytest.fixture
@@ -34,18 +34,18 @@ def sentence(work: str) -> str:
 @pytest.mark.usefixtures("little")
 def test_prepare_refuses() -> None:
     with pytest.raises(TableError, match=sentence("preparing 2,000 records with")):
-        verix.prepare(census(2_000), target="income", quasi="all", k=5)
+        verix_anon.prepare(census(2_000), target="income", quasi="all", k=5)
 
 
 def test_provider_refuses(made: tuple[Prepared, Delivery], little: None) -> None:
     with pytest.raises(ProviderError, match=sentence("anonymizing")):
-        verix.LocalProvider().anonymize(made[0].submission)
+        verix_anon.LocalProvider().anonymize(made[0].submission)
 
 
 def test_verify_refuses(made: tuple[Prepared, Delivery], little: None) -> None:
     prepared, delivery = made
     with pytest.raises(TableError, match=sentence("verifying")):
-        verix.verify(delivery, prepared.manifest, submission=prepared.submission)
+        verix_anon.verify(delivery, prepared.manifest, submission=prepared.submission)
 
 
 def test_reading_refuses(
@@ -63,10 +63,10 @@ def test_what_fits_is_not_refused(made: tuple[Prepared, Delivery]) -> None:
     enough = needed_bytes(n_rows, n_quasi, submission.contract.min_leaf, threads=1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(available, "available_memory", lambda: enough)
-        verix.LocalProvider(threads=1).anonymize(submission)
+        verix_anon.LocalProvider(threads=1).anonymize(submission)
         patch.setattr(available, "available_memory", lambda: enough - 1)
         with pytest.raises(ProviderError):
-            verix.LocalProvider(threads=1).anonymize(submission)
+            verix_anon.LocalProvider(threads=1).anonymize(submission)
 
 
 def test_unknown_memory_refuses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +112,7 @@ def test_a_machine_that_does_not_say(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 GROWTH = """
 from bench.tables import peak_bytes, submission
-from verix.provider.local import LocalProvider, needed_bytes, warm_up
+from verix_anon.provider.local import LocalProvider, needed_bytes, warm_up
 warm_up(2)
 table = submission({rows}, {columns})
 before = peak_bytes()

@@ -25,7 +25,7 @@ GIGABYTE = 1 << 30
 READ = """
 import resource, sys, time
 from files.samples import read
-from verix.errors import MalformedDeliveryError
+from verix_anon.errors import MalformedDeliveryError
 from pathlib import Path
 
 def peak():

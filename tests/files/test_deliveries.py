@@ -23,11 +23,11 @@ from files.samples import (
     with_value,
     with_values,
 )
-from verix.errors import TableError
-from verix.files.deliveries import read_delivery, read_header, write_delivery
-from verix.files.store import MAX_PARTS
-from verix.protocol.messages import Delivery
-from verix.provider.local import LocalProvider
+from verix_anon.errors import TableError
+from verix_anon.files.deliveries import read_delivery, read_header, write_delivery
+from verix_anon.files.store import MAX_PARTS
+from verix_anon.protocol.messages import Delivery
+from verix_anon.provider.local import LocalProvider
 
 N_LEAVES = delivered().header.leaves
 TYPES = {

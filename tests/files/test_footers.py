@@ -13,7 +13,7 @@ import pytest
 from files import crafted
 from files.crafted import BINARY, I32, I64, LIST, STRUCT, TRUE, Struct, put
 from files.samples import delivered, packed, read, refused
-from verix.files.footers import FooterError, read_footer
+from verix_anon.files.footers import FooterError, read_footer
 
 TABLE = pa.table(
     {

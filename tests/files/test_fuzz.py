@@ -21,9 +21,9 @@ import pytest
 
 from files import crafted
 from files.samples import FILES, N_ROWS, delivered, packed, sent
-from verix.errors import Error
-from verix.files.deliveries import read_delivery, write_delivery
-from verix.files.submissions import read_submission, write_submission
+from verix_anon.errors import Error
+from verix_anon.files.deliveries import read_delivery, write_delivery
+from verix_anon.files.submissions import read_submission, write_submission
 
 SECONDS_PER_CASE = 5
 MOST_MEGABYTES = 300

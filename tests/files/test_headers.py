@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from files.samples import N_ROWS, delivered, read, refused
-from verix.files.deliveries import HEADER_FIELDS, MAX_HEADER_BYTES
+from verix_anon.files.deliveries import HEADER_FIELDS, MAX_HEADER_BYTES
 
 Fields = dict[str, Any]
 DIGESTS = ("contract", "submission", "root")

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from files.samples import FILES, delivered, read, refused, sent
-from verix.files import store
-from verix.files.deliveries import read_delivery, write_delivery
+from verix_anon.files import store
+from verix_anon.files.deliveries import read_delivery, write_delivery
 
 NOT_REGULAR = "cannot be read"
 

@@ -11,7 +11,7 @@ import pytest
 from files import crafted
 from files.crafted import BINARY, DOUBLE, I16, I32, I64, LIST, MAP, STRUCT, TRUE, Struct, put
 from files.samples import packed
-from verix.files.pages import PageError, uncompressed_size
+from verix_anon.files.pages import PageError, uncompressed_size
 
 RNG = np.random.default_rng(0)
 N_ROWS = 20_000

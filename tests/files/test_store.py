@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from verix.errors import TableError
-from verix.files import store
-from verix.files.store import check_free, written_aside
+from verix_anon.errors import TableError
+from verix_anon.files import store
+from verix_anon.files.store import check_free, written_aside
 
 
 class Interrupted(BaseException):

@@ -13,11 +13,11 @@ import support
 from files import crafted
 from files.crafted import Struct, put
 from files.samples import N_ROWS, packed, rewrite, sent, with_value, with_values
-from verix.errors import ContractError, TableError
-from verix.files.submissions import read_submission, write_submission
-from verix.protocol.contract import Column, Contract, Kind, Role, Unit
-from verix.protocol.messages import Submission
-from verix.protocol.table import Records
+from verix_anon.errors import ContractError, TableError
+from verix_anon.files.submissions import read_submission, write_submission
+from verix_anon.protocol.contract import Column, Contract, Kind, Role, Unit
+from verix_anon.protocol.messages import Submission
+from verix_anon.protocol.table import Records
 
 WEIRD = [
     "a.b",

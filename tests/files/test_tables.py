@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from verix.errors import TableError
-from verix.files.tables import NULL_TOKENS, read_table, write_table
+from verix_anon.errors import TableError
+from verix_anon.files.tables import NULL_TOKENS, read_table, write_table
 
 DAY = datetime.date(2024, 2, 29)
 NOON = datetime.datetime(2024, 2, 29, 12, 0)

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from client import cases
 from support import categorical, numeric, submission
-from verix.adversaries import SplitsBlindly
-from verix.client.verdict import Status
-from verix.client.verify import replay, splits
-from verix.client.verify.case import Audit, Case, Options
-from verix.protocol import audit, blocks, rules
-from verix.protocol.messages import Delivery, Provider, Submission
-from verix.protocol.sorting import BLOCK
-from verix.protocol.tree import Tree
-from verix.provider.local import LocalProvider
+from verix_anon.adversaries import SplitsBlindly
+from verix_anon.client.verdict import Status
+from verix_anon.client.verify import replay, splits
+from verix_anon.client.verify.case import Audit, Case, Options
+from verix_anon.protocol import audit, blocks, rules
+from verix_anon.protocol.messages import Delivery, Provider, Submission
+from verix_anon.protocol.sorting import BLOCK
+from verix_anon.protocol.tree import Tree
+from verix_anon.provider.local import LocalProvider
 
 COLUMN_KINDS = {
     "continuous": st.floats(-1e9, 1e9),

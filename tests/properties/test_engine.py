@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support import assert_same, categorical, from_text, numeric, submission
-from verix.protocol import rules
-from verix.protocol.contract import Commitment
-from verix.protocol.messages import Delivery, Submission
-from verix.provider import local
-from verix.provider.local import LocalProvider
+from verix_anon.protocol import rules
+from verix_anon.protocol.contract import Commitment
+from verix_anon.protocol.messages import Delivery, Submission
+from verix_anon.provider import local
+from verix_anon.provider.local import LocalProvider
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 COLUMN_KINDS = {

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import verix
-from verix.client.prepare import Options, prepare_declared
-from verix.client.prepare.sentinels import Plan, Traps
-from verix.client.release import ReleaseOptions, Representation
-from verix.protocol.roles import Declared
+import verix_anon
+from verix_anon.client.prepare import Options, prepare_declared
+from verix_anon.client.prepare.sentinels import Plan, Traps
+from verix_anon.client.release import ReleaseOptions, Representation
+from verix_anon.protocol.roles import Declared
 
 K = 3
 
@@ -57,12 +57,12 @@ def test_journey(job: tuple[pa.Table, dict[str, list[str]], Options]) -> None:
     table, roles, options = job
     declared = Declared(target="goal", **roles)  # type: ignore[arg-type]
     prepared = prepare_declared(table, declared, k=K, options=options)
-    delivery = verix.LocalProvider(threads=1).anonymize(prepared.submission)
-    full = verix.verify(delivery, prepared.manifest, submission=prepared.submission)
-    thin = verix.verify(delivery, prepared.manifest)
+    delivery = verix_anon.LocalProvider(threads=1).anonymize(prepared.submission)
+    full = verix_anon.verify(delivery, prepared.manifest, submission=prepared.submission)
+    thin = verix_anon.verify(delivery, prepared.manifest)
     assert full.accepted, full
     assert thin.accepted, thin
-    released = verix.release(
+    released = verix_anon.release(
         delivery,
         prepared.manifest,
         full,

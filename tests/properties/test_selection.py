@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verix.protocol import audit
-from verix.protocol.sorting import BLOCK, sort_block
+from verix_anon.protocol import audit
+from verix_anon.protocol.sorting import BLOCK, sort_block
 
 
 @settings(max_examples=200, deadline=None)

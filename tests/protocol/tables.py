@@ -8,10 +8,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from verix.errors import TableError
-from verix.protocol.contract import Kind
-from verix.protocol.encode import Encoded, encode
-from verix.protocol.roles import Declared
+from verix_anon.errors import TableError
+from verix_anon.protocol.contract import Kind
+from verix_anon.protocol.encode import Encoded, encode
+from verix_anon.protocol.roles import Declared
 
 CATEGORICAL = {"x": Kind.CATEGORICAL}
 NUMERIC = {"x": Kind.NUMERIC}

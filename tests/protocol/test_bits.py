@@ -6,7 +6,7 @@ import numpy.typing as npt
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from verix.protocol import bits
+from verix_anon.protocol import bits
 
 WORDS = st.integers(0, 2**64 - 1)
 steady = settings(deadline=None, derandomize=True)

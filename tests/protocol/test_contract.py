@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support import SUBMISSION_ID, TARGET, categorical, numeric
-from verix.errors import ContractError
-from verix.protocol.contract import Column, Commitment, Contract, Kind, Role, Unit
+from verix_anon.errors import ContractError
+from verix_anon.protocol.contract import Column, Commitment, Contract, Kind, Role, Unit
 
 steady = settings(deadline=None, derandomize=True)
 

@@ -19,10 +19,10 @@ from protocol.tables import (
     refused,
     refused_arrow,
 )
-from verix.errors import TableError
-from verix.protocol.contract import Column, Kind, Unit
-from verix.protocol.encode import decode, encode
-from verix.protocol.roles import Declared, Missing
+from verix_anon.errors import TableError
+from verix_anon.protocol.contract import Column, Kind, Unit
+from verix_anon.protocol.encode import decode, encode
+from verix_anon.protocol.roles import Declared, Missing
 
 NAN = float("nan")
 INF = float("inf")

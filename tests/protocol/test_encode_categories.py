@@ -19,11 +19,11 @@ from protocol.tables import (
     refused,
     refused_arrow,
 )
-from verix.errors import TableError
-from verix.protocol.categories import default_order
-from verix.protocol.contract import Kind
-from verix.protocol.encode import encode
-from verix.protocol.roles import Declared
+from verix_anon.errors import TableError
+from verix_anon.protocol.categories import default_order
+from verix_anon.protocol.contract import Kind
+from verix_anon.protocol.encode import encode
+from verix_anon.protocol.roles import Declared
 
 NAN = float("nan")
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verix.protocol.contract import Column, Kind, Unit
-from verix.protocol.generalize import describe, midpoints, published_categories, show_value
-from verix.protocol.tree import Leaves
+from verix_anon.protocol.contract import Column, Kind, Unit
+from verix_anon.protocol.generalize import describe, midpoints, published_categories, show_value
+from verix_anon.protocol.tree import Leaves
 
 steady = settings(deadline=None, derandomize=True)
 

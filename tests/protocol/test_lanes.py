@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from verix.protocol import lanes
+from verix_anon.protocol import lanes
 
 
 def padded(message: bytes) -> bytes:

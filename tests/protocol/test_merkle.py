@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support import TARGET, categorical, numeric, submission, trackers
-from verix.protocol import merkle
-from verix.protocol.contract import Column, Commitment, Contract, Digest, Kind, Unit
-from verix.protocol.kernels import group_rows
-from verix.protocol.table import Records
-from verix.protocol.tree import Leaves, Tree
+from verix_anon.protocol import merkle
+from verix_anon.protocol.contract import Column, Commitment, Contract, Digest, Kind, Unit
+from verix_anon.protocol.kernels import group_rows
+from verix_anon.protocol.table import Records
+from verix_anon.protocol.tree import Leaves, Tree
 
 steady = settings(deadline=None, derandomize=True)
 

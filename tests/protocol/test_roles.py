@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from verix.errors import TableError
-from verix.protocol.contract import Kind
-from verix.protocol.roles import Declared, TableRole
+from verix_anon.errors import TableError
+from verix_anon.protocol.contract import Kind
+from verix_anon.protocol.roles import Declared, TableRole
 
 NAMES = ["name", "age", "zip", "income", "illness"]
 

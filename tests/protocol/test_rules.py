@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verix.protocol.rules import Leaf, Node, best_split, bounds, flatten, grow, lower_median, score
+from verix_anon.protocol.rules import (
+    Leaf,
+    Node,
+    best_split,
+    bounds,
+    flatten,
+    grow,
+    lower_median,
+    score,
+)
 
 steady = settings(deadline=None, derandomize=True)
 

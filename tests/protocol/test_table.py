@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from support import categorical, numeric, submission, trackers
-from verix.errors import TableError
-from verix.protocol.contract import Column
-from verix.protocol.messages import Submission
-from verix.protocol.table import Records, wire_columns, wire_type
+from verix_anon.errors import TableError
+from verix_anon.protocol.contract import Column
+from verix_anon.protocol.messages import Submission
+from verix_anon.protocol.table import Records, wire_columns, wire_type
 
 TARGET = [0, 1, 0, 1]
 NAN, INF = float("nan"), float("inf")

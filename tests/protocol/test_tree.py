@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verix.errors import MalformedDeliveryError
-from verix.protocol.rules import FlatNode, Leaf, Node, flatten
-from verix.protocol.tree import Leaves, Tree
+from verix_anon.errors import MalformedDeliveryError
+from verix_anon.protocol.rules import FlatNode, Leaf, Node, flatten
+from verix_anon.protocol.tree import Leaves, Tree
 
 steady = settings(deadline=None, derandomize=True)
 

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from support import SUBMISSION_ID
-from verix.datasets import NAMES, census, describe, load
-from verix.errors import TableError
-from verix.protocol.contract import Contract, Kind
-from verix.protocol.encode import Encoded, encode
-from verix.protocol.messages import Submission
-from verix.protocol.roles import Declared
-from verix.protocol.table import Records
-from verix.provider.local import LocalProvider
+from verix_anon.datasets import NAMES, census, describe, load
+from verix_anon.errors import TableError
+from verix_anon.protocol.contract import Contract, Kind
+from verix_anon.protocol.encode import Encoded, encode
+from verix_anon.protocol.messages import Submission
+from verix_anon.protocol.roles import Declared
+from verix_anon.protocol.table import Records
+from verix_anon.provider.local import LocalProvider
 
 K = 5
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from verix.protocol.contract import Contract, Role
-from verix.protocol.messages import Submission
-from verix.protocol.table import Records
-from verix.provider.local import LocalProvider
+from verix_anon.protocol.contract import Contract, Role
+from verix_anon.protocol.messages import Submission
+from verix_anon.protocol.table import Records
+from verix_anon.provider.local import LocalProvider
 
 HERE = Path(__file__).parent
 _spec = importlib.util.spec_from_file_location("make_vectors", HERE / "make.py")

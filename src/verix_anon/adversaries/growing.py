@@ -1,0 +1,160 @@
+"""Grow a tree by another rule than the agreed one, and deliver it as if nothing were wrong.
+
+An adversary that grows its own tree only says how it chooses the split of a node; counts,
+bounds, records and root then follow from that tree as they would for an honest one.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from verix_anon.protocol import rules
+from verix_anon.protocol.messages import Delivery, Submission
+from verix_anon.protocol.tree import Leaves, Tree
+from verix_anon.provider import engine
+
+__all__ = ["Candidates", "Choose", "Spot", "by_the_rule", "deliver", "grow", "growth_of", "routed"]
+
+Rows = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Top = rules.Node | rules.Leaf
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates:
+    """The splits that leave enough records on both sides, in contract order."""
+
+    column: Rows
+    threshold: Floats
+    score: Floats
+
+    def ranked(self) -> Rows:
+        """Their positions, the best first, among equals in contract order."""
+        return np.argsort(-self.score, kind="stable")
+
+    def at(self, position: int) -> tuple[int, float]:
+        """One of them as (column, threshold)."""
+        return int(self.column[position]), float(self.threshold[position])
+
+
+@dataclass(frozen=True, eq=False)
+class Spot:
+    """A node to be split: its records and how deep it lies."""
+
+    submission: Submission
+    rows: Rows
+    depth: int
+
+    @cached_property
+    def values(self) -> Floats:
+        """The records' values, a row per quasi-identifier."""
+        return self.submission.records.values[:, self.rows]
+
+    @cached_property
+    def target(self) -> npt.NDArray[np.uint8]:
+        """The records' labels."""
+        return self.submission.records.target[self.rows]
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether all records share the label."""
+        return int(self.target.sum()) in (0, self.rows.size)
+
+    def medians(self) -> Floats:
+        """The lower median of every column."""
+        middle = (self.rows.size + 1) // 2 - 1
+        found: Floats = np.partition(self.values, middle, axis=1)[:, middle]
+        return found
+
+    def candidates(self, thresholds: Floats, *, min_leaf: int) -> Candidates:
+        """The columns split at these thresholds, scored by the rule (spec §4)."""
+        left = self.values <= thresholds[:, None]
+        n, positive = self.rows.size, float(self.target.sum())
+        n_left = left.sum(axis=1)
+        column = np.flatnonzero((n_left >= min_leaf) & (n - n_left >= min_leaf))
+        nl = n_left[column].astype(np.float64)
+        l = (left[column] @ self.target.astype(np.int64)).astype(np.float64)  # noqa: E741
+        nr, r = n - nl, positive - l
+        return Candidates(column, thresholds[column], l * l / nl + r * r / nr)
+
+
+Choose = Callable[[Spot], tuple[int, float] | None]
+"""The split of a node as (column, threshold), or None to make it a leaf."""
+
+
+def by_the_rule(spot: Spot, *, min_leaf: int | None = None) -> tuple[int, float] | None:
+    """What the contract's rule chooses; with another `min_leaf`, what it would then choose."""
+    contract = spot.submission.contract
+    least = min_leaf or contract.min_leaf
+    if spot.rows.size < 2 * least or spot.is_pure or spot.depth >= contract.max_depth:
+        return None
+    found = spot.candidates(spot.medians(), min_leaf=least)
+    return found.at(int(found.ranked()[0])) if found.column.size else None
+
+
+def grow(
+    submission: Submission, choose: Choose, rows: Rows | None = None, *, depth: int = 0
+) -> Top:
+    """The tree of these rows (all, if none are named); depth is at most 50, so it recurses."""
+    rows = np.arange(submission.records.n_rows) if rows is None else rows
+    split = choose(Spot(submission, rows, depth))
+    if split is None:
+        return rules.Leaf(tuple(rows.tolist()))
+    column, threshold = split
+    left = submission.records.values[column][rows] <= threshold
+    return rules.Node(
+        column,
+        threshold,
+        grow(submission, choose, rows[left], depth=depth + 1),
+        grow(submission, choose, rows[~left], depth=depth + 1),
+    )
+
+
+def routed(top: Top, values: Floats, rows: Rows) -> Top:
+    """The same splits with these rows in the leaves they lead to."""
+    if isinstance(top, rules.Leaf):
+        return rules.Leaf(tuple(rows.tolist()))
+    left = values[top.column][rows] <= top.threshold
+    return rules.Node(
+        top.column,
+        top.threshold,
+        routed(top.left, values, rows[left]),
+        routed(top.right, values, rows[~left]),
+    )
+
+
+def deliver(submission: Submission, top: Top) -> Delivery:
+    """All records under this tree, with bounds, counts and root that fit it."""
+    rows = np.arange(submission.records.n_rows)
+    return engine.pack(submission, growth_of(submission, top), rows, engine.Settings.of())
+
+
+def growth_of(submission: Submission, top: Top) -> engine.Growth:
+    """What a tree of rules makes of the submission, as the engine would deliver it."""
+    nodes, leaves = rules.flatten(top)
+    column, threshold, left, right, leaf = (np.array(field) for field in zip(*nodes, strict=True))
+    values = submission.records.values
+    minimum, maximum = np.empty((2, len(leaves), len(values)))
+    leaf_of_row = np.empty(submission.records.n_rows, np.int32)
+    for number, rows in enumerate(leaves):
+        part = values[:, list(rows)]
+        minimum[number], maximum[number] = part.min(axis=1), part.max(axis=1)
+        leaf_of_row[list(rows)] = number
+    return engine.Growth(
+        tree=Tree(
+            column=column.astype(np.int32),
+            threshold=threshold.astype(np.float64),
+            left=left.astype(np.int32),
+            right=right.astype(np.int32),
+            leaf=leaf.astype(np.int32),
+        ),
+        leaves=Leaves(
+            count=np.array([len(rows) for rows in leaves], np.int64),
+            minimum=minimum,
+            maximum=maximum,
+        ),
+        leaf_of_row=leaf_of_row,
+    )

@@ -1,0 +1,82 @@
+"""The application: exit codes, and what happens to errors (spec §10).
+
+0 done or VERIFIED, 1 VIOLATION, 2 the caller's mistake, 3 INCONCLUSIVE, 70 a bug of ours.
+Results go to stdout, progress and errors to stderr.
+"""
+
+import os
+import sys
+import traceback
+from typing import Annotated
+
+import typer
+
+from verix_anon import __version__
+from verix_anon.cli.show import printable, say
+from verix_anon.errors import Error
+
+__all__ = ["app", "main"]
+
+MISTAKE, OUR_BUG, INTERRUPTED = 2, 70, 130
+
+JOURNEY = """
+Start: [bold]verix-anon demo[/bold] shows the whole journey on an embedded table.
+
+On your own table: [bold]verix-anon init people.csv --out roles.toml[/bold], then prepare, \
+anonymize, verify, release; each owner's step prints the next, and each --help has an example.
+
+Exit codes: 0 done or VERIFIED, 1 VIOLATION, 3 INCONCLUSIVE, 2 a mistake of the caller's, 70 a bug.
+"""
+
+app = typer.Typer(
+    name="verix-anon",
+    help="Audit an outsourced k-anonymization: what was proved, with what certainty.",
+    epilog=JOURNEY,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+)
+
+
+def main() -> None:
+    """Run the command and leave with the exit code that the specification gives."""
+    try:
+        app()
+    except Error as error:
+        _complain(str(error))
+        sys.exit(MISTAKE)
+    except KeyboardInterrupt:
+        _complain("interrupted; nothing half-written was left")
+        sys.exit(INTERRUPTED)
+    except Exception as error:
+        _complain(
+            f"internal error, a bug in verix-anon {__version__}: {type(error).__name__}: {error}"
+        )
+        if os.environ.get("VERIX_DEBUG"):
+            traceback.print_exc()
+        else:
+            print("Set VERIX_DEBUG=1 to see where it happened.", file=sys.stderr)
+        sys.exit(OUR_BUG)
+
+
+def _complain(sentence: str) -> None:
+    print(f"verix-anon: {printable(sentence)}", file=sys.stderr)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        say(f"verix-anon {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def verix_anon(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Show the version and exit.", callback=_show_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """Audit an outsourced k-anonymization: what was proved, with what certainty."""

@@ -1,0 +1,83 @@
+"""The whole journey on the embedded table, narrated."""
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from verix_anon.cli.app import app
+from verix_anon.cli.prepare import planted_lines
+from verix_anon.cli.show import printable, say, sheet_lines, verdict_lines
+from verix_anon.cli.verify import EXIT_CODES
+from verix_anon.errors import TableError
+
+__all__ = ["demo"]
+
+
+@app.command(epilog="Example: [bold]verix-anon demo --adversary approximate[/bold]")
+def demo(
+    adversary: Annotated[
+        str | None,
+        typer.Option(help="A provider that misbehaves: lazy, dumb, approximate, informed, ..."),
+    ] = None,
+    rows: Annotated[int, typer.Option(min=200, help="How many records.")] = 20_000,
+    k: Annotated[int, typer.Option(min=2, help="Every class holds at least this many people.")] = 5,
+    report: Annotated[
+        Path | None, typer.Option(help="Write the audit report here: one HTML page.")
+    ] = None,
+) -> None:
+    """Walk through prepare, anonymize, verify and release on the embedded census table.
+
+    With an adversary the verdict is VIOLATION and the exit code 1.
+    """
+    from verix_anon.adversaries import ADVERSARIES
+    from verix_anon.cli.report import write_report
+    from verix_anon.client.prepare import prepare
+    from verix_anon.client.release import release
+    from verix_anon.client.report import check_installed
+    from verix_anon.client.verify import verify
+    from verix_anon.datasets import census
+    from verix_anon.files.deliveries import read_delivery, write_delivery
+    from verix_anon.files.store import check_free
+    from verix_anon.provider.local import LocalProvider
+
+    if report is not None:
+        check_installed()
+        check_free(report, overwrite=False)
+    if adversary is not None and adversary not in ADVERSARIES:
+        raise TableError(f"adversaries are {', '.join(ADVERSARIES)}, not {adversary!r}")
+    table = census(rows)
+    say(f"1. The owner has a table of {rows:,} people and prepares it, k = {k}.")
+    prepared = prepare(table, target="income", quasi="all", k=k)
+    say("\n".join(f"   {line}" for line in planted_lines(prepared.manifest)))
+    provider = LocalProvider() if adversary is None else ADVERSARIES[adversary](0)
+    say(f"2. A provider ({adversary or 'honest'}) anonymizes it.")
+    delivery = provider.anonymize(prepared.submission)
+    header = delivery.header
+    say(f"   {header.rows:,} records in {header.leaves:,} leaves, root {header.root.hex()}")
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch) / "delivery"
+        write_delivery(delivery, path)
+        say("3. The owner judges what came back.")
+        verdict = verify(path, prepared.manifest, submission=prepared.submission)
+        say("\n".join(f"   {line}" for line in verdict_lines(verdict)))
+        # A delivery that was accepted can be read; a malformed one gets as far as its verdict.
+        manifest = prepared.manifest
+        judged = read_delivery(path, manifest.contract, n_rows=manifest.n_rows) if verdict else None
+    if judged:
+        say("4. The owner releases the table, traps removed and k checked again.")
+        released = release(judged, manifest, verdict, table=table)
+        lines = [*sheet_lines(released.sheet)]
+        lines += [f"Warning: {printable(warning)}" for warning in released.warnings]
+        lines.append("The first person, before and after:")
+        before, after = table.slice(0, 1).to_pylist()[0], released.table.slice(0, 1).to_pylist()[0]
+        lines += [f"  {name}: {before[name]} -> {after[name]}" for name in after]
+        say("\n".join(f"   {line}" for line in lines))
+    else:
+        say("4. Nothing is released.")
+    if report is not None:
+        write_report(verdict, report, overwrite=False)
+        say(f"The audit report is {report}.")
+    sys.exit(EXIT_CODES[verdict.outcome.value])

@@ -1,0 +1,301 @@
+"""The owner's first steps: init and prepare."""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from verix_anon.cli.app import app
+from verix_anon.cli.pairs import pairs
+from verix_anon.cli.reading import LeadingZeros, NullTokens, load_table
+from verix_anon.cli.secrets import PassphraseFile, passphrase
+from verix_anon.cli.show import AsJson, Quiet, printable, progress_bar, say, say_compiled
+from verix_anon.errors import TableError
+
+if TYPE_CHECKING:
+    from verix_anon.client.manifest import Manifest
+    from verix_anon.client.prepare import Prepared
+    from verix_anon.protocol.roles import Declared
+
+__all__ = ["init", "planted_lines", "prepare"]
+
+
+@app.command(epilog="Example: [bold]verix-anon init people.csv --out roles.toml[/bold]")
+def init(
+    table: Annotated[str, typer.Argument(help="The table: a CSV or Parquet file or URL.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write the draft here; else to stdout.")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="The binary column, if you know it.")] = None,
+    null: NullTokens = None,
+    leading_zeros: LeadingZeros = True,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a file that is there.")
+    ] = False,
+) -> None:
+    """Draft the roles of a table's columns, with a guess and a reason for each, to be edited."""
+    from verix_anon.client.draft import draft
+    from verix_anon.files.store import written_aside
+
+    text = draft(load_table(table, null, leading_zeros), table, target)
+    if out is None:
+        say(text)
+        return
+    with written_aside(out, overwrite=overwrite, folder=False) as aside:
+        aside.write_text(text, encoding="utf-8")
+    say(
+        f"Drafted {out}. Check every line, then: verix-anon prepare {table} --roles {out} --out job"
+    )
+
+
+@app.command(
+    epilog="Example: [bold]verix-anon prepare people.csv --target income --quasi all"
+    " --identifier name --k 5 --out job[/bold]"
+)
+def prepare(
+    table: Annotated[str, typer.Argument(help="The table: a CSV or Parquet file or URL.")],
+    out: Annotated[
+        str, typer.Option("--out", "-o", help="The job's folder: submission and manifest.")
+    ],
+    k: Annotated[
+        int | None,
+        typer.Option(help="Every class holds at least this many people; 5 if nothing is said."),
+    ] = None,
+    roles: Annotated[
+        Path | None,
+        typer.Option(help="The file that init drafted, edited.", rich_help_panel="Roles"),
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="The binary column to preserve.", rich_help_panel="Roles")
+    ] = None,
+    positive: Annotated[
+        str | None,
+        typer.Option(help="The target's value that is class 1.", rich_help_panel="Roles"),
+    ] = None,
+    quasi: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Columns to generalize: one each, or a,b,c; or all: the rest.",
+            rich_help_panel="Roles",
+        ),
+    ] = None,
+    identifier: Annotated[
+        list[str] | None,
+        typer.Option(help="Columns that name people: dropped for good.", rich_help_panel="Roles"),
+    ] = None,
+    kept: Annotated[
+        list[str] | None,
+        typer.Option(help="Columns never sent, joined back at release.", rich_help_panel="Roles"),
+    ] = None,
+    sensitive: Annotated[
+        list[str] | None,
+        typer.Option(help="Like kept, and measured by the privacy sheet.", rich_help_panel="Roles"),
+    ] = None,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Not as guessed: COLUMN=numeric, categorical or datetime.",
+            rich_help_panel="Roles",
+        ),
+    ] = None,
+    order: Annotated[
+        list[str] | None,
+        typer.Option(help="The order of its categories: COLUMN=a,b,c.", rich_help_panel="Roles"),
+    ] = None,
+    missing: Annotated[
+        str | None,
+        typer.Option(
+            help="Missing values: impute (the default) or error.", rich_help_panel="Roles"
+        ),
+    ] = None,
+    null: NullTokens = None,
+    leading_zeros: LeadingZeros = True,
+    traps: Annotated[
+        str,
+        typer.Option(
+            help="Records planted: adaptive, paper or none.", rich_help_panel="Protection"
+        ),
+    ] = "adaptive",
+    witnesses: Annotated[
+        int,
+        typer.Option(
+            help="Honest paths to keep, for verifying without the submission.",
+            rich_help_panel="Protection",
+        ),
+    ] = 20,
+    calibrate: Annotated[
+        int,
+        typer.Option(
+            help="Honest runs that calibrate the fingerprint; slow.", rich_help_panel="Protection"
+        ),
+    ] = 0,
+    commitment: Annotated[
+        str,
+        typer.Option(
+            help="What the root binds: binding, or paper to reproduce it.",
+            rich_help_panel="Protection",
+        ),
+    ] = "binding",
+    seal: Annotated[
+        bool,
+        typer.Option(
+            "--seal",
+            help="Encrypt the manifest; --passphrase-file alone does too.",
+            rich_help_panel="Secrets",
+        ),
+    ] = False,
+    passphrase_file: PassphraseFile = None,
+    unsafe_seed: Annotated[
+        int | None,
+        typer.Option(
+            help="For experiments: repeatable, and so not secret.", rich_help_panel="Secrets"
+        ),
+    ] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Prepare a table for a provider: a submission to send, and a manifest to keep.
+
+    Every column needs a role: from the file that `verix-anon init` drafted, or by the options
+    below. Only quasi-identifiers and the target are sent.
+    """
+    from verix_anon.cli.choices import choice
+    from verix_anon.client.draft import read_roles
+    from verix_anon.client.prepare import Options, prepare_declared
+    from verix_anon.client.prepare.sentinels import Plan, Traps
+    from verix_anon.files.store import check_free
+    from verix_anon.protocol.contract import Commitment
+    from verix_anon.protocol.roles import Missing
+    from verix_anon.provider.engine import available_cores
+
+    if os.path.lexists(out):
+        raise TableError(f"{out} exists already; choose another name for the job's folder")
+    check_free(out, overwrite=False)
+    secret = passphrase(passphrase_file, confirm=True) if seal or passphrase_file else None
+    loaded = load_table(table, null, leading_zeros)
+    if roles is None:
+        chosen = {"quasi": quasi, "identifiers": identifier, "kept": kept, "sensitive": sensitive}
+        named = {role: _split(names or [], loaded.column_names) for role, names in chosen.items()}
+        drafted_k = 5
+        declared = _declared(target, named, pairs(kind or []), pairs(order or []))
+    elif target or quasi or identifier or kept or sensitive or kind or order:
+        raise TableError("give the roles in the file or as options, not both")
+    else:
+        drafted_k, declared = read_roles(roles)
+    declared = replace(
+        declared,
+        positive=declared.positive if positive is None else positive,
+        missing=declared.missing if missing is None else choice(Missing, missing, "--missing"),
+    )
+    with progress_bar(quiet) as progress:
+        options = Options(
+            commitment=choice(Commitment, commitment, "--commitment"),
+            plan=Plan(traps=choice(Traps, traps, "--traps")),
+            witnesses=witnesses,
+            calibrate=calibrate,
+            unsafe_seed=unsafe_seed,
+            threads=available_cores(),
+            progress=progress,
+        )
+        prepared = prepare_declared(
+            loaded, declared, k=drafted_k if k is None else k, options=options
+        )
+        _write(prepared, Path(out), secret)
+    if not quiet:
+        say_compiled()
+    if as_json:
+        say(json.dumps({"job": out, **_facts(prepared.manifest)}))
+    else:
+        say("\n".join(planted_lines(prepared.manifest)))
+        say(f"\nSend {out}/submission to the provider, who runs:")
+        say(f"  verix-anon anonymize {out}/submission --out {out}/delivery")
+        say(f"Keep {out}/manifest.verix to yourself, and judge what comes back:")
+        say(
+            f"  verix-anon verify {out}/delivery --manifest {out}/manifest.verix"
+            f" --submission {out}/submission --out {out}/verdict.json"
+            + (f" --passphrase-file {passphrase_file}" if passphrase_file else "")
+        )
+
+
+def _split(options: Sequence[str], columns: Sequence[str]) -> list[str]:
+    """Names given one by one or as a list a,b,c; a column whose name has a comma is one name."""
+    return [
+        name
+        for option in options
+        for name in ([option] if option in columns else option.split(","))
+    ]
+
+
+def _declared(
+    target: str | None,
+    named: Mapping[str, list[str]],
+    kinds: Mapping[str, str],
+    orders: Mapping[str, str],
+) -> "Declared":
+    from verix_anon.cli.choices import choice
+    from verix_anon.protocol.contract import Kind
+    from verix_anon.protocol.roles import Declared
+
+    if target is None:
+        raise TableError("name the binary column to preserve with --target")
+    if not named["quasi"]:
+        raise TableError("name the columns to generalize with --quasi, or --quasi all")
+    return Declared(
+        target=target,
+        quasi="all" if named["quasi"] == ["all"] else named["quasi"],
+        identifiers=named["identifiers"],
+        kept=named["kept"],
+        sensitive=named["sensitive"],
+        kinds={name: choice(Kind, kind, f"--kind {name}") for name, kind in kinds.items()},
+        orders={name: labels.split(",") for name, labels in orders.items()},
+    )
+
+
+def _write(prepared: "Prepared", out: Path, secret: str | None) -> None:
+    from verix_anon.client.manifest import write_manifest
+    from verix_anon.files.store import written_aside
+    from verix_anon.files.submissions import write_submission
+
+    with written_aside(out, overwrite=False, folder=True) as aside:
+        write_submission(prepared.submission, aside / "submission")
+        write_manifest(prepared.manifest, aside / "manifest.verix", passphrase=secret)
+
+
+def _facts(manifest: "Manifest") -> dict[str, object]:
+    """What may be told of a manifest: counts and probabilities, no secret."""
+    return {
+        "submission": manifest.submission.hex(),
+        "records": manifest.n_rows,
+        "genuine": manifest.n_genuine,
+        "watch": int(manifest.watch_row.size),
+        "witnesses": len(manifest.witnesses),
+        "imputed": dict(manifest.imputed),
+        "unsafe_seed": manifest.unsafe_seed,
+        **manifest.planted,
+    }
+
+
+def planted_lines(manifest: "Manifest") -> list[str]:
+    """What was planted, and what it buys."""
+    planted = manifest.planted
+    evasion = planted["evasion_at_drop"]
+    assert isinstance(evasion, dict)
+    sent = (
+        f"{manifest.n_genuine:,} records, {planted['sentinels']:,} sentinels and"
+        f" {planted['twins']:,} twins make {manifest.n_rows:,} to send;"
+        f" {manifest.watch_row.size:,} are watched, {len(manifest.witnesses)} have witnesses."
+    )
+    lines = [sent]
+    if planted["sentinels"]:
+        shown = ", ".join(f"{float(d):.0%}: {p:.2g}" for d, p in evasion.items())
+        lines.append(f"Chance that blind dropping hits no sentinel, by share dropped: {shown}.")
+    if manifest.imputed:
+        counts = ", ".join(f"{printable(n)} {c:,}" for n, c in manifest.imputed.items())
+        lines.append(f"Missing values imputed: {counts}.")
+    if manifest.unsafe_seed:
+        lines.append("UNSAFE SEED: anybody who knows it can find the traps. For experiments only.")
+    return lines

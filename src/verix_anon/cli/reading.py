@@ -1,0 +1,34 @@
+"""How a CSV table is read; the same options must be given to prepare and to release."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["LeadingZeros", "NullTokens", "load_table"]
+
+NullTokens = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--null",
+        help="A word that means missing, in place of the usual ones; may be repeated.",
+        rich_help_panel="Reading CSV",
+    ),
+]
+LeadingZeros = Annotated[
+    bool,
+    typer.Option(
+        "--leading-zeros/--no-leading-zeros",
+        help="A leading zero keeps a column text.",
+        rich_help_panel="Reading CSV",
+    ),
+]
+
+
+def load_table(path: str, null: list[str] | None, leading_zeros: bool) -> "pa.Table":
+    """Read the owner's table."""
+    from verix_anon.files.tables import NULL_TOKENS, read_table
+
+    return read_table(path, null_tokens=null or NULL_TOKENS, leading_zeros_are_text=leading_zeros)

@@ -1,0 +1,167 @@
+"""The owner's last step: release."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from verix_anon.cli.app import app
+from verix_anon.cli.pairs import numbers_by_column, ranges_by_column
+from verix_anon.cli.reading import LeadingZeros, NullTokens, load_table
+from verix_anon.cli.secrets import PassphraseFile, load_manifest
+from verix_anon.cli.show import AsJson, printable, say, sheet_lines
+
+if TYPE_CHECKING:
+    from verix_anon.protocol.contract import Contract
+
+__all__ = ["release"]
+
+
+@app.command(
+    epilog="Example: [bold]verix-anon release job/delivery --manifest job/manifest.verix"
+    " --verdict job/verdict.json --table people.csv --out released.parquet[/bold]"
+)
+def release(
+    delivery: Annotated[str, typer.Argument(help="The delivery's folder or URL.")],
+    manifest: Annotated[Path, typer.Option("--manifest", "-m", help="The manifest of the job.")],
+    table: Annotated[str, typer.Option("--table", "-t", help="The table that was prepared.")],
+    out: Annotated[
+        str, typer.Option("--out", "-o", help="The table to publish: .csv, .tsv or .parquet.")
+    ],
+    verdict: Annotated[
+        Path | None, typer.Option("--verdict", "-v", help="What verify --out wrote.")
+    ] = None,
+    person: Annotated[
+        str | None,
+        typer.Option(help="The column that names people, if one may have several records."),
+    ] = None,
+    representation: Annotated[
+        str,
+        typer.Option(
+            "--as",
+            help="How values read: interval, bounds, midpoint or mean.",
+            rich_help_panel="Values",
+        ),
+    ] = "interval",
+    round_to: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--round",
+            help="Round bounds outwards: COLUMN=STEP; days for dates.",
+            rich_help_panel="Values",
+        ),
+    ] = None,
+    top_code: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Publish nothing beyond: COLUMN=LOW:HIGH, dates as 2024-01-31.",
+            rich_help_panel="Values",
+        ),
+    ] = None,
+    shuffle: Annotated[
+        bool,
+        typer.Option("--shuffle", help="Rows in random order.", rich_help_panel="Values"),
+    ] = False,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force", help="Without a matching VERIFIED verdict, or once more; says what it is."
+        ),
+    ] = False,
+    null: NullTokens = None,
+    leading_zeros: LeadingZeros = True,
+    passphrase_file: PassphraseFile = None,
+    overwrite: Annotated[
+        bool,
+        typer.Option(
+            "--overwrite", help="Replace a table or sheet that is there.", rich_help_panel="Output"
+        ),
+    ] = False,
+    sheet: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the privacy sheet here as JSON, for report.", rich_help_panel="Output"
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Turn a verified delivery into a table to publish, and measure what it reveals.
+
+    Traps are taken out, k is checked again on the genuine records, and the rows stand as in
+    the table that was prepared.
+    """
+    from verix_anon.cli.choices import choice
+    from verix_anon.client.ledger import Ledger, UnwrittenLedger
+    from verix_anon.client.release import ReleaseOptions, Representation
+    from verix_anon.client.release import release as publish
+    from verix_anon.client.verdict import Verdict
+    from verix_anon.errors import MalformedDeliveryError, NotAcceptedError, TableError
+    from verix_anon.files.deliveries import read_delivery
+    from verix_anon.files.store import check_apart, check_free, written_aside
+    from verix_anon.files.tables import check_table_name, write_table
+
+    check_table_name(out)
+    check_apart(out, [delivery, manifest, verdict, table, sheet])
+    check_free(out, overwrite=overwrite)
+    if sheet is not None:
+        check_apart(sheet, [delivery, manifest, verdict, table, out])
+        check_free(sheet, overwrite=overwrite)
+    ledger = Ledger.default()
+    kept = load_manifest(manifest, passphrase_file)
+    try:
+        text = None if verdict is None else verdict.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise TableError(f"the verdict {verdict} cannot be read") from None
+    found = None if text is None else Verdict.from_json(text)
+    try:
+        snapshot = read_delivery(delivery, kept.contract, n_rows=kept.n_rows)
+    except MalformedDeliveryError as error:
+        raise NotAcceptedError(f"this is not a delivery: {error}") from None
+    released = publish(
+        snapshot,
+        kept,
+        found,
+        table=load_table(table, null, leading_zeros),
+        options=ReleaseOptions(
+            person=person,
+            representation=choice(Representation, representation, "--as"),
+            round_to=numbers_by_column(round_to or []),
+            top_code=ranges_by_column(top_code or [], _moments(kept.contract)),
+            shuffle=shuffle,
+            force=force,
+        ),
+        ledger=UnwrittenLedger(ledger.path),
+    )
+    write_table(released.table, out, overwrite=overwrite)
+    ledger.record(kept.table, snapshot.delivery.header.root)
+    for warning in (*released.overridden, *released.warnings):
+        print(f"Warning: {printable(warning)}", file=sys.stderr)
+    document = {
+        **released.sheet.to_dict(),
+        "root": snapshot.delivery.header.root.hex(),
+        "warnings": list(released.warnings),
+        "overridden": list(released.overridden),
+        "coarsened": released.n_coarsened,
+    }
+    if sheet is not None:
+        with written_aside(sheet, overwrite=overwrite, folder=False) as aside:
+            aside.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    if as_json:
+        say(json.dumps(document))
+    else:
+        say("\n".join(sheet_lines(released.sheet)))
+        if released.n_coarsened:
+            say(
+                f"{released.n_coarsened:,} records were coarsened to reach k without the traps; the"
+                f" largest class so made holds {released.largest_coarsened:,}."
+            )
+        say(f"Written to {out}.")
+
+
+def _moments(contract: "Contract") -> dict[str, str]:
+    """The datetime columns, and the unit they count in, as numpy calls it."""
+    from verix_anon.protocol.generalize import NUMPY_UNITS
+
+    return {c.name: NUMPY_UNITS[c.unit] for c in contract.quasi if c.unit is not None}

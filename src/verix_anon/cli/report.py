@@ -1,0 +1,72 @@
+"""A verdict for people who do not read JSON: report."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from verix_anon.cli.app import app
+from verix_anon.cli.show import say
+from verix_anon.errors import TableError
+
+if TYPE_CHECKING:
+    from verix_anon.client.verdict import Verdict
+
+__all__ = ["report", "write_report"]
+
+
+@app.command(
+    epilog="Example: [bold]verix-anon report job/verdict.json --release job/sheet.json"
+    " --out job/audit.html[/bold]"
+)
+def report(
+    verdict: Annotated[Path, typer.Argument(help="What verify --out wrote.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="The HTML file; else named like the verdict."),
+    ] = None,
+    release: Annotated[
+        Path | None,
+        typer.Option("--release", "-r", help="The privacy sheet: what release --sheet wrote."),
+    ] = None,
+    overwrite: Annotated[bool, typer.Option(help="Replace a report that is there.")] = False,
+) -> None:
+    """Turn a verdict into one HTML page for a data protection officer.
+
+    The page holds aggregates only, loads nothing, and prints on A4. It exits with 0 whatever
+    the verdict is.
+    """
+    from verix_anon.client.report import check_installed, render
+    from verix_anon.client.report.sheet import read_sheet
+    from verix_anon.client.verdict import Verdict
+    from verix_anon.files.store import check_apart, check_free
+
+    check_installed()
+    target = verdict.with_suffix(".html") if out is None else out
+    check_apart(target, [verdict, release])
+    check_free(target, overwrite=overwrite)
+    found = Verdict.from_json(_text(verdict, "verdict"))
+    sheet = None if release is None else read_sheet(_text(release, "privacy sheet"))
+    _write(render(found, sheet), target, overwrite=overwrite)
+    say(f"Written to {target}.")
+
+
+def write_report(verdict: "Verdict", out: Path, *, overwrite: bool) -> None:
+    """Write the report of a verdict that was just given."""
+    from verix_anon.client.report import render
+
+    _write(render(verdict), out, overwrite=overwrite)
+
+
+def _write(text: str, out: Path, *, overwrite: bool) -> None:
+    from verix_anon.files.store import written_aside
+
+    with written_aside(out, overwrite=overwrite, folder=False) as aside:
+        aside.write_text(text, encoding="utf-8")
+
+
+def _text(path: Path, what: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise TableError(f"the {what} {path} cannot be read") from None

@@ -1,0 +1,61 @@
+"""Where a passphrase comes from: a file, the environment, or the person at the keyboard."""
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from verix_anon.errors import TableError
+
+if TYPE_CHECKING:
+    from verix_anon.client.manifest import Manifest
+
+__all__ = ["PassphraseFile", "load_manifest", "passphrase"]
+
+VARIABLE = "VERIX_PASSPHRASE"
+
+PassphraseFile = Annotated[
+    Path | None,
+    typer.Option(
+        help=f"A file whose first line is the manifest's passphrase; else ${VARIABLE}, else asked.",
+        rich_help_panel="Secrets",
+    ),
+]
+
+
+def passphrase(file: Path | None, *, confirm: bool) -> str:
+    """The passphrase from a file, the environment or a prompt; an empty one is refused."""
+    if file is not None:
+        try:
+            found = file.read_text(encoding="utf-8").split("\n", 1)[0].rstrip("\r")
+        except (OSError, UnicodeDecodeError):
+            raise TableError(f"the passphrase file {file} cannot be read") from None
+    elif VARIABLE in os.environ:
+        found = os.environ[VARIABLE]
+    elif sys.stdin.isatty():
+        try:
+            found = typer.prompt(
+                "Passphrase", hide_input=True, confirmation_prompt=confirm, err=True
+            )
+        except typer.Abort:
+            # Left to the framework this would be exit code 1, which means VIOLATION.
+            raise KeyboardInterrupt from None
+    else:
+        why = "--seal needs a passphrase" if confirm else "the manifest is sealed"
+        raise TableError(f"{why}; give --passphrase-file or ${VARIABLE}")
+    if not found:
+        raise TableError("the passphrase is empty")
+    return found
+
+
+def load_manifest(path: Path, file: Path | None) -> "Manifest":
+    """Read a manifest, asking for the passphrase only if it is sealed."""
+    from verix_anon.client.manifest import is_sealed, read_manifest
+
+    if not path.is_file():
+        raise TableError(f"there is no manifest {path}")
+    return read_manifest(
+        path, passphrase=passphrase(file, confirm=False) if is_sealed(path) else None
+    )

@@ -1,0 +1,110 @@
+"""A local ledger of the tables that were released, by digest (spec §12).
+
+Two releases of one table under two salts cut it along different lines, and whoever holds
+both can lay them over each other. Only the owner can know, so the owner keeps a list: a
+file of JSON lines, only ever appended to, that holds digests and times and no data.
+"""
+
+import json
+import os
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from verix_anon.errors import TableError
+from verix_anon.protocol.contract import Digest
+
+__all__ = ["Entry", "Ledger", "UnwrittenLedger"]
+
+FORMAT = "verix/ledger/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One release: of which table, of the delivery with which root, and when."""
+
+    table: Digest
+    root: Digest
+    time: str
+    """UTC, ISO 8601"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """The ledger at a path; the file and its folder are made when first written to."""
+
+    path: Path
+
+    @classmethod
+    def default(cls) -> "Ledger":
+        """The user's own: $VERIX_LEDGER, else $XDG_DATA_HOME, else ~/.local/share."""
+        if chosen := os.environ.get("VERIX_LEDGER"):
+            return cls(Path(chosen))
+        home = os.environ.get("XDG_DATA_HOME")
+        # The XDG specification: a relative path is invalid and must be ignored.
+        data = Path(home) if home and Path(home).is_absolute() else Path.home() / ".local" / "share"
+        return cls(data / "verix-anon" / "ledger.jsonl")
+
+    def seen(self, table: Digest) -> tuple[Entry, ...]:
+        """The earlier releases of a table, oldest first; none if it is new."""
+        return tuple(entry for entry in self._entries() if entry and entry.table == table)
+
+    def warnings(self) -> tuple[str, ...]:
+        """What the ledger cannot vouch for: any line that is damaged may have been a release."""
+        n_damaged = sum(entry is None for entry in self._entries())
+        if not n_damaged:
+            return ()
+        return (f"{n_damaged} line(s) of the ledger {self.path} cannot be read",)
+
+    def record(self, table: Digest, root: Digest) -> None:
+        """Append a release."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        fields = {"format": FORMAT, "table": table.hex(), "root": root.hex(), "time": now}
+        line = json.dumps(fields).encode() + b"\n"
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+            with os.fdopen(descriptor, "r+b", buffering=0) as file:
+                # A line that was cut short must not take the next one with it.
+                if file.seek(0, os.SEEK_END):
+                    file.seek(-1, os.SEEK_END)
+                    line = line if file.read(1) == b"\n" else b"\n" + line
+                file.write(line)
+                os.fsync(descriptor)
+        except OSError as error:
+            raise self._unusable(error) from None
+
+    def _entries(self) -> list[Entry | None]:
+        """Every line that is not empty, None for one that is damaged."""
+        try:
+            data = self.path.read_bytes()
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise self._unusable(error) from None
+        return [_parse(line) for line in data.split(b"\n") if line.strip()]
+
+    def _unusable(self, error: OSError) -> TableError:
+        return TableError(f"the ledger {self.path} cannot be used ({error.strerror or error})")
+
+
+@dataclass(frozen=True, slots=True)
+class UnwrittenLedger(Ledger):
+    """A ledger that is asked, for a release that is recorded once its table is written."""
+
+    def record(self, table: Digest, root: Digest) -> None:
+        """Leave the ledger as it is."""
+
+
+def _parse(line: bytes) -> Entry | None:
+    try:
+        fields = json.loads(line)
+        if fields["format"] != FORMAT:
+            return None
+        return Entry(
+            Digest(bytes.fromhex(fields["table"])),
+            Digest(bytes.fromhex(fields["root"])),
+            str(fields["time"]),
+        )
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None

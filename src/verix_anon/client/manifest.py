@@ -1,0 +1,270 @@
+"""The manifest: everything the owner keeps secret about one submission, in one file (spec §7).
+
+A zip archive of one JSON document and plain arrays, after a line that names the format and a
+SHA-256 that shows damage; sealed on request with scrypt and AES-256-GCM. Nothing in it is ever
+unpickled.
+"""
+
+import io
+import json
+import os
+import secrets
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
+
+from verix_anon.errors import Error, TableError
+from verix_anon.files.store import written_aside
+from verix_anon.protocol.contract import Contract, Digest
+
+__all__ = ["Manifest", "Step", "Witness", "read_manifest", "write_manifest"]
+
+PLAIN = b"verix/manifest/1 plain\n"
+SEALED = b"verix/manifest/1 sealed\n"
+SCRYPT = {"n": 2**17, "r": 8, "p": 1}
+SCRYPT_SALT, NONCE = 16, 12
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One split on a witness's path: where it goes, and how many records the node holds."""
+
+    column: int
+    threshold: float
+    goes_left: bool
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """The honest path of one watch record, from the root to its leaf."""
+
+    row: int
+    path: tuple[Step, ...]
+    leaf_count: int
+    bounds: tuple[tuple[float, float], ...]
+    members: bytes
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Manifest:
+    """What was planted where, and what an honest delivery must show. Its repr says nothing."""
+
+    contract: Contract
+    submission: Digest
+    table: Digest
+    """Digest of the owner's table."""
+    salt: bytes = field(repr=False)
+    unsafe_seed: bool
+    roles: Mapping[str, str]
+    """The role of every column of the owner's table."""
+    imputed: Mapping[str, int]
+    planted: Mapping[str, object]
+    """Band, counts and evasion probabilities of the sentinels."""
+    tracker_column: Digest
+    target_column: Digest
+    owner_row: npt.NDArray[np.int64]
+    """For each submitted row its row in the owner's table, -1 for a trap."""
+    sentinel_row: npt.NDArray[np.int64]
+    sentinel_tracker: npt.NDArray[np.uint8]
+    twin_row: npt.NDArray[np.int64]
+    """(n_twins, 2): original and twin"""
+    twin_tracker: npt.NDArray[np.uint8]
+    """(n_twins, 2, 32)"""
+    watch_row: npt.NDArray[np.int64]
+    watch_values: npt.NDArray[np.float64]
+    """(n_quasi, n_watch)"""
+    watch_target: npt.NDArray[np.uint8]
+    witnesses: Sequence[Witness]
+    top_features: Sequence[int]
+    baseline: npt.NDArray[np.float64]
+    """(n_watch, top features): SHAP values on the raw watch records"""
+    calibration: npt.NDArray[np.float64]
+    """(runs, top features): distances of honest local runs; empty if not asked for"""
+    paper_calibration: npt.NDArray[np.float64]
+    """(1, top features): the same between independent samples, as the paper has it"""
+
+    def __post_init__(self) -> None:
+        for name in ARRAYS:
+            getattr(self, name).setflags(write=False)
+
+    @property
+    def n_rows(self) -> int:
+        """How many records were submitted."""
+        return int(self.owner_row.size)
+
+    @property
+    def n_genuine(self) -> int:
+        """How many of them are genuine."""
+        return int((self.owner_row >= 0).sum())
+
+    def __repr__(self) -> str:
+        return f"<Manifest of submission {self.contract.submission_id}; content withheld>"
+
+
+ARRAYS = (
+    "owner_row",
+    "sentinel_row",
+    "sentinel_tracker",
+    "twin_row",
+    "twin_tracker",
+    "watch_row",
+    "watch_values",
+    "watch_target",
+    "baseline",
+    "calibration",
+    "paper_calibration",
+)
+
+
+def write_manifest(
+    manifest: Manifest,
+    path: str | os.PathLike[str],
+    *,
+    passphrase: str | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Write the manifest for the owner's eyes only (mode 0600), sealed if a passphrase is given."""
+    if passphrase == "":
+        raise TableError("an empty passphrase seals nothing; give another, or none at all")
+    data = _pack(manifest)
+    if passphrase is None:
+        data = PLAIN + sha256(data).digest() + data
+    else:
+        salt, nonce = secrets.token_bytes(SCRYPT_SALT), secrets.token_bytes(NONCE)
+        data = SEALED + salt + nonce + _cipher(passphrase, salt).encrypt(nonce, data, SEALED)
+    with written_aside(path, overwrite=overwrite, folder=False) as aside:
+        descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+
+
+def is_sealed(path: str | os.PathLike[str]) -> bool:
+    """Whether reading the manifest takes a passphrase."""
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(len(SEALED)) == SEALED
+    except OSError as error:
+        raise TableError(f"{path} cannot be read ({error.strerror})") from None
+
+
+def read_manifest(path: str | os.PathLike[str], *, passphrase: str | None = None) -> Manifest:
+    """Read a manifest.
+
+    Raises:
+        TableError: There is none, it is damaged, or the passphrase is missing or wrong.
+    """
+    try:
+        data = Path(path).read_bytes()
+    except FileNotFoundError:
+        raise TableError(f"there is no manifest {path}") from None
+    except OSError as error:
+        raise TableError(f"{path} cannot be read ({error.strerror})") from None
+    if data.startswith(SEALED):
+        data = _unseal(data[len(SEALED) :], passphrase)
+    elif data.startswith(PLAIN):
+        digest, data = data[len(PLAIN) :][:32], data[len(PLAIN) :][32:]
+        if sha256(data).digest() != digest:
+            raise TableError(f"{path} is damaged")
+    else:
+        raise TableError(f"{path} is not a manifest")
+    try:
+        return _unpack(data)
+    except (zipfile.BadZipFile, ValueError, KeyError, TypeError, EOFError, Error) as error:
+        raise TableError(f"{path} is damaged ({type(error).__name__})") from None
+
+
+def _cipher(passphrase: str, salt: bytes) -> AESGCM:
+    return AESGCM(
+        Scrypt(salt=salt, length=32, **SCRYPT).derive(passphrase.encode("utf-8", "surrogatepass"))
+    )
+
+
+def _unseal(data: bytes, passphrase: str | None) -> bytes:
+    if passphrase is None:
+        raise TableError("the manifest is sealed; give its passphrase")
+    salt, rest = data[:SCRYPT_SALT], data[SCRYPT_SALT:]
+    try:
+        return _cipher(passphrase, salt).decrypt(rest[:NONCE], rest[NONCE:], SEALED)
+    except (InvalidTag, ValueError):
+        raise TableError("the passphrase is wrong, or the manifest is damaged") from None
+
+
+def _pack(manifest: Manifest) -> bytes:
+    document = {
+        "contract": manifest.contract.to_bytes().decode(),
+        "submission": manifest.submission.hex(),
+        "table": manifest.table.hex(),
+        "salt": manifest.salt.hex(),
+        "unsafe_seed": manifest.unsafe_seed,
+        "roles": dict(manifest.roles),
+        "imputed": dict(manifest.imputed),
+        "planted": dict(manifest.planted),
+        "tracker_column": manifest.tracker_column.hex(),
+        "target_column": manifest.target_column.hex(),
+        "top_features": list(manifest.top_features),
+        "witnesses": [_witness_to_json(w) for w in manifest.witnesses],
+    }
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.writestr("manifest.json", json.dumps(document))
+        for name in ARRAYS:
+            array = io.BytesIO()
+            np.lib.format.write_array(array, np.ascontiguousarray(getattr(manifest, name)))
+            archive.writestr(f"{name}.npy", array.getvalue())
+    return buffer.getvalue()
+
+
+def _unpack(data: bytes) -> Manifest:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        document = json.loads(archive.read("manifest.json"))
+        arrays = {}
+        for name in ARRAYS:
+            source = io.BytesIO(archive.read(f"{name}.npy"))
+            arrays[name] = np.lib.format.read_array(source, allow_pickle=False)
+    return Manifest(
+        contract=Contract.from_bytes(document["contract"].encode()),
+        submission=Digest(bytes.fromhex(document["submission"])),
+        table=Digest(bytes.fromhex(document["table"])),
+        salt=bytes.fromhex(document["salt"]),
+        unsafe_seed=bool(document["unsafe_seed"]),
+        roles=document["roles"],
+        imputed=document["imputed"],
+        planted=document["planted"],
+        tracker_column=Digest(bytes.fromhex(document["tracker_column"])),
+        target_column=Digest(bytes.fromhex(document["target_column"])),
+        top_features=document["top_features"],
+        witnesses=tuple(_witness_from_json(w) for w in document["witnesses"]),
+        **arrays,
+    )
+
+
+def _witness_to_json(witness: Witness) -> dict[str, object]:
+    return {
+        "row": witness.row,
+        "path": [[s.column, s.threshold, s.goes_left, s.count] for s in witness.path],
+        "leaf_count": witness.leaf_count,
+        "bounds": witness.bounds,
+        "members": witness.members.hex(),
+    }
+
+
+def _witness_from_json(document: dict[str, object]) -> Witness:
+    path, bounds = document["path"], document["bounds"]
+    assert isinstance(path, list)
+    assert isinstance(bounds, list)
+    return Witness(
+        row=int(str(document["row"])),
+        path=tuple(Step(*step) for step in path),
+        leaf_count=int(str(document["leaf_count"])),
+        bounds=tuple((float(low), float(high)) for low, high in bounds),
+        members=bytes.fromhex(str(document["members"])),
+    )

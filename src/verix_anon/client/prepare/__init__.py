@@ -1,0 +1,254 @@
+"""prepare(): from the owner's table to a submission to send and a manifest to keep (spec §7)."""
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Required, TypedDict, Unpack
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+from narwhals.exceptions import DuplicateError
+
+from verix_anon.client import fingerprint
+from verix_anon.client.manifest import Manifest
+from verix_anon.client.prepare.assemble import Assembled, assemble
+from verix_anon.client.prepare.calibrate import honest_distances
+from verix_anon.client.prepare.sentinels import Plan, Planted, Traps, evasion_probability, plant
+from verix_anon.client.prepare.trackers import Secret, smallest
+from verix_anon.client.prepare.twins import choose_twins
+from verix_anon.client.prepare.witnesses import find_witnesses
+from verix_anon.client.tabledigest import table_digest
+from verix_anon.errors import TableError
+from verix_anon.files.available import check_memory
+from verix_anon.protocol.contract import Commitment, Contract, Kind
+from verix_anon.protocol.encode import Encoded, encode
+from verix_anon.protocol.messages import Submission
+from verix_anon.protocol.roles import SENT, Declared, Missing
+from verix_anon.protocol.table import Records
+
+__all__ = ["Options", "Prepared", "prepare", "prepare_declared"]
+
+Progress = Callable[[str, int, int], None]
+Rows = npt.NDArray[np.int64]
+
+WATCH_RECORDS = 2_000
+DROPS = (0.01, 0.05, 0.2)
+
+
+def _ignore(stage: str, done: int, total: int) -> None:
+    """Report progress to nobody."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How to prepare; the defaults are for everybody but researchers."""
+
+    max_depth: int = 50
+    commitment: Commitment = Commitment.BINDING
+    plan: Plan = field(default_factory=Plan)
+    witnesses: int = 20
+    calibrate: int = 0
+    """How many honest local runs calibrate the fingerprint."""
+    unsafe_seed: int | None = None
+    """Makes everything repeatable, to anybody who knows it; the manifest says so."""
+    threads: int = 2
+    progress: Progress = _ignore
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.witnesses <= WATCH_RECORDS:
+            raise TableError(f"witnesses must be a number from 0 to {WATCH_RECORDS}")
+        if self.calibrate < 0:
+            raise TableError("calibrate must be a number of runs, 0 or more")
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Prepared:
+    """What prepare() made: one part to send, one to keep."""
+
+    submission: Submission
+    manifest: Manifest
+
+
+class DeclaredFields(TypedDict, total=False):
+    """The fields of Declared, as keywords of prepare()."""
+
+    target: Required[str]
+    quasi: Required[Sequence[str] | str]
+    identifiers: Sequence[str]
+    kept: Sequence[str]
+    sensitive: Sequence[str]
+    kinds: Mapping[str, Kind]
+    orders: Mapping[str, Sequence[str]]
+    positive: str | None
+    missing: Missing
+
+
+def prepare(
+    table: object,
+    *,
+    k: int = 5,
+    options: Options | None = None,
+    **declared: Unpack[DeclaredFields],
+) -> Prepared:
+    """Prepare a table for a provider.
+
+    Args:
+        table: A pandas, polars or pyarrow table.
+        k: Every class of the release holds at least this many persons.
+        options: Traps, witnesses, calibration, commitment.
+        **declared: The role of every column, as fields of `Declared`: at least `target`, the
+            binary column to preserve, and `quasi`, a list of columns or "all".
+
+    Raises:
+        TableError: The table does not fit; the message says what to do.
+        ContractError: k or the names cannot be agreed on.
+    """
+    return prepare_declared(table, Declared(**declared), k=k, options=options)
+
+
+def prepare_declared(
+    table: object, declared: Declared, *, k: int = 5, options: Options | None = None
+) -> Prepared:
+    """The same, for roles that are already declared."""
+    options = options or Options()
+    _check_memory(table, declared)
+    options.progress("encode", 0, 1)
+    encoded = encode(table, declared)
+    options.progress("encode", 1, 1)
+    seed = options.unsafe_seed
+    secret = Secret.fresh() if seed is None else Secret.unsafe_from_seed(seed)
+    contract = Contract(
+        submission_id=secrets.token_hex(16) if seed is None else secret.key("id")[:16].hex(),
+        k=k,
+        columns=encoded.columns,
+        max_depth=options.max_depth,
+        commitment=options.commitment,
+    )
+    genuine = _untracked(encoded.values, encoded.target)
+    genuine.check(contract)
+    planted = None
+    twins = np.empty(0, np.int64)
+    if options.plan.traps is not Traps.NONE:
+        options.progress("sentinels", 0, 1)
+        planted = plant(genuine.values, genuine.target, contract.quasi, options.plan, secret)
+        twins = choose_twins(genuine.n_rows, secret.generator("twins"))
+        options.progress("sentinels", 1, 1)
+    options.progress("trackers", 0, 1)
+    parts = _parts(genuine, planted, twins)
+    assembled = assemble(contract, parts, secret, threads=options.threads)
+    submission = Submission(contract=contract, records=assembled.records)
+    options.progress("trackers", 1, 1)
+    keeping = _Keeping(submission, assembled, genuine, secret, options)
+    manifest = keeping.manifest(table, encoded, twins, _describe(planted, twins, assembled))
+    return Prepared(submission=submission, manifest=manifest)
+
+
+def _check_memory(table: object, declared: Declared) -> None:
+    """Refuse a table that will not fit, before hours are spent on it."""
+    try:
+        frame = nw.from_native(table, eager_only=True)  # type: ignore[call-overload]
+    except (DuplicateError, TypeError):
+        return  # encode() says what is wrong with it
+    if not all(isinstance(name, str) for name in frame.columns):
+        return
+    sent = [name for name, role in declared.roles(frame.columns).items() if role in SENT]
+    n_rows, n_quasi = len(frame), len(sent) - 1
+    # What measurement gave, with traps and without: the values not quite five times over, and
+    # trackers, rows and digests.
+    check_memory(
+        n_rows * (300 + 38 * n_quasi),
+        f"preparing {n_rows:,} records with {n_quasi} quasi-identifiers",
+        TableError,
+    )
+
+
+def _untracked(values: npt.NDArray[np.float64], target: npt.NDArray[np.uint8]) -> Records:
+    return Records(tracker=np.zeros((target.size, 32), np.uint8), values=values, target=target)
+
+
+def _parts(genuine: Records, planted: Planted | None, twins: Rows) -> dict[str, Records]:
+    """The records of every role."""
+    origin = np.empty(0, np.int64) if planted is None else planted.origin
+    moved = genuine.values[:, origin] if planted is None else planted.values
+    return {
+        "genuine": genuine,
+        "sentinel": _untracked(moved, genuine.target[origin]),
+        "twin": _untracked(genuine.values[:, twins], genuine.target[twins]),
+    }
+
+
+def _describe(planted: Planted | None, twins: Rows, assembled: Assembled) -> dict[str, object]:
+    """What was planted and what it buys, for the manifest and for people."""
+    n_sent, n_sentinels = assembled.records.n_rows, assembled.sentinel_row.size
+    return {
+        "sentinels": int(n_sentinels),
+        "twins": int(twins.size),
+        "boundary": 0 if planted is None else planted.n_boundary,
+        "band": None if planted is None else list(planted.band),
+        "evasion_before": 1.0 if planted is None else planted.evasion_before,
+        "evasion_after": 1.0 if planted is None else planted.evasion_after,
+        "evasion_at_drop": {
+            str(drop): evasion_probability(n_sentinels, n_sent, drop) for drop in DROPS
+        },
+    }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Keeping:
+    """What the owner works out and keeps: watch records, witnesses, fingerprint."""
+
+    submission: Submission
+    assembled: Assembled
+    genuine: Records
+    secret: Secret
+    options: Options
+
+    def manifest(
+        self, table: object, encoded: Encoded, twins: Rows, planted: dict[str, object]
+    ) -> Manifest:
+        options, assembled, genuine = self.options, self.assembled, self.genuine
+        tracker, contract = assembled.records.tracker, self.submission.contract
+        names, threads = tracker[assembled.genuine_row], options.threads
+        watch = smallest(self.secret.key("watch"), names, WATCH_RECORDS, threads=threads)
+        watch_row = assembled.genuine_row[watch]
+        options.progress("witnesses", 0, 1)
+        witnesses = find_witnesses(
+            self.submission, watch_row[: options.witnesses], threads=options.threads
+        )
+        options.progress("witnesses", 1, 1)
+        shap = fingerprint.shap_values(genuine.values[:, watch].T, genuine.target[watch])
+        top = fingerprint.top_features(shap)
+        paired, apart = honest_distances(
+            genuine,
+            contract,
+            runs=options.calibrate,
+            secret=self.secret,
+            progress=options.progress,
+        )
+        pairs = np.column_stack([assembled.genuine_row[twins], assembled.twin_row])
+        return Manifest(
+            contract=contract,
+            submission=self.submission.digest(threads=options.threads),
+            table=table_digest(table),
+            salt=self.secret.salt,
+            unsafe_seed=options.unsafe_seed is not None,
+            roles={name: role.value for name, role in encoded.roles.items()},
+            imputed=encoded.imputed,
+            planted=planted,
+            tracker_column=assembled.tracker_column,
+            target_column=assembled.target_column,
+            owner_row=assembled.owner_row,
+            sentinel_row=assembled.sentinel_row,
+            sentinel_tracker=tracker[assembled.sentinel_row],
+            twin_row=pairs,
+            twin_tracker=tracker[pairs],
+            watch_row=watch_row,
+            watch_values=genuine.values[:, watch],
+            watch_target=genuine.target[watch],
+            witnesses=witnesses,
+            top_features=top,
+            baseline=shap[:, top],
+            calibration=paired,
+            paper_calibration=apart,
+        )

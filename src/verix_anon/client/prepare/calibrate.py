@@ -1,0 +1,68 @@
+"""Calibrate the fingerprint: how far honest local runs move it (spec §9, paper §6.3)."""
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from verix_anon.client import fingerprint
+from verix_anon.client.prepare.trackers import Secret
+from verix_anon.protocol import rules
+from verix_anon.protocol.contract import Contract
+from verix_anon.protocol.table import Records
+
+__all__ = ["SAMPLE_ROWS", "honest_distances", "honest_midpoints"]
+
+Floats = npt.NDArray[np.float64]
+SAMPLE_ROWS = 20_000
+FINGERPRINT_ROWS = 2_000
+
+
+def honest_distances(
+    genuine: Records,
+    contract: Contract,
+    *,
+    runs: int,
+    secret: Secret,
+    progress: Callable[[str, int, int], None],
+) -> tuple[Floats, Floats]:
+    """The top features' distances of honest runs on samples, (runs, top features).
+
+    First between the same records before and after, as `full` and `thin` compare; then, of the
+    first run alone, between independent samples, as the paper does.
+    """
+    rng = secret.generator("calibration")
+    found, apart = [], []
+    for run in range(runs):
+        sample = rng.choice(genuine.n_rows, min(genuine.n_rows, SAMPLE_ROWS), replace=False)
+        some = rng.choice(sample.size, min(sample.size, FINGERPRINT_ROWS), replace=False)
+        raw, labels = genuine.values[:, sample], genuine.target[sample]
+        middle = honest_midpoints(raw, labels, contract)
+        before = fingerprint.shap_values(raw[:, some].T, labels[some])
+        after = fingerprint.shap_values(middle[:, some].T, labels[some])
+        top = fingerprint.top_features(before)
+        found.append(fingerprint.distances(before[:, top], after, top))
+        if run == 0:
+            others = rng.choice(sample.size, some.size, replace=False)
+            after = fingerprint.shap_values(middle[:, others].T, labels[others])
+            apart.append(fingerprint.distances(before[:, top], after, top))
+        progress("calibrate", run + 1, runs)
+    return _table(found), _table(apart)
+
+
+def _table(distances: list[list[float]]) -> Floats:
+    return np.array(distances, np.float64) if distances else np.empty((0, fingerprint.TOP))
+
+
+def honest_midpoints(values: Floats, target: npt.NDArray[np.uint8], contract: Contract) -> Floats:
+    """What an honest provider would publish of these records, as midpoints."""
+    columns = values.tolist()
+    top = rules.grow(
+        columns, target.tolist(), min_leaf=contract.min_leaf, max_depth=contract.max_depth
+    )
+    middle = np.empty_like(values)
+    for rows in rules.flatten(top)[1]:
+        chosen = np.array(rows)
+        part = values[:, chosen]
+        middle[:, chosen] = (part.min(axis=1) / 2 + part.max(axis=1) / 2)[:, None]
+    return middle

@@ -1,0 +1,52 @@
+"""The audit report: a verdict, and the privacy sheet of its release, as one HTML file.
+
+It computes nothing: what is not in the verdict is not in the report. It shows no threshold, no
+category and no place of a watch record (decision 0012), loads nothing and runs no script.
+The packages it needs are an extra, so its modules are loaded when a report is asked for.
+"""
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from verix_anon.client.verdict import Verdict
+from verix_anon.errors import TableError
+
+if TYPE_CHECKING:
+    from verix_anon.client.report.sheet import SheetView
+
+__all__ = ["MOST_BYTES", "check_installed", "render"]
+
+EXTRA = ("jinja2", "matplotlib")
+MOST_BYTES = 2_000_000
+
+
+def check_installed() -> None:
+    """Raise unless the packages of the extra `report` are there."""
+    missing = [name for name in EXTRA if find_spec(name) is None]
+    if missing:
+        raise TableError(
+            f"a report needs {' and '.join(missing)}, which are not installed; run"
+            " pip install 'verix-anon[report]'"
+        )
+
+
+def render(verdict: Verdict, sheet: "SheetView | None" = None) -> str:
+    """The report as HTML.
+
+    Args:
+        verdict: What verify() found; its evidence is all that is drawn from.
+        sheet: The privacy sheet of the release, as `read_sheet` reads it.
+
+    Raises:
+        TableError: The extra is not installed, the sheet is that of another delivery, or the
+            evidence is not what verix-anon writes.
+    """
+    check_installed()
+    from verix_anon.client.report.page import page
+
+    if sheet is not None and sheet.root != verdict.root.hex():
+        raise TableError("the privacy sheet is that of another delivery than the verdict's")
+    text = page(verdict, sheet)
+    if len(text.encode()) > MOST_BYTES:
+        raise TableError("the verdict holds too much to be one that verix-anon wrote")
+    return text

@@ -1,0 +1,230 @@
+"""Pictures as inline SVG: drawn by matplotlib, coloured by the page.
+
+No text from outside is drawn: names stand in the page, where they are escaped. Each colour is a
+placeholder that becomes a variable of the style sheet, so that a picture follows light and dark.
+"""
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from xml.etree import ElementTree
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+
+from verix_anon.client.report.reading import Curve, Shift, Sizes, TreeMap
+
+__all__ = ["Named", "evasion", "honest_runs", "shift", "sizes", "tree"]
+
+INK, LINE, BEFORE, AFTER, GOOD, BAD, MARK, QUIET, CARD = (f"#0000{i:02x}" for i in range(1, 10))
+VARIABLES = {
+    INK: "soft",
+    LINE: "line",
+    BEFORE: "before",
+    AFTER: "after",
+    GOOD: "good",
+    BAD: "bad",
+    MARK: "mark",
+    QUIET: "quiet",
+    CARD: "card",
+}
+SETTINGS: dict[str, object] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "verix",
+    "text.parse_math": False,
+    "font.family": "sans-serif",
+    "font.size": 10,
+    "text.color": INK,
+    "axes.edgecolor": LINE,
+    "axes.labelcolor": INK,
+    "axes.labelsize": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "axes.axisbelow": True,
+    "grid.color": LINE,
+    "grid.linewidth": 0.6,
+    "xtick.color": LINE,
+    "ytick.color": LINE,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "savefig.facecolor": "none",
+    "legend.frameon": False,
+    "legend.fontsize": 10,
+}
+WIDTH, HEIGHT = 4.3, 2.75
+LEAST_CHANCE = 1e-8
+TREE_COLOURS = {"u": QUIET, "r": GOOD, "w": BAD, "U": QUIET, "R": GOOD, "W": BAD, "M": MARK}
+
+
+@contextmanager
+def _axes(left: float = 0.17, top: float = 0.87) -> Iterator[Axes]:
+    """One plot with fixed margins: to measure every text would take most of the time."""
+    with mpl.rc_context(SETTINGS):  # type: ignore[arg-type]
+        figure = Figure(figsize=(WIDTH, HEIGHT))
+        yield figure.add_axes((left, 0.19, 0.97 - left, top - 0.19))
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A key that no other picture of the page has, and what a screen reader says."""
+
+    key: str
+    label: str
+
+
+def _svg(axes: Axes, named: Named, **attributes: str) -> str:
+    """The figure as an element of a page: with a label, and ids only where they are used."""
+    figure, buffer = axes.figure, io.BytesIO()
+    assert isinstance(figure, Figure)
+    figure.savefig(
+        buffer, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    )
+    top = ElementTree.fromstring(buffer.getvalue())  # noqa: S314, because we drew it ourselves
+    references = " ".join(value for element in top.iter() for value in element.attrib.values())
+    for element in top.iter():
+        element.tag = element.tag.rpartition("}")[2]
+        for name, value in list(element.attrib.items()):
+            plain = name.rpartition("}")[2]
+            del element.attrib[name]
+            if plain != "id":
+                element.attrib[plain] = _themed(value).replace("#", f"#{named.key}-")
+            elif f"#{value}" in references:
+                element.attrib[plain] = f"{named.key}-{value}"
+    for name in ("width", "height", "version"):
+        top.attrib.pop(name, None)
+    top.attrib |= {"role": "img", "aria-label": named.label, "focusable": "false"} | attributes
+    return ElementTree.tostring(top, encoding="unicode", short_empty_elements=True)
+
+
+def _themed(value: str) -> str:
+    for placeholder, variable in VARIABLES.items():
+        value = value.replace(placeholder, f"var(--{variable})")
+    return value
+
+
+def shift(found: Shift, named: Named) -> str:
+    """SHAP values of one column on the raw records and on the delivered ones."""
+    with _axes() as axes:
+        n = len(found.before)
+        edges = [found.low + (found.high - found.low) * i / n for i in range(n + 1)]
+        axes.stairs(found.before, edges, fill=True, color=BEFORE, alpha=0.55, label="raw")
+        axes.stairs(found.after, edges, color=AFTER, linewidth=1.8, label="delivery")
+        axes.set(xlabel="SHAP value", ylabel="records", ylim=(0, None))
+        _legend(axes)
+        return _svg(axes, named)
+
+
+def honest_runs(honest: tuple[float, ...], observed: float, named: Named) -> str:
+    """How far honest runs moved the SHAP values, with how far this delivery did."""
+    with _axes() as axes:
+        axes.hist(honest, bins=12, color=BEFORE, alpha=0.55, label="honest runs")
+        axes.axvline(observed, color=AFTER, linewidth=2.2, label="this delivery")
+        axes.set(xlabel="distance moved", ylabel="honest runs", xlim=(0, None))
+        axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+        _legend(axes)
+        return _svg(axes, named)
+
+
+CHANCES = {
+    1.0: "certain",
+    1e-2: "1 in 100",
+    1e-4: "1 in 10,000",
+    1e-6: "1 in a million",
+    LEAST_CHANCE: "or less",
+}
+
+
+def _legend(axes: Axes) -> None:
+    """Above the plot, where it hides nothing."""
+    axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.98), ncols=2, borderaxespad=0)
+
+
+def evasion(curve: Curve, named: Named) -> str:
+    """The chance to drop a share of the records unseen, with the point that was planned for."""
+    with _axes(left=0.31, top=0.96) as axes:
+        chance = [max(p, LEAST_CHANCE) for p in curve.probability]
+        axes.plot(curve.drop, chance, color=AFTER, linewidth=2)
+        axes.set(xscale="log", yscale="log", ylim=(LEAST_CHANCE / 1.6, 2))
+        axes.set(xlabel="share of the records dropped", ylabel="chance to pass")
+        axes.xaxis.set_major_locator(FixedLocator([0.001, 0.01, 0.05, 0.2]))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{share * 100:g} %"))
+        axes.yaxis.set_major_locator(FixedLocator(list(CHANCES)))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda chance, _: CHANCES[chance]))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.yaxis.set_minor_locator(NullLocator())
+        at = max(curve.operating_probability, LEAST_CHANCE)
+        axes.plot([curve.operating_drop], [at], "o", color=BAD, markersize=8)
+        axes.axvline(curve.operating_drop, color=BAD, linewidth=0.8, linestyle="--")
+        return _svg(axes, named)
+
+
+def sizes(found: Sizes, named: Named) -> str:
+    """How many classes have which size; those that are too small stand out."""
+    with _axes(top=0.96) as axes:
+        parts = list(zip(found.counts, found.edges[:-1], found.edges[1:], strict=True))
+        is_wide = found.edges[-1] > 8 * max(found.edges[0], 1)
+        for is_small, colour in ((False, GOOD), (True, BAD)):
+            chosen = [part for part in parts if (part[2] <= found.at_least) == is_small]
+            axes.bar(
+                [low for _, low, _ in chosen],
+                [count for count, _, _ in chosen],
+                width=[high - low for _, low, high in chosen],
+                align="edge",
+                color=colour,
+                edgecolor=CARD,
+                linewidth=0.8,
+            )
+        axes.axvline(found.at_least, color=MARK, linewidth=1.6, linestyle="--")
+        axes.annotate(
+            f"at least {found.at_least:,}",
+            (found.at_least, 1),
+            xytext=(5, -9),
+            xycoords=("data", "axes fraction"),
+            textcoords="offset points",
+            color=INK,
+        )
+        axes.set(xlabel="records in a class", ylabel="classes")
+        if is_wide:
+            axes.set_xscale("log")
+            axes.xaxis.set_major_locator(FixedLocator(_round_steps(found)))
+            axes.xaxis.set_minor_locator(NullLocator())
+        else:
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: f"{size:,.0f}"))
+        axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=5))
+        axes.margins(y=0.18)
+        return _svg(axes, named)
+
+
+def _round_steps(found: Sizes) -> list[float]:
+    """1, 3, 10, 30 and so on, within the sizes there are."""
+    steps = [step * 10**power for power in range(19) for step in (1, 3)]
+    within = [step for step in steps if found.edges[0] <= step <= found.edges[-1]]
+    return within[:: 1 + len(within) // 8]
+
+
+def tree(found: TreeMap, named: Named) -> str:
+    """The tree from the root down, each node as wide as its share of the records."""
+    with _axes() as axes:
+        axes.set_position((0, 0, 1, 1))
+        for depth, level in enumerate(found.levels):
+            at = 0
+            for letter, width in level:
+                if letter != "-":
+                    box = Rectangle((at, depth), width, 0.94, facecolor=TREE_COLOURS[letter])
+                    # A narrow box would be all edge.
+                    box.set(edgecolor=CARD, linewidth=0.7 if letter.islower() else 0)
+                    axes.add_patch(box)
+                at += width
+        axes.set(xlim=(0, found.units), ylim=(len(found.levels), 0))
+        axes.set_axis_off()
+        # The page may stretch it: it has no text that would suffer.
+        return _svg(axes, named, preserveAspectRatio="none")

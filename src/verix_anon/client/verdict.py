@@ -1,0 +1,182 @@
+"""What verification found: findings of the layers, and their conjunction (spec §10)."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from html import escape
+
+from verix_anon.errors import TableError
+from verix_anon.protocol.contract import Digest
+
+__all__ = ["DECIDING", "FORMAT", "LAYERS", "Finding", "Outcome", "Profile", "Status", "Verdict"]
+
+FORMAT = "verix/verdict/1"
+
+Evidence = Mapping[str, object]
+"""Counts and worst cases as JSON values; never the value of an individual."""
+
+
+class Status(StrEnum):
+    """What one layer found."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    INCONCLUSIVE = "inconclusive"
+    SKIPPED = "skipped"
+
+
+class Outcome(StrEnum):
+    """The verdict in one word."""
+
+    VERIFIED = "VERIFIED"
+    VIOLATION = "VIOLATION"
+    INCONCLUSIVE = "INCONCLUSIVE"
+
+
+class Profile(StrEnum):
+    """Which layers decide (spec §9)."""
+
+    FULL = "full"
+    THIN = "thin"
+    PAPER = "paper"
+
+
+LAYERS = ("commitment", "sentinels", "twins", "replay", "splits", "fingerprint", "utility")
+EXACT = frozenset({"commitment", "sentinels", "twins", "replay", "splits"})
+DECIDING = {
+    Profile.FULL: EXACT,
+    Profile.THIN: EXACT,
+    Profile.PAPER: frozenset({"commitment", "sentinels", "twins", "fingerprint"}),
+}
+"""Which layers decide in each profile; the others inform."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What one layer found, on what evidence, and what that guarantees."""
+
+    layer: str
+    status: Status
+    decides: bool = True
+    summary: str
+    guarantee: str = ""
+    evidence: Evidence = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What every layer found about one delivery, identified by its root and its files."""
+
+    profile: Profile
+    root: Digest
+    files: Mapping[str, str]
+    """SHA-256 of every file that was judged."""
+    contract: Digest
+    submission: Digest
+    findings: tuple[Finding, ...]
+    unsafe_seed: bool = False
+    version: str = ""
+    time: str = ""
+    """When it was judged, in UTC; empty in verdicts from before this was kept."""
+    seconds: float = 0.0
+
+    @property
+    def outcome(self) -> Outcome:
+        """VERIFIED if some layer decides and every deciding layer passes."""
+        deciding = [f.status for f in self.findings if f.decides]
+        if Status.FAIL in deciding:
+            return Outcome.VIOLATION
+        if deciding and all(status is Status.PASS for status in deciding):
+            return Outcome.VERIFIED
+        return Outcome.INCONCLUSIVE
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the outcome is VERIFIED."""
+        return self.outcome is Outcome.VERIFIED
+
+    def __bool__(self) -> bool:
+        # A dataclass is truthy by default: without this, `if verify(...)` would accept anything.
+        return self.accepted
+
+    def finding(self, layer: str) -> Finding:
+        """The finding of one layer."""
+        return {f.layer: f for f in self.findings}[layer]
+
+    def to_json(self) -> str:
+        """The verdict as JSON, with its outcome spelled out."""
+        return json.dumps(
+            {
+                "format": FORMAT,
+                "outcome": self.outcome.value,
+                "profile": self.profile.value,
+                "root": self.root.hex(),
+                "files": dict(self.files),
+                "contract": self.contract.hex(),
+                "submission": self.submission.hex(),
+                "unsafe_seed": self.unsafe_seed,
+                "version": self.version,
+                "time": self.time,
+                "seconds": self.seconds,
+                "findings": [
+                    {
+                        "layer": f.layer,
+                        "status": f.status.value,
+                        "decides": f.decides,
+                        "summary": f.summary,
+                        "guarantee": f.guarantee,
+                        "evidence": dict(f.evidence),
+                        "seconds": f.seconds,
+                    }
+                    for f in self.findings
+                ],
+            },
+            indent=1,
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> "Verdict":
+        """Read a verdict back; the outcome is derived again from the findings."""
+        try:
+            fields = json.loads(text)
+            if fields["format"] != FORMAT:
+                raise TableError(f"the verdict's format is not {FORMAT!r}")
+            verdict = cls(
+                profile=Profile(fields["profile"]),
+                root=Digest(bytes.fromhex(fields["root"])),
+                files={str(k): str(v) for k, v in fields["files"].items()},
+                contract=Digest(bytes.fromhex(fields["contract"])),
+                submission=Digest(bytes.fromhex(fields["submission"])),
+                unsafe_seed=bool(fields["unsafe_seed"]),
+                version=str(fields["version"]),
+                time=str(fields.get("time", "")),
+                seconds=float(fields["seconds"]),
+                findings=tuple(
+                    Finding(**{**f, "status": Status(f["status"])}) for f in fields["findings"]
+                ),
+            )
+        except KeyError as error:
+            raise TableError(f"this is not a verdict: {error.args[0]!r} is missing") from None
+        except (ValueError, TypeError, AttributeError, RecursionError):
+            raise TableError("this is not a verdict, or it was altered") from None
+        if {f.layer for f in verdict.findings if f.decides} != DECIDING[verdict.profile]:
+            raise TableError("the verdict's deciding layers are not those of its profile")
+        if verdict.outcome.value != fields.get("outcome"):
+            raise TableError("the verdict's outcome is not the conjunction of its findings")
+        return verdict
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks."""
+        rows = "".join(
+            f"<tr><td>{escape(f.layer)}</td><td>{escape(f.status.value)}</td>"
+            f"<td>{'decides' if f.decides else 'informs'}</td><td>{escape(f.summary)}</td></tr>"
+            for f in self.findings
+        )
+        return (
+            f"<p><strong>{self.outcome.value}</strong> (profile {self.profile.value},"
+            f" root <code>{self.root.hex()[:16]}…</code>)</p>"
+            "<table><thead><tr><th>layer</th><th>status</th><th></th><th>summary</th></tr></thead>"
+            f"<tbody>{rows}</tbody></table>"
+        )

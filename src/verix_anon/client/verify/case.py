@@ -1,0 +1,187 @@
+"""The case to judge: a delivery beside what the owner kept, and the order of its records."""
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from verix_anon.client.manifest import Manifest
+from verix_anon.errors import TableError
+from verix_anon.protocol import audit, kernels
+from verix_anon.protocol.contract import Contract
+from verix_anon.protocol.messages import Delivered, Delivery, Submission
+
+__all__ = ["KEPT_BYTES", "Audit", "Case", "Options", "as_words"]
+
+Rows = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+KEPT_BYTES = 1 << 28
+"""Values up to this size are laid out leaf by leaf once, and kept for the next layer."""
+
+
+class Audit(StrEnum):
+    """Which nodes `splits` looks at when the submission is at hand."""
+
+    ALL = "all"
+    SAMPLE = "sample"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How to verify; the defaults look at everything there is."""
+
+    audit: Audit = Audit.ALL
+    audit_miss: float = 0.01
+    """The sampled audit misses with at most this probability ..."""
+    audit_fraction: float = 0.01
+    """... a provider whose deviations touch this share of the records' paths or of the nodes."""
+    epsilon: float | None = None
+    epsilon_per_feature: Mapping[str, float] = field(default_factory=dict)
+    threads: int = 2
+
+    def __post_init__(self) -> None:
+        for name in ("audit_miss", "audit_fraction"):
+            if not 0 < getattr(self, name) < 1:
+                raise TableError(f"{name} must lie between 0 and 1")
+        given = [] if self.epsilon is None else [self.epsilon]
+        if not all(epsilon > 0 for epsilon in (*given, *self.epsilon_per_feature.values())):
+            raise TableError("epsilon must be greater than 0")
+        if self.threads < 1:
+            raise TableError(f"threads must be at least 1, not {self.threads}")
+        if self.audit not in set(Audit):
+            raise TableError(f"audit is {' or '.join(Audit)}, not {self.audit!r}")
+        # The plain word is as good as the constant.
+        object.__setattr__(self, "audit", Audit(self.audit))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Case:
+    """All that a layer may look at; the submission is missing in a thin verification."""
+
+    delivery: Delivery
+    manifest: Manifest
+    submission: Submission | None
+    options: Options
+
+    @property
+    def contract(self) -> Contract:
+        """The owner's own contract, never the provider's word on it."""
+        return self.manifest.contract
+
+    @cached_property
+    def records(self) -> Delivered:
+        """The delivered records in ascending row, stable where rows repeat."""
+        records = self.delivery.records
+        if (records.row[1:] >= records.row[:-1]).all():
+            return records
+        order = np.argsort(records.row, kind="stable")
+        return Delivered(
+            row=records.row[order],
+            tracker=records.tracker[order],
+            leaf=records.leaf[order],
+            target=records.target[order],
+        )
+
+    @cached_property
+    def is_complete(self) -> bool:
+        """Whether every submitted row came back exactly once."""
+        row = self.records.row
+        return row.size == self.manifest.n_rows and bool((row == np.arange(row.size)).all())
+
+    @cached_property
+    def leaf_of_row(self) -> npt.NDArray[np.int32]:
+        """The claimed leaf of every submitted row, -1 where it did not come back."""
+        records = self.records
+        if self.is_complete:
+            return records.leaf
+        leaf = np.full(self.manifest.n_rows, -1, np.int32)
+        leaf[records.row] = records.leaf
+        return leaf
+
+    @cached_property
+    def position_of_row(self) -> Rows:
+        """Where each submitted row stands in `records`, -1 where it does not."""
+        records = self.records
+        position = np.full(self.manifest.n_rows, -1, np.int64)
+        position[records.row] = np.arange(records.row.size)
+        return position
+
+    @cached_property
+    def grouped(self) -> tuple[Rows, Rows]:
+        """Positions in `records` leaf by leaf, ascending within each, and where each starts."""
+        positions, start = kernels.group_rows(self.records.leaf, self.delivery.tree.n_leaves)
+        return positions, start
+
+    @cached_property
+    def node_spans(self) -> Rows:
+        """Where each node's records lie in `grouped`, (n_nodes, 2)."""
+        tree = self.delivery.tree
+        return audit.node_spans(tree.right, tree.leaf, self.grouped[1])
+
+    @cached_property
+    def rows_by_leaf(self) -> npt.NDArray[np.uint32]:
+        """The rows leaf by leaf, of a complete delivery."""
+        assert self.is_complete
+        return self.grouped[0].astype(np.uint32)
+
+    @cached_property
+    def values_by_leaf(self) -> Floats:
+        """The submitted values leaf by leaf, (n_quasi, n_rows), of a complete delivery."""
+        assert self.submission is not None
+        values, rows = self.submission.records.values, self.rows_by_leaf
+        out = np.empty(values.shape)
+        self.each(lambda j: audit.gather(values[j], rows, out[j]), len(values))
+        return out
+
+    @cached_property
+    def target_by_leaf(self) -> npt.NDArray[np.uint8]:
+        """The submitted targets leaf by leaf."""
+        assert self.submission is not None
+        return self.submission.records.target[self.grouped[0]]
+
+    @property
+    def n_shares(self) -> int:
+        """Among how many threads the columns are shared."""
+        return min(self.options.threads, len(self.contract.quasi))
+
+    def each_column(self, work: Callable[[int, int, Floats], object]) -> None:
+        """Do some work with the submitted values of every column, laid out leaf by leaf.
+
+        Each thread has a share of the columns, in contract order; the work is told the share,
+        the column and its values, which it must not hold on to. Of a large table a column at a
+        time is laid out, by each layer anew: touching memory for all takes longer.
+        """
+        assert self.submission is not None
+        values, rows = self.submission.records.values, self.rows_by_leaf
+        is_kept = values.nbytes <= KEPT_BYTES
+        laid_out = self.values_by_leaf if is_kept else self._rooms
+        edges = np.linspace(0, len(values), self.n_shares + 1).astype(int)
+
+        def do_share(share: int) -> None:
+            for column in range(edges[share], edges[share + 1]):
+                if not is_kept:
+                    audit.gather(values[column], rows, laid_out[share])
+                work(share, column, laid_out[column if is_kept else share])
+
+        self.each(do_share, self.n_shares)
+
+    @cached_property
+    def _rooms(self) -> Floats:
+        """Room for a column in each thread."""
+        return np.empty((self.n_shares, self.manifest.n_rows))
+
+    def each(self, work: Callable[[int], object], n: int) -> None:
+        """Do some work for 0 .. n - 1, shared among the threads."""
+        with ThreadPoolExecutor(self.options.threads) as pool:
+            for _ in pool.map(work, range(n)):
+                pass
+
+
+def as_words(tracker: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
+    """Trackers as four words each: the same when compared, eight bytes at a time."""
+    return np.ascontiguousarray(tracker).view(np.uint64)

@@ -1,0 +1,74 @@
+"""Layer `commitment` (paper layer 1): the root follows from what was delivered.
+
+Proves: the root in the delivery is the contract's commitment to the returned records, leaves
+and tree, and was made for this very contract and submission (spec §6).
+Does not prove: that the tree is the agreed one, or that any record is genuine; under the
+paper's commitment it does not even bind which record lies in which leaf.
+Can err: never, as long as SHA-256 holds.
+"""
+
+import hmac
+
+import numpy as np
+
+from verix_anon.client.verdict import Finding, Status
+from verix_anon.client.verify.case import Case
+from verix_anon.protocol import merkle
+from verix_anon.protocol.contract import Commitment
+
+__all__ = ["check"]
+
+LAYER = "commitment"
+GUARANTEE = {
+    Commitment.BINDING: "The root binds contract, submission, tree, bounds and every record's leaf;"
+    " any change of these is seen. Targets are for replay to check.",
+    Commitment.PAPER: "The root binds tree, counts and bounds to six decimals;"
+    " it binds neither the members of a leaf nor the submission.",
+}
+
+
+def check(case: Case) -> Finding:
+    """Recompute the root from the delivery and compare it, and both digests, in constant time."""
+    header, manifest = case.delivery.header, case.manifest
+    problems = []
+    if not hmac.compare_digest(header.contract, case.contract.digest):
+        problems.append("it was made for another contract")
+    if not hmac.compare_digest(header.submission, manifest.submission):
+        problems.append("it was made for another submission")
+    if not problems and not hmac.compare_digest(header.root, _root(case)):
+        problems.append("its root does not follow from its records, leaves and tree")
+    return Finding(
+        layer=LAYER,
+        status=Status.FAIL if problems else Status.PASS,
+        summary=(
+            f"The delivery is not consistent: {', and '.join(problems)}."
+            if problems
+            else "The root follows from the delivery, for this contract and submission."
+        ),
+        guarantee=GUARANTEE[case.contract.commitment],
+        evidence={
+            "commitment": case.contract.commitment.value,
+            "delivered_root": header.root.hex(),
+            "records": manifest.n_rows,
+            "k": case.contract.k,
+            "engine": f"{header.engine} {header.version}",
+            "problems": problems,
+        },
+    )
+
+
+def _root(case: Case) -> bytes:
+    delivery, records, threads = case.delivery, case.records, case.options.threads
+    members = np.empty((0, 32), np.uint8)
+    if case.contract.commitment is Commitment.BINDING:
+        members = merkle.members_digests(
+            *case.grouped, records.row, records.tracker, threads=threads
+        )
+    return merkle.commit(
+        case.contract,
+        case.manifest.submission,
+        delivery.tree,
+        delivery.leaves,
+        members,
+        threads=threads,
+    )

@@ -1,0 +1,216 @@
+"""Layer `replay`: every record lies in the leaf that the delivered tree sends it to.
+
+Proves: with the submission, that rows, trackers, targets, counts and bounds are exactly those
+of the submission under the delivered tree, every leaf holds min_leaf records, and nothing is
+missing, doubled or invented. Thin, that all rows, trackers and targets are those that were
+sent, and that each watch record lies in its leaf and within its bounds.
+Does not prove: that the tree itself was built by the contract's rule; see `splits`. Thin, it
+does not see bounds that were widened.
+Can err: never on what it covers; thin it misses wrong leaves of a share delta of the records
+with probability (1 - delta)^watch records.
+"""
+
+import hmac
+import re
+from hashlib import sha256
+
+import numpy as np
+import numpy.typing as npt
+
+from verix_anon.client import aggregates
+from verix_anon.client.verdict import Finding, Status
+from verix_anon.client.verify.case import Case, as_words
+from verix_anon.protocol import audit
+from verix_anon.protocol.kernels import Nodes
+
+__all__ = ["check"]
+
+Floats = npt.NDArray[np.float64]
+LAYER = "replay"
+
+
+def check(case: Case) -> Finding:
+    """Compare every record with what was sent, and its leaf with where the tree sends it."""
+    problems = _rows(case)
+    # The leaves of records that are not those that were sent say nothing more.
+    if not problems:
+        problems = _thin(case) if case.submission is None else _full(case)
+    n_watch = int(case.manifest.watch_row.size)
+    if case.submission is None:
+        covered = f"and the leaves of {n_watch:,} watch records are right"
+        guarantee = (
+            "Exact for rows, trackers and targets. Wrong leaves of a share d of the records are"
+            f" missed with probability (1 - d)^{n_watch}; widened bounds show only in a"
+            " witness's leaf."
+        )
+    else:
+        covered = "and their leaves, counts and bounds are right"
+        guarantee = "Exact: every record, count and bound was compared."
+    return Finding(
+        layer=LAYER,
+        status=Status.FAIL if problems else Status.PASS,
+        summary=(
+            problems[0]
+            if problems
+            else f"All {case.manifest.n_rows:,} records are those that were sent, {covered}."
+        ),
+        guarantee=guarantee,
+        evidence={
+            "records": case.manifest.n_rows,
+            "watch": n_watch,
+            "problems": problems,
+            "found": [_without_place(problem) for problem in problems],
+            "leaf_sizes": aggregates.size_histogram(
+                np.diff(case.grouped[1]), case.contract.min_leaf
+            ),
+        },
+    )
+
+
+def _without_place(problem: str) -> str:
+    """What is wrong, but not where: the place of a watch record stays with the owner."""
+    return re.split(r"[;,] (?=the first|leaf )", problem)[0].removesuffix(".") + "."
+
+
+def _rows(case: Case) -> list[str]:
+    """Rows, trackers and targets of all records.
+
+    Exact with the manifest alone, by two digests. A submission at hand has proved to be the
+    one that was sent, so comparing with it is the same, and cheaper.
+    """
+    records, n_rows = case.records, case.manifest.n_rows
+    if not case.is_complete:
+        times = np.bincount(records.row, minlength=n_rows)
+        missing, doubled = np.flatnonzero(times == 0), np.flatnonzero(times > 1)
+        where = [f"row {rows[0]}" for rows in (missing, doubled) if rows.size]
+        problem = (
+            f"{missing.size:,} of {n_rows:,} records are missing and {doubled.size:,} are doubled,"
+            f" the first at {' and '.join(where)}."
+        )
+        return [problem]
+    problems = []
+    sent = None if case.submission is None else case.submission.records
+    if not (
+        _is_digest_of(case.manifest.tracker_column, records.tracker)
+        if sent is None
+        else np.array_equal(as_words(sent.tracker), as_words(records.tracker))
+    ):
+        problems.append(f"Trackers are not those that were sent{_first_tracker(case)}.")
+    if not (
+        _is_digest_of(case.manifest.target_column, records.target)
+        if sent is None
+        else np.array_equal(sent.target, records.target)
+    ):
+        problems.append(f"Targets are not those that were sent{_first_target(case)}.")
+    return problems
+
+
+def _is_digest_of(digest: bytes, column: npt.NDArray[np.uint8]) -> bool:
+    return hmac.compare_digest(digest, sha256(np.ascontiguousarray(column).data).digest())
+
+
+def _first_tracker(case: Case) -> str:
+    if case.submission is None:
+        return ""
+    sent, came = case.submission.records.tracker, case.records.tracker
+    wrong = np.flatnonzero((sent != came).any(axis=1))
+    return f" in {wrong.size:,} rows, the first row {wrong[0]}"
+
+
+def _first_target(case: Case) -> str:
+    if case.submission is None:
+        return ""
+    sent, came = case.submission.records.target, case.records.target
+    wrong = np.flatnonzero(sent != came)
+    return f" in {wrong.size:,} rows, the first row {wrong[0]}"
+
+
+def _full(case: Case) -> list[str]:
+    """Counts, leaves and bounds of all records."""
+    leaves, min_leaf = case.delivery.leaves, case.contract.min_leaf
+    start = case.grouped[1]
+    count = np.diff(start)
+    if (wrong := np.flatnonzero(count != leaves.count)).size:
+        leaf = wrong[0]
+        problem = (
+            f"{wrong.size:,} leaves have a wrong count; leaf {leaf} says {leaves.count[leaf]} and"
+            f" holds {count[leaf]}."
+        )
+        return [problem]
+    if (small := np.flatnonzero(count < min_leaf)).size:
+        leaf = small[0]
+        problem = (
+            f"{small.size:,} leaves hold fewer than 2k = {min_leaf} records; leaf {leaf} holds"
+            f" {count[leaf]}."
+        )
+        return [problem]
+    return _bounds(case)
+
+
+def _bounds(case: Case) -> list[str]:
+    """Hold the bounds of each leaf's records to the splits above it, and to those delivered."""
+    tree, leaves, quasi = case.delivery.tree, case.delivery.leaves, case.contract.quasi
+    start, n_leaves = case.grouped[1], tree.n_leaves
+    leaf_span = audit.node_spans(tree.right, tree.leaf, np.arange(n_leaves + 1))
+    nodes = Nodes(tree.column, tree.threshold, tree.left, tree.right, tree.leaf)
+    room = np.empty((case.n_shares, 2, n_leaves))
+    is_wrong = np.zeros((case.n_shares, n_leaves), np.bool_)
+    misrouted: list[tuple[int, int]] = []
+    first_wrong: list[tuple[int, int]] = []
+
+    def observe(share: int, column: int, values: Floats) -> None:
+        minimum, maximum = room[share]
+        audit.leaf_bounds(values, start, minimum, maximum)
+        node, leaf = audit.first_misrouted(nodes, leaf_span, column, minimum, maximum)
+        if node >= 0:
+            misrouted.append((node, leaf))
+        wrong = minimum != leaves.minimum[:, column]
+        wrong |= maximum != leaves.maximum[:, column]
+        if wrong.any():
+            first_wrong.append((int(np.argmax(wrong)), column))
+            is_wrong[share] |= wrong
+
+    case.each_column(observe)
+    problems = []
+    if misrouted:
+        node, leaf = min(misrouted)
+        problems.append(
+            f"Leaf {leaf} holds a record that node {node} sends to its other side by column"
+            f" {quasi[tree.column[node]].name!r}."
+        )
+    if first_wrong:
+        leaf, column = min(first_wrong)
+        problems.append(
+            f"The bounds of {int(is_wrong.any(axis=0).sum()):,} leaves are not those of their"
+            f" records; the first are those of leaf {leaf} in column {quasi[column].name!r}."
+        )
+    return problems
+
+
+def _thin(case: Case) -> list[str]:
+    """The watch records: routed to their leaf, and within its bounds."""
+    manifest, leaves = case.manifest, case.delivery.leaves
+    claimed = case.leaf_of_row[manifest.watch_row]
+    routed = case.delivery.tree.route(manifest.watch_values)
+    problems = []
+    if (wrong := np.flatnonzero(claimed != routed)).size:
+        # Its row is not named: which records are watched stays with the owner.
+        problems.append(
+            f"{wrong.size:,} watch records are not in the leaf that the tree sends them to; the"
+            f" first is in leaf {claimed[wrong[0]]}, not {routed[wrong[0]]}."
+        )
+    values = manifest.watch_values.T
+    inside = (leaves.minimum[claimed] <= values) & (values <= leaves.maximum[claimed])
+    if (outside := np.flatnonzero(~inside.all(axis=1))).size:
+        problems.append(
+            f"{outside.size:,} watch records lie outside their leaf's bounds, the first in leaf"
+            f" {claimed[outside[0]]}."
+        )
+    count = np.diff(case.grouped[1])
+    if (wrong := np.flatnonzero((count != leaves.count) | (count < case.contract.min_leaf))).size:
+        leaf = wrong[0]
+        problems.append(
+            f"{wrong.size:,} leaves have a wrong count or fewer than 2k records; leaf {leaf} says"
+            f" {leaves.count[leaf]} and holds {count[leaf]}."
+        )
+    return problems

@@ -1,0 +1,335 @@
+"""Layer `splits`: each split is the one the rule chooses, each leaf one the rule stops at.
+
+Proves: with the submission, that every node (or every node of a random sample) is what the
+contract's rule makes of the records under it (spec §4). Thin, that the paths and leaves of the
+witnesses are those worked out before anything was sent.
+Does not prove: anything of a delivery whose records are not those that were sent; `replay`
+comes first, and this layer is not run if it fails.
+Can err: never. A sample misses a provider whose deviations touch a given share of the paths or
+the nodes with at most the stated probability; R witnesses miss a share delta with (1-delta)^R.
+"""
+
+import math
+import secrets
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from verix_anon.client import aggregates
+from verix_anon.client.manifest import Witness
+from verix_anon.client.verdict import Finding, Status
+from verix_anon.client.verify.case import Audit, Case
+from verix_anon.protocol import audit, blocks, merkle
+from verix_anon.protocol.contract import Column
+from verix_anon.protocol.generalize import show_value
+
+__all__ = ["check", "sample_size"]
+
+LAYER = "splits"
+MAX_SHOWN = 5
+
+Nodes = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+def check(case: Case) -> Finding:
+    """Hold the nodes to the rule: all, a sample, or those on the witnesses' paths."""
+    if case.submission is None:
+        return _witnesses(case)
+    if case.options.audit is Audit.SAMPLE:
+        return _sampled(case)
+    n_nodes = case.delivery.tree.n_nodes
+    deviations = examine(case, np.arange(n_nodes))
+    return _finding(
+        deviations,
+        f"All {n_nodes:,} nodes are what the rule makes of the records.",
+        "Exact: nothing can deviate unseen, and nothing honest is flagged.",
+        {
+            "nodes": n_nodes,
+            "examined": n_nodes,
+            **_seen(case, np.arange(n_nodes), deviations),
+        },
+    )
+
+
+def sample_size(miss: float, fraction: float) -> int:
+    """How many draws hit a share of what is drawn from, but for a chance of `miss`."""
+    return math.ceil(math.log(miss) / math.log1p(-fraction))
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """A node that is not what the rule makes of its records."""
+
+    node: int
+    records: int
+    delivered: str
+    expected: str
+    kind: str
+    """The same without thresholds, which are values of the table."""
+
+    def __str__(self) -> str:
+        return (
+            f"node {self.node} with {self.records:,} records: {self.delivered} was delivered,"
+            f" the rule gives {self.expected}"
+        )
+
+
+def _finding(
+    deviations: list[Deviation], good: str, guarantee: str, evidence: dict[str, object]
+) -> Finding:
+    shown = [str(deviation) for deviation in deviations[:MAX_SHOWN]]
+    return Finding(
+        layer=LAYER,
+        status=Status.FAIL if deviations else Status.PASS,
+        summary=(
+            f"{len(deviations):,} of the nodes looked at are not what the rule gives; {shown[0]}."
+            if deviations
+            else good
+        ),
+        guarantee=guarantee,
+        evidence={**evidence, "deviations": len(deviations), "first_deviations": shown},
+    )
+
+
+def _seen(case: Case, examined: Nodes, deviations: list[Deviation]) -> dict[str, object]:
+    """Which nodes were looked at and which deviate, without thresholds and for any size of tree.
+
+    Not for the witnesses: which nodes they pass would tell where they are.
+    """
+    state = np.full(case.delivery.tree.n_nodes, aggregates.NOT_SEEN, np.uint8)
+    state[examined] = aggregates.RIGHT
+    state[[deviation.node for deviation in deviations]] = aggregates.DEVIATES
+    return {
+        "deviating": [
+            {"node": d.node, "records": d.records, "kind": d.kind} for d in deviations[:MAX_SHOWN]
+        ],
+        "tree_map": aggregates.tree_map(case.delivery.tree, case.node_spans, state),
+    }
+
+
+def examine(case: Case, nodes: Nodes) -> list[Deviation]:
+    """Those of the nodes that deviate from the rule, worked out from the submitted records."""
+    tree, contract, span = case.delivery.tree, case.contract, case.node_spans
+    positives = np.concatenate([[0], np.cumsum(case.target_by_leaf, dtype=np.int64)])
+    lo, hi = span[nodes, 0], span[nodes, 1]
+    n, positive = hi - lo, positives[hi] - positives[lo]
+    stops = (
+        (n < 2 * contract.min_leaf)
+        | (positive == 0)
+        | (positive == n)
+        | (tree.depths()[nodes] >= contract.max_depth)
+    )
+    is_all = nodes.size == tree.n_nodes
+    # Half the nodes of a tree are leaves at which the rule stops: nothing to find out there.
+    open_ = np.arange(nodes.size)
+    if is_all:
+        open_ = np.flatnonzero(~blocks.may_be_left_out(tree, n, stops))
+    nodes, n = nodes[open_], n[open_]
+    column, threshold = tree.column[nodes], tree.threshold[nodes]
+    middle = np.where(column >= 0, span[tree.right[nodes], 0], -1)
+    spans = audit.Spans(
+        lo[open_], middle, hi[open_], positive[open_], stops[open_], contract.min_leaf
+    )
+    best = _compete(case, spans, examine_all=is_all)
+    is_wrong = (best.column != column) | ((column >= 0) & (best.threshold != threshold))
+    return [
+        _Judged(case, int(nodes[i]), int(n[i])).must_be(
+            int(best.column[i]), float(best.threshold[i])
+        )
+        for i in np.flatnonzero(is_wrong)
+    ]
+
+
+def _compete(case: Case, spans: audit.Spans, *, examine_all: bool) -> audit.Best:
+    """The rule's split of every node: columns shared among threads, merged in order."""
+    parts = [_no_best(spans.lo.size) for _ in range(case.n_shares)]
+    target = case.target_by_leaf
+    rooms = [blocks.room_for(target.size) for _ in parts]
+
+    def compete(share: int, column: int, values: Floats) -> None:
+        if examine_all:
+            blocks.examine_all(column, values, target, spans, parts[share], rooms[share])
+        else:
+            audit.examine_some(column, values, target, spans, parts[share])
+
+    case.each_column(compete)
+    best = parts[0]
+    for part in parts[1:]:
+        # Strictly greater: among equals the first in contract order stays.
+        better = part.score > best.score
+        best = audit.Best(
+            np.where(better, part.column, best.column),
+            np.where(better, part.threshold, best.threshold),
+            np.where(better, part.score, best.score),
+        )
+    return best
+
+
+def _no_best(n: int) -> audit.Best:
+    return audit.Best(np.full(n, -1, np.int32), np.zeros(n), np.full(n, -1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """A node to be named in a finding."""
+
+    case: Case
+    node: int
+    records: int
+
+    def must_be_leaf(self) -> Deviation:
+        return self._but("a leaf", "a leaf")
+
+    def must_be(self, column: int, threshold: float) -> Deviation:
+        if column < 0:
+            return self.must_be_leaf()
+        is_same = column == self.case.delivery.tree.column[self.node]
+        kind = f"a split of {self.case.contract.quasi[column].name!r}"
+        return self._but(
+            self._split(column, threshold), f"{kind} at another value" if is_same else kind
+        )
+
+    def must_hold(self, records: int) -> Deviation:
+        return self._but(f"it {records:,} records", f"it {records:,} records")
+
+    def _but(self, expected: str, expected_kind: str) -> Deviation:
+        tree = self.case.delivery.tree
+        column, delivered = int(tree.column[self.node]), "a leaf"
+        kind = delivered
+        if column >= 0:
+            delivered = self._split(column, float(tree.threshold[self.node]))
+            kind = f"a split of {self.case.contract.quasi[column].name!r}"
+        kind = f"{kind} was delivered, the rule gives {expected_kind}"
+        return Deviation(self.node, self.records, delivered, expected, kind)
+
+    def _split(self, column: int, threshold: float) -> str:
+        described = self.case.contract.quasi[column]
+        return f"a split of {described.name!r} at {_shown(described, threshold)}"
+
+
+def _shown(column: Column, threshold: float) -> str:
+    """A threshold as people write it; a delivered one need not be a value of the column at all."""
+    if column.categories is not None and not 0 <= threshold < len(column.categories):
+        return repr(threshold)
+    try:
+        return show_value(column, threshold)
+    except (OverflowError, ValueError):
+        return repr(threshold)
+
+
+def _sampled(case: Case) -> Finding:
+    """Nodes on the paths of rows drawn at random, and nodes drawn at random.
+
+    Drawn from the operating system after the delivery was read, so the provider cannot have
+    known them; a node seen twice is looked at once, and a small tree as a whole.
+    """
+    options, tree = case.options, case.delivery.tree
+    n_draws = sample_size(options.audit_miss, options.audit_fraction)
+    chosen = np.arange(tree.n_nodes) if n_draws >= tree.n_nodes else _draw(case, n_draws)
+    deviations = examine(case, chosen)
+    miss, share = options.audit_miss, options.audit_fraction
+    return _finding(
+        deviations,
+        f"All {chosen.size:,} nodes of a random sample are what the rule makes of the records.",
+        f"A provider whose deviations touch {share:.3g} of the records' paths, or of the nodes, is"
+        f" missed with probability at most {miss:.3g}; a VIOLATION for this root is final.",
+        {
+            "nodes": tree.n_nodes,
+            "examined": int(chosen.size),
+            "draws": n_draws,
+            **_seen(case, chosen, deviations),
+        },
+    )
+
+
+def _draw(case: Case, n_draws: int) -> Nodes:
+    """The nodes on the paths of so many rows, and so many nodes, all drawn at random."""
+    rows = [secrets.randbelow(case.manifest.n_rows) for _ in range(n_draws)]
+    nodes = {secrets.randbelow(case.delivery.tree.n_nodes) for _ in range(n_draws)}
+    for leaf in np.unique(case.leaf_of_row[rows]).tolist():
+        nodes |= set(_path(case, leaf))
+    return np.array(sorted(nodes))
+
+
+def _path(case: Case, leaf: int) -> list[int]:
+    """The nodes from the root to a leaf."""
+    tree, path = case.delivery.tree, [0]
+    # A node's right subtree starts with a greater leaf number than its left one holds.
+    while tree.column[path[-1]] >= 0:
+        right = int(tree.right[path[-1]])
+        path.append(right if leaf >= _first_leaf(case, right) else path[-1] + 1)
+    return path
+
+
+def _first_leaf(case: Case, node: int) -> int:
+    tree = case.delivery.tree
+    while tree.column[node] >= 0:
+        node += 1
+    return int(tree.leaf[node])
+
+
+def _witnesses(case: Case) -> Finding:
+    """The witnesses' paths and leaves, as worked out by prepare()."""
+    witnesses = case.manifest.witnesses
+    if not witnesses:
+        return Finding(
+            layer=LAYER,
+            status=Status.INCONCLUSIVE,
+            summary="No witnesses were kept, and the submission is not at hand.",
+            guarantee="None.",
+            evidence={"witnesses": 0},
+        )
+    deviations = [d for w in witnesses if (d := _departure(case, w)) is not None]
+    return _finding(
+        deviations,
+        f"The paths and leaves of all {len(witnesses)} witnesses are those worked out before.",
+        "No false alarms. A provider whose deviations touch a share d of the records' paths is"
+        f" missed with probability (1 - d)^{len(witnesses)}.",
+        {"witnesses": len(witnesses)},
+    )
+
+
+def _departure(case: Case, witness: Witness) -> Deviation | None:
+    """Where the delivered path of a witness first leaves the honest one, if it does."""
+    tree, start = case.delivery.tree, case.grouped[1]
+    span = case.node_spans
+    node = 0
+    for step in witness.path:
+        judged = _Judged(case, node, int(span[node, 1] - span[node, 0]))
+        if (tree.column[node], tree.threshold[node]) != (step.column, step.threshold):
+            return judged.must_be(step.column, step.threshold)
+        if judged.records != step.count:
+            return judged.must_hold(step.count)
+        node = node + 1 if step.goes_left else int(tree.right[node])
+    records = int(span[node, 1] - span[node, 0])
+    if tree.column[node] >= 0:
+        return _Judged(case, node, records).must_be_leaf()
+    return _leaf_departure(case, witness, node, start)
+
+
+def _leaf_departure(case: Case, witness: Witness, node: int, start: Nodes) -> Deviation | None:
+    """Whether a witness's leaf has other records or bounds than the honest one."""
+    records, leaves = case.records, case.delivery.leaves
+    leaf = int(case.delivery.tree.leaf[node])
+    at = case.grouped[0][start[leaf] : start[leaf + 1]]
+    members = merkle.members_digest(
+        [(int(records.row[i]), records.tracker[i].tobytes()) for i in at]
+    )
+    bounds = tuple(zip(leaves.minimum[leaf].tolist(), leaves.maximum[leaf].tolist(), strict=True))
+    same = (
+        members == witness.members
+        and bounds == witness.bounds
+        and int(leaves.count[leaf]) == witness.leaf_count
+        and int(case.leaf_of_row[witness.row]) == leaf
+    )
+    if same:
+        return None
+    return Deviation(
+        node,
+        int(at.size),
+        f"leaf {leaf} with {leaves.count[leaf]} records",
+        f"a leaf of {witness.leaf_count} records with other members or bounds",
+        "other members or bounds",
+    )

@@ -1,0 +1,45 @@
+"""The one exception tree: every error that verix-anon raises on purpose.
+
+Error:
+├── ContractError            the contract is inconsistent
+├── TableError               the table does not fit the contract
+├── ProviderError            the provider could not be reached or refused
+├── MalformedDeliveryError   the bytes are not a delivery
+└── NotAcceptedError         release() was asked for a delivery that did not pass
+
+Each message is one sentence for the person who made the mistake. Anything else that
+escapes is a bug of ours.
+"""
+
+__all__ = [
+    "ContractError",
+    "Error",
+    "MalformedDeliveryError",
+    "NotAcceptedError",
+    "ProviderError",
+    "TableError",
+]
+
+
+class Error(Exception):
+    """Base of all errors below; catch it to catch them all."""
+
+
+class ContractError(Error):
+    """The contract is inconsistent."""
+
+
+class TableError(Error):
+    """A table, or a file that should hold one, does not fit the contract."""
+
+
+class ProviderError(Error):
+    """The provider could not be reached, or refused."""
+
+
+class MalformedDeliveryError(Error):
+    """The bytes are not a delivery."""
+
+
+class NotAcceptedError(Error):
+    """release() was asked for a delivery that did not pass."""

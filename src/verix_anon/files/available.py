@@ -1,0 +1,79 @@
+"""How much memory there is, so that a job too large for it is refused before it begins.
+
+Without this a table that does not fit ends hours later, killed by the system without a word.
+Estimates are what measurement showed each step to take (docs/limitations.md); a job that needs a
+little more than estimated may still be killed, but none that fits is refused for long.
+"""
+
+import os
+from pathlib import Path
+
+from verix_anon.errors import Error
+
+__all__ = ["available_memory", "check_memory"]
+
+MEMINFO = Path("/proc/meminfo")
+# A container's own limit and use: version 2 of control groups, then version 1.
+LIMITS = (
+    (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")),
+    (
+        Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+        Path("/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+    ),
+)
+STATS = (Path("/sys/fs/cgroup/memory.stat"), Path("/sys/fs/cgroup/memory/memory.stat"))
+
+
+def check_memory(needed: float, work: str, fail: type[Error]) -> None:
+    """Raise unless so many bytes are to be had; `work` says what for, as a subject."""
+    available = available_memory()
+    if available is not None and needed > available:
+        raise fail(
+            f"{work} needs about {_gigabytes(needed)} of memory beyond what is in use, and"
+            f" {_gigabytes(available)} are available: free some, or use a larger machine"
+        )
+
+
+def _gigabytes(n_bytes: float) -> str:
+    return f"{n_bytes / 1e9:,.1f} GB" if n_bytes >= 1e8 else f"{n_bytes / 1e6:,.1f} MB"
+
+
+def available_memory() -> int | None:
+    """Bytes that can be had without pushing others out, swap included; None if unknown."""
+    found = [bytes_ for bytes_ in (_of_machine(), _of_container()) if bytes_ is not None]
+    return min(found, default=None)
+
+
+def _of_machine() -> int | None:
+    try:
+        lines = MEMINFO.read_text(encoding="ascii").splitlines()
+        kilobytes = {name: int(rest.split()[0]) for name, _, rest in _pairs(lines)}
+        return 1024 * (kilobytes["MemAvailable"] + kilobytes.get("SwapFree", 0))
+    except (OSError, ValueError, LookupError):
+        return _installed()
+
+
+def _pairs(lines: list[str]) -> list[tuple[str, str, str]]:
+    return [line.partition(":") for line in lines if ":" in line]
+
+
+def _installed() -> int | None:
+    """All memory there is: an upper bound where the system does not say how much is free."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def _of_container() -> int | None:
+    """What a control group still allows, its file cache counted as free."""
+    for (limit, use), stat in zip(LIMITS, STATS, strict=True):
+        try:
+            left = int(limit.read_text()) - int(use.read_text())
+            counts = dict(line.split() for line in stat.read_text().splitlines())
+            cached = counts.get("inactive_file", counts.get("total_inactive_file", 0))
+            return max(0, left + int(cached))
+        except (OSError, ValueError):
+            # No such file, or `max`: no limit.
+            continue
+    return None

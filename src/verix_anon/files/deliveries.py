@@ -1,0 +1,294 @@
+"""A delivery as a folder (spec §8), read as the work of somebody who means harm (spec §11).
+
+What the provider controls: every byte of every file. What bounds it: the contract, which
+says how many columns there are and how small a leaf may be, and the number of rows sent.
+Each file is read once, hashed, and decoded from those very bytes.
+"""
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import rfc8785
+
+from verix_anon.errors import MalformedDeliveryError
+from verix_anon.files import parquet
+from verix_anon.files.store import Folder, open_folder, written_aside
+from verix_anon.protocol.contract import Contract, Digest
+from verix_anon.protocol.messages import DELIVERY_FORMAT, Delivered, Delivery, Header
+from verix_anon.protocol.tree import Leaves, Tree
+
+__all__ = ["Snapshot", "read_delivery", "read_header", "write_delivery"]
+
+HEADER_FIELDS = frozenset(
+    {"format", "contract", "submission", "root", "engine", "version", "rows", "leaves"}
+    | {"nodes", "seconds"}
+)
+MAX_HEADER_BYTES = 1 << 16
+MAX_WORD = 64
+"""How long `engine` and `version` may be."""
+MAX_SECONDS = 2**53
+
+RECORDS = parquet.Expected(
+    {"row": pa.int64(), "tracker": parquet.TRACKER, "leaf": pa.int32(), "target": pa.uint8()}
+)
+NODES = parquet.Expected(
+    {
+        "column": pa.int32(),
+        "threshold": pa.float64(),
+        "left": pa.int32(),
+        "right": pa.int32(),
+        "leaf": pa.int32(),
+    }
+)
+RECORD_ENCODINGS = {"row": "DELTA_BINARY_PACKED", "tracker": "PLAIN", "leaf": "PLAIN"}
+NODE_ENCODINGS = {
+    "threshold": "BYTE_STREAM_SPLIT",
+    "left": "DELTA_BINARY_PACKED",
+    "right": "DELTA_BINARY_PACKED",
+    "leaf": "DELTA_BINARY_PACKED",
+}
+
+
+def _leaves(n_quasi: int) -> parquet.Expected:
+    bounds = {f"{end}_{j}": pa.float64() for j in range(n_quasi) for end in ("min", "max")}
+    return parquet.Expected({"leaf": pa.int32(), "count": pa.int64(), **bounds})
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Snapshot:
+    """A delivery, and the SHA-256 of each file it was read from."""
+
+    delivery: Delivery
+    files: Mapping[str, str]
+
+
+def write_delivery(
+    delivery: Delivery, path: str | os.PathLike[str], *, overwrite: bool = False
+) -> None:
+    """Write a delivery's folder; it appears complete or not at all."""
+    records, leaves, tree = delivery.records, delivery.leaves, delivery.tree
+    leaf_columns: dict[str, object] = {
+        "leaf": np.arange(leaves.n_leaves, dtype=np.int32),
+        "count": leaves.count,
+    }
+    encodings = {"leaf": "DELTA_BINARY_PACKED"}
+    for j in range(leaves.minimum.shape[1]):
+        for end, bound in (("min", leaves.minimum), ("max", leaves.maximum)):
+            leaf_columns[f"{end}_{j}"] = bound[:, j]
+            encodings[f"{end}_{j}"] = "BYTE_STREAM_SPLIT"
+    node_columns = {name: getattr(tree, name) for name in NODES.columns}
+    with written_aside(path, overwrite=overwrite, folder=True) as folder:
+        parquet.write(folder / "leaves.parquet", pa.table(leaf_columns), encodings)
+        parquet.write(folder / "nodes.parquet", pa.table(node_columns), NODE_ENCODINGS)
+        parquet.write(
+            folder / "records.parquet",
+            pa.table(
+                {
+                    "row": records.row,
+                    "tracker": parquet.trackers(records.tracker),
+                    "leaf": records.leaf,
+                    "target": records.target,
+                }
+            ),
+            RECORD_ENCODINGS,
+        )
+        (folder / "delivery.json").write_bytes(_header_to_bytes(delivery.header))
+
+
+def read_delivery(path: str | os.PathLike[str], contract: Contract, *, n_rows: int) -> Snapshot:
+    """Read a delivery for a submission of `n_rows` records under a contract.
+
+    What comes back is well-formed: a canonical tree no deeper than agreed, finite ordered
+    bounds for each of its leaves, and rows and leaf numbers in range. Whether any of it is
+    true is for the layers to say.
+
+    Raises:
+        MalformedDeliveryError: The bytes are not such a delivery.
+        TableError: There is no folder at that path.
+    """
+    files = _Files(open_folder(path, MalformedDeliveryError))
+    header = _parse_header(files.read("delivery.json", MAX_HEADER_BYTES))
+    # What the counts promise bounds what is read below.
+    header.check(contract, n_rows=n_rows)
+    delivery = Delivery(
+        header=header,
+        leaves=_read_leaves(files, header.leaves, len(contract.quasi)),
+        tree=_read_tree(files, header.nodes),
+        records=_read_records(files, header, n_rows),
+    )
+    delivery.check(contract, n_rows=n_rows)
+    return Snapshot(delivery=delivery, files=files.digests)
+
+
+def read_header(path: str | os.PathLike[str]) -> Header:
+    """Read only what delivery.json says."""
+    folder = open_folder(path, MalformedDeliveryError)
+    return _parse_header(folder.read("delivery.json", limit=MAX_HEADER_BYTES))
+
+
+class _Files:
+    """The files of one delivery: each read once, and hashed."""
+
+    def __init__(self, folder: Folder) -> None:
+        self.folder = folder
+        self.digests: dict[str, str] = {}
+
+    def read(self, name: str, limit: int) -> bytes:
+        data = self.folder.read(name, limit=limit)
+        self.digests[name] = sha256(data).hexdigest()
+        return data
+
+    def table(self, name: str, expected: parquet.Expected, n_rows: int) -> dict[str, parquet.Array]:
+        """The whole of one file with exactly so many rows."""
+        data = self.read(name, expected.bytes_for(n_rows))
+        reader = parquet.Reader(name, data, expected, MalformedDeliveryError, most_rows=n_rows)
+        if reader.n_rows != n_rows:
+            raise MalformedDeliveryError(
+                f"{name} has {reader.n_rows} rows, but delivery.json says {n_rows}"
+            )
+        return reader.read()
+
+
+def _read_leaves(files: _Files, n_leaves: int, n_quasi: int) -> Leaves:
+    columns = files.table("leaves.parquet", _leaves(n_quasi), n_leaves)
+    if not np.array_equal(columns["leaf"], np.arange(n_leaves)):
+        raise MalformedDeliveryError("leaves.parquet: column 'leaf' does not count from 0 upwards")
+    minimum, maximum = np.empty((2, n_leaves, n_quasi))
+    for j in range(n_quasi):
+        minimum[:, j] = _unsigned_zeros(columns[f"min_{j}"])
+        maximum[:, j] = _unsigned_zeros(columns[f"max_{j}"])
+    count = np.asarray(columns["count"], np.int64)
+    return Leaves(count=count, minimum=minimum, maximum=maximum)
+
+
+def _unsigned_zeros(column: parquet.Array) -> npt.NDArray[np.float64]:
+    # Adding 0.0 turns -0.0 into 0.0 and changes nothing else; a signalling NaN would warn.
+    with np.errstate(invalid="ignore"):
+        return np.asarray(column, np.float64) + 0.0
+
+
+def _read_tree(files: _Files, n_nodes: int) -> Tree:
+    columns = files.table("nodes.parquet", NODES, n_nodes)
+    return Tree(
+        column=columns["column"].astype(np.int32),
+        threshold=_unsigned_zeros(columns["threshold"]),
+        left=columns["left"].astype(np.int32),
+        right=columns["right"].astype(np.int32),
+        leaf=columns["leaf"].astype(np.int32),
+    )
+
+
+def _read_records(files: _Files, header: Header, n_rows: int) -> Delivered:
+    # Together the parts may hold no more than one file could, packed or unfolded.
+    limit = most_bytes = RECORDS.bytes_for(n_rows)
+    row, leaf = np.empty(header.rows, np.int64), np.empty(header.rows, np.int32)
+    tracker, target = np.empty((header.rows, 32), np.uint8), np.empty(header.rows, np.uint8)
+    at = 0
+    for part in files.folder.parts("records.parquet"):
+        data = files.read(part, limit)
+        reader = parquet.Reader(
+            part,
+            data,
+            RECORDS,
+            MalformedDeliveryError,
+            most_rows=header.rows - at,
+            most_bytes=most_bytes,
+        )
+        limit, most_bytes = limit - len(data), most_bytes - reader.n_bytes
+        for group in reader.row_groups():
+            rows = slice(at, at + len(group["row"]))
+            row[rows], tracker[rows] = group["row"], group["tracker"]
+            leaf[rows], target[rows] = group["leaf"], group["target"]
+            at = rows.stop
+    if at != header.rows:
+        raise MalformedDeliveryError(
+            f"records.parquet has {at} rows, but delivery.json says {header.rows}"
+        )
+    return Delivered(row=row, tracker=tracker, leaf=leaf, target=target)
+
+
+def _header_to_bytes(header: Header) -> bytes:
+    return rfc8785.dumps(
+        {
+            "format": DELIVERY_FORMAT,
+            "contract": header.contract.hex(),
+            "submission": header.submission.hex(),
+            "root": header.root.hex(),
+            "engine": header.engine,
+            "version": header.version,
+            "rows": header.rows,
+            "leaves": header.leaves,
+            "nodes": header.nodes,
+            "seconds": header.seconds,
+        }
+    )
+
+
+def _parse_header(data: bytes) -> Header:
+    try:
+        fields = json.loads(data.decode("utf-8"), object_pairs_hook=_distinct)
+    except (ValueError, RecursionError):
+        raise MalformedDeliveryError(
+            "delivery.json is not JSON in UTF-8, each field once"
+        ) from None
+    if not isinstance(fields, dict) or fields.keys() != HEADER_FIELDS:
+        raise MalformedDeliveryError(
+            f"delivery.json must have exactly the fields {', '.join(sorted(HEADER_FIELDS))}"
+        )
+    if fields["format"] != DELIVERY_FORMAT:
+        raise MalformedDeliveryError(f"delivery.json: its format is not {DELIVERY_FORMAT!r}")
+    return Header(
+        contract=_digest(fields, "contract"),
+        submission=_digest(fields, "submission"),
+        root=_digest(fields, "root"),
+        engine=_word(fields, "engine"),
+        version=_word(fields, "version"),
+        rows=_count(fields, "rows"),
+        leaves=_count(fields, "leaves"),
+        nodes=_count(fields, "nodes"),
+        seconds=_seconds(fields["seconds"]),
+    )
+
+
+def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise ValueError("a field occurs twice")
+    return fields
+
+
+def _digest(fields: Mapping[str, object], name: str) -> Digest:
+    value = fields[name]
+    if not isinstance(value, str) or not re.fullmatch(r"[0-9a-f]{64}", value):
+        raise MalformedDeliveryError(f"delivery.json: {name} is not 64 hexadecimal digits")
+    return Digest(bytes.fromhex(value))
+
+
+def _word(fields: Mapping[str, object], name: str) -> str:
+    value = fields[name]
+    if not isinstance(value, str) or len(value) > MAX_WORD or not value.isprintable():
+        raise MalformedDeliveryError(
+            f"delivery.json: {name} is not printable text of at most {MAX_WORD} characters"
+        )
+    return value
+
+
+def _count(fields: Mapping[str, object], name: str) -> int:
+    value = fields[name]
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**32:
+        raise MalformedDeliveryError(f"delivery.json: {name} is not a count")
+    return value
+
+
+def _seconds(value: object) -> float:
+    # Compared before it is converted: a whole number may be too large for that.
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MAX_SECONDS:
+        return float(value)
+    raise MalformedDeliveryError("delivery.json: seconds is not a number of seconds")

@@ -1,0 +1,50 @@
+"""From a leaf to what is published of it: midpoints for models, words for people (spec §5)."""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from verix_anon.protocol.contract import EXACT, Column, Unit
+from verix_anon.protocol.tree import Leaves
+
+__all__ = ["NUMPY_UNITS", "describe", "midpoints", "published_categories", "show_value"]
+
+NUMPY_UNITS = {
+    Unit.DAY: "D",
+    Unit.SECOND: "s",
+    Unit.MILLISECOND: "ms",
+    Unit.MICROSECOND: "us",
+}
+
+
+def midpoints(leaves: Leaves) -> npt.NDArray[np.float64]:
+    """The middle of each leaf's bounds, halved before adding so that nothing overflows."""
+    return leaves.minimum / 2 + leaves.maximum / 2
+
+
+def published_categories(column: Column, minimum: float, maximum: float) -> tuple[str, ...]:
+    """The categories from min to max: what people see of a categorical column."""
+    assert column.categories is not None
+    return column.categories[int(minimum) : int(maximum) + 1]
+
+
+def describe(column: Column, minimum: float, maximum: float) -> str:
+    """One leaf's bounds of one column as text: `lo..hi`, or `{a, b}` for categories."""
+    if column.categories is not None:
+        return "{" + ", ".join(published_categories(column, minimum, maximum)) + "}"
+    return f"{show_value(column, minimum)}..{show_value(column, maximum)}"
+
+
+def show_value(column: Column, value: float) -> str:
+    """One value as people write it: a date, a whole number without a point, a label.
+
+    A value between two, such as a midpoint, is shown as the date or label below it; one that
+    the column cannot have, such as a provider may send, as the bare number.
+    """
+    if column.categories is not None and 0 <= value < len(column.categories):
+        return column.categories[math.floor(value)]
+    if column.unit is not None and abs(value) <= EXACT:
+        return str(np.int64(math.floor(value)).astype(f"M8[{NUMPY_UNITS[column.unit]}]"))
+    # Past 2**53 a float no longer names one integer, so its own notation is the honest one.
+    return str(int(value)) if abs(value) <= EXACT and value == int(value) else repr(value)

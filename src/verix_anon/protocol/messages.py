@@ -1,0 +1,130 @@
+"""All that crosses the wire, and the one seam between the parties (spec §1)."""
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from verix_anon.errors import MalformedDeliveryError
+from verix_anon.protocol import merkle
+from verix_anon.protocol.contract import Contract, Digest
+from verix_anon.protocol.table import Records
+from verix_anon.protocol.tree import Leaves, Tree
+
+__all__ = ["DELIVERY_FORMAT", "Delivered", "Delivery", "Header", "Provider", "Submission"]
+
+DELIVERY_FORMAT = "verix/delivery/1"
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Submission:
+    """The owner's records under the contract; it goes to the provider."""
+
+    contract: Contract
+    records: Records
+
+    def __post_init__(self) -> None:
+        self.records.check(self.contract)
+
+    def digest(self, *, threads: int = 1) -> Digest:
+        """What binds a delivery to this very submission; reads every byte of it."""
+        return merkle.submission_digest(self.contract, self.records, threads=threads)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    """What delivery.json says; all of it is the provider's word."""
+
+    contract: Digest
+    submission: Digest
+    root: Digest
+    engine: str
+    version: str
+    rows: int
+    leaves: int
+    nodes: int
+    seconds: float
+
+    def check(self, contract: Contract, *, n_rows: int) -> None:
+        """Raise MalformedDeliveryError unless the counts can belong to so many records."""
+        most_leaves = n_rows // contract.min_leaf
+        if not 1 <= self.leaves <= most_leaves:
+            raise MalformedDeliveryError(
+                f"{n_rows} records make 1 to {most_leaves} leaves, not {self.leaves}"
+            )
+        if self.nodes != 2 * self.leaves - 1:
+            raise MalformedDeliveryError(
+                f"{self.leaves} leaves make {2 * self.leaves - 1} nodes, not {self.nodes}"
+            )
+        if not 1 <= self.rows <= n_rows:
+            raise MalformedDeliveryError(f"{self.rows} rows came back of {n_rows} that were sent")
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Delivered:
+    """The delivered records, in any order: which row lies in which leaf."""
+
+    row: npt.NDArray[np.int64]
+    tracker: npt.NDArray[np.uint8]
+    """(n_rows, 32)"""
+    leaf: npt.NDArray[np.int32]
+    target: npt.NDArray[np.uint8]
+
+    def __post_init__(self) -> None:
+        assert self.row.shape == self.leaf.shape == self.target.shape
+        assert self.tracker.shape == (self.row.shape[0], 32)
+        for array in (self.row, self.tracker, self.leaf, self.target):
+            array.setflags(write=False)
+
+    def check(self, *, n_rows: int, n_leaves: int) -> None:
+        """Raise MalformedDeliveryError unless rows, leaves and targets are in range."""
+        if self.row.min() < 0 or self.row.max() >= n_rows:
+            raise MalformedDeliveryError(f"records: a row is not one of the {n_rows} sent")
+        if self.leaf.min() < 0 or self.leaf.max() >= n_leaves:
+            raise MalformedDeliveryError(f"records: a leaf is not one of the {n_leaves} delivered")
+        if self.target.max() > 1:
+            raise MalformedDeliveryError("records: a target is neither 0 nor 1")
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Delivery:
+    """What the provider returns: records with leaf numbers, leaves, tree and root."""
+
+    header: Header
+    records: Delivered
+    leaves: Leaves
+    tree: Tree
+
+    def check(self, contract: Contract, *, n_rows: int) -> None:
+        """Raise MalformedDeliveryError unless it can be a delivery of so many records.
+
+        After it the tree is canonical and no deeper than agreed, each leaf has finite bounds
+        in order, and rows, leaf numbers and targets are in range. Whether any of it is true
+        is for the layers to say.
+        """
+        self.header.check(contract, n_rows=n_rows)
+        header, records, leaves = self.header, self.records, self.leaves
+        sizes = (records.row.size, leaves.n_leaves, self.tree.n_nodes)
+        if sizes != (header.rows, header.leaves, header.nodes):
+            raise MalformedDeliveryError(
+                f"the header says {header.rows} rows, {header.leaves} leaves and {header.nodes}"
+                f" nodes, but there are {sizes[0]}, {sizes[1]} and {sizes[2]}"
+            )
+        n_quasi = len(contract.quasi)
+        if leaves.minimum.shape[1] != n_quasi:
+            raise MalformedDeliveryError(
+                f"the leaves have bounds for {leaves.minimum.shape[1]} columns, not {n_quasi}"
+            )
+        self.tree.check(n_quasi=n_quasi, max_depth=contract.max_depth)
+        leaves.check(n_rows=n_rows)
+        records.check(n_rows=n_rows, n_leaves=header.leaves)
+
+
+@runtime_checkable
+class Provider(Protocol):
+    """Whoever anonymizes: the local engine, a cluster, a service, every adversary."""
+
+    def anonymize(self, submission: Submission) -> Delivery:
+        """Anonymize the submission as its contract says, or raise ProviderError."""
+        ...

@@ -1,0 +1,147 @@
+"""Which column is what: every column of the owner's table has a declared role (spec §2)."""
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeVar
+
+from verix_anon.errors import TableError
+from verix_anon.protocol.contract import Kind
+
+__all__ = ["SENT", "Declared", "Missing", "TableRole"]
+
+
+_Choice = TypeVar("_Choice", bound=StrEnum)
+
+
+class TableRole(StrEnum):
+    """What a column of the owner's table is; only `quasi` and `target` are ever sent."""
+
+    IDENTIFIER = "identifier"
+    KEPT = "kept"
+    SENSITIVE = "sensitive"
+    QUASI = "quasi"
+    TARGET = "target"
+
+
+SENT = frozenset({TableRole.QUASI, TableRole.TARGET})
+
+
+class Missing(StrEnum):
+    """What to do with missing values of quasi-identifiers."""
+
+    IMPUTE = "impute"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """What the owner says of the table's columns; `quasi="all"` takes all that are not named.
+
+    One name may stand for a list of one, and a kind or `missing` may be given as text.
+    """
+
+    target: str
+    quasi: Sequence[str] | str
+    identifiers: Sequence[str] | str = ()
+    kept: Sequence[str] | str = ()
+    sensitive: Sequence[str] | str = ()
+    kinds: Mapping[str, Kind | str] = field(default_factory=dict)
+    orders: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    positive: str | bool | int | None = None
+    missing: Missing | str = Missing.IMPUTE
+
+    def roles(self, names: Sequence[str]) -> dict[str, TableRole]:
+        """The role of each column, in table order; raises unless each has exactly one."""
+        declared = self._named(names)
+        rest = [name for name in names if name not in declared]
+        if self._takes_all:
+            declared |= dict.fromkeys(rest, TableRole.QUASI)
+        elif rest:
+            raise TableError(
+                f"no role is declared for {_listed(rest)}; declare each as quasi, identifier,"
+                ' kept or sensitive (quasi="all", or --quasi all, takes all that are left)'
+            )
+        if TableRole.QUASI not in declared.values():
+            raise TableError("no column is declared as a quasi-identifier; name at least one")
+        self._check_readings(declared)
+        return {name: declared[name] for name in names}
+
+    def kind(self, name: str) -> Kind | None:
+        """The kind declared for a column, by itself or by an order, if one is."""
+        given = self.kinds.get(name)
+        if given is not None:
+            return _choice(given, Kind, f"the kind of column {name!r}")
+        return Kind.CATEGORICAL if self.orders.get(name) is not None else None
+
+    @property
+    def _takes_all(self) -> bool:
+        # An array of names would compare name by name.
+        return isinstance(self.quasi, str) and self.quasi == "all"
+
+    def _named(self, names: Sequence[str]) -> dict[str, TableRole]:
+        """The roles of the columns that are declared by name; all names must exist."""
+        known = frozenset(names)
+        declared: dict[str, TableRole] = {}
+        for role, name in self._pairs():
+            if name not in known:
+                raise _unknown(name, names)
+            if name in declared:
+                raise TableError(f"column {name!r} is declared twice: {declared[name]} and {role}")
+            declared[name] = role
+        for name in (*self.kinds, *self.orders):
+            if name not in known:
+                raise _unknown(name, names)
+        return declared
+
+    def _pairs(self) -> Iterator[tuple[TableRole, str]]:
+        chosen: list[tuple[TableRole, Sequence[str] | str]] = [
+            (TableRole.TARGET, [self.target]),
+            (TableRole.QUASI, [] if self._takes_all else self.quasi),
+            (TableRole.IDENTIFIER, self.identifiers),
+            (TableRole.KEPT, self.kept),
+            (TableRole.SENSITIVE, self.sensitive),
+        ]
+        for role, names in chosen:
+            for name in [names] if isinstance(names, str) else names:
+                yield role, name
+
+    def _check_readings(self, roles: Mapping[str, TableRole]) -> None:
+        """How to read a column is said only of sent ones, and without contradiction."""
+        _choice(self.missing, Missing, "missing")
+        for name in (*self.kinds, *self.orders):
+            if roles[name] not in SENT:
+                what = "kind" if name in self.kinds else "order"
+                raise TableError(
+                    f"column {name!r} is declared as {roles[name]} and is not sent;"
+                    f" leave out its {what}, which only quasi-identifiers and the target have"
+                )
+            kind = self.kind(name)
+            if kind in (None, Kind.CATEGORICAL):
+                continue
+            if roles[name] is TableRole.TARGET:
+                raise TableError(f"target {name!r} is always categorical; it cannot be {kind}")
+            if self.orders.get(name) is not None:
+                raise TableError(
+                    f"column {name!r} is declared {kind}, but an order is for categorical"
+                    " columns; leave out one of the two"
+                )
+
+
+def _choice(value: str, enum: type[_Choice], what: str) -> _Choice:
+    try:
+        return enum(value)
+    except ValueError:
+        raise TableError(f"{what} is {value!r}, not one of {', '.join(enum)}") from None
+
+
+def _unknown(name: str, names: Sequence[str]) -> TableError:
+    close = difflib.get_close_matches(str(name), names, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"the columns are {_listed(names)}"
+    return TableError(f"there is no column {name!r}; {hint}")
+
+
+def _listed(names: Sequence[str], most: int = 20) -> str:
+    shown = ", ".join(repr(name) for name in names[:most])
+    return shown + (f" and {len(names) - most} more" if len(names) > most else "")

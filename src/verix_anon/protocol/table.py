@@ -1,0 +1,105 @@
+"""Records in the form both parties compute on, and their canonical bytes (spec §2, §6).
+
+The quasi-identifiers are one matrix of binary64, a row per column, so that every engine
+reads a column as one run of memory; a category is its position, exactly representable.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from verix_anon.errors import TableError
+from verix_anon.protocol.contract import Column, Contract, Kind, Role
+
+__all__ = ["TRACKER_SIZE", "Records", "wire_columns", "wire_type"]
+
+TRACKER_SIZE = 32
+# Kernels keep a row number, a label bit and more in 32 bits.
+MAX_ROWS = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Records:
+    """Trackers, quasi-identifiers and target of every record, by row."""
+
+    tracker: npt.NDArray[np.uint8]
+    """(n_rows, 32)"""
+    values: npt.NDArray[np.float64]
+    """(n_quasi, n_rows), in contract order"""
+    target: npt.NDArray[np.uint8]
+    """(n_rows,), 0 or 1"""
+
+    def __post_init__(self) -> None:
+        n_rows = self.target.shape[0]
+        assert self.tracker.shape == (n_rows, TRACKER_SIZE)
+        assert self.tracker.dtype == np.uint8
+        assert self.values.ndim == 2
+        assert self.values.shape[1] == n_rows
+        assert self.values.dtype == np.float64
+        assert self.target.dtype == np.uint8
+        for array in (self.tracker, self.values, self.target):
+            array.setflags(write=False)
+
+    @property
+    def n_rows(self) -> int:
+        """How many records there are."""
+        return int(self.target.shape[0])
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory the records take."""
+        return self.tracker.nbytes + self.values.nbytes + self.target.nbytes
+
+    def check(self, contract: Contract) -> None:
+        """Raise TableError unless these records can stand under the contract."""
+        if self.values.shape[0] != len(contract.quasi):
+            raise TableError(
+                f"the records have {self.values.shape[0]} quasi-identifiers,"
+                f" the contract {len(contract.quasi)}"
+            )
+        if not contract.min_leaf <= self.n_rows <= MAX_ROWS:
+            raise TableError(
+                f"a submission needs at least min_leaf = 2k = {contract.min_leaf} records"
+                f" and at most {MAX_ROWS}, not {self.n_rows}"
+            )
+        if self.target.max() > 1:
+            raise TableError(f"target {contract.target.name!r} has a value other than 0 and 1")
+        for column, values in zip(contract.quasi, self.values, strict=True):
+            _check_values(column, values)
+
+
+def _check_values(column: Column, values: npt.NDArray[np.float64]) -> None:
+    # The bits of -0.0 are those of the least 64-bit integer.
+    if values.view(np.int64).min() == np.iinfo(np.int64).min:
+        raise TableError(f"column {column.name!r} has -0.0; write it as 0.0")
+    # A sum is finite only if every term is: one pass, no mask. Huge finite values may
+    # overflow it, so only then is every value looked at.
+    with np.errstate(all="ignore"):
+        suspicious = not np.isfinite(values.sum())
+    if suspicious and not np.isfinite(values).all():
+        raise TableError(f"column {column.name!r} has a value that is not finite")
+    if column.categories is not None:
+        n_categories = len(column.categories)
+        if values.min() < 0 or values.max() >= n_categories or (values != np.floor(values)).any():
+            raise TableError(
+                f"column {column.name!r} has a position outside its {n_categories} categories"
+            )
+
+
+def wire_type(column: Column) -> np.dtype[np.generic]:
+    """How one value of the column is written: little-endian f64, i32, or u8 for the target."""
+    if column.role is Role.TARGET:
+        return np.dtype("u1")
+    return np.dtype("<i4" if column.kind is Kind.CATEGORICAL else "<f8")
+
+
+def wire_columns(
+    contract: Contract, records: Records, rows: slice
+) -> Iterator[npt.NDArray[np.generic]]:
+    """The sent columns of some rows, in contract order, as they are written and hashed."""
+    quasi = iter(records.values)
+    for column in contract.columns:
+        source = records.target if column.role is Role.TARGET else next(quasi)
+        yield np.ascontiguousarray(source[rows], dtype=wire_type(column))

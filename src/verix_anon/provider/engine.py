@@ -1,0 +1,116 @@
+"""From submission to delivery, whoever grows the tree: grow, generalize, commit (spec §4 to §6)."""
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from verix_anon.errors import ProviderError
+from verix_anon.protocol import kernels, merkle
+from verix_anon.protocol.messages import Delivered, Delivery, Header, Submission
+from verix_anon.protocol.tree import Leaves, Tree
+
+__all__ = ["Growth", "Progress", "Settings", "anonymize", "available_cores", "pack"]
+
+Progress = Callable[[str, int, int], None]
+"""Called with a stage, how much of it is done, and how much there is."""
+
+
+def _ignore(stage: str, done: int, total: int) -> None:
+    """Report progress to nobody."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How to run, as opposed to what to compute: nothing here changes a delivery's root."""
+
+    threads: int = 1
+    progress: Progress = _ignore
+
+    def __post_init__(self) -> None:
+        if self.threads < 1:
+            raise ProviderError(f"threads must be at least 1, not {self.threads}")
+
+    @classmethod
+    def of(cls, threads: int | None = None, progress: Progress | None = None) -> "Settings":
+        """Settings where None means every core this process may use, and no progress."""
+        return cls(
+            threads=available_cores() if threads is None else threads,
+            progress=progress or _ignore,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Growth:
+    """A grown tree, what its leaves publish, and the leaf of every row."""
+
+    tree: Tree
+    leaves: Leaves
+    leaf_of_row: npt.NDArray[np.int32]
+
+
+def available_cores() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def anonymize(
+    submission: Submission,
+    grow: Callable[[Submission, Settings], Growth],
+    settings: Settings,
+    *,
+    engine: str,
+    version: str,
+) -> Delivery:
+    """Grow the tree with `grow`, commit to it, and pack the delivery in ascending row."""
+    began = time.perf_counter()
+    growth = grow(submission, settings)
+    settings.progress("commit", 0, 1)
+    delivery = pack(submission, growth, np.arange(submission.records.n_rows), settings)
+    settings.progress("commit", 1, 1)
+    seconds = round(time.perf_counter() - began, 3)
+    return replace(
+        delivery, header=replace(delivery.header, engine=engine, version=version, seconds=seconds)
+    )
+
+
+def pack(
+    submission: Submission, growth: Growth, rows: npt.NDArray[np.int64], settings: Settings
+) -> Delivery:
+    """A delivery of these rows of the submission, ascending, with a root that fits it.
+
+    An honest delivery holds all rows; `growth.leaf_of_row` goes with them.
+    """
+    digest = submission.digest(threads=settings.threads)
+    tree, records = growth.tree, submission.records
+    delivered = Delivered(
+        row=rows,
+        tracker=records.tracker[rows],
+        leaf=growth.leaf_of_row,
+        target=records.target[rows],
+    )
+    positions, start = kernels.group_rows(delivered.leaf, tree.n_leaves)
+    threads = settings.threads
+    members = merkle.members_digests(positions, start, rows, delivered.tracker, threads=threads)
+    root = merkle.commit(submission.contract, digest, tree, growth.leaves, members, threads=threads)
+    return Delivery(
+        header=Header(
+            contract=submission.contract.digest,
+            submission=digest,
+            root=root,
+            engine="",
+            version="",
+            rows=rows.size,
+            leaves=tree.n_leaves,
+            nodes=tree.n_nodes,
+            seconds=0.0,
+        ),
+        records=delivered,
+        leaves=growth.leaves,
+        tree=tree,
+    )

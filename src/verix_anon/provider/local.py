@@ -1,0 +1,297 @@
+"""Grow the tree on one machine: presort, split the top across columns, subtrees in threads.
+
+The same tree comes out for any number of threads: scores are computed from integer counts,
+candidates are compared in contract order, and subtrees do not touch each other's records.
+"""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from verix_anon import __version__
+from verix_anon.errors import ProviderError
+from verix_anon.files.available import check_memory
+from verix_anon.protocol.contract import Column, Contract, Kind, Role
+from verix_anon.protocol.messages import Delivery, Submission
+from verix_anon.protocol.table import Records
+from verix_anon.protocol.tree import Leaves, Tree
+from verix_anon.provider import engine, kernels, sorting
+from verix_anon.provider.engine import Growth, Progress, Settings
+
+__all__ = ["LocalProvider", "grow", "needed_bytes", "warm_up"]
+
+# A node this small is grown in one go: the sides of its records take 64 KiB.
+SMALL_NODE = 524_288
+# A larger one is split until its parts are this many times smaller; then each is numbered
+# anew, so that several levels of the tree share the cost of one renumbering.
+SHRINK = 16
+# Threads do not share out the columns of a node smaller than this: handing them round costs
+# about 0.1 ms, and subtrees keep all threads busy better.
+SMALL_TASK = 65_536
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalProvider:
+    """The honest engine on this machine; `threads=None` takes every core it may use."""
+
+    threads: int | None = None
+    progress: Progress | None = None
+
+    def anonymize(self, submission: Submission) -> Delivery:
+        """Anonymize the submission as its contract says."""
+        settings = Settings.of(self.threads, self.progress)
+        records, contract = submission.records, submission.contract
+        n_quasi, n_rows = records.values.shape
+        check_memory(
+            needed_bytes(n_rows, n_quasi, contract.min_leaf, threads=settings.threads),
+            f"anonymizing {n_rows:,} records with {n_quasi} quasi-identifiers",
+            ProviderError,
+        )
+        return engine.anonymize(
+            submission, grow, settings, engine="verix-local", version=__version__
+        )
+
+
+def needed_bytes(n_rows: int, n_quasi: int, min_leaf: int, *, threads: int) -> int:
+    """About how much memory anonymizing takes at its peak, beyond the submission itself."""
+    # Orders, those of the subtrees in hand, sort buffers and three numbers a record while growing;
+    # then the delivery's records, and their trackers twice more to be hashed by leaf. Leaves are
+    # mostly not quite as small as they may be; each costs its bounds and some Python objects.
+    n_leaves = 0.6 * n_rows / min_leaf
+    n_local = min(n_rows, threads * max(SMALL_TASK, n_rows // (SHRINK * threads)))
+    growing = 4 * n_quasi * (n_rows + n_local) + n_rows * (16 * threads + 12)
+    growing += round(n_leaves * 32 * n_quasi)
+    hashing = n_rows * (45 + 88) + n_leaves * (16 * n_quasi + 500)
+    return round(max(growing, hashing))
+
+
+def warm_up(threads: int | None = None) -> None:
+    """Load the kernels by anonymizing a tiny table: compiles them on the first run ever."""
+    contract = Contract(
+        submission_id="0" * 32,
+        k=2,
+        columns=(
+            Column(name="x", kind=Kind.NUMERIC),
+            Column(name="y", role=Role.TARGET, kind=Kind.CATEGORICAL, categories=("0", "1")),
+        ),
+    )
+    records = Records(
+        tracker=np.zeros((16, 32), np.uint8),
+        values=np.arange(16.0).reshape(1, 16),
+        target=np.arange(16, dtype=np.uint8) % 2,
+    )
+    LocalProvider(threads=threads).anonymize(Submission(contract=contract, records=records))
+
+
+def grow(submission: Submission, settings: Settings) -> Growth:
+    """The tree of the contract's rule, its leaves' bounds, and every row's leaf."""
+    n_rows = submission.records.n_rows
+    positive = int(submission.records.target.sum(dtype=np.int64))
+    grouped = np.empty(n_rows, np.uint32)
+    with ThreadPoolExecutor(settings.threads) as pool:
+        forest = _sort(submission, pool, settings)
+        top = list(_split_top(forest, _Node(0, n_rows, positive, 0), _Crew(forest, pool)))
+        subtrees = [node for node in top if isinstance(node, _Node)]
+        number = np.empty(n_rows, np.uint32)
+        parts: list[kernels.Grown] = []
+        for part in pool.map(lambda node: _grow_subtree(forest, node, grouped, number), subtrees):
+            parts.append(part)
+            settings.progress("grow", subtrees[len(parts) - 1].hi, n_rows)
+    grown = _stitch(top, parts)
+    return Growth(
+        tree=Tree(
+            column=grown.column,
+            threshold=grown.threshold,
+            left=grown.left,
+            right=grown.right,
+            leaf=grown.leaf,
+        ),
+        leaves=Leaves(count=grown.size, minimum=grown.minimum, maximum=grown.maximum),
+        leaf_of_row=kernels.leaf_of_row(grouped, grown.size),
+    )
+
+
+class _Node(NamedTuple):
+    """A node still to be grown: a stretch of every order, its positives and its depth."""
+
+    lo: int
+    hi: int
+    positive: int
+    depth: int
+
+
+class _Split(NamedTuple):
+    """A node of the top that was split."""
+
+    column: int
+    threshold: float
+
+
+def row_bits(n_rows: int) -> int:
+    """How many bits of an order's entry a record's number takes."""
+    return max(1, (n_rows - 1).bit_length())
+
+
+def _sort(submission: Submission, pool: ThreadPoolExecutor, settings: Settings) -> kernels.Forest:
+    """Sort every column once."""
+    records, contract = submission.records, submission.contract
+    n_quasi, n_rows = records.values.shape
+    bits = row_bits(n_rows)
+    order = np.empty((n_quasi, n_rows), np.uint32)
+    n_ranks = np.empty(n_quasi, np.int64)
+
+    # One buffer per thread, used again for every column it sorts.
+    idle = [np.empty((2, n_rows), np.uint64) for _ in range(settings.threads)]
+
+    def sort_column(j: int) -> int:
+        buffer = idle.pop()
+        try:
+            return int(
+                sorting.sort_column(records.values[j], records.target, order[j], bits, buffer)
+            )
+        finally:
+            idle.append(buffer)
+
+    for j, n_distinct in enumerate(pool.map(sort_column, range(n_quasi))):
+        n_ranks[j] = n_distinct
+        settings.progress("sort", j + 1, n_quasi)
+    return kernels.Forest(
+        records.values,
+        np.arange(n_rows, dtype=np.uint32),
+        order,
+        n_ranks,
+        np.empty((n_rows + 7) // 8, np.uint8),
+        bits,
+        contract.min_leaf,
+        contract.max_depth,
+    )
+
+
+class _Crew:
+    """The threads that share out the columns of one node; without a pool, this one."""
+
+    def __init__(self, forest: kernels.Forest, pool: ThreadPoolExecutor | None) -> None:
+        n_quasi, n_records = forest.order.shape
+        n_parts = 1 if pool is None else min(pool._max_workers, n_quasi)
+        edges = np.linspace(0, n_quasi, n_parts + 1).astype(int).tolist()
+        self.forest = forest
+        self.ranges = list(zip(edges[:-1], edges[1:], strict=True))
+        self.map = map if pool is None else pool.map
+        self.small = max(
+            SMALL_NODE if pool is None else SMALL_TASK, n_records // (SHRINK * n_parts)
+        )
+        self.scratch = np.empty((n_parts, n_records), np.uint32)
+
+    def best_split(self, node: _Node) -> kernels.Candidate:
+        """The split of a node; column -1 if it is small or a leaf."""
+        forest, n = self.forest, node.hi - node.lo
+        best = kernels.Candidate(-1, -1, np.int64(-1), -1.0)
+        stops = n < 2 * forest.min_leaf or node.positive in (0, n) or node.depth >= forest.max_depth
+        if n <= self.small or stops:
+            return best
+        span = (node.lo, node.hi, node.positive)
+        for found in self.map(lambda columns: kernels.splits(forest, span, columns), self.ranges):
+            # Strictly greater: among equals the first in contract order stays.
+            if found.score > best.score:
+                best = found
+        return best
+
+    def partition(self, node: _Node, split: kernels.Candidate) -> None:
+        """Put the left side's records before the right side's, in every column."""
+        forest = self.forest
+        kernels.mark(forest, split.column, node.lo, split.position, node.hi)
+        done = self.map(
+            lambda scratch, columns: kernels.partition(forest, scratch, node.lo, node.hi, columns),
+            self.scratch,
+            self.ranges,
+        )
+        for _ in done:
+            pass
+
+
+def _split_top(forest: kernels.Forest, root: _Node, crew: _Crew) -> Iterator[_Node | _Split]:
+    """Split a node until its parts are small; what comes out is in preorder."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        split = crew.best_split(node)
+        if split.column < 0:
+            yield node
+            continue
+        crew.partition(node, split)
+        threshold = kernels.threshold_at(forest, split.column, split.position)
+        yield _Split(split.column, threshold)
+        left, right = int(split.positive), node.positive - int(split.positive)
+        waiting.append(_Node(split.position, node.hi, right, node.depth + 1))
+        waiting.append(_Node(node.lo, split.position, left, node.depth + 1))
+
+
+def _grow_subtree(
+    forest: kernels.Forest,
+    node: _Node,
+    grouped: npt.NDArray[np.uint32],
+    number: npt.NDArray[np.uint32],
+) -> kernels.Grown:
+    """The tree of one node, in this thread; fills its stretch of `grouped`."""
+    stretch = grouped[node.lo : node.hi]
+    order = np.empty((forest.order.shape[0], stretch.size), np.uint32)
+    local = kernels.localize(forest, node.lo, order, number)
+    top = list(
+        _split_top(local, _Node(0, stretch.size, node.positive, node.depth), _Crew(local, None))
+    )
+    if len(top) == 1:
+        return kernels.grow(local, node.positive, node.depth, stretch)
+    room = np.empty(stretch.size, np.uint32)
+    parts = [_grow_subtree(local, part, stretch, room) for part in top if isinstance(part, _Node)]
+    return _stitch(top, parts)
+
+
+def _stitch(top: list[_Node | _Split], parts: list[kernels.Grown]) -> kernels.Grown:
+    """One tree from its top in preorder and the subtrees of its nodes."""
+    pieces: list[kernels.Grown] = []
+    lacking_right: list[kernels.Grown] = []
+    subtrees = iter(parts)
+    n_nodes = n_leaves = 0
+    for node in top:
+        if isinstance(node, _Split):
+            piece = _one_node(node, n_nodes, n_quasi=parts[0].minimum.shape[1])
+            lacking_right.append(piece)
+        else:
+            piece = _shifted(next(subtrees), n_nodes, n_leaves)
+        pieces.append(piece)
+        n_nodes += piece.column.size
+        n_leaves += piece.size.size
+        # Where a subtree ends, the right side of the nearest split that lacks one begins.
+        if isinstance(node, _Node) and lacking_right:
+            lacking_right.pop().right[0] = n_nodes
+    return kernels.Grown(*(np.concatenate(arrays) for arrays in zip(*pieces, strict=True)))
+
+
+def _one_node(split: _Split, number: int, *, n_quasi: int) -> kernels.Grown:
+    return kernels.Grown(
+        column=np.array([split.column], np.int32),
+        threshold=np.array([split.threshold]),
+        left=np.array([number + 1], np.int32),
+        right=np.array([-1], np.int32),
+        leaf=np.array([-1], np.int32),
+        size=np.empty(0, np.int64),
+        minimum=np.empty((0, n_quasi)),
+        maximum=np.empty((0, n_quasi)),
+    )
+
+
+def _shifted(grown: kernels.Grown, n_nodes: int, n_leaves: int) -> kernels.Grown:
+    """A subtree renumbered to follow so many nodes and leaves."""
+
+    def shift(numbers: npt.NDArray[np.int32], by: int) -> npt.NDArray[np.int32]:
+        return np.where(numbers >= 0, numbers + np.int32(by), numbers)
+
+    return grown._replace(
+        left=shift(grown.left, n_nodes),
+        right=shift(grown.right, n_nodes),
+        leaf=shift(grown.leaf, n_leaves),
+    )
