@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from experiments.cells import Params, Result
 from experiments.owner import ROWS, K, prepared, sample
-from verix_anon.client.present import Representation
 from verix_anon.client.release import ReleaseOptions, release
+from verix_anon.client.release.present import Representation
 from verix_anon.client.verify import verify
 from verix_anon.datasets import NAMES
 from verix_anon.provider.local import LocalProvider

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from verix_anon import datasets
-from verix_anon.client import fingerprint
+from verix_anon.client import models
 from verix_anon.client.prepare import Options, Prepared, prepare
 from verix_anon.client.prepare.sentinels import Plan, Traps
 from verix_anon.client.verdict import Status
@@ -153,8 +153,8 @@ def measure(delivery: Delivery, made: Prepared, *, seed: int) -> list[float]:
     rng = np.random.default_rng([seed, 2_000])
     some = rng.choice(records.row.size, min(2_000, records.row.size), replace=False)
     middle = midpoints(delivery.leaves)[records.leaf[some]]
-    observed = fingerprint.shap_values(middle, records.target[some])
-    return fingerprint.distances(manifest.baseline, observed, manifest.top_features)
+    observed = models.shap_values(middle, records.target[some])
+    return models.distances(manifest.baseline, observed, manifest.top_features)
 
 
 def top_features(made: Prepared) -> list[str]:

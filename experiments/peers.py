@@ -24,10 +24,11 @@ from experiments import provenance
 from experiments.cells import ROOT, Params, Result
 from experiments.peer_tools import setup
 from verix_anon import datasets
-from verix_anon.client import fingerprint, privacy
+from verix_anon.client import models
+from verix_anon.client.release import privacy
+from verix_anon.client.table.encode import decode, encode
+from verix_anon.client.table.roles import Declared
 from verix_anon.client.verify.utility import auc, f1
-from verix_anon.protocol.encode import decode, encode
-from verix_anon.protocol.roles import Declared
 
 __all__ = ["ALONE", "KS", "cells", "run", "summarize"]
 
@@ -197,7 +198,7 @@ def _tested(sample: _Sample, row: Ints, seen: Floats) -> dict[str, float]:
     rng = np.random.default_rng(0)
     is_test = rng.random(sample.target.size) < TEST_SHARE
     fitted = ~is_test[row]
-    answers = fingerprint.predict(seen[fitted], sample.target[row[fitted]], sample.values[is_test])
+    answers = models.predict(seen[fitted], sample.target[row[fitted]], sample.values[is_test])
     return {"f1": f1(sample.target[is_test], answers), "auc": auc(sample.target[is_test], answers)}
 
 

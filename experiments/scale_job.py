@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -22,7 +21,8 @@ from verix_anon.client.verify import verify
 from verix_anon.errors import Error
 from verix_anon.files.deliveries import Snapshot, read_delivery, write_delivery
 from verix_anon.files.submissions import read_submission, write_submission
-from verix_anon.protocol import kernels, merkle
+from verix_anon.kernels import trees
+from verix_anon.protocol import merkle
 from verix_anon.protocol.contract import Commitment
 from verix_anon.protocol.messages import Delivery, Submission
 from verix_anon.provider.engine import Settings
@@ -103,30 +103,28 @@ def _provide(folder: Path, times: int) -> Result:
 
 
 def _commit_seconds(submission: Submission, delivery: Delivery, times: int) -> Result:
-    """What each part of the commitment takes: the sent records, the members, the nodes."""
+    """What each part of the commitment takes: the sent records, the leaves, the nodes."""
     contract, records = submission.contract, delivery.records
     threads = Settings.of().threads
     digest, digest_seconds = best_of(times, lambda: submission.digest(threads=threads))
 
-    def hash_members() -> npt.NDArray[np.uint8]:
-        positions, start = kernels.group_rows(records.leaf, delivery.tree.n_leaves)
-        return merkle.members_digests(
-            positions, start, records.row, records.tracker, threads=threads
-        )
+    def group() -> merkle.Members:
+        grouped = trees.group_rows(records.leaf, delivery.tree.n_leaves)
+        return merkle.Members(*grouped, records.row, records.tracker)
 
-    members, members_seconds = best_of(times, hash_members)
     tree, leaves = delivery.tree, delivery.leaves
-    root, nodes_seconds = best_of(
-        times, lambda: merkle.commit(contract, digest, tree, leaves, members, threads=threads)
+    _, members_seconds = best_of(times, lambda: merkle.leaf_digests(leaves, group()))
+    root, all_seconds = best_of(
+        times, lambda: merkle.root_of(contract, digest, tree, leaves, group())
     )
     assert root == delivery.header.root
     paper = replace(contract, commitment=Commitment.PAPER)
-    _, paper_seconds = timed(lambda: merkle.commit(paper, digest, tree, leaves, members))
+    _, paper_seconds = timed(lambda: merkle.root_of(paper, digest, tree, leaves, group()))
     return {
         "commit": {
             "submission": digest_seconds,
             "members": members_seconds,
-            "nodes": nodes_seconds,
+            "nodes": all_seconds - members_seconds,
         },
         "paper_commit": paper_seconds,
     }

@@ -17,14 +17,15 @@ from experiments.cells import Params, Result
 from experiments.gaps import summarize
 from verix_anon import datasets
 from verix_anon.adversaries import SplitsBlindly
-from verix_anon.client import fingerprint, privacy
+from verix_anon.client import models
 from verix_anon.client.prepare import DeclaredFields, Options, Prepared, prepare
 from verix_anon.client.prepare.sentinels import Plan, Traps
+from verix_anon.client.release import privacy
+from verix_anon.client.table.encode import encode
+from verix_anon.client.table.roles import Declared
 from verix_anon.client.verify.utility import auc, f1
 from verix_anon.protocol.contract import Kind
-from verix_anon.protocol.encode import encode
 from verix_anon.protocol.messages import Delivery, Provider, Submission
-from verix_anon.protocol.roles import Declared
 from verix_anon.provider.local import LocalProvider
 
 __all__ = ["KS", "METHODS", "cells", "run", "summarize"]
@@ -201,7 +202,7 @@ class _Classes:
 def _tested(split: _Split, rows: Floats, tests: dict[str, Floats]) -> dict[str, float]:
     """What a model fitted to the rows is worth on each of the tests."""
     asked = np.concatenate(list(tests.values()))
-    answers = fingerprint.predict(rows, split.train_target, asked)
+    answers = models.predict(rows, split.train_target, asked)
     found = {}
     for name, probability in zip(tests, np.split(answers, len(tests)), strict=True):
         found[f"{name}f1"] = f1(split.test_target, probability)
@@ -214,8 +215,8 @@ def _distance(prepared: Prepared, rows: Floats) -> dict[str, float]:
     """The mean SHAP distance of the top three features, watch records against themselves raw."""
     manifest = prepared.manifest
     watched = rows[manifest.owner_row[manifest.watch_row]]
-    values = fingerprint.shap_values(watched, manifest.watch_target)
-    moved = fingerprint.distances(manifest.baseline, values, manifest.top_features)
+    values = models.shap_values(watched, manifest.watch_target)
+    moved = models.distances(manifest.baseline, values, manifest.top_features)
     return {"distance": float(np.mean(moved))}
 
 

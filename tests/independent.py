@@ -314,9 +314,9 @@ def value_bytes(column: Column, value: float) -> bytes:
 def binding_digest(job: Job, tree: Leaf | Split) -> bytes:
     """Hash a subtree with its members."""
     if isinstance(tree, Leaf):
-        members = sha256(b"\x02", *(u64(row) + job.trackers[row] for row in tree.rows))
+        members = [u64(row) + job.trackers[row] for row in tree.rows]
         bounds = [f64(least) + f64(greatest) for least, greatest in bounds_of(job, tree)]
-        return sha256(b"\x00", u64(len(tree.rows)), *bounds, members)
+        return sha256(b"\x00", u64(len(tree.rows)), *bounds, *members)
     left, right = binding_digest(job, tree.left), binding_digest(job, tree.right)
     return sha256(b"\x01", struct.pack("<I", tree.column), f64(tree.threshold), left, right)
 

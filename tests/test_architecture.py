@@ -15,13 +15,25 @@ PACKAGE = Path(__file__).parent.parent / "src" / "verix_anon"
 
 ALLOWED = {
     "errors": set[str](),
-    "protocol": {"errors"},
-    "files": {"errors", "protocol"},
+    "arrays": set[str](),
+    "machine": {"errors"},
+    "protocol": {"errors", "arrays"},
+    "kernels": {"arrays"},
+    "files": {"errors", "arrays", "machine", "protocol"},
     "datasets": {"errors"},
-    "client": {"errors", "protocol", "files"},
-    "provider": {"errors", "protocol", "files"},
-    "adversaries": {"errors", "protocol", "provider"},
-    "cli": {"errors", "protocol", "files", "datasets", "client", "provider", "adversaries"},
+    "client": {"errors", "arrays", "machine", "protocol", "kernels", "files"},
+    "provider": {"errors", "arrays", "machine", "protocol", "kernels", "files"},
+    "adversaries": {"errors", "arrays", "protocol", "kernels", "provider"},
+    "cli": {
+        "errors",
+        "machine",
+        "protocol",
+        "files",
+        "datasets",
+        "client",
+        "provider",
+        "adversaries",
+    },
 }
 # Optional packages, and the one module or folder that may import each.
 EXTRAS = {

@@ -12,7 +12,7 @@ import pytest
 
 from test_cli_owner import JOB, Run, run, verify_arguments
 from verix_anon import cli
-from verix_anon.client import fingerprint, report
+from verix_anon.client import models, report
 from verix_anon.datasets import census
 
 __all__ = ["run"]
@@ -21,7 +21,7 @@ __all__ = ["run"]
 @pytest.fixture(scope="module", autouse=True)
 def _quick_models() -> object:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fingerprint, "ROUNDS", 2)
+        patch.setattr(models, "ROUNDS", 2)
         yield
 
 

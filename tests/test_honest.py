@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from verix_anon.client import fingerprint
+from verix_anon.client import models
 from verix_anon.client.prepare import Options, Prepared, prepare
 from verix_anon.client.prepare.sentinels import Plan, Traps
 from verix_anon.client.verdict import Finding, Outcome, Status
@@ -22,7 +22,7 @@ DECIDING = ("commitment", "sentinels", "twins", "replay", "splits")
 @pytest.fixture(autouse=True)
 def _quick_models(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fingerprint and utility do not decide here; a model of two trees costs less."""
-    monkeypatch.setattr(fingerprint, "ROUNDS", 2)
+    monkeypatch.setattr(models, "ROUNDS", 2)
 
 
 def assert_verified(made: Prepared) -> None:

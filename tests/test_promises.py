@@ -10,7 +10,7 @@ import scipy.stats
 from attacks import altered, full, grows_on_a_sample, inner_nodes, takes_second_best
 from client import cases
 from verix_anon.adversaries import DropsRows
-from verix_anon.client import fingerprint
+from verix_anon.client import models
 from verix_anon.client.manifest import Manifest
 from verix_anon.client.prepare import WATCH_RECORDS
 from verix_anon.client.prepare.sentinels import Traps, evasion_probability
@@ -28,7 +28,7 @@ NEVER = 1e-6
 @pytest.fixture(autouse=True)
 def _quick_models(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fingerprint and utility only inform here; a model of two trees costs less."""
-    monkeypatch.setattr(fingerprint, "ROUNDS", 2)
+    monkeypatch.setattr(models, "ROUNDS", 2)
 
 
 def most_misses(runs: int, probability: float) -> int:
@@ -124,7 +124,7 @@ def renumbered(top: cases.Top, row_of: cases.Rows) -> cases.Top:
 def test_witnesses_keep_their_promise(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """400 owners of the same sorted table, each with a salt and five witnesses of their own."""
     monkeypatch.setattr(
-        fingerprint, "shap_values", lambda rows, target: np.zeros((len(rows), rows.shape[1]))
+        models, "shap_values", lambda rows, target: np.zeros((len(rows), rows.shape[1]))
     )
     source = cases.table(300).sort_by("age")
     first = cases.make(source, seed=0, traps=Traps.NONE, witnesses=5)

@@ -8,7 +8,7 @@ import pytest
 from client import cases
 from verix_anon import adversaries
 from verix_anon.adversaries import ADVERSARIES, growing, informed
-from verix_anon.client import fingerprint
+from verix_anon.client import models
 from verix_anon.client.prepare import Prepared
 from verix_anon.client.verdict import Outcome, Profile, Status, Verdict
 from verix_anon.client.verify import verify
@@ -52,7 +52,7 @@ KINDS = [
 @pytest.fixture(autouse=True)
 def _quick_models(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fingerprint and utility only inform here; a model of two trees costs less."""
-    monkeypatch.setattr(fingerprint, "ROUNDS", 2)
+    monkeypatch.setattr(models, "ROUNDS", 2)
 
 
 @pytest.fixture(scope="module")

@@ -11,11 +11,11 @@ from pathlib import Path
 import pandas as pd
 
 from bench.tables import best_of, submission
+from verix_anon.client.table.encode import encode
+from verix_anon.client.table.roles import Declared
 from verix_anon.files.deliveries import write_delivery
 from verix_anon.files.submissions import write_submission
-from verix_anon.protocol.encode import encode
 from verix_anon.protocol.messages import Submission
-from verix_anon.protocol.roles import Declared
 from verix_anon.provider.engine import Settings
 from verix_anon.provider.local import LocalProvider, grow, warm_up
 

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from bench.tables import SEED, best_of
-from verix_anon.protocol import lanes
-from verix_anon.provider import kernels, sorting
+from verix_anon.kernels import growing
 
 HASHES, HASH_BYTES = 75_000, 520
 
@@ -24,7 +23,6 @@ def measure() -> dict[str, object]:
         "sorts": sorts,
         "partition_ns_per_entry": _partition(rng),
         "hash_seconds": best_of(3, lambda: _hash(data)),
-        "lanes_seconds": _lanes(data),
     }
 
 
@@ -38,7 +36,7 @@ def _sort(table: str, values: np.ndarray[Any, np.dtype[np.float64]]) -> dict[str
         "table": table,
         "rows": n,
         "argsort": best_of(3, lambda: np.argsort(values)),
-        "sort_column": best_of(4, lambda: sorting.sort_column(values, target, order, bits, buffer)),
+        "sort_column": best_of(4, lambda: growing.sort_column(values, target, order, bits, buffer)),
     }
 
 
@@ -47,31 +45,17 @@ def _partition(rng: np.random.Generator) -> float:
     bits = (n - 1).bit_length()
     order = (rng.permutation(n).astype(np.uint32) << np.uint32(1)).reshape(1, n)
     side = rng.integers(0, 256, n // 8, np.uint8)
-    forest = kernels.Forest(
+    forest = growing.Forest(
         np.zeros((1, n)), np.arange(n, dtype=np.uint32), order, np.array([n]), side, bits, 10, 50
     )
     scratch = np.empty(n, np.uint32)
     # The same sides again and again: what moves is the same whether it moved before or not.
-    return best_of(5, lambda: kernels.partition(forest, scratch, 0, n, (0, 1))) / n * 1e9
+    return best_of(5, lambda: growing.partition(forest, scratch, 0, n, (0, 1))) / n * 1e9
 
 
 def _hash(data: bytes) -> None:
     for at in range(0, len(data), HASH_BYTES):
         hashlib.sha256(data[at : at + HASH_BYTES]).digest()
-
-
-def _lanes(data: bytes) -> float:
-    """The same hashes in lanes, on one thread, the padding included."""
-    messages = np.frombuffer(data, np.uint8).reshape(HASHES, HASH_BYTES)
-    task = 1_000
-
-    def work() -> None:
-        for at in range(0, HASHES, task):
-            blocks = lanes.padded(task, HASH_BYTES)
-            blocks[:, :HASH_BYTES] = messages[at : at + task]
-            lanes.digest_rows(blocks)
-
-    return best_of(4, work)
 
 
 def render(result: dict[str, Any]) -> list[str]:
@@ -81,8 +65,5 @@ def render(result: dict[str, Any]) -> list[str]:
         for s in result["sorts"]
     ]
     partition = f"- Partition: {result['partition_ns_per_entry']:.1f} ns an entry."
-    hashes = (
-        f"- {HASHES:,} hashes of {HASH_BYTES} bytes by hashlib: {result['hash_seconds']:.3f} s;"
-        f" in lanes, on one thread: {result['lanes_seconds']:.3f} s."
-    )
+    hashes = f"- {HASHES:,} hashes of {HASH_BYTES} bytes: {result['hash_seconds']:.3f} s."
     return [*lines, "", partition, hashes, ""]

@@ -16,7 +16,8 @@ from verix_anon.client.prepare.sentinels import Plan, Traps
 from verix_anon.client.prepare.witnesses import find_witnesses
 from verix_anon.client.verify.case import Case
 from verix_anon.client.verify.case import Options as VerifyOptions
-from verix_anon.protocol import kernels, merkle, rules
+from verix_anon.kernels import trees
+from verix_anon.protocol import merkle, rules
 from verix_anon.protocol.contract import Commitment, Digest
 from verix_anon.protocol.messages import Delivered, Delivery, Submission
 from verix_anon.protocol.tree import Leaves, Tree
@@ -201,14 +202,14 @@ def resealed(
     records, leaves = records or delivery.records, leaves or delivery.leaves
     tree = tree or delivery.tree
     order = np.argsort(records.row, kind="stable")
-    positions, start = kernels.group_rows(records.leaf[order], tree.n_leaves)
-    members = merkle.members_digests(positions, start, records.row[order], records.tracker[order])
+    grouped = trees.group_rows(records.leaf[order], tree.n_leaves)
+    members = merkle.Members(*grouped, records.row[order], records.tracker[order])
     digest = submission.digest()
     header = replace(
         delivery.header,
         contract=submission.contract.digest,
         submission=digest,
-        root=merkle.commit(submission.contract, digest, tree, leaves, members),
+        root=merkle.root_of(submission.contract, digest, tree, leaves, members),
         rows=records.row.size,
         leaves=tree.n_leaves,
         nodes=tree.n_nodes,

@@ -12,12 +12,12 @@ import support
 from verix_anon.client.ledger import Ledger
 from verix_anon.client.manifest import Manifest
 from verix_anon.client.release import Released, ReleaseOptions, release
-from verix_anon.client.tabledigest import table_digest
+from verix_anon.client.table.digest import table_digest
+from verix_anon.client.table.encode import encode
+from verix_anon.client.table.roles import Declared
 from verix_anon.client.verdict import Finding, Profile, Status, Verdict
 from verix_anon.protocol.contract import Contract, Digest
-from verix_anon.protocol.encode import encode
 from verix_anon.protocol.messages import Delivered, Delivery, Submission
-from verix_anon.protocol.roles import Declared
 from verix_anon.protocol.table import Records
 from verix_anon.provider.local import LocalProvider
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from client import cases
 from verix_anon.adversaries import ADVERSARIES
-from verix_anon.client import aggregates, fingerprint
+from verix_anon.client import aggregates, models
 from verix_anon.client.verdict import Verdict
 from verix_anon.client.verify import verify
 from verix_anon.client.verify.case import Audit, Options
@@ -135,7 +135,7 @@ def test_aggregates_of_a_million_rows_are_small() -> None:
 
 @pytest.fixture
 def _quick_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fingerprint, "ROUNDS", 2)
+    monkeypatch.setattr(models, "ROUNDS", 2)
 
 
 def judged(name: str | None, audit: Audit = Audit.ALL) -> Verdict:

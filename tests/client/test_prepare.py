@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 from client import cases
-from verix_anon.client import fingerprint
+from verix_anon.client import models
 from verix_anon.client.prepare import WATCH_RECORDS, Options, prepare
 from verix_anon.client.prepare.sentinels import Plan, Traps, cap, evasion_probability
-from verix_anon.client.prepare.trackers import Secret, smallest
-from verix_anon.client.tabledigest import table_digest
+from verix_anon.client.prepare.trackers import Secret
+from verix_anon.client.table.digest import table_digest
 from verix_anon.client.verify import verify
 from verix_anon.errors import ContractError, TableError
 from verix_anon.protocol.contract import Commitment
@@ -85,13 +85,16 @@ def test_watch_records_are_genuine_and_kept_as_sent() -> None:
     assert (manifest.watch_target == records.target[rows]).all()
 
 
-def test_watch_records_have_the_smallest_marks() -> None:
+def test_watch_records_are_drawn_by_the_salt() -> None:
     made = cases.prepared(n_rows=2600)
     manifest, records = made.manifest, made.submission.records
-    genuine = np.flatnonzero(manifest.owner_row >= 0)
-    key = Secret(manifest.salt).key("watch")
-    expected = genuine[smallest(key, records.tracker[genuine], WATCH_RECORDS)]
-    assert set(manifest.watch_row.tolist()) == set(expected.tolist())
+    row_of_owner = np.empty(2600, np.int64)
+    row_of_owner[manifest.owner_row[manifest.owner_row >= 0]] = np.flatnonzero(
+        manifest.owner_row >= 0
+    )
+    drawn = np.random.default_rng(Secret(manifest.salt).seed("watch")).permutation(2600)
+    assert (manifest.watch_row == row_of_owner[drawn[:WATCH_RECORDS]]).all()
+    assert (manifest.watch_target == records.target[manifest.watch_row]).all()
 
 
 def test_few_records_are_all_watched() -> None:
@@ -102,7 +105,7 @@ def test_witnesses_are_spread_over_the_table() -> None:
     """Of a sorted table no part may be out of the witnesses' sight (spec §9, thin)."""
     n_rows, places, rows = 300, [], []
     source = pa.table({"x": np.arange(n_rows) * 1.0, "y": np.arange(n_rows) % 2})
-    with mock.patch.object(fingerprint, "shap_values", return_value=np.zeros((n_rows, 1))):
+    with mock.patch.object(models, "shap_values", return_value=np.zeros((n_rows, 1))):
         for seed in range(60):
             manifest = cases.make(source, seed=seed, traps=Traps.NONE, witnesses=5).manifest
             rows += [w.row for w in manifest.witnesses]
@@ -114,8 +117,8 @@ def test_witnesses_are_spread_over_the_table() -> None:
 
 def test_baseline_is_on_the_raw_watch_records() -> None:
     manifest = cases.prepared().manifest
-    values = fingerprint.shap_values(manifest.watch_values.T, manifest.watch_target)
-    assert list(manifest.top_features) == fingerprint.top_features(values)
+    values = models.shap_values(manifest.watch_values.T, manifest.watch_target)
+    assert list(manifest.top_features) == models.top_features(values)
     assert (manifest.baseline == values[:, list(manifest.top_features)]).all()
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from client import cases, pages
 from client.pages import ALL, SCRIPT, altered
-from verix_anon.client import fingerprint, report
+from verix_anon.client import models, report
 from verix_anon.client.report import render
 from verix_anon.client.verdict import LAYERS, Finding, Profile, Status, Verdict
 from verix_anon.client.verify import verify
@@ -22,7 +22,7 @@ STYLE = Path(report.__file__).parent / "templates" / "style.css"
 @pytest.fixture(scope="module", autouse=True)
 def _quick_models() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fingerprint, "ROUNDS", 2)
+        patch.setattr(models, "ROUNDS", 2)
         yield
 
 

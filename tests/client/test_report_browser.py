@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page
 from browser import chromium, needs_chromium
 from client import pages
 from client.test_report_page import HOSTILE, hostile_sheet, hostile_verdict
-from verix_anon.client import fingerprint
+from verix_anon.client import models
 from verix_anon.client.report import render
 from verix_anon.client.report.sheet import read_sheet
 from verix_anon.client.verdict import LAYERS, Profile
@@ -32,7 +32,7 @@ def browser() -> Iterator[Browser]:
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("reports")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fingerprint, "ROUNDS", 2)
+        patch.setattr(models, "ROUNDS", 2)
         made = {
             "good": pages.report("honest", with_sheet=True),
             "bad": pages.report("approximate"),

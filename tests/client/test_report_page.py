@@ -11,7 +11,7 @@ import pytest
 
 from client import cases, pages
 from client.pages import ALL, SCRIPT, Outline, altered
-from verix_anon.client import fingerprint, report
+from verix_anon.client import models, report
 from verix_anon.client.prepare import Options, prepare
 from verix_anon.client.report import render
 from verix_anon.client.report.reading import clean
@@ -38,7 +38,7 @@ HOSTILE = (
 @pytest.fixture(scope="module", autouse=True)
 def _quick_models() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fingerprint, "ROUNDS", 2)
+        patch.setattr(models, "ROUNDS", 2)
         yield
 
 

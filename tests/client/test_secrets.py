@@ -12,8 +12,8 @@ import pytest
 
 from client import cases
 from verix_anon.adversaries import ADVERSARIES
-from verix_anon.client import fingerprint
 from verix_anon.client import manifest as module
+from verix_anon.client import models
 from verix_anon.client.manifest import Manifest, write_manifest
 from verix_anon.client.prepare import Prepared
 from verix_anon.client.prepare.trackers import Secret
@@ -30,7 +30,7 @@ LABELS = ("trackers", "watch", "seed/twins", "seed/sentinels/choice", "seed/sent
 
 @pytest.fixture(autouse=True)
 def _quick_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fingerprint, "ROUNDS", 2)
+    monkeypatch.setattr(models, "ROUNDS", 2)
 
 
 def made() -> Prepared:

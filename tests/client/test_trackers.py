@@ -11,7 +11,7 @@ from client import cases
 from support import submission
 from verix_anon.client.prepare.assemble import assemble
 from verix_anon.client.prepare.sentinels import Traps
-from verix_anon.client.prepare.trackers import Secret, row_bytes, smallest, tracker, trackers
+from verix_anon.client.prepare.trackers import Secret, row_bytes, trackers
 from verix_anon.protocol.table import Records
 
 
@@ -62,14 +62,8 @@ def test_tracker_by_hand() -> None:
     key = bytes(range(32))
     expected = hmac_by_hand(key, message)
     assert expected == hmac.new(key, message, hashlib.sha256).digest()
-    assert tracker(key, "sentinel", 258, row) == expected
-
-
-def test_bulk_is_the_single_one() -> None:
-    key, rows = b"k" * 32, np.random.default_rng(0).integers(0, 256, (2_500, 17), np.uint8)
-    found = trackers(key, "twin", rows, threads=2)
-    for i in (0, 1, 255, 256, 1_023, 1_024, 2_499):
-        assert found[i].tobytes() == tracker(key, "twin", i, rows[i].tobytes())
+    rows = np.tile(np.frombuffer(row, np.uint8), (259, 1))
+    assert trackers(key, "sentinel", rows)[258].tobytes() == expected
 
 
 def test_no_records_of_a_role() -> None:
@@ -118,7 +112,9 @@ def test_roles_and_indexes_count_from_zero() -> None:
         ("twin", assembled.twin_row),
     ):
         for index, at in enumerate(rows):
-            assert found[at].tobytes() == tracker(key, role, index, row)
+            assert found[at].tobytes() == hmac_by_hand(
+                key, role.encode() + b"\0" + struct.pack("<Q", index) + row
+            )
     assert len({t.tobytes() for t in found}) == 6
     assert blank.n_rows == 6
 
@@ -127,12 +123,3 @@ def test_rows_stand_in_ascending_tracker() -> None:
     names = [t.tobytes() for t in cases.prepared().submission.records.tracker]
     assert names == sorted(names)
     assert len(set(names)) == len(names)
-
-
-def test_smallest_is_by_hmac_and_in_its_order() -> None:
-    names = np.random.default_rng(0).integers(0, 256, (200, 32), np.uint8)
-    key = b"w" * 32
-    marks = [hmac.new(key, name.tobytes(), hashlib.sha256).digest() for name in names]
-    expected = sorted(range(200), key=lambda i: marks[i])
-    assert smallest(key, names, 30).tolist() == expected[:30]
-    assert smallest(key, names, 500).tolist() == expected

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 
 from client import cases
-from verix_anon.client import fingerprint
+from verix_anon.client import models
 from verix_anon.client.prepare.sentinels import Traps
 from verix_anon.client.verdict import DECIDING, Finding, Outcome, Profile, Status, Verdict
 from verix_anon.client.verify import LAYERS, NO_ROOT, verify
@@ -24,7 +24,7 @@ from verix_anon.protocol.messages import Delivery
 
 @pytest.fixture(autouse=True)
 def _quick_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fingerprint, "ROUNDS", 2)
+    monkeypatch.setattr(models, "ROUNDS", 2)
 
 
 def verdict_of(*findings: tuple[Status, bool]) -> Verdict:

@@ -7,6 +7,7 @@ from client import cases
 from support import submission
 from verix_anon.client.manifest import Step, Witness
 from verix_anon.client.prepare.witnesses import find_witnesses
+from verix_anon.kernels import trees
 from verix_anon.protocol import merkle, rules
 from verix_anon.protocol.messages import Submission
 
@@ -23,9 +24,11 @@ def by_the_rules(sent: Submission, row: int) -> Witness:
     return Witness(
         row=row,
         path=tuple(path),
-        leaf_count=len(rows),
-        bounds=tuple(rules.bounds(sent.records.values.tolist(), rows)),
-        members=merkle.members_digest([(r, sent.records.tracker[r].tobytes()) for r in rows]),
+        leaf=merkle.leaf_digest(
+            len(rows),
+            rules.bounds(sent.records.values.tolist(), rows),
+            [(r, sent.records.tracker[r].tobytes()) for r in rows],
+        ),
     )
 
 
@@ -67,8 +70,7 @@ def test_root_that_is_a_leaf() -> None:
     sent = submission([[1.0] * 8], [0, 1] * 4)
     (witness,) = find_witnesses(sent, np.array([3]))
     assert witness.path == ()
-    assert witness.leaf_count == 8
-    assert witness.bounds == ((1.0, 1.0),)
+    assert witness == by_the_rules(sent, 3)
 
 
 def test_none_asked_for() -> None:
@@ -79,12 +81,8 @@ def test_none_asked_for() -> None:
 def test_they_agree_with_an_honest_delivery() -> None:
     prepared = cases.prepared()
     delivery = cases.honest(prepared.submission)
+    records, leaves = delivery.records, delivery.leaves
+    grouped = trees.group_rows(records.leaf, leaves.n_leaves)
+    digests = merkle.leaf_digests(leaves, merkle.Members(*grouped, records.row, records.tracker))
     for witness in prepared.manifest.witnesses:
-        leaf = delivery.records.leaf[witness.row]
-        assert delivery.leaves.count[leaf] == witness.leaf_count
-        bounds = zip(
-            delivery.leaves.minimum[leaf].tolist(),
-            delivery.leaves.maximum[leaf].tolist(),
-            strict=True,
-        )
-        assert tuple(bounds) == witness.bounds
+        assert witness.leaf == digests[records.leaf[witness.row]]

@@ -10,7 +10,7 @@ import pytest
 import verix_anon
 from documents.markdown import ROOT, RUN, agrees, anchors, blocks, given, links, pages
 from documents.runner import Page
-from verix_anon.client import fingerprint
+from verix_anon.client import models
 from verix_anon.client.manifest import write_manifest
 from verix_anon.datasets import census
 from verix_anon.files.deliveries import write_delivery
@@ -62,7 +62,7 @@ def test_page_runs(
 ) -> None:
     monkeypatch.setenv("VERIX_LEDGER", str(tmp_path / "ledger.jsonl"))
     # No page rests on what the models find, and a model of two trees costs less.
-    monkeypatch.setattr(fingerprint, "ROUNDS", 2)
+    monkeypatch.setattr(models, "ROUNDS", 2)
     text = path.read_text(encoding="utf-8")
     folder = tmp_path / "folder"
     folder.mkdir()

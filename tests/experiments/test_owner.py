@@ -7,7 +7,7 @@ from client import cases
 from experiments import owner
 from experiments.thresholds import regret
 from verix_anon.adversaries import ADVERSARIES
-from verix_anon.client import fingerprint
+from verix_anon.client import models
 from verix_anon.client.verdict import Profile, Status
 from verix_anon.client.verify import verify
 from verix_anon.client.verify.case import Options
@@ -20,7 +20,7 @@ EXACT = ("commitment", "sentinels", "twins", "replay", "splits")
     "name", ["honest", "lazy", "dumb", "approximate", "wide-bounds", "half-k", "deviates"]
 )
 def test_judge_is_verify(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fingerprint, "ROUNDS", 2)
+    monkeypatch.setattr(models, "ROUNDS", 2)
     made = cases.prepared(n_rows=1000)
     sent = made.submission
     delivery = cases.honest(sent) if name == "honest" else ADVERSARIES[name](0).anonymize(sent)

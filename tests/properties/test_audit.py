@@ -13,11 +13,13 @@ from client import cases
 from support import categorical, numeric, submission
 from verix_anon.adversaries import SplitsBlindly
 from verix_anon.client.verdict import Status
-from verix_anon.client.verify import replay, splits
+from verix_anon.client.verify import replay
+from verix_anon.client.verify import splits as layer
 from verix_anon.client.verify.case import Audit, Case, Options
-from verix_anon.protocol import audit, blocks, rules
+from verix_anon.kernels import blocks, splits, trees
+from verix_anon.kernels.radix import BLOCK
+from verix_anon.protocol import rules
 from verix_anon.protocol.messages import Delivery, Provider, Submission
-from verix_anon.protocol.sorting import BLOCK
 from verix_anon.protocol.tree import Tree
 from verix_anon.provider.local import LocalProvider
 
@@ -55,7 +57,7 @@ def judged(delivery: Delivery, sent: Submission, options: Options) -> tuple[Stat
     delivery.check(sent.contract, n_rows=sent.records.n_rows)
     case = cases.case_of(delivery, cases.manifest_of(sent), sent, options)
     first = replay.check(case).status
-    return first, splits.check(case).status if first is Status.PASS else None
+    return first, layer.check(case).status if first is Status.PASS else None
 
 
 FULL = Options(threads=1)
@@ -71,22 +73,22 @@ def test_candidates_are_the_rules(sent: Submission) -> None:
         rows = cases.rows_of(node)
         for values in records.values:
             part = np.ascontiguousarray(values[rows])
-            found = audit.candidate(part, records.target[rows], contract.min_leaf, scratch)
+            found = splits.candidate(part, records.target[rows], contract.min_leaf, scratch)
             expected = rules.best_split([values.tolist()], target, rows, min_leaf=contract.min_leaf)
             assert found.is_valid == (expected is not None)
             assert found.threshold == rules.lower_median(part.tolist())
             if expected is not None:
                 positive = int(records.target[rows].sum())
-                value = audit.score(len(rows), positive, found.n_left, found.positive_left)
+                value = splits.score(len(rows), positive, found.n_left, found.positive_left)
                 assert (found.threshold, value) == (expected.threshold, expected.score)
 
 
-def spans_of(case: Case) -> audit.Spans:
+def spans_of(case: Case) -> splits.Spans:
     """All nodes, to be looked at wherever there are records enough for two sides."""
     tree, span = case.delivery.tree, case.node_spans
     lo, hi = span.T.copy()
     positives = np.concatenate([[0], np.cumsum(case.target_by_leaf, dtype=np.int64)])
-    return audit.Spans(
+    return splits.Spans(
         lo,
         np.where(tree.column >= 0, span[tree.right, 0], -1),
         hi,
@@ -97,11 +99,11 @@ def spans_of(case: Case) -> audit.Spans:
 
 
 def best_of(
-    examine: Callable[..., None], case: Case, spans: audit.Spans | None = None
-) -> audit.Best:
+    examine: Callable[..., None], case: Case, spans: splits.Spans | None = None
+) -> splits.Best:
     spans = spans or spans_of(case)
     n_nodes = spans.lo.size
-    best = audit.Best(np.full(n_nodes, -1, np.int32), np.zeros(n_nodes), np.full(n_nodes, -1.0))
+    best = splits.Best(np.full(n_nodes, -1, np.int32), np.zeros(n_nodes), np.full(n_nodes, -1.0))
     for column, values in enumerate(case.values_by_leaf):
         examine(column, values, case.target_by_leaf, spans, best)
     return best
@@ -114,7 +116,7 @@ def test_examined_nodes_are_the_rules(sent: Submission, provider: Provider) -> N
     case = cases.case_of(provider.anonymize(sent), cases.manifest_of(sent), sent)
     rows, target = case.grouped[0], sent.records.target.tolist()
     spans = spans_of(case)
-    for examine in (blocks.examine_all, audit.examine_some):
+    for examine in (blocks.examine_all, splits.examine_some):
         best = best_of(examine, case)
         for node in np.flatnonzero(~spans.stops):
             expected = rules.best_split(
@@ -140,15 +142,15 @@ def test_blocks_change_nothing(provider: Provider) -> None:
     case = cases.case_of(
         provider.anonymize(sent), replace(cases.manifest_of(sent), witnesses=()), sent
     )
-    all_, some = best_of(blocks.examine_all, case), best_of(audit.examine_some, case)
-    for name in audit.Best._fields:
+    all_, some = best_of(blocks.examine_all, case), best_of(splits.examine_some, case)
+    for name in splits.Best._fields:
         assert (getattr(all_, name) == getattr(some, name)).all()
     spans, scratch = spans_of(case), np.empty(n_rows + 1)
     for node in np.flatnonzero(~spans.stops):
         lo, hi = spans.lo[node], spans.hi[node]
         for values in case.values_by_leaf:
             part = np.sort(values[lo:hi])
-            found = audit.candidate(values[lo:hi], case.target_by_leaf[lo:hi], 800, scratch)
+            found = splits.candidate(values[lo:hi], case.target_by_leaf[lo:hi], 800, scratch)
             assert found.threshold == part[(part.size + 1) // 2 - 1]
             assert found.n_left == np.searchsorted(part, found.threshold, side="right")
 
@@ -180,26 +182,26 @@ def test_every_size_of_node_and_kind_of_column(provider: Provider, k: int) -> No
     sent = submission(columns, target, k=k)
     manifest = replace(cases.manifest_of(sent), witnesses=())
     case = cases.case_of(provider.anonymize(sent), manifest, sent)
-    one_by_one = best_of(audit.examine_some, case)
+    one_by_one = best_of(splits.examine_some, case)
     assert_same_best(best_of(blocks.examine_all, case), one_by_one, slice(None))
     # Some leaves may be left out; others find the same.
     spans = spans_of(case)
-    left_out = blocks.may_be_left_out(case.delivery.tree, spans.hi - spans.lo, spans.stops)
+    left_out = blocks.may_be_left_out(case.delivery.tree.right, spans.hi - spans.lo, spans.stops)
     kept = np.flatnonzero(~left_out)
     assert kept.size < spans.lo.size
     few = some_of(spans, kept)
     assert_same_best(best_of(blocks.examine_all, case, few), one_by_one, kept)
 
 
-def some_of(spans: audit.Spans, kept: npt.NDArray[np.int64]) -> audit.Spans:
+def some_of(spans: splits.Spans, kept: npt.NDArray[np.int64]) -> splits.Spans:
     lo, middle, hi = (array[kept] for array in (spans.lo, spans.middle, spans.hi))
-    return audit.Spans(lo, middle, hi, spans.positive[kept], spans.stops[kept], spans.min_leaf)
+    return splits.Spans(lo, middle, hi, spans.positive[kept], spans.stops[kept], spans.min_leaf)
 
 
 def assert_same_best(
-    found: audit.Best, expected: audit.Best, kept: slice | npt.NDArray[np.int64]
+    found: splits.Best, expected: splits.Best, kept: slice | npt.NDArray[np.int64]
 ) -> None:
-    for name in audit.Best._fields:
+    for name in splits.Best._fields:
         assert (getattr(found, name) == getattr(expected, name)[kept]).all()
 
 
@@ -225,8 +227,8 @@ def test_leaves_of_any_size_under_large_nodes(sizes: list[int], digits: int, sid
     tree.check(n_quasi=1, max_depth=50)
     everything = spans_under(tree, sizes, target, stops_below=20)
     n_records = everything.hi - everything.lo
-    kept = np.flatnonzero(~blocks.may_be_left_out(tree, n_records, everything.stops))
-    expected = examined(audit.examine_some, values, target, everything)
+    kept = np.flatnonzero(~blocks.may_be_left_out(tree.right, n_records, everything.stops))
+    expected = examined(splits.examine_some, values, target, everything)
     found = examined(blocks.examine_all, values, target, everything)
     assert_same_best(found, expected, slice(None))
     found = examined(blocks.examine_all, values, target, some_of(everything, kept))
@@ -258,25 +260,25 @@ def test_blocks_of_every_size(sizes: list[int], n_values: int, side: str, seed: 
     # The rule stops at leaves of any size: where all labels are the same, or at the depth agreed.
     stops = everything.stops | ((tree.column < 0) & (rng.random(tree.n_nodes) < 0.5))
     everything = everything._replace(stops=stops)
-    expected = examined(audit.examine_some, values, target, everything)
+    expected = examined(splits.examine_some, values, target, everything)
     found = examined(blocks.examine_all, values, target, everything)
     assert_same_best(found, expected, slice(None))
     n_records = everything.hi - everything.lo
-    kept = np.flatnonzero(~blocks.may_be_left_out(tree, n_records, stops))
+    kept = np.flatnonzero(~blocks.may_be_left_out(tree.right, n_records, stops))
     found = examined(blocks.examine_all, values, target, some_of(everything, kept))
     assert_same_best(found, expected, kept)
 
 
 def spans_under(
     tree: Tree, sizes: list[int], target: npt.NDArray[np.uint8], stops_below: int = 2
-) -> audit.Spans:
+) -> splits.Spans:
     """The nodes of a tree whose leaves hold so many records."""
-    span = audit.node_spans(tree.right, tree.leaf, np.cumsum([0, *sizes]))
+    span = trees.node_spans(tree.right, tree.leaf, np.cumsum([0, *sizes]))
     lo, hi = span.T.copy()
     middle = np.where(tree.column >= 0, span[tree.right, 0], -1)
     positives = np.concatenate([[0], np.cumsum(target, dtype=np.int64)])
     min_leaf = max(1, stops_below // 2)
-    return audit.Spans(
+    return splits.Spans(
         lo, middle, hi, positives[hi] - positives[lo], hi - lo < stops_below, min_leaf
     )
 
@@ -311,10 +313,10 @@ def examined(
     examine: Callable[..., None],
     values: npt.NDArray[np.float64],
     target: npt.NDArray[np.uint8],
-    spans: audit.Spans,
-) -> audit.Best:
+    spans: splits.Spans,
+) -> splits.Best:
     n = spans.lo.size
-    best = audit.Best(np.full(n, -1, np.int32), np.zeros(n), np.full(n, -1.0))
+    best = splits.Best(np.full(n, -1, np.int32), np.zeros(n), np.full(n, -1.0))
     examine(0, values, target, spans, best)
     return best
 
@@ -328,7 +330,7 @@ def test_nothing_honest_is_flagged(sent: Submission, fraction: float) -> None:
         assert judged(delivery, sent, options) == (Status.PASS, Status.PASS)
     thin = cases.case_of(delivery, cases.manifest_of(sent))
     assert replay.check(thin).status is Status.PASS
-    assert splits.check(thin).status is Status.PASS
+    assert layer.check(thin).status is Status.PASS
 
 
 @st.composite
@@ -412,4 +414,4 @@ def test_a_witness_under_the_change_sees_it(
     n_leaves = len(rules.flatten(changed)[1])
     assume(n_leaves <= sent.records.n_rows // sent.contract.min_leaf)
     case = cases.case_of(cases.delivered(sent, changed), cases.manifest_of(sent))
-    assert Status.FAIL in (replay.check(case).status, splits.check(case).status)
+    assert Status.FAIL in (replay.check(case).status, layer.check(case).status)

@@ -9,9 +9,9 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from verix_anon.client.table.encode import Encoded, decode, encode
+from verix_anon.client.table.roles import Declared
 from verix_anon.protocol.contract import Kind
-from verix_anon.protocol.encode import Encoded, decode, encode
-from verix_anon.protocol.roles import Declared
 
 EPOCH = dt.datetime(1970, 1, 1)
 UNITS = {"day": 86_400_000_000, "s": 1_000_000, "ms": 1_000, "us": 1}

@@ -14,7 +14,7 @@ import verix_anon
 from verix_anon.client.prepare import Options, prepare_declared
 from verix_anon.client.prepare.sentinels import Plan, Traps
 from verix_anon.client.release import ReleaseOptions, Representation
-from verix_anon.protocol.roles import Declared
+from verix_anon.client.table.roles import Declared
 
 K = 3
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verix_anon.protocol import audit
-from verix_anon.protocol.sorting import BLOCK, sort_block
+from verix_anon.kernels import medians
+from verix_anon.kernels.radix import BLOCK, sort_block
 
 
 @settings(max_examples=200, deadline=None)
@@ -31,7 +31,7 @@ def test_blocks_are_sorted(values: list[float]) -> None:
 @given(st.lists(st.floats(-100, 100) | st.integers(0, 3).map(float), min_size=1, max_size=80))
 def test_selection_is_sorting(values: list[float]) -> None:
     for position in range(len(values)):
-        assert audit.select(np.array(values), position) == sorted(values)[position]
+        assert medians.select(np.array(values), position) == sorted(values)[position]
 
 
 @pytest.mark.parametrize("shape", ["ascending", "descending", "organ pipe", "two values"])
@@ -43,7 +43,7 @@ def test_selection_is_not_slow_on_patterns(shape: str) -> None:
         "organ pipe": np.abs(np.arange(n) - n // 2) * 1.0,
         "two values": np.arange(n) % 2 * 1.0,
     }[shape]
-    assert audit.select(values.astype(np.float64), n // 2) == np.sort(values)[n // 2]
+    assert medians.select(values.astype(np.float64), n // 2) == np.sort(values)[n // 2]
 
 
 @pytest.mark.parametrize("n", [512, 4_992, 59_968])
@@ -60,7 +60,7 @@ def test_a_bracket_holds_what_it_says(n: int) -> None:
     for values in kinds:
         in_order = np.sort(values)
         for position in (*anywhere, *middle):
-            found = audit.by_bracket(values, position, np.empty(n + 1))
+            found = medians.by_bracket(values, position, np.empty(n + 1))
             assert np.isnan(found) or found == in_order[position]
             n_missed += np.isnan(found) and position in middle
     assert n_missed <= len(kinds) * len(middle) // 20

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support import TARGET, categorical, numeric, submission, trackers
+from verix_anon.kernels.trees import group_rows
 from verix_anon.protocol import merkle
 from verix_anon.protocol.contract import Column, Commitment, Contract, Digest, Kind, Unit
-from verix_anon.protocol.kernels import group_rows
 from verix_anon.protocol.table import Records
 from verix_anon.protocol.tree import Leaves, Tree
 
@@ -36,17 +36,16 @@ def f64(value: float) -> bytes:
 
 def test_formulas_by_hand() -> None:
     rows = [(3, bytes(ONE)), (2**40, bytes(TWO))]
-    members = b"\x02" + b"\x03" + b"\0" * 7 + ONE + b"\0\0\0\0\0\x01\0\0" + TWO
-    assert merkle.members_digest(rows) == sha(members)
-    leaf = b"\x00" + b"\x07" + b"\0" * 7 + f64(-1.5) + f64(2.0) + f64(0.0) + f64(1e300) + ONE
-    assert merkle.leaf_digest(7, [(-1.5, 2.0), (0.0, 1e300)], ONE) == sha(leaf)
+    members = b"\x03" + b"\0" * 7 + ONE + b"\0\0\0\0\0\x01\0\0" + TWO
+    leaf = b"\x00" + b"\x07" + b"\0" * 7 + f64(-1.5) + f64(2.0) + f64(0.0) + f64(1e300) + members
+    assert merkle.leaf_digest(7, [(-1.5, 2.0), (0.0, 1e300)], rows) == sha(leaf)
     node = b"\x01" + b"\x02\x01\0\0" + f64(0.1) + ONE + TWO
     assert merkle.node_digest(258, 0.1, ONE, TWO) == sha(node)
     assert merkle.binding_root(ONE, TWO, THREE) == sha(b"\x03", ONE, TWO, THREE)
 
 
 def test_minus_zero_is_written_as_zero() -> None:
-    assert merkle.leaf_digest(1, [(-0.0, -0.0)], ONE) == merkle.leaf_digest(1, [(0.0, 0.0)], ONE)
+    assert merkle.leaf_digest(1, [(-0.0, -0.0)], []) == merkle.leaf_digest(1, [(0.0, 0.0)], [])
     assert merkle.node_digest(0, -0.0, ONE, TWO) == merkle.node_digest(0, 0.0, ONE, TWO)
 
 
@@ -168,75 +167,61 @@ def leaves_of(count: tuple[int, int, int] = (2, 1, 2)) -> Leaves:
 
 def members_of(
     tracker: npt.NDArray[np.uint8], leaf_of_row: npt.NDArray[np.int32] = LEAF_OF_ROW
-) -> merkle.Digests:
-    positions, start = group_rows(leaf_of_row, 3)
-    return merkle.members_digests(positions, start, np.arange(5), tracker)
+) -> merkle.Members:
+    return merkle.Members(*group_rows(leaf_of_row, 3), np.arange(5), tracker)
 
 
-def listed(digests: merkle.Digests) -> list[bytes]:
-    return [digest.tobytes() for digest in digests]
+def by_formula(leaves: Leaves, members: merkle.Members) -> list[Digest]:
+    """Each leaf's digest on its own."""
+    return [
+        merkle.leaf_digest(
+            int(leaves.count[leaf]),
+            list(zip(leaves.minimum[leaf].tolist(), leaves.maximum[leaf].tolist(), strict=True)),
+            [
+                (int(members.row[at]), bytes(members.tracker[at]))
+                for at in members.positions[members.start[leaf] : members.start[leaf + 1]]
+            ],
+        )
+        for leaf in range(leaves.n_leaves)
+    ]
 
 
-def stacked(*digests: bytes) -> merkle.Digests:
-    return np.frombuffer(b"".join(digests), np.uint8).reshape(-1, 32)
-
-
-def test_bulk_members_equal_the_formula() -> None:
+def test_bulk_leaves_equal_the_formula() -> None:
     tracker = trackers(5)
     expected = [
-        merkle.members_digest([(row, bytes(tracker[row])) for row in rows])
-        for rows in ([1, 3], [2], [0, 4])
-    ]
-    assert listed(members_of(tracker)) == expected
-    # Whatever the memory layout.
-    assert listed(members_of(np.asfortranarray(tracker))) == expected
-
-
-def test_bulk_members_hash_row_numbers_not_positions() -> None:
-    tracker, row = trackers(5), np.array([0, 3, 4, 2**31, 2**40])
-    positions, start = group_rows(LEAF_OF_ROW, 3)
-    assert listed(merkle.members_digests(positions, start, row, tracker)) == [
-        merkle.members_digest([(int(row[at]), bytes(tracker[at])) for at in group])
-        for group in ([1, 3], [2], [0, 4])
-    ]
-
-
-@steady
-@given(
-    st.lists(st.integers(0, 40), min_size=1, max_size=60), st.integers(1, 120), st.integers(1, 3)
-)
-def test_bulk_members_of_any_sizes(sizes: list[int], most: int, threads: int) -> None:
-    # Few or many leaves in a task, each empty, small, or larger than a task should be.
-    n = sum(sizes)
-    tracker, row = trackers(n), np.arange(n) * 3
-    leaf = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
-    leaf = np.random.default_rng(n).permutation(leaf)
-    positions, start = group_rows(leaf, len(sizes))
-    with mock.patch.object(merkle, "TASK_RECORDS", most):
-        found = merkle.members_digests(positions, start, row, tracker, threads=threads)
-    assert listed(found) == [
-        merkle.members_digest([(int(row[i]), bytes(tracker[i])) for i in np.flatnonzero(leaf == j)])
-        for j in range(len(sizes))
-    ]
-
-
-@steady
-@given(st.integers(1, 50), st.integers(1, 20), st.integers(1, 9), st.integers(1, 3))
-def test_bulk_leaves_of_any_number(n: int, n_quasi: int, most: int, threads: int) -> None:
-    rng = np.random.default_rng(n)
-    bounds = rng.choice([-0.0, 0.0, 1.5, -1e300], (2, n, n_quasi))
-    count, members = rng.integers(0, 2**40, n), trackers(n)
-    leaves = Leaves(count=count, minimum=bounds[0], maximum=bounds[1])
-    with mock.patch.object(merkle, "TASK_LEAVES", most):
-        found = merkle.leaf_digests(leaves, members, threads=threads)
-    assert listed(found) == [
         merkle.leaf_digest(
-            int(count[i]),
-            list(zip(bounds[0, i].tolist(), bounds[1, i].tolist(), strict=True)),
-            Digest(bytes(members[i])),
+            count,
+            list(zip(MINIMUM[leaf], MAXIMUM[leaf], strict=True)),
+            [(row, bytes(tracker[row])) for row in rows],
         )
-        for i in range(n)
+        for leaf, (count, rows) in enumerate([(2, [1, 3]), (1, [2]), (2, [0, 4])])
     ]
+    assert merkle.leaf_digests(leaves_of(), members_of(tracker)) == expected
+    # Whatever the memory layout.
+    assert merkle.leaf_digests(leaves_of(), members_of(np.asfortranarray(tracker))) == expected
+
+
+def test_bulk_leaves_hash_row_numbers_not_positions() -> None:
+    rows = np.array([0, 3, 4, 2**31, 2**40])
+    members = merkle.Members(*group_rows(LEAF_OF_ROW, 3), rows, trackers(5))
+    assert merkle.leaf_digests(leaves_of(), members) == by_formula(leaves_of(), members)
+    assert merkle.leaf_digests(leaves_of(), members) != merkle.leaf_digests(
+        leaves_of(), members_of(trackers(5))
+    )
+
+
+@steady
+@given(st.lists(st.integers(0, 40), min_size=1, max_size=60), st.integers(1, 20), st.integers(1, 9))
+def test_bulk_leaves_of_any_number_and_size(sizes: list[int], n_quasi: int, most: int) -> None:
+    # Few or many leaves at a time, each empty, small or large; the count is the provider's word.
+    n, rng = sum(sizes), np.random.default_rng(len(sizes))
+    leaf = rng.permutation(np.repeat(np.arange(len(sizes), dtype=np.int32), sizes))
+    members = merkle.Members(*group_rows(leaf, len(sizes)), np.arange(n) * 3, trackers(n))
+    bounds = rng.choice([-0.0, 0.0, 1.5, -1e300], (2, len(sizes), n_quasi))
+    count = rng.integers(0, 2**40, len(sizes))
+    leaves = Leaves(count=count, minimum=bounds[0], maximum=bounds[1])
+    with mock.patch.object(merkle, "BATCH_LEAVES", most):
+        assert merkle.leaf_digests(leaves, members) == by_formula(leaves, members)
 
 
 def test_bulk_root_of_a_deep_tree() -> None:
@@ -252,32 +237,22 @@ def test_bulk_root_of_a_deep_tree() -> None:
     tree.check(n_quasi=2, max_depth=50)
     bounds = np.zeros((n + 1, 2))
     leaves = Leaves(count=np.arange(n + 1), minimum=bounds, maximum=bounds)
-    members = trackers(n + 1)
-    of_leaf = [Digest(digest) for digest in listed(merkle.leaf_digests(leaves, members))]
+    members = merkle.Members(np.arange(n + 1), np.arange(n + 2), np.arange(n + 1), trackers(n + 1))
+    of_leaf = merkle.leaf_digests(leaves, members)
     top = of_leaf[0]
     for i in range(n - 1, -1, -1):
         top = merkle.node_digest(i % 2, i - 0.5, top, of_leaf[n - i])
     expected = merkle.binding_root(contract_of().digest, ONE, top)
-    assert merkle.commit(contract_of(), ONE, tree, leaves, members) == expected
-
-
-def test_bulk_leaves_equal_the_formula() -> None:
-    leaves, members = leaves_of(), [ONE, TWO, THREE]
-    assert listed(merkle.leaf_digests(leaves, stacked(*members))) == [
-        merkle.leaf_digest(count, list(zip(low, high, strict=True)), digest)
-        for count, low, high, digest in zip(
-            leaves.count.tolist(), MINIMUM.tolist(), MAXIMUM.tolist(), members, strict=True
-        )
-    ]
+    assert merkle.root_of(contract_of(), ONE, tree, leaves, members) == expected
 
 
 def test_bulk_root_equals_the_formulas() -> None:
     members = members_of(trackers(5))
-    first, second, third = map(Digest, listed(merkle.leaf_digests(leaves_of(), members)))
+    first, second, third = merkle.leaf_digests(leaves_of(), members)
     inner = merkle.node_digest(0, -1.0, first, second)
     top = merkle.node_digest(1, 2.5, inner, third)
     expected = merkle.binding_root(contract_of().digest, ONE, top)
-    assert merkle.commit(contract_of(), ONE, tree_of(), leaves_of(), members) == expected
+    assert merkle.root_of(contract_of(), ONE, tree_of(), leaves_of(), members) == expected
 
 
 def test_paper_root_by_hand() -> None:
@@ -303,9 +278,10 @@ def test_a_tree_of_one_leaf() -> None:
         leaf=np.array([0], np.int32),
     )
     leaves = Leaves(count=np.array([4]), minimum=MINIMUM[:1].copy(), maximum=MAXIMUM[:1].copy())
-    top = merkle.leaf_digest(4, [(-3.0, -1.0), (0.0, 1.0)], ONE)
+    members = merkle.Members(np.arange(2), np.array([0, 2]), np.arange(2), trackers(2))
+    (top,) = by_formula(leaves, members)
     expected = merkle.binding_root(contract_of().digest, TWO, top)
-    assert merkle.commit(contract_of(), TWO, alone, leaves, stacked(ONE)) == expected
+    assert merkle.root_of(contract_of(), TWO, alone, leaves, members) == expected
 
 
 # What the roots bind.
@@ -316,10 +292,10 @@ def root(
     submitted: Digest = ONE,
     tree: Tree | None = None,
     leaves: Leaves | None = None,
-    members: merkle.Digests | None = None,
+    members: merkle.Members | None = None,
     commitment: Commitment = Commitment.BINDING,
 ) -> Digest:
-    return merkle.commit(
+    return merkle.root_of(
         contract or contract_of(commitment),
         submitted,
         tree or tree_of(),

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from support import SUBMISSION_ID
+from verix_anon.client.table.encode import Encoded, encode
+from verix_anon.client.table.roles import Declared
 from verix_anon.datasets import NAMES, census, describe, load
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Contract, Kind
-from verix_anon.protocol.encode import Encoded, encode
 from verix_anon.protocol.messages import Submission
-from verix_anon.protocol.roles import Declared
 from verix_anon.protocol.table import Records
 from verix_anon.provider.local import LocalProvider
 

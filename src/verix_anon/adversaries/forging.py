@@ -5,7 +5,8 @@ from hashlib import sha256
 
 import numpy as np
 
-from verix_anon.protocol import kernels, merkle
+from verix_anon.kernels import trees
+from verix_anon.protocol import merkle
 from verix_anon.protocol.contract import Digest
 from verix_anon.protocol.messages import Delivery, Provider, Submission
 from verix_anon.protocol.table import Records
@@ -33,9 +34,9 @@ class ForgesRoot:
 def _restamped(submission: Submission, made: Delivery) -> Delivery:
     """The delivery with a header and a root for this submission."""
     digest = submission.digest()
-    positions, start = kernels.group_rows(made.records.leaf, made.tree.n_leaves)
-    members = merkle.members_digests(positions, start, made.records.row, made.records.tracker)
-    root = merkle.commit(submission.contract, digest, made.tree, made.leaves, members)
+    grouped = trees.group_rows(made.records.leaf, made.tree.n_leaves)
+    members = merkle.Members(*grouped, made.records.row, made.records.tracker)
+    root = merkle.root_of(submission.contract, digest, made.tree, made.leaves, members)
     header = replace(made.header, contract=submission.contract.digest, submission=digest, root=root)
     return replace(made, header=header)
 

@@ -19,7 +19,7 @@ from verix_anon.errors import TableError
 if TYPE_CHECKING:
     from verix_anon.client.manifest import Manifest
     from verix_anon.client.prepare import Prepared
-    from verix_anon.protocol.roles import Declared
+    from verix_anon.client.table.roles import Declared
 
 __all__ = ["init", "planted_lines", "prepare"]
 
@@ -38,7 +38,7 @@ def init(
     ] = False,
 ) -> None:
     """Draft the roles of a table's columns, with a guess and a reason for each, to be edited."""
-    from verix_anon.client.draft import draft
+    from verix_anon.client.table.draft import draft
     from verix_anon.files.store import written_aside
 
     text = draft(load_table(table, null, leading_zeros), table, target)
@@ -164,12 +164,12 @@ def prepare(
     below. Only quasi-identifiers and the target are sent.
     """
     from verix_anon.cli.choices import choice
-    from verix_anon.client.draft import read_roles
     from verix_anon.client.prepare import Options, prepare_declared
     from verix_anon.client.prepare.sentinels import Plan, Traps
+    from verix_anon.client.table.draft import read_roles
+    from verix_anon.client.table.roles import Missing
     from verix_anon.files.store import check_free
     from verix_anon.protocol.contract import Commitment
-    from verix_anon.protocol.roles import Missing
     from verix_anon.provider.engine import available_cores
 
     if os.path.lexists(out):
@@ -237,8 +237,8 @@ def _declared(
     orders: Mapping[str, str],
 ) -> "Declared":
     from verix_anon.cli.choices import choice
+    from verix_anon.client.table.roles import Declared
     from verix_anon.protocol.contract import Kind
-    from verix_anon.protocol.roles import Declared
 
     if target is None:
         raise TableError("name the binary column to preserve with --target")

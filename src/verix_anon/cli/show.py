@@ -11,7 +11,7 @@ import typer
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
-    from verix_anon.client.privacy import Sheet
+    from verix_anon.client.release.privacy import Sheet
     from verix_anon.client.verdict import Verdict
 
 __all__ = [

@@ -49,9 +49,8 @@ class Witness:
 
     row: int
     path: tuple[Step, ...]
-    leaf_count: int
-    bounds: tuple[tuple[float, float], ...]
-    members: bytes
+    leaf: Digest
+    """The leaf's digest, whatever the contract's commitment (spec §6)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -251,20 +250,15 @@ def _witness_to_json(witness: Witness) -> dict[str, object]:
     return {
         "row": witness.row,
         "path": [[s.column, s.threshold, s.goes_left, s.count] for s in witness.path],
-        "leaf_count": witness.leaf_count,
-        "bounds": witness.bounds,
-        "members": witness.members.hex(),
+        "leaf": witness.leaf.hex(),
     }
 
 
 def _witness_from_json(document: dict[str, object]) -> Witness:
-    path, bounds = document["path"], document["bounds"]
+    path = document["path"]
     assert isinstance(path, list)
-    assert isinstance(bounds, list)
     return Witness(
         row=int(str(document["row"])),
         path=tuple(Step(*step) for step in path),
-        leaf_count=int(str(document["leaf_count"])),
-        bounds=tuple((float(low), float(high)) for low, high in bounds),
-        members=bytes.fromhex(str(document["members"])),
+        leaf=Digest(bytes.fromhex(str(document["leaf"]))),
     )

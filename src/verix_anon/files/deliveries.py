@@ -18,7 +18,7 @@ import pyarrow as pa
 import rfc8785
 
 from verix_anon.errors import MalformedDeliveryError
-from verix_anon.files import parquet
+from verix_anon.files.hostile import reader as parquet
 from verix_anon.files.store import Folder, open_folder, written_aside
 from verix_anon.protocol.contract import Contract, Digest
 from verix_anon.protocol.messages import DELIVERY_FORMAT, Delivered, Delivery, Header

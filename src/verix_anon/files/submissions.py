@@ -8,9 +8,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from verix_anon.errors import ContractError, TableError
-from verix_anon.files import parquet
-from verix_anon.files.available import check_memory
+from verix_anon.files.hostile import reader as parquet
 from verix_anon.files.store import Folder, open_folder, written_aside
+from verix_anon.machine import check_memory
 from verix_anon.protocol.contract import Contract
 from verix_anon.protocol.messages import Submission
 from verix_anon.protocol.table import MAX_ROWS, Records, wire_columns, wire_type

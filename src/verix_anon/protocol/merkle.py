@@ -1,48 +1,41 @@
 """Both commitments: bytes in, bytes out (spec §6).
 
-The first half is the formulas, one function each, with hashlib: they are the norm. The
-second half computes the root of a whole delivery. It builds the same preimages in bulk and
-hashes many at a time, because a million records have a hundred thousand leaves, and a call
-from Python for each would cost more than the hashing.
+The first half is the formulas, one function each: they are the norm. The second half computes
+the root of a whole delivery from the same preimages, laid out for many leaves at a time, because
+a million records have a hundred thousand leaves.
 """
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from verix_anon.protocol import kernels, lanes
+from verix_anon.arrays import Bytes, Ints
 from verix_anon.protocol.contract import Commitment, Contract, Digest
 from verix_anon.protocol.table import Records, wire_columns
 from verix_anon.protocol.tree import Leaves, Tree
 
 __all__ = [
     "CHUNK_ROWS",
-    "Digests",
+    "Members",
     "binding_root",
-    "commit",
     "leaf_digest",
     "leaf_digests",
     "leaf_text",
-    "members_digest",
-    "members_digests",
     "node_digest",
     "node_text",
     "paper_number",
+    "root_of",
     "submission_digest",
 ]
 
 CHUNK_ROWS = 65536
-# What one thread hashes at a time: few enough for the cache of a core.
-TASK_RECORDS, TASK_LEAVES = 16384, 1024
-MEMBER_BYTES, NODE_BYTES = 40, 77
-LEAF, NODE, MEMBERS, ROOT, SUBMISSION, CHUNK = b"\0", b"\1", b"\2", b"\3", b"\4", b"\5"
-
-Digests = npt.NDArray[np.uint8]
-"""Many digests, (n, 32)."""
+# How many leaves are laid out at a time: few enough for the cache of a core.
+BATCH_LEAVES = 1024
+LEAF, NODE, ROOT, SUBMISSION, CHUNK = b"\0", b"\1", b"\3", b"\4", b"\5"
 
 
 def _hash(*parts: bytes) -> Digest:
@@ -54,15 +47,16 @@ def _f64(value: float) -> bytes:
     return struct.pack("<d", value + 0.0)
 
 
-def members_digest(rows_and_trackers: Sequence[tuple[int, bytes]]) -> Digest:
-    """The records of one leaf, given in ascending row."""
-    return _hash(MEMBERS, *(struct.pack("<Q", row) + tid for row, tid in rows_and_trackers))
+def leaf_digest(
+    count: int, bounds: Sequence[tuple[float, float]], members: Sequence[tuple[int, bytes]]
+) -> Digest:
+    """One leaf: its count, its bounds in contract order, row and tracker of each record.
 
-
-def leaf_digest(count: int, bounds: Sequence[tuple[float, float]], members: Digest) -> Digest:
-    """One leaf: its count, its bounds in contract order, its members."""
+    The records are given in ascending row.
+    """
     pairs = (_f64(low) + _f64(high) for low, high in bounds)
-    return _hash(LEAF, struct.pack("<Q", count), *pairs, members)
+    records = (struct.pack("<Q", row) + tracker for row, tracker in members)
+    return _hash(LEAF, struct.pack("<Q", count), *pairs, *records)
 
 
 def node_digest(index: int, threshold: float, left: Digest, right: Digest) -> Digest:
@@ -111,117 +105,72 @@ def submission_digest(contract: Contract, records: Records, *, threads: int = 1)
     return _hash(SUBMISSION, contract.digest, struct.pack("<Q", records.n_rows), chunks)
 
 
-def members_digests(
-    positions: npt.NDArray[np.int64],
-    start: npt.NDArray[np.int64],
-    row: npt.NDArray[np.int64],
-    tracker: npt.NDArray[np.uint8],
-    *,
-    threads: int = 1,
-) -> Digests:
-    """members_digest of every leaf: leaf i holds the records at positions[start[i]:start[i+1]].
+class Members(NamedTuple):
+    """The records of every leaf: leaf i holds those at positions[start[i]:start[i + 1]].
 
-    `row` must ascend, so that positions in ascending order are rows in ascending order.
+    Rows ascend, so that positions in ascending order are rows in ascending order.
     """
-    out = np.empty((start.size - 1, 32), np.uint8)
-    words = np.ascontiguousarray(tracker).view(np.uint64)
 
-    def some(leaves: tuple[int, int]) -> None:
-        lo, hi = leaves
-        first, blocks = kernels.fill_members(positions, start[lo : hi + 1], row, words)
-        if hi - lo >= lanes.LANES:
-            lanes.digests(blocks, first, lanes.INITIAL, out[lo:hi])
-            return
-        # A few leaves with many records each: too few for lanes, and fast in hashlib.
-        for i in range(lo, hi):
-            size = 1 + MEMBER_BYTES * int(start[i + 1] - start[i])
-            data = blocks[first[i - lo] :].reshape(-1)[:size].data
-            out[i] = np.frombuffer(sha256(data).digest(), np.uint8)
-
-    _share(some, _ranges(start, TASK_RECORDS), threads)
-    return out
+    positions: Ints
+    start: Ints
+    row: Ints
+    tracker: Bytes
 
 
-def _ranges(start: npt.NDArray[np.int64], most: int) -> list[tuple[int, int]]:
-    """Ranges of leaves that hold at most so many records together, or one leaf that holds more."""
-    ranges, lo, n = [], 0, start.size - 1
-    while lo < n:
-        hi = max(lo + 1, int(np.searchsorted(start, start[lo] + most, side="right")) - 1)
-        ranges.append((lo, hi))
-        lo = hi
-    return ranges
-
-
-def _share(
-    work: Callable[[tuple[int, int]], None], ranges: Sequence[tuple[int, int]], threads: int
-) -> None:
-    with ThreadPoolExecutor(threads) as pool:
-        for _ in pool.map(work, ranges):
-            pass
-
-
-def leaf_digests(leaves: Leaves, members: Digests, *, threads: int = 1) -> Digests:
+def leaf_digests(leaves: Leaves, members: Members) -> list[Digest]:
     """leaf_digest of every leaf."""
-    n_leaves, n_quasi = leaves.minimum.shape
-    width = 1 + 8 + 16 * n_quasi + 32
-    out = np.empty((n_leaves, 32), np.uint8)
-
-    def some(numbers: tuple[int, int]) -> None:
-        at = slice(*numbers)
-        blocks = lanes.padded(numbers[1] - numbers[0], width)
-        blocks[:, 0] = LEAF[0]
-        blocks[:, 1:9] = _single_bytes(leaves.count[at], "<u8")
-        # Adding 0.0 turns -0.0 into 0.0 and changes nothing else.
-        bounds = np.stack([leaves.minimum[at], leaves.maximum[at]], axis=2) + 0.0
-        blocks[:, 9 : width - 32] = _single_bytes(bounds, "<f8")
-        blocks[:, width - 32 : width] = members[at]
-        out[at] = lanes.digest_rows(blocks)
-
-    edges = [*range(0, n_leaves, TASK_LEAVES), n_leaves]
-    _share(some, list(zip(edges[:-1], edges[1:], strict=True)), threads)
-    return out
+    return [
+        Digest(digest)
+        for first in range(0, leaves.n_leaves, BATCH_LEAVES)
+        for digest in _batch(leaves, members, slice(first, first + BATCH_LEAVES))
+    ]
 
 
-def _single_bytes(numbers: npt.NDArray[np.generic], kind: str) -> npt.NDArray[np.uint8]:
-    """Numbers as they are hashed, all those of the first axis in one row."""
-    return numbers.astype(kind).reshape(len(numbers), -1).view(np.uint8)
+def _batch(leaves: Leaves, members: Members, at: slice) -> Iterator[bytes]:
+    """The digests of some leaves, whose bytes are laid out together."""
+    # Adding 0.0 turns -0.0 into 0.0 and changes nothing else.
+    bounds = np.stack([leaves.minimum[at], leaves.maximum[at]], axis=2) + 0.0
+    heads = np.empty((len(bounds), 9 + bounds[0].nbytes), np.uint8)
+    heads[:, 0] = LEAF[0]
+    heads[:, 1:9] = leaves.count[at].astype("<u8").reshape(-1, 1).view(np.uint8)
+    heads[:, 9:] = bounds.astype("<f8", copy=False).reshape(len(bounds), -1).view(np.uint8)
+    start = members.start[at.start : at.start + len(bounds) + 1]
+    positions = members.positions[start[0] : start[-1]]
+    records = np.empty((positions.size, 40), np.uint8)
+    records[:, :8] = members.row[positions].astype("<u8").reshape(-1, 1).view(np.uint8)
+    np.take(members.tracker, positions, axis=0, out=records[:, 8:])
+    data = records.tobytes()
+    ends = (40 * (start - start[0])).tolist()
+    for head, begin, end in zip(heads, ends, ends[1:], strict=False):
+        digest = sha256(head)
+        digest.update(data[begin:end])
+        yield digest.digest()
 
 
-def commit(
-    contract: Contract,
-    submission: Digest,
-    tree: Tree,
-    leaves: Leaves,
-    members: Digests,
-    *,
-    threads: int = 1,
+def root_of(
+    contract: Contract, submission: Digest, tree: Tree, leaves: Leaves, members: Members
 ) -> Digest:
-    """The root that the contract asks for; `members` holds each leaf's members digest."""
+    """The root that the contract asks for; the paper's commitment does not look at members."""
     if contract.commitment is Commitment.PAPER:
         return _paper_root(contract, tree, leaves)
-    top = _fold(tree, leaf_digests(leaves, members, threads=threads))
-    return binding_root(contract.digest, submission, top)
+    return binding_root(contract.digest, submission, _top(tree, leaf_digests(leaves, members)))
 
 
-def _fold(tree: Tree, of_leaf: Digests) -> Digest:
-    """The digest of the top node, by levels from the deepest: a level needs only the one below."""
-    digest = np.empty((tree.n_nodes, 32), np.uint8)
-    digest[tree.leaf >= 0] = of_leaf
-    depths = tree.depths().astype(np.int32)
-    by_depth, start = kernels.group_rows(depths, int(depths.max()) + 1)
-    for depth in range(start.size - 2, -1, -1):
-        level = by_depth[start[depth] : start[depth + 1]]
-        node = level[tree.column[level] >= 0]
-        if node.size == 0:
-            continue
-        blocks = lanes.padded(node.size, NODE_BYTES)
-        blocks[:, 0] = NODE[0]
-        blocks[:, 1:5] = _single_bytes(tree.column[node], "<u4")
-        blocks[:, 5:13] = _single_bytes(tree.threshold[node] + 0.0, "<f8")
-        blocks[:, 13:45] = np.take(digest, tree.left[node], axis=0)
-        blocks[:, 45:77] = np.take(digest, tree.right[node], axis=0)
-        digest[node] = lanes.digest_rows(blocks)
-    return Digest(digest[0].tobytes())
+def _top(tree: Tree, of_leaf: Sequence[Digest]) -> Digest:
+    """The digest of the top node, from the last node to the first: children come later."""
+    heads = np.empty((tree.n_nodes, 13), np.uint8)
+    heads[:, 0] = NODE[0]
+    heads[:, 1:5] = tree.column.astype("<u4").reshape(-1, 1).view(np.uint8)
+    heads[:, 5:] = (tree.threshold + 0.0).astype("<f8").reshape(-1, 1).view(np.uint8)
+    data, right, leaf = heads.tobytes(), tree.right.tolist(), tree.leaf.tolist()
+    digest: list[bytes] = [b""] * tree.n_nodes
+    for node in range(tree.n_nodes - 1, -1, -1):
+        if leaf[node] >= 0:
+            digest[node] = of_leaf[leaf[node]]
+        else:
+            head = data[13 * node : 13 * node + 13]
+            digest[node] = sha256(head + digest[node + 1] + digest[right[node]]).digest()
+    return Digest(digest[0])
 
 
 def _paper_root(contract: Contract, tree: Tree, leaves: Leaves) -> Digest:

@@ -1,12 +1,12 @@
 """The tree as flat arrays in preorder: checked without recursion, rows routed to leaves."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from verix_anon.errors import MalformedDeliveryError
-from verix_anon.protocol import kernels
 
 __all__ = ["Leaves", "Tree"]
 
@@ -50,36 +50,87 @@ class Tree:
             raise MalformedDeliveryError(
                 f"the tree has {self.n_nodes} nodes; a binary tree has an odd number"
             )
-        node, problem = kernels.check_preorder(
-            kernels.Nodes(self.column, self.threshold, self.left, self.right, self.leaf),
-            n_quasi,
-            max_depth,
+        is_leaf, is_inner = self.column == -1, self.column >= 0
+        _refuse(
+            ~(is_leaf | is_inner) | (self.column >= n_quasi),
+            "its column is not one of the quasi-identifiers",
         )
-        if problem:
-            raise MalformedDeliveryError(f"node {node}: {PROBLEMS[problem]}")
+        _refuse(
+            ~np.isfinite(self.threshold) | (is_leaf & (self.threshold != 0.0)),
+            "its threshold is not finite, or not 0 at a leaf",
+        )
+        left, right = _children(is_inner)
+        _refuse(
+            (self.left != left) | (self.right != right),
+            "its children are not where preorder puts them",
+        )
+        _refuse(
+            self.leaf != np.where(is_leaf, np.cumsum(is_leaf) - 1, -1),
+            "its leaf number is not the next from left to right",
+        )
+        for depth, level in enumerate(self.levels()):
+            if depth > max_depth:
+                raise _problem(int(level.min()), "it lies deeper than the contract's max_depth")
+
+    def levels(self) -> Iterator[npt.NDArray[np.int64]]:
+        """The nodes of each depth, from the root down, of a tree whose children are checked."""
+        level = np.zeros(1, np.int64)
+        while level.size:
+            yield level
+            inner = level[self.column[level] >= 0]
+            level = np.concatenate([inner + 1, self.right[inner].astype(np.int64)])
 
     def route(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
         """The leaf of every record; `values` holds a row per quasi-identifier."""
-        return kernels.route(
-            kernels.Nodes(self.column, self.threshold, self.left, self.right, self.leaf), values
-        )
+        node = np.zeros(values.shape[1], np.int64)
+        while (moving := np.flatnonzero(self.column[node] >= 0)).size:
+            at = node[moving]
+            goes_left = values[self.column[at], moving] <= self.threshold[at]
+            node[moving] = np.where(goes_left, at + 1, self.right[at])
+        return self.leaf[node]
 
     def depths(self) -> npt.NDArray[np.int64]:
         """How far each node of a checked tree lies from the root."""
-        return kernels.depths(self.right)
+        depth = np.zeros(self.n_nodes, np.int64)
+        for number, level in enumerate(self.levels()):
+            depth[level] = number
+        return depth
 
     def depth(self) -> int:
         """The length of the longest path from the root."""
-        return int(self.depths().max())
+        return sum(1 for _ in self.levels()) - 1
 
 
-PROBLEMS = {
-    kernels.BAD_COLUMN: "its column is not one of the quasi-identifiers",
-    kernels.BAD_THRESHOLD: "its threshold is not finite, or not 0 at a leaf",
-    kernels.BAD_CHILD: "its children are not where preorder puts them",
-    kernels.BAD_LEAF: "its leaf number is not the next from left to right",
-    kernels.TOO_DEEP: "it lies deeper than the contract's max_depth",
-}
+def _children(is_inner: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.int64], ...]:
+    """Where preorder puts the children of each node, from which nodes are inner ones alone.
+
+    The left child follows its parent, the right one its sibling's subtree. Reading on from a
+    node, an inner one promises one more subtree and a leaf completes one; a subtree ends where
+    its first node's promise is kept, for the first time.
+    """
+    n = is_inner.size
+    promised = np.concatenate([[0], np.cumsum(np.where(is_inner, 1, -1))])
+    # The first place after i where one fewer is promised: places sorted by promise, then place.
+    place = np.argsort(promised, kind="stable")
+    key = promised[place] * (n + 1) + place
+    after = np.searchsorted(key, (promised[:-1] - 1) * (n + 1) + np.arange(1, n + 1))
+    end = place[np.minimum(after, n)]
+    if promised[n] != -1 or (promised[:n] < 0).any():
+        raise _problem(0, "its children are not where preorder puts them")
+    number = np.arange(n)
+    left = np.where(is_inner, number + 1, -1)
+    right = np.where(is_inner, end[np.minimum(number + 1, n - 1)], -1)
+    return left, right
+
+
+def _refuse(is_wrong: npt.NDArray[np.bool_], problem: str) -> None:
+    """Raise for the first node at which something is wrong."""
+    if is_wrong.any():
+        raise _problem(int(np.argmax(is_wrong)), problem)
+
+
+def _problem(node: int, problem: str) -> MalformedDeliveryError:
+    return MalformedDeliveryError(f"node {node}: {problem}")
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

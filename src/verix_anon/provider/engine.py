@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from verix_anon.errors import ProviderError
-from verix_anon.protocol import kernels, merkle
+from verix_anon.kernels import trees
+from verix_anon.protocol import merkle
 from verix_anon.protocol.messages import Delivered, Delivery, Header, Submission
 from verix_anon.protocol.tree import Leaves, Tree
 
@@ -94,10 +95,9 @@ def pack(
         leaf=growth.leaf_of_row,
         target=records.target[rows],
     )
-    positions, start = kernels.group_rows(delivered.leaf, tree.n_leaves)
-    threads = settings.threads
-    members = merkle.members_digests(positions, start, rows, delivered.tracker, threads=threads)
-    root = merkle.commit(submission.contract, digest, tree, growth.leaves, members, threads=threads)
+    grouped = trees.group_rows(delivered.leaf, tree.n_leaves)
+    members = merkle.Members(*grouped, rows, delivered.tracker)
+    root = merkle.root_of(submission.contract, digest, tree, growth.leaves, members)
     return Delivery(
         header=Header(
             contract=submission.contract.digest,

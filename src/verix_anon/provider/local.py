@@ -14,12 +14,13 @@ import numpy.typing as npt
 
 from verix_anon import __version__
 from verix_anon.errors import ProviderError
-from verix_anon.files.available import check_memory
+from verix_anon.kernels import growing
+from verix_anon.machine import check_memory
 from verix_anon.protocol.contract import Column, Contract, Kind, Role
 from verix_anon.protocol.messages import Delivery, Submission
 from verix_anon.protocol.table import Records
 from verix_anon.protocol.tree import Leaves, Tree
-from verix_anon.provider import engine, kernels, sorting
+from verix_anon.provider import engine
 from verix_anon.provider.engine import Growth, Progress, Settings
 
 __all__ = ["LocalProvider", "grow", "needed_bytes", "warm_up"]
@@ -97,7 +98,7 @@ def grow(submission: Submission, settings: Settings) -> Growth:
         top = list(_split_top(forest, _Node(0, n_rows, positive, 0), _Crew(forest, pool)))
         subtrees = [node for node in top if isinstance(node, _Node)]
         number = np.empty(n_rows, np.uint32)
-        parts: list[kernels.Grown] = []
+        parts: list[growing.Grown] = []
         for part in pool.map(lambda node: _grow_subtree(forest, node, grouped, number), subtrees):
             parts.append(part)
             settings.progress("grow", subtrees[len(parts) - 1].hi, n_rows)
@@ -111,7 +112,7 @@ def grow(submission: Submission, settings: Settings) -> Growth:
             leaf=grown.leaf,
         ),
         leaves=Leaves(count=grown.size, minimum=grown.minimum, maximum=grown.maximum),
-        leaf_of_row=kernels.leaf_of_row(grouped, grown.size),
+        leaf_of_row=growing.leaf_of_row(grouped, grown.size),
     )
 
 
@@ -136,7 +137,7 @@ def row_bits(n_rows: int) -> int:
     return max(1, (n_rows - 1).bit_length())
 
 
-def _sort(submission: Submission, pool: ThreadPoolExecutor, settings: Settings) -> kernels.Forest:
+def _sort(submission: Submission, pool: ThreadPoolExecutor, settings: Settings) -> growing.Forest:
     """Sort every column once."""
     records, contract = submission.records, submission.contract
     n_quasi, n_rows = records.values.shape
@@ -151,7 +152,7 @@ def _sort(submission: Submission, pool: ThreadPoolExecutor, settings: Settings) 
         buffer = idle.pop()
         try:
             return int(
-                sorting.sort_column(records.values[j], records.target, order[j], bits, buffer)
+                growing.sort_column(records.values[j], records.target, order[j], bits, buffer)
             )
         finally:
             idle.append(buffer)
@@ -159,7 +160,7 @@ def _sort(submission: Submission, pool: ThreadPoolExecutor, settings: Settings) 
     for j, n_distinct in enumerate(pool.map(sort_column, range(n_quasi))):
         n_ranks[j] = n_distinct
         settings.progress("sort", j + 1, n_quasi)
-    return kernels.Forest(
+    return growing.Forest(
         records.values,
         np.arange(n_rows, dtype=np.uint32),
         order,
@@ -174,7 +175,7 @@ def _sort(submission: Submission, pool: ThreadPoolExecutor, settings: Settings) 
 class _Crew:
     """The threads that share out the columns of one node; without a pool, this one."""
 
-    def __init__(self, forest: kernels.Forest, pool: ThreadPoolExecutor | None) -> None:
+    def __init__(self, forest: growing.Forest, pool: ThreadPoolExecutor | None) -> None:
         n_quasi, n_records = forest.order.shape
         n_parts = 1 if pool is None else min(pool._max_workers, n_quasi)
         edges = np.linspace(0, n_quasi, n_parts + 1).astype(int).tolist()
@@ -186,26 +187,26 @@ class _Crew:
         )
         self.scratch = np.empty((n_parts, n_records), np.uint32)
 
-    def best_split(self, node: _Node) -> kernels.Candidate:
+    def best_split(self, node: _Node) -> growing.Candidate:
         """The split of a node; column -1 if it is small or a leaf."""
         forest, n = self.forest, node.hi - node.lo
-        best = kernels.Candidate(-1, -1, np.int64(-1), -1.0)
+        best = growing.Candidate(-1, -1, np.int64(-1), -1.0)
         stops = n < 2 * forest.min_leaf or node.positive in (0, n) or node.depth >= forest.max_depth
         if n <= self.small or stops:
             return best
         span = (node.lo, node.hi, node.positive)
-        for found in self.map(lambda columns: kernels.splits(forest, span, columns), self.ranges):
+        for found in self.map(lambda columns: growing.splits(forest, span, columns), self.ranges):
             # Strictly greater: among equals the first in contract order stays.
             if found.score > best.score:
                 best = found
         return best
 
-    def partition(self, node: _Node, split: kernels.Candidate) -> None:
+    def partition(self, node: _Node, split: growing.Candidate) -> None:
         """Put the left side's records before the right side's, in every column."""
         forest = self.forest
-        kernels.mark(forest, split.column, node.lo, split.position, node.hi)
+        growing.mark(forest, split.column, node.lo, split.position, node.hi)
         done = self.map(
-            lambda scratch, columns: kernels.partition(forest, scratch, node.lo, node.hi, columns),
+            lambda scratch, columns: growing.partition(forest, scratch, node.lo, node.hi, columns),
             self.scratch,
             self.ranges,
         )
@@ -213,7 +214,7 @@ class _Crew:
             pass
 
 
-def _split_top(forest: kernels.Forest, root: _Node, crew: _Crew) -> Iterator[_Node | _Split]:
+def _split_top(forest: growing.Forest, root: _Node, crew: _Crew) -> Iterator[_Node | _Split]:
     """Split a node until its parts are small; what comes out is in preorder."""
     waiting = [root]
     while waiting:
@@ -223,7 +224,7 @@ def _split_top(forest: kernels.Forest, root: _Node, crew: _Crew) -> Iterator[_No
             yield node
             continue
         crew.partition(node, split)
-        threshold = kernels.threshold_at(forest, split.column, split.position)
+        threshold = growing.threshold_at(forest, split.column, split.position)
         yield _Split(split.column, threshold)
         left, right = int(split.positive), node.positive - int(split.positive)
         waiting.append(_Node(split.position, node.hi, right, node.depth + 1))
@@ -231,29 +232,29 @@ def _split_top(forest: kernels.Forest, root: _Node, crew: _Crew) -> Iterator[_No
 
 
 def _grow_subtree(
-    forest: kernels.Forest,
+    forest: growing.Forest,
     node: _Node,
     grouped: npt.NDArray[np.uint32],
     number: npt.NDArray[np.uint32],
-) -> kernels.Grown:
+) -> growing.Grown:
     """The tree of one node, in this thread; fills its stretch of `grouped`."""
     stretch = grouped[node.lo : node.hi]
     order = np.empty((forest.order.shape[0], stretch.size), np.uint32)
-    local = kernels.localize(forest, node.lo, order, number)
+    local = growing.localize(forest, node.lo, order, number)
     top = list(
         _split_top(local, _Node(0, stretch.size, node.positive, node.depth), _Crew(local, None))
     )
     if len(top) == 1:
-        return kernels.grow(local, node.positive, node.depth, stretch)
+        return growing.grow(local, node.positive, node.depth, stretch)
     room = np.empty(stretch.size, np.uint32)
     parts = [_grow_subtree(local, part, stretch, room) for part in top if isinstance(part, _Node)]
     return _stitch(top, parts)
 
 
-def _stitch(top: list[_Node | _Split], parts: list[kernels.Grown]) -> kernels.Grown:
+def _stitch(top: list[_Node | _Split], parts: list[growing.Grown]) -> growing.Grown:
     """One tree from its top in preorder and the subtrees of its nodes."""
-    pieces: list[kernels.Grown] = []
-    lacking_right: list[kernels.Grown] = []
+    pieces: list[growing.Grown] = []
+    lacking_right: list[growing.Grown] = []
     subtrees = iter(parts)
     n_nodes = n_leaves = 0
     for node in top:
@@ -268,11 +269,11 @@ def _stitch(top: list[_Node | _Split], parts: list[kernels.Grown]) -> kernels.Gr
         # Where a subtree ends, the right side of the nearest split that lacks one begins.
         if isinstance(node, _Node) and lacking_right:
             lacking_right.pop().right[0] = n_nodes
-    return kernels.Grown(*(np.concatenate(arrays) for arrays in zip(*pieces, strict=True)))
+    return growing.Grown(*(np.concatenate(arrays) for arrays in zip(*pieces, strict=True)))
 
 
-def _one_node(split: _Split, number: int, *, n_quasi: int) -> kernels.Grown:
-    return kernels.Grown(
+def _one_node(split: _Split, number: int, *, n_quasi: int) -> growing.Grown:
+    return growing.Grown(
         column=np.array([split.column], np.int32),
         threshold=np.array([split.threshold]),
         left=np.array([number + 1], np.int32),
@@ -284,7 +285,7 @@ def _one_node(split: _Split, number: int, *, n_quasi: int) -> kernels.Grown:
     )
 
 
-def _shifted(grown: kernels.Grown, n_nodes: int, n_leaves: int) -> kernels.Grown:
+def _shifted(grown: growing.Grown, n_nodes: int, n_leaves: int) -> growing.Grown:
     """A subtree renumbered to follow so many nodes and leaves."""
 
     def shift(numbers: npt.NDArray[np.int32], by: int) -> npt.NDArray[np.int32]:

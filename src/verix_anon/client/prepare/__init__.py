@@ -10,21 +10,21 @@ import numpy as np
 import numpy.typing as npt
 from narwhals.exceptions import DuplicateError
 
-from verix_anon.client import fingerprint
+from verix_anon.client import models
 from verix_anon.client.manifest import Manifest
 from verix_anon.client.prepare.assemble import Assembled, assemble
 from verix_anon.client.prepare.calibrate import honest_distances
 from verix_anon.client.prepare.sentinels import Plan, Planted, Traps, evasion_probability, plant
-from verix_anon.client.prepare.trackers import Secret, smallest
+from verix_anon.client.prepare.trackers import Secret
 from verix_anon.client.prepare.twins import choose_twins
 from verix_anon.client.prepare.witnesses import find_witnesses
-from verix_anon.client.tabledigest import table_digest
+from verix_anon.client.table.digest import table_digest
+from verix_anon.client.table.encode import Encoded, encode
+from verix_anon.client.table.roles import SENT, Declared, Missing
 from verix_anon.errors import TableError
-from verix_anon.files.available import check_memory
+from verix_anon.machine import check_memory
 from verix_anon.protocol.contract import Commitment, Contract, Kind
-from verix_anon.protocol.encode import Encoded, encode
 from verix_anon.protocol.messages import Submission
-from verix_anon.protocol.roles import SENT, Declared, Missing
 from verix_anon.protocol.table import Records
 
 __all__ = ["Options", "Prepared", "prepare", "prepare_declared"]
@@ -136,7 +136,7 @@ def prepare_declared(
         options.progress("sentinels", 1, 1)
     options.progress("trackers", 0, 1)
     parts = _parts(genuine, planted, twins)
-    assembled = assemble(contract, parts, secret, threads=options.threads)
+    assembled = assemble(contract, parts, secret)
     submission = Submission(contract=contract, records=assembled.records)
     options.progress("trackers", 1, 1)
     keeping = _Keeping(submission, assembled, genuine, secret, options)
@@ -209,16 +209,17 @@ class _Keeping:
     ) -> Manifest:
         options, assembled, genuine = self.options, self.assembled, self.genuine
         tracker, contract = assembled.records.tracker, self.submission.contract
-        names, threads = tracker[assembled.genuine_row], options.threads
-        watch = smallest(self.secret.key("watch"), names, WATCH_RECORDS, threads=threads)
+        n_genuine = assembled.genuine_row.size
+        # In the order drawn, so that the first few of them are a random choice as well.
+        watch = self.secret.generator("watch").permutation(n_genuine)[:WATCH_RECORDS]
         watch_row = assembled.genuine_row[watch]
         options.progress("witnesses", 0, 1)
         witnesses = find_witnesses(
             self.submission, watch_row[: options.witnesses], threads=options.threads
         )
         options.progress("witnesses", 1, 1)
-        shap = fingerprint.shap_values(genuine.values[:, watch].T, genuine.target[watch])
-        top = fingerprint.top_features(shap)
+        shap = models.shap_values(genuine.values[:, watch].T, genuine.target[watch])
+        top = models.top_features(shap)
         paired, apart = honest_distances(
             genuine,
             contract,

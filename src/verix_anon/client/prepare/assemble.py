@@ -38,16 +38,11 @@ class Assembled:
         return Digest(sha256(np.ascontiguousarray(self.records.target).data).digest())
 
 
-def assemble(
-    contract: Contract, parts: dict[str, Records], secret: Secret, *, threads: int = 1
-) -> Assembled:
+def assemble(contract: Contract, parts: dict[str, Records], secret: Secret) -> Assembled:
     """Track the records of each role, and shuffle them all by ascending tracker (spec §7)."""
     key = secret.key("trackers")
     tracker = np.concatenate(
-        [
-            trackers(key, role, row_bytes(contract, part), threads=threads)
-            for role, part in parts.items()
-        ]
+        [trackers(key, role, row_bytes(contract, part)) for role, part in parts.items()]
     )
     order = _ascending(tracker)
     values = np.empty((len(contract.quasi), order.size))

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from verix_anon.client import fingerprint
+from verix_anon.client import models
 from verix_anon.client.prepare.trackers import Secret
 from verix_anon.protocol import rules
 from verix_anon.protocol.contract import Contract
@@ -38,20 +38,20 @@ def honest_distances(
         some = rng.choice(sample.size, min(sample.size, FINGERPRINT_ROWS), replace=False)
         raw, labels = genuine.values[:, sample], genuine.target[sample]
         middle = honest_midpoints(raw, labels, contract)
-        before = fingerprint.shap_values(raw[:, some].T, labels[some])
-        after = fingerprint.shap_values(middle[:, some].T, labels[some])
-        top = fingerprint.top_features(before)
-        found.append(fingerprint.distances(before[:, top], after, top))
+        before = models.shap_values(raw[:, some].T, labels[some])
+        after = models.shap_values(middle[:, some].T, labels[some])
+        top = models.top_features(before)
+        found.append(models.distances(before[:, top], after, top))
         if run == 0:
             others = rng.choice(sample.size, some.size, replace=False)
-            after = fingerprint.shap_values(middle[:, others].T, labels[others])
-            apart.append(fingerprint.distances(before[:, top], after, top))
+            after = models.shap_values(middle[:, others].T, labels[others])
+            apart.append(models.distances(before[:, top], after, top))
         progress("calibrate", run + 1, runs)
     return _table(found), _table(apart)
 
 
 def _table(distances: list[list[float]]) -> Floats:
-    return np.array(distances, np.float64) if distances else np.empty((0, fingerprint.TOP))
+    return np.array(distances, np.float64) if distances else np.empty((0, models.TOP))
 
 
 def honest_midpoints(values: Floats, target: npt.NDArray[np.uint8], contract: Contract) -> Floats:

@@ -10,7 +10,7 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
-from verix_anon.client.fingerprint import single_precision
+from verix_anon.client.models import single_precision
 from verix_anon.client.prepare.trackers import Secret
 from verix_anon.client.prepare.twins import n_twins
 from verix_anon.errors import TableError

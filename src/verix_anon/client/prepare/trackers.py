@@ -4,27 +4,22 @@ One salt per submission; every key and every seed is derived from it by HKDF-SHA
 label of its own, so that none tells anything about another.
 """
 
-import hmac
 import secrets
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from hashlib import sha256
 
 import numpy as np
-import numpy.typing as npt
 from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.hmac import HMAC
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from verix_anon.protocol import lanes
+from verix_anon.arrays import Bytes
 from verix_anon.protocol.contract import Contract
 from verix_anon.protocol.table import Records, wire_columns
 
-__all__ = ["SALT_SIZE", "Secret", "TrapRole", "row_bytes", "smallest", "tracker", "trackers"]
+__all__ = ["SALT_SIZE", "Secret", "TrapRole", "row_bytes", "trackers"]
 
 SALT_SIZE = 32
-TASK_ROWS = 1024
-Bytes = npt.NDArray[np.uint8]
 TrapRole = str
 """`genuine`, `sentinel` or `twin`."""
 
@@ -61,52 +56,25 @@ class Secret:
         return np.random.default_rng(self.seed(purpose))
 
 
-def tracker(key: bytes, role: TrapRole, index: int, row: bytes) -> bytes:
-    """HMAC-SHA256 over role, index within the role, and the record's sent values."""
-    message = role.encode() + b"\0" + index.to_bytes(8, "little") + row
-    return hmac.digest(key, message, "sha256")
+def trackers(key: bytes, role: TrapRole, rows: Bytes) -> Bytes:
+    """The tracker of every record of one role; `rows` holds the bytes of each.
 
-
-def trackers(
-    key: bytes, role: TrapRole, rows: npt.NDArray[np.uint8], *, threads: int = 1
-) -> npt.NDArray[np.uint8]:
-    """The tracker of every record of one role; `rows` holds the bytes of each."""
-    head = np.frombuffer(role.encode() + b"\0", np.uint8)
-    index = np.arange(len(rows), dtype="<u8").reshape(-1, 1).view(np.uint8)
-
-    def message(at: slice) -> list[npt.NDArray[np.uint8]]:
-        return [np.broadcast_to(head, (len(rows[at]), head.size)), index[at], rows[at]]
-
-    return _hmacs(key, message, len(rows), threads)
-
-
-def _hmacs(
-    key: bytes, message: Callable[[slice], Sequence[Bytes]], n: int, threads: int
-) -> npt.NDArray[np.uint8]:
-    """HMAC-SHA256 of n messages by its definition (RFC 2104), all under one key.
-
-    `message` gives the parts of some of them, side by side. The key fills the first block of
-    either hash, so the state after it is the same for all.
+    That is HMAC-SHA256 over role, index within the role, and the record's sent values.
     """
-    padded = np.frombuffer(key.ljust(lanes.BLOCK_BYTES, b"\0"), np.uint8)
-    inner, outer = (lanes.state_after((padded ^ pad).tobytes()) for pad in (0x36, 0x5C))
-    out = np.empty((n, 32), np.uint8)
-
-    def some(begin: int) -> None:
-        at = slice(begin, min(n, begin + TASK_ROWS))
-        for state, parts in ((inner, message(at)), (outer, [out[at]])):
-            width = sum(part.shape[1] for part in parts)
-            blocks = lanes.padded(len(out[at]), width, before=lanes.BLOCK_BYTES)
-            np.concatenate(parts, axis=1, out=blocks[:, :width])
-            out[at] = lanes.digest_rows(blocks, state)
-
-    with ThreadPoolExecutor(threads) as pool:
-        for _ in pool.map(some, range(0, n, TASK_ROWS)):
-            pass
-    return out
+    n, width = rows.shape
+    data = np.hstack([np.arange(n, dtype="<u8").reshape(-1, 1).view(np.uint8), rows]).tobytes()
+    begun = HMAC(key, SHA256())
+    begun.update(role.encode() + b"\0")
+    out = bytearray()
+    for at in range(0, len(data), width + 8):
+        # From a copy of the state: a tracker costs half of what a call of hmac.digest does.
+        own = begun.copy()
+        own.update(data[at : at + width + 8])
+        out += own.finalize()
+    return np.frombuffer(out, np.uint8).reshape(n, 32)
 
 
-def row_bytes(contract: Contract, records: Records) -> npt.NDArray[np.uint8]:
+def row_bytes(contract: Contract, records: Records) -> Bytes:
     """The sent values of each record as a chunk writes them, one record after the other."""
     everything = slice(0, records.n_rows)
     return np.hstack(
@@ -115,14 +83,3 @@ def row_bytes(contract: Contract, records: Records) -> npt.NDArray[np.uint8]:
             for column in wire_columns(contract, records, everything)
         ]
     )
-
-
-def smallest(
-    key: bytes, names: npt.NDArray[np.uint8], n: int, *, threads: int = 1
-) -> npt.NDArray[np.int64]:
-    """The positions of the n names with the smallest HMACs: a choice nobody else can repeat.
-
-    In the order of the HMACs, so that the first few of them are a random choice as well.
-    """
-    marks = _hmacs(key, lambda at: [names[at]], len(names), threads).view(">u8")[:, 0]
-    return np.argsort(marks.astype(np.uint64), kind="stable")[:n]

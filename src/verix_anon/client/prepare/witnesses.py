@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from verix_anon.client.manifest import Step, Witness
-from verix_anon.protocol import audit, merkle
+from verix_anon.kernels import splits, trees
+from verix_anon.protocol import merkle
 from verix_anon.protocol.messages import Submission
 
 __all__ = ["find_witnesses"]
@@ -23,7 +24,7 @@ __all__ = ["find_witnesses"]
 Rows = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.uint32]
 Floats = npt.NDArray[np.float64]
-Found = tuple[int, audit.Candidate, float]
+Found = tuple[int, splits.Candidate, float]
 
 LAID_OUT, ONE_THREAD = 1 << 19, 1 << 17
 
@@ -125,7 +126,7 @@ class _Crew:
 
         def gather(columns: tuple[int, int]) -> None:
             for column in range(*columns):
-                audit.gather(records.values[column], members, values[column])
+                trees.gather(records.values[column], members, values[column])
 
         for _ in self.map(gather, self.ranges):
             pass
@@ -152,7 +153,7 @@ class _Crew:
             found += _at_leaf(self.submission, node)
             return []
         threshold, positive_left = float(chosen.threshold), int(chosen.positive_left)
-        sides = audit.divide(records.values[column], node.members, threshold)
+        sides = splits.divide(records.values[column], node.members, threshold)
         goes_left = records.values[column][node.witnesses] <= threshold
         children = [
             _Node(
@@ -168,13 +169,13 @@ class _Crew:
         ]
         return [child for child in children if child.witnesses.size]
 
-    def _best_split(self, node: _Node) -> tuple[int, audit.Candidate]:
+    def _best_split(self, node: _Node) -> tuple[int, splits.Candidate]:
         """The rule's column and split (spec §4); column -1 if no candidate is valid."""
         records, min_leaf = node.records, self.submission.contract.min_leaf
         best, chosen, best_score = -1, None, -1.0
 
         def part(columns: tuple[int, int], room: Floats) -> Found:
-            return audit.best_split(
+            return splits.best_split(
                 records.values, node.members, records.target, columns, min_leaf, room
             )
 
@@ -193,14 +194,8 @@ def _at_leaf(submission: Submission, node: _Node) -> list[Witness]:
     values = (column[node.members] for column in records.values)
     bounds = tuple((float(own.min()), float(own.max())) for own in values)
     tracker = submission.records.tracker[rows]
-    digests = merkle.members_digests(np.arange(n), np.array([0, n]), rows, tracker)
+    members = [(int(row), own.tobytes()) for row, own in zip(rows, tracker, strict=True)]
+    leaf = merkle.leaf_digest(n, bounds, members)
     return [
-        Witness(
-            row=int(row),
-            path=node.path,
-            leaf_count=n,
-            bounds=bounds,
-            members=digests[0].tobytes(),
-        )
-        for row in records.rows[node.witnesses]
+        Witness(row=int(row), path=node.path, leaf=leaf) for row in records.rows[node.witnesses]
     ]

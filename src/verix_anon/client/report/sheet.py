@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from verix_anon.client.privacy import FORMAT
+from verix_anon.client.release.privacy import FORMAT
 from verix_anon.client.report.reading import Reading, Sizes, clean
 from verix_anon.errors import TableError
 

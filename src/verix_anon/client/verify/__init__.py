@@ -27,7 +27,7 @@ from verix_anon.client.verdict import DECIDING, LAYERS, Finding, Profile, Status
 from verix_anon.client.verify import (
     commitment,
     fingerprint,
-    memory,
+    in_memory,
     replay,
     sentinels,
     splits,
@@ -36,8 +36,8 @@ from verix_anon.client.verify import (
 )
 from verix_anon.client.verify.case import KEPT_BYTES, Case, Options
 from verix_anon.errors import MalformedDeliveryError, TableError
-from verix_anon.files.available import check_memory
 from verix_anon.files.deliveries import Snapshot, read_delivery
+from verix_anon.machine import check_memory
 from verix_anon.protocol.contract import Digest
 from verix_anon.protocol.messages import Delivery, Submission
 
@@ -137,12 +137,12 @@ def _snapshot(
     if not isinstance(delivery, Delivery | Snapshot):
         return read_delivery(delivery, manifest.contract, n_rows=manifest.n_rows)
     held = delivery.delivery if isinstance(delivery, Snapshot) else delivery
-    memory.check_types(held)
+    in_memory.check_types(held)
     # A snapshot may have been read for another submission.
     held.check(manifest.contract, n_rows=manifest.n_rows)
     if isinstance(delivery, Snapshot):
         return delivery
-    return Snapshot(delivery=held, files=memory.digests(held))
+    return Snapshot(delivery=held, files=in_memory.digests(held))
 
 
 def _run(case: Case, profile: Profile) -> tuple[Finding, ...]:

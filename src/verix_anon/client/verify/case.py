@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from verix_anon.client.manifest import Manifest
 from verix_anon.errors import TableError
-from verix_anon.protocol import audit, kernels
+from verix_anon.kernels import trees
 from verix_anon.protocol.contract import Contract
 from verix_anon.protocol.messages import Delivered, Delivery, Submission
 
@@ -66,7 +66,7 @@ class Case:
     delivery: Delivery
     manifest: Manifest
     submission: Submission | None
-    options: Options
+    options: Options = field(default_factory=Options)
 
     @property
     def contract(self) -> Contract:
@@ -114,14 +114,14 @@ class Case:
     @cached_property
     def grouped(self) -> tuple[Rows, Rows]:
         """Positions in `records` leaf by leaf, ascending within each, and where each starts."""
-        positions, start = kernels.group_rows(self.records.leaf, self.delivery.tree.n_leaves)
+        positions, start = trees.group_rows(self.records.leaf, self.delivery.tree.n_leaves)
         return positions, start
 
     @cached_property
     def node_spans(self) -> Rows:
         """Where each node's records lie in `grouped`, (n_nodes, 2)."""
         tree = self.delivery.tree
-        return audit.node_spans(tree.right, tree.leaf, self.grouped[1])
+        return trees.node_spans(tree.right, tree.leaf, self.grouped[1])
 
     @cached_property
     def rows_by_leaf(self) -> npt.NDArray[np.uint32]:
@@ -135,7 +135,7 @@ class Case:
         assert self.submission is not None
         values, rows = self.submission.records.values, self.rows_by_leaf
         out = np.empty(values.shape)
-        self.each(lambda j: audit.gather(values[j], rows, out[j]), len(values))
+        self.each(lambda j: trees.gather(values[j], rows, out[j]), len(values))
         return out
 
     @cached_property
@@ -165,7 +165,7 @@ class Case:
         def do_share(share: int) -> None:
             for column in range(edges[share], edges[share + 1]):
                 if not is_kept:
-                    audit.gather(values[column], rows, laid_out[share])
+                    trees.gather(values[column], rows, laid_out[share])
                 work(share, column, laid_out[column if is_kept else share])
 
         self.each(do_share, self.n_shares)

@@ -9,14 +9,12 @@ Can err: never, as long as SHA-256 holds.
 
 import hmac
 
-import numpy as np
-
 from verix_anon.client.verdict import Finding, Status
 from verix_anon.client.verify.case import Case
 from verix_anon.protocol import merkle
-from verix_anon.protocol.contract import Commitment
+from verix_anon.protocol.contract import Commitment, Digest
 
-__all__ = ["check"]
+__all__ = ["check", "root_of"]
 
 LAYER = "commitment"
 GUARANTEE = {
@@ -35,7 +33,7 @@ def check(case: Case) -> Finding:
         problems.append("it was made for another contract")
     if not hmac.compare_digest(header.submission, manifest.submission):
         problems.append("it was made for another submission")
-    if not problems and not hmac.compare_digest(header.root, _root(case)):
+    if not problems and not hmac.compare_digest(header.root, root_of(case)):
         problems.append("its root does not follow from its records, leaves and tree")
     return Finding(
         layer=LAYER,
@@ -57,18 +55,10 @@ def check(case: Case) -> Finding:
     )
 
 
-def _root(case: Case) -> bytes:
-    delivery, records, threads = case.delivery, case.records, case.options.threads
-    members = np.empty((0, 32), np.uint8)
-    if case.contract.commitment is Commitment.BINDING:
-        members = merkle.members_digests(
-            *case.grouped, records.row, records.tracker, threads=threads
-        )
-    return merkle.commit(
-        case.contract,
-        case.manifest.submission,
-        delivery.tree,
-        delivery.leaves,
-        members,
-        threads=threads,
+def root_of(case: Case) -> Digest:
+    """The root that the owner's contract asks for, of the delivered records, leaves and tree."""
+    delivery, records = case.delivery, case.records
+    members = merkle.Members(*case.grouped, records.row, records.tracker)
+    return merkle.root_of(
+        case.contract, case.manifest.submission, delivery.tree, delivery.leaves, members
     )

@@ -13,7 +13,7 @@ import secrets
 import numpy as np
 import numpy.typing as npt
 
-from verix_anon.client import aggregates, fingerprint
+from verix_anon.client import aggregates, models
 from verix_anon.client.verdict import Finding, Profile, Status
 from verix_anon.client.verify.case import Case
 from verix_anon.protocol.generalize import midpoints
@@ -38,8 +38,8 @@ def check(case: Case, profile: Profile) -> Finding:
             status=Status.INCONCLUSIVE,
             summary="Too few watch records of both classes for a model.",
         )
-    observed = fingerprint.shap_values(rows, target)
-    distance = fingerprint.distances(manifest.baseline, observed, manifest.top_features)
+    observed = models.shap_values(rows, target)
+    distance = models.distances(manifest.baseline, observed, manifest.top_features)
     names = [case.contract.quasi[feature].name for feature in manifest.top_features]
     epsilon = [_epsilon(case, profile, name) for name in names]
     over = [

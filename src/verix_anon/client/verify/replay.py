@@ -20,8 +20,7 @@ import numpy.typing as npt
 from verix_anon.client import aggregates
 from verix_anon.client.verdict import Finding, Status
 from verix_anon.client.verify.case import Case, as_words
-from verix_anon.protocol import audit
-from verix_anon.protocol.kernels import Nodes
+from verix_anon.kernels import trees
 
 __all__ = ["check"]
 
@@ -151,8 +150,8 @@ def _bounds(case: Case) -> list[str]:
     """Hold the bounds of each leaf's records to the splits above it, and to those delivered."""
     tree, leaves, quasi = case.delivery.tree, case.delivery.leaves, case.contract.quasi
     start, n_leaves = case.grouped[1], tree.n_leaves
-    leaf_span = audit.node_spans(tree.right, tree.leaf, np.arange(n_leaves + 1))
-    nodes = Nodes(tree.column, tree.threshold, tree.left, tree.right, tree.leaf)
+    leaf_span = trees.node_spans(tree.right, tree.leaf, np.arange(n_leaves + 1))
+    nodes = (tree.column, tree.threshold, tree.right)
     room = np.empty((case.n_shares, 2, n_leaves))
     is_wrong = np.zeros((case.n_shares, n_leaves), np.bool_)
     misrouted: list[tuple[int, int]] = []
@@ -160,8 +159,8 @@ def _bounds(case: Case) -> list[str]:
 
     def observe(share: int, column: int, values: Floats) -> None:
         minimum, maximum = room[share]
-        audit.leaf_bounds(values, start, minimum, maximum)
-        node, leaf = audit.first_misrouted(nodes, leaf_span, column, minimum, maximum)
+        trees.leaf_bounds(values, start, minimum, maximum)
+        node, leaf = trees.first_misrouted(nodes, leaf_span, column, minimum, maximum)
         if node >= 0:
             misrouted.append((node, leaf))
         wrong = minimum != leaves.minimum[:, column]

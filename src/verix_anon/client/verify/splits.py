@@ -9,6 +9,7 @@ Can err: never. A sample misses a provider whose deviations touch a given share 
 the nodes with at most the stated probability; R witnesses miss a share delta with (1-delta)^R.
 """
 
+import hmac
 import math
 import secrets
 from dataclasses import dataclass
@@ -20,7 +21,8 @@ from verix_anon.client import aggregates
 from verix_anon.client.manifest import Witness
 from verix_anon.client.verdict import Finding, Status
 from verix_anon.client.verify.case import Audit, Case
-from verix_anon.protocol import audit, blocks, merkle
+from verix_anon.kernels import blocks, splits
+from verix_anon.protocol import merkle
 from verix_anon.protocol.contract import Column
 from verix_anon.protocol.generalize import show_value
 
@@ -125,11 +127,11 @@ def examine(case: Case, nodes: Nodes) -> list[Deviation]:
     # Half the nodes of a tree are leaves at which the rule stops: nothing to find out there.
     open_ = np.arange(nodes.size)
     if is_all:
-        open_ = np.flatnonzero(~blocks.may_be_left_out(tree, n, stops))
+        open_ = np.flatnonzero(~blocks.may_be_left_out(tree.right, n, stops))
     nodes, n = nodes[open_], n[open_]
     column, threshold = tree.column[nodes], tree.threshold[nodes]
     middle = np.where(column >= 0, span[tree.right[nodes], 0], -1)
-    spans = audit.Spans(
+    spans = splits.Spans(
         lo[open_], middle, hi[open_], positive[open_], stops[open_], contract.min_leaf
     )
     best = _compete(case, spans, examine_all=is_all)
@@ -142,7 +144,7 @@ def examine(case: Case, nodes: Nodes) -> list[Deviation]:
     ]
 
 
-def _compete(case: Case, spans: audit.Spans, *, examine_all: bool) -> audit.Best:
+def _compete(case: Case, spans: splits.Spans, *, examine_all: bool) -> splits.Best:
     """The rule's split of every node: columns shared among threads, merged in order."""
     parts = [_no_best(spans.lo.size) for _ in range(case.n_shares)]
     target = case.target_by_leaf
@@ -152,14 +154,14 @@ def _compete(case: Case, spans: audit.Spans, *, examine_all: bool) -> audit.Best
         if examine_all:
             blocks.examine_all(column, values, target, spans, parts[share], rooms[share])
         else:
-            audit.examine_some(column, values, target, spans, parts[share])
+            splits.examine_some(column, values, target, spans, parts[share])
 
     case.each_column(compete)
     best = parts[0]
     for part in parts[1:]:
         # Strictly greater: among equals the first in contract order stays.
         better = part.score > best.score
-        best = audit.Best(
+        best = splits.Best(
             np.where(better, part.column, best.column),
             np.where(better, part.threshold, best.threshold),
             np.where(better, part.score, best.score),
@@ -167,8 +169,8 @@ def _compete(case: Case, spans: audit.Spans, *, examine_all: bool) -> audit.Best
     return best
 
 
-def _no_best(n: int) -> audit.Best:
-    return audit.Best(np.full(n, -1, np.int32), np.zeros(n), np.full(n, -1.0))
+def _no_best(n: int) -> splits.Best:
+    return splits.Best(np.full(n, -1, np.int32), np.zeros(n), np.full(n, -1.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,22 +316,16 @@ def _leaf_departure(case: Case, witness: Witness, node: int, start: Nodes) -> De
     records, leaves = case.records, case.delivery.leaves
     leaf = int(case.delivery.tree.leaf[node])
     at = case.grouped[0][start[leaf] : start[leaf + 1]]
-    members = merkle.members_digest(
-        [(int(records.row[i]), records.tracker[i].tobytes()) for i in at]
-    )
-    bounds = tuple(zip(leaves.minimum[leaf].tolist(), leaves.maximum[leaf].tolist(), strict=True))
-    same = (
-        members == witness.members
-        and bounds == witness.bounds
-        and int(leaves.count[leaf]) == witness.leaf_count
-        and int(case.leaf_of_row[witness.row]) == leaf
-    )
+    bounds = zip(leaves.minimum[leaf].tolist(), leaves.maximum[leaf].tolist(), strict=True)
+    members = [(int(records.row[i]), records.tracker[i].tobytes()) for i in at]
+    digest = merkle.leaf_digest(int(leaves.count[leaf]), list(bounds), members)
+    same = hmac.compare_digest(digest, witness.leaf) and int(case.leaf_of_row[witness.row]) == leaf
     if same:
         return None
     return Deviation(
         node,
         int(at.size),
         f"leaf {leaf} with {leaves.count[leaf]} records",
-        f"a leaf of {witness.leaf_count} records with other members or bounds",
+        "a leaf with another count, other members or other bounds",
         "other members or bounds",
     )

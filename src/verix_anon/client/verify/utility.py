@@ -8,7 +8,7 @@ Can err: as every estimate from a few hundred records does.
 import numpy as np
 import numpy.typing as npt
 
-from verix_anon.client import fingerprint
+from verix_anon.client import models
 from verix_anon.client.verdict import Finding, Status
 from verix_anon.client.verify.case import Case
 from verix_anon.protocol.generalize import midpoints
@@ -38,7 +38,7 @@ def check(case: Case) -> Finding:
         )
     measured = {}
     for name, rows in (("raw", raw), ("delivery", middle)):
-        probability = fingerprint.predict(rows[~is_test], target[~is_test], raw[is_test])
+        probability = models.predict(rows[~is_test], target[~is_test], raw[is_test])
         measured[name] = {
             "f1": f1(target[is_test], probability),
             "auc": auc(target[is_test], probability),

@@ -1,0 +1,18 @@
+"""The array types, a name each."""
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Bytes", "Flags", "Floats", "Ints", "Numbers", "Small", "Words"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+"""Rows, positions and counts."""
+Small = npt.NDArray[np.int32]
+"""Leaves, columns and nodes."""
+Numbers = npt.NDArray[np.uint32]
+"""Records within a table of fewer than 2^32."""
+Words = npt.NDArray[np.uint64]
+Bytes = npt.NDArray[np.uint8]
+"""Labels, digests, trackers, bytes as such."""
+Flags = npt.NDArray[np.bool_]

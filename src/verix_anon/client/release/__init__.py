@@ -1,0 +1,386 @@
+"""release(): an accepted delivery as a table, without traps and with k re-checked (spec §12).
+
+Proves: every class of the published table holds at least k people, counted on the genuine
+records, and each interval is that of its class's own records; nothing of it is taken from
+the provider but which records lie together.
+Never published: the tree, leaf numbers and counts; they undo the merging and expose traps.
+"""
+
+import hmac
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from verix_anon.client.ledger import Entry, Ledger
+from verix_anon.client.manifest import Manifest
+from verix_anon.client.release import present, privacy
+from verix_anon.client.release.present import Presentation, Representation
+from verix_anon.client.release.privacy import Sheet
+from verix_anon.client.table.digest import table_digest
+from verix_anon.client.table.encode import arrow_columns, encode
+from verix_anon.client.table.roles import Declared, TableRole
+from verix_anon.client.verdict import Profile, Status, Verdict
+from verix_anon.client.verify import in_memory
+from verix_anon.client.verify.case import Case
+from verix_anon.client.verify.commitment import root_of
+from verix_anon.errors import MalformedDeliveryError, NotAcceptedError, TableError
+from verix_anon.files.deliveries import Snapshot
+from verix_anon.kernels import trees
+from verix_anon.protocol.messages import Delivery
+
+__all__ = ["ReleaseOptions", "Released", "Representation", "release"]
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+TableT = TypeVar("TableT")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseOptions(Presentation):
+    """How to release; `force` overrides a verdict and the ledger, never the check of the table."""
+
+    person: str | None = None
+    """The column that names people, if one person may have several records."""
+    shuffle: bool = False
+    """Put the rows in an order from the operating system's randomness."""
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Released(Generic[TableT]):
+    """A table to publish, and what was measured on it."""
+
+    table: TableT
+    sheet: Sheet
+    n_classes: int
+    """How many classes of records look alike in the table."""
+    n_coarsened: int
+    """Records whose leaf held too few people, so that it was merged with its neighbours."""
+    largest_coarsened: int
+    """Records of the largest class so made, 0 if none was."""
+    imputed: Mapping[str, int]
+    overridden: tuple[str, ...]
+    """What `force` passed over."""
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Source:
+    """The owner's table, read once: its columns, what was sent of them, and the people."""
+
+    arrays: Mapping[str, pa.Array]
+    values: Floats
+    person_of_row: Ints | None
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.values.shape[1])
+
+
+def release(
+    delivery: Delivery | Snapshot,
+    manifest: Manifest,
+    verdict: Verdict | None,
+    *,
+    table: TableT,
+    options: ReleaseOptions | None = None,
+    ledger: Ledger | None = None,
+) -> Released[TableT]:
+    """Turn an accepted delivery into a table of the kind that was given.
+
+    Args:
+        delivery: What the provider returned, or the snapshot of its files.
+        manifest: What prepare() kept.
+        verdict: What verify() found about this very delivery.
+        table: The owner's table, as it was prepared.
+        options: What to publish, and how.
+        ledger: The releases so far; this one is added. None: no memory of releases.
+
+    Raises:
+        NotAcceptedError: There is no accepted verdict on this delivery, or the records cannot
+            be released with k, or the table was released before.
+        TableError: The table is not the one that was prepared, or an option does not fit it.
+    """
+    options = options or ReleaseOptions()
+    # 1. The table is the one that was prepared, and the options fit it.
+    source = _read(table, manifest, options)
+    # 2. The verdict accepts this very delivery, and the table was not released before.
+    earlier = () if ledger is None else ledger.seen(manifest.table)
+    overridden = _check_accepted(delivery, manifest, verdict, earlier, options)
+    # 3. Traps drop out, each genuine row has its leaf, and leaves with too few people merge.
+    bare = _bare(delivery)
+    leaf_of_row = _align(bare, manifest, source.n_rows)
+    cut = present.finest_cut(bare.tree, leaf_of_row, source.person_of_row, manifest.contract.k)
+    # 4. Classes become columns.
+    classes = _present(cut.class_of_leaf[leaf_of_row], cut.n_classes, source, manifest, options)
+    published = _assemble(table, manifest, classes, options)
+    # 5. What they give away is measured.
+    sheet = _measure(classes, source, manifest, options, None if ledger is None else len(earlier))
+    assert sheet.k >= manifest.contract.k
+    warnings = (*sheet.warnings, *_warnings(table, manifest, verdict, options))
+    if ledger is not None:
+        warnings += ledger.warnings()
+        ledger.record(manifest.table, bare.header.root)
+    merged = classes.grouped.count[cut.is_merged]
+    return Released(
+        table=published,
+        sheet=sheet,
+        n_classes=sheet.n_classes,
+        n_coarsened=int(merged.sum()),
+        largest_coarsened=int(merged.max(initial=0)),
+        imputed=dict(manifest.imputed),
+        overridden=overridden,
+        warnings=warnings,
+    )
+
+
+def _bare(delivery: Delivery | Snapshot) -> Delivery:
+    return delivery.delivery if isinstance(delivery, Snapshot) else delivery
+
+
+def _read(table: object, manifest: Manifest, options: ReleaseOptions) -> _Source:
+    """Check the table, and encode it as it was encoded to be sent."""
+    if not hmac.compare_digest(table_digest(table), manifest.table):
+        raise TableError(
+            "the table is not the one that was prepared: its names, order, types or values differ"
+        )
+    contract, person = manifest.contract, options.person
+    options.check(contract)
+    encoded = encode(table, _declared(manifest))
+    if encoded.columns != contract.columns:
+        raise TableError("the manifest's contract does not fit the table")
+    arrays = arrow_columns(table)
+    if person is not None and person not in arrays:
+        raise TableError(
+            f"there is no column {person!r} to count people by; the columns are"
+            f" {', '.join(map(repr, arrays))}"
+        )
+    people = None if person is None else privacy.person_numbers(arrays[person])
+    return _Source(arrays, encoded.values, people)
+
+
+def _declared(manifest: Manifest) -> Declared:
+    """What the owner declared, as far as it tells how the table is encoded."""
+    contract = manifest.contract
+    with_role = {
+        role: [name for name, given in manifest.roles.items() if given == role]
+        for role in TableRole
+    }
+    return Declared(
+        target=contract.target.name,
+        quasi=with_role[TableRole.QUASI],
+        identifiers=with_role[TableRole.IDENTIFIER],
+        kept=with_role[TableRole.KEPT],
+        sensitive=with_role[TableRole.SENSITIVE],
+        kinds={column.name: column.kind for column in contract.columns},
+        orders={c.name: c.categories for c in contract.columns if c.categories is not None},
+        positive=(contract.target.categories or ())[-1],
+    )
+
+
+def _check_accepted(
+    delivery: Delivery | Snapshot,
+    manifest: Manifest,
+    verdict: Verdict | None,
+    earlier: Sequence[Entry],
+    options: ReleaseOptions,
+) -> tuple[str, ...]:
+    """Raise unless this delivery may be released; returns what `force` passed over."""
+    _check_form(_bare(delivery), manifest)
+    problems = _verdict_problems(delivery, manifest, verdict)
+    if earlier:
+        problems.append(
+            f"this table was released before ({earlier[-1].time}); two releases of one table"
+            " laid over each other single people out"
+        )
+    if problems and not options.force:
+        raise NotAcceptedError("; ".join(problems))
+    return tuple(problems)
+
+
+def _check_form(delivery: Delivery, manifest: Manifest) -> None:
+    """Raise unless the delivery can be followed at all; what is read from files always can."""
+    contract, tree, leaf = manifest.contract, delivery.tree, delivery.records.leaf
+    try:
+        tree.check(n_quasi=len(contract.quasi), max_depth=contract.max_depth)
+    except MalformedDeliveryError as error:
+        raise NotAcceptedError(f"the delivered tree cannot be followed: {error}") from None
+    if delivery.leaves.minimum.shape != (tree.n_leaves, len(contract.quasi)):
+        raise NotAcceptedError("the delivered leaves are not those of the delivered tree")
+    if ((leaf < 0) | (leaf >= tree.n_leaves)).any():
+        raise NotAcceptedError("a delivered record lies in a leaf that the tree does not have")
+
+
+def _verdict_problems(
+    delivery: Delivery | Snapshot, manifest: Manifest, verdict: Verdict | None
+) -> list[str]:
+    """Why the verdict does not allow this release; nothing if it does."""
+    if verdict is None:
+        return ["there is no verdict on the delivery"]
+    problems = []
+    if not verdict.accepted:
+        layers = [f.layer for f in verdict.findings if f.decides and f.status is not Status.PASS]
+        named = f" ({', '.join(layers)})" if layers else ""
+        problems.append(f"the verdict is {verdict.outcome.value}{named}, not VERIFIED")
+    if not hmac.compare_digest(verdict.contract, manifest.contract.digest):
+        problems.append("the verdict is about another contract")
+    if not hmac.compare_digest(verdict.submission, manifest.submission):
+        problems.append("the verdict is about another submission")
+    bare = _bare(delivery)
+    if not hmac.compare_digest(verdict.root, bare.header.root):
+        problems.append("the verdict is about a delivery with another root")
+    if isinstance(delivery, Snapshot):
+        judged, given = (repr(sorted(f.items())) for f in (verdict.files, delivery.files))
+        if not hmac.compare_digest(judged.encode(), given.encode()):
+            problems.append("the verdict is about other files")
+    elif verdict.files and dict(verdict.files) != dict(in_memory.digests(bare)):
+        problems.append("the verdict is about another delivery")
+    elif not hmac.compare_digest(
+        root_of(Case(delivery=bare, manifest=manifest, submission=None)), bare.header.root
+    ):
+        problems.append("the root does not follow from the delivery")
+    return problems
+
+
+def _align(delivery: Delivery, manifest: Manifest, n_rows: int) -> npt.NDArray[np.int32]:
+    """The leaf of each of the owner's rows, by row number; traps drop out."""
+    owner_row, records = manifest.owner_row, delivery.records
+    if not np.array_equal(np.sort(owner_row[owner_row >= 0]), np.arange(n_rows)):
+        raise TableError("the manifest does not name every row of the table once")
+    is_sent = (records.row >= 0) & (records.row < owner_row.size)
+    owner = np.where(is_sent, owner_row[np.where(is_sent, records.row, 0)], -1)
+    is_genuine = owner >= 0
+    times = np.bincount(owner[is_genuine], minlength=n_rows)
+    if (times != 1).any():
+        raise NotAcceptedError(
+            f"the rows cannot be aligned: of {n_rows} genuine records {(times == 0).sum()} are"
+            f" missing and {(times > 1).sum()} came back more than once"
+        )
+    leaf_of_row = np.empty(n_rows, np.int32)
+    leaf_of_row[owner[is_genuine]] = records.leaf[is_genuine]
+    return leaf_of_row
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Classes:
+    """The classes, and what is published of each."""
+
+    of_row: Ints
+    grouped: present.Grouped
+    ranges: list[present.Range]
+    columns: Mapping[str, Mapping[str, pa.Array]]
+    """For each quasi-identifier its published columns, with one value per class."""
+
+
+def _present(
+    class_of_row: Ints,
+    n_classes: int,
+    source: _Source,
+    manifest: Manifest,
+    options: ReleaseOptions,
+) -> _Classes:
+    grouped = present.Grouped(*trees.group_rows(class_of_row.astype(np.int32), n_classes))
+    types = {name: array.type for name, array in source.arrays.items()}
+    found = present.ranges(manifest.contract, source.values, types, grouped, options)
+    columns = {
+        r.column.name: present.represent(r, options.representation, grouped.count) for r in found
+    }
+    return _Classes(class_of_row, grouped, found, columns)
+
+
+def _assemble(
+    table: TableT, manifest: Manifest, classes: _Classes, options: ReleaseOptions
+) -> TableT:
+    """The owner's table with identifiers out and quasi-identifiers as published."""
+    frame = nw.from_native(table, eager_only=True)  # type: ignore[call-overload]
+    names: list[str] = []
+    for name in frame.columns:
+        if manifest.roles[name] != TableRole.IDENTIFIER:
+            names.extend(classes.columns.get(name, [name]))
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise TableError(f"the release would have two columns {twice!r}; rename the one there is")
+    rows = pa.array(classes.of_row)
+    new = {name: array for of_one in classes.columns.values() for name, array in of_one.items()}
+    with ThreadPoolExecutor() as pool:
+        published = pa.table(
+            list(pool.map(lambda array: array.take(rows), new.values())), list(new)
+        )
+    columns = nw.from_arrow(published, backend=frame.implementation)
+    frame = frame.with_columns(*(columns[name] for name in new)).select(names)
+    if options.shuffle:
+        keys = np.frombuffer(os.urandom(8 * classes.of_row.size), np.uint64)
+        # A pandas index would tell the old order.
+        frame = nw.maybe_reset_index(frame[np.argsort(keys)])
+    native: TableT = frame.to_native()
+    return native
+
+
+def _measure(
+    classes: _Classes,
+    source: _Source,
+    manifest: Manifest,
+    options: ReleaseOptions,
+    released_before: int | None,
+) -> Sheet:
+    """The privacy sheet; the target is measured as the category it is."""
+    attributes = []
+    for name, array in source.arrays.items():
+        role = manifest.roles[name]
+        if role in (TableRole.TARGET, TableRole.KEPT, TableRole.SENSITIVE):
+            column = privacy.attribute(name, role, array)
+            is_ordered = column.is_ordered and role != TableRole.TARGET
+            attributes.append(privacy.Attribute(name, role, column.codes, is_ordered))
+    published = [array for columns in classes.columns.values() for array in columns.values()]
+    return Sheet.of(
+        privacy.Members.alike(classes.of_row, published, source.person_of_row),
+        attributes,
+        privacy.ncp(_spans(classes.ranges, source.values), classes.grouped.count),
+        k=manifest.contract.k,
+        counted_by=options.person or "record",
+        released_before=released_before,
+    )
+
+
+def _spans(found: Sequence[present.Range], values: Floats) -> privacy.Spans:
+    """Published bounds beside the range of each column; a capped end reaches to its limit."""
+    low, high = values.min(axis=1), values.max(axis=1)
+    for j, r in enumerate(found):
+        if r.column.categories is not None:
+            low[j], high[j] = 0, len(r.column.categories) - 1
+    return privacy.Spans(
+        np.column_stack([np.where(r.is_below, low[j], r.low) for j, r in enumerate(found)]),
+        np.column_stack([np.where(r.is_above, high[j], r.high) for j, r in enumerate(found)]),
+        low,
+        high,
+    )
+
+
+def _warnings(
+    table: object, manifest: Manifest, verdict: Verdict | None, options: ReleaseOptions
+) -> tuple[str, ...]:
+    """What else the owner should know."""
+    found = []
+    if manifest.unsafe_seed:
+        found.append("the submission was made with an unsafe seed: its traps can be foreseen")
+    if verdict is not None and verdict.profile is Profile.PAPER:
+        found.append("the verdict is of profile paper, which does not check every record")
+    if options.person is not None:
+        role = manifest.roles[options.person]
+        if role in (TableRole.KEPT, TableRole.SENSITIVE):
+            found.append(
+                f"the person column {options.person!r} is published: all records of a person"
+                " can be linked; make it an identifier"
+            )
+    index = nw.maybe_get_index(nw.from_native(table, eager_only=True))
+    # A RangeIndex only numbers the rows; by name, for pandas may not be installed.
+    if index is not None and not options.shuffle and type(index).__name__ != "RangeIndex":
+        found.append("the index of the pandas table is published as it is")
+    return tuple(found)

@@ -1,0 +1,395 @@
+"""From the delivered tree to classes, and from classes to published columns (spec §5, §12).
+
+The classes are the finest cut of the tree that holds k people in each. What is published of
+a quasi-identifier are intervals, bounds, midpoints or means of a class's own records; since
+each bound is a real person's value there are two remedies, taken in this order:
+
+- Rounding widens a class outwards to multiples of a step.
+- Top-coding puts a cap in place of what lies beyond it. As an interval `50..>=80` reads
+  from 50 to 80 or more, `<=20..70` from 20 or less to 70, and `>=80` 80 or more; bounds and
+  midpoints take the cap for the value; a mean is of the values so capped.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from verix_anon.client.release.privacy import distinct
+from verix_anon.client.table.encode import decode
+from verix_anon.errors import NotAcceptedError, TableError
+from verix_anon.protocol.contract import Column, Contract
+from verix_anon.protocol.generalize import NUMPY_UNITS, describe
+from verix_anon.protocol.tree import Tree
+
+__all__ = [
+    "Cut",
+    "Grouped",
+    "Presentation",
+    "Range",
+    "Representation",
+    "finest_cut",
+    "ranges",
+    "represent",
+]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Caps = tuple[float | None, float | None]
+
+EXACT = 2**53
+MOST_TEXT = 1 << 30
+"""Bytes that one column of sets of categories may take."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cut:
+    """Nodes of the tree that together hold every genuine record once, from left to right."""
+
+    class_of_leaf: Ints
+    """-1 for a leaf without a genuine record"""
+    is_merged: npt.NDArray[np.bool_]
+    """For each class whether it was made of several leaves."""
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return int(self.is_merged.size)
+
+
+def finest_cut(tree: Tree, leaf_of_row: npt.NDArray[np.int32], people: Ints | None, k: int) -> Cut:
+    """The finest classes of at least k people each that are disjoint and cover all (spec §12).
+
+    A node is a class if it is a leaf, or if a child holds some people but fewer than k.
+    """
+    end = _subtree_ends(tree)
+    g = _people_below(tree, end, leaf_of_row, people)
+    if g[0] < k:
+        raise NotAcceptedError(f"the table holds {g[0]} people, fewer than k = {k}")
+    is_leaf = tree.column < 0
+    is_short = (g > 0) & (g < k)
+    stops = (is_leaf | is_short[tree.left] | is_short[tree.right]).tolist()
+    has_people, ends = (g > 0).tolist(), end.tolist()
+    chosen, node = [], 0
+    while node < tree.n_nodes:
+        if not has_people[node]:
+            node = ends[node]
+        elif stops[node]:
+            chosen.append(node)
+            node = ends[node]
+        else:
+            node += 1
+    nodes = np.array(chosen)
+    class_of_leaf = np.full(tree.n_leaves, -1)
+    leaves_before = np.concatenate([[0], np.cumsum(is_leaf)])
+    first, last = leaves_before[nodes], leaves_before[end[nodes]]
+    for number, (begin, stop) in enumerate(zip(first.tolist(), last.tolist(), strict=True)):
+        class_of_leaf[begin:stop] = number
+    return Cut(class_of_leaf, ~is_leaf[nodes])
+
+
+def _subtree_ends(tree: Tree) -> Ints:
+    """The number after each node's subtree: in preorder a subtree ends at its rightmost leaf."""
+    last = np.where(tree.right >= 0, tree.right, np.arange(tree.n_nodes)).astype(np.int64)
+    while True:
+        further = last[last]
+        if np.array_equal(further, last):
+            return last + 1
+        last = further
+
+
+def _people_below(
+    tree: Tree, end: Ints, leaf_of_row: npt.NDArray[np.int32], people: Ints | None
+) -> Ints:
+    """g(v): how many people have a record under each node.
+
+    A person with records in several leaves counts once in each, and once less at every node
+    where two neighbouring ones of these leaves meet; sums over subtrees are then distinct counts.
+    """
+    node_of_leaf = np.flatnonzero(tree.column < 0)
+    n_leaves = node_of_leaf.size
+    weight = np.zeros(tree.n_nodes, np.int64)
+    if people is None:
+        weight[node_of_leaf] = np.bincount(leaf_of_row, minlength=n_leaves)
+    else:
+        person, leaf = np.divmod(distinct(people * n_leaves + leaf_of_row), n_leaves)
+        weight[node_of_leaf] = np.bincount(leaf, minlength=n_leaves)
+        is_same = person[1:] == person[:-1]
+        left, right = node_of_leaf[leaf[:-1][is_same]], node_of_leaf[leaf[1:][is_same]]
+        weight -= np.bincount(_meeting_nodes(tree, end, left, right), minlength=tree.n_nodes)
+    below: Ints = np.concatenate([[0], np.cumsum(weight)])
+    g: Ints = below[end] - below[:-1]
+    return g
+
+
+def _meeting_nodes(tree: Tree, end: Ints, left: Ints, right: Ints) -> Ints:
+    """The lowest common ancestor of each pair of nodes, by climbing from the left one."""
+    inner = np.flatnonzero(tree.column >= 0)
+    parent = np.zeros(tree.n_nodes, np.int64)
+    parent[tree.left[inner]] = parent[tree.right[inner]] = inner
+    node = left.copy()
+    rising = np.flatnonzero(end[node] <= right)
+    while rising.size:
+        node[rising] = parent[node[rising]]
+        rising = rising[end[node[rising]] <= right[rising]]
+    return node
+
+
+class Representation(StrEnum):
+    """How a quasi-identifier is published."""
+
+    INTERVAL = "interval"
+    BOUNDS = "bounds"
+    MIDPOINT = "midpoint"
+    MEAN = "mean"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Presentation:
+    """How quasi-identifiers are published; dates count in the contract's unit, from 1970."""
+
+    representation: Representation = Representation.INTERVAL
+    round_to: Mapping[str, float] = field(default_factory=dict)
+    """Bounds are rounded outwards to multiples of this."""
+    top_code: Mapping[str, Caps] = field(default_factory=dict)
+    """The lowest and the highest value that is published."""
+
+    def __post_init__(self) -> None:
+        if self.representation not in set(Representation):
+            raise TableError(
+                f"representation is {self.representation!r}, not one of {', '.join(Representation)}"
+            )
+
+    def check(self, contract: Contract) -> None:
+        """Raise TableError unless the steps and caps fit the contract's columns."""
+        for name, step in self.round_to.items():
+            column = _ordered(contract, name, "rounded")
+            if not (math.isfinite(step) and step > 0):
+                raise TableError(f"the step for column {name!r} must be greater than 0, not {step}")
+            _check_whole(column, step)
+            if self.representation == Representation.MEAN:
+                raise TableError(f"column {name!r}: bounds are rounded, and a mean is none")
+        for name, (low, high) in self.top_code.items():
+            column = _ordered(contract, name, "top-coded")
+            given = [cap for cap in (low, high) if cap is not None]
+            if not given or not all(math.isfinite(cap) for cap in given):
+                raise TableError(f"column {name!r} needs a lowest or a highest value to cap at")
+            if low is not None and high is not None and not low < high:
+                raise TableError(f"column {name!r}: the lower cap must be below the upper one")
+            for cap in given:
+                _check_whole(column, cap)
+
+    def caps(self, name: str) -> tuple[float, float]:
+        """The lowest and the highest value that is published of a column."""
+        low, high = self.top_code.get(name, (None, None))
+        return -math.inf if low is None else low, math.inf if high is None else high
+
+    def is_whole(self, name: str) -> bool:
+        """Whether whole bounds stay whole."""
+        chosen = (self.round_to.get(name), *self.top_code.get(name, ()))
+        return all(value is None or float(value).is_integer() for value in chosen)
+
+
+def _ordered(contract: Contract, name: str, what: str) -> Column:
+    column = next((c for c in contract.quasi if c.name == name), None)
+    if column is None or column.categories is not None:
+        kind = "not a quasi-identifier" if column is None else "categorical"
+        raise TableError(f"column {name!r} is {kind}; only numbers and dates can be {what}")
+    return column
+
+
+def _check_whole(column: Column, value: float) -> None:
+    if column.unit is not None and not float(value).is_integer():
+        raise TableError(f"column {column.name!r} is a date: use whole numbers of {column.unit}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grouped:
+    """Records by class: `order[start[c]:start[c + 1]]` are the rows of class c, never none."""
+
+    order: Ints
+    start: Ints
+
+    @property
+    def count(self) -> Ints:
+        """How many records each class holds."""
+        return np.diff(self.start)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Range:
+    """One quasi-identifier: what each class publishes of it."""
+
+    column: Column
+    source: pa.DataType
+    """The type of the owner's column."""
+    low: Floats
+    high: Floats
+    is_below: npt.NDArray[np.bool_]
+    """Where values lie below the lower cap, which is then `low`."""
+    is_above: npt.NDArray[np.bool_]
+    mean: Floats
+    """Empty unless means are published."""
+    stays_whole: bool
+    """Whether bounds of whole numbers are whole."""
+
+
+def ranges(
+    contract: Contract,
+    values: Floats,
+    sources: Mapping[str, pa.DataType],
+    grouped: Grouped,
+    chosen: Presentation,
+) -> list[Range]:
+    """The range of every class, from its genuine records, for each quasi-identifier."""
+    found = []
+    for column, of_row in zip(contract.quasi, values, strict=True):
+        sorted_values = of_row[grouped.order]
+        low = np.minimum.reduceat(sorted_values, grouped.start[:-1])
+        high = np.maximum.reduceat(sorted_values, grouped.start[:-1])
+        if column.name in chosen.round_to:
+            step = float(chosen.round_to[column.name])
+            low, high = _multiple_below(low, step), -_multiple_below(-high, step) + 0.0
+            if column.unit is not None and max(-low.min(), high.max()) > EXACT:
+                raise TableError(f"the step for column {column.name!r} leads beyond all dates")
+        least, most = chosen.caps(column.name)
+        mean = np.empty(0)
+        if chosen.representation == Representation.MEAN:
+            mean = _means(np.clip(sorted_values, least, most), grouped)
+        found.append(
+            Range(
+                column=column,
+                source=sources[column.name],
+                low=np.clip(low, least, most),
+                high=np.clip(high, least, most),
+                is_below=low < least,
+                is_above=high > most,
+                mean=mean,
+                stays_whole=chosen.is_whole(column.name),
+            )
+        )
+    return found
+
+
+def _multiple_below(values: Floats, step: float) -> Floats:
+    """The greatest multiple of the step that is not greater than each value."""
+    # 3 * 0.1 is more than 0.3, while 3 / 10 is 0.3: divide where the step is a unit fraction.
+    parts = 1 / step
+    is_fraction = step < 1 and parts.is_integer()
+
+    def multiple(n: Floats) -> Floats:
+        return n / parts if is_fraction else n * step
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        n = np.floor(values / step) + 1
+        for _ in range(2):
+            n = np.where(multiple(n) > values, n - 1, n)
+        # Where steps are finer than floats, every float is a multiple.
+        return np.where(np.abs(n) < EXACT, multiple(n), values) + 0.0
+
+
+def _means(sorted_values: Floats, grouped: Grouped) -> Floats:
+    first = grouped.start[:-1]
+    with np.errstate(over="ignore"):
+        mean = np.add.reduceat(sorted_values, first) / grouped.count
+    if not np.isfinite(mean).all():
+        # The sum is too large for a float: divide first, which is a little less exact.
+        mean = np.add.reduceat(sorted_values / np.repeat(grouped.count, grouped.count), first)
+    # Rounding must not carry a mean out of its class.
+    low, high = np.minimum.reduceat(sorted_values, first), np.maximum.reduceat(sorted_values, first)
+    return np.clip(mean, low, high)
+
+
+def represent(found: Range, representation: Representation, records: Ints) -> dict[str, pa.Array]:
+    """The published columns, by name, with one value per class.
+
+    Middles and means of dates are rounded down to the column's unit; those of a categorical
+    are the category at the position rounded down. `records` is how many each class holds.
+    """
+    name = found.column.name
+    match representation:
+        case Representation.INTERVAL:
+            return {name: _intervals(found, records)}
+        case Representation.BOUNDS:
+            return {
+                f"{name}_min": _bound(found, found.low),
+                f"{name}_max": _bound(found, found.high),
+            }
+        case Representation.MIDPOINT:
+            # Halved before adding, so that nothing overflows.
+            return {name: _user_values(found, found.low / 2 + found.high / 2)}
+        case Representation.MEAN:
+            return {name: _user_values(found, found.mean)}
+
+
+def _bound(found: Range, values: Floats) -> pa.Array:
+    is_number = found.column.categories is None and found.column.unit is None
+    is_whole = is_number and pa.types.is_integer(found.source) and found.stays_whole
+    if is_whole and np.abs(values).max() < 2**63:
+        return pa.array(values.astype(np.int64))
+    return _user_values(found, values)
+
+
+def _user_values(found: Range, values: Floats) -> pa.Array:
+    """Numbers, dates or labels, in the type of the owner's column where that is possible."""
+    column = found.column
+    if column.categories is None and column.unit is None:
+        return pa.array(values)
+    array = decode(column, np.floor(values))
+    plain = found.source.value_type if pa.types.is_dictionary(found.source) else found.source
+    try:
+        return array.cast(plain)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return array
+
+
+def _intervals(found: Range, records: Ints) -> pa.Array:
+    """`describe` of every class, with the marks of top-coding."""
+    if found.column.categories is not None:
+        return _category_sets(found.column, found.low, found.high, records)
+    low, high = _texts(found.column, found.low), _texts(found.column, found.high)
+    low = pc.if_else(pa.array(found.is_below), _joined("<=", low, ""), low)
+    high = pc.if_else(pa.array(found.is_above), _joined(">=", high, ""), high)
+    both = _joined(low, high, "..")
+    is_one = found.low == found.high
+    both = pc.if_else(pa.array(is_one & found.is_below), low, both)
+    return pc.if_else(pa.array(is_one & found.is_above), high, both)
+
+
+def _joined(first: pa.Array | str, second: pa.Array, between: str) -> pa.Array:
+    first = pa.scalar(first, pa.large_string()) if isinstance(first, str) else first
+    return pc.binary_join_element_wise(first, second, pa.scalar(between, pa.large_string()))
+
+
+def _texts(column: Column, values: Floats) -> pa.Array:
+    """`show_value` of many numbers or dates at once: a call for each would take seconds."""
+    if column.unit is not None:
+        moments = values.astype(np.int64).astype(f"M8[{NUMPY_UNITS[column.unit]}]")
+        return pa.array(np.datetime_as_string(moments).tolist(), pa.large_string())
+    is_whole = (values == np.floor(values)) & (np.abs(values) <= EXACT)
+    whole = pa.array(np.where(is_whole, values, 0.0).astype(np.int64)).cast(pa.large_string())
+    if is_whole.all():
+        return whole
+    others = pa.array(list(map(repr, values[~is_whole].tolist())), pa.large_string())
+    return pc.replace_with_mask(whole, pa.array(~is_whole), others)
+
+
+def _category_sets(column: Column, low: Floats, high: Floats, records: Ints) -> pa.Array:
+    """One text per distinct pair of bounds, if the rows can bear it."""
+    assert column.categories is not None
+    lengths = [len(label.encode()) + 2 for label in column.categories]
+    ends = np.concatenate([[0], np.cumsum(lengths)])
+    n_bytes = int(records @ (ends[high.astype(np.int64) + 1] - ends[low.astype(np.int64)]))
+    if n_bytes > MOST_TEXT:
+        raise TableError(
+            f"column {column.name!r} would take {n_bytes / 1e9:.0f} GB as sets of categories;"
+            " publish it as bounds, or group its categories first"
+        )
+    pairs, pair_of_class = np.unique(low * len(column.categories) + high, return_inverse=True)
+    texts = [describe(column, *divmod(pair, len(column.categories))) for pair in pairs.tolist()]
+    return pa.array(texts, pa.large_string()).take(pa.array(pair_of_class))

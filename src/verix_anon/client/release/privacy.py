@@ -1,0 +1,387 @@
+"""The privacy sheet: what a release still tells about the people in it (spec §12).
+
+Everything is measured on the classes as published: records that look the same. Where a
+person column is named, people are counted instead of records: one patient with 12 visits
+is one person, and a value that a person has several times in a class counts once.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from verix_anon.client import aggregates
+from verix_anon.client.table.digest import plain_column
+
+__all__ = [
+    "FORMAT",
+    "Attribute",
+    "Distribution",
+    "Diversity",
+    "Members",
+    "Sheet",
+    "Spans",
+    "attribute",
+    "dense",
+    "distinct",
+    "distribution",
+    "ncp",
+    "person_numbers",
+    "singled_out",
+]
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+FORMAT = "verix/sheet/1"
+"""Of a sheet as a JSON file."""
+ORDERED, EQUAL = "ordered", "equal"
+POPULATION = "the table itself: the intruder knows no larger population"
+UNORDERED = (pa.types.is_null, pa.types.is_boolean, pa.types.is_large_string)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Members:
+    """Who is in which class."""
+
+    class_of_row: Ints
+    n_classes: int
+    person_of_row: Ints | None = None
+    """None if each record is a person."""
+
+    @classmethod
+    def alike(
+        cls, class_of_row: Ints, published: Iterable[pa.Array], people: Ints | None
+    ) -> "Members":
+        """Classes as the public sees them: those with the same published values are one."""
+        groups = np.zeros(_top(class_of_row) + 1, np.int64)
+        for of_class in published:
+            groups = dense(_pair(groups, attribute("", "", of_class).codes)[0])
+        return cls(groups[class_of_row], _top(groups) + 1, people)
+
+    def people(self, groups: Ints, n_groups: int) -> Ints:
+        """How many people have a record in each group of records."""
+        if self.person_of_row is None:
+            return np.bincount(groups, minlength=n_groups)
+        pairs, width = _pair(groups, self.person_of_row)
+        return np.bincount(distinct(pairs) // width, minlength=n_groups)
+
+    def sizes(self) -> Ints:
+        """How many people are in each class."""
+        return self.people(self.class_of_row, self.n_classes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attribute:
+    """A column as numbers of its distinct values; in order if the column has one."""
+
+    name: str
+    role: str
+    codes: Ints
+    is_ordered: bool
+
+
+def attribute(name: str, role: str, array: pa.Array) -> Attribute:
+    """Number a column's values: numbers and dates by size, missing as one more, the greatest."""
+    is_text = pa.types.is_dictionary(array.type)
+    plain = plain_column(array)
+    if pa.types.is_null(plain.type):
+        return Attribute(name, role, np.zeros(len(plain), np.int64), is_ordered=False)
+    encoded = plain.dictionary_encode()
+    is_ordered = not (is_text or any(test(plain.type) for test in UNORDERED))
+    n_values = len(encoded.dictionary)
+    code = np.arange(n_values)
+    if is_ordered:
+        code[pc.sort_indices(encoded.dictionary).to_numpy()] = np.arange(n_values)
+    positions = encoded.indices.fill_null(n_values).to_numpy(zero_copy_only=False)
+    return Attribute(name, role, np.append(code, n_values)[positions], is_ordered)
+
+
+def person_numbers(array: pa.Array) -> Ints:
+    """A number for every record's person; a record without one is a person of its own."""
+    codes = attribute("", "", array).codes.copy()
+    is_missing = plain_column(array).is_null().to_numpy(zero_copy_only=False)
+    codes[is_missing] = len(codes) + np.flatnonzero(is_missing)
+    return dense(codes)
+
+
+def dense(codes: Ints) -> Ints:
+    """Numbers from 0 without gaps, equal where the codes are, by first occurrence."""
+    indices = pa.array(codes).dictionary_encode().indices
+    numbers: Ints = indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return numbers
+
+
+def distinct(codes: Ints) -> Ints:
+    """The distinct codes in order; by sorting, ten times as fast as numpy's hashing."""
+    ordered: Ints = np.sort(codes)
+    is_new = np.ones(ordered.size, np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
+    return ordered[is_new]
+
+
+def _top(codes: Ints) -> int:
+    return int(codes.max(initial=0))
+
+
+def _pair(first: Ints, second: Ints) -> tuple[Ints, int]:
+    """One code for every pair of codes, and how many second codes there may be."""
+    width = _top(second) + 1
+    return first * width + second, width
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Distribution:
+    """How often each value occurs in each class: the pairs that occur, by class, then value."""
+
+    class_of_pair: Ints
+    value_of_pair: Ints
+    count: Ints
+    n_classes: int
+    n_values: int
+
+    @property
+    def total(self) -> Ints:
+        """The count of all values in each class."""
+        return np.bincount(self.class_of_pair, self.count, self.n_classes).astype(np.int64)
+
+    @property
+    def share(self) -> Floats:
+        """Each pair's share of its class."""
+        return self.count / self.total[self.class_of_pair]
+
+    @property
+    def overall(self) -> Floats:
+        """Each value's share of the whole table."""
+        counts = np.bincount(self.value_of_pair, self.count, self.n_values).astype(np.float64)
+        return counts / float(self.count.sum())
+
+    def distinct(self) -> Ints:
+        """Distinct l-diversity of each class: how many values it has."""
+        return np.bincount(self.class_of_pair, minlength=self.n_classes)
+
+    def entropy(self) -> Floats:
+        """Entropy l-diversity of each class: the exponential of its entropy."""
+        share = self.share
+        return np.exp(-np.bincount(self.class_of_pair, share * np.log(share), self.n_classes))
+
+    def equal_distance(self) -> Floats:
+        """Earth mover's distance of each class to the table, all values being equally far."""
+        gain = np.maximum(self.share - self.overall[self.value_of_pair], 0.0)
+        # A sum of shares, so already a float; the stubs of bincount do not know.
+        return np.bincount(self.class_of_pair, gain, self.n_classes).astype(np.float64)
+
+    def ordered_distance(self) -> Floats:
+        """Earth mover's distance of each class to the table, neighbours being 1/(m-1) apart.
+
+        That is the mean over the steps between neighbouring values of |P - Q|, the two
+        distribution functions. P is constant from one value of a class to its next, and Q
+        rises, so each stretch splits at one point into a part below and one above.
+        """
+        if self.n_values == 1:
+            return np.zeros(self.n_classes)
+        q = np.cumsum(self.overall)
+        area = np.concatenate([[0.0], np.cumsum(q)])
+        first = np.searchsorted(self.class_of_pair, np.arange(self.n_classes))
+        done = np.cumsum(self.count)
+        before = (done - self.count)[first]
+        p = (done - before[self.class_of_pair]) / self.total[self.class_of_pair]
+        begin = self.value_of_pair
+        end = np.append(begin[1:], 0)
+        end[np.append(first[1:], len(begin)) - 1] = self.n_values - 1
+        turn = np.clip(np.searchsorted(q, p), begin, end)
+        below = p * (turn - begin) - (area[turn] - area[begin])
+        above = area[end] - area[turn] - p * (end - turn)
+        moved = np.bincount(self.class_of_pair, below + above, self.n_classes)
+        distance: Floats = (moved + area[begin[first]]) / (self.n_values - 1)
+        # Rounding leaves a little less than nothing where the two are the same.
+        return np.maximum(distance, 0.0)
+
+
+def distribution(members: Members, codes: Ints) -> Distribution:
+    """The distribution of a column's values over the classes, by person."""
+    keys, width = _pair(members.class_of_row, codes)
+    groups = dense(keys)
+    n_groups = _top(groups) + 1
+    key_of_group = np.empty(n_groups, np.int64)
+    key_of_group[groups] = keys
+    order = np.argsort(key_of_group)
+    count = members.people(groups, n_groups)[order]
+    class_of_pair, value_of_pair = np.divmod(key_of_group[order], width)
+    return Distribution(class_of_pair, value_of_pair, count, members.n_classes, width)
+
+
+def singled_out(members: Members, attributes: Sequence[Attribute]) -> float:
+    """The share of records whose values of these columns nobody else in their class has."""
+    groups = members.class_of_row
+    for column in attributes:
+        groups = dense(_pair(groups, column.codes)[0])
+    is_alone = members.people(groups, _top(groups) + 1) == 1
+    return float(is_alone[groups].mean())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spans:
+    """What is published of each quasi-identifier: (n_classes, n_quasi), and the domains."""
+
+    low: Floats
+    high: Floats
+    domain_low: Floats
+    domain_high: Floats
+
+
+def ncp(spans: Spans, records: Ints) -> float:
+    """Normalised certainty penalty: the mean width of a published value, 0 exact, 1 nothing.
+
+    Each width is a share of its column's range; a category's is its distance in the order
+    of the categories. `records` is how many each class holds.
+    """
+    # Halved before subtracting, so that nothing overflows.
+    domain = spans.domain_high / 2 - spans.domain_low / 2
+    low = np.clip(spans.low, spans.domain_low, spans.domain_high)
+    high = np.clip(spans.high, spans.domain_low, spans.domain_high)
+    width = np.divide(high / 2 - low / 2, domain, out=np.zeros(low.shape), where=domain > 0)
+    return float(records @ width.mean(axis=1) / records.sum())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diversity:
+    """How much a class hides of one column: the worst class counts."""
+
+    column: str
+    role: str
+    n_values: int
+    distinct_l: int
+    entropy_l: float
+    closeness_t: float
+    distance: str
+    """`ordered`: earth mover's over ranks, for numbers and dates; `equal`: any two values
+    are equally far, for categories."""
+
+    @classmethod
+    def of(cls, members: Members, column: Attribute) -> "Diversity":
+        """Measure one column."""
+        found = distribution(members, column.codes)
+        distances = found.ordered_distance() if column.is_ordered else found.equal_distance()
+        return cls(
+            column=column.name,
+            role=str(column.role),
+            n_values=found.n_values,
+            distinct_l=int(found.distinct().min()),
+            entropy_l=float(found.entropy().min()),
+            closeness_t=float(distances.max()),
+            distance=ORDERED if column.is_ordered else EQUAL,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sheet:
+    """What was measured on one release."""
+
+    counted_by: str
+    """The person column, or `record`."""
+    k_agreed: int
+    k: int
+    """The people in the smallest class."""
+    n_records: int
+    n_classes: int
+    average_class_size: float
+    largest_class: int
+    class_sizes: Mapping[str, object]
+    """How many classes have which number of people."""
+    diversity: tuple[Diversity, ...]
+    prosecutor_max: float
+    """The chance to pick the right record of somebody known to be in the table."""
+    prosecutor_mean: float
+    journalist_max: float
+    """The same for somebody who may be in the table, under `population`."""
+    journalist_mean: float
+    population: str
+    discernibility: int
+    """The sum of the squared class sizes."""
+    ncp: float
+    same_target: float
+    """Share of the records in classes where all share the target."""
+    singled_out: float
+    """Share of the records whose kept and sensitive values nobody else in their class has."""
+    singled_out_by: Mapping[str, float]
+    """The same for each such column alone."""
+    released_before: int | None
+    """How often this table was released before; None if no ledger was asked."""
+
+    @classmethod
+    def of(
+        cls,
+        members: Members,
+        attributes: Sequence[Attribute],
+        spans_ncp: float,
+        *,
+        k: int,
+        counted_by: str,
+        released_before: int | None,
+    ) -> "Sheet":
+        """Measure; `attributes` are the target and the kept and sensitive columns."""
+        sizes = members.sizes()
+        joined = [a for a in attributes if a.role != "target"]
+        target = next(a for a in attributes if a.role == "target")
+        mean_risk = float(members.n_classes / sizes.sum())
+        is_same = distribution(members, target.codes).distinct() == 1
+        return cls(
+            counted_by=counted_by,
+            k_agreed=k,
+            k=int(sizes.min()),
+            n_records=len(members.class_of_row),
+            n_classes=members.n_classes,
+            average_class_size=float(sizes.mean()),
+            largest_class=int(sizes.max()),
+            class_sizes=aggregates.size_histogram(sizes, k),
+            diversity=tuple(Diversity.of(members, a) for a in attributes if a.role != "kept"),
+            prosecutor_max=float(1 / sizes.min()),
+            prosecutor_mean=mean_risk,
+            journalist_max=float(1 / sizes.min()),
+            journalist_mean=mean_risk,
+            population=POPULATION,
+            discernibility=int((sizes.astype(object) ** 2).sum()),
+            ncp=spans_ncp,
+            same_target=float(is_same[members.class_of_row].mean()),
+            singled_out=singled_out(members, joined) if joined else 0.0,
+            singled_out_by={a.name: singled_out(members, [a]) for a in joined},
+            released_before=released_before,
+        )
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the owner should know before publishing, each with its measured share."""
+        found = []
+        if self.same_target:
+            found.append(
+                f"{self.same_target:.1%} of the records lie in classes where all share the"
+                " target: whoever knows the quasi-identifiers knows it, even if the column is"
+                " withheld"
+            )
+        if self.singled_out:
+            worst = max(self.singled_out_by, key=lambda name: self.singled_out_by[name])
+            found.append(
+                f"{self.singled_out:.1%} of the records are singled out within their class by"
+                f" their kept and sensitive values; the most telling column alone is {worst!r}"
+                f" ({self.singled_out_by[worst]:.1%})"
+            )
+        if self.released_before:
+            found.append(
+                f"this table was released {self.released_before} time(s) before: two releases"
+                " laid over each other single people out"
+            )
+        return tuple(found)
+
+    def to_dict(self) -> dict[str, object]:
+        """The sheet as JSON values, with its warnings."""
+        return {
+            "format": FORMAT,
+            **asdict(self),
+            "diversity": [asdict(d) for d in self.diversity],
+            "singled_out_by": dict(self.singled_out_by),
+            "warnings": list(self.warnings),
+        }

@@ -1,0 +1,187 @@
+"""A first guess at the roles of a table's columns, with a reason for each, to be edited.
+
+The guess is written as TOML; `read_roles` reads it back after the owner corrected it.
+"""
+
+import json
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from verix_anon.client.table.encode import arrow_columns
+from verix_anon.client.table.roles import Declared, Missing, TableRole
+from verix_anon.errors import TableError
+from verix_anon.protocol.contract import Kind
+
+__all__ = ["Guess", "draft", "guess_roles", "read_roles"]
+
+IDENTIFIER_NAME = re.compile(
+    r"(^|_)(id|uuid|name|surname|email|e_?mail|phone|ssn|passport|iban|nr|number)($|_)", re.I
+)
+SENSITIVE_NAME = re.compile(
+    r"(diagnos|disease|condition|religio|salary|wage|hiv|treatment|medication|crime|politic)", re.I
+)
+TARGET_NAME = re.compile(r"^(target|label|class|y|outcome|income|default|churn|readmitted)$", re.I)
+KNOWN = frozenset({"k", "target", "positive", "missing", "columns", "kinds", "orders"})
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """The guessed role of one column, and why."""
+
+    name: str
+    role: TableRole
+    reason: str
+
+
+def guess_roles(table: object, target: str | None = None) -> list[Guess]:
+    """A role for every column; the target is the one named, or the likeliest binary column."""
+    arrays = arrow_columns(table)
+    reason = "as you said"
+    if target is None:
+        target, reason = _likeliest_target(arrays)
+    elif target not in arrays:
+        raise TableError(f"there is no column {target!r}")
+    elif (n := len(pc.unique(arrays[target].drop_null()))) != 2:
+        raise TableError(f"the target must have two values; {target!r} has {n:,}")
+    return [
+        Guess(name, TableRole.TARGET, reason) if name == target else _guess(name, array)
+        for name, array in arrays.items()
+    ]
+
+
+def _likeliest_target(arrays: Mapping[str, pa.Array]) -> tuple[str, str]:
+    """A binary column, and why it may be the target."""
+    binary = [name for name, array in arrays.items() if len(pc.unique(array.drop_null())) == 2]
+    if not binary:
+        raise TableError("no column has exactly two values; name the target with --target")
+    named = [name for name in binary if TARGET_NAME.match(name)]
+    if named:
+        return named[-1], "named like a target, with two values"
+    return binary[-1], "a mere guess: the last column with two values; is it what to preserve?"
+
+
+def _guess(name: str, array: pa.Array) -> Guess:
+    n_rows = len(array)
+    if array.null_count == n_rows:
+        return Guess(name, TableRole.KEPT, "has no values, so there is nothing to anonymize")
+    try:
+        n_distinct = len(pc.unique(array.drop_null()))
+    except pa.ArrowException:
+        return Guess(name, TableRole.KEPT, f"type {array.type} cannot be a quasi-identifier")
+    is_text = pa.types.is_string(array.type) or pa.types.is_large_string(array.type)
+    is_whole = pa.types.is_integer(array.type)
+    if is_text and IDENTIFIER_NAME.search(name):
+        return Guess(name, TableRole.IDENTIFIER, "named like something that names people")
+    if is_text and 2 * n_distinct > n_rows:
+        return Guess(name, TableRole.IDENTIFIER, f"text, {n_distinct:,} values in {n_rows:,} rows")
+    if IDENTIFIER_NAME.search(name) and is_whole and 2 * n_distinct > n_rows:
+        return Guess(name, TableRole.IDENTIFIER, "named like an identifier, mostly distinct")
+    if is_whole and n_distinct == n_rows and n_rows > 1:
+        return Guess(name, TableRole.IDENTIFIER, "a different whole number in every row")
+    if SENSITIVE_NAME.search(name):
+        return Guess(name, TableRole.SENSITIVE, "named like something people keep to themselves")
+    return Guess(name, TableRole.QUASI, f"{array.type}, {n_distinct:,} values")
+
+
+def draft(table: object, source: str, target: str | None = None) -> str:
+    """The guess as a TOML file with a comment for every column."""
+    guesses = guess_roles(table, target)
+    chosen = next(guess for guess in guesses if guess.role is TableRole.TARGET)
+    lines = [
+        f"# Drafted by `verix-anon init` from {_comment(source)}. Check every line.",
+        "# identifier: dropped for good. kept, sensitive: never sent, joined back at release.",
+        "# quasi: sent and generalized. target: sent, exactly one, two values.",
+        "k = 5",
+        f"target = {_toml(chosen.name)}  # {chosen.reason}",
+        '# positive = "..."   # which of the target\'s values is class 1',
+        'missing = "impute"    # or "error"',
+        "",
+        "[columns]",
+    ]
+    for guess in guesses:
+        if guess.role is not TableRole.TARGET:
+            entry = f"{_toml(guess.name)} = {_toml(guess.role.value)}"
+            lines.append(f"{entry}  # {_comment(guess.reason)}")
+    lines += [
+        "",
+        "[kinds]",
+        '# "postcode" = "categorical"   # or "numeric", "datetime"',
+        "",
+        "[orders]",
+        '# "education" = ["school", "college", "university"]',
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def read_roles(path: str | os.PathLike[str]) -> tuple[int, Declared]:
+    """Read k and the declared roles from a file that `verix-anon init` drafted."""
+    try:
+        document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise TableError(f"there is no file {path}") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise TableError(f"{path} cannot be read ({error})") from None
+    unknown = document.keys() - KNOWN
+    if unknown:
+        raise TableError(f"{path}: unknown entry {min(unknown)!r}; it may have {sorted(KNOWN)}")
+    try:
+        return _declared(document)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise TableError(f"{path}: {error}") from None
+
+
+def _declared(document: dict[str, object]) -> tuple[int, Declared]:
+    columns, kinds, orders = (_section(document, name) for name in ("columns", "kinds", "orders"))
+    roles = {name: _role(name, role) for name, role in columns.items()}
+
+    def named(role: TableRole) -> list[str]:
+        return [name for name, found in roles.items() if found is role]
+
+    k, target, positive = document.get("k", 5), document.get("target"), document.get("positive")
+    if not isinstance(k, int) or not isinstance(target, str):
+        raise TypeError('k must be a whole number, and target = "COLUMN" must be there')
+    if positive is not None and not isinstance(positive, str):
+        raise TypeError("positive must be text")
+    return k, Declared(
+        target=target,
+        quasi=named(TableRole.QUASI),
+        identifiers=named(TableRole.IDENTIFIER),
+        kept=named(TableRole.KEPT),
+        sensitive=named(TableRole.SENSITIVE),
+        kinds={name: Kind(kind) for name, kind in kinds.items()},
+        orders=orders,
+        positive=positive,
+        missing=Missing(str(document.get("missing", "impute"))),
+    )
+
+
+def _section(document: dict[str, object], name: str) -> dict[str, Any]:
+    section = document.get(name, {})
+    if not isinstance(section, dict):
+        raise TypeError(f"[{name}] must be a section with an entry for each column")
+    return section
+
+
+def _role(name: str, role: object) -> TableRole:
+    choices = [r.value for r in TableRole if r is not TableRole.TARGET]
+    if role not in choices:
+        raise ValueError(f"column {name!r}: role {role!r} is not one of {', '.join(choices)}")
+    return TableRole(role)
+
+
+def _toml(text: str) -> str:
+    """A TOML basic string; JSON's escapes are TOML's too, but for DEL."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _comment(text: str) -> str:
+    return "".join(c if c.isprintable() else "?" for c in text)

@@ -1,0 +1,355 @@
+"""Compiled loops of the engine: sort, score, partition and grow.
+
+A column's order holds one 32-bit entry per record, sorted by value:
+
+    low bits of the value's dense rank | number of the record | label
+
+so that the positives of a side are a sum over consecutive entries, and most ties are
+settled without touching the values. The number takes as many bits as the table needs; what
+is left goes to the rank. A node's records are one stretch of every order, and stay sorted
+there, because a stable partition keeps them so.
+"""
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from verix_anon.kernels.radix import sort_words
+
+# Compiled in (`make stamps`): radix f1fac2c1.
+__all__ = [
+    "Candidate",
+    "Forest",
+    "Grown",
+    "grow",
+    "leaf_of_row",
+    "localize",
+    "mark",
+    "partition",
+    "sort_column",
+    "splits",
+    "threshold_at",
+]
+
+
+class Forest(NamedTuple):
+    """The orders of some records, numbered from 0, and what is needed to split them."""
+
+    values: npt.NDArray[np.float64]
+    """(n_quasi, rows of the table)"""
+    row: npt.NDArray[np.uint32]
+    """(n_records,): each record's row in the table"""
+    order: npt.NDArray[np.uint32]
+    """(n_quasi, n_records)"""
+    n_ranks: npt.NDArray[np.int64]
+    """(n_quasi,): how many distinct values each column has in the table"""
+    side: npt.NDArray[np.uint8]
+    """A bit per record: 1 if it goes left at the node being split"""
+    row_bits: int
+    min_leaf: int
+    max_depth: int
+
+
+class Candidate(NamedTuple):
+    """A split: the column, where its right side starts, the positives on its left, its score."""
+
+    column: int
+    position: int
+    positive: np.int64
+    score: float
+
+
+class Grown(NamedTuple):
+    """Nodes in preorder from 0, as in a Tree, and the leaves' sizes and bounds."""
+
+    column: npt.NDArray[np.int32]
+    threshold: npt.NDArray[np.float64]
+    left: npt.NDArray[np.int32]
+    right: npt.NDArray[np.int32]
+    leaf: npt.NDArray[np.int32]
+    size: npt.NDArray[np.int64]
+    minimum: npt.NDArray[np.float64]
+    maximum: npt.NDArray[np.float64]
+
+
+@numba.njit(cache=True, nogil=True)
+def sort_column(
+    values: npt.NDArray[np.float64],
+    target: npt.NDArray[np.uint8],
+    order: npt.NDArray[np.uint32],
+    row_bits: int,
+    buffer: npt.NDArray[np.uint64],
+) -> np.int64:
+    """Fill a column's order and return its number of distinct values."""
+    word, is_partial = sort_words(values, row_bits, buffer)
+    bits = values.view(np.uint64)
+    room = np.uint64(row_bits)
+    row_mask = (np.uint64(1) << room) - np.uint64(1)
+    rank = np.uint32(0)
+    one = np.uint32(1)
+    for i in range(values.size):
+        row = word[i] & row_mask
+        if i > 0:
+            before = word[i - 1]
+            if word[i] >> room != before >> room or (
+                is_partial and bits[row] != bits[before & row_mask]
+            ):
+                rank += one
+        entry = (np.uint32(row) << one) | np.uint32(target[row])
+        # A shift by 32 is undefined, and leaves no room for a rank anyway.
+        if row_bits < 31:
+            entry |= rank << np.uint32(row_bits + 1)
+        order[i] = entry
+    return np.int64(rank) + 1
+
+
+@numba.njit(cache=True, nogil=True)
+def _record(forest: Forest, entry: np.uint32) -> np.intp:
+    return np.intp((entry >> np.uint32(1)) & np.uint32((1 << forest.row_bits) - 1))
+
+
+@numba.njit(cache=True, nogil=True)
+def _value(forest: Forest, column: int, entry: np.uint32) -> float:
+    return np.float64(forest.values[column, forest.row[_record(forest, entry)]])
+
+
+@numba.njit(cache=True, nogil=True)
+def _equal(forest: Forest, column: int, a: np.uint32, b: np.uint32) -> bool:
+    """Whether two entries of a column have the same value."""
+    if forest.row_bits < 31:
+        shift = np.uint32(forest.row_bits + 1)
+        if (a >> shift) != (b >> shift):
+            return False
+        if forest.n_ranks[column] <= 1 << (31 - forest.row_bits):
+            return True
+    return bool(_value(forest, column, a) == _value(forest, column, b))
+
+
+@numba.njit(cache=True, nogil=True)
+def _split_position(forest: Forest, column: int, lo: int, hi: int) -> int:
+    """Where the right side of a column's candidate starts, or -1 if it is not valid."""
+    order = forest.order[column]
+    median = lo + (hi - lo + 1) // 2 - 1
+    last = hi - forest.min_leaf
+    # The right side holds min_leaf records if and only if the first of the last min_leaf
+    # lies beyond the median; the left side does because half of n >= 2 min_leaf does.
+    if _equal(forest, column, order[median], order[last]):
+        return -1
+    if not _equal(forest, column, order[median], order[median + 1]):
+        return median + 1
+    inside, outside = median + 1, last
+    while outside - inside > 1:
+        middle = (inside + outside) // 2
+        if _equal(forest, column, order[median], order[middle]):
+            inside = middle
+        else:
+            outside = middle
+    return outside
+
+
+@numba.njit(cache=True, nogil=True)
+def _positives(order: npt.NDArray[np.uint32], lo: int, hi: int) -> np.int64:
+    total = np.uint32(0)
+    for i in range(lo, hi):
+        total += order[i] & np.uint32(1)
+    return np.int64(total)
+
+
+@numba.njit(cache=True, nogil=True)
+def splits(forest: Forest, node: tuple[int, int, int], columns: tuple[int, int]) -> Candidate:
+    """The best candidate of a node (lo, hi, positives) among a range of columns.
+
+    Column -1: none of them is valid. The node holds at least 2 min_leaf records.
+    """
+    lo, hi, positive = node
+    best_column, best_position, best_left, best_score = -1, -1, np.int64(-1), -1.0
+    for column in range(columns[0], columns[1]):
+        position = _split_position(forest, column, lo, hi)
+        if position < 0:
+            continue
+        left = _positives(forest.order[column], lo, position)
+        nl, l = np.float64(position - lo), np.float64(left)  # noqa: E741
+        nr, r = np.float64(hi - position), np.float64(positive - left)
+        # Two quotients rounded before the sum: a multiply-add cannot be fused into this.
+        score = l * l / nl + r * r / nr
+        if score > best_score:
+            best_column, best_position, best_left, best_score = column, position, left, score
+    return Candidate(best_column, best_position, best_left, best_score)
+
+
+@numba.njit(cache=True, nogil=True)
+def mark(forest: Forest, column: int, lo: int, position: int, hi: int) -> None:
+    """Note for every row of the node which side it goes to."""
+    order = forest.order[column]
+    for i in range(lo, position):
+        record = _record(forest, order[i])
+        forest.side[record >> 3] |= np.uint8(1 << (record & 7))
+    for i in range(position, hi):
+        record = _record(forest, order[i])
+        forest.side[record >> 3] &= ~np.uint8(1 << (record & 7))
+
+
+@numba.njit(cache=True, nogil=True)
+def partition(
+    forest: Forest,
+    scratch: npt.NDArray[np.uint32],
+    lo: int,
+    hi: int,
+    columns: tuple[int, int],
+) -> None:
+    """Move the entries that go left to the front, in a range of columns, keeping the order.
+
+    Both places are written every time, and one of the cursors moves: without a branch that
+    half the time is mispredicted this takes one to two ns an entry (`make bench`).
+    """
+    one = np.uint64(1)
+    three, seven = np.uint32(3), np.uint32(7)
+    shift, mask = np.uint32(1), np.uint32((1 << forest.row_bits) - 1)
+    for column in range(columns[0], columns[1]):
+        order = forest.order[column]
+        left, right = np.uint64(lo), np.uint64(0)
+        for i in range(np.uint64(lo), np.uint64(hi)):
+            entry = order[i]
+            record = (entry >> shift) & mask
+            goes_left = np.uint64((forest.side[record >> three] >> (record & seven)) & shift)
+            order[left] = entry
+            scratch[right] = entry
+            left += goes_left
+            right += one - goes_left
+        for i in range(right):
+            order[left + i] = scratch[i]
+
+
+@numba.njit(cache=True, nogil=True)
+def threshold_at(forest: Forest, column: int, position: int) -> float:
+    """The threshold of a split whose right side starts at a position."""
+    return _value(forest, column, forest.order[column, position - 1])
+
+
+@numba.njit(cache=True, nogil=True)
+def localize(
+    forest: Forest,
+    lo: int,
+    order: npt.NDArray[np.uint32],
+    number: npt.NDArray[np.uint32],
+) -> Forest:
+    """The records of one node, from `lo` on, as a forest of their own, numbered from 0.
+
+    The rows of a small node lie scattered over the whole table, a cache line each. Numbered
+    anew, their sides fit the nearest cache. Fills `order`, (n_quasi, n_records); `number`
+    is room for the number of every record of the given forest, and may be shared by calls
+    for different nodes.
+    """
+    n_quasi, n = order.shape
+    row = np.empty(n, np.uint32)
+    for i in range(n):
+        record = _record(forest, forest.order[0, lo + i])
+        number[record] = np.uint32(i)
+        row[i] = forest.row[record]
+    one = np.uint32(1)
+    keep = ~(np.uint32((1 << forest.row_bits) - 1) << one)
+    for column in range(n_quasi):
+        for i in range(n):
+            entry = forest.order[column, lo + i]
+            order[column, i] = (entry & keep) | (number[_record(forest, entry)] << one)
+    return Forest(
+        forest.values,
+        row,
+        order,
+        forest.n_ranks,
+        np.empty((n + 7) // 8, np.uint8),
+        forest.row_bits,
+        forest.min_leaf,
+        forest.max_depth,
+    )
+
+
+@numba.njit(cache=True, nogil=True)
+def _put(stack: npt.NDArray[np.int64], at: int, node: tuple[int | np.int64, ...]) -> None:
+    # Not an assignment of the whole row: that would take two seconds to compile.
+    for i in range(5):
+        stack[at, i] = node[i]
+
+
+@numba.njit(cache=True, nogil=True)
+def grow(
+    forest: Forest,
+    positive: int,
+    depth: int,
+    grouped: npt.NDArray[np.uint32],
+) -> Grown:
+    """The tree of all records of a forest, depth first and left first.
+
+    Fills `grouped` with their rows in the table, leaf by leaf.
+    """
+    n_quasi, n = forest.order.shape
+    capacity = max(1, 2 * (n // forest.min_leaf) - 1)
+    column = np.full(capacity, -1, np.int32)
+    threshold = np.zeros(capacity, np.float64)
+    left, right = np.full(capacity, -1, np.int32), np.full(capacity, -1, np.int32)
+    leaf = np.full(capacity, -1, np.int32)
+    size = np.empty((capacity + 1) // 2, np.int64)
+    minimum = np.empty((size.size, n_quasi), np.float64)
+    maximum = np.empty((size.size, n_quasi), np.float64)
+    scratch = np.empty(n, np.uint32)
+    # At most one waiting right sibling per level, and the node itself.
+    stack = np.empty((forest.max_depth + 2, 5), np.int64)
+    _put(stack, 0, (0, n, positive, depth, -1))
+    waiting, n_nodes, n_leaves = 1, 0, 0
+    while waiting > 0:
+        waiting -= 1
+        lo, hi, positive = stack[waiting, 0], stack[waiting, 1], stack[waiting, 2]
+        depth, parent = stack[waiting, 3], stack[waiting, 4]
+        number = n_nodes
+        n_nodes += 1
+        if parent >= 0:
+            right[parent] = number
+        best, position, positive_left = -1, -1, np.int64(-1)
+        n = hi - lo
+        if n >= 2 * forest.min_leaf and 0 < positive < n and depth < forest.max_depth:
+            best, position, positive_left, _ = splits(forest, (lo, hi, positive), (0, n_quasi))
+        if best < 0:
+            leaf[number] = n_leaves
+            size[n_leaves] = n
+            for j in range(n_quasi):
+                minimum[n_leaves, j] = _value(forest, j, forest.order[j, lo])
+                maximum[n_leaves, j] = _value(forest, j, forest.order[j, hi - 1])
+            for i in range(lo, hi):
+                grouped[i] = forest.row[_record(forest, forest.order[0, i])]
+            n_leaves += 1
+            continue
+        mark(forest, best, lo, position, hi)
+        partition(forest, scratch, lo, hi, (0, best))
+        partition(forest, scratch, lo, hi, (best + 1, n_quasi))
+        column[number] = best
+        threshold[number] = threshold_at(forest, best, position)
+        left[number] = number + 1
+        _put(stack, waiting, (position, hi, positive - positive_left, depth + 1, number))
+        _put(stack, waiting + 1, (lo, position, positive_left, depth + 1, -1))
+        waiting += 2
+    return Grown(
+        column[:n_nodes],
+        threshold[:n_nodes],
+        left[:n_nodes],
+        right[:n_nodes],
+        leaf[:n_nodes],
+        size[:n_leaves],
+        minimum[:n_leaves],
+        maximum[:n_leaves],
+    )
+
+
+@numba.njit(cache=True, nogil=True)
+def leaf_of_row(
+    grouped: npt.NDArray[np.uint32], size: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int32]:
+    """The leaf of every row, from the rows leaf by leaf."""
+    leaf = np.empty(grouped.size, np.int32)
+    at = 0
+    for number in range(size.size):
+        for _ in range(size[number]):
+            leaf[grouped[at]] = number
+            at += 1
+    return leaf

@@ -1,0 +1,130 @@
+"""Compiled loops that select a value without sorting: the twins of `rules.lower_median`."""
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["by_bracket", "lower_median", "nth", "select"]
+
+# Up to so many values, counting pairs is the fastest way to a median; from so many on, a
+# sample narrows it down.
+FEW, MANY = 48, 512
+# Has nothing in common with a power of two, and is about 0.618 of one.
+JUMP = 40_503
+
+
+@numba.njit(cache=True, nogil=True)
+def select(values: npt.NDArray[np.float64], position: int) -> float:
+    """The value at a position of the sorted values; reorders them (Hoare's quickselect)."""
+    lo, hi = 0, values.size - 1
+    while lo < hi:
+        a, b, c = values[lo], values[(lo + hi) // 2], values[hi]
+        # The median of three as pivot: sorted input is common, and must not be slow.
+        pivot = max(min(a, b), min(max(a, b), c))
+        i, j = lo, hi
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while values[j] > pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if position <= j:
+            hi = j
+        elif position >= i:
+            lo = i
+        else:
+            break
+    return np.float64(values[position])
+
+
+@numba.njit(cache=True, nogil=True)
+def _by_rank(values: npt.NDArray[np.float64], position: int) -> float:
+    """The value at a position of the sorted values, for few of them: count who is below whom."""
+    n = values.size
+    for i in range(n):
+        value = values[i]
+        below, same = 0, 0
+        for j in range(n):
+            below += values[j] < value
+            same += values[j] == value
+        if below <= position < below + same:
+            return np.float64(value)
+    return np.float64(np.nan)
+
+
+@numba.njit(cache=True, nogil=True)
+def by_bracket(
+    values: npt.NDArray[np.float64], position: int, scratch: npt.NDArray[np.float64]
+) -> float:
+    """The value at a position of the sorted values, for many of them.
+
+    A sample brackets it; one pass without branches keeps what lies in the bracket, the same
+    is done with what was kept, and few values are left to select from. NaN if the sample was
+    misleading, which is one time in hundreds.
+    """
+    low, high, n_below, n_kept = _narrow(values, position, scratch)
+    position -= n_below
+    if not 0 <= position < n_kept:
+        return np.float64(np.nan)
+    if low == high:
+        return np.float64(low)
+    kept, rest = scratch[:n_kept], scratch[n_kept:]
+    if n_kept >= MANY and rest.size > n_kept:
+        low, high, n_below, n_again = _narrow(kept, position, rest)
+        if n_below <= position < n_below + n_again:
+            return select(rest[:n_again], position - n_below)
+    return select(kept, position)
+
+
+@numba.njit(cache=True, nogil=True)
+def _narrow(
+    values: npt.NDArray[np.float64], position: int, scratch: npt.NDArray[np.float64]
+) -> tuple[float, float, int, int]:
+    """Two values around a position of the sorted ones, how many lie below, and how many within.
+
+    The latter are left in `scratch`, which has room for one more than there are values.
+    """
+    n = values.size
+    n_sample = int(4.0 * np.sqrt(n))
+    step = n // n_sample
+    sample = scratch[:n_sample]
+    for i in range(n_sample):
+        # Not always the same place of a step: values may lie in sorted runs of a few steps.
+        sample[i] = values[i * step + i * JUMP % step]
+    middle = position * n_sample // n
+    # Three standard deviations of the rank of a median.
+    reach = int(1.5 * np.sqrt(n_sample)) + 1
+    low = select(sample, max(0, middle - reach))
+    high = select(sample, min(n_sample - 1, middle + reach))
+    n_below, n_kept = 0, np.uint64(0)
+    for i in range(n):
+        value = values[i]
+        n_below += value < low
+        scratch[n_kept] = value
+        n_kept += np.uint64((value >= low) & (value <= high))
+    return low, high, n_below, int(np.int64(n_kept))
+
+
+@numba.njit(cache=True, nogil=True)
+def nth(values: npt.NDArray[np.float64], position: int, scratch: npt.NDArray[np.float64]) -> float:
+    """The value at a position of the sorted values; scratch has room for n + 1."""
+    n = values.size
+    if n >= MANY:
+        found = by_bracket(values, position, scratch)
+        if not np.isnan(found):
+            return found
+    for i in range(n):
+        scratch[i] = values[i]
+    return select(scratch[:n], position)
+
+
+@numba.njit(cache=True, nogil=True)
+def lower_median(values: npt.NDArray[np.float64], scratch: npt.NDArray[np.float64]) -> float:
+    """The value at position ceil(n/2), counted from 1; scratch has room for n + 1."""
+    position = (values.size + 1) // 2 - 1
+    if values.size <= FEW:
+        return _by_rank(values, position)
+    return nth(values, position, scratch)

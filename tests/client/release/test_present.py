@@ -1,0 +1,151 @@
+"""How a class is represented: intervals, bounds, midpoints, means; rounding and top-coding."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import support
+from verix_anon.client.release import ReleaseOptions
+from verix_anon.client.release.present import (
+    MOST_TEXT,
+    Grouped,
+    Presentation,
+    Range,
+    Representation,
+    ranges,
+    represent,
+)
+from verix_anon.errors import TableError
+from verix_anon.protocol.contract import Column, Contract, Kind, Unit
+from verix_anon.protocol.generalize import describe
+
+NUMBER = Column(name="x", kind=Kind.NUMERIC)
+
+
+def one_range(
+    values: Sequence[float], column: Column = NUMBER, source: pa.DataType = None, **chosen: Any
+) -> Range:
+    """The range of one class."""
+    contract = Contract(submission_id=support.SUBMISSION_ID, k=2, columns=(column, support.TARGET))
+    presentation = Presentation(**chosen)
+    presentation.check(contract)
+    grouped = Grouped(np.arange(len(values)), np.array([0, len(values)]))
+    matrix = np.array(values, np.float64).reshape(1, -1)
+    types = {column.name: source or pa.float64()}
+    return ranges(contract, matrix, types, grouped, presentation)[0]
+
+
+def interval(values: Sequence[float], **chosen: Any) -> str:
+    found = one_range(values, **chosen)
+    text: str = represent(found, Representation.INTERVAL, np.array([len(values)]))["x"][0].as_py()
+    return text
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
+def test_intervals_are_what_describe_says(values: list[float]) -> None:
+    values = [value + 0.0 for value in values]
+    assert interval(values) == describe(NUMBER, min(values), max(values))
+
+
+@pytest.mark.parametrize("unit", list(Unit))
+def test_dates_are_what_describe_says(unit: Unit) -> None:
+    column = Column(name="x", kind=Kind.DATETIME, unit=unit)
+    assert interval([-5, 12345], column=column) == describe(column, -5, 12345)
+
+
+@given(
+    st.lists(st.floats(-1e9, 1e9), min_size=1),
+    st.sampled_from([0.1, 0.25, 0.3, 1.0, 5.0, 1000.0, 1e-3]),
+)
+def test_rounding_is_outwards_and_by_less_than_a_step(values: list[float], step: float) -> None:
+    found = one_range(values, round_to={"x": step})
+    slack = 1e-6 * step + abs(max(values, key=abs)) * 1e-12
+    assert min(values) - step - slack <= found.low[0] <= min(values)
+    assert max(values) <= found.high[0] <= max(values) + step + slack
+
+
+def test_rounded_bounds_are_printed_as_people_write_them() -> None:
+    assert interval([0.3, 0.6], round_to={"x": 0.1}) == "0.3..0.6"
+    assert interval([0.31, 0.61], round_to={"x": 0.1}) == "0.3..0.7"
+    assert interval([-3, 17], round_to={"x": 5}) == "-5..20"
+    assert interval([1e300, 1.5e300], round_to={"x": 1}) == "1e+300..1.5e+300"
+
+
+def test_top_coding() -> None:
+    caps = {"x": (20.0, 80.0)}
+    assert interval([30, 40], top_code=caps) == "30..40"
+    assert interval([20, 80], top_code=caps) == "20..80"
+    assert interval([17, 40], top_code=caps) == "<=20..40"
+    assert interval([50, 90], top_code=caps) == "50..>=80"
+    assert interval([10, 90], top_code=caps) == "<=20..>=80"
+    assert interval([82, 90], top_code=caps) == ">=80"
+    assert interval([3, 9], top_code=caps) == "<=20"
+    assert interval([50, 83], top_code={"x": (None, 80.0)}, round_to={"x": 5}) == "50..>=80"
+
+
+def test_a_mean_is_of_capped_values_and_stays_in_its_class() -> None:
+    mean = Representation.MEAN
+    found = one_range([60, 100], representation=mean, top_code={"x": (None, 80.0)})
+    assert found.mean.tolist() == [70.0]
+    assert one_range([1.7e308, 1.7e308], representation=mean).mean.tolist() == [1.7e308]
+    assert one_range([0.1] * 3, representation=mean).mean.tolist() == [0.1]
+
+
+def test_whole_bounds_stay_whole_where_steps_are() -> None:
+    def type_of(**chosen: Any) -> pa.DataType:
+        found = one_range([1, 2], source=pa.int32(), **chosen)
+        return represent(found, Representation.BOUNDS, np.array([2]))["x_min"].type
+
+    assert type_of() == type_of(round_to={"x": 5}) == pa.int64()
+    assert type_of(round_to={"x": 0.5}) == type_of(top_code={"x": (1.5, None)}) == pa.float64()
+
+
+@pytest.mark.parametrize(
+    ("chosen", "message"),
+    [
+        ({"round_to": {"z": 1}}, "not a quasi-identifier"),
+        ({"round_to": {"c": 1}}, "categorical"),
+        ({"round_to": {"x": 0}}, "greater than 0"),
+        ({"round_to": {"x": float("nan")}}, "greater than 0"),
+        ({"round_to": {"d": 0.5}}, "whole numbers of day"),
+        ({"round_to": {"x": 1}, "representation": Representation.MEAN}, "a mean is none"),
+        ({"top_code": {"x": (None, None)}}, "lowest or a highest"),
+        ({"top_code": {"x": (None, float("inf"))}}, "lowest or a highest"),
+        ({"top_code": {"x": (5, 5)}}, "below the upper"),
+        ({"top_code": {"d": (0.5, None)}}, "whole numbers of day"),
+        ({"top_code": {"c": (0, 1)}}, "categorical"),
+    ],
+)
+def test_options_that_do_not_fit(chosen: dict[str, Any], message: str) -> None:
+    day = Column(name="d", kind=Kind.DATETIME, unit=Unit.DAY)
+    contract = Contract(
+        submission_id=support.SUBMISSION_ID,
+        k=2,
+        columns=(NUMBER, day, support.categorical("c", 3), support.TARGET),
+    )
+    with pytest.raises(TableError, match=message):
+        Presentation(**chosen).check(contract)
+
+
+def test_representations_may_be_given_by_name() -> None:
+    assert one_range([1, 3], representation="mean").mean.tolist() == [2.0]
+    with pytest.raises(TableError, match="interval, bounds, midpoint, mean"):
+        ReleaseOptions(representation="exact")  # type: ignore[arg-type]
+
+
+def test_steps_that_lead_beyond_all_dates_are_refused() -> None:
+    day = Column(name="d", kind=Kind.DATETIME, unit=Unit.DAY)
+    with pytest.raises(TableError, match="beyond all dates"):
+        one_range([1, 2], column=day, round_to={"d": 1e300})
+
+
+def test_sets_of_categories_that_no_memory_holds_are_refused() -> None:
+    column = support.categorical("x", 1000)
+    found = one_range([0, 999], column=column)
+    with pytest.raises(TableError, match="publish it as bounds"):
+        represent(found, Representation.INTERVAL, np.array([MOST_TEXT // 1000]))

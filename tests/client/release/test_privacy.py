@@ -1,0 +1,196 @@
+"""The privacy sheet against values worked out by hand and by slow definitions."""
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from verix_anon.client.release import privacy
+from verix_anon.client.release.privacy import (
+    Attribute,
+    Diversity,
+    Members,
+    Sheet,
+    Spans,
+    attribute,
+    distribution,
+)
+
+
+def codes(*values: int) -> privacy.Ints:
+    return np.array(values, np.int64)
+
+
+def column(name: str, role: str, values: Any) -> Attribute:
+    return attribute(name, role, pa.array(values))
+
+
+# Li, Li and Venkatasubramanian, "t-Closeness", ICDE 2007, table 3 and section 4: nine salaries
+# of 3k to 11k; the class {3k, 4k, 5k} has distance 0.375 and {6k, 8k, 11k} has 0.167.
+SALARY = [3, 4, 5, 6, 11, 8, 7, 10, 9]
+DISEASE = ["ulcer", "gastritis", "cancer", "gastritis", "flu", "bronchitis"]
+DISEASE += ["bronchitis", "pneumonia", "cancer"]
+THREE = Members(codes(0, 0, 0, 1, 1, 1, 2, 2, 2), 3)
+
+
+def test_ordered_distance_is_the_paper_s() -> None:
+    found = distribution(THREE, column("salary", "sensitive", SALARY).codes)
+    assert found.ordered_distance()[:2] == pytest.approx([0.375, 1 / 6])
+    assert Diversity.of(THREE, column("salary", "sensitive", SALARY)).distance == "ordered"
+
+
+def test_equal_distance_of_a_class() -> None:
+    measured = Diversity.of(THREE, column("disease", "sensitive", DISEASE))
+    # Class 0 holds ulcer (1/9 of all), gastritis and cancer (2/9 each), each a third of it.
+    assert distribution(THREE, attribute("d", "", pa.array(DISEASE)).codes).equal_distance()[
+        0
+    ] == pytest.approx(1 - 5 / 9)
+    assert measured.distance == "equal"
+    assert measured.distinct_l == 3
+    assert measured.entropy_l == pytest.approx(3)
+
+
+def test_l_diversity_is_that_of_the_worst_class() -> None:
+    members = Members(codes(0, 0, 0, 0, 1, 1, 1), 2)
+    found = distribution(members, codes(0, 0, 1, 2, 1, 1, 1))
+    assert found.distinct().tolist() == [3, 1]
+    # Shares 1/2, 1/4, 1/4: entropy 1.5 bits.
+    assert found.entropy() == pytest.approx([2**1.5, 1.0])
+
+
+def test_a_single_value_is_no_distance() -> None:
+    found = distribution(Members(codes(0, 0, 1, 1), 2), codes(0, 0, 0, 0))
+    assert found.ordered_distance().tolist() == [0.0, 0.0]
+    assert found.equal_distance().tolist() == [0.0, 0.0]
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 6)), min_size=1, max_size=40))
+def test_distances_are_those_of_the_definitions(rows: list[tuple[int, int]]) -> None:
+    classes = privacy.dense(codes(*(c for c, _ in rows)))
+    values = codes(*np.unique([v for _, v in rows], return_inverse=True)[1].tolist())
+    members = Members(classes, int(classes.max()) + 1)
+    found = distribution(members, values)
+    n_values = found.n_values
+    q = np.bincount(values, minlength=n_values) / values.size
+    for number in range(members.n_classes):
+        mine = values[classes == number]
+        p = np.bincount(mine, minlength=n_values) / mine.size
+        steps = np.abs(np.cumsum(p - q))[:-1].sum()
+        ordered = steps / (n_values - 1) if n_values > 1 else 0.0
+        assert found.ordered_distance()[number] == pytest.approx(ordered, abs=1e-12)
+        assert found.equal_distance()[number] == pytest.approx(np.abs(p - q).sum() / 2, abs=1e-12)
+
+
+def test_people_are_counted_once_in_a_class() -> None:
+    # Person 0 has three records in class 0 and one in class 1.
+    members = Members(codes(0, 0, 0, 0, 1, 1), 2, codes(0, 0, 0, 1, 0, 2))
+    assert members.sizes().tolist() == [2, 2]
+    found = distribution(members, codes(5, 5, 6, 6, 5, 5))
+    # In class 0 value 5 counts once (person 0), value 6 twice (persons 0 and 1).
+    assert found.count.tolist() == [1, 2, 2]
+    assert found.class_of_pair.tolist() == [0, 0, 1]
+
+
+def test_persons_without_a_name_are_their_own() -> None:
+    numbers = privacy.person_numbers(pa.array(["a", None, "a", None, "b"]))
+    assert len(set(numbers.tolist())) == 4
+    assert numbers[0] == numbers[2]
+    assert len(set(privacy.person_numbers(pa.nulls(3)).tolist())) == 3
+
+
+def test_attributes_are_ordered_if_they_have_an_order() -> None:
+    numbers = column("x", "sensitive", [30, 10, None, 20, 10])
+    assert numbers.is_ordered
+    assert numbers.codes.tolist() == [2, 0, 3, 1, 0]
+    assert not column("x", "kept", ["b", "a"]).is_ordered
+    assert not column("x", "kept", [True, False]).is_ordered
+    assert not attribute("x", "kept", pa.array([1, 2]).dictionary_encode()).is_ordered
+    assert column("x", "kept", [math.nan, -0.0, 0.0]).codes.tolist() == [1, 0, 0]
+    assert column("x", "kept", [None, None]).codes.tolist() == [0, 0]
+
+
+def test_singled_out_within_the_class() -> None:
+    members = Members(codes(0, 0, 0, 1, 1, 1), 2)
+    a, b = Attribute("a", "kept", codes(0, 0, 1, 0, 0, 0), False), codes(0, 1, 0, 0, 0, 0)
+    assert privacy.singled_out(members, [a]) == pytest.approx(1 / 6)
+    both = [a, Attribute("b", "sensitive", b, False)]
+    assert privacy.singled_out(members, both) == pytest.approx(3 / 6)
+    # All three of class 0 are one person: nobody else has these values, so all are singled out.
+    visits = Members(codes(0, 0, 0, 1, 1, 1), 2, codes(0, 0, 0, 1, 2, 3))
+    assert privacy.singled_out(visits, [a]) == pytest.approx(3 / 6)
+
+
+def test_classes_that_look_alike_are_one() -> None:
+    low, high = pa.array([1, 1, 1]), pa.array(["a", "b", "a"])
+    members = Members.alike(codes(0, 1, 2, 2), [low, high], None)
+    assert members.n_classes == 2
+    assert members.class_of_row.tolist() == [0, 1, 0, 0]
+
+
+def test_ncp_weighs_widths_by_records() -> None:
+    # Two columns over [0, 10] and [0, 4], the second constant in both classes.
+    spans = Spans(
+        np.array([[0.0, 1.0], [5.0, 2.0]]),
+        np.array([[5.0, 1.0], [15.0, 2.0]]),
+        np.array([0.0, 0.0]),
+        np.array([10.0, 4.0]),
+    )
+    # Class 0: (5/10 + 0)/2, three records; class 1, cut off at 10: the same, one record.
+    assert privacy.ncp(spans, codes(3, 1)) == pytest.approx(0.25)
+    point = Spans(*(np.array([[1.0]]),) * 2, *(np.array([1.0]),) * 2)
+    assert privacy.ncp(point, codes(2)) == 0.0
+    huge = Spans(
+        *(np.array([[s * 1.7e308]]) for s in (-1, 1)), *(np.array([s * 1.7e308]) for s in (-1, 1))
+    )
+    assert privacy.ncp(huge, codes(2)) == 1.0
+
+
+@pytest.fixture
+def sheet() -> Sheet:
+    members = Members(codes(0, 0, 0, 1, 1), 2)
+    attributes = [
+        column("y", "target", ["a", "a", "a", "a", "b"]),
+        column("illness", "sensitive", ["flu", "cold", "flu", "flu", "flu"]),
+        column("note", "kept", [1, 1, 1, 1, 1]),
+    ]
+    return Sheet.of(members, attributes, 0.5, k=2, counted_by="record", released_before=1)
+
+
+def test_the_sheet_by_hand(sheet: Sheet) -> None:
+    assert (sheet.k, sheet.n_classes, sheet.n_records, sheet.largest_class) == (2, 2, 5, 3)
+    assert sheet.average_class_size == 2.5
+    assert sheet.prosecutor_max == sheet.journalist_max == 0.5
+    assert sheet.prosecutor_mean == sheet.journalist_mean == 2 / 5
+    assert sheet.discernibility == 9 + 4
+    assert sheet.ncp == 0.5
+    assert sheet.same_target == 3 / 5
+    assert sheet.singled_out == 1 / 5
+    assert sheet.singled_out_by == {"illness": 1 / 5, "note": 0.0}
+    target, illness = sheet.diversity
+    assert (target.column, illness.column) == ("y", "illness")
+    assert target.distinct_l == illness.distinct_l == 1
+    # The target: 4/5 a in all; class 0 has only a (distance 1/5), class 1 half (3/10).
+    assert target.closeness_t == pytest.approx(0.3)
+    # Illness: 4/5 flu in all; class 0 has 2/3 (distance 2/15), class 1 only flu (1/5).
+    assert illness.closeness_t == pytest.approx(0.2)
+
+
+def test_warnings_name_the_measured_share(sheet: Sheet) -> None:
+    same, alone, again = sheet.warnings
+    assert same.startswith("60.0% of the records")
+    assert alone.startswith("20.0% of the records")
+    assert "'illness'" in alone
+    assert "released 1 time(s) before" in again
+
+
+def test_the_sheet_is_json(sheet: Sheet) -> None:
+    fields = json.loads(json.dumps(sheet.to_dict()))
+    assert fields["k"] == 2
+    assert fields["diversity"][1]["column"] == "illness"
+    assert fields["population"].startswith("the table itself")
+    assert len(fields["warnings"]) == 3

@@ -1,0 +1,280 @@
+"""release(): what it publishes, and that its classes hold k genuine persons."""
+
+from dataclasses import replace
+from datetime import datetime
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import support
+from client.releases import DECLARED, Job, N, accepted, columns, job, manifest_of, parse
+from verix_anon.client.release import release
+from verix_anon.client.release.present import (
+    Representation,
+    finest_cut,
+)
+from verix_anon.client.table.encode import encode
+from verix_anon.client.table.roles import Declared
+from verix_anon.errors import NotAcceptedError, TableError
+from verix_anon.protocol.contract import Contract, Kind
+from verix_anon.protocol.messages import Submission
+from verix_anon.protocol.table import Records
+from verix_anon.protocol.tree import Tree
+from verix_anon.provider.local import LocalProvider
+
+
+@pytest.fixture(scope="module")
+def case() -> Job:
+    return job(pa.table(columns()))
+
+
+def test_columns_rows_and_roles(case: Job) -> None:
+    table = case.release().table
+    names = ["age", "city", "weight", "born", "illness", "note", "rich"]
+    assert table.column_names == names
+    for name in ("illness", "note", "rich"):
+        assert table[name].equals(case.table[name])
+
+
+def test_each_value_lies_in_its_interval_and_classes_hold_k(case: Job) -> None:
+    released = case.release()
+    table, source = released.table.to_pydict(), case.table.to_pydict()
+    for name in ("age", "weight"):
+        for text, value in zip(table[name], source[name], strict=True):
+            low, high = parse(text)
+            assert low <= value <= high
+    for text, value in zip(table["born"], source["born"], strict=True):
+        low, high = text.split("..")
+        assert low <= str(value) <= high
+    for text, value in zip(table["city"], source["city"], strict=True):
+        assert value in text.strip("{}").split(", ")
+    classes = pd.DataFrame(table).groupby(["age", "city", "weight", "born"]).size()
+    assert classes.min() == released.sheet.k >= 3
+    assert len(classes) == released.n_classes == released.sheet.n_classes
+
+
+def test_the_table_comes_back_as_what_was_given() -> None:
+    data = columns()
+    frame = pd.DataFrame(data, index=[f"i{i // 2}" for i in range(N)])
+    in_pandas = job(frame).release()
+    assert list(in_pandas.table.index) == list(frame.index)
+    in_polars, in_arrow = job(pl.DataFrame(data)).release(), job(pa.table(data)).release()
+    assert isinstance(in_pandas.table, pd.DataFrame)
+    assert isinstance(in_polars.table, pl.DataFrame)
+    assert isinstance(in_arrow.table, pa.Table)
+    expected = in_arrow.table.to_pydict()
+    assert in_polars.table.to_dict(as_series=False) == expected
+    assert in_pandas.table.to_dict("list") == expected
+    assert in_pandas.sheet == in_polars.sheet == in_arrow.sheet
+    assert any("index" in warning for warning in in_pandas.warnings)
+    assert not any("index" in warning for warning in in_polars.warnings)
+
+
+def test_bounds_are_the_user_s_own_values(case: Job) -> None:
+    table = case.release(representation=Representation.BOUNDS).table
+    assert table.column_names[:4] == ["age_min", "age_max", "city_min", "city_max"]
+    assert table["age_min"].type == pa.int64()
+    assert table["born_min"].type == pa.date32()
+    assert table["weight_max"].type == pa.float64()
+    data, source = table.to_pydict(), case.table.to_pydict()
+    for name in ("age", "city", "weight", "born"):
+        low, high = data[f"{name}_min"], data[f"{name}_max"]
+        order = ["Bern", "Chur", "Genf"].index if name == "city" else lambda value: value
+        for a, value, b in zip(low, source[name], high, strict=True):
+            assert order(a) <= order(value) <= order(b)
+        # Both ends belong to real people.
+        assert set(low) | set(high) <= set(source[name])
+
+
+def test_midpoints_and_means(case: Job) -> None:
+    bounds = case.release(representation=Representation.BOUNDS).table.to_pandas()
+    middle = case.release(representation=Representation.MIDPOINT).table.to_pandas()
+    mean = case.release(representation=Representation.MEAN).table.to_pandas()
+    keys = [bounds[name] for name in bounds.columns if name.endswith(("_min", "_max"))]
+    source = case.table.to_pandas()
+    assert middle["age"].tolist() == ((bounds["age_min"] + bounds["age_max"]) / 2).tolist()
+    expected = source["weight"].groupby(keys).transform("mean")
+    assert mean["weight"].to_numpy() == pytest.approx(expected.to_numpy())
+    cities = ["Bern", "Chur", "Genf"]
+    position = source["city"].map(cities.index).groupby(keys).transform("mean")
+    assert mean["city"].tolist() == [cities[int(p)] for p in position]
+
+
+def test_names_of_bounds_must_be_free() -> None:
+    data = columns() | {"age_min": [1.0] * N}
+    clash = job(pa.table(data), replace(DECLARED, kept=["note", "age_min"]))
+    with pytest.raises(TableError, match="two columns 'age_min'"):
+        clash.release(representation=Representation.BOUNDS)
+    # A dropped identifier leaves its name free.
+    free = job(pa.table(data), replace(DECLARED, identifiers=["name", "age_min"]))
+    assert "age_min" in free.release(representation=Representation.BOUNDS).table.column_names
+
+
+def test_shuffle_keeps_the_records_and_loses_the_order() -> None:
+    shuffled = job(pd.DataFrame(columns())).release(shuffle=True).table
+    plain = job(pd.DataFrame(columns())).release().table
+    assert shuffled.index.tolist() == list(range(N))
+    assert shuffled.values.tolist() != plain.values.tolist()
+    assert sorted(map(str, shuffled.values.tolist())) == sorted(map(str, plain.values.tolist()))
+
+
+def test_imputed_values_are_counted() -> None:
+    data = columns()
+    data["age"][3] = None
+    released = job(pa.table(data)).release()
+    assert released.imputed == {"age": 1}
+    assert released.table["age"].null_count == 0
+
+
+def test_integer_categories_come_back_as_integers() -> None:
+    data = columns() | {"room": [i % 4 for i in range(N)]}
+    declared = replace(DECLARED, kinds={"room": Kind.CATEGORICAL})
+    table = job(pa.table(data), declared).release(representation=Representation.BOUNDS).table
+    assert table["room_min"].type == pa.int64()
+
+
+def test_times_keep_their_zone() -> None:
+    moments = pa.array([datetime(2020, 1, 1 + i % 28) for i in range(N)], pa.timestamp("us", "UTC"))
+    table = job(pa.table(columns() | {"seen": moments})).release(
+        representation=Representation.BOUNDS
+    )
+    assert table.table["seen_min"].type == pa.timestamp("us", "UTC")
+
+
+# k on the genuine records
+
+
+def test_leaves_with_too_few_genuine_records_merge() -> None:
+    # Six genuine records and eight traps: k = 2 holds only after merging.
+    x = [1.0, 2.0, 3.0, 10.0, 11.0, 12.0]
+    table = pa.table({"x": x, "y": ["a", "b", "a", "b", "a", "b"]})
+    encoded = encode(table, Declared(target="y", quasi=["x"]))
+    traps = np.array([4.0, 5.0, 13.0, 14.0, 15.0, 16.0, 17.0, 18.0])
+    values = np.concatenate([encoded.values[0], traps])
+    contract = Contract(submission_id=support.SUBMISSION_ID, k=2, columns=encoded.columns)
+    records = Records(
+        tracker=support.trackers(values.size),
+        values=values.reshape(1, -1),
+        target=np.arange(values.size, dtype=np.uint8) % 2,
+    )
+    submission = Submission(contract=contract, records=records)
+    owner_row = np.concatenate([np.arange(6), np.full(8, -1)])
+    manifest = manifest_of(submission, table, encoded.roles, owner_row)
+    delivery = LocalProvider(threads=1).anonymize(submission)
+    released = release(delivery, manifest, accepted(delivery), table=table)
+    # The tree cuts at 11 into two leaves of seven; the right one holds one genuine record.
+    assert delivery.tree.n_leaves == 2
+    assert set(released.table["x"].to_pylist()) == {"1..12"}
+    assert released.n_classes == 1
+    assert released.n_coarsened == released.largest_coarsened == 6
+
+
+def test_fewer_people_than_k_are_refused() -> None:
+    data = columns() | {"patient": [f"p{i % 2}" for i in range(N)]}
+    few = job(pa.table(data), replace(DECLARED, identifiers=["name", "patient"]))
+    with pytest.raises(NotAcceptedError, match="2 people, fewer than k = 3"):
+        few.release(person="patient")
+    assert few.release().sheet.k >= 3
+
+
+def test_people_are_counted_by_person() -> None:
+    patients = [None if i % 10 == 9 else f"p{i // 3}" for i in range(N)]
+    data = columns() | {"patient": patients}
+    visits = job(pa.table(data), replace(DECLARED, identifiers=["name"], kept=["note", "patient"]))
+    released = visits.release(person="patient")
+    table = released.table.to_pandas()
+    people = table["patient"].where(table["patient"].notna(), other=pd.Series(range(N)))
+    sizes = people.groupby([table[q] for q in ("age", "city", "weight", "born")]).nunique()
+    assert sizes.min() == released.sheet.k >= 3
+    assert released.sheet.counted_by == "patient"
+    assert any("person column 'patient' is published" in w for w in released.warnings)
+    with pytest.raises(TableError, match="no column 'doctor'"):
+        visits.release(person="doctor")
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> Tree:
+    """A random small tree in canonical preorder."""
+    column: list[int] = []
+    right: dict[int, int] = {}
+
+    def grow(n_leaves: int) -> None:
+        node = len(column)
+        column.append(-1 if n_leaves == 1 else 0)
+        if n_leaves > 1:
+            n_left = draw(st.integers(1, n_leaves - 1))
+            grow(n_left)
+            right[node] = len(column)
+            grow(n_leaves - n_left)
+
+    grow(draw(st.integers(1, 7)))
+    inner = np.array(column, np.int32) >= 0
+    return Tree(
+        column=np.array(column, np.int32),
+        threshold=np.zeros(len(column)),
+        left=np.where(inner, np.arange(len(column)) + 1, -1).astype(np.int32),
+        right=np.array([right.get(i, -1) for i in range(len(column))], np.int32),
+        leaf=np.where(inner, -1, np.cumsum(~inner) - 1).astype(np.int32),
+    )
+
+
+def all_cuts(tree: Tree, node: int = 0) -> list[list[frozenset[int]]]:
+    """Every way to cut a subtree into nodes, each as the set of its leaves."""
+    if tree.leaf[node] >= 0:
+        return [[frozenset({int(tree.leaf[node])})]]
+    left, right = all_cuts(tree, int(tree.left[node])), all_cuts(tree, int(tree.right[node]))
+    whole = frozenset().union(*left[0], *right[0])
+    return [[whole], *(a + b for a in left for b in right)]
+
+
+@settings(deadline=None, max_examples=200)
+@given(tree=trees(), data=st.data(), k=st.integers(1, 4), by_person=st.booleans())
+def test_the_cut_is_the_finest(tree: Tree, data: st.DataObject, k: int, by_person: bool) -> None:
+    tree.check(n_quasi=1, max_depth=50)
+    leaf = st.integers(0, tree.n_leaves - 1)
+    leaf_of_row = np.array(data.draw(st.lists(leaf, min_size=1, max_size=20)), np.int32)
+    people = None
+    if by_person:
+        person = st.lists(st.integers(0, 5), min_size=leaf_of_row.size, max_size=leaf_of_row.size)
+        people = np.array(data.draw(person))
+    names = np.arange(leaf_of_row.size) if people is None else people
+
+    def held(leaves: frozenset[int]) -> int:
+        return len(set(names[np.isin(leaf_of_row, list(leaves))].tolist()))
+
+    if held(frozenset(range(tree.n_leaves))) < k:
+        with pytest.raises(NotAcceptedError, match="fewer than k"):
+            finest_cut(tree, leaf_of_row, people, k)
+        return
+    cut = finest_cut(tree, leaf_of_row, people, k)
+    classes = [
+        frozenset(np.flatnonzero(cut.class_of_leaf == c).tolist()) for c in range(cut.n_classes)
+    ]
+    # Disjoint by construction of the map; every record has a class, every class holds k.
+    assert (cut.class_of_leaf[leaf_of_row] >= 0).all()
+    assert all(held(leaves) >= k for leaves in classes)
+    assert cut.is_merged.tolist() == [len(leaves) > 1 for leaves in classes]
+    for other in all_cuts(tree):
+        filled = [leaves for leaves in other if held(leaves)]
+        if all(held(leaves) >= k for leaves in filled):
+            assert all(any(mine <= leaves for leaves in other) for mine in classes)
+
+
+def test_classes_that_look_alike_are_one(case: Job) -> None:
+    released = case.release(
+        round_to={"age": 1000, "weight": 1000, "born": 10_000},
+        top_code={"age": (None, 1)},
+    )
+    looks = released.table.select(["age", "city", "weight", "born"]).to_pandas()
+    assert released.n_classes == len(looks.drop_duplicates())
+    assert released.sheet.k == looks.groupby(list(looks.columns)).size().min()
+
+
+def test_a_manifest_with_an_unsafe_seed_says_so(case: Job) -> None:
+    unsafe = replace(case, manifest=replace(case.manifest, unsafe_seed=True))
+    assert any("unsafe seed" in warning for warning in unsafe.release().warnings)

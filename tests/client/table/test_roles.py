@@ -1,0 +1,163 @@
+"""Every column has exactly one declared role, and mistakes are explained."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from verix_anon.client.table.roles import Declared, TableRole
+from verix_anon.errors import TableError
+from verix_anon.protocol.contract import Kind
+
+NAMES = ["name", "age", "zip", "income", "illness"]
+
+
+def roles(**declared: Any) -> dict[str, TableRole]:
+    return Declared(**({"target": "income", "quasi": "all"} | declared)).roles(NAMES)
+
+
+def refused(message: str, **declared: Any) -> None:
+    with pytest.raises(TableError, match=re.escape(message)):
+        roles(**declared)
+
+
+def test_every_role_in_table_order() -> None:
+    result = roles(quasi=["zip"], identifiers=["name"], kept=("age",), sensitive=["illness"])
+    assert list(result.items()) == [
+        ("name", TableRole.IDENTIFIER),
+        ("age", TableRole.KEPT),
+        ("zip", TableRole.QUASI),
+        ("income", TableRole.TARGET),
+        ("illness", TableRole.SENSITIVE),
+    ]
+
+
+def test_all_takes_what_is_left() -> None:
+    result = roles(identifiers=["name"], sensitive=["illness"])
+    assert [name for name, role in result.items() if role is TableRole.QUASI] == ["age", "zip"]
+
+
+def test_a_column_called_all_is_just_a_column() -> None:
+    declared = Declared(target="y", quasi=["all"])
+    assert declared.roles(["all", "y"])["all"] is TableRole.QUASI
+    with pytest.raises(TableError, match="no role is declared for 'z'"):
+        declared.roles(["all", "y", "z"])
+
+
+def test_undeclared_columns_are_listed_with_the_option() -> None:
+    message = "no role is declared for 'name', 'illness'; declare each as quasi, identifier,"
+    refused(message, quasi=["age", "zip"])
+    refused("--quasi all", quasi=["age", "zip"])
+
+
+def test_long_lists_are_cut() -> None:
+    names = [f"c{i}" for i in range(30)]
+    with pytest.raises(TableError, match="'c19' and 9 more"):
+        Declared(target="c29", quasi=[]).roles(names)
+
+
+@pytest.mark.parametrize("option", ["quasi", "identifiers", "kept", "sensitive"])
+def test_misspelled_names(option: str) -> None:
+    refused("there is no column 'agee'; did you mean 'age'?", **{option: ["agee"]})
+    refused("there is no column 'q'; the columns are 'name', 'age',", **{option: ["q"]})
+
+
+def test_misspelled_target_kind_or_order() -> None:
+    refused("there is no column 'incom'; did you mean 'income'?", target="incom")
+    refused("there is no column 'agee'", kinds={"agee": Kind.CATEGORICAL})
+    refused("there is no column 'zipp'", orders={"zipp": ["a"]})
+
+
+@pytest.mark.parametrize(
+    ("declared", "message"),
+    [
+        ({"quasi": ["age", "age"]}, "'age' is declared twice: quasi and quasi"),
+        ({"quasi": ["income", "age"]}, "'income' is declared twice: target and quasi"),
+        ({"kept": ["zip"], "sensitive": ["zip"]}, "'zip' is declared twice: kept and sensitive"),
+        ({"identifiers": ["income"]}, "'income' is declared twice: target and identifier"),
+    ],
+)
+def test_declared_twice(declared: dict[str, Any], message: str) -> None:
+    refused(message, **declared)
+
+
+def test_at_least_one_quasi_identifier() -> None:
+    refused("no column is declared as a quasi-identifier", kept=["name", "age", "zip", "illness"])
+    refused(
+        "no column is declared as a quasi-identifier",
+        quasi=[],
+        kept=["name", "age", "zip", "illness"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("option", "role"),
+    [("identifiers", "identifier"), ("kept", "kept"), ("sensitive", "sensitive")],
+)
+def test_one_name_stands_for_a_list_of_one(option: str, role: str) -> None:
+    assert roles(**{option: "name"}) == roles(**{option: ["name"]})
+    assert roles(**{option: "name"})["name"] == role
+    refused("there is no column 'nam'; did you mean 'name'?", **{option: "nam"})
+
+
+def test_one_name_of_a_quasi_identifier() -> None:
+    kept = ["name", "zip", "illness"]
+    assert roles(quasi="age", kept=kept) == roles(quasi=["age"], kept=kept)
+    refused("there is no column 'agee'; did you mean 'age'?", quasi="agee", kept=kept)
+
+
+def test_names_in_an_array() -> None:
+    names = np.array(["name", "age", "zip", "illness"], dtype=object)
+    assert roles(quasi=names) == roles(quasi="all")
+
+
+@pytest.mark.parametrize("name", [3, None])
+def test_names_that_are_not_text(name: object) -> None:
+    refused(f"there is no column {name}; the columns are 'name', ", quasi=[name])
+    refused(f"there is no column {name}; the columns are 'name', ", target=name)
+
+
+def test_kinds_may_be_text() -> None:
+    declared = Declared(target="y", quasi="all", kinds={"x": "categorical"})
+    assert declared.roles(["x", "y"])
+    assert declared.kind("x") is Kind.CATEGORICAL
+    assert declared.kind("z") is None
+    refused(
+        "the kind of column 'age' is 'number', not one of numeric, datetime, categorical",
+        kinds={"age": "number"},
+    )
+
+
+def test_an_order_makes_a_column_categorical() -> None:
+    assert Declared(target="y", quasi="all", orders={"x": ["a"]}).kind("x") is Kind.CATEGORICAL
+    roles(orders={"age": ["a"]}, kinds={"age": "categorical"})
+    for kind in ("numeric", Kind.DATETIME):
+        message = f"column 'age' is declared {kind}, but an order is for categorical columns"
+        refused(message, orders={"age": ["a"]}, kinds={"age": kind})
+
+
+def test_the_target_is_categorical() -> None:
+    assert roles(kinds={"income": Kind.CATEGORICAL}, orders={"income": ["a", "b"]})
+    message = "target 'income' is always categorical; it cannot be numeric"
+    refused(message, kinds={"income": Kind.NUMERIC})
+
+
+@pytest.mark.parametrize("option", ["identifiers", "kept", "sensitive"])
+def test_only_sent_columns_have_kinds_and_orders(option: str) -> None:
+    role = option.removesuffix("s")
+    message = f"column 'zip' is declared as {role} and is not sent; leave out its "
+    refused(message + "kind", kinds={"zip": Kind.CATEGORICAL}, **{option: ["zip"]})
+    refused(message + "order", orders={"zip": ["a"]}, **{option: ["zip"]})
+
+
+def test_missing_may_be_text() -> None:
+    assert roles(missing="error")
+    refused("missing is 'drop', not one of impute, error", missing="drop")
+
+
+def test_many_columns_are_looked_up_fast() -> None:
+    # Seconds if every name were sought in the list of all.
+    names = [f"c{i}" for i in range(30_000)]
+    declared = Declared(target="c0", quasi=names[1:])
+    assert len(declared.roles(names)) == 30_000
