@@ -44,7 +44,7 @@ quick: setup
 	$(BIN)/pytest -q -n 2 --dist loadfile -m "not slow"
 
 bench: setup
-	PYTHONPATH=tests $(BIN)/python -m bench
+	$(BIN)/python -m tools.bench
 
 # Every study, then results/RESULTS.md and the figures; goes on where it was stopped.
 paper: setup
@@ -59,27 +59,27 @@ peers: setup
 
 # After a change of compiled code: what numba kept of its callers is not used again.
 stamps: setup
-	$(BIN)/python tests/stamps.py
+	$(BIN)/python -m tools.stamps
 
 vectors: setup
-	$(BIN)/python tests/vectors/make.py
+	PYTHONPATH=tests $(BIN)/python -m tools.vectors
 
 demo: setup
-	$(BIN)/verix demo
+	$(BIN)/verix-anon demo
 
 # The picture in the README: the report on a provider that takes a shortcut.
 screenshot: setup
-	PYTHONPATH=tests $(BIN)/python -m screenshot docs/images/report.png
+	$(BIN)/python -m tools.screenshot docs/images/report.png
 
 # The site, in build/docs/site. It needs no network, neither to build nor to read.
 docs: setup
-	PYTHONPATH=tests $(BIN)/python -m documents site
+	PYTHONPATH=tests $(BIN)/python -m tools.documents site
 
 reference: setup
-	PYTHONPATH=tests $(BIN)/python -m documents reference
+	PYTHONPATH=tests $(BIN)/python -m tools.documents reference
 
 notebooks: setup
-	PYTHONPATH=tests $(BIN)/python -m documents notebooks
+	PYTHONPATH=tests $(BIN)/python -m tools.documents notebooks
 
 clean:
 	rm -rf .venv build .mypy_cache .ruff_cache .pytest_cache .hypothesis

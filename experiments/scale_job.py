@@ -35,7 +35,7 @@ SEED = 20_250_101
 
 
 def synthetic(n_rows: int, n_columns: int) -> pa.Table:
-    """The table of tests/bench/tables.py: standard normal, with signal in three columns."""
+    """The table of tools/bench/tables.py: standard normal, with signal in three columns."""
     rng = np.random.default_rng(SEED)
     values = np.empty((n_columns, n_rows))
     for column in values:

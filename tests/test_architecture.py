@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import stamps
+from tools import stamps
 
 PACKAGE = Path(__file__).parent.parent / "src" / "verix_anon"
 

@@ -111,7 +111,7 @@ def test_a_machine_that_does_not_say(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 GROWTH = """
-from bench.tables import peak_bytes, submission
+from tools.bench.tables import peak_bytes, submission
 from verix_anon.provider.local import LocalProvider, needed_bytes, warm_up
 warm_up(2)
 table = submission({rows}, {columns})
@@ -130,7 +130,7 @@ def test_the_estimate_is_what_the_engine_takes(rows: int, columns: int) -> None:
         capture_output=True,
         text=True,
         check=True,
-        cwd=Path(__file__).parent,
+        cwd=Path(__file__).parent.parent,
     )
     taken, estimated = map(int, done.stdout.split())
     # How much the threads hold at once depends on when they run; too low an estimate is what hurts.

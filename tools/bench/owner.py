@@ -19,7 +19,7 @@ def measure() -> dict[str, object]:
 
 
 def _job(n_rows: int, n_quasi: int) -> Job:
-    command = [sys.executable, "-m", "bench.job", str(n_rows), str(n_quasi)]
+    command = [sys.executable, "-m", "tools.bench.job", str(n_rows), str(n_quasi)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     job: Job = json.loads(done.stdout)
     return job

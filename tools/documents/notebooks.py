@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from documents.markdown import ROOT
+from tools.documents.markdown import ROOT
 
 FOLDER = ROOT / "docs" / "notebooks"
 SECONDS = 300

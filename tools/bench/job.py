@@ -1,6 +1,6 @@
 """One owner's job in a process of its own; prints its times and peak memory as JSON.
 
-python -m bench.job ROWS COLUMNS
+python -m tools.bench.job ROWS COLUMNS
 """
 
 import json
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
-from bench.tables import best_of, peak_bytes, submission
+from tools.bench.tables import best_of, peak_bytes, submission
 from verix_anon.client.prepare import Options, Prepared, prepare
 from verix_anon.client.verdict import Verdict
 from verix_anon.client.verify import verify

@@ -8,8 +8,8 @@ import pyarrow.csv
 import pytest
 
 import verix_anon
-from documents.markdown import ROOT, RUN, agrees, anchors, blocks, given, links, pages
-from documents.runner import Page
+from tools.documents.markdown import ROOT, RUN, agrees, anchors, blocks, given, links, pages
+from tools.documents.runner import Page
 from verix_anon.client import models
 from verix_anon.client.manifest import write_manifest
 from verix_anon.datasets import census

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 import typer.main
 
-from documents.__main__ import MADE, REFERENCE
+from tools.documents.__main__ import MADE, REFERENCE
 from verix_anon.cli import app
 
 COMMANDS: dict[str, Any] = cast(Any, typer.main.get_command(app)).commands

@@ -1,13 +1,13 @@
 """Run the benchmarks: `make bench`; writes results/bench-*.json and tables beside them.
 
-python -m bench [engine] [owner] [primitives]
+python -m tools.bench [engine] [owner] [primitives]
 """
 
 import json
 import sys
 from pathlib import Path
 
-from bench import engine, machine, owner, primitives
+from tools.bench import engine, machine, owner, primitives
 
 RESULTS = Path(__file__).parent.parent.parent / "results"
 

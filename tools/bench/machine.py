@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from bench.tables import SEED, best_of
 from experiments import provenance
+from tools.bench.tables import SEED, best_of
 
 
 def facts() -> dict[str, object]:

@@ -1,11 +1,11 @@
-"""Make what is made: `python -m documents reference | notebooks | site`."""
+"""Make what is made: `python -m tools.documents reference | notebooks | site`."""
 
 import sys
 import tempfile
 from pathlib import Path
 
-from documents import adversaries, notebooks, reference, site
-from documents.markdown import ROOT
+from tools.documents import adversaries, notebooks, reference, site
+from tools.documents.markdown import ROOT
 
 REFERENCE = ROOT / "docs" / "reference"
 MADE = {"cli.md": reference.cli_page, "adversaries.md": adversaries.adversaries_page}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from documents.markdown import ROOT, Block, agrees, commands
+from tools.documents.markdown import ROOT, Block, agrees, commands
 from verix_anon import cli
 
 # What only a shell can do; a plain command runs in this process, which spares its start.

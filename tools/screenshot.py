@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 from PIL import Image
 
-from browser import chromium
+from tools.browser import chromium
 from verix_anon.adversaries import ADVERSARIES
 from verix_anon.client.prepare import prepare
 from verix_anon.client.report import render

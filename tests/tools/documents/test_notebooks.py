@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from documents.notebooks import FOLDER, as_page, execute, notebooks
+from tools.documents.notebooks import FOLDER, as_page, execute, notebooks
 from verix_anon.datasets import NAMES, load
 from verix_anon.errors import TableError
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from bench.tables import best_of, submission
+from tools.bench.tables import best_of, submission
 from verix_anon.client.table.encode import encode
 from verix_anon.client.table.roles import Declared
 from verix_anon.files.deliveries import write_delivery
@@ -144,7 +144,7 @@ def _first_run() -> float:
 
 
 def _peak(n_rows: int, n_quasi: int) -> Result:
-    output = _run("-m", "bench.peak", str(n_rows), str(n_quasi))
+    output = _run("-m", "tools.bench.peak", str(n_rows), str(n_quasi))
     result: Result = json.loads(output)
     return result
 

@@ -6,8 +6,8 @@ import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
-from documents.markdown import ROOT
-from documents.notebooks import as_page, notebooks
+from tools.documents.markdown import ROOT
+from tools.documents.notebooks import as_page, notebooks
 
 CONFIG = "zensical.toml"
 PAGES, SITE = Path("pages"), Path("site")

@@ -6,8 +6,8 @@ from urllib.parse import unquote
 
 import pytest
 
-from documents.markdown import ROOT
-from documents.site import CONFIG, SITE, Html, build
+from tools.documents.markdown import ROOT
+from tools.documents.site import CONFIG, SITE, Html, build
 
 pytestmark = pytest.mark.slow
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.tables import SEED, best_of
+from tools.bench.tables import SEED, best_of
 from verix_anon.kernels import growing
 
 HASHES, HASH_BYTES = 75_000, 520

@@ -1,6 +1,6 @@
 """Make the golden vectors: submissions, and the tree, digests and root each must give.
 
-    python tests/vectors/make.py
+    PYTHONPATH=tests python -m tools.vectors
 
 What is expected comes from tests/independent.py, the implementation written from the text
 alone, so the engine has no part in its own exam. Floats are written in the shortest decimal
@@ -9,16 +9,14 @@ form that reads back to the same binary64.
 
 import hashlib
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent))
+import independent
 
-import independent  # noqa: E402
+FOLDER = Path(__file__).parent.parent / "tests" / "vectors"
 
 Vector = dict[str, object]
 Values = list[float] | list[int]
@@ -160,4 +158,4 @@ def render(name: str) -> str:
 
 if __name__ == "__main__":
     for vector_name in VECTORS:
-        (HERE / f"{vector_name}.json").write_text(render(vector_name), encoding="utf-8")
+        (FOLDER / f"{vector_name}.json").write_text(render(vector_name), encoding="utf-8")

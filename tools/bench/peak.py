@@ -1,12 +1,12 @@
 """Grow one table in a process of its own and print its time and peak memory as JSON.
 
-python -m bench.peak ROWS COLUMNS
+python -m tools.bench.peak ROWS COLUMNS
 """
 
 import json
 import sys
 
-from bench.tables import best_of, peak_bytes, submission
+from tools.bench.tables import best_of, peak_bytes, submission
 from verix_anon.provider.engine import Settings
 from verix_anon.provider.local import LocalProvider, grow, warm_up
 
