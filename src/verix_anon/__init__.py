@@ -17,7 +17,7 @@ The names below are loaded when first used, so that `import verix_anon` costs no
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = ["LocalProvider", "__version__", "prepare", "release", "verify"]
 
