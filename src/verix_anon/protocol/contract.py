@@ -1,17 +1,16 @@
 """The contract: what owner and provider agreed on, as canonical bytes (spec §3)."""
 
 import hashlib
-import json
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import NewType, TypeVar
+from typing import NewType
 
 import rfc8785
 
 from verix_anon.errors import ContractError
+from verix_anon.fields import Fields, shown
 
 __all__ = [
     "EXACT",
@@ -29,13 +28,10 @@ __all__ = [
 Digest = NewType("Digest", bytes)
 """A SHA-256 digest: 32 bytes."""
 
-_Choice = TypeVar("_Choice", bound=StrEnum)
-
 FORMAT = "verix/contract/1"
 RULE = "variance-reduction"
 RESERVED_NAMES = frozenset({"row", "tracker", "leaf"})
 MAX_DEPTH = 50
-MAX_SHOWN = 60
 # The integers up to here are exact in binary64.
 EXACT = 2**53
 # Positions of categories are int32 on the wire, and k is doubled twice by the rule.
@@ -124,8 +120,9 @@ class Contract:
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[0-9a-f]{32}", self.submission_id):
             raise ContractError("submission_id must be 32 lower-case hexadecimal digits")
-        _check_int(self.k, "k", 2, MAX_K)
-        _check_int(self.max_depth, "max_depth", 1, MAX_DEPTH)
+        made = Fields(vars(self), "contract", ContractError)
+        made.whole("k", range(2, MAX_K + 1))
+        made.whole("max_depth", range(1, MAX_DEPTH + 1))
         names: set[str] = set()
         for column in self.columns:
             if column.name in names:
@@ -182,16 +179,19 @@ class Contract:
     @classmethod
     def from_bytes(cls, data: bytes) -> "Contract":
         """Read a contract; anything but the canonical bytes of a valid one is refused."""
-        fields = _parse_object(data)
+        fields = Fields.parse(data, "contract", ContractError)
+        # The format first, so that a contract of a later version is named as such.
+        fields.expect("format", FORMAT)
+        fields.only(CONTRACT_FIELDS)
+        fields.expect("rule", RULE)
         contract = cls(
-            submission_id=_text(fields, "submission_id"),
-            k=_int(fields, "k"),
-            max_depth=_int(fields, "max_depth"),
-            commitment=_choice(fields, "commitment", Commitment),
-            columns=tuple(_column_from_json(c) for c in _list(fields, "columns")),
+            submission_id=fields.text("submission_id"),
+            k=fields.whole("k"),
+            max_depth=fields.whole("max_depth"),
+            commitment=fields.choice("commitment", Commitment),
+            columns=tuple(_column_from_json(column) for column in fields.each("columns")),
         )
-        if fields["min_leaf"] != contract.min_leaf or isinstance(fields["min_leaf"], bool):
-            raise ContractError(f"contract: min_leaf must be 2k = {contract.min_leaf}")
+        fields.expect("min_leaf", contract.min_leaf)
         if contract.to_bytes() != data:
             raise ContractError("contract: the bytes are not canonical JSON (RFC 8785)")
         return contract
@@ -207,22 +207,6 @@ COLUMN_EXTRAS = {
 }
 
 
-def _parse_object(data: bytes) -> dict[str, object]:
-    try:
-        parsed = json.loads(data.decode("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise ContractError(f"contract: not JSON in UTF-8 ({error})") from None
-    if not isinstance(parsed, dict):
-        raise ContractError("contract: not a JSON object")
-    # The format first, so that a contract of a later version is named as such.
-    if parsed.get("format") != FORMAT:
-        raise ContractError(f"contract: format is {_cut(parsed.get('format'))}, not {FORMAT!r}")
-    _check_fields(parsed, CONTRACT_FIELDS, "contract")
-    if parsed["rule"] != RULE:
-        raise ContractError(f"contract: rule is {_cut(parsed['rule'])}, not {RULE!r}")
-    return parsed
-
-
 def _column_to_json(column: Column) -> dict[str, str | list[str]]:
     fields: dict[str, str | list[str]] = {
         "name": column.name,
@@ -236,81 +220,22 @@ def _column_to_json(column: Column) -> dict[str, str | list[str]]:
     return fields
 
 
-def _column_from_json(value: object) -> Column:
-    if not isinstance(value, dict):
-        raise ContractError("contract: a column is not a JSON object")
-    name = _text(value, "name")
-    kind = _choice(value, "kind", Kind)
-    _check_fields(value, COLUMN_EXTRAS[kind] | {"name", "role", "kind"}, f"column {name!r}")
+def _column_from_json(fields: Fields) -> Column:
+    kind = fields.choice("kind", Kind)
+    fields.only(COLUMN_EXTRAS[kind] | {"name", "role", "kind"})
     return Column(
-        name=name,
-        role=_choice(value, "role", Role),
+        name=fields.text("name"),
+        role=fields.choice("role", Role),
         kind=kind,
-        categories=_labels(value, name) if kind is Kind.CATEGORICAL else None,
-        unit=_choice(value, "unit", Unit) if kind is Kind.DATETIME else None,
+        categories=fields.texts("categories") if kind is Kind.CATEGORICAL else None,
+        unit=fields.choice("unit", Unit) if kind is Kind.DATETIME else None,
     )
-
-
-def _labels(fields: dict[str, object], name: str) -> tuple[str, ...]:
-    labels = _list(fields, "categories")
-    texts = tuple(label for label in labels if isinstance(label, str))
-    if len(texts) != len(labels):
-        raise ContractError(f"contract: a category of column {name!r} is not text")
-    return texts
-
-
-def _cut(value: object) -> str:
-    """A value as an error shows it: a hostile file must not make a sentence of megabytes."""
-    text = repr(value)
-    return text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "…"
-
-
-def _check_fields(fields: dict[str, object], expected: frozenset[str], where: str) -> None:
-    missing = expected - fields.keys()
-    unknown = fields.keys() - expected
-    if missing:
-        raise ContractError(f"{where}: field {min(missing)!r} is missing")
-    if unknown:
-        raise ContractError(f"{where}: unknown field {_cut(min(unknown))}")
-
-
-def _text(fields: dict[str, object], name: str) -> str:
-    value = fields.get(name)
-    if not isinstance(value, str):
-        raise ContractError(f"contract: {name} must be text")
-    return value
-
-
-def _int(fields: dict[str, object], name: str) -> int:
-    value = fields.get(name)
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise ContractError(f"contract: {name} must be a whole number")
-    return value
-
-
-def _list(fields: dict[str, object], name: str) -> Sequence[object]:
-    value = fields.get(name)
-    if not isinstance(value, list):
-        raise ContractError(f"contract: {name} must be a list")
-    return value
-
-
-def _choice(fields: dict[str, object], name: str, enum: type[_Choice]) -> _Choice:
-    value = fields.get(name)
-    if not isinstance(value, str) or value not in set(enum):
-        raise ContractError(f"contract: {name} is {_cut(value)}, not one of {', '.join(enum)}")
-    return enum(value)
-
-
-def _check_int(value: int, name: str, least: int, most: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise ContractError(f"{name} must be a whole number from {least} to {most}, not {value!r}")
 
 
 def _check_text(value: object, what: str) -> None:
     if not isinstance(value, str):
-        raise ContractError(f"{what} must be text, not {value!r}")
+        raise ContractError(f"{what} must be text, not {shown(value)}")
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:
-        raise ContractError(f"{what} ({value!r}) is not valid Unicode text") from None
+        raise ContractError(f"{what} ({shown(value)}) is not valid Unicode text") from None
