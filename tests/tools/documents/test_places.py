@@ -1,0 +1,44 @@
+"""What a page says about where code is: the file is there, and so is the name in it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tools.documents.markdown import ROOT, pages
+
+FILE = re.compile(r"`((?:[\w-]+/)*[\w-]+\.py|[\w-]+(?:/[\w-]+)*/)`")
+NAME_IN_FILE = re.compile(r"`(?:\w+\.)*(\w+)` in `([\w/-]+\.py)`")
+# Folders of a job, and a label, are no places in the repository.
+OTHERS = {"submission/", "delivery/", "DIR/submission/", "verix/1/"}
+
+
+def found(place: str) -> Path | None:
+    """A place as pages name it: from the root of the repository or of the package."""
+    tried = (ROOT / place, ROOT / "src" / "verix_anon" / place)
+    return next((path for path in tried if path.exists()), None)
+
+
+def is_current(path: Path) -> bool:
+    """A decision that was replaced speaks of what there was."""
+    return "Status: replaced" not in path.read_text(encoding="utf-8")
+
+
+PAGES = [path for path in pages() if is_current(path)]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_named_places_exist(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    gone = {place for place in FILE.findall(text) if found(place) is None} - OTHERS
+    assert not gone, f"{path.name} names what is not there: {', '.join(sorted(gone))}"
+    for name, place in NAME_IN_FILE.findall(text):
+        source = found(place)
+        assert source is not None
+        assert re.search(rf"\b{name}\b", source.read_text(encoding="utf-8")), f"{name} in {place}"
+
+
+def test_it_reads_places() -> None:
+    text = "`a/b.py`, `x.py`, `client/verify/`, `Reader.check` in `files/reader.py`; not `a/b`, `/`"
+    assert FILE.findall(text) == ["a/b.py", "x.py", "client/verify/", "files/reader.py"]
+    assert NAME_IN_FILE.findall(text) == [("check", "files/reader.py")]
