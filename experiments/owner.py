@@ -12,12 +12,11 @@ import pyarrow as pa
 
 from verix_anon import datasets
 from verix_anon.client import models
-from verix_anon.client.prepare import Options, Prepared, prepare
+from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
 from verix_anon.client.prepare.sentinels import Plan, Traps
 from verix_anon.client.verdict import Status
 from verix_anon.client.verify import commitment, replay, sentinels, splits, twins
-from verix_anon.client.verify.case import Case
-from verix_anon.client.verify.case import Options as VerifyOptions
+from verix_anon.client.verify.case import Case, VerifyOptions
 from verix_anon.errors import MalformedDeliveryError
 from verix_anon.protocol.contract import Commitment, Kind
 from verix_anon.protocol.generalize import midpoints
@@ -74,7 +73,7 @@ def sample(name: str, *, seed: int, rows: int = ROWS) -> pa.Table:
 
 def prepared(name: str, table: pa.Table, *, seed: int, paper: bool, calibrate: int = 0) -> Prepared:
     """The table as an owner of today (or of the paper) would send it, repeatably."""
-    options = Options(
+    options = PrepareOptions(
         unsafe_seed=seed,
         plan=Plan(traps=Traps.PAPER if paper else Traps.ADAPTIVE),
         commitment=Commitment.PAPER if paper else Commitment.BINDING,

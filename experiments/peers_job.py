@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
-from verix_anon.client.prepare import Options, Prepared, prepare
+from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
 from verix_anon.client.prepare.sentinels import Plan, Traps
 from verix_anon.client.release import Released, ReleaseOptions, release
 from verix_anon.client.verify import verify
@@ -46,7 +46,7 @@ def main(source: str, k: int, out: str) -> dict[str, object]:
 
 
 def _bare(table: pa.Table, k: int) -> Prepared:
-    bare = Options(plan=Plan(traps=Traps.NONE), witnesses=0)
+    bare = PrepareOptions(plan=Plan(traps=Traps.NONE), witnesses=0)
     return prepare(table, target="target", quasi="all", k=k, options=bare)
 
 

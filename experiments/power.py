@@ -19,7 +19,7 @@ from verix_anon.client.prepare import Prepared
 from verix_anon.client.prepare.witnesses import find_witnesses
 from verix_anon.client.verdict import Status
 from verix_anon.client.verify import splits
-from verix_anon.client.verify.case import Audit, Case, Options
+from verix_anon.client.verify.case import Audit, Case, VerifyOptions
 
 __all__ = ["FRACTIONS", "WITNESSES", "cells", "run", "summarize"]
 
@@ -52,7 +52,7 @@ def run(params: Params) -> Result:
     delivery = Deviates(float(params["fraction"]), seed=seed).anonymize(made.submission)
     case = case_of(delivery, made, thin=False)
     deviations = splits.examine(case, np.arange(delivery.tree.n_nodes))
-    sampled = replace(case, options=Options(audit=Audit.SAMPLE, threads=1))
+    sampled = replace(case, options=VerifyOptions(audit=Audit.SAMPLE, threads=1))
     departs = _departures(case_of(delivery, made, thin=True), made)
     rng = np.random.default_rng(seed)
     audits = int(params["audits"])

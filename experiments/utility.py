@@ -18,7 +18,7 @@ from experiments.gaps import summarize
 from verix_anon import datasets
 from verix_anon.adversaries import SplitsBlindly
 from verix_anon.client import models
-from verix_anon.client.prepare import DeclaredFields, Options, Prepared, prepare
+from verix_anon.client.prepare import DeclaredFields, Prepared, PrepareOptions, prepare
 from verix_anon.client.prepare.sentinels import Plan, Traps
 from verix_anon.client.release import privacy
 from verix_anon.client.table.encode import encode
@@ -122,7 +122,7 @@ def _split(name: str, seed: int, rows: int) -> _Split:
 
 
 def _prepared(split: _Split, seed: int, traps: Traps) -> Prepared:
-    options = Options(unsafe_seed=seed, plan=Plan(traps=traps), witnesses=0, threads=1)
+    options = PrepareOptions(unsafe_seed=seed, plan=Plan(traps=traps), witnesses=0, threads=1)
     return prepare(split.table, k=KS[0], options=options, **split.declared)
 
 

@@ -12,7 +12,7 @@ from verix_anon.adversaries import ForgesRoot
 from verix_anon.client.prepare import Prepared
 from verix_anon.client.verdict import Verdict
 from verix_anon.client.verify import verify
-from verix_anon.client.verify.case import Options
+from verix_anon.client.verify.case import VerifyOptions
 from verix_anon.protocol import rules
 from verix_anon.protocol.messages import Delivered, Delivery, Submission
 from verix_anon.provider.local import LocalProvider
@@ -297,5 +297,5 @@ MATRIX: tuple[Make, ...] = (
 
 
 def full(delivery: Delivery, made: Prepared) -> Verdict:
-    options = Options(threads=1)
+    options = VerifyOptions(threads=1)
     return verify(delivery, made.manifest, submission=made.submission, options=options)

@@ -23,7 +23,7 @@ from verix_anon.client import models
 from verix_anon.client.prepare.sentinels import Traps
 from verix_anon.client.verdict import Finding, Outcome, Status
 from verix_anon.client.verify import verify
-from verix_anon.client.verify.case import Options
+from verix_anon.client.verify.case import VerifyOptions
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Commitment
 from verix_anon.protocol.messages import Delivered, Submission
@@ -48,7 +48,7 @@ def test_a_large_table_is_judged_as_a_small_one(
     """Laid out a column at a time, the layers find the same."""
     made = cases.prepared()
     deliveries = cases.honest(made.submission), make(made.submission).delivery
-    options = Options(threads=threads)
+    options = VerifyOptions(threads=threads)
 
     def findings() -> list[Finding]:
         verdicts = [

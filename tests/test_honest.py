@@ -5,11 +5,10 @@ import pyarrow as pa
 import pytest
 
 from verix_anon.client import models
-from verix_anon.client.prepare import Options, Prepared, prepare
+from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
 from verix_anon.client.prepare.sentinels import Plan, Traps
 from verix_anon.client.verdict import Finding, Outcome, Status
-from verix_anon.client.verify import Options as VerifyOptions
-from verix_anon.client.verify import verify
+from verix_anon.client.verify import VerifyOptions, verify
 from verix_anon.client.verify.case import Audit
 from verix_anon.datasets import NAMES, census, describe, load
 from verix_anon.errors import TableError
@@ -43,7 +42,7 @@ def assert_verified(made: Prepared) -> None:
         assert verdict.outcome is Outcome.VERIFIED
 
 
-def of_census(n_rows: int, options: Options, *, k: int = 5) -> Prepared:
+def of_census(n_rows: int, options: PrepareOptions, *, k: int = 5) -> Prepared:
     return prepare(census(n_rows), target="income", quasi="all", k=k, options=options)
 
 
@@ -59,13 +58,13 @@ def public(name: str, n_rows: int | None) -> pa.Table:
     return table.take(np.sort(chosen))
 
 
-def of_public(name: str, n_rows: int | None, options: Options) -> Prepared:
+def of_public(name: str, n_rows: int | None, options: PrepareOptions) -> Prepared:
     facts = describe(name)
     return prepare(
         public(name, n_rows),
         target="target",
         quasi="all",
-        identifiers=facts.identifiers,
+        identifier=facts.identifiers,
         kinds=dict.fromkeys(facts.nominal, Kind.CATEGORICAL),
         options=options,
     )
@@ -74,34 +73,34 @@ def of_public(name: str, n_rows: int | None, options: Options) -> Prepared:
 @pytest.mark.parametrize("traps", list(Traps))
 @pytest.mark.parametrize("commitment", list(Commitment))
 def test_census(traps: Traps, commitment: Commitment) -> None:
-    options = Options(unsafe_seed=1, plan=Plan(traps=traps), commitment=commitment)
+    options = PrepareOptions(unsafe_seed=1, plan=Plan(traps=traps), commitment=commitment)
     assert_verified(of_census(8_000, options))
 
 
 @pytest.mark.parametrize("seed", range(2, 6))
 def test_census_with_other_secrets(seed: int) -> None:
-    assert_verified(of_census(3_000, Options(unsafe_seed=seed)))
+    assert_verified(of_census(3_000, PrepareOptions(unsafe_seed=seed)))
 
 
 def test_census_with_a_real_salt() -> None:
-    assert_verified(of_census(3_000, Options()))
+    assert_verified(of_census(3_000, PrepareOptions()))
 
 
 @pytest.mark.parametrize("k", [2, 3, 25, 100, 1500])
 def test_census_with_other_k(k: int) -> None:
-    assert_verified(of_census(3_000, Options(unsafe_seed=1), k=k))
+    assert_verified(of_census(3_000, PrepareOptions(unsafe_seed=1), k=k))
 
 
 @pytest.mark.parametrize("max_depth", [1, 3])
 def test_census_with_a_shallow_tree(max_depth: int) -> None:
-    assert_verified(of_census(3_000, Options(unsafe_seed=1, max_depth=max_depth)))
+    assert_verified(of_census(3_000, PrepareOptions(unsafe_seed=1, max_depth=max_depth)))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_public_tables(name: str) -> None:
     # Both commitments and all traps occur, each on several of the tables.
     at = NAMES.index(name)
-    options = Options(
+    options = PrepareOptions(
         unsafe_seed=7,
         plan=Plan(traps=list(Traps)[at % 3]),
         commitment=list(Commitment)[at % 2],
@@ -113,12 +112,12 @@ def test_public_tables(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_public_tables_at_full_size(name: str) -> None:
     commitment = list(Commitment)[(NAMES.index(name) + 1) % 2]
-    assert_verified(of_public(name, None, Options(unsafe_seed=8, commitment=commitment)))
+    assert_verified(of_public(name, None, PrepareOptions(unsafe_seed=8, commitment=commitment)))
 
 
 @pytest.mark.slow
 def test_large_census() -> None:
-    assert_verified(of_census(100_000, Options(unsafe_seed=1)))
+    assert_verified(of_census(100_000, PrepareOptions(unsafe_seed=1)))
 
 
 @pytest.mark.slow
@@ -138,5 +137,5 @@ def test_many_small_tables() -> None:
         target[:2] = [True, False]
         table = pa.table({**columns, "y": target})
         k = int(rng.integers(2, 6))
-        options = Options(unsafe_seed=seed, plan=Plan(traps=list(Traps)[seed % 3]))
+        options = PrepareOptions(unsafe_seed=seed, plan=Plan(traps=list(Traps)[seed % 3]))
         assert_verified(prepare(table, target="y", quasi="all", k=k, options=options))

@@ -16,7 +16,7 @@ from verix_anon.client.prepare import WATCH_RECORDS
 from verix_anon.client.prepare.sentinels import Traps, evasion_probability
 from verix_anon.client.verdict import Status
 from verix_anon.client.verify import replay, sentinels, splits, twins
-from verix_anon.client.verify.case import Audit, Options
+from verix_anon.client.verify.case import Audit, VerifyOptions
 from verix_anon.protocol import rules
 from verix_anon.protocol.contract import Digest
 from verix_anon.protocol.messages import Submission
@@ -53,7 +53,7 @@ def test_sampled_audit_keeps_its_promise_for_paths(share: float) -> None:
     top, number, touched = deviating(made.submission, share)
     delivery = cases.delivered(made.submission, top)
     miss = 0.2
-    options = Options(audit=Audit.SAMPLE, audit_miss=miss, audit_fraction=touched, threads=1)
+    options = VerifyOptions(audit=Audit.SAMPLE, audit_miss=miss, audit_fraction=touched, threads=1)
     case = cases.case_of(delivery, made.manifest, made.submission, options)
     assert replay.check(case).status is Status.PASS
     assert splits.sample_size(miss, touched) < delivery.tree.n_nodes
@@ -81,7 +81,7 @@ def test_sampled_audit_keeps_its_promise_for_nodes() -> None:
         top = cases.replaced(top, node, rules.Leaf(tuple(cases.rows_of(node))))
         cut += 1
     delivery = cases.delivered(sent, top)
-    options = Options(
+    options = VerifyOptions(
         audit=Audit.SAMPLE,
         audit_miss=0.2,
         audit_fraction=cut / delivery.tree.n_nodes,
@@ -105,7 +105,7 @@ def test_a_small_tree_is_examined_as_a_whole() -> None:
         takes_second_best(made.submission).delivery,
         made.manifest,
         made.submission,
-        Options(audit=Audit.SAMPLE, audit_fraction=1e-12, threads=1),
+        VerifyOptions(audit=Audit.SAMPLE, audit_fraction=1e-12, threads=1),
     )
     finding = splits.check(case)
     assert finding.status is Status.FAIL

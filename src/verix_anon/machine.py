@@ -1,4 +1,4 @@
-"""How much memory there is, so that a job too large for it is refused before it begins.
+"""How many cores and how much memory there are; a job too large is refused before it begins.
 
 Without this a table that does not fit ends hours later, killed by the system without a word.
 Estimates are what measurement showed each step to take (docs/limitations.md); a job that needs a
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from verix_anon.errors import Error
 
-__all__ = ["available_memory", "check_memory"]
+__all__ = ["available_cores", "available_memory", "check_memory"]
 
 MEMINFO = Path("/proc/meminfo")
 # A container's own limit and use: version 2 of control groups, then version 1.
@@ -22,6 +22,13 @@ LIMITS = (
     ),
 )
 STATS = (Path("/sys/fs/cgroup/memory.stat"), Path("/sys/fs/cgroup/memory/memory.stat"))
+
+
+def available_cores() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def check_memory(needed: float, work: str, fail: type[Error]) -> None:

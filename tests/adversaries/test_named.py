@@ -12,7 +12,7 @@ from verix_anon.client import models
 from verix_anon.client.prepare import Prepared
 from verix_anon.client.verdict import Outcome, Profile, Status, Verdict
 from verix_anon.client.verify import verify
-from verix_anon.client.verify.case import Options
+from verix_anon.client.verify.case import VerifyOptions
 from verix_anon.protocol.messages import Provider, Submission
 from verix_anon.provider.local import LocalProvider
 
@@ -72,7 +72,7 @@ def test_every_adversary_has_its_layers() -> None:
 @pytest.mark.parametrize("name", ADVERSARIES)
 def test_caught_with_the_submission(name: str, made: Prepared) -> None:
     delivery = ADVERSARIES[name](0).anonymize(made.submission)
-    options = Options(threads=1)
+    options = VerifyOptions(threads=1)
     verdict = verify(delivery, made.manifest, submission=made.submission, options=options)
     assert verdict.outcome is Outcome.VIOLATION
     assert failed(verdict) >= FULL[name]

@@ -11,11 +11,10 @@ import pyarrow as pa
 
 from verix_anon.adversaries.growing import growth_of
 from verix_anon.client.manifest import Manifest
-from verix_anon.client.prepare import Options, Prepared, prepare
+from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
 from verix_anon.client.prepare.sentinels import Plan, Traps
 from verix_anon.client.prepare.witnesses import find_witnesses
-from verix_anon.client.verify.case import Case
-from verix_anon.client.verify.case import Options as VerifyOptions
+from verix_anon.client.verify.case import Case, VerifyOptions
 from verix_anon.kernels import trees
 from verix_anon.protocol import merkle, rules
 from verix_anon.protocol.contract import Commitment, Digest
@@ -58,7 +57,7 @@ def make(
     witnesses: int = 20,
 ) -> Prepared:
     """Prepare a table with all columns but `y` as quasi-identifiers."""
-    options = Options(
+    options = PrepareOptions(
         unsafe_seed=seed,
         plan=Plan(traps=traps),
         commitment=commitment,

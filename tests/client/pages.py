@@ -15,7 +15,7 @@ from client import cases
 from client.test_secrets import row_lists, secrets_of
 from verix_anon.adversaries import ADVERSARIES
 from verix_anon.client.manifest import Manifest
-from verix_anon.client.prepare import Options, Prepared, prepare
+from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
 from verix_anon.client.release import release
 from verix_anon.client.report import render
 from verix_anon.client.report.sheet import read_sheet
@@ -53,13 +53,13 @@ def canary_table(n_rows: int = 300) -> pa.Table:
 
 @cache
 def canaries() -> Prepared:
-    options = Options(unsafe_seed=3, calibrate=2, threads=1)
+    options = PrepareOptions(unsafe_seed=3, calibrate=2, threads=1)
     return prepare(
         canary_table(),
         target="outcome",
         quasi=["amount", "debt", "town", "day"],
         sensitive=["diagnosis"],
-        identifiers=["person"],
+        identifier=["person"],
         k=3,
         options=options,
     )

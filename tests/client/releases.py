@@ -44,7 +44,7 @@ def columns(n_rows: int = N) -> dict[str, Any]:
 DECLARED = Declared(
     target="rich",
     quasi="all",
-    identifiers=["name"],
+    identifier=["name"],
     sensitive=["illness"],
     kept=["note"],
 )

@@ -13,7 +13,7 @@ from verix_anon.adversaries import ADVERSARIES
 from verix_anon.client import aggregates, models
 from verix_anon.client.verdict import Verdict
 from verix_anon.client.verify import verify
-from verix_anon.client.verify.case import Audit, Options
+from verix_anon.client.verify.case import Audit, VerifyOptions
 from verix_anon.protocol.tree import Tree
 
 
@@ -143,7 +143,7 @@ def judged(name: str | None, audit: Audit = Audit.ALL) -> Verdict:
     provider = ADVERSARIES[name](0) if name else None
     sent = prepared.submission
     delivery = provider.anonymize(sent) if provider else cases.honest(sent)
-    options = Options(audit=audit, audit_fraction=0.2, audit_miss=0.2, threads=1)
+    options = VerifyOptions(audit=audit, audit_fraction=0.2, audit_miss=0.2, threads=1)
     return verify(delivery, prepared.manifest, submission=sent, options=options)
 
 

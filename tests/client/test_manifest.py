@@ -14,7 +14,7 @@ import pytest
 from client import cases
 from verix_anon.client import manifest as module
 from verix_anon.client.manifest import ARRAYS, Manifest, is_sealed, read_manifest, write_manifest
-from verix_anon.client.prepare import Options, prepare
+from verix_anon.client.prepare import PrepareOptions, prepare
 from verix_anon.client.verify import verify
 from verix_anon.errors import TableError
 
@@ -59,9 +59,9 @@ def test_round_trip_with_everything(tmp_path: Path) -> None:
         source,
         target="y",
         quasi="all",
-        identifiers=["name"],
+        identifier=["name"],
         k=3,
-        options=Options(unsafe_seed=1, calibrate=2),
+        options=PrepareOptions(unsafe_seed=1, calibrate=2),
     )
     write_manifest(made.manifest, tmp_path / "m")
     assert made.manifest.imputed["score"] == 1

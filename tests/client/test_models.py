@@ -13,11 +13,11 @@ from hypothesis.extra.numpy import arrays
 
 from client import cases
 from verix_anon.client import models
-from verix_anon.client.prepare import Options, calibrate, prepare
+from verix_anon.client.prepare import PrepareOptions, calibrate, prepare
 from verix_anon.client.prepare.calibrate import honest_midpoints
 from verix_anon.client.verdict import Profile, Status
 from verix_anon.client.verify import fingerprint as layer
-from verix_anon.client.verify.case import Options as VerifyOptions
+from verix_anon.client.verify.case import VerifyOptions
 from verix_anon.client.verify.utility import auc, f1
 from verix_anon.protocol.generalize import midpoints
 from verix_anon.protocol.tree import Leaves
@@ -210,7 +210,7 @@ def test_calibration_runs_are_kept() -> None:
         target="y",
         quasi="all",
         k=3,
-        options=Options(unsafe_seed=1, calibrate=2),
+        options=PrepareOptions(unsafe_seed=1, calibrate=2),
     )
     assert made.manifest.calibration.shape == (2, 3)
     assert (made.manifest.calibration > 0).all()

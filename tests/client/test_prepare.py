@@ -10,7 +10,7 @@ import pytest
 
 from client import cases
 from verix_anon.client import models
-from verix_anon.client.prepare import WATCH_RECORDS, Options, prepare
+from verix_anon.client.prepare import WATCH_RECORDS, PrepareOptions, prepare
 from verix_anon.client.prepare.sentinels import Plan, Traps, cap, evasion_probability
 from verix_anon.client.prepare.trackers import Secret
 from verix_anon.client.table.digest import table_digest
@@ -156,11 +156,11 @@ def test_only_what_is_needed_is_sent() -> None:
         source,
         target="y",
         quasi=["age", "score"],
-        identifiers=["name"],
+        identifier=["name"],
         sensitive=["diagnosis"],
         kept=["town", "since", "rank"],
         k=3,
-        options=Options(unsafe_seed=1),
+        options=PrepareOptions(unsafe_seed=1),
     )
     assert [c.name for c in made.submission.contract.columns] == ["age", "score", "y"]
     assert made.submission.records.values.shape[0] == 2
@@ -178,7 +178,9 @@ def test_only_what_is_needed_is_sent() -> None:
 
 def test_imputed_values_are_counted() -> None:
     source = pd.DataFrame({"a": [1.0, None, 3.0, 4.0] * 25, "y": [0, 1] * 50})
-    manifest = prepare(source, target="y", quasi="all", options=Options(unsafe_seed=1)).manifest
+    manifest = prepare(
+        source, target="y", quasi="all", options=PrepareOptions(unsafe_seed=1)
+    ).manifest
     assert manifest.imputed["a"] == 25
 
 
@@ -220,7 +222,7 @@ def test_huge_values() -> None:
 
 
 def test_contract_is_as_asked_for() -> None:
-    options = Options(unsafe_seed=1, max_depth=7, commitment=Commitment.PAPER)
+    options = PrepareOptions(unsafe_seed=1, max_depth=7, commitment=Commitment.PAPER)
     made = prepare(cases.table(100), target="y", quasi="all", k=4, options=options)
     contract = made.submission.contract
     assert (contract.k, contract.min_leaf, contract.max_depth) == (4, 8, 7)
@@ -229,7 +231,7 @@ def test_contract_is_as_asked_for() -> None:
 
 def test_progress_is_told() -> None:
     told: list[tuple[str, int, int]] = []
-    options = Options(
+    options = PrepareOptions(
         unsafe_seed=1,
         plan=Plan(traps=Traps.PAPER),
         progress=lambda stage, done, total: told.append((stage, done, total)),

@@ -12,7 +12,7 @@ import pytest
 from client import cases, pages
 from client.pages import ALL, SCRIPT, Outline, altered
 from verix_anon.client import models, report
-from verix_anon.client.prepare import Options, prepare
+from verix_anon.client.prepare import PrepareOptions, prepare
 from verix_anon.client.report import render
 from verix_anon.client.report.reading import clean
 from verix_anon.client.report.sheet import read_sheet
@@ -90,7 +90,7 @@ def test_hostile_column_names_from_preparation_to_page() -> None:
     source = cases.table(300)
     names = {"age": SCRIPT, "score": HOSTILE[1], "town": HOSTILE[6], "rank": "y" * 10_000}
     source = source.rename_columns([names.get(name, name) for name in source.column_names])
-    prepared = prepare(source, target="y", quasi="all", k=3, options=Options(unsafe_seed=1))
+    prepared = prepare(source, target="y", quasi="all", k=3, options=PrepareOptions(unsafe_seed=1))
     sent = prepared.submission
     verdict = verify(pages.delivery_of("approximate", sent), prepared.manifest, submission=sent)
     page = render(Verdict.from_json(verdict.to_json()))

@@ -19,7 +19,7 @@ from verix_anon.client.prepare import Prepared
 from verix_anon.client.prepare.trackers import Secret
 from verix_anon.client.verdict import Profile
 from verix_anon.client.verify import verify
-from verix_anon.client.verify.case import Audit, Options
+from verix_anon.client.verify.case import Audit, VerifyOptions
 from verix_anon.errors import Error
 from verix_anon.files.deliveries import write_delivery
 from verix_anon.files.submissions import write_submission
@@ -157,7 +157,7 @@ def test_verdicts(name: str, profile: Profile, caplog: pytest.LogCaptureFixture)
         prepared.manifest,
         submission=None if profile is Profile.THIN else prepared.submission,
         profile=profile,
-        options=Options(audit=Audit.SAMPLE),
+        options=VerifyOptions(audit=Audit.SAMPLE),
     )
     text = verdict.to_json()
     for shown in (text, repr(verdict), str(verdict), verdict._repr_html_(), caplog.text):

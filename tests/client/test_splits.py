@@ -12,7 +12,7 @@ from verix_anon.client.prepare import Prepared
 from verix_anon.client.prepare.sentinels import Traps
 from verix_anon.client.verdict import Finding, Status
 from verix_anon.client.verify import splits, verify
-from verix_anon.client.verify.case import Audit, Options
+from verix_anon.client.verify.case import Audit, VerifyOptions
 from verix_anon.errors import TableError
 from verix_anon.protocol import rules
 from verix_anon.protocol.contract import Column, Kind, Unit
@@ -178,7 +178,7 @@ def test_threads_change_nothing(threads: int) -> None:
     top = cases.grown(sent)
     second = cases.candidates(sent, top)[1]
     delivery = cases.delivered(sent, cases.split(sent, top, 0, second.column, second.threshold))
-    case = cases.case_of(delivery, made.manifest, sent, Options(threads=threads))
+    case = cases.case_of(delivery, made.manifest, sent, VerifyOptions(threads=threads))
     assert [d.node for d in splits.examine(case, np.arange(delivery.tree.n_nodes))] == [0]
 
 
@@ -202,4 +202,4 @@ def test_paths_are_those_of_the_tree() -> None:
 @pytest.mark.parametrize("value", [0.0, 1.0, -0.5, 2.0, float("nan")])
 def test_impossible_wishes_are_refused(name: str, value: float) -> None:
     with pytest.raises(TableError, match=name):
-        Options(audit=Audit.SAMPLE, **{name: value})  # type: ignore[arg-type]
+        VerifyOptions(audit=Audit.SAMPLE, **{name: value})  # type: ignore[arg-type]

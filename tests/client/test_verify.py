@@ -15,7 +15,7 @@ from verix_anon.client import models
 from verix_anon.client.prepare.sentinels import Traps
 from verix_anon.client.verdict import DECIDING, Finding, Outcome, Profile, Status, Verdict
 from verix_anon.client.verify import LAYERS, NO_ROOT, verify
-from verix_anon.client.verify.case import Audit, Options
+from verix_anon.client.verify.case import Audit, VerifyOptions
 from verix_anon.errors import TableError
 from verix_anon.files.deliveries import Snapshot, read_delivery, write_delivery
 from verix_anon.protocol.contract import Commitment, Digest
@@ -147,7 +147,7 @@ def test_thin_says_what_it_cannot_see() -> None:
 
 def test_sampled_says_what_it_misses() -> None:
     made = cases.prepared(n_rows=1500, traps=Traps.NONE)
-    options = Options(audit=Audit.SAMPLE, audit_fraction=0.05, audit_miss=0.02)
+    options = VerifyOptions(audit=Audit.SAMPLE, audit_fraction=0.05, audit_miss=0.02)
     verdict = verify(
         cases.honest(made.submission),
         made.manifest,
@@ -184,7 +184,7 @@ def test_paper_profile_is_decided_by_the_fingerprint() -> None:
         cases.honest(made.submission),
         made.manifest,
         profile=Profile.PAPER,
-        options=Options(epsilon=1e-12),
+        options=VerifyOptions(epsilon=1e-12),
     )
     assert verdict.finding("fingerprint").status is Status.FAIL
     assert verdict.outcome is Outcome.VIOLATION
@@ -196,7 +196,7 @@ def test_informing_layers_never_matter() -> None:
         cases.honest(made.submission),
         made.manifest,
         submission=made.submission,
-        options=Options(epsilon=1e-12),
+        options=VerifyOptions(epsilon=1e-12),
     )
     assert verdict.finding("fingerprint").status is Status.FAIL
     assert verdict.outcome is Outcome.VERIFIED
@@ -205,9 +205,9 @@ def test_informing_layers_never_matter() -> None:
 @pytest.mark.parametrize("value", [0.0, -1.0, float("nan")])
 def test_impossible_epsilons_are_refused(value: float) -> None:
     with pytest.raises(TableError, match="epsilon must be"):
-        Options(epsilon=value)
+        VerifyOptions(epsilon=value)
     with pytest.raises(TableError, match="epsilon must be"):
-        Options(epsilon_per_feature={"age": value})
+        VerifyOptions(epsilon_per_feature={"age": value})
 
 
 def test_epsilon_of_an_unknown_column() -> None:
@@ -216,13 +216,13 @@ def test_epsilon_of_an_unknown_column() -> None:
         verify(
             cases.honest(made.submission),
             made.manifest,
-            options=Options(epsilon_per_feature={"agee": 0.1}),
+            options=VerifyOptions(epsilon_per_feature={"agee": 0.1}),
         )
 
 
 def test_no_threads_are_refused() -> None:
     with pytest.raises(TableError, match="threads must be at least 1"):
-        Options(threads=0)
+        VerifyOptions(threads=0)
 
 
 def test_submission_of_another_manifest() -> None:

@@ -10,7 +10,7 @@ from verix_anon.adversaries import ADVERSARIES
 from verix_anon.client import models
 from verix_anon.client.verdict import Profile, Status
 from verix_anon.client.verify import verify
-from verix_anon.client.verify.case import Options
+from verix_anon.client.verify.case import VerifyOptions
 from verix_anon.protocol.tree import Tree
 
 EXACT = ("commitment", "sentinels", "twins", "replay", "splits")
@@ -25,7 +25,7 @@ def test_judge_is_verify(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sent = made.submission
     delivery = cases.honest(sent) if name == "honest" else ADVERSARIES[name](0).anonymize(sent)
     layers = owner.judge(delivery, made)
-    options = Options(threads=1)
+    options = VerifyOptions(threads=1)
     full = verify(delivery, made.manifest, submission=sent, options=options)
     thin = verify(delivery, made.manifest, options=options)
     assert layers.full == {n: full.finding(n).status.value for n in EXACT}

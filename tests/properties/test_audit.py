@@ -15,7 +15,7 @@ from verix_anon.adversaries import SplitsBlindly
 from verix_anon.client.verdict import Status
 from verix_anon.client.verify import replay
 from verix_anon.client.verify import splits as layer
-from verix_anon.client.verify.case import Audit, Case, Options
+from verix_anon.client.verify.case import Audit, Case, VerifyOptions
 from verix_anon.kernels import blocks, splits, trees
 from verix_anon.kernels.radix import BLOCK
 from verix_anon.protocol import rules
@@ -52,7 +52,9 @@ def submissions(draw: st.DrawFn, least: int = 4) -> Submission:
     return submission(columns, target, k=k, described=described, max_depth=max_depth)
 
 
-def judged(delivery: Delivery, sent: Submission, options: Options) -> tuple[Status, Status | None]:
+def judged(
+    delivery: Delivery, sent: Submission, options: VerifyOptions
+) -> tuple[Status, Status | None]:
     """What `replay` and, after it, `splits` find with the submission at hand."""
     delivery.check(sent.contract, n_rows=sent.records.n_rows)
     case = cases.case_of(delivery, cases.manifest_of(sent), sent, options)
@@ -60,7 +62,7 @@ def judged(delivery: Delivery, sent: Submission, options: Options) -> tuple[Stat
     return first, layer.check(case).status if first is Status.PASS else None
 
 
-FULL = Options(threads=1)
+FULL = VerifyOptions(threads=1)
 
 
 @settings(max_examples=200, deadline=None)
@@ -325,8 +327,8 @@ def examined(
 @given(submissions(), st.sampled_from([0.01, 0.2, 0.5]))
 def test_nothing_honest_is_flagged(sent: Submission, fraction: float) -> None:
     delivery = cases.honest(sent)
-    sample = Options(audit=Audit.SAMPLE, audit_miss=0.5, audit_fraction=fraction, threads=1)
-    for options in (FULL, Options(threads=3), sample):
+    sample = VerifyOptions(audit=Audit.SAMPLE, audit_miss=0.5, audit_fraction=fraction, threads=1)
+    for options in (FULL, VerifyOptions(threads=3), sample):
         assert judged(delivery, sent, options) == (Status.PASS, Status.PASS)
     thin = cases.case_of(delivery, cases.manifest_of(sent))
     assert replay.check(thin).status is Status.PASS

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import verix_anon
-from verix_anon.client.prepare import Options, prepare_declared
+from verix_anon.client.prepare import PrepareOptions, prepare_declared
 from verix_anon.client.prepare.sentinels import Plan, Traps
 from verix_anon.client.release import ReleaseOptions, Representation
 from verix_anon.client.table.roles import Declared
@@ -31,12 +31,12 @@ KINDS: dict[str, Callable[[np.random.Generator, int], pa.Array]] = {
 
 
 @st.composite
-def jobs(draw: st.DrawFn) -> tuple[pa.Table, dict[str, list[str]], Options]:
+def jobs(draw: st.DrawFn) -> tuple[pa.Table, dict[str, list[str]], PrepareOptions]:
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     n_rows = draw(st.integers(60, 300))
     kinds = draw(st.lists(st.sampled_from(sorted(KINDS)), min_size=2, max_size=6))
     columns = {f"{kind} {i}": KINDS[kind](rng, n_rows) for i, kind in enumerate(kinds)}
-    roles: dict[str, list[str]] = {"quasi": [], "identifiers": [], "kept": [], "sensitive": []}
+    roles: dict[str, list[str]] = {"quasi": [], "identifier": [], "kept": [], "sensitive": []}
     for i, name in enumerate(columns):
         role = "quasi" if i == 0 else draw(st.sampled_from(sorted(roles)))
         roles[role].append(name)
@@ -44,7 +44,7 @@ def jobs(draw: st.DrawFn) -> tuple[pa.Table, dict[str, list[str]], Options]:
     columns["goal"] = pa.array(np.where(signal < n_rows // 3, "yes", "no"))
     names = draw(st.permutations(list(columns)))
     traps = draw(st.sampled_from(list(Traps)))
-    options = Options(
+    options = PrepareOptions(
         plan=Plan(traps=traps), witnesses=3, unsafe_seed=draw(st.integers(0, 2**32)), threads=1
     )
     return pa.table({name: columns[name] for name in names}), roles, options
@@ -53,7 +53,7 @@ def jobs(draw: st.DrawFn) -> tuple[pa.Table, dict[str, list[str]], Options]:
 @pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(jobs())
-def test_journey(job: tuple[pa.Table, dict[str, list[str]], Options]) -> None:
+def test_journey(job: tuple[pa.Table, dict[str, list[str]], PrepareOptions]) -> None:
     table, roles, options = job
     declared = Declared(target="goal", **roles)  # type: ignore[arg-type]
     prepared = prepare_declared(table, declared, k=K, options=options)
@@ -72,7 +72,7 @@ def test_journey(job: tuple[pa.Table, dict[str, list[str]], Options]) -> None:
     untouched = [*roles["kept"], *roles["sensitive"], "goal"]
     assert released.num_rows == table.num_rows
     assert released.select(untouched).equals(table.select(untouched))
-    assert not set(roles["identifiers"]) & set(released.column_names)
+    assert not set(roles["identifier"]) & set(released.column_names)
     bounds = []
     for name in roles["quasi"]:
         low, high = released[f"{name}_min"].to_pylist(), released[f"{name}_max"].to_pylist()

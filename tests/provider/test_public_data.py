@@ -35,7 +35,7 @@ def public(name: str) -> Encoded:
     declared = Declared(
         target="target",
         quasi="all",
-        identifiers=facts.identifiers,
+        identifier=facts.identifiers,
         kinds=dict.fromkeys(facts.nominal, Kind.CATEGORICAL),
     )
     return encode(table, declared)

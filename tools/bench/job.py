@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import pyarrow as pa
 
 from tools.bench.tables import best_of, peak_bytes, submission
-from verix_anon.client.prepare import Options, Prepared, prepare
+from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
 from verix_anon.client.verdict import Verdict
 from verix_anon.client.verify import verify
 from verix_anon.protocol.messages import Delivery, Submission
@@ -77,7 +77,9 @@ def measure(n_rows: int, n_quasi: int) -> Result:
     judge(delivery, small, 1, thin=False)
     judge(delivery, small, 1, thin=True)
     with timed(result, "prepare"):
-        prepared = prepare(table, target="y", quasi="all", k=5, options=Options(progress=stages))
+        prepared = prepare(
+            table, target="y", quasi="all", k=5, options=PrepareOptions(progress=stages)
+        )
     result["prepare_stages"] = stages.seconds()
     result["grow"] = best_of(TIMES, lambda: grow(prepared.submission, Settings.of()))
     delivery = LocalProvider().anonymize(prepared.submission)

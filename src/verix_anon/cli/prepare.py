@@ -95,14 +95,14 @@ def prepare(
         list[str] | None,
         typer.Option(help="Like kept, and measured by the privacy sheet.", rich_help_panel="Roles"),
     ] = None,
-    kind: Annotated[
+    kinds: Annotated[
         list[str] | None,
         typer.Option(
             help="Not as guessed: COLUMN=numeric, categorical or datetime.",
             rich_help_panel="Roles",
         ),
     ] = None,
-    order: Annotated[
+    orders: Annotated[
         list[str] | None,
         typer.Option(help="The order of its categories: COLUMN=a,b,c.", rich_help_panel="Roles"),
     ] = None,
@@ -164,13 +164,12 @@ def prepare(
     below. Only quasi-identifiers and the target are sent.
     """
     from verix_anon.cli.choices import choice
-    from verix_anon.client.prepare import Options, prepare_declared
+    from verix_anon.client.prepare import PrepareOptions, prepare_declared
     from verix_anon.client.prepare.sentinels import Plan, Traps
     from verix_anon.client.table.draft import read_roles
     from verix_anon.client.table.roles import Missing
     from verix_anon.files.store import check_free
     from verix_anon.protocol.contract import Commitment
-    from verix_anon.provider.engine import available_cores
 
     if os.path.lexists(out):
         raise TableError(f"{out} exists already; choose another name for the job's folder")
@@ -178,11 +177,11 @@ def prepare(
     secret = passphrase(passphrase_file, confirm=True) if seal or passphrase_file else None
     loaded = load_table(table, null, leading_zeros)
     if roles is None:
-        chosen = {"quasi": quasi, "identifiers": identifier, "kept": kept, "sensitive": sensitive}
+        chosen = {"quasi": quasi, "identifier": identifier, "kept": kept, "sensitive": sensitive}
         named = {role: _split(names or [], loaded.column_names) for role, names in chosen.items()}
         drafted_k = 5
-        declared = _declared(target, named, pairs(kind or []), pairs(order or []))
-    elif target or quasi or identifier or kept or sensitive or kind or order:
+        declared = _declared(target, named, pairs(kinds or []), pairs(orders or []))
+    elif target or quasi or identifier or kept or sensitive or kinds or orders:
         raise TableError("give the roles in the file or as options, not both")
     else:
         drafted_k, declared = read_roles(roles)
@@ -192,13 +191,12 @@ def prepare(
         missing=declared.missing if missing is None else choice(Missing, missing, "--missing"),
     )
     with progress_bar(quiet) as progress:
-        options = Options(
+        options = PrepareOptions(
             commitment=choice(Commitment, commitment, "--commitment"),
             plan=Plan(traps=choice(Traps, traps, "--traps")),
             witnesses=witnesses,
             calibrate=calibrate,
             unsafe_seed=unsafe_seed,
-            threads=available_cores(),
             progress=progress,
         )
         prepared = prepare_declared(
@@ -247,10 +245,10 @@ def _declared(
     return Declared(
         target=target,
         quasi="all" if named["quasi"] == ["all"] else named["quasi"],
-        identifiers=named["identifiers"],
+        identifier=named["identifier"],
         kept=named["kept"],
         sensitive=named["sensitive"],
-        kinds={name: choice(Kind, kind, f"--kind {name}") for name, kind in kinds.items()},
+        kinds={name: choice(Kind, kind, f"--kinds {name}") for name, kind in kinds.items()},
         orders={name: labels.split(",") for name, labels in orders.items()},
     )
 

@@ -102,12 +102,11 @@ def verify(
     from verix_anon.cli.report import write_report
     from verix_anon.client.report import check_installed
     from verix_anon.client.verdict import Profile
-    from verix_anon.client.verify import Options
+    from verix_anon.client.verify import VerifyOptions
     from verix_anon.client.verify import verify as judge
     from verix_anon.client.verify.case import Audit
     from verix_anon.files.store import check_apart, check_free
     from verix_anon.files.submissions import read_submission
-    from verix_anon.provider.engine import available_cores
 
     if (Path(delivery) / "contract.json").is_file():
         raise TableError(f"{delivery} is a submission, not a delivery")
@@ -120,13 +119,12 @@ def verify(
         if target is not None:
             check_apart(target, [*inputs, journal, *others])
             check_free(target, overwrite=overwrite)
-    options = Options(
+    options = VerifyOptions(
         audit=choice(Audit, audit, "--audit"),
         audit_miss=audit_miss,
         audit_fraction=audit_fraction,
         epsilon=epsilon,
         epsilon_per_feature=numbers_by_column(epsilon_per_feature or []),
-        threads=available_cores(),
     )
     chosen = None if profile is None else choice(Profile, profile, "--profile")
     verdict = judge(

@@ -1,6 +1,5 @@
 """From submission to delivery, whoever grows the tree: grow, generalize, commit (spec §4 to §6)."""
 
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -10,11 +9,12 @@ import numpy.typing as npt
 
 from verix_anon.errors import ProviderError
 from verix_anon.kernels import trees
+from verix_anon.machine import available_cores
 from verix_anon.protocol import merkle
 from verix_anon.protocol.messages import Delivered, Delivery, Header, Submission
 from verix_anon.protocol.tree import Leaves, Tree
 
-__all__ = ["Growth", "Progress", "Settings", "anonymize", "available_cores", "pack"]
+__all__ = ["Growth", "Progress", "Settings", "anonymize", "pack"]
 
 Progress = Callable[[str, int, int], None]
 """Called with a stage, how much of it is done, and how much there is."""
@@ -51,13 +51,6 @@ class Growth:
     tree: Tree
     leaves: Leaves
     leaf_of_row: npt.NDArray[np.int32]
-
-
-def available_cores() -> int:
-    """How many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def anonymize(

@@ -111,7 +111,7 @@ def test_names_of_bounds_must_be_free() -> None:
     with pytest.raises(TableError, match="two columns 'age_min'"):
         clash.release(representation=Representation.BOUNDS)
     # A dropped identifier leaves its name free.
-    free = job(pa.table(data), replace(DECLARED, identifiers=["name", "age_min"]))
+    free = job(pa.table(data), replace(DECLARED, identifier=["name", "age_min"]))
     assert "age_min" in free.release(representation=Representation.BOUNDS).table.column_names
 
 
@@ -176,7 +176,7 @@ def test_leaves_with_too_few_genuine_records_merge() -> None:
 
 def test_fewer_people_than_k_are_refused() -> None:
     data = columns() | {"patient": [f"p{i % 2}" for i in range(N)]}
-    few = job(pa.table(data), replace(DECLARED, identifiers=["name", "patient"]))
+    few = job(pa.table(data), replace(DECLARED, identifier=["name", "patient"]))
     with pytest.raises(NotAcceptedError, match="2 people, fewer than k = 3"):
         few.release(person="patient")
     assert few.release().sheet.k >= 3
@@ -185,7 +185,7 @@ def test_fewer_people_than_k_are_refused() -> None:
 def test_people_are_counted_by_person() -> None:
     patients = [None if i % 10 == 9 else f"p{i // 3}" for i in range(N)]
     data = columns() | {"patient": patients}
-    visits = job(pa.table(data), replace(DECLARED, identifiers=["name"], kept=["note", "patient"]))
+    visits = job(pa.table(data), replace(DECLARED, identifier=["name"], kept=["note", "patient"]))
     released = visits.release(person="patient")
     table = released.table.to_pandas()
     people = table["patient"].where(table["patient"].notna(), other=pd.Series(range(N)))

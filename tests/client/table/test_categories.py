@@ -305,7 +305,7 @@ def test_the_targets_order_and_place(make: Make) -> None:
 
 def test_only_quasi_identifiers_and_target_are_sent(make: Make) -> None:
     table = make({"id": ["p", "q"], "k": [[1], [2]], "x": [1, 2], "s": ["m", "n"], "y": [0, 1]})
-    declared = Declared(target="y", quasi=["x"], identifiers=["id"], kept=["k"], sensitive=["s"])
+    declared = Declared(target="y", quasi=["x"], identifier=["id"], kept=["k"], sensitive=["s"])
     result = encode(table, declared)
     assert [column.name for column in result.columns] == ["x", "y"]
     assert [role.value for role in result.roles.values()] == [

@@ -23,7 +23,7 @@ def refused(message: str, **declared: Any) -> None:
 
 
 def test_every_role_in_table_order() -> None:
-    result = roles(quasi=["zip"], identifiers=["name"], kept=("age",), sensitive=["illness"])
+    result = roles(quasi=["zip"], identifier=["name"], kept=("age",), sensitive=["illness"])
     assert list(result.items()) == [
         ("name", TableRole.IDENTIFIER),
         ("age", TableRole.KEPT),
@@ -34,7 +34,7 @@ def test_every_role_in_table_order() -> None:
 
 
 def test_all_takes_what_is_left() -> None:
-    result = roles(identifiers=["name"], sensitive=["illness"])
+    result = roles(identifier=["name"], sensitive=["illness"])
     assert [name for name, role in result.items() if role is TableRole.QUASI] == ["age", "zip"]
 
 
@@ -57,7 +57,7 @@ def test_long_lists_are_cut() -> None:
         Declared(target="c29", quasi=[]).roles(names)
 
 
-@pytest.mark.parametrize("option", ["quasi", "identifiers", "kept", "sensitive"])
+@pytest.mark.parametrize("option", ["quasi", "identifier", "kept", "sensitive"])
 def test_misspelled_names(option: str) -> None:
     refused("there is no column 'agee'; did you mean 'age'?", **{option: ["agee"]})
     refused("there is no column 'q'; the columns are 'name', 'age',", **{option: ["q"]})
@@ -75,7 +75,7 @@ def test_misspelled_target_kind_or_order() -> None:
         ({"quasi": ["age", "age"]}, "'age' is declared twice: quasi and quasi"),
         ({"quasi": ["income", "age"]}, "'income' is declared twice: target and quasi"),
         ({"kept": ["zip"], "sensitive": ["zip"]}, "'zip' is declared twice: kept and sensitive"),
-        ({"identifiers": ["income"]}, "'income' is declared twice: target and identifier"),
+        ({"identifier": ["income"]}, "'income' is declared twice: target and identifier"),
     ],
 )
 def test_declared_twice(declared: dict[str, Any], message: str) -> None:
@@ -91,14 +91,11 @@ def test_at_least_one_quasi_identifier() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("option", "role"),
-    [("identifiers", "identifier"), ("kept", "kept"), ("sensitive", "sensitive")],
-)
-def test_one_name_stands_for_a_list_of_one(option: str, role: str) -> None:
-    assert roles(**{option: "name"}) == roles(**{option: ["name"]})
-    assert roles(**{option: "name"})["name"] == role
-    refused("there is no column 'nam'; did you mean 'name'?", **{option: "nam"})
+@pytest.mark.parametrize("role", ["identifier", "kept", "sensitive"])
+def test_one_name_stands_for_a_list_of_one(role: str) -> None:
+    assert roles(**{role: "name"}) == roles(**{role: ["name"]})
+    assert roles(**{role: "name"})["name"] == role
+    refused("there is no column 'nam'; did you mean 'name'?", **{role: "nam"})
 
 
 def test_one_name_of_a_quasi_identifier() -> None:
@@ -143,10 +140,9 @@ def test_the_target_is_categorical() -> None:
     refused(message, kinds={"income": Kind.NUMERIC})
 
 
-@pytest.mark.parametrize("option", ["identifiers", "kept", "sensitive"])
+@pytest.mark.parametrize("option", ["identifier", "kept", "sensitive"])
 def test_only_sent_columns_have_kinds_and_orders(option: str) -> None:
-    role = option.removesuffix("s")
-    message = f"column 'zip' is declared as {role} and is not sent; leave out its "
+    message = f"column 'zip' is declared as {option} and is not sent; leave out its "
     refused(message + "kind", kinds={"zip": Kind.CATEGORICAL}, **{option: ["zip"]})
     refused(message + "order", orders={"zip": ["a"]}, **{option: ["zip"]})
 

@@ -22,12 +22,12 @@ from verix_anon.client.table.digest import table_digest
 from verix_anon.client.table.encode import Encoded, encode
 from verix_anon.client.table.roles import SENT, Declared, Missing
 from verix_anon.errors import TableError
-from verix_anon.machine import check_memory
+from verix_anon.machine import available_cores, check_memory
 from verix_anon.protocol.contract import Commitment, Contract, Kind
 from verix_anon.protocol.messages import Submission
 from verix_anon.protocol.table import Records
 
-__all__ = ["Options", "Prepared", "prepare", "prepare_declared"]
+__all__ = ["PrepareOptions", "Prepared", "prepare", "prepare_declared"]
 
 Progress = Callable[[str, int, int], None]
 Rows = npt.NDArray[np.int64]
@@ -41,7 +41,7 @@ def _ignore(stage: str, done: int, total: int) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class PrepareOptions:
     """How to prepare; the defaults are for everybody but researchers."""
 
     max_depth: int = 50
@@ -52,7 +52,7 @@ class Options:
     """How many honest local runs calibrate the fingerprint."""
     unsafe_seed: int | None = None
     """Makes everything repeatable, to anybody who knows it; the manifest says so."""
-    threads: int = 2
+    threads: int = field(default_factory=available_cores)
     progress: Progress = _ignore
 
     def __post_init__(self) -> None:
@@ -75,7 +75,7 @@ class DeclaredFields(TypedDict, total=False):
 
     target: Required[str]
     quasi: Required[Sequence[str] | str]
-    identifiers: Sequence[str]
+    identifier: Sequence[str]
     kept: Sequence[str]
     sensitive: Sequence[str]
     kinds: Mapping[str, Kind]
@@ -88,7 +88,7 @@ def prepare(
     table: object,
     *,
     k: int = 5,
-    options: Options | None = None,
+    options: PrepareOptions | None = None,
     **declared: Unpack[DeclaredFields],
 ) -> Prepared:
     """Prepare a table for a provider.
@@ -108,10 +108,10 @@ def prepare(
 
 
 def prepare_declared(
-    table: object, declared: Declared, *, k: int = 5, options: Options | None = None
+    table: object, declared: Declared, *, k: int = 5, options: PrepareOptions | None = None
 ) -> Prepared:
     """The same, for roles that are already declared."""
-    options = options or Options()
+    options = options or PrepareOptions()
     _check_memory(table, declared)
     options.progress("encode", 0, 1)
     encoded = encode(table, declared)
@@ -202,7 +202,7 @@ class _Keeping:
     assembled: Assembled
     genuine: Records
     secret: Secret
-    options: Options
+    options: PrepareOptions
 
     def manifest(
         self, table: object, encoded: Encoded, twins: Rows, planted: dict[str, object]

@@ -176,7 +176,7 @@ def _declared(manifest: Manifest) -> Declared:
     return Declared(
         target=contract.target.name,
         quasi=with_role[TableRole.QUASI],
-        identifiers=with_role[TableRole.IDENTIFIER],
+        identifier=with_role[TableRole.IDENTIFIER],
         kept=with_role[TableRole.KEPT],
         sensitive=with_role[TableRole.SENSITIVE],
         kinds={column.name: column.kind for column in contract.columns},

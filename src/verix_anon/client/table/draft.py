@@ -154,7 +154,7 @@ def _declared(document: dict[str, object]) -> tuple[int, Declared]:
     return k, Declared(
         target=target,
         quasi=named(TableRole.QUASI),
-        identifiers=named(TableRole.IDENTIFIER),
+        identifier=named(TableRole.IDENTIFIER),
         kept=named(TableRole.KEPT),
         sensitive=named(TableRole.SENSITIVE),
         kinds={name: Kind(kind) for name, kind in kinds.items()},

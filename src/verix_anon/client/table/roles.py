@@ -44,7 +44,7 @@ class Declared:
 
     target: str
     quasi: Sequence[str] | str
-    identifiers: Sequence[str] | str = ()
+    identifier: Sequence[str] | str = ()
     kept: Sequence[str] | str = ()
     sensitive: Sequence[str] | str = ()
     kinds: Mapping[str, Kind | str] = field(default_factory=dict)
@@ -99,7 +99,7 @@ class Declared:
         chosen: list[tuple[TableRole, Sequence[str] | str]] = [
             (TableRole.TARGET, [self.target]),
             (TableRole.QUASI, [] if self._takes_all else self.quasi),
-            (TableRole.IDENTIFIER, self.identifiers),
+            (TableRole.IDENTIFIER, self.identifier),
             (TableRole.KEPT, self.kept),
             (TableRole.SENSITIVE, self.sensitive),
         ]

@@ -34,14 +34,14 @@ from verix_anon.client.verify import (
     twins,
     utility,
 )
-from verix_anon.client.verify.case import KEPT_BYTES, Case, Options
+from verix_anon.client.verify.case import KEPT_BYTES, Case, VerifyOptions
 from verix_anon.errors import MalformedDeliveryError, TableError
 from verix_anon.files.deliveries import Snapshot, read_delivery
 from verix_anon.machine import check_memory
 from verix_anon.protocol.contract import Digest
 from verix_anon.protocol.messages import Delivery, Submission
 
-__all__ = ["LAYERS", "Options", "verify"]
+__all__ = ["LAYERS", "VerifyOptions", "verify"]
 
 NO_ROOT = Digest(bytes(32))
 """Stands in a verdict on bytes that are not a delivery."""
@@ -55,7 +55,7 @@ def verify(
     *,
     submission: Submission | None = None,
     profile: Profile | None = None,
-    options: Options | None = None,
+    options: VerifyOptions | None = None,
 ) -> Verdict:
     """Judge a delivery.
 
@@ -70,7 +70,7 @@ def verify(
         TableError: The submission is not the one this manifest was made for, or was altered.
     """
     began = time.perf_counter()
-    options = options or Options()
+    options = options or VerifyOptions()
     profile = Profile(profile or (Profile.THIN if submission is None else Profile.FULL))
     _check_memory(manifest, profile, options)
     _check_own(manifest, submission, profile, options)
@@ -98,7 +98,7 @@ def verify(
     )
 
 
-def _check_memory(manifest: Manifest, profile: Profile, options: Options) -> None:
+def _check_memory(manifest: Manifest, profile: Profile, options: VerifyOptions) -> None:
     """Refuse what will not fit: the records by row and by leaf, and in full values by leaf."""
     n_rows, n_quasi = manifest.n_rows, len(manifest.contract.quasi)
     values = 0 if profile is not Profile.FULL else n_rows * n_quasi * 8
@@ -111,7 +111,7 @@ def _check_memory(manifest: Manifest, profile: Profile, options: Options) -> Non
 
 
 def _check_own(
-    manifest: Manifest, submission: Submission | None, profile: Profile, options: Options
+    manifest: Manifest, submission: Submission | None, profile: Profile, options: VerifyOptions
 ) -> None:
     """The owner's own files first: a verdict on the wrong submission would be worthless."""
     unknown = options.epsilon_per_feature.keys() - {c.name for c in manifest.contract.quasi}

@@ -12,10 +12,11 @@ import numpy.typing as npt
 from verix_anon.client.manifest import Manifest
 from verix_anon.errors import TableError
 from verix_anon.kernels import trees
+from verix_anon.machine import available_cores
 from verix_anon.protocol.contract import Contract
 from verix_anon.protocol.messages import Delivered, Delivery, Submission
 
-__all__ = ["KEPT_BYTES", "Audit", "Case", "Options", "as_words"]
+__all__ = ["KEPT_BYTES", "Audit", "Case", "VerifyOptions", "as_words"]
 
 Rows = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -32,7 +33,7 @@ class Audit(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class VerifyOptions:
     """How to verify; the defaults look at everything there is."""
 
     audit: Audit = Audit.ALL
@@ -42,7 +43,7 @@ class Options:
     """... a provider whose deviations touch this share of the records' paths or of the nodes."""
     epsilon: float | None = None
     epsilon_per_feature: Mapping[str, float] = field(default_factory=dict)
-    threads: int = 2
+    threads: int = field(default_factory=available_cores)
 
     def __post_init__(self) -> None:
         for name in ("audit_miss", "audit_fraction"):
@@ -66,7 +67,7 @@ class Case:
     delivery: Delivery
     manifest: Manifest
     submission: Submission | None
-    options: Options = field(default_factory=Options)
+    options: VerifyOptions = field(default_factory=VerifyOptions)
 
     @property
     def contract(self) -> Contract:
