@@ -55,7 +55,7 @@ paper-quick: setup
 
 # Other anonymizers, for the study `peers`: each in an environment of its own under .cache/peers.
 peers: setup
-	$(BIN)/python -m experiments.peer_tools.setup
+	$(BIN)/python -m experiments.studies.peers.tools.setup
 
 # After a change of compiled code: what numba kept of its callers is not used again.
 stamps: setup

@@ -19,8 +19,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from experiments import paper, provenance
-from experiments.cells import KEPT, ROOT, Cell, Result, Runner
+from experiments.core import provenance, report
+from experiments.core.cells import KEPT, ROOT, Cell, Result, Runner
 from verix_anon.errors import Error
 
 STUDIES = (
@@ -62,13 +62,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
             run_study(name, runner, out, quick=given.quick)
     except Error as error:
         sys.exit(f"error: {error}")
-    paper.render(out)
+    report.render(out)
     print(f"{out / 'RESULTS.md'}", file=sys.stderr)
 
 
 def run_study(name: str, runner: Runner, out: Path, *, quick: bool) -> Result:
     """Run one study, and write its results as JSON and its rows as CSV."""
-    study = importlib.import_module(f"experiments.{name}")
+    study = importlib.import_module(f"experiments.studies.{name}.study")
     began = time.perf_counter()
     params = study.cells(quick=quick)
     if getattr(study, "ALONE", False):

@@ -4,13 +4,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from experiments.data import NAMES, describe, load
 from verix_anon.client import models
 from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
 from verix_anon.client.prepare.sentinels import Plan, Traps
 from verix_anon.client.verdict import Finding, Outcome, Status
 from verix_anon.client.verify import VerifyOptions, verify
 from verix_anon.client.verify.case import Audit
-from verix_anon.datasets import NAMES, census, describe, load
+from verix_anon.datasets import census
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Commitment, Kind
 from verix_anon.provider.local import LocalProvider

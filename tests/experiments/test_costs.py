@@ -9,11 +9,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from experiments import __main__, gaps, peers, published_scale, scale, utility
-from experiments.cells import Cell, Params, Result, Runner
-from experiments.inference import wilcoxon
-from experiments.render_peers import sections as peers_sections
-from verix_anon.datasets import load
+from experiments import __main__
+from experiments.core.cells import Cell, Params, Result, Runner
+from experiments.core.inference import wilcoxon
+from experiments.data import load
+from experiments.studies.peers import study as peers
+from experiments.studies.peers.render import sections as peers_sections
+from experiments.studies.scale import published as published_scale
+from experiments.studies.scale import study as scale
+from experiments.studies.utility import gaps
+from experiments.studies.utility import study as utility
 from verix_anon.errors import TableError
 
 STUDIES = ("scale", "utility", "peers")
@@ -35,10 +40,10 @@ def test_the_papers_tables_agree_with_each_other() -> None:
 
 def test_a_time_belongs_to_a_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     for study in (scale, peers):
-        name = study.__name__.rpartition(".")[2]
+        name = study.__name__.split(".")[-2]
         here = {Cell(name, params).key for params in study.cells(quick=True)}
         with monkeypatch.context() as patch:
-            patch.setattr("experiments.provenance.machine", lambda: "another")
+            patch.setattr("experiments.core.provenance.machine", lambda: "another")
             there = {Cell(name, params).key for params in study.cells(quick=True)}
         assert here.isdisjoint(there)
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments import __main__, published
-from verix_anon.datasets import load
+from experiments import __main__
+from experiments.data import load
+from experiments.studies.detection import published
 from verix_anon.errors import TableError
 
 

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
+from experiments.data import NAMES, describe, load
 from support import SUBMISSION_ID
 from verix_anon.client.table.encode import Encoded, encode
 from verix_anon.client.table.roles import Declared
-from verix_anon.datasets import NAMES, census, describe, load
+from verix_anon.datasets import census
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Contract, Kind
 from verix_anon.protocol.messages import Submission

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from experiments import provenance
+from experiments.core import provenance
 from tools.bench.tables import SEED, best_of
 
 

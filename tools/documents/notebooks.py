@@ -27,7 +27,9 @@ def execute(path: Path, folder: Path) -> Any:
     client = NotebookClient(
         notebook, timeout=SECONDS, kernel_name="python3", resources={"metadata": {"path": folder}}
     )
-    client.execute()
+    # The notebooks of a clone may use its studies, wherever they are run.
+    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    client.execute(env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)})
     return notebook
 
 

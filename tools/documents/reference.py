@@ -26,7 +26,6 @@ go to stdout, progress and errors to stderr.
 | --- | --- |
 | `VERIX_PASSPHRASE` | the manifest's passphrase, where no file is given |
 | `VERIX_LEDGER` | the ledger of releases, in place of the user's own |
-| `VERIX_DATA` | a folder with the public data sets |
 | `VERIX_DEBUG` | show where an internal error happened |
 """
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from experiments.data import NAMES, load
 from tools.documents.notebooks import FOLDER, as_page, execute, notebooks
-from verix_anon.datasets import NAMES, load
 from verix_anon.errors import TableError
 
 pytestmark = pytest.mark.slow

@@ -1,0 +1,290 @@
+"""What models learn from the release: ours beside the paper's (§6.6 and §6.7)."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from experiments.core.cells import Result
+from experiments.core.markdown import load, prose, provenance_line, table
+from experiments.studies.detection.published import TITLES
+from experiments.studies.scale import published
+from experiments.studies.utility.figures import FIGURES, figures
+
+__all__ = ["FIGURES", "figures", "sections"]
+
+SHOWN = {
+    "f1": "F1",
+    "auc": "AUC",
+    "logloss": "log-loss",
+    "generalized_f1": "F1, test generalized",
+    "generalized_auc": "AUC, test generalized",
+    "distance": "SHAP distance",
+}
+LEVEL = 0.05
+
+
+def sections(results: Path) -> list[str]:
+    """The sections on utility, if the study was run."""
+    found = load(results, "utility")
+    if found is None:
+        return []
+    first, n_seeds = found["datasets"][0], len(found["seeds"])
+    return [
+        "## Utility against k (tab:k_sweep)",
+        "",
+        provenance_line(found),
+        "",
+        prose(
+            """Four fifths of a sample are anonymized with the paper's traps, which are then taken
+            out; a model fitted to the midpoints of the classes is tested on the last fifth. The
+            paper does not say whether its test records were generalized too: `test generalized`
+            asks the same model about the midpoints of the leaves that the tree sends them to.
+            Blind draws a column among those that can be split; `strict` among all, and stops
+            where the drawn one cannot. A gap is positive where target-driven is better, whatever
+            the measure."""
+        ),
+        "",
+        *_sweep(found, first),
+        "## Utility on all data sets, one split (tab:utility_summary, tab:stats_summary)",
+        "",
+        prose(
+            f"""As the paper does it: the {len(found["ks"])} values of k of one split, taken for
+            independent. p is Wilcoxon's, adjusted by Benjamini and Hochberg over the data sets;
+            intervals of the gap are from 10,000 bootstrap samples, those of d from its
+            large-sample standard error."""
+        ),
+        "",
+        *_summary(found),
+        *_stats(found, first),
+        *_pooled(found),
+        f"## Utility over {n_seeds} seeds",
+        "",
+        *_seeds(found),
+        "## What the model sees, and what the traps cost",
+        "",
+        *_views(found),
+    ]
+
+
+def _sweep(found: Result, name: str) -> list[str]:
+    sweep = found["sweep"][name]
+    driven, blind, strict = (
+        sweep[f"{method}, paper, midpoint"]
+        for method in ("target-driven", "blind", "blind, strict")
+    )
+
+    def three(measure: str, i: int) -> str:
+        return " / ".join(f"{arm[measure]['first'][i]:.3f}" for arm in (driven, blind, strict))
+
+    head = ["k", "paper F1 (driven / blind)", "F1 (driven / blind / strict)",
+            "F1, test generalized", "AUC", "paper distance", "distance"]  # fmt: skip
+    body = []
+    for i, k in enumerate(found["ks"]):
+        paper = published.K_SWEEP[k]
+        body.append(
+            [
+                k,
+                f"{paper.f1:.3f} / {paper.blind_f1:.3f}",
+                three("f1", i),
+                three("generalized_f1", i),
+                three("auc", i),
+                f"{paper.distance:.3f} / {paper.blind_distance:.3f}",
+                three("distance", i),
+            ]
+        )
+    title = f"{TITLES[name]}, first split (a model on the raw records, all seeds: F1"
+    raw = found["raw"][name]
+    return [
+        f"{title} {raw['f1']:.3f}, AUC {raw['auc']:.3f}):",
+        "",
+        *table(head, body),
+        prose(
+            """The distance here is between the same records before and after; the paper's is
+            between independent samples, which lie further apart."""
+        ),
+        "",
+    ]
+
+
+def _summary(found: Result) -> list[str]:
+    lines = []
+    for contrast in ("blind", "strict"):
+        of = found["single"][contrast]
+        head = ["data set", "paper gap in F1", "F1", "gap [95 %]", "p", "d [95 %]", "gap in AUC",
+                "p", "gap in log-loss", "p"]  # fmt: skip
+        body = []
+        for name in found["datasets"]:
+            paper, f1 = published.UTILITY[name], of["f1"][name]
+            auc, loss = of["auc"][name], of["logloss"][name]
+            body.append(
+                [
+                    TITLES[name],
+                    f"{paper.gap:+.3f} [{paper.gap_low:.3f}, {paper.gap_high:.3f}]",
+                    f"{f1['first']:.3f} / {f1['second']:.3f}",
+                    f"{f1['gap']:+.3f} [{f1['low']:.3f}, {f1['high']:.3f}]",
+                    _p(f1["p_adjusted"]),
+                    f"{f1['d']:.2f} [{f1['d_low']:.2f}, {f1['d_high']:.2f}]",
+                    f"{auc['gap']:+.3f}",
+                    _p(auc["p_adjusted"]),
+                    f"{loss['gap']:+.3f}",
+                    _p(loss["p_adjusted"]),
+                ]
+            )
+        lines += [f"Target-driven against {_name(contrast)}:", "", *table(head, body)]
+    return lines
+
+
+def _name(contrast: str) -> str:
+    return "strict blind" if contrast == "strict" else contrast
+
+
+def _p(p: float) -> str:
+    return f"{p:.4f}" if p >= 0.0001 else "< 0.0001"
+
+
+def _stats(found: Result, name: str) -> list[str]:
+    head = [f"{TITLES[name]}, driven against blind", "W", "p", "d", "mean gap [95 %]"]
+    body = []
+    for measure, paper in published.STATS.items():
+        one = found["single"]["blind"][measure][name]
+        body += [
+            [
+                f"{SHOWN[measure]}, paper",
+                paper.w,
+                paper.p,
+                f"{abs(paper.d):.2f}",
+                f"{paper.gap:+.3f} [{paper.gap_low:.3f}, {paper.gap_high:.3f}]",
+            ],
+            [
+                f"{SHOWN[measure]}, ours",
+                one["w"],
+                _p(one["p"]),
+                f"{one['d']:.2f}",
+                f"{one['gap']:+.3f} [{one['low']:.3f}, {one['high']:.3f}]",
+            ],
+        ]
+    return table(head, body)
+
+
+def _pooled(found: Result) -> list[str]:
+    lines = []
+    for contrast in ("blind", "strict"):
+        of = found["pooled"][contrast]
+        shown = [
+            f"{SHOWN[m]} {one['positive']} of {one['n']} ({one['ties']} ties, p {_p(one['p'])})"
+            for m, one in of.items()
+            if m in SHOWN
+        ]
+        for measure in ("f1", "generalized_f1"):
+            one = of[measure]
+            held = one["positive"] + one["ties"] == one["n"]
+            lines.append(
+                f"- {'Held' if held else 'Did not hold'}, against {_name(contrast)}: target-driven"
+                f" at least as good in {SHOWN[measure]} on every pair of the first split"
+                f" ({one['positive']} better, {one['ties']} ties of {one['n']}; the paper: 71 and"
+                " 6 of 77)."
+            )
+        lines.append(f"- Better than {_name(contrast)} in {'; '.join(shown)}.")
+    return [*lines, ""]
+
+
+def _seeds(found: Result) -> list[str]:
+    if "f1" not in found["clustered"]["blind"]:
+        return ["Fewer than two seeds were run.", ""]
+    n_ks = len(found["ks"])
+    of = found["clustered"]
+    worth = [one["worth"] for one in of["blind"]["f1"].values()]
+    lines = [
+        prose(
+            f"""Each seed draws another sample, split, traps and blind tree. The {n_ks} values of k
+            of a seed share all of that: counted by their intraclass correlation, {n_ks} of them are
+            worth {min(worth):.1f} to {max(worth):.1f} independent ones. So a seed is the unit here:
+            mean gap over k, its 95 % t interval over seeds, in how many seeds it is above 0, and
+            the p of the t-test, adjusted over the data sets. Samples of one table overlap, so the
+            intervals speak of drawing again from these tables, not of other tables."""
+        ),
+        "",
+    ]
+    for contrast in ("blind", "strict"):
+        shown = [m for m in SHOWN if m in of[contrast]]
+        head = [f"driven against {_name(contrast)}", *(SHOWN[m] for m in shown)]
+        body = [
+            [TITLES[name], *(_clustered(of[contrast][m][name]) for m in shown)]
+            for name in found["datasets"]
+        ]
+        lines += table(head, body)
+    return [*lines, *(f"- {line}" for line in _verdicts(found)), ""]
+
+
+def _clustered(one: Result) -> str:
+    return (
+        f"{one['mean']:+.3f} [{one['low']:+.3f}, {one['high']:+.3f}],"
+        f" {one['positive']}/{one['seeds']}, {_p(one['p_adjusted'])}"
+    )
+
+
+def _verdicts(found: Result) -> list[str]:
+    """In how many data sets the difference is certain, either way."""
+    lines = []
+    for contrast in ("blind", "strict"):
+        parts, all_better, any_better, any_worse = [], True, False, False
+        for measure, shown in SHOWN.items():
+            ones = found["clustered"][contrast].get(measure)
+            if ones is None:
+                continue
+            sure = {n: one for n, one in ones.items() if one["p_adjusted"] < LEVEL}
+            better = [n for n, one in sure.items() if one["mean"] > 0]
+            worse = [n for n, one in sure.items() if one["mean"] < 0]
+            all_better &= len(better) == len(ones)
+            any_better |= bool(better)
+            any_worse |= bool(worse)
+            parts.append(
+                f"{shown}: better on {len(better)} of {len(ones)}, worse on {_named(worse)}"
+            )
+        held = "Did not hold" if any_worse else "Not decided by so few seeds"
+        if any_better:
+            held = "Held" if all_better else "Mixed" if any_worse else "Held in part"
+        lines.append(
+            f"{held}: target-driven preserves more than {_name(contrast)} splitting. Significant at"
+            f" {LEVEL} over seeds, {'; '.join(parts)}."
+        )
+    return lines
+
+
+def _named(names: Sequence[str]) -> str:
+    return f"{len(names)} ({', '.join(TITLES[n] for n in names)})" if names else "none"
+
+
+def _views(found: Result) -> list[str]:
+    of = found["clustered"]
+    if "f1" not in of["means"]:
+        return ["Fewer than two seeds were run.", ""]
+    titles = {
+        "means": "class means instead of midpoints, target-driven",
+        "means of blind": "class means instead of midpoints, blind",
+        "blind, means": "target-driven against blind, both as class means",
+        "without traps": "no traps instead of the paper's, target-driven",
+        "blind, no traps": "target-driven against blind, both without traps",
+    }
+    lines = []
+    for contrast, title in titles.items():
+        shown = [m for m in ("f1", "auc", "logloss") if m in of[contrast]]
+        shown += ["ncp"] if contrast == "without traps" else []
+        names = {**SHOWN, "ncp": "NCP"}
+        head = [f"gain by {title}" if "against" not in title else title,
+                *(names[m] for m in shown)]  # fmt: skip
+        body = [
+            [TITLES[n], *(_clustered(of[contrast][m][n]) for m in shown)] for n in found["datasets"]
+        ]
+        lines += table(head, body)
+    for contrast, what in (("means", "Class means"), ("without traps", "Leaving the traps out")):
+        parts = []
+        for measure in ("f1", "auc", "logloss"):
+            ones = of[contrast][measure].values()
+            sure = [one["mean"] for one in ones if one["p_adjusted"] < LEVEL]
+            mean = found["across"][contrast][measure]["mean"]
+            parts.append(
+                f"{SHOWN[measure]} {mean:+.4f} on average (better on {sum(m > 0 for m in sure)},"
+                f" worse on {sum(m < 0 for m in sure)} of {len(ones)})"
+            )
+        lines.append(f"- {what}: {'; '.join(parts)}; significant at {LEVEL} over seeds.")
+    return [*lines, ""]

@@ -1,0 +1,77 @@
+"""The studies judge as verify() does, and their statistics are those of the specification."""
+
+import numpy as np
+import pytest
+
+from client import cases
+from experiments.core import owner
+from experiments.studies.thresholds.study import regret
+from verix_anon.adversaries import ADVERSARIES
+from verix_anon.client import models
+from verix_anon.client.verdict import Profile, Status
+from verix_anon.client.verify import verify
+from verix_anon.client.verify.case import VerifyOptions
+from verix_anon.protocol.tree import Tree
+
+EXACT = ("commitment", "sentinels", "twins", "replay", "splits")
+
+
+@pytest.mark.parametrize(
+    "name", ["honest", "lazy", "dumb", "approximate", "wide-bounds", "half-k", "deviates"]
+)
+def test_judge_is_verify(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models, "ROUNDS", 2)
+    made = cases.prepared(n_rows=1000)
+    sent = made.submission
+    delivery = cases.honest(sent) if name == "honest" else ADVERSARIES[name](0).anonymize(sent)
+    layers = owner.judge(delivery, made)
+    options = VerifyOptions(threads=1)
+    full = verify(delivery, made.manifest, submission=sent, options=options)
+    thin = verify(delivery, made.manifest, options=options)
+    assert layers.full == {n: full.finding(n).status.value for n in EXACT}
+    assert layers.thin == {n: thin.finding(n).status.value for n in EXACT}
+
+
+def test_measure_is_the_papers_profile_but_for_the_sample() -> None:
+    # 400 records and traps are fewer than the sample, so every sample is the same.
+    made = cases.prepared()
+    delivery = cases.honest(made.submission)
+    finding = verify(delivery, made.manifest, profile=Profile.PAPER).finding("fingerprint")
+    assert finding.status is not Status.SKIPPED
+    expected = finding.evidence["distance"]
+    assert owner.measure(delivery, made, seed=5) == pytest.approx(expected, abs=0.05)
+
+
+def test_touched_counts_the_records_below_a_deviation() -> None:
+    made = cases.prepared(n_rows=1000)
+    honest = cases.honest(made.submission)
+    assert owner.touched(owner.case_of(honest, made, thin=False)) == 0.0
+    blind = ADVERSARIES["approximate"](0).anonymize(made.submission)
+    case = owner.case_of(blind, made, thin=False)
+    # The blind root is another column's, so every path is touched.
+    assert honest.tree.column[0] != blind.tree.column[0]
+    assert owner.touched(case) == 1.0
+
+
+def stump(column: int, threshold: float) -> Tree:
+    return Tree(
+        column=np.array([column, -1, -1], np.int32),
+        threshold=np.array([threshold, 0.0, 0.0]),
+        left=np.array([1, -1, -1], np.int32),
+        right=np.array([2, -1, -1], np.int32),
+        leaf=np.array([-1, 0, 1], np.int32),
+    )
+
+
+def test_regret_by_hand() -> None:
+    # Column 0 tells the classes apart (chi-square = n = 80), column 1 says nothing (0).
+    target = np.repeat(np.array([0, 1], np.uint8), 40)
+    values = np.vstack([np.arange(80.0), np.tile([0.0, 1.0], 40)])
+    assert regret(stump(0, 39.0), values, target) == 0.0
+    assert regret(stump(1, 0.0), values, target) == pytest.approx(80.0)
+
+
+def test_regret_needs_enough_records() -> None:
+    target = np.repeat(np.array([0, 1], np.uint8), 20)
+    values = np.vstack([np.arange(40.0), np.tile([0.0, 1.0], 20)])
+    assert regret(stump(1, 0.0), values, target) == 0.0
