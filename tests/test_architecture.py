@@ -11,7 +11,8 @@ import pytest
 
 from tools import stamps
 
-PACKAGE = Path(__file__).parent.parent / "src" / "verix_anon"
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "verix_anon"
 
 ALLOWED = {
     "errors": set[str](),
@@ -47,7 +48,7 @@ EXTRAS = {
 }
 # The protocol has no randomness, clock, network or files.
 IMPURE = {"random", "secrets", "time", "socket", "urllib", "os", "pathlib", "io", "fsspec"}
-MAX_LINES = 400
+MAX_LINES, MAX_BODY, MAX_KERNEL, MAX_PARAMETERS = 400, 50, 80, 6
 
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 
@@ -94,9 +95,43 @@ def test_optional_packages_stay_in_their_module(path: Path) -> None:
         assert home is None or ids(path).startswith(home)
 
 
+@pytest.mark.parametrize("folder", ["src", "experiments", "tools"])
+def test_modules_are_small(folder: str) -> None:
+    for path in (ROOT / folder).rglob("*.py"):
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_LINES, path
+
+
+def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=ids)
-def test_modules_are_small(path: Path) -> None:
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_LINES
+def test_functions_are_short(path: Path) -> None:
+    most = MAX_KERNEL if room(path) == "kernels" else MAX_BODY
+    for function in functions(path):
+        # Lines of code and comments; the docstring is not counted.
+        body = function.body[1:] if ast.get_docstring(function) else function.body
+        lines = body[-1].end_lineno - body[0].lineno + 1 if body else 0  # type: ignore[operator]
+        assert lines <= most, f"{function.name} has {lines} lines"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=ids)
+def test_functions_take_few_parameters(path: Path) -> None:
+    for function in functions(path):
+        # Every option of a command is one of its parameters, which is how typer reads them.
+        if room(path) == "cli" and "app.command" in map(decorator, function.decorator_list):
+            continue
+        of = function.args
+        named = [each.arg for each in (*of.posonlyargs, *of.args, *of.kwonlyargs)]
+        named += [each.arg for each in (of.vararg, of.kwarg) if each]
+        taken = [name for name in named if name not in ("self", "cls")]
+        assert len(taken) <= MAX_PARAMETERS, f"{function.name} takes {len(taken)} parameters"
+
+
+def decorator(node: ast.expr) -> str:
+    return ast.unparse(node.func if isinstance(node, ast.Call) else node)
 
 
 @pytest.mark.parametrize("path", stamps.kernel_files(), ids=ids)

@@ -14,6 +14,7 @@ from verix_anon.cli.pairs import pairs
 from verix_anon.cli.reading import LeadingZeros, NullTokens, load_table
 from verix_anon.cli.secrets import PassphraseFile, passphrase
 from verix_anon.cli.show import AsJson, Quiet, printable, progress_bar, say, say_compiled
+from verix_anon.cli.writing import write_text
 from verix_anon.errors import TableError
 
 if TYPE_CHECKING:
@@ -39,14 +40,12 @@ def init(
 ) -> None:
     """Draft the roles of a table's columns, with a guess and a reason for each, to be edited."""
     from verix_anon.client.table.draft import draft
-    from verix_anon.files.store import written_aside
 
     text = draft(load_table(table, null, leading_zeros), table, target)
     if out is None:
         say(text)
         return
-    with written_aside(out, overwrite=overwrite, folder=False) as aside:
-        aside.write_text(text, encoding="utf-8")
+    write_text(text, out, overwrite=overwrite)
     say(
         f"Drafted {out}. Check every line, then: verix-anon prepare {table} --roles {out} --out job"
     )
@@ -209,14 +208,16 @@ def prepare(
         say(json.dumps({"job": out, **_facts(prepared.manifest)}))
     else:
         say("\n".join(planted_lines(prepared.manifest)))
-        say(f"\nSend {out}/submission to the provider, who runs:")
-        say(f"  verix-anon anonymize {out}/submission --out {out}/delivery")
-        say(f"Keep {out}/manifest.verix to yourself, and judge what comes back:")
-        say(
-            f"  verix-anon verify {out}/delivery --manifest {out}/manifest.verix"
-            f" --submission {out}/submission --out {out}/verdict.json"
-            + (f" --passphrase-file {passphrase_file}" if passphrase_file else "")
-        )
+        say(_next_steps(out, f" --passphrase-file {passphrase_file}" if passphrase_file else ""))
+
+
+def _next_steps(out: str, unseal: str) -> str:
+    return f"""
+Send {out}/submission to the provider, who runs:
+  verix-anon anonymize {out}/submission --out {out}/delivery
+Keep {out}/manifest.verix to yourself, and judge what comes back:
+  verix-anon verify {out}/delivery --manifest {out}/manifest.verix\
+ --submission {out}/submission --out {out}/verdict.json{unseal}"""
 
 
 def _split(options: Sequence[str], columns: Sequence[str]) -> list[str]:

@@ -1,13 +1,16 @@
 """How a CSV table is read; the same options must be given to prepare and to release."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from verix_anon.errors import TableError
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["LeadingZeros", "NullTokens", "load_table"]
+__all__ = ["LeadingZeros", "NullTokens", "load_table", "read_text"]
 
 NullTokens = Annotated[
     list[str] | None,
@@ -32,3 +35,11 @@ def load_table(path: str, null: list[str] | None, leading_zeros: bool) -> "pa.Ta
     from verix_anon.files.tables import NULL_TOKENS, read_table
 
     return read_table(path, null_tokens=null or NULL_TOKENS, leading_zeros_are_text=leading_zeros)
+
+
+def read_text(path: Path, what: str) -> str:
+    """Read a file that an earlier command wrote."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise TableError(f"the {what} {path} cannot be read") from None

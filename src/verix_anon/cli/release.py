@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,11 +10,13 @@ import typer
 
 from verix_anon.cli.app import app
 from verix_anon.cli.pairs import numbers_by_column, ranges_by_column
-from verix_anon.cli.reading import LeadingZeros, NullTokens, load_table
+from verix_anon.cli.reading import LeadingZeros, NullTokens, load_table, read_text
 from verix_anon.cli.secrets import PassphraseFile, load_manifest
 from verix_anon.cli.show import AsJson, printable, say, sheet_lines
+from verix_anon.cli.writing import check_outputs, write_text
 
 if TYPE_CHECKING:
+    from verix_anon.client.release import Released
     from verix_anon.protocol.contract import Contract
 
 __all__ = ["release"]
@@ -97,24 +100,15 @@ def release(
     from verix_anon.client.release import ReleaseOptions, Representation
     from verix_anon.client.release import release as publish
     from verix_anon.client.verdict import Verdict
-    from verix_anon.errors import MalformedDeliveryError, NotAcceptedError, TableError
+    from verix_anon.errors import MalformedDeliveryError, NotAcceptedError
     from verix_anon.files.deliveries import read_delivery
-    from verix_anon.files.store import check_apart, check_free, written_aside
     from verix_anon.files.tables import check_table_name, write_table
 
     check_table_name(out)
-    check_apart(out, [delivery, manifest, verdict, table, sheet])
-    check_free(out, overwrite=overwrite)
-    if sheet is not None:
-        check_apart(sheet, [delivery, manifest, verdict, table, out])
-        check_free(sheet, overwrite=overwrite)
+    check_outputs([out, sheet], [delivery, manifest, verdict, table], overwrite=overwrite)
     ledger = Ledger.default()
     kept = load_manifest(manifest, passphrase_file)
-    try:
-        text = None if verdict is None else verdict.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise TableError(f"the verdict {verdict} cannot be read") from None
-    found = None if text is None else Verdict.from_json(text)
+    found = None if verdict is None else Verdict.from_json(read_text(verdict, "verdict"))
     try:
         snapshot = read_delivery(delivery, kept.contract, n_rows=kept.n_rows)
     except MalformedDeliveryError as error:
@@ -146,18 +140,18 @@ def release(
         "coarsened": released.n_coarsened,
     }
     if sheet is not None:
-        with written_aside(sheet, overwrite=overwrite, folder=False) as aside:
-            aside.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    if as_json:
-        say(json.dumps(document))
-    else:
-        say("\n".join(sheet_lines(released.sheet)))
-        if released.n_coarsened:
-            say(
-                f"{released.n_coarsened:,} records were coarsened to reach k without the traps; the"
-                f" largest class so made holds {released.largest_coarsened:,}."
-            )
-        say(f"Written to {out}.")
+        write_text(json.dumps(document, indent=1) + "\n", sheet, overwrite=overwrite)
+    say(json.dumps(document) if as_json else "\n".join([*_lines(released), f"Written to {out}."]))
+
+
+def _lines(released: "Released[object]") -> Iterator[str]:
+    """The privacy sheet, and what reaching k took."""
+    yield from sheet_lines(released.sheet)
+    if released.n_coarsened:
+        yield (
+            f"{released.n_coarsened:,} records were coarsened to reach k without the traps; the"
+            f" largest class so made holds {released.largest_coarsened:,}."
+        )
 
 
 def _moments(contract: "Contract") -> dict[str, str]:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from verix_anon.cli.app import app
+from verix_anon.cli.reading import read_text
 from verix_anon.cli.show import say
-from verix_anon.errors import TableError
+from verix_anon.cli.writing import check_outputs, write_text
 
 if TYPE_CHECKING:
     from verix_anon.client.verdict import Verdict
@@ -39,15 +40,13 @@ def report(
     from verix_anon.client.report import check_installed, render
     from verix_anon.client.report.sheet import read_sheet
     from verix_anon.client.verdict import Verdict
-    from verix_anon.files.store import check_apart, check_free
 
     check_installed()
     target = verdict.with_suffix(".html") if out is None else out
-    check_apart(target, [verdict, release])
-    check_free(target, overwrite=overwrite)
-    found = Verdict.from_json(_text(verdict, "verdict"))
-    sheet = None if release is None else read_sheet(_text(release, "privacy sheet"))
-    _write(render(found, sheet), target, overwrite=overwrite)
+    check_outputs([target], [verdict, release], overwrite=overwrite)
+    found = Verdict.from_json(read_text(verdict, "verdict"))
+    sheet = None if release is None else read_sheet(read_text(release, "privacy sheet"))
+    write_text(render(found, sheet), target, overwrite=overwrite)
     say(f"Written to {target}.")
 
 
@@ -55,18 +54,4 @@ def write_report(verdict: "Verdict", out: Path, *, overwrite: bool) -> None:
     """Write the report of a verdict that was just given."""
     from verix_anon.client.report import render
 
-    _write(render(verdict), out, overwrite=overwrite)
-
-
-def _write(text: str, out: Path, *, overwrite: bool) -> None:
-    from verix_anon.files.store import written_aside
-
-    with written_aside(out, overwrite=overwrite, folder=False) as aside:
-        aside.write_text(text, encoding="utf-8")
-
-
-def _text(path: Path, what: str) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise TableError(f"the {what} {path} cannot be read") from None
+    write_text(render(verdict), out, overwrite=overwrite)

@@ -14,6 +14,7 @@ from verix_anon.cli.app import app
 from verix_anon.cli.pairs import numbers_by_column
 from verix_anon.cli.secrets import PassphraseFile, load_manifest
 from verix_anon.cli.show import AsJson, say, say_compiled, verdict_lines
+from verix_anon.cli.writing import check_outputs, write_text
 from verix_anon.errors import NotAcceptedError, TableError
 
 if TYPE_CHECKING:
@@ -22,6 +23,14 @@ if TYPE_CHECKING:
 __all__ = ["verify"]
 
 FIRST = "commitment"
+BEFORE = (
+    "this root was found in VIOLATION before ({time}), which is final: a provider must"
+    " not play until a sample misses; verify with the submission and --audit all"
+)
+NEXT = (
+    "Release it: verix-anon release {delivery} --manifest {manifest} --verdict {out}"
+    " --table TABLE --out released.csv"
+)
 EXIT_CODES = {"VERIFIED": 0, "VIOLATION": 1, "INCONCLUSIVE": 3}
 
 
@@ -105,7 +114,6 @@ def verify(
     from verix_anon.client.verify import VerifyOptions
     from verix_anon.client.verify import verify as judge
     from verix_anon.client.verify.case import Audit
-    from verix_anon.files.store import check_apart, check_free
     from verix_anon.files.submissions import read_submission
 
     if (Path(delivery) / "contract.json").is_file():
@@ -115,10 +123,7 @@ def verify(
     _check_journal(journal, inputs)
     if report is not None:
         check_installed()
-    for target, others in ((out, [report]), (report, [out])):
-        if target is not None:
-            check_apart(target, [*inputs, journal, *others])
-            check_free(target, overwrite=overwrite)
+    check_outputs([out, report], [*inputs, journal], overwrite=overwrite)
     options = VerifyOptions(
         audit=choice(Audit, audit, "--audit"),
         audit_miss=audit_miss,
@@ -139,20 +144,14 @@ def verify(
     earlier = None if is_exact else _earlier_violation(journal, verdict)
     _append(verdict, journal)
     if verdict and earlier is not None:
-        raise NotAcceptedError(
-            f"this root was found in VIOLATION before ({earlier}), which is final: a provider must"
-            " not play until a sample misses; verify with the submission and --audit all"
-        )
+        raise NotAcceptedError(BEFORE.format(time=earlier))
     if out is not None:
-        _write(verdict, out, overwrite=overwrite)
+        write_text(verdict.to_json() + "\n", out, overwrite=overwrite)
     if report is not None:
         write_report(verdict, report, overwrite=overwrite)
     say(verdict.to_json() if as_json else "\n".join(verdict_lines(verdict)))
     if verdict and out is not None and not as_json:
-        say(
-            f"Release it: verix-anon release {delivery} --manifest {manifest} --verdict {out}"
-            " --table TABLE --out released.csv"
-        )
+        say(NEXT.format(delivery=delivery, manifest=manifest, out=out))
     sys.exit(EXIT_CODES[verdict.outcome.value])
 
 
@@ -187,13 +186,6 @@ def _check_journal(journal: Path, inputs: list[object]) -> None:
         raise TableError(f"the audit log {journal} cannot be read ({error.strerror})") from None
     if beginning not in (b"", b"{"):
         raise TableError(f"{journal} is not an audit log, so nothing is appended to it")
-
-
-def _write(verdict: "Verdict", out: Path, *, overwrite: bool) -> None:
-    from verix_anon.files.store import written_aside
-
-    with written_aside(out, overwrite=overwrite, folder=False) as aside:
-        aside.write_text(verdict.to_json() + "\n", encoding="utf-8")
 
 
 def _append(verdict: "Verdict", log: Path) -> None:

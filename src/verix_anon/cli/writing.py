@@ -1,0 +1,26 @@
+"""Where results go: asked before long work, and written whole or not at all."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+__all__ = ["check_outputs", "write_text"]
+
+
+def check_outputs(
+    outputs: Sequence[str | Path | None], inputs: Iterable[object], *, overwrite: bool
+) -> None:
+    """Raise unless every output can be written, and replaces no input and no other output."""
+    from verix_anon.files.store import check_apart, check_free
+
+    for i, output in enumerate(outputs):
+        if output is not None:
+            check_apart(output, [*inputs, *outputs[:i], *outputs[i + 1 :]])
+            check_free(output, overwrite=overwrite)
+
+
+def write_text(text: str, out: Path, *, overwrite: bool) -> None:
+    """Write a file that appears under its name when it is complete."""
+    from verix_anon.files.store import written_aside
+
+    with written_aside(out, overwrite=overwrite, folder=False) as aside:
+        aside.write_text(text, encoding="utf-8")
