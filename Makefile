@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: setup system check test quick bench paper paper-quick peers vectors stamps demo screenshot docs reference notebooks clean
+.PHONY: setup system check test quick bench paper paper-quick peers vectors stamps figures demo screenshot docs reference notebooks clean
 
 setup: $(STAMP)
 
@@ -45,10 +45,12 @@ quick: setup
 
 bench: setup
 	$(BIN)/python -m tools.bench
+	$(BIN)/python -m tools.figures
 
 # Every study, then results/RESULTS.md and the figures; goes on where it was stopped.
 paper: setup
 	$(BIN)/python -m experiments
+	$(BIN)/python -m tools.figures
 
 paper-quick: setup
 	$(BIN)/python -m experiments --quick
@@ -60,6 +62,10 @@ peers: setup
 # After a change of compiled code: what numba kept of its callers is not used again.
 stamps: setup
 	$(BIN)/python -m tools.stamps
+
+# What pages quote of results/, computed anew.
+figures: setup
+	$(BIN)/python -m tools.figures
 
 vectors: setup
 	PYTHONPATH=tests $(BIN)/python -m tools.vectors

@@ -94,17 +94,20 @@ def given(text: str) -> list[str]:
     return [name for found in re.findall(r"<!-- given: (.*?) -->", text) for name in found.split()]
 
 
+def prose(text: str) -> str:
+    """A page without its code: neither blocks nor words set as code."""
+    return re.sub(r"`[^`\n]*`", "", _FENCE.sub("", text))
+
+
 def links(text: str) -> Iterator[str]:
     """Where the links and images of a page lead, those in code left out."""
-    prose = re.sub(r"`[^`\n]*`", "", _FENCE.sub("", text))
-    yield from _LINK.findall(prose)
+    yield from _LINK.findall(prose(text))
 
 
 def anchors(text: str) -> set[str]:
     """The anchors of a page's headings, as GitHub and the site make them."""
-    prose = _FENCE.sub("", text)
     found = set()
-    for heading in re.findall(r"^#+ (.+)$", prose, re.MULTILINE):
+    for heading in re.findall(r"^#+ (.+)$", _FENCE.sub("", text), re.MULTILINE):
         kept = re.sub(r"[^\w\s-]", "", heading.lower(), flags=re.ASCII)
         found.add(re.sub(r"\s", "-", kept.strip()))
     return found

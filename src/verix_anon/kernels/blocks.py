@@ -1,6 +1,6 @@
 """Compiled loops that hold every node of a tree to the rule, with little more than a sort.
 
-Records lie leaf by leaf, so a node's records are consecutive (see `audit`). In each column,
+Records lie leaf by leaf, so a node's records are consecutive (see `splits`). In each column,
 subtrees of up to BLOCK records are sorted once; these are the blocks.
 
     a node larger than a block   its median is selected across the sorted blocks (see `across`)

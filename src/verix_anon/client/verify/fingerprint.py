@@ -4,7 +4,7 @@ Proves: nothing. It measures how far the SHAP distributions of the three most im
 moved between the raw records and their midpoints in the delivery.
 Does not prove: that the agreed rule ran; an honest run moves them too, by as much as blind
 splitting on some tables.
-Can err: often. As the paper has it, it accuses a third to a half of honest runs, by data set
+Can err: often. As the paper has it, it accuses honest runs too, on every data set tried
 (results/RESULTS.md); the p-value against calibrated honest runs says how unusual this one is.
 """
 

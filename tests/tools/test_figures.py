@@ -1,0 +1,183 @@
+"""Figures in pages are those of the results, and no measured figure is typed."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tools.documents.markdown import ROOT, pages, prose
+from tools.figures import FIGURES, MARKER, filled
+
+RESULTS = (ROOT / "results" / "RESULTS.md").read_text(encoding="utf-8")
+BENCH = (ROOT / "results" / "bench-owner.md").read_text(encoding="utf-8")
+
+MEASURED = re.compile(
+    r"\d ?%"
+    r"|\b\d[\d.,]* (?:ns|µs|ms|s|seconds|minutes|hours|[kKMG]B)\b"
+    r"|\b(?:\d[\d.,]*|two|three|four|ten|several|many) times (?:as|its|the|faster|slower)\b"
+    r"|\b(?:half|twice|a third|a quarter) (?:as|the time)\b"
+    r"|\b(?:faster|slower)\b"
+    r"|\b(?:AUC|F1) (?:of )?\d"
+)
+"""What a measured figure looks like."""
+
+ALLOWED = {
+    # Chosen, by the protocol or by the owner.
+    "stratified sample of 10 % of the records": "a definition",
+    "the wanted evasion probability (0.01 at a drop of 5 %)": "a definition",
+    "at least 1 % of the records' paths, or at least 1 % of the nodes, is then missed with"
+    " probability at most 1 %": "a definition",
+    "none unless asked; 99 for a level of 1 %": "a definition",
+    "1.1 times the greatest distance": "a definition",
+    "takes at most 60 MB": "a requirement",
+    "touch 2 % of the records' paths": "a definition",
+    "drops 5 % of the records blindly": "a definition",
+    "missed with at most 1 % if the deviations touch 1 % of the records' paths or of the nodes": (
+        "a definition"
+    ),
+    "all of them up to 256 MB": "a definition",
+    # Follow from other numbers on the spot.
+    "0.9^20, about 12 %": "arithmetic",
+    "about 12 % with the default of 20": "arithmetic",
+    "For 20 witnesses and d = 10 %": "arithmetic",
+    # Of others, with their source.
+    "The paper estimates 88 MB": "the paper",
+    "from 19 to 320 seconds": "published in July 2025, linked under Sources",
+    # Of decoders, by files that the tests make: tests/files/hostile.
+    "A file of a few hundred KB can otherwise decode to 600 MB": "tests/files/hostile",
+    "takes 240 times its size": "decision 0004",
+    "say that a column takes 1 KB while one of its pages unfolds to 2 GB": "an example",
+    "400 bytes of file took 900 MB to decode": "tests/files/hostile",
+    "such as dictionaries twice as large": "a definition",
+    "are less than 100 KB of JSON; a test holds them to that": "tests/client/test_aggregates.py",
+    # Words.
+    "It is smaller, keeps types, and reads faster": "nothing was measured, nor need be",
+}
+"""Figures that may be typed, and why."""
+
+PROTOTYPES = {"docs/spec.md": "## 13. What measurement showed"}
+"""Sections that quote prototypes and say so; there is no result to take the figures from."""
+HISTORY = re.compile(r"prototype|results/")
+"""A decision that quotes a figure says what it was measured on, or where the figures are now."""
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def typed(text: str) -> list[str]:
+    """The paragraphs of a text that quote a figure as if it were measured, outside of markers."""
+    found = []
+    for paragraph in re.split(r"\n\s*\n|\n(?= *(?:[-*|]|\d+\.) )", MARKER.sub("", prose(text))):
+        left = " ".join(paragraph.split())
+        for phrase in ALLOWED:
+            left = left.replace(phrase, "")
+        if MEASURED.search(left):
+            found.append(left)
+    return found
+
+
+@pytest.mark.parametrize("path", pages(), ids=name_of)
+def test_figures_are_those_of_the_results(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert filled(text) == text, "run `make figures`"
+
+
+def test_unknown_figure() -> None:
+    with pytest.raises(ValueError, match=r"no figure 'leakage\.nothing'"):
+        filled("a <!-- figure: leakage.nothing -->1 %<!-- /figure --> b")
+
+
+def test_old_figure_is_written_anew() -> None:
+    old = "<!-- figure: detection.seeds -->3<!-- /figure -->"
+    assert filled(f"over {old} seeds, {old}") == (
+        "over <!-- figure: detection.seeds -->21<!-- /figure --> seeds,"
+        " <!-- figure: detection.seeds -->21<!-- /figure -->"
+    )
+
+
+def test_every_figure_stands_in_a_page() -> None:
+    used = {name for path in pages() for name, _ in MARKER.findall(path.read_text("utf-8"))}
+    assert used == set(FIGURES)
+
+
+@pytest.mark.parametrize("path", pages(), ids=name_of)
+def test_markers_are_whole_and_begin_no_line(path: Path) -> None:
+    """A comment at the beginning of a line is a block of its own on GitHub."""
+    text = path.read_text(encoding="utf-8")
+    assert len(re.findall(r"<!-- /?figure", text)) == 2 * len(MARKER.findall(text))
+    assert not re.search(r"^\s*(?:(?:[-*>]|\d+\.) )*<!-- /?figure", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", pages(), ids=name_of)
+def test_no_measured_figure_is_typed(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    found = typed(text.partition(PROTOTYPES.get(name_of(path), "\0"))[0])
+    is_history = path.parent.name == "decisions" and HISTORY.search(text)
+    assert not found or is_history, f"{name_of(path)} quotes figures outside of markers"
+
+
+def test_what_is_allowed_is_there() -> None:
+    text = " ".join(" ".join(prose(path.read_text("utf-8")).split()) for path in pages())
+    assert [phrase for phrase in ALLOWED if phrase not in text] == []
+    for name, heading in PROTOTYPES.items():
+        section = (ROOT / name).read_text(encoding="utf-8").partition(heading)[2]
+        assert section.strip().startswith("These are prototype measurements")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "37 % to 83 % of the records",
+        "4 to 30 % of them",
+        "it took 0.38 s",
+        "takes 51.3 MB",
+        "220 times as fast",
+        "is several times\nfaster",
+        "costs half as much",
+        "an AUC of 0.87",
+    ],
+)
+def test_a_typed_figure_is_seen(text: str) -> None:
+    assert typed(f"Before.\n\nThe engine {text}, they say.\n")
+    assert not typed(f"<!-- figure: x.y -->{text}<!-- /figure -->".replace("\n", " "))
+    assert not typed(f"```text\n{text}\n```\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("leakage.same_target", "every class holds k people, ", " of the records lie in classes"),
+        ("leakage.singled_out", "two releases of one table leave ", " of the records alone"),
+        ("detection.false_alarms", "(", " by data set) and catches"),
+        ("detection.blind_caught", "catches the approximate one in ", "."),
+        ("detection.seeds", "**How much of it is one draw:** over ", " seeds"),
+        ("detection.adversaries", "**Profile `full`:** 0 false alarms in", None),
+        ("traps.free", "can name ", " of the records (mean by data set)"),
+        ("utility.f1", "its F1 is ", " data sets"),
+        ("utility.auc", "its AUC ", " data sets"),
+        ("utility.seeds", "Over ", " seeds its F1"),
+    ],
+)
+def test_the_summary_of_results_says_the_same(name: str, before: str, after: str | None) -> None:
+    if after is None:
+        (line,) = [line for line in RESULTS.splitlines() if before in line]
+        assert f"of {FIGURES[name]()} adversaries" in line
+    else:
+        assert f"{before}{FIGURES[name]()}{after}" in RESULTS
+
+
+@pytest.mark.parametrize(
+    ("name", "rows"), [("audit.ratio_small", "10,000"), ("audit.ratio_million", "1,000,000")]
+)
+def test_the_table_of_benchmarks_says_the_same(name: str, rows: str) -> None:
+    (line,) = re.findall(rf"^\| {rows} \| 16 \|.*$", BENCH, re.MULTILINE)
+    assert line.split(" | ")[6] == FIGURES[name]()
+
+
+def test_whole_tables_are_kept_apart_from_samples() -> None:
+    (section,) = re.findall(r"^## [^\n]*leak.*?(?=^## )", RESULTS, re.DOTALL | re.MULTILINE)
+    for name in ("leakage.same_target_whole", "leakage.singled_out_whole"):
+        least, greatest = re.findall(r"\d+", FIGURES[name]())
+        shares = [float(share) for share in re.findall(r"([\d.]+) %", section)]
+        assert {int(least), int(greatest)} <= {round(share) for share in shares}

@@ -1,0 +1,187 @@
+"""Figures in pages: computed from `results/`, never typed. `python -m tools.figures` writes them.
+
+A page holds a figure between two comments, which no reader sees:
+
+    <!-- figure: leakage.same_target -->38 % to 80 %<!-- /figure -->
+
+The text between them is what the function of that name in FIGURES says today.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Any
+
+from tools.documents.markdown import ROOT, pages
+
+__all__ = ["FIGURES", "MARKER", "filled"]
+
+RESULTS = ROOT / "results"
+MARKER = re.compile(r"<!-- figure: (\S+) -->(.*?)<!-- /figure -->")
+FIGURES: dict[str, Callable[[], str]] = {}
+
+Figure = Callable[[], str]
+Result = dict[str, Any]
+
+
+def filled(text: str) -> str:
+    """A page with every figure as it is today."""
+
+    def write(marker: re.Match[str]) -> str:
+        name = marker.group(1)
+        if name not in FIGURES:
+            raise ValueError(f"there is no figure {name!r}; tools/figures.py has them all")
+        return f"<!-- figure: {name} -->{FIGURES[name]()}<!-- /figure -->"
+
+    return MARKER.sub(write, text)
+
+
+def figure(name: str) -> Callable[[Figure], Figure]:
+    """Give a figure the name by which pages ask for it."""
+
+    def add(function: Figure) -> Figure:
+        FIGURES[name] = function
+        return function
+
+    return add
+
+
+@cache
+def _load(name: str) -> Result:
+    found: Result = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+    return found
+
+
+def _percents(shares: Iterable[float]) -> str:
+    """The least and the greatest share."""
+    known = list(shares)
+    return f"{100 * min(known):.0f} % to {100 * max(known):.0f} %"
+
+
+def _leakage(measure: str, *, whole: bool) -> str:
+    return _percents(r[measure] for r in _load("leakage")["rows"] if r["whole"] is whole)
+
+
+@figure("leakage.same_target")
+def same_target() -> str:
+    """The share of records in classes that share the target, by data set; samples."""
+    return _leakage("homogeneous", whole=False)
+
+
+@figure("leakage.same_target_whole")
+def same_target_whole() -> str:
+    """The same, for the data sets as a whole."""
+    return _leakage("homogeneous", whole=True)
+
+
+@figure("leakage.singled_out")
+def singled_out() -> str:
+    """The share of records alone in the meeting of two releases, by data set; samples."""
+    return _leakage("singled_out_by_two", whole=False)
+
+
+@figure("leakage.singled_out_whole")
+def singled_out_whole() -> str:
+    """The same, for the data sets as a whole."""
+    return _leakage("singled_out_by_two", whole=True)
+
+
+def _calibrated(provider: str) -> str:
+    """How often the paper's calibrated layers flag a provider, by data set."""
+    return _percents(
+        r["rate"]
+        for r in _load("detection")["rows"]
+        if (r["provider"], r["approach"]) == (provider, "paper, calibrated") and r["data"] != "all"
+    )
+
+
+@figure("detection.false_alarms")
+def false_alarms() -> str:
+    """How often the paper's way accuses an honest provider, by data set."""
+    return _calibrated("honest")
+
+
+@figure("detection.blind_caught")
+def blind_caught() -> str:
+    """How often the paper's way catches a provider that splits blindly, by data set."""
+    return _calibrated("approximate")
+
+
+@figure("detection.seeds")
+def detection_seeds() -> str:
+    """Over how many seeds detection was measured."""
+    return str(_load("detection")["seeds"])
+
+
+@figure("detection.adversaries")
+def detection_adversaries() -> str:
+    """How many providers that misbehave were tried."""
+    return str(len({r["provider"] for r in _load("detection")["rows"]} - {"honest"}))
+
+
+@figure("traps.free")
+def free_of_traps() -> str:
+    """The share of records that an informed provider names as free of traps, by data set."""
+    rows = _load("traps")["rows"]
+    return _percents(r["free_of_traps"] for r in rows if r["traps"] == "paper")
+
+
+def _driven_against_blind(measure: str) -> str:
+    """On how many data sets target-driven trees do better and worse, beyond the interval."""
+    known = _load("utility")["clustered"]["blind"][measure].values()
+    better, worse = sum(r["low"] > 0 for r in known), sum(r["high"] < 0 for r in known)
+    return f"better on {better} and worse on {worse} of {len(known)}"
+
+
+@figure("utility.f1")
+def utility_f1() -> str:
+    """F1 of target-driven trees beside blind ones, by data set."""
+    return _driven_against_blind("f1")
+
+
+@figure("utility.auc")
+def utility_auc() -> str:
+    """AUC of target-driven trees beside blind ones, by data set."""
+    return _driven_against_blind("auc")
+
+
+@figure("utility.seeds")
+def utility_seeds() -> str:
+    """Over how many seeds utility was measured."""
+    return str(len(_load("utility")["seeds"]))
+
+
+EXACT_LAYERS = ("commitment", "sentinels", "twins", "replay", "splits")
+
+
+def _audit_ratio(job: str) -> str:
+    """The layers that decide, with the submission, as a multiple of growing the tree."""
+    found = _load("bench-owner")["jobs"][job]
+    layers = found["full"]["layers"]
+    return f"{sum(layers[name] for name in EXACT_LAYERS) / found['grow']:.2f}"
+
+
+@figure("audit.ratio_small")
+def audit_ratio_small() -> str:
+    """What the exact check takes of growing the tree, at 10,000 records of 16 columns."""
+    return _audit_ratio("10000x16")
+
+
+@figure("audit.ratio_million")
+def audit_ratio_million() -> str:
+    """The same at 1,000,000 records."""
+    return _audit_ratio("1000000x16")
+
+
+def main() -> None:
+    """Write every figure of every page."""
+    for path in pages():
+        text = path.read_text(encoding="utf-8")
+        if (now := filled(text)) != text:
+            path.write_text(now, encoding="utf-8")
+            print(f"{path.relative_to(ROOT)} has new figures.")
+
+
+if __name__ == "__main__":
+    main()
