@@ -113,7 +113,7 @@ def test_a_machine_that_does_not_say(tmp_path: Path, monkeypatch: pytest.MonkeyP
 GROWTH = """
 from tools.bench.tables import peak_bytes, submission
 from verix_anon.provider.local import LocalProvider, needed_bytes, warm_up
-warm_up(2)
+warm_up()
 table = submission({rows}, {columns})
 before = peak_bytes()
 LocalProvider(threads=2).anonymize(table)
@@ -135,3 +135,14 @@ def test_the_estimate_is_what_the_engine_takes(rows: int, columns: int) -> None:
     taken, estimated = map(int, done.stdout.split())
     # How much the threads hold at once depends on when they run; too low an estimate is what hurts.
     assert 0.3 < taken / estimated < 1.3
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 7, 16])
+@pytest.mark.parametrize("threads", [1, 2, 3, 16, 40])
+def test_shares_cover_everything_once(n: int, threads: int) -> None:
+    ranges = [range(*share) for share in machine.shares(n, threads)]
+    assert [i for share in ranges for i in share] == list(range(n))
+    assert len(ranges) == min(n, threads)
+    lengths = {len(share) for share in ranges}
+    assert not lengths or min(lengths) > 0
+    assert max(lengths, default=0) - min(lengths, default=0) <= 1

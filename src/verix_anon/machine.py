@@ -1,6 +1,7 @@
-"""How many cores and how much memory there are; a job too large is refused before it begins.
+"""How many cores and how much memory there are.
 
-Without this a table that does not fit ends hours later, killed by the system without a word.
+Work is shared among all cores this process may use. A job too large for memory is refused before
+it begins: else it would end hours later, killed by the system without a word.
 Estimates are what measurement showed each step to take (docs/limitations.md); a job that needs a
 little more than estimated may still be killed, but none that fits is refused for long.
 """
@@ -10,7 +11,7 @@ from pathlib import Path
 
 from verix_anon.errors import Error
 
-__all__ = ["available_cores", "available_memory", "check_memory"]
+__all__ = ["available_cores", "available_memory", "check_memory", "shares"]
 
 MEMINFO = Path("/proc/meminfo")
 # A container's own limit and use: version 2 of control groups, then version 1.
@@ -25,10 +26,16 @@ STATS = (Path("/sys/fs/cgroup/memory.stat"), Path("/sys/fs/cgroup/memory/memory.
 
 
 def available_cores() -> int:
-    """How many cores this process may use."""
+    """How many cores this process may use: the number of threads unless another is asked for."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def shares(n: int, threads: int) -> list[tuple[int, int]]:
+    """0 .. n - 1 as ranges of nearly the same length, one for each thread that gets any."""
+    parts = min(n, threads)
+    return [(n * i // parts, n * (i + 1) // parts) for i in range(parts)]
 
 
 def check_memory(needed: float, work: str, fail: type[Error]) -> None:

@@ -256,7 +256,7 @@ def manifest_of(sent: Submission) -> Manifest:
         watch_row=np.arange(n_rows),
         watch_values=records.values,
         watch_target=records.target,
-        witnesses=find_witnesses(sent, np.arange(n_rows)),
+        witnesses=find_witnesses(sent, np.arange(n_rows), threads=1),
         top_features=[],
         baseline=np.empty((n_rows, 0)),
         calibration=np.empty((0, 0)),

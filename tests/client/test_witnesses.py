@@ -54,28 +54,28 @@ def test_ties_and_duplicates() -> None:
         n_rows = int(rng.integers(4, 60))
         columns = [*rng.integers(0, 4, (3, n_rows)).tolist(), [7.0] * n_rows]
         sent = submission(columns, rng.integers(0, 2, n_rows).tolist())
-        for witness in find_witnesses(sent, np.arange(n_rows)):
+        for witness in find_witnesses(sent, np.arange(n_rows), threads=1):
             assert witness == by_the_rules(sent, witness.row)
 
 
 def test_depth_is_limited() -> None:
     columns = [np.random.default_rng(2).normal(size=200).tolist()]
     sent = submission(columns, [0, 1] * 100, max_depth=2)
-    for witness in find_witnesses(sent, np.arange(200)):
+    for witness in find_witnesses(sent, np.arange(200), threads=1):
         assert len(witness.path) <= 2
         assert witness == by_the_rules(sent, witness.row)
 
 
 def test_root_that_is_a_leaf() -> None:
     sent = submission([[1.0] * 8], [0, 1] * 4)
-    (witness,) = find_witnesses(sent, np.array([3]))
+    (witness,) = find_witnesses(sent, np.array([3]), threads=1)
     assert witness.path == ()
     assert witness == by_the_rules(sent, 3)
 
 
 def test_none_asked_for() -> None:
     sent = cases.prepared().submission
-    assert find_witnesses(sent, np.empty(0, np.int64)) == ()
+    assert find_witnesses(sent, np.empty(0, np.int64), threads=1) == ()
 
 
 def test_they_agree_with_an_honest_delivery() -> None:

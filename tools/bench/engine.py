@@ -52,14 +52,14 @@ def measure() -> Result:
 
 
 def _seconds(table: Submission) -> float:
-    return best_of(3, lambda: grow(table, Settings.of()))
+    return best_of(3, lambda: grow(table, Settings()))
 
 
 def _beside_scikit_learn(table: Submission, times: int) -> Result:
     from sklearn.tree import DecisionTreeClassifier
 
-    ours = best_of(times, lambda: grow(table, Settings.of()))
-    one_thread = best_of(times, lambda: grow(table, Settings.of(1)))
+    ours = best_of(times, lambda: grow(table, Settings()))
+    one_thread = best_of(times, lambda: grow(table, Settings(threads=1)))
     rows = table.records.values.T.copy()
     tree = DecisionTreeClassifier(min_samples_leaf=table.contract.min_leaf, random_state=0)
     theirs = best_of(1, lambda: tree.fit(rows, table.records.target))
@@ -74,7 +74,7 @@ def _beside_scikit_learn(table: Submission, times: int) -> Result:
 
 
 def _grow(table: Submission) -> Result:
-    growth = grow(table, Settings.of())
+    growth = grow(table, Settings())
     return {
         "seconds": _seconds(table),
         "leaves": growth.tree.n_leaves,

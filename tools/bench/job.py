@@ -81,7 +81,7 @@ def measure(n_rows: int, n_quasi: int) -> Result:
             table, target="y", quasi="all", k=5, options=PrepareOptions(progress=stages)
         )
     result["prepare_stages"] = stages.seconds()
-    result["grow"] = best_of(TIMES, lambda: grow(prepared.submission, Settings.of()))
+    result["grow"] = best_of(TIMES, lambda: grow(prepared.submission, Settings()))
     delivery = LocalProvider().anonymize(prepared.submission)
     result["full"] = judge(delivery, prepared, TIMES, thin=False)
     result["thin"] = judge(delivery, prepared, TIMES, thin=True)

@@ -15,7 +15,7 @@ def main(n_rows: int, n_quasi: int) -> None:
     table = submission(n_rows, n_quasi)
     warm_up()
     # Twice: memory that the host hands to this machine for the first time comes slowly.
-    seconds = best_of(2, lambda: grow(table, Settings.of()))
+    seconds = best_of(2, lambda: grow(table, Settings()))
     delivery = LocalProvider().anonymize(table)
     peak = peak_bytes()
     print(

@@ -78,7 +78,7 @@ def _convictions(departs: npt.NDArray[np.bool_], n: int, rng: np.random.Generato
 
 def _departures(case: Case, made: Prepared) -> npt.NDArray[np.bool_]:
     """For every watch record: whether it would convict the delivery, as the only witness."""
-    witnesses = find_witnesses(made.submission, made.manifest.watch_row)
+    witnesses = find_witnesses(made.submission, made.manifest.watch_row, threads=1)
     alone = [replace(case, manifest=replace(made.manifest, witnesses=(w,))) for w in witnesses]
     shared = {"grouped": case.grouped, "node_spans": case.node_spans, "records": case.records}
     for one in alone:

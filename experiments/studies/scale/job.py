@@ -82,7 +82,7 @@ def _provide(folder: Path, times: int) -> Result:
     read_peak = peak_bytes()
     LocalProvider().anonymize(submission)
     peak = peak_bytes()
-    _, grow_seconds = best_of(times, lambda: grow(submission, Settings.of()))
+    _, grow_seconds = best_of(times, lambda: grow(submission, Settings()))
     delivery, seconds = best_of(times, lambda: LocalProvider().anonymize(submission))
     commit = _commit_seconds(submission, delivery, times)
     _, write_seconds = timed(lambda: write_delivery(delivery, folder / "delivery"))
@@ -105,7 +105,7 @@ def _provide(folder: Path, times: int) -> Result:
 def _commit_seconds(submission: Submission, delivery: Delivery, times: int) -> Result:
     """What each part of the commitment takes: the sent records, the leaves, the nodes."""
     contract, records = submission.contract, delivery.records
-    threads = Settings.of().threads
+    threads = Settings().threads
     digest, digest_seconds = best_of(times, lambda: submission.digest(threads=threads))
 
     def group() -> merkle.Members:

@@ -129,7 +129,7 @@ def routed(top: Top, values: Floats, rows: Rows) -> Top:
 def deliver(submission: Submission, top: Top) -> Delivery:
     """All records under this tree, with bounds, counts and root that fit it."""
     rows = np.arange(submission.records.n_rows)
-    return engine.pack(submission, growth_of(submission, top), rows, engine.Settings.of())
+    return engine.pack(submission, growth_of(submission, top), rows, engine.Settings())
 
 
 def growth_of(submission: Submission, top: Top) -> engine.Growth:

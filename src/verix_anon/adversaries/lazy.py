@@ -20,7 +20,7 @@ Rows = npt.NDArray[np.int64]
 def without(submission: Submission, dropped: Rows) -> Delivery:
     """An honest delivery of all other records, with a root that fits it."""
     kept = np.setdiff1d(np.arange(submission.records.n_rows), dropped)
-    settings = engine.Settings.of()
+    settings = engine.Settings()
     return engine.pack(submission, local.grow(_part(submission, kept), settings), kept, settings)
 
 
@@ -83,7 +83,7 @@ class RefillsWithCopies:
             ),
             leaf_of_row=made.records.leaf[at],
         )
-        return engine.pack(submission, growth, made.records.row[at], engine.Settings.of())
+        return engine.pack(submission, growth, made.records.row[at], engine.Settings())
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class EchoesDropped:
         growth = engine.Growth(
             tree=made.tree, leaves=replace(made.leaves, count=count), leaf_of_row=leaf
         )
-        return engine.pack(submission, growth, np.arange(n_rows), engine.Settings.of())
+        return engine.pack(submission, growth, np.arange(n_rows), engine.Settings())
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class GrowsOnSample:
         """Grow on a sample, and deliver all records under that tree."""
         n_rows = submission.records.n_rows
         kept = np.setdiff1d(np.arange(n_rows), _drawn(n_rows, 1 - self.share, self.seed))
-        growth = local.grow(_part(submission, kept), engine.Settings.of())
+        growth = local.grow(_part(submission, kept), engine.Settings())
         top = routed(_as_rules(growth.tree), submission.records.values, np.arange(n_rows))
         return deliver(submission, top)
 

@@ -39,6 +39,7 @@ def anonymize(
     from verix_anon.files.deliveries import write_delivery
     from verix_anon.files.store import check_apart, check_free, check_replaces
     from verix_anon.files.submissions import read_submission
+    from verix_anon.machine import available_cores
     from verix_anon.provider.local import LocalProvider
 
     check_apart(out, [submission])
@@ -49,7 +50,9 @@ def anonymize(
         loaded = read_submission(submission)
         progress("read", 1, 1)
         _load_kernels(progress, quiet)
-        delivery = LocalProvider(threads=threads, progress=progress).anonymize(loaded)
+        delivery = LocalProvider(threads=threads or available_cores(), progress=progress).anonymize(
+            loaded
+        )
         progress("write", 0, 1)
         write_delivery(delivery, out, overwrite=overwrite)
         progress("write", 1, 1)

@@ -88,7 +88,9 @@ def node_text(name: str, threshold: float, left: str, right: str) -> str:
     return f"INTERNAL|{name}|{paper_number(threshold)}|{left}|{right}"
 
 
-def submission_digest(contract: Contract, records: Records, *, threads: int = 1) -> Digest:
+def submission_digest(
+    contract: Contract, records: Records, *, threads: int | None = None
+) -> Digest:
     """What was sent: the contract and every record in order, hashed by chunks of rows."""
 
     def chunk(number: int) -> bytes:

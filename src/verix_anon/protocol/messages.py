@@ -27,7 +27,7 @@ class Submission:
     def __post_init__(self) -> None:
         self.records.check(self.contract)
 
-    def digest(self, *, threads: int = 1) -> Digest:
+    def digest(self, *, threads: int | None = None) -> Digest:
         """What binds a delivery to this very submission; reads every byte of it."""
         return merkle.submission_digest(self.contract, self.records, threads=threads)
 

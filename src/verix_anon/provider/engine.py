@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -28,20 +28,12 @@ def _ignore(stage: str, done: int, total: int) -> None:
 class Settings:
     """How to run, as opposed to what to compute: nothing here changes a delivery's root."""
 
-    threads: int = 1
+    threads: int = field(default_factory=available_cores)
     progress: Progress = _ignore
 
     def __post_init__(self) -> None:
         if self.threads < 1:
             raise ProviderError(f"threads must be at least 1, not {self.threads}")
-
-    @classmethod
-    def of(cls, threads: int | None = None, progress: Progress | None = None) -> "Settings":
-        """Settings where None means every core this process may use, and no progress."""
-        return cls(
-            threads=available_cores() if threads is None else threads,
-            progress=progress or _ignore,
-        )
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

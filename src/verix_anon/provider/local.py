@@ -6,7 +6,6 @@ candidates are compared in contract order, and subtrees do not touch each other'
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -15,13 +14,13 @@ import numpy.typing as npt
 from verix_anon import __version__
 from verix_anon.errors import ProviderError
 from verix_anon.kernels import growing
-from verix_anon.machine import check_memory
+from verix_anon.machine import check_memory, shares
 from verix_anon.protocol.contract import Column, Contract, Kind, Role
 from verix_anon.protocol.messages import Delivery, Submission
 from verix_anon.protocol.table import Records
 from verix_anon.protocol.tree import Leaves, Tree
 from verix_anon.provider import engine
-from verix_anon.provider.engine import Growth, Progress, Settings
+from verix_anon.provider.engine import Growth, Settings
 
 __all__ = ["LocalProvider", "grow", "needed_bytes", "warm_up"]
 
@@ -35,26 +34,19 @@ SHRINK = 16
 SMALL_TASK = 65_536
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LocalProvider:
-    """The honest engine on this machine; `threads=None` takes every core it may use."""
-
-    threads: int | None = None
-    progress: Progress | None = None
+class LocalProvider(Settings):
+    """The honest engine on this machine."""
 
     def anonymize(self, submission: Submission) -> Delivery:
         """Anonymize the submission as its contract says."""
-        settings = Settings.of(self.threads, self.progress)
         records, contract = submission.records, submission.contract
         n_quasi, n_rows = records.values.shape
         check_memory(
-            needed_bytes(n_rows, n_quasi, contract.min_leaf, threads=settings.threads),
+            needed_bytes(n_rows, n_quasi, contract.min_leaf, threads=self.threads),
             f"anonymizing {n_rows:,} records with {n_quasi} quasi-identifiers",
             ProviderError,
         )
-        return engine.anonymize(
-            submission, grow, settings, engine="verix-local", version=__version__
-        )
+        return engine.anonymize(submission, grow, self, engine="verix-local", version=__version__)
 
 
 def needed_bytes(n_rows: int, n_quasi: int, min_leaf: int, *, threads: int) -> int:
@@ -70,7 +62,7 @@ def needed_bytes(n_rows: int, n_quasi: int, min_leaf: int, *, threads: int) -> i
     return round(max(growing, hashing))
 
 
-def warm_up(threads: int | None = None) -> None:
+def warm_up() -> None:
     """Load the kernels by anonymizing a tiny table: compiles them on the first run ever."""
     contract = Contract(
         submission_id="0" * 32,
@@ -85,7 +77,7 @@ def warm_up(threads: int | None = None) -> None:
         values=np.arange(16.0).reshape(1, 16),
         target=np.arange(16, dtype=np.uint8) % 2,
     )
-    LocalProvider(threads=threads).anonymize(Submission(contract=contract, records=records))
+    LocalProvider().anonymize(Submission(contract=contract, records=records))
 
 
 def grow(submission: Submission, settings: Settings) -> Growth:
@@ -177,15 +169,13 @@ class _Crew:
 
     def __init__(self, forest: growing.Forest, pool: ThreadPoolExecutor | None) -> None:
         n_quasi, n_records = forest.order.shape
-        n_parts = 1 if pool is None else min(pool._max_workers, n_quasi)
-        edges = np.linspace(0, n_quasi, n_parts + 1).astype(int).tolist()
         self.forest = forest
-        self.ranges = list(zip(edges[:-1], edges[1:], strict=True))
+        self.ranges = shares(n_quasi, 1 if pool is None else pool._max_workers)
         self.map = map if pool is None else pool.map
         self.small = max(
-            SMALL_NODE if pool is None else SMALL_TASK, n_records // (SHRINK * n_parts)
+            SMALL_NODE if pool is None else SMALL_TASK, n_records // (SHRINK * len(self.ranges))
         )
-        self.scratch = np.empty((n_parts, n_records), np.uint32)
+        self.scratch = np.empty((len(self.ranges), n_records), np.uint32)
 
     def best_split(self, node: _Node) -> growing.Candidate:
         """The split of a node; column -1 if it is small or a leaf."""

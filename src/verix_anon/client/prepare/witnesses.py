@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from verix_anon.client.manifest import Step, Witness
 from verix_anon.kernels import splits, trees
+from verix_anon.machine import shares
 from verix_anon.protocol import merkle
 from verix_anon.protocol.messages import Submission
 
@@ -54,7 +55,7 @@ class _Node:
         return int(self.members.size)
 
 
-def find_witnesses(submission: Submission, rows: Rows, *, threads: int = 1) -> tuple[Witness, ...]:
+def find_witnesses(submission: Submission, rows: Rows, *, threads: int) -> tuple[Witness, ...]:
     """The path and leaf of each of these rows in the tree that the rule grows."""
     if not rows.size:
         return ()
@@ -101,9 +102,8 @@ class _Crew:
     ) -> None:
         n_quasi, n_rows = submission.records.values.shape
         most = min(most, n_rows)
-        edges = np.linspace(0, n_quasi, min(n_threads, n_quasi) + 1).astype(int).tolist()
         self.submission, self.map = submission, map_
-        self.ranges = list(zip(edges[:-1], edges[1:], strict=True))
+        self.ranges = shares(n_quasi, n_threads)
         self.rooms = [np.empty((2, most + 1)) for _ in self.ranges]
         self.laid_out = np.empty(n_quasi * min(most, LAID_OUT))
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from verix_anon.client.manifest import Manifest
 from verix_anon.errors import TableError
 from verix_anon.kernels import trees
-from verix_anon.machine import available_cores
+from verix_anon.machine import available_cores, shares
 from verix_anon.protocol.contract import Contract
 from verix_anon.protocol.messages import Delivered, Delivery, Submission
 
@@ -145,10 +145,10 @@ class Case:
         assert self.submission is not None
         return self.submission.records.target[self.grouped[0]]
 
-    @property
-    def n_shares(self) -> int:
-        """Among how many threads the columns are shared."""
-        return min(self.options.threads, len(self.contract.quasi))
+    @cached_property
+    def shares(self) -> list[tuple[int, int]]:
+        """The range of columns that each thread has."""
+        return shares(len(self.contract.quasi), self.options.threads)
 
     def each_column(self, work: Callable[[int, int, Floats], object]) -> None:
         """Do some work with the submitted values of every column, laid out leaf by leaf.
@@ -161,20 +161,19 @@ class Case:
         values, rows = self.submission.records.values, self.rows_by_leaf
         is_kept = values.nbytes <= KEPT_BYTES
         laid_out = self.values_by_leaf if is_kept else self._rooms
-        edges = np.linspace(0, len(values), self.n_shares + 1).astype(int)
 
         def do_share(share: int) -> None:
-            for column in range(edges[share], edges[share + 1]):
+            for column in range(*self.shares[share]):
                 if not is_kept:
                     trees.gather(values[column], rows, laid_out[share])
                 work(share, column, laid_out[column if is_kept else share])
 
-        self.each(do_share, self.n_shares)
+        self.each(do_share, len(self.shares))
 
     @cached_property
     def _rooms(self) -> Floats:
         """Room for a column in each thread."""
-        return np.empty((self.n_shares, self.manifest.n_rows))
+        return np.empty((len(self.shares), self.manifest.n_rows))
 
     def each(self, work: Callable[[int], object], n: int) -> None:
         """Do some work for 0 .. n - 1, shared among the threads."""

@@ -152,8 +152,8 @@ def _bounds(case: Case) -> list[str]:
     start, n_leaves = case.grouped[1], tree.n_leaves
     leaf_span = trees.node_spans(tree.right, tree.leaf, np.arange(n_leaves + 1))
     nodes = (tree.column, tree.threshold, tree.right)
-    room = np.empty((case.n_shares, 2, n_leaves))
-    is_wrong = np.zeros((case.n_shares, n_leaves), np.bool_)
+    room = np.empty((len(case.shares), 2, n_leaves))
+    is_wrong = np.zeros((len(case.shares), n_leaves), np.bool_)
     misrouted: list[tuple[int, int]] = []
     first_wrong: list[tuple[int, int]] = []
 

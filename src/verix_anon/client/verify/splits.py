@@ -146,7 +146,7 @@ def examine(case: Case, nodes: Nodes) -> list[Deviation]:
 
 def _compete(case: Case, spans: splits.Spans, *, examine_all: bool) -> splits.Best:
     """The rule's split of every node: columns shared among threads, merged in order."""
-    parts = [_no_best(spans.lo.size) for _ in range(case.n_shares)]
+    parts = [_no_best(spans.lo.size) for _ in case.shares]
     target = case.target_by_leaf
     rooms = [blocks.room_for(target.size) for _ in parts]
 
