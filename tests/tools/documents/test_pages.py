@@ -23,7 +23,7 @@ BY_HAND = {
     "docs/start/owner.md": {". .venv/bin/activate": "the tests run inside it"},
     "docs/how-to/notebooks.md": {
         "pip install jupyterlab": "it is your choice of an editor",
-        "jupyter lab docs/notebooks": "it waits for a person",
+        "PYTHONPATH=$PWD jupyter lab docs/notebooks": "it waits for a person",
     },
 }
 
