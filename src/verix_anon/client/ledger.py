@@ -5,16 +5,17 @@ both can lay them over each other. Only the owner can know, so the owner keeps a
 file of JSON lines, only ever appended to, that holds digests and times and no data.
 """
 
-import json
 import os
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from verix_anon.errors import TableError
+from verix_anon.files import lines
+from verix_anon.files.store import path_text
 from verix_anon.protocol.contract import Digest
 
-__all__ = ["Entry", "Ledger", "UnwrittenLedger"]
+__all__ = ["Entry", "Ledger"]
 
 FORMAT = "verix/ledger/1"
 
@@ -29,11 +30,14 @@ class Entry:
     """UTC, ISO 8601"""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Ledger:
     """The ledger at a path; the file and its folder are made when first written to."""
 
     path: Path
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        object.__setattr__(self, "path", Path(path_text(path)))
 
     @classmethod
     def default(cls) -> "Ledger":
@@ -59,52 +63,32 @@ class Ledger:
     def record(self, table: Digest, root: Digest) -> None:
         """Append a release."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        fields = {"format": FORMAT, "table": table.hex(), "root": root.hex(), "time": now}
-        line = json.dumps(fields).encode() + b"\n"
+        line = {"format": FORMAT, "table": table.hex(), "root": root.hex(), "time": now}
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
-            with os.fdopen(descriptor, "r+b", buffering=0) as file:
-                # A line that was cut short must not take the next one with it.
-                if file.seek(0, os.SEEK_END):
-                    file.seek(-1, os.SEEK_END)
-                    line = line if file.read(1) == b"\n" else b"\n" + line
-                file.write(line)
-                os.fsync(descriptor)
+            lines.append(self.path, line)
         except OSError as error:
             raise self._unusable(error) from None
 
     def _entries(self) -> list[Entry | None]:
         """Every line that is not empty, None for one that is damaged."""
         try:
-            data = self.path.read_bytes()
-        except FileNotFoundError:
-            return []
+            return [_entry(fields) for fields in lines.read(self.path)]
         except OSError as error:
             raise self._unusable(error) from None
-        return [_parse(line) for line in data.split(b"\n") if line.strip()]
 
     def _unusable(self, error: OSError) -> TableError:
         return TableError(f"the ledger {self.path} cannot be used ({error.strerror or error})")
 
 
-@dataclass(frozen=True, slots=True)
-class UnwrittenLedger(Ledger):
-    """A ledger that is asked, for a release that is recorded once its table is written."""
-
-    def record(self, table: Digest, root: Digest) -> None:
-        """Leave the ledger as it is."""
-
-
-def _parse(line: bytes) -> Entry | None:
+def _entry(fields: dict[str, object] | None) -> Entry | None:
+    if fields is None or fields.get("format") != FORMAT:
+        return None
     try:
-        fields = json.loads(line)
-        if fields["format"] != FORMAT:
-            return None
         return Entry(
-            Digest(bytes.fromhex(fields["table"])),
-            Digest(bytes.fromhex(fields["root"])),
+            Digest(bytes.fromhex(str(fields["table"]))),
+            Digest(bytes.fromhex(str(fields["root"]))),
             str(fields["time"]),
         )
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError):
         return None

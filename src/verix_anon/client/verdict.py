@@ -1,15 +1,18 @@
 """What verification found: findings of the layers, and their conjunction (spec §10)."""
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from html import escape
+from pathlib import Path
 
 from verix_anon.errors import TableError
+from verix_anon.files.store import path_text, written_aside
 from verix_anon.protocol.contract import Digest
 
-__all__ = ["DECIDING", "FORMAT", "LAYERS", "Finding", "Outcome", "Profile", "Status", "Verdict"]
+__all__ = ["DECIDING", "FORMAT", "INFORMING", "LAYERS", "Finding", "Outcome", "Profile", "Status", "Verdict", "read_verdict", "write_verdict"]
 
 FORMAT = "verix/verdict/1"
 
@@ -49,7 +52,9 @@ DECIDING = {
     Profile.THIN: EXACT,
     Profile.PAPER: frozenset({"commitment", "sentinels", "twins", "fingerprint"}),
 }
-"""Which layers decide in each profile; the others inform."""
+"""Which layers decide in each profile."""
+INFORMING = {profile: frozenset(LAYERS) - EXACT - DECIDING[profile] for profile in Profile}
+"""Which layers only inform; of the paper's profile the exact ones that it lacks are not run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,3 +185,24 @@ class Verdict:
             "<table><thead><tr><th>layer</th><th>status</th><th></th><th>summary</th></tr></thead>"
             f"<tbody>{rows}</tbody></table>"
         )
+
+
+def write_verdict(
+    verdict: Verdict, path: str | os.PathLike[str], *, overwrite: bool = False
+) -> None:
+    """Write a verdict as JSON."""
+    with written_aside(path, overwrite=overwrite, folder=False) as aside:
+        aside.write_text(verdict.to_json() + "\n", encoding="utf-8")
+
+
+def read_verdict(path: str | os.PathLike[str]) -> Verdict:
+    """Read a verdict.
+
+    Raises:
+        TableError: There is none, or it was altered.
+    """
+    try:
+        text = Path(path_text(path)).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise TableError(f"the verdict {path} cannot be read") from None
+    return Verdict.from_json(text)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import rfc8785
 
-from verix_anon.errors import MalformedDeliveryError
+from verix_anon.errors import MalformedDeliveryError, TableError
 from verix_anon.files.hostile import reader as parquet
 from verix_anon.files.store import Folder, open_folder, written_aside
 from verix_anon.protocol.contract import Contract, Digest
@@ -111,9 +111,12 @@ def read_delivery(path: str | os.PathLike[str], contract: Contract, *, n_rows: i
 
     Raises:
         MalformedDeliveryError: The bytes are not such a delivery.
-        TableError: There is no folder at that path.
+        TableError: There is no folder at that path, or it is a submission's.
     """
-    files = _Files(open_folder(path, MalformedDeliveryError))
+    folder = open_folder(path, MalformedDeliveryError)
+    if folder.has("contract.json") and not folder.has("delivery.json"):
+        raise TableError(f"{path} is a submission, not a delivery")
+    files = _Files(folder)
     header = _parse_header(files.read("delivery.json", MAX_HEADER_BYTES))
     # What the counts promise bounds what is read below.
     header.check(contract, n_rows=n_rows)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from verix_anon.errors import Error, TableError
+from verix_anon.fields import shown
 
 MAX_PARTS = 10_000
 
@@ -28,13 +29,22 @@ __all__ = [
     "filesystem",
     "is_url",
     "open_folder",
+    "path_text",
     "written_aside",
 ]
 
 
+def path_text(path: object) -> str:
+    """A path as text; what cannot name a file is the caller's mistake."""
+    text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise TableError(f"a path is text or a Path, not {shown(path)}")
+    return text
+
+
 def is_url(path: str | os.PathLike[str]) -> bool:
     """Whether a path is an fsspec URL such as s3://bucket/folder."""
-    return "://" in os.fspath(path)
+    return "://" in path_text(path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +160,7 @@ class Folder:
 
 def open_folder(path: str | os.PathLike[str], fail: type[Error]) -> Folder:
     """The folder at a path or URL; that there is none is the caller's mistake."""
-    text = os.fspath(path)
+    text = path_text(path)
     if is_url(text):
         fs, inner = filesystem(text)
         found = fs.isdir(inner)
@@ -174,9 +184,9 @@ def filesystem(url: str) -> tuple[Any, str]:
 
 def check_free(path: str | os.PathLike[str], *, overwrite: bool) -> None:
     """Raise unless something can be written under that name; asked before long work."""
-    target = Path(path)
     if is_url(path):
         raise TableError(f"{path} is a URL; results are written to local folders")
+    target = Path(path)
     if os.path.lexists(target) and not overwrite:
         raise TableError(
             f"{target} exists already; choose another name, or overwrite it (--overwrite)"

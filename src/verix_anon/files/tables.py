@@ -16,7 +16,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from verix_anon.errors import TableError
-from verix_anon.files.store import filesystem, is_url, written_aside
+from verix_anon.files.store import filesystem, is_url, path_text, written_aside
 
 __all__ = ["NULL_TOKENS", "check_table_name", "read_table", "write_table"]
 
@@ -48,7 +48,7 @@ def read_table(
     Raises:
         TableError: There is no such file, or it cannot be read as its name says.
     """
-    name = os.fspath(path)
+    name = path_text(path)
     lower = name.lower()
     try:
         if lower.endswith(PARQUET_SUFFIXES):
@@ -71,14 +71,14 @@ def read_table(
 
 def check_table_name(path: str | os.PathLike[str]) -> None:
     """Raise unless a table can be written under a name with that ending."""
-    if not os.fspath(path).lower().endswith((".csv", ".tsv", *PARQUET_SUFFIXES)):
+    if not path_text(path).lower().endswith((".csv", ".tsv", *PARQUET_SUFFIXES)):
         raise TableError(f"{path}: the name of a table ends in .csv, .tsv, .parquet or .pq")
 
 
 def write_table(table: pa.Table, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
     """Write a CSV or Parquet file, by its name; it appears complete or not at all."""
     check_table_name(path)
-    lower = os.fspath(path).lower()
+    lower = path_text(path).lower()
     with written_aside(path, overwrite=overwrite, folder=False) as aside:
         try:
             if lower.endswith(PARQUET_SUFFIXES):

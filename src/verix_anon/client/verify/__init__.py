@@ -14,16 +14,18 @@ by side.
 """
 
 import hmac
-import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 
 from verix_anon import __version__
-from verix_anon.client.manifest import Manifest
-from verix_anon.client.verdict import DECIDING, LAYERS, Finding, Profile, Status, Verdict
+from verix_anon.client.audit_log import AuditLog
+from verix_anon.client.given import FilePath, is_path, opened, options_of
+from verix_anon.client.manifest import Manifest, read_manifest
+from verix_anon.client.verdict import DECIDING, INFORMING, LAYERS, Finding, Profile, Status, Verdict
 from verix_anon.client.verify import (
     commitment,
     fingerprint,
@@ -34,9 +36,12 @@ from verix_anon.client.verify import (
     twins,
     utility,
 )
-from verix_anon.client.verify.case import KEPT_BYTES, Case, VerifyOptions
+from verix_anon.client.verify.case import KEPT_BYTES, Audit, Case, VerifyOptions
 from verix_anon.errors import MalformedDeliveryError, TableError
 from verix_anon.files.deliveries import Snapshot, read_delivery
+from verix_anon.fields import shown
+from verix_anon.files.store import check_apart
+from verix_anon.files.submissions import read_submission
 from verix_anon.machine import check_memory
 from verix_anon.protocol.contract import Digest
 from verix_anon.protocol.messages import Delivery, Submission
@@ -50,40 +55,80 @@ Check = Callable[[], Finding]
 
 
 def verify(
-    delivery: Delivery | Snapshot | str | os.PathLike[str],
-    manifest: Manifest,
+    delivery: Delivery | Snapshot | FilePath,
+    manifest: Manifest | FilePath,
     *,
-    submission: Submission | None = None,
-    profile: Profile | None = None,
+    submission: Submission | FilePath | None = None,
+    profile: Profile | str | None = None,
+    skip: Sequence[str] | str = (),
+    log: AuditLog | FilePath | None = None,
     options: VerifyOptions | None = None,
 ) -> Verdict:
     """Judge a delivery.
 
     Args:
         delivery: What the provider returned: in memory, or the folder or URL of its files.
-        manifest: What the owner kept.
-        submission: What was sent, if it is at hand; without it the verification is thin.
+        manifest: What the owner kept, or its file.
+        submission: What was sent, or its folder, if it is at hand; without it the verification
+            is thin.
         profile: Which layers decide; `full` with the submission and `thin` without by default.
+        skip: Informing layers to leave out, `fingerprint` and `utility`; no verdict rests on them.
+        log: The audit log; the verdict is added, and a VIOLATION found before is final. None:
+            nothing is written.
         options: Which nodes to audit, and the fingerprint's thresholds.
 
     Raises:
-        TableError: The submission is not the one this manifest was made for, or was altered.
+        TableError: The submission is not the one this manifest was made for, or was altered; or
+            something given is not what it should be.
+        NotAcceptedError: The log has a VIOLATION for this root, and this check may have missed it.
     """
     began = time.perf_counter()
-    options = options or VerifyOptions()
-    profile = Profile(profile or (Profile.THIN if submission is None else Profile.FULL))
-    _check_memory(manifest, profile, options)
-    _check_own(manifest, submission, profile, options)
+    options = options_of(options, VerifyOptions)
+    options = replace(options, skip=skip) if skip else options
+    log = None if log is None else opened(log, AuditLog, AuditLog, "log")
+    if log is not None:
+        check_apart(log.path, filter(is_path, (delivery, manifest, submission)))
+        log.check()
+    manifest = opened(manifest, Manifest, read_manifest, "manifest")
+    if submission is not None:
+        submission = opened(submission, Submission, read_submission, "submission")
+    chosen = _profile(profile, submission)
+    _check_memory(manifest, chosen, options)
+    _check_own(manifest, submission, chosen, options)
+    # A thin verification shows what the manifest alone can prove, whatever is at hand.
+    sent = None if chosen is Profile.THIN else submission
+    verdict = _judge(delivery, manifest, sent, chosen, options)
+    verdict = replace(verdict, seconds=round(time.perf_counter() - began, 3))
+    if log is not None:
+        is_exact = chosen is Profile.FULL and options.audit is Audit.ALL
+        log.settle(verdict, is_exact=is_exact)
+    return verdict
+
+
+def _profile(given: Profile | str | None, submission: Submission | None) -> Profile:
+    if given is None:
+        return Profile.THIN if submission is None else Profile.FULL
+    if given not in list(Profile):
+        raise TableError(f"profile must be one of {', '.join(Profile)}, not {shown(given)}")
+    return Profile(given)
+
+
+def _judge(
+    delivery: Delivery | Snapshot | FilePath,
+    manifest: Manifest,
+    submission: Submission | None,
+    profile: Profile,
+    options: VerifyOptions,
+) -> Verdict:
+    """What the layers find; bytes that are not a delivery are a finding, too."""
     try:
         snapshot = _snapshot(delivery, manifest)
     except MalformedDeliveryError as error:
         findings, root, files = _malformed(error, profile), NO_ROOT, dict[str, str]()
     else:
-        # A thin verification shows what the manifest alone can prove, whatever is at hand.
-        sent = None if profile is Profile.THIN else submission
-        case = Case(delivery=snapshot.delivery, manifest=manifest, submission=sent, options=options)
-        findings, root = _run(case, profile), snapshot.delivery.header.root
-        files = dict(snapshot.files)
+        judged = snapshot.delivery
+        case = Case(delivery=judged, manifest=manifest, submission=submission, options=options)
+        findings, root, files = _run(case, profile), judged.header.root, dict(snapshot.files)
     return Verdict(
         profile=profile,
         root=root,
@@ -94,7 +139,6 @@ def verify(
         unsafe_seed=manifest.unsafe_seed,
         version=__version__,
         time=datetime.now(UTC).isoformat(timespec="seconds"),
-        seconds=round(time.perf_counter() - began, 3),
     )
 
 
@@ -114,6 +158,12 @@ def _check_own(
     manifest: Manifest, submission: Submission | None, profile: Profile, options: VerifyOptions
 ) -> None:
     """The owner's own files first: a verdict on the wrong submission would be worthless."""
+    decides = set(options.skip) - INFORMING[profile]
+    if decides:
+        can = " and ".join(sorted(INFORMING[profile]))
+        raise TableError(
+            f"{shown(min(decides))} cannot be left out: under the profile {profile} only {can} can"
+        )
     unknown = options.epsilon_per_feature.keys() - {c.name for c in manifest.contract.quasi}
     if unknown:
         raise TableError(f"an epsilon is given for {min(unknown)!r}, which is no quasi-identifier")
@@ -130,12 +180,15 @@ def _check_own(
         )
 
 
-def _snapshot(
-    delivery: Delivery | Snapshot | str | os.PathLike[str], manifest: Manifest
-) -> Snapshot:
+def _snapshot(delivery: Delivery | Snapshot | FilePath, manifest: Manifest) -> Snapshot:
     """The delivery, well-formed, and the digests of what will be judged."""
     if not isinstance(delivery, Delivery | Snapshot):
-        return read_delivery(delivery, manifest.contract, n_rows=manifest.n_rows)
+        return opened(
+            delivery,
+            Snapshot,
+            lambda path: read_delivery(path, manifest.contract, n_rows=manifest.n_rows),
+            "delivery",
+        )
     held = delivery.delivery if isinstance(delivery, Snapshot) else delivery
     in_memory.check_types(held)
     # A snapshot may have been read for another submission.
@@ -171,16 +224,18 @@ def _run(case: Case, profile: Profile) -> tuple[Finding, ...]:
             layer("splits", lambda: splits.check(case))
         else:
             layer("splits", lambda: _skipped("splits", "replay failed"))
-    # What both of the last layers read is made ready before them: they run side by side, since
-    # each trains models on one core.
+    last: dict[str, Check] = {
+        "fingerprint": lambda: fingerprint.check(case, profile),  # 6
+        "utility": lambda: utility.check(case),  # 7
+    }
+    for name in case.options.skip:
+        last[name] = partial(_skipped, name, "left out by the caller")
+    # What both read is made ready before them: they run side by side, since each trains models
+    # on one core.
     _ = case.records, case.position_of_row
     with ThreadPoolExecutor(min(2, case.options.threads)) as pool:
-        last = [
-            pool.submit(layer, "fingerprint", lambda: fingerprint.check(case, profile)),  # 6
-            pool.submit(layer, "utility", lambda: utility.check(case)),  # 7
-        ]
-    for future in last:
-        future.result()
+        for future in [pool.submit(layer, *named) for named in last.items()]:
+            future.result()
     return tuple(done[name] for name in LAYERS)
 
 

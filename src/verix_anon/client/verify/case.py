@@ -1,6 +1,6 @@
 """The case to judge: a delivery beside what the owner kept, and the order of its records."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from verix_anon.client.given import check_fields
 from verix_anon.client.manifest import Manifest
 from verix_anon.errors import TableError
 from verix_anon.kernels import trees
@@ -36,16 +37,19 @@ class Audit(StrEnum):
 class VerifyOptions:
     """How to verify; the defaults look at everything there is."""
 
-    audit: Audit = Audit.ALL
+    audit: Audit | str = Audit.ALL
     audit_miss: float = 0.01
     """The sampled audit misses with at most this probability ..."""
     audit_fraction: float = 0.01
     """... a provider whose deviations touch this share of the records' paths or of the nodes."""
     epsilon: float | None = None
     epsilon_per_feature: Mapping[str, float] = field(default_factory=dict)
+    skip: Sequence[str] | str = ()
+    """Informing layers to leave out."""
     threads: int = field(default_factory=available_cores)
 
     def __post_init__(self) -> None:
+        check_fields(self)
         for name in ("audit_miss", "audit_fraction"):
             if not 0 < getattr(self, name) < 1:
                 raise TableError(f"{name} must lie between 0 and 1")
@@ -54,10 +58,8 @@ class VerifyOptions:
             raise TableError("epsilon must be greater than 0")
         if self.threads < 1:
             raise TableError(f"threads must be at least 1, not {self.threads}")
-        if self.audit not in set(Audit):
-            raise TableError(f"audit is {' or '.join(Audit)}, not {self.audit!r}")
-        # The plain word is as good as the constant.
-        object.__setattr__(self, "audit", Audit(self.audit))
+        if isinstance(self.skip, str):
+            object.__setattr__(self, "skip", (self.skip,))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

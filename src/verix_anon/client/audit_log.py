@@ -1,0 +1,93 @@
+"""The audit log: a line of JSON for every verdict, only ever appended to (spec §10).
+
+A VIOLATION is final: a check that may miss, passed later, does not take it back. Only what
+is written down can be held against a root.
+"""
+
+import os
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from verix_anon.client.verdict import LAYERS, Outcome, Status, Verdict
+from verix_anon.errors import NotAcceptedError, TableError
+from verix_anon.files import lines
+from verix_anon.files.store import path_text
+from verix_anon.protocol.contract import Digest
+
+__all__ = ["AuditLog"]
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class AuditLog:
+    """The audit log at a path; the file is made when first written to."""
+
+    path: Path
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        object.__setattr__(self, "path", Path(path_text(path)))
+
+    def check(self) -> None:
+        """Raise if lines would be appended to something that is not an audit log."""
+        try:
+            with self.path.open("rb") as file:
+                beginning = file.read(1)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise self._unusable("read", error) from None
+        if beginning not in (b"", b"{"):
+            raise TableError(f"{self.path} is not an audit log, so nothing is appended to it")
+
+    def violation_for(self, root: Digest) -> str | None:
+        """When the delivery with this root was found in VIOLATION; None if it never was."""
+        try:
+            entries = lines.read(self.path)
+        except OSError as error:
+            raise self._unusable("read", error) from None
+        for entry in entries:
+            # A damaged line says nothing about this root, and neither does a root that did not
+            # follow from its delivery.
+            if entry is None or entry.get("root") != root.hex():
+                continue
+            layers = entry.get("layers")
+            is_bound = isinstance(layers, dict) and layers.get(LAYERS[0]) == Status.PASS
+            if is_bound and entry.get("outcome") == Outcome.VIOLATION:
+                return str(entry.get("time"))
+        return None
+
+    def append(self, verdict: Verdict) -> None:
+        """Add a line: which layers fired, on what, when."""
+        line = {
+            "time": datetime.now(UTC).isoformat(timespec="seconds"),
+            "outcome": verdict.outcome.value,
+            "profile": verdict.profile.value,
+            "root": verdict.root.hex(),
+            "contract": verdict.contract.hex(),
+            "submission": verdict.submission.hex(),
+            "files": dict(verdict.files),
+            "fired": [f.layer for f in verdict.findings if f.status is Status.FAIL],
+            "layers": {f.layer: f.status.value for f in verdict.findings},
+            "unsafe_seed": verdict.unsafe_seed,
+            "version": verdict.version,
+            "seconds": verdict.seconds,
+        }
+        try:
+            lines.append(self.path, line)
+        except OSError as error:
+            raise self._unusable("written", error) from None
+
+    def settle(self, verdict: Verdict, *, is_exact: bool) -> None:
+        """Append a verdict; raise if it would take back what was found of this root before."""
+        earlier = None if is_exact else self.violation_for(verdict.root)
+        self.append(verdict)
+        if verdict and earlier is not None:
+            raise NotAcceptedError(
+                f"this root was found in VIOLATION before ({earlier}), which is final: a provider"
+                " must not play until a sample misses; verify with the submission and audit all"
+                " (--audit all)"
+            )
+
+    def _unusable(self, done: str, error: OSError) -> TableError:
+        reason = error.strerror or error
+        return TableError(f"the audit log {self.path} cannot be {done} ({reason})")

@@ -1,0 +1,111 @@
+"""What callers hand over: objects or the paths of their files, and options of the right types.
+
+Annotations bind nobody: whatever else is given is the caller's mistake, said in a sentence.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import StrEnum
+from numbers import Integral, Real
+from types import NoneType, UnionType
+from typing import Any, TypeGuard, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from verix_anon.errors import TableError
+from verix_anon.fields import shown
+
+__all__ = ["FilePath", "check_fields", "is_path", "opened", "options_of"]
+
+FilePath = str | os.PathLike[str]
+Given = TypeVar("Given")
+Options = TypeVar("Options")
+
+WORDS: Mapping[object, str] = {
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    bool: "True or False",
+    NoneType: "None",
+    Mapping: "a mapping",
+    Sequence: "a list",
+    tuple: "a pair",
+    Callable: "a function",
+}
+
+
+def is_path(given: object) -> TypeGuard[FilePath]:
+    """Whether it is meant to name a file."""
+    return isinstance(given, str | os.PathLike)
+
+
+def opened(
+    given: Given | FilePath, kind: type[Given], read: Callable[[FilePath], Given], what: str
+) -> Given:
+    """What was given, or what is read from its path."""
+    if isinstance(given, kind):
+        return given
+    if is_path(given):
+        return read(given)
+    raise TableError(f"{what} must be a {kind.__name__} or the path of one, not {shown(given)}")
+
+
+def options_of(given: Options | None, kind: type[Options]) -> Options:
+    """The options, or the usual ones."""
+    if given is not None and not isinstance(given, kind):
+        raise TableError(f"options must be {kind.__name__}(...), not {shown(given)}")
+    return kind() if given is None else given
+
+
+def check_fields(options: object) -> None:
+    """Raise unless each field of a frozen dataclass fits its type; words become their choices."""
+    for name, hint in get_type_hints(type(options)).items():
+        value = getattr(options, name)
+        if not _fits(value, hint):
+            what = " or ".join(_words(hint))
+            raise TableError(f"{name} must be {what}, not {shown(value)}")
+        for words in _choices(hint):
+            if isinstance(value, str):
+                object.__setattr__(options, name, words(value))
+
+
+def _members(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+
+
+def _choices(hint: Any) -> list[type[StrEnum]]:
+    return [m for m in _members(hint) if isinstance(m, type) and issubclass(m, StrEnum)]
+
+
+def _words(hint: Any) -> Iterable[str]:
+    """What may be given, in words; text that is a choice is named by the choices."""
+    choices = _choices(hint)
+    for member in _members(hint):
+        if member in choices:
+            yield f"one of {', '.join(member)}"
+        elif not (member is str and choices):
+            kind = get_origin(member) or member
+            yield WORDS.get(kind, f"{kind.__name__}(...)")
+
+
+def _fits(value: object, hint: Any) -> bool:
+    if choices := _choices(hint):
+        if isinstance(value, str):
+            return any(value in set(words) for words in choices)
+        return any(_fits(value, m) for m in _members(hint) if m not in choices)
+    if len(members := _members(hint)) > 1:
+        return any(_fits(value, member) for member in members)
+    kind, inner = get_origin(hint) or hint, get_args(hint)
+    if kind in (int, float):
+        wanted = Integral if kind is int else Real
+        return isinstance(value, wanted) and not isinstance(value, bool)
+    if kind is tuple:
+        return isinstance(value, tuple | list) and len(value) == len(inner) and _each(value, inner)
+    if kind is Mapping:
+        return isinstance(value, Mapping) and all(_each(pair, inner) for pair in value.items())
+    if kind is Sequence:
+        is_list = isinstance(value, Iterable) and not isinstance(value, str | bytes)
+        return is_list and all(_fits(item, inner[0]) for item in value)
+    return isinstance(value, kind)
+
+
+def _each(values: Iterable[object], hints: Sequence[Any]) -> bool:
+    return all(_fits(value, hint) for value, hint in zip(values, hints, strict=True))
