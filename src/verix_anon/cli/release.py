@@ -1,6 +1,5 @@
 """The owner's last step: release."""
 
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +9,7 @@ import typer
 
 from verix_anon.cli.app import app
 from verix_anon.cli.pairs import numbers_by_column, ranges_by_column
-from verix_anon.cli.reading import LeadingZeros, NullTokens, load_table, read_text
+from verix_anon.cli.reading import LeadingZeros, NullTokens, load_table
 from verix_anon.cli.secrets import PassphraseFile, load_manifest
 from verix_anon.cli.show import AsJson, printable, say, sheet_lines
 from verix_anon.cli.writing import check_outputs, write_text
@@ -95,53 +94,34 @@ def release(
     Traps are taken out, k is checked again on the genuine records, and the rows stand as in
     the table that was prepared.
     """
-    from verix_anon.cli.choices import choice
-    from verix_anon.client.ledger import Ledger, UnwrittenLedger
-    from verix_anon.client.release import ReleaseOptions, Representation
+    from verix_anon.client.ledger import Ledger
+    from verix_anon.client.release import ReleaseOptions
     from verix_anon.client.release import release as publish
-    from verix_anon.client.verdict import Verdict
-    from verix_anon.errors import MalformedDeliveryError, NotAcceptedError
-    from verix_anon.files.deliveries import read_delivery
-    from verix_anon.files.tables import check_table_name, write_table
 
-    check_table_name(out)
     check_outputs([out, sheet], [delivery, manifest, verdict, table], overwrite=overwrite)
-    ledger = Ledger.default()
     kept = load_manifest(manifest, passphrase_file)
-    found = None if verdict is None else Verdict.from_json(read_text(verdict, "verdict"))
-    try:
-        snapshot = read_delivery(delivery, kept.contract, n_rows=kept.n_rows)
-    except MalformedDeliveryError as error:
-        raise NotAcceptedError(f"this is not a delivery: {error}") from None
     released = publish(
-        snapshot,
+        delivery,
         kept,
-        found,
+        verdict,
         table=load_table(table, null, leading_zeros),
+        out=out,
+        overwrite=overwrite,
         options=ReleaseOptions(
             person=person,
-            representation=choice(Representation, representation, "--as"),
+            representation=representation,
             round_to=numbers_by_column(round_to or []),
             top_code=ranges_by_column(top_code or [], _moments(kept.contract)),
             shuffle=shuffle,
             force=force,
         ),
-        ledger=UnwrittenLedger(ledger.path),
+        ledger=Ledger.default(),
     )
-    write_table(released.table, out, overwrite=overwrite)
-    ledger.record(kept.table, snapshot.delivery.header.root)
     for warning in (*released.overridden, *released.warnings):
         print(f"Warning: {printable(warning)}", file=sys.stderr)
-    document = {
-        **released.sheet.to_dict(),
-        "root": snapshot.delivery.header.root.hex(),
-        "warnings": list(released.warnings),
-        "overridden": list(released.overridden),
-        "coarsened": released.n_coarsened,
-    }
     if sheet is not None:
-        write_text(json.dumps(document, indent=1) + "\n", sheet, overwrite=overwrite)
-    say(json.dumps(document) if as_json else "\n".join([*_lines(released), f"Written to {out}."]))
+        write_text(released.to_json() + "\n", sheet, overwrite=overwrite)
+    say(released.to_json() if as_json else "\n".join([*_lines(released), f"Written to {out}."]))
 
 
 def _lines(released: "Released[object]") -> Iterator[str]:

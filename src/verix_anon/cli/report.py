@@ -39,12 +39,12 @@ def report(
     """
     from verix_anon.client.report import check_installed, render
     from verix_anon.client.report.sheet import read_sheet
-    from verix_anon.client.verdict import Verdict
+    from verix_anon.client.verdict import read_verdict
 
     check_installed()
     target = verdict.with_suffix(".html") if out is None else out
     check_outputs([target], [verdict, release], overwrite=overwrite)
-    found = Verdict.from_json(read_text(verdict, "verdict"))
+    found = read_verdict(verdict)
     sheet = None if release is None else read_sheet(read_text(release, "privacy sheet"))
     write_text(render(found, sheet), target, overwrite=overwrite)
     say(f"Written to {target}.")

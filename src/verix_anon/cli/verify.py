@@ -99,8 +99,8 @@ def verify(
     manifest keeps is checked, and the findings say with what certainty.
     """
     from verix_anon.cli.report import write_report
-    from verix_anon.client.report import check_installed
     from verix_anon.client.audit_log import AuditLog
+    from verix_anon.client.report import check_installed
     from verix_anon.client.verdict import write_verdict
     from verix_anon.client.verify import VerifyOptions
     from verix_anon.client.verify import verify as judge

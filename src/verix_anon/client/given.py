@@ -102,8 +102,9 @@ def _fits(value: object, hint: Any) -> bool:
     if kind is Mapping:
         return isinstance(value, Mapping) and all(_each(pair, inner) for pair in value.items())
     if kind is Sequence:
-        is_list = isinstance(value, Iterable) and not isinstance(value, str | bytes)
-        return is_list and all(_fits(item, inner[0]) for item in value)
+        if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+            return False
+        return all(_fits(item, inner[0]) for item in value)
     return isinstance(value, kind)
 
 

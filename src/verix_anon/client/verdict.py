@@ -12,7 +12,19 @@ from verix_anon.errors import TableError
 from verix_anon.files.store import path_text, written_aside
 from verix_anon.protocol.contract import Digest
 
-__all__ = ["DECIDING", "FORMAT", "INFORMING", "LAYERS", "Finding", "Outcome", "Profile", "Status", "Verdict", "read_verdict", "write_verdict"]
+__all__ = [
+    "DECIDING",
+    "FORMAT",
+    "INFORMING",
+    "LAYERS",
+    "Finding",
+    "Outcome",
+    "Profile",
+    "Status",
+    "Verdict",
+    "read_verdict",
+    "write_verdict",
+]
 
 FORMAT = "verix/verdict/1"
 

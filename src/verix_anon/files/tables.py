@@ -1,24 +1,27 @@
 """The owner's tables: CSV or Parquet, at a path or an fsspec URL (spec §2)."""
 
-import contextlib
 import csv
 import gzip
 import io
 import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, cast
 
+import narwhals as nw
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
+from narwhals.exceptions import DuplicateError
 
 from verix_anon.errors import TableError
+from verix_anon.fields import shown
 from verix_anon.files.store import filesystem, is_url, path_text, written_aside
 
-__all__ = ["NULL_TOKENS", "check_table_name", "read_table", "write_table"]
+__all__ = ["NULL_TOKENS", "check_table_name", "read_table", "table_aside", "write_table"]
 
 NULL_TOKENS = ("", "NA", "N/A", "null", "NULL", "NaN")
 CSV_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
@@ -75,20 +78,37 @@ def check_table_name(path: str | os.PathLike[str]) -> None:
         raise TableError(f"{path}: the name of a table ends in .csv, .tsv, .parquet or .pq")
 
 
-def write_table(table: pa.Table, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-    """Write a CSV or Parquet file, by its name; it appears complete or not at all."""
+def write_table(table: object, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    """Write a pandas, polars or pyarrow table as CSV or Parquet, by its name.
+
+    It appears complete or not at all.
+    """
+    with table_aside(table, path, overwrite=overwrite):
+        pass
+
+
+@contextmanager
+def table_aside(table: object, path: str | os.PathLike[str], *, overwrite: bool) -> Iterator[None]:
+    """The same, but the file takes its name when the block has ended well."""
     check_table_name(path)
+    try:
+        frame = nw.from_native(table, eager_only=True)  # type: ignore[call-overload]
+        # Column by column: an index of pandas is no column.
+        arrow = pa.table({name: frame[name].to_arrow() for name in frame.columns})
+    except (TypeError, DuplicateError, *ARROW_ERRORS):
+        raise TableError(f"a table is pandas, polars or pyarrow, not {shown(table)}") from None
     lower = path_text(path).lower()
     with written_aside(path, overwrite=overwrite, folder=False) as aside:
         try:
             if lower.endswith(PARQUET_SUFFIXES):
-                pq.write_table(table, aside, compression="zstd")
+                pq.write_table(arrow, aside, compression="zstd")
             else:
                 delimiter = "\t" if lower.endswith(".tsv") else ","
                 options = pyarrow.csv.WriteOptions(delimiter=delimiter, quoting_style="needed")
-                pyarrow.csv.write_csv(table, aside, options)
+                pyarrow.csv.write_csv(arrow, aside, options)
         except ARROW_ERRORS as error:
             raise TableError(f"{path} cannot be written ({_reason(error)})") from None
+        yield
 
 
 def _reason(error: Exception) -> str:
@@ -151,7 +171,7 @@ def _infer(column: pa.ChunkedArray, leading_zeros_are_text: bool) -> pa.ChunkedA
         if pc.all(matches(pattern)).as_py():
             plain = pc.replace_substring_regex(column, r"^\+", "")
             for arrow_type in types:
-                with contextlib.suppress(pa.ArrowInvalid):
+                with suppress(pa.ArrowInvalid):
                     return plain.cast(arrow_type)
             # What only looks like it, such as a whole number beyond 64 bits, stays text.
             return column

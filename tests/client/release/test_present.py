@@ -135,7 +135,7 @@ def test_options_that_do_not_fit(chosen: dict[str, Any], message: str) -> None:
 def test_representations_may_be_given_by_name() -> None:
     assert one_range([1, 3], representation="mean").mean.tolist() == [2.0]
     with pytest.raises(TableError, match="interval, bounds, midpoint, mean"):
-        ReleaseOptions(representation="exact")  # type: ignore[arg-type]
+        ReleaseOptions(representation="exact")
 
 
 def test_steps_that_lead_beyond_all_dates_are_refused() -> None:

@@ -7,32 +7,35 @@ Never published: the tree, leaf numbers and counts; they undo the merging and ex
 """
 
 import hmac
+import json
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from verix_anon.client.ledger import Entry, Ledger
-from verix_anon.client.manifest import Manifest
-from verix_anon.client.release import present, privacy
+from verix_anon.client.given import FilePath, is_path, opened, options_of
+from verix_anon.client.ledger import Ledger
+from verix_anon.client.manifest import Manifest, read_manifest
+from verix_anon.client.release import accept, present, privacy
 from verix_anon.client.release.present import Presentation, Representation
 from verix_anon.client.release.privacy import Sheet
 from verix_anon.client.table.digest import table_digest
 from verix_anon.client.table.encode import arrow_columns, encode
 from verix_anon.client.table.roles import Declared, TableRole
-from verix_anon.client.verdict import Profile, Status, Verdict
-from verix_anon.client.verify import in_memory
-from verix_anon.client.verify.case import Case
-from verix_anon.client.verify.commitment import root_of
-from verix_anon.errors import MalformedDeliveryError, NotAcceptedError, TableError
+from verix_anon.client.verdict import Profile, Verdict, read_verdict
+from verix_anon.errors import NotAcceptedError, TableError
 from verix_anon.files.deliveries import Snapshot
+from verix_anon.files.store import check_apart, check_free
+from verix_anon.files.tables import check_table_name, read_table, table_aside
 from verix_anon.kernels import trees
+from verix_anon.protocol.contract import Digest
 from verix_anon.protocol.messages import Delivery
 
 __all__ = ["ReleaseOptions", "Released", "Representation", "release"]
@@ -57,6 +60,8 @@ class ReleaseOptions(Presentation):
 class Released(Generic[TableT]):
     """A table to publish, and what was measured on it."""
 
+    root: Digest
+    """Of the delivery it was made from."""
     table: TableT
     sheet: Sheet
     n_classes: int
@@ -69,6 +74,19 @@ class Released(Generic[TableT]):
     overridden: tuple[str, ...]
     """What `force` passed over."""
     warnings: tuple[str, ...]
+
+    def to_json(self) -> str:
+        """The privacy sheet as JSON, with the root, the warnings and what was overridden."""
+        return json.dumps(
+            {
+                **self.sheet.to_dict(),
+                "root": self.root.hex(),
+                "warnings": list(self.warnings),
+                "overridden": list(self.overridden),
+                "coarsened": self.n_coarsened,
+            },
+            indent=1,
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,38 +102,80 @@ class _Source:
         return int(self.values.shape[1])
 
 
+@overload
 def release(
-    delivery: Delivery | Snapshot,
-    manifest: Manifest,
-    verdict: Verdict | None,
+    delivery: Delivery | Snapshot | FilePath,
+    manifest: Manifest | FilePath,
+    verdict: Verdict | FilePath | None,
+    *,
+    table: FilePath,
+    out: FilePath | None = None,
+    overwrite: bool = False,
+    options: ReleaseOptions | None = None,
+    ledger: Ledger | FilePath | None = None,
+) -> Released[pa.Table]: ...
+
+
+@overload
+def release(
+    delivery: Delivery | Snapshot | FilePath,
+    manifest: Manifest | FilePath,
+    verdict: Verdict | FilePath | None,
     *,
     table: TableT,
+    out: FilePath | None = None,
+    overwrite: bool = False,
     options: ReleaseOptions | None = None,
-    ledger: Ledger | None = None,
-) -> Released[TableT]:
+    ledger: Ledger | FilePath | None = None,
+) -> Released[TableT]: ...
+
+
+def release(
+    delivery: Delivery | Snapshot | FilePath,
+    manifest: Manifest | FilePath,
+    verdict: Verdict | FilePath | None,
+    *,
+    table: object,
+    out: FilePath | None = None,
+    overwrite: bool = False,
+    options: ReleaseOptions | None = None,
+    ledger: Ledger | FilePath | None = None,
+) -> Released[Any]:
     """Turn an accepted delivery into a table of the kind that was given.
 
     Args:
-        delivery: What the provider returned, or the snapshot of its files.
-        manifest: What prepare() kept.
-        verdict: What verify() found about this very delivery.
-        table: The owner's table, as it was prepared.
+        delivery: What the provider returned: in memory, or the folder or URL of its files.
+        manifest: What prepare() kept, or its file.
+        verdict: What verify() found about this very delivery, or its file.
+        table: The owner's table, as it was prepared, or its file.
+        out: Write the table here: .csv, .tsv or .parquet. None: it is only returned.
+        overwrite: Replace a file that is there.
         options: What to publish, and how.
-        ledger: The releases so far; this one is added. None: no memory of releases.
+        ledger: The releases so far; this one is added before the table appears under its name.
+            None: no memory of releases.
 
     Raises:
         NotAcceptedError: There is no accepted verdict on this delivery, or the records cannot
             be released with k, or the table was released before.
         TableError: The table is not the one that was prepared, or an option does not fit it.
     """
-    options = options or ReleaseOptions()
+    options = options_of(options, ReleaseOptions)
+    if out is not None:
+        check_table_name(out)
+        check_apart(out, filter(is_path, (delivery, manifest, verdict, table)))
+        check_free(out, overwrite=overwrite)
+    ledger = None if ledger is None else opened(ledger, Ledger, Ledger, "ledger")
+    manifest = opened(manifest, Manifest, read_manifest, "manifest")
+    verdict = None if verdict is None else opened(verdict, Verdict, read_verdict, "verdict")
     # 1. The table is the one that was prepared, and the options fit it.
+    table = read_table(table) if is_path(table) else table
     source = _read(table, manifest, options)
     # 2. The verdict accepts this very delivery, and the table was not released before.
+    judged = accept.read(delivery, manifest)
+    bare = accept.bare(judged)
     earlier = () if ledger is None else ledger.seen(manifest.table)
-    overridden = _check_accepted(delivery, manifest, verdict, earlier, options)
+    overridden = accept.check(judged, manifest, verdict, earlier, force=options.force)
     # 3. Traps drop out, each genuine row has its leaf, and leaves with too few people merge.
-    bare = _bare(delivery)
     leaf_of_row = _align(bare, manifest, source.n_rows)
     cut = present.finest_cut(bare.tree, leaf_of_row, source.person_of_row, manifest.contract.k)
     # 4. Classes become columns.
@@ -125,11 +185,14 @@ def release(
     sheet = _measure(classes, source, manifest, options, None if ledger is None else len(earlier))
     assert sheet.k >= manifest.contract.k
     warnings = (*sheet.warnings, *_warnings(table, manifest, verdict, options))
-    if ledger is not None:
-        warnings += ledger.warnings()
-        ledger.record(manifest.table, bare.header.root)
+    # 6. A release counts when it is written, and no table appears that does not count.
+    with nullcontext() if out is None else table_aside(published, out, overwrite=overwrite):
+        if ledger is not None:
+            warnings += ledger.warnings()
+            ledger.record(manifest.table, bare.header.root)
     merged = classes.grouped.count[cut.is_merged]
     return Released(
+        root=bare.header.root,
         table=published,
         sheet=sheet,
         n_classes=sheet.n_classes,
@@ -139,10 +202,6 @@ def release(
         overridden=overridden,
         warnings=warnings,
     )
-
-
-def _bare(delivery: Delivery | Snapshot) -> Delivery:
-    return delivery.delivery if isinstance(delivery, Snapshot) else delivery
 
 
 def _read(table: object, manifest: Manifest, options: ReleaseOptions) -> _Source:
@@ -183,70 +242,6 @@ def _declared(manifest: Manifest) -> Declared:
         orders={c.name: c.categories for c in contract.columns if c.categories is not None},
         positive=(contract.target.categories or ())[-1],
     )
-
-
-def _check_accepted(
-    delivery: Delivery | Snapshot,
-    manifest: Manifest,
-    verdict: Verdict | None,
-    earlier: Sequence[Entry],
-    options: ReleaseOptions,
-) -> tuple[str, ...]:
-    """Raise unless this delivery may be released; returns what `force` passed over."""
-    _check_form(_bare(delivery), manifest)
-    problems = _verdict_problems(delivery, manifest, verdict)
-    if earlier:
-        problems.append(
-            f"this table was released before ({earlier[-1].time}); two releases of one table"
-            " laid over each other single people out"
-        )
-    if problems and not options.force:
-        raise NotAcceptedError("; ".join(problems))
-    return tuple(problems)
-
-
-def _check_form(delivery: Delivery, manifest: Manifest) -> None:
-    """Raise unless the delivery can be followed at all; what is read from files always can."""
-    contract, tree, leaf = manifest.contract, delivery.tree, delivery.records.leaf
-    try:
-        tree.check(n_quasi=len(contract.quasi), max_depth=contract.max_depth)
-    except MalformedDeliveryError as error:
-        raise NotAcceptedError(f"the delivered tree cannot be followed: {error}") from None
-    if delivery.leaves.minimum.shape != (tree.n_leaves, len(contract.quasi)):
-        raise NotAcceptedError("the delivered leaves are not those of the delivered tree")
-    if ((leaf < 0) | (leaf >= tree.n_leaves)).any():
-        raise NotAcceptedError("a delivered record lies in a leaf that the tree does not have")
-
-
-def _verdict_problems(
-    delivery: Delivery | Snapshot, manifest: Manifest, verdict: Verdict | None
-) -> list[str]:
-    """Why the verdict does not allow this release; nothing if it does."""
-    if verdict is None:
-        return ["there is no verdict on the delivery"]
-    problems = []
-    if not verdict.accepted:
-        layers = [f.layer for f in verdict.findings if f.decides and f.status is not Status.PASS]
-        named = f" ({', '.join(layers)})" if layers else ""
-        problems.append(f"the verdict is {verdict.outcome.value}{named}, not VERIFIED")
-    if not hmac.compare_digest(verdict.contract, manifest.contract.digest):
-        problems.append("the verdict is about another contract")
-    if not hmac.compare_digest(verdict.submission, manifest.submission):
-        problems.append("the verdict is about another submission")
-    bare = _bare(delivery)
-    if not hmac.compare_digest(verdict.root, bare.header.root):
-        problems.append("the verdict is about a delivery with another root")
-    if isinstance(delivery, Snapshot):
-        judged, given = (repr(sorted(f.items())) for f in (verdict.files, delivery.files))
-        if not hmac.compare_digest(judged.encode(), given.encode()):
-            problems.append("the verdict is about other files")
-    elif verdict.files and dict(verdict.files) != dict(in_memory.digests(bare)):
-        problems.append("the verdict is about another delivery")
-    elif not hmac.compare_digest(
-        root_of(Case(delivery=bare, manifest=manifest, submission=None)), bare.header.root
-    ):
-        problems.append("the root does not follow from the delivery")
-    return problems
 
 
 def _align(delivery: Delivery, manifest: Manifest, n_rows: int) -> npt.NDArray[np.int32]:
@@ -290,14 +285,15 @@ def _present(
     types = {name: array.type for name, array in source.arrays.items()}
     found = present.ranges(manifest.contract, source.values, types, grouped, options)
     columns = {
-        r.column.name: present.represent(r, options.representation, grouped.count) for r in found
+        r.column.name: present.represent(r, Representation(options.representation), grouped.count)
+        for r in found
     }
     return _Classes(class_of_row, grouped, found, columns)
 
 
 def _assemble(
-    table: TableT, manifest: Manifest, classes: _Classes, options: ReleaseOptions
-) -> TableT:
+    table: object, manifest: Manifest, classes: _Classes, options: ReleaseOptions
+) -> object:
     """The owner's table with identifiers out and quasi-identifiers as published."""
     frame = nw.from_native(table, eager_only=True)  # type: ignore[call-overload]
     names: list[str] = []
@@ -319,8 +315,7 @@ def _assemble(
         keys = np.frombuffer(os.urandom(8 * classes.of_row.size), np.uint64)
         # A pandas index would tell the old order.
         frame = nw.maybe_reset_index(frame[np.argsort(keys)])
-    native: TableT = frame.to_native()
-    return native
+    return frame.to_native()
 
 
 def _measure(

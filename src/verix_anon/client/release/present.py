@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from verix_anon.client.given import check_fields
 from verix_anon.client.release.privacy import distinct
 from verix_anon.client.table.encode import decode
 from verix_anon.errors import NotAcceptedError, TableError
@@ -153,17 +154,14 @@ class Representation(StrEnum):
 class Presentation:
     """How quasi-identifiers are published; dates count in the contract's unit, from 1970."""
 
-    representation: Representation = Representation.INTERVAL
+    representation: Representation | str = Representation.INTERVAL
     round_to: Mapping[str, float] = field(default_factory=dict)
     """Bounds are rounded outwards to multiples of this."""
     top_code: Mapping[str, Caps] = field(default_factory=dict)
     """The lowest and the highest value that is published."""
 
     def __post_init__(self) -> None:
-        if self.representation not in set(Representation):
-            raise TableError(
-                f"representation is {self.representation!r}, not one of {', '.join(Representation)}"
-            )
+        check_fields(self)
 
     def check(self, contract: Contract) -> None:
         """Raise TableError unless the steps and caps fit the contract's columns."""

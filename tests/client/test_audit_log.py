@@ -1,0 +1,128 @@
+"""The audit log: a line for every verdict, and a VIOLATION that later samples do not take back."""
+
+import json
+import stat
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from attacks import takes_second_best
+from client import cases
+from verix_anon.client import models
+from verix_anon.client.audit_log import AuditLog
+from verix_anon.client.verdict import Status, Verdict
+from verix_anon.client.verify import verify
+from verix_anon.client.verify.case import VerifyOptions
+from verix_anon.errors import NotAcceptedError, TableError
+from verix_anon.files.deliveries import write_delivery
+from verix_anon.protocol.messages import Delivery
+
+INFORMING = ("fingerprint", "utility")
+
+
+@pytest.fixture(autouse=True)
+def _quick_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models, "ROUNDS", 2)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> AuditLog:
+    return AuditLog(tmp_path / "audit.jsonl")
+
+
+def judged(delivery: Delivery, log: AuditLog | None, profile: str = "full") -> Verdict:
+    made = cases.prepared()
+    return verify(
+        delivery,
+        made.manifest,
+        submission=made.submission,
+        profile=profile,
+        skip=INFORMING,
+        log=log,
+    )
+
+
+def entries(log: AuditLog) -> list[dict[str, object]]:
+    return [json.loads(line) for line in log.path.read_text().splitlines()]
+
+
+def test_a_line_for_every_verdict(log: AuditLog) -> None:
+    made = cases.prepared()
+    good, bad = cases.honest(made.submission), takes_second_best(made.submission).delivery
+    verdicts = [judged(good, log), judged(bad, log), judged(good, log, "thin")]
+    assert [entry["outcome"] for entry in entries(log)] == [v.outcome.value for v in verdicts]
+    assert [entry["root"] for entry in entries(log)] == [v.root.hex() for v in verdicts]
+    assert entries(log)[1]["fired"] == ["splits"]
+    assert stat.S_IMODE(log.path.stat().st_mode) == 0o600
+
+
+def test_nothing_is_written_without_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = cases.prepared()
+    write_delivery(cases.honest(made.submission), "delivery")
+    before = sorted(tmp_path.rglob("*"))
+    assert verify("delivery", made.manifest, submission=made.submission, skip=INFORMING)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_violation_is_final(log: AuditLog) -> None:
+    """What looks at less may not find it again; only the exact check may take it back."""
+    good = cases.honest(cases.prepared().submission)
+    accepted = judged(good, None)
+    violated = replace(
+        accepted,
+        findings=tuple(
+            replace(f, status=Status.FAIL) if f.layer == "splits" else f for f in accepted.findings
+        ),
+    )
+    log.append(violated)
+    assert log.violation_for(accepted.root) == entries(log)[0]["time"]
+    with pytest.raises(NotAcceptedError, match="found in VIOLATION before"):
+        judged(good, log, "thin")
+    made = cases.prepared()
+    with pytest.raises(NotAcceptedError, match="found in VIOLATION before"):
+        verify(
+            good,
+            made.manifest,
+            submission=made.submission,
+            log=log,
+            options=VerifyOptions(audit="sample", skip=INFORMING),
+        )
+    # The attempts were written down.
+    assert [entry["outcome"] for entry in entries(log)] == ["VIOLATION", "VERIFIED", "VERIFIED"]
+    assert judged(good, log)
+
+
+def test_a_root_that_was_only_claimed_is_not_tainted(log: AuditLog) -> None:
+    accepted = judged(cases.honest(cases.prepared().submission), None)
+    first, *rest = accepted.findings
+    log.append(replace(accepted, findings=(replace(first, status=Status.FAIL), *rest)))
+    assert entries(log)[0]["outcome"] == "VIOLATION"
+    assert log.violation_for(accepted.root) is None
+
+
+@pytest.mark.parametrize("damage", [b"\xff", b"{", b"[]", b"{}", b'{"root": 3}', b"[" * 100_000])
+def test_a_damaged_line_costs_nothing_but_itself(log: AuditLog, damage: bytes) -> None:
+    bad = takes_second_best(cases.prepared().submission).delivery
+    root = judged(bad, log).root
+    # Cut short, so without an end: the next line must not be lost with it.
+    log.path.write_bytes(b"{}\n" + damage)
+    log.append(judged(bad, None))
+    assert log.violation_for(root) is not None
+
+
+def test_only_an_audit_log_is_appended_to(tmp_path: Path) -> None:
+    good = cases.honest(cases.prepared().submission)
+    thesis = tmp_path / "thesis.txt"
+    thesis.write_text("years of work")
+    with pytest.raises(TableError, match="is not an audit log"):
+        judged(good, AuditLog(thesis))
+    with pytest.raises(TableError, match="cannot be read"):
+        judged(good, AuditLog(tmp_path))
+    with pytest.raises(TableError, match="cannot be written"):
+        judged(good, AuditLog(tmp_path / "nowhere" / "audit.jsonl"))
+    write_delivery(good, tmp_path / "delivery")
+    with pytest.raises(TableError, match="is, or holds, the input"):
+        verify(tmp_path / "delivery", cases.prepared().manifest, log=tmp_path / "delivery")
+    assert thesis.read_text() == "years of work"
