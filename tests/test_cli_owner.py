@@ -183,9 +183,9 @@ def test_says_why_a_first_run_takes_long(
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("{}", "'format' is missing"),
-        ("not JSON", "this is not a verdict, or it was altered"),
-        ("[1]", "this is not a verdict, or it was altered"),
+        ("{}", "the verdict: format must be"),
+        ("not JSON", "the verdict: not JSON"),
+        ("[1]", "the verdict: not a JSON object"),
     ],
 )
 def test_a_file_that_is_no_verdict(text: str, complaint: str) -> None:

@@ -38,6 +38,7 @@ TAKES: dict[str, list[object]] = {
     "digest": ["0" * 64],
     "items": [[], [1], ["a"]],
     "texts": [[], ["a"]],
+    "wholes": [[], [1]],
     "numbers": [[], [1]],
     "inner": [{}, {"a": 1}],
     "each": [[]],
@@ -79,6 +80,11 @@ def test_bounds() -> None:
     for value in (2, 6, -(10**400), True):
         with refused("x must be a whole number from 3 to 5"):
             of(x=value).whole("x", range(3, 6))
+
+
+def test_infinity_in_digits() -> None:
+    with refused("x must be a finite number, not inf"):
+        Fields.parse('{"x":1e999}', "the file", TableError).number("x")
 
 
 def test_expected_values() -> None:

@@ -134,9 +134,17 @@ class Fields:
 
     def texts(self, name: str) -> tuple[str, ...]:
         """A list of text."""
-        found = tuple(value for value in self.items(name) if isinstance(value, str))
-        if len(found) != len(self.items(name)):
-            raise self.wrong(name, "a list of text")
+        return self._all(name, str, "a list of text")
+
+    def wholes(self, name: str) -> tuple[int, ...]:
+        """A list of whole numbers."""
+        return self._all(name, int, "a list of whole numbers")
+
+    def _all(self, name: str, kind: type[Read], what: str) -> tuple[Read, ...]:
+        values = self.items(name)
+        found = tuple(v for v in values if isinstance(v, kind) and not isinstance(v, bool))
+        if len(found) != len(values):
+            raise self.wrong(name, what)
         return found
 
     def numbers(self, name: str) -> tuple[float, ...]:

@@ -216,7 +216,7 @@ def test_not_a_sheet(text: str) -> None:
 @pytest.mark.parametrize("key", ["k", "n_records", "prosecutor_max", "ncp", "class_sizes"])
 @pytest.mark.parametrize("value", ["many", float("nan"), {"a": 1}, [1]])
 def test_damaged_sheet(key: str, value: object) -> None:
-    with pytest.raises(TableError, match=key):
+    with pytest.raises(TableError, match=f"{key}|NaN is no number"):
         read_sheet(json.dumps(json.loads(pages.released()) | {key: value}))
 
 

@@ -45,10 +45,10 @@ class AuditLog:
             entries = lines.read(self.path)
         except OSError as error:
             raise self._unusable("read", error) from None
-        for entry in entries:
+        for entry in (fields.values for fields in entries if fields is not None):
             # A damaged line says nothing about this root, and neither does a root that did not
             # follow from its delivery.
-            if entry is None or entry.get("root") != root.hex():
+            if entry.get("root") != root.hex():
                 continue
             layers = entry.get("layers")
             is_bound = isinstance(layers, dict) and layers.get(LAYERS[0]) == Status.PASS

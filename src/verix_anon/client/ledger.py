@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from verix_anon.errors import TableError
+from verix_anon.fields import Fields
 from verix_anon.files import lines
 from verix_anon.files.store import path_text
 from verix_anon.protocol.contract import Digest
@@ -81,14 +82,13 @@ class Ledger:
         return TableError(f"the ledger {self.path} cannot be used ({error.strerror or error})")
 
 
-def _entry(fields: dict[str, object] | None) -> Entry | None:
-    if fields is None or fields.get("format") != FORMAT:
+def _entry(fields: Fields | None) -> Entry | None:
+    if fields is None:
         return None
     try:
+        fields.expect("format", FORMAT)
         return Entry(
-            Digest(bytes.fromhex(str(fields["table"]))),
-            Digest(bytes.fromhex(str(fields["root"]))),
-            str(fields["time"]),
+            Digest(fields.digest("table")), Digest(fields.digest("root")), fields.text("time")
         )
-    except (ValueError, KeyError):
+    except TableError:
         return None

@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
 from verix_anon.errors import Error, TableError
+from verix_anon.fields import Fields
 from verix_anon.files.store import written_aside
 from verix_anon.protocol.contract import Contract, Digest
 
@@ -177,7 +178,7 @@ def read_manifest(path: str | os.PathLike[str], *, passphrase: str | None = None
         raise TableError(f"{path} is not a manifest")
     try:
         return _unpack(data)
-    except (zipfile.BadZipFile, ValueError, KeyError, TypeError, EOFError, Error) as error:
+    except (zipfile.BadZipFile, ValueError, KeyError, EOFError, Error) as error:
         raise TableError(f"{path} is damaged ({type(error).__name__})") from None
 
 
@@ -224,24 +225,25 @@ def _pack(manifest: Manifest) -> bytes:
 
 def _unpack(data: bytes) -> Manifest:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        document = json.loads(archive.read("manifest.json"))
+        fields = Fields.parse(archive.read("manifest.json"), "the manifest", TableError)
         arrays = {}
         for name in ARRAYS:
             source = io.BytesIO(archive.read(f"{name}.npy"))
             arrays[name] = np.lib.format.read_array(source, allow_pickle=False)
+    roles, imputed = fields.inner("roles"), fields.inner("imputed")
     return Manifest(
-        contract=Contract.from_bytes(document["contract"].encode()),
-        submission=Digest(bytes.fromhex(document["submission"])),
-        table=Digest(bytes.fromhex(document["table"])),
-        salt=bytes.fromhex(document["salt"]),
-        unsafe_seed=bool(document["unsafe_seed"]),
-        roles=document["roles"],
-        imputed=document["imputed"],
-        planted=document["planted"],
-        tracker_column=Digest(bytes.fromhex(document["tracker_column"])),
-        target_column=Digest(bytes.fromhex(document["target_column"])),
-        top_features=document["top_features"],
-        witnesses=tuple(_witness_from_json(w) for w in document["witnesses"]),
+        contract=Contract.from_bytes(fields.text("contract").encode()),
+        submission=Digest(fields.digest("submission")),
+        table=Digest(fields.digest("table")),
+        salt=fields.digest("salt"),
+        unsafe_seed=fields.flag("unsafe_seed"),
+        roles={name: roles.text(name) for name in roles.values},
+        imputed={name: imputed.whole(name) for name in imputed.values},
+        planted=fields.inner("planted").values,
+        tracker_column=Digest(fields.digest("tracker_column")),
+        target_column=Digest(fields.digest("target_column")),
+        top_features=list(fields.wholes("top_features")),
+        witnesses=tuple(_witness_from_json(each) for each in fields.each("witnesses")),
         **arrays,
     )
 
@@ -254,11 +256,12 @@ def _witness_to_json(witness: Witness) -> dict[str, object]:
     }
 
 
-def _witness_from_json(document: dict[str, object]) -> Witness:
-    path = document["path"]
-    assert isinstance(path, list)
-    return Witness(
-        row=int(str(document["row"])),
-        path=tuple(Step(*step) for step in path),
-        leaf=Digest(bytes.fromhex(str(document["leaf"]))),
-    )
+def _witness_from_json(fields: Fields) -> Witness:
+    path = []
+    for step in fields.items("path"):
+        match step:
+            case [int(column), float(threshold), bool(goes_left), int(count)]:
+                path.append(Step(column, threshold, goes_left, count))
+            case _:
+                raise fields.wrong("path", "a list of steps")
+    return Witness(row=fields.whole("row"), path=tuple(path), leaf=Digest(fields.digest("leaf")))

@@ -9,6 +9,7 @@ from html import escape
 from pathlib import Path
 
 from verix_anon.errors import TableError
+from verix_anon.fields import Fields
 from verix_anon.files.store import path_text, written_aside
 from verix_anon.protocol.contract import Digest
 
@@ -156,31 +157,24 @@ class Verdict:
     @classmethod
     def from_json(cls, text: str) -> "Verdict":
         """Read a verdict back; the outcome is derived again from the findings."""
-        try:
-            fields = json.loads(text)
-            if fields["format"] != FORMAT:
-                raise TableError(f"the verdict's format is not {FORMAT!r}")
-            verdict = cls(
-                profile=Profile(fields["profile"]),
-                root=Digest(bytes.fromhex(fields["root"])),
-                files={str(k): str(v) for k, v in fields["files"].items()},
-                contract=Digest(bytes.fromhex(fields["contract"])),
-                submission=Digest(bytes.fromhex(fields["submission"])),
-                unsafe_seed=bool(fields["unsafe_seed"]),
-                version=str(fields["version"]),
-                time=str(fields.get("time", "")),
-                seconds=float(fields["seconds"]),
-                findings=tuple(
-                    Finding(**{**f, "status": Status(f["status"])}) for f in fields["findings"]
-                ),
-            )
-        except KeyError as error:
-            raise TableError(f"this is not a verdict: {error.args[0]!r} is missing") from None
-        except (ValueError, TypeError, AttributeError, RecursionError):
-            raise TableError("this is not a verdict, or it was altered") from None
+        fields = Fields.parse(text, "the verdict", TableError)
+        fields.expect("format", FORMAT)
+        files = fields.inner("files")
+        verdict = cls(
+            profile=fields.choice("profile", Profile),
+            root=Digest(fields.digest("root")),
+            files={name: files.text(name) for name in files.values},
+            contract=Digest(fields.digest("contract")),
+            submission=Digest(fields.digest("submission")),
+            unsafe_seed=fields.flag("unsafe_seed"),
+            version=fields.text("version"),
+            time=fields.text("time") if fields.has("time") else "",
+            seconds=fields.number("seconds"),
+            findings=tuple(_finding(each) for each in fields.each("findings")),
+        )
         if {f.layer for f in verdict.findings if f.decides} != DECIDING[verdict.profile]:
             raise TableError("the verdict's deciding layers are not those of its profile")
-        if verdict.outcome.value != fields.get("outcome"):
+        if fields.choice("outcome", Outcome) is not verdict.outcome:
             raise TableError("the verdict's outcome is not the conjunction of its findings")
         return verdict
 
@@ -197,6 +191,18 @@ class Verdict:
             "<table><thead><tr><th>layer</th><th>status</th><th></th><th>summary</th></tr></thead>"
             f"<tbody>{rows}</tbody></table>"
         )
+
+
+def _finding(fields: Fields) -> Finding:
+    return Finding(
+        layer=fields.text("layer"),
+        status=fields.choice("status", Status),
+        decides=fields.flag("decides"),
+        summary=fields.text("summary"),
+        guarantee=fields.text("guarantee"),
+        evidence=fields.inner("evidence").values,
+        seconds=fields.number("seconds"),
+    )
 
 
 def write_verdict(

@@ -5,9 +5,7 @@ says how many columns there are and how small a leaf may be, and the number of r
 Each file is read once, hashed, and decoded from those very bytes.
 """
 
-import json
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -18,6 +16,7 @@ import pyarrow as pa
 import rfc8785
 
 from verix_anon.errors import MalformedDeliveryError, TableError
+from verix_anon.fields import Fields
 from verix_anon.files.hostile import reader as parquet
 from verix_anon.files.store import Folder, open_folder, written_aside
 from verix_anon.protocol.contract import Contract, Digest
@@ -31,6 +30,7 @@ HEADER_FIELDS = frozenset(
     | {"nodes", "seconds"}
 )
 MAX_HEADER_BYTES = 1 << 16
+COUNTS = range(2**32)
 MAX_WORD = 64
 """How long `engine` and `version` may be."""
 MAX_SECONDS = 2**53
@@ -235,63 +235,31 @@ def _header_to_bytes(header: Header) -> bytes:
 
 
 def _parse_header(data: bytes) -> Header:
-    try:
-        fields = json.loads(data.decode("utf-8"), object_pairs_hook=_distinct)
-    except (ValueError, RecursionError):
-        raise MalformedDeliveryError(
-            "delivery.json is not JSON in UTF-8, each field once"
-        ) from None
-    if not isinstance(fields, dict) or fields.keys() != HEADER_FIELDS:
-        raise MalformedDeliveryError(
-            f"delivery.json must have exactly the fields {', '.join(sorted(HEADER_FIELDS))}"
-        )
-    if fields["format"] != DELIVERY_FORMAT:
-        raise MalformedDeliveryError(f"delivery.json: its format is not {DELIVERY_FORMAT!r}")
+    fields = Fields.parse(data, "delivery.json", MalformedDeliveryError)
+    fields.expect("format", DELIVERY_FORMAT)
+    fields.only(HEADER_FIELDS)
     return Header(
-        contract=_digest(fields, "contract"),
-        submission=_digest(fields, "submission"),
-        root=_digest(fields, "root"),
+        contract=Digest(fields.digest("contract")),
+        submission=Digest(fields.digest("submission")),
+        root=Digest(fields.digest("root")),
         engine=_word(fields, "engine"),
         version=_word(fields, "version"),
-        rows=_count(fields, "rows"),
-        leaves=_count(fields, "leaves"),
-        nodes=_count(fields, "nodes"),
-        seconds=_seconds(fields["seconds"]),
+        rows=fields.whole("rows", COUNTS),
+        leaves=fields.whole("leaves", COUNTS),
+        nodes=fields.whole("nodes", COUNTS),
+        seconds=_seconds(fields),
     )
 
 
-def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    fields = dict(pairs)
-    if len(fields) != len(pairs):
-        raise ValueError("a field occurs twice")
-    return fields
-
-
-def _digest(fields: Mapping[str, object], name: str) -> Digest:
-    value = fields[name]
-    if not isinstance(value, str) or not re.fullmatch(r"[0-9a-f]{64}", value):
-        raise MalformedDeliveryError(f"delivery.json: {name} is not 64 hexadecimal digits")
-    return Digest(bytes.fromhex(value))
-
-
-def _word(fields: Mapping[str, object], name: str) -> str:
-    value = fields[name]
-    if not isinstance(value, str) or len(value) > MAX_WORD or not value.isprintable():
-        raise MalformedDeliveryError(
-            f"delivery.json: {name} is not printable text of at most {MAX_WORD} characters"
-        )
+def _word(fields: Fields, name: str) -> str:
+    value = fields.text(name)
+    if len(value) > MAX_WORD or not value.isprintable():
+        raise fields.wrong(name, f"printable text of at most {MAX_WORD} characters")
     return value
 
 
-def _count(fields: Mapping[str, object], name: str) -> int:
-    value = fields[name]
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**32:
-        raise MalformedDeliveryError(f"delivery.json: {name} is not a count")
-    return value
-
-
-def _seconds(value: object) -> float:
-    # Compared before it is converted: a whole number may be too large for that.
-    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MAX_SECONDS:
-        return float(value)
-    raise MalformedDeliveryError("delivery.json: seconds is not a number of seconds")
+def _seconds(fields: Fields) -> float:
+    value = fields.number("seconds")
+    if not 0 <= value <= MAX_SECONDS:
+        raise fields.wrong("seconds", "a number of seconds")
+    return float(value)

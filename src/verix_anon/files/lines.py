@@ -5,6 +5,9 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from verix_anon.errors import TableError
+from verix_anon.fields import Fields
+
 __all__ = ["append", "read"]
 
 
@@ -21,7 +24,7 @@ def append(path: str | os.PathLike[str], fields: Mapping[str, object]) -> None:
         os.fsync(descriptor)
 
 
-def read(path: str | os.PathLike[str]) -> list[dict[str, object] | None]:
+def read(path: str | os.PathLike[str]) -> list[Fields | None]:
     """Every line that is not empty, None for one that is damaged; raises OSError."""
     try:
         data = Path(path).read_bytes()
@@ -30,9 +33,8 @@ def read(path: str | os.PathLike[str]) -> list[dict[str, object] | None]:
     return [_parse(line) for line in data.split(b"\n") if line.strip()]
 
 
-def _parse(line: bytes) -> dict[str, object] | None:
+def _parse(line: bytes) -> Fields | None:
     try:
-        fields = json.loads(line)
-    except (ValueError, RecursionError):
+        return Fields.parse(line, "a line", TableError)
+    except TableError:
         return None
-    return fields if isinstance(fields, dict) else None

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from verix_anon.client.report.reading import Reading, clean
 from verix_anon.client.report.sheet import SheetView
 from verix_anon.client.verdict import Finding, Outcome, Profile, Status, Verdict
+from verix_anon.errors import TableError
+from verix_anon.fields import Fields
 
 __all__ = ["Answers", "answers", "reading_of"]
 
@@ -26,7 +28,7 @@ class Answers(_Said):
 
 def reading_of(finding: Finding) -> Reading:
     """The evidence of a finding."""
-    return Reading(f"the layer {clean(finding.layer)}", finding.evidence)
+    return Reading(Fields(finding.evidence, f"the layer {clean(finding.layer)}", TableError))
 
 
 def answers(verdict: Verdict, summaries: Mapping[str, str], sheet: SheetView | None) -> Answers:

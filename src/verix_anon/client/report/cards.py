@@ -97,7 +97,7 @@ def card(finding: Finding, profile: Profile) -> Card:
 def _figures(evidence: Reading, layer: str) -> list[tuple[str, str]]:
     counts = [(label, evidence.count(key)) for key, label in FIGURES.get(layer, {}).items()]
     found = [(label, f"{count:,}") for label, count in counts if count is not None]
-    if layer == "commitment" and (engine := clean(evidence.values.get("engine", "")).strip()):
+    if layer == "commitment" and (engine := evidence.line("engine").strip()):
         found.append(("engine, in the provider's words", engine))
     if layer == "fingerprint" and (p := evidence.number("p_value")) is not None:
         found.append(("p-value against honest runs", f"{p:.3g}"))
@@ -107,7 +107,7 @@ def _figures(evidence: Reading, layer: str) -> list[tuple[str, str]]:
 def _scores(evidence: Reading) -> list[tuple[str, str]]:
     found = []
     for key, label in (("raw", "trained on raw records"), ("delivery", "trained on the delivery")):
-        scores = evidence.mapping(key)
+        scores = evidence.inner(key)
         if scores is not None:
             f1, auc = scores.number("f1") or 0.0, scores.number("auc") or 0.0
             found.append((label, f"F1 {f1:.3f}, AUC {auc:.3f}"))
@@ -138,8 +138,8 @@ def _details(finding: Finding, evidence: Reading, is_thin: bool) -> list[str]:
     if finding.layer == "splits" and not is_thin:
         return [
             f"Node {each.count('node') or 0:,}, with {each.count('records') or 0:,} records:"
-            f" {clean(each.values.get('kind'), 400)}."
-            for each in evidence.mappings("deviating", 10)
+            f" {each.line('kind', 400)}."
+            for each in evidence.each("deviating", 10)
         ]
     return []
 
@@ -156,7 +156,7 @@ def _note(finding: Finding, evidence: Reading, is_thin: bool) -> str:
         )
     if finding.layer == "replay":
         return ""
-    shown, total = len(evidence.mappings("deviating", 10)), evidence.count("deviations") or 0
+    shown, total = len(evidence.each("deviating", 10)), evidence.count("deviations") or 0
     more = f"The first {shown} are named. " if shown < total else ""
     return f"{more}The values of the splits are in the verdict file only: each is a record's."
 

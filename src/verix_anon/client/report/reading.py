@@ -1,12 +1,11 @@
 """The aggregates in a finding's evidence, read back; a verdict file may hold anything."""
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from math import isfinite
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from verix_anon.errors import TableError
+from verix_anon.fields import Fields
 
 __all__ = ["Curve", "Reading", "Shift", "Sizes", "TreeMap", "clean"]
 
@@ -74,28 +73,16 @@ class TreeMap:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One mapping of a verdict or sheet; what is absent is None, what is wrong raises."""
+    """Fields of a verdict's evidence or of a sheet: None if absent, an error if wrong."""
 
-    of: str
-    values: Mapping[str, object]
+    fields: Fields
 
-    def has(self, key: str) -> bool:
-        """Whether there is such a value."""
-        return self.values.get(key) is not None
-
-    def _read(self, key: str, how: Callable[[object], Read]) -> Read | None:
-        if not self.has(key):
-            return None
-        try:
-            return how(self.values[key])
-        except (
-            KeyError, TypeError, ValueError, AttributeError, AssertionError, OverflowError
-        ):  # fmt: skip
-            raise TableError(f"{key!r} of {self.of} is not what verix-anon writes") from None
+    def _read(self, key: str, how: Callable[[Fields, str], Read]) -> Read | None:
+        return how(self.fields, key) if self.fields.has(key) else None
 
     def number(self, key: str) -> float | None:
         """A finite number."""
-        return self._read(key, _number)
+        return self._read(key, Fields.number)
 
     def count(self, key: str) -> int | None:
         """A whole number that is not negative."""
@@ -107,23 +94,20 @@ class Reading:
 
     def lines(self, key: str, most: int = 10) -> list[str]:
         """Short lines of text, none if there are none."""
-        return self._read(key, lambda value: [clean(v, 400) for v in _list(value)[:most]]) or []
+        return [clean(line, 400) for line in (self._read(key, Fields.items) or ())[:most]]
 
-    def mapping(self, key: str) -> "Reading | None":
-        """A mapping within this one."""
-        return self._read(key, lambda value: Reading(f"{key} of {self.of}", _mapping(value)))
+    def line(self, key: str, most: int = MOST_CHARACTERS) -> str:
+        """One short line, empty if there is none."""
+        return clean(self.fields.values.get(key, ""), most)
 
-    def mappings(self, key: str, most: int = 100) -> "list[Reading]":
-        """Mappings within this one."""
-        return (
-            self._read(
-                key,
-                lambda value: [
-                    Reading(f"{key} of {self.of}", _mapping(item)) for item in _list(value)[:most]
-                ],
-            )
-            or []
-        )
+    def inner(self, key: str) -> "Reading | None":
+        """The fields of an object within this one."""
+        found = self._read(key, Fields.inner)
+        return None if found is None else Reading(found)
+
+    def each(self, key: str, most: int = 100) -> "list[Reading]":
+        """The fields of the first objects in a list."""
+        return [Reading(found) for found in (self._read(key, Fields.each) or ())[:most]]
 
     def sizes(self, key: str) -> Sizes | None:
         """A histogram of class sizes."""
@@ -139,102 +123,86 @@ class Reading:
 
     def shifts(self) -> list[Shift]:
         """SHAP distributions, with the distance and threshold of each."""
-        found = self._read("shap", lambda value: _shifts(value, self.values))
-        return found or []
+        return self._read("shap", _shifts) or []
 
 
-def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
-        raise ValueError
-    return value
+def _count(fields: Fields, key: str) -> int:
+    return fields.whole(key, range(2**63))
 
 
-def _count(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
-        raise ValueError
-    return value
+def _numbers(fields: Fields, key: str) -> tuple[float, ...]:
+    found = fields.numbers(key)
+    if len(found) > MOST_NUMBERS:
+        raise fields.wrong(key, f"at most {MOST_NUMBERS} numbers")
+    return found
 
 
-def _list(value: object) -> list[object]:
-    if not isinstance(value, list | tuple):
-        raise TypeError
-    return list(value)
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    if not isinstance(value, Mapping):
-        raise TypeError
-    return value
-
-
-def _numbers(value: object) -> tuple[float, ...]:
-    values = _list(value)
-    if len(values) > MOST_NUMBERS:
-        raise ValueError
-    return tuple(_number(v) for v in values)
-
-
-def _sizes(value: object) -> Sizes:
-    found = _mapping(value)
-    edges, counts = _numbers(found["edges"]), _numbers(found["counts"])
-    if len(edges) != len(counts) + 1 or list(edges) != sorted(set(edges)) or min(counts) < 0:
-        raise ValueError
+def _sizes(fields: Fields, key: str) -> Sizes:
+    found = fields.inner(key)
+    edges, counts = _numbers(found, "edges"), _numbers(found, "counts")
+    is_histogram = len(edges) == len(counts) + 1 > 1 and list(edges) == sorted(set(edges))
+    if not is_histogram or min(counts) < 0:
+        raise fields.wrong(key, "a histogram")
     return Sizes(
-        at_least=_count(found["at_least"]),
-        smallest=_count(found["smallest"]),
-        largest=_count(found["largest"]),
-        mean=_number(found["mean"]),
+        at_least=_count(found, "at_least"),
+        smallest=_count(found, "smallest"),
+        largest=_count(found, "largest"),
+        mean=found.number("mean"),
         edges=edges,
         counts=counts,
     )
 
 
-def _curve(value: object) -> Curve:
-    found = _mapping(value)
-    drop, probability = _numbers(found["drop"]), _numbers(found["probability"])
-    if len(drop) != len(probability) or min(drop) <= 0:
-        raise ValueError
-    if min(probability) < 0 or max(probability) > 1:
-        raise ValueError
+def _curve(fields: Fields, key: str) -> Curve:
+    found = fields.inner(key)
+    drop, probability = _numbers(found, "drop"), _numbers(found, "probability")
+    is_curve = len(drop) == len(probability) > 0 and min(drop) > 0
+    if not is_curve or min(probability) < 0 or max(probability) > 1:
+        raise fields.wrong(key, "a curve of probabilities")
     return Curve(
-        drop, probability, _number(found["operating_drop"]), _number(found["operating_probability"])
+        drop, probability, found.number("operating_drop"), found.number("operating_probability")
     )
 
 
-def _tree_map(value: object) -> TreeMap:
-    found = _mapping(value)
-    units, levels = _count(found["units"]), _list(found["levels"])
-    if not 1 <= units <= MOST_NUMBERS or not 1 <= len(levels) <= MOST_LEVELS:
-        raise ValueError
-    return TreeMap(units, tuple(_level(str(level), units) for level in levels))
+def _tree_map(fields: Fields, key: str) -> TreeMap:
+    found = fields.inner(key)
+    units, levels = _count(found, "units"), found.texts("levels")
+    runs = tuple(_runs(level, units) for level in levels[:MOST_LEVELS])
+    is_map = 1 <= units <= MOST_NUMBERS and 1 <= len(levels) <= MOST_LEVELS
+    if not is_map or not all(sum(width for _, width in level) == units for level in runs):
+        raise fields.wrong(key, "a map of a tree")
+    return TreeMap(units, runs)
 
 
-def _level(text: str, units: int) -> tuple[tuple[str, int], ...]:
-    tokens = text.split(" ", units)
+def _runs(level: str, units: int) -> tuple[tuple[str, int], ...]:
+    """The runs of one level; none if it is anything else."""
+    tokens = level.split(" ", min(units, MOST_NUMBERS))
     matches = [TOKEN.fullmatch(token) for token in tokens]
     runs = tuple((match[0][0], int(match[1])) for match in matches if match is not None)
-    if len(runs) != len(tokens) or sum(width for _, width in runs) != units:
-        raise ValueError
-    return runs
+    return runs if len(runs) == len(tokens) else ()
 
 
-def _shifts(value: object, evidence: Mapping[str, object]) -> list[Shift]:
-    distances, epsilons = _numbers(evidence["distance"]), _list(evidence["epsilon"])
-    found = [_mapping(item) for item in _list(value)]
-    shifts = [
-        Shift(
-            feature=clean(item["feature"]),
-            low=_number(item["from"]),
-            high=_number(item["to"]),
-            before=_numbers(item["before"]),
-            after=_numbers(item["after"]),
-            distance=distance,
-            epsilon=None if epsilon is None else _number(epsilon),
-        )
+def _shifts(fields: Fields, key: str) -> list[Shift]:
+    distances, epsilons = _numbers(fields, "distance"), fields.items("epsilon")
+    found = fields.each(key)
+    if not len(distances) == len(epsilons) == len(found):
+        raise fields.wrong(key, "one distribution for each distance and epsilon")
+    return [
+        _shift(replace(item, values={**item.values, "distance": distance, "epsilon": epsilon}))
         for item, distance, epsilon in zip(found, distances, epsilons, strict=True)
     ]
-    for shift in shifts:
-        n_bins = len(shift.before)
-        if n_bins == 0 or len(shift.after) != n_bins or not shift.low < shift.high:
-            raise ValueError
-    return shifts
+
+
+def _shift(found: Fields) -> Shift:
+    shift = Shift(
+        feature=clean(found.value("feature")),
+        low=found.number("from"),
+        high=found.number("to"),
+        before=_numbers(found, "before"),
+        after=_numbers(found, "after"),
+        distance=found.number("distance"),
+        epsilon=Reading(found).number("epsilon"),
+    )
+    if not len(shift.before) == len(shift.after) > 0 or not shift.low < shift.high:
+        raise found.wrong("after", "a distribution over the same bins as before")
+    return shift

@@ -1,17 +1,15 @@
 """The privacy sheet of a release, read back from the JSON that `verix-anon release` writes."""
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeVar
 
 from verix_anon.client.release.privacy import FORMAT
-from verix_anon.client.report.reading import Reading, Sizes, clean
+from verix_anon.client.report.reading import Reading, Sizes
 from verix_anon.errors import TableError
+from verix_anon.fields import Fields
 
 __all__ = ["SheetView", "read_sheet"]
 
-Value = TypeVar("Value", int, float)
+COUNTS = range(2**63)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,56 +48,46 @@ class SheetView:
 
 def read_sheet(text: str) -> SheetView:
     """Read a sheet; raises TableError if it is not one."""
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
-        document = None
-    if not isinstance(document, Mapping) or document.get("format") != FORMAT:
-        raise TableError(
-            f"this is not a privacy sheet of the format {FORMAT!r}; write one with"
-            " verix-anon release --sheet FILE, or print it with --json"
-        )
-    found = Reading("the privacy sheet", document)
+    fields = _parse(text)
+    found = Reading(fields)
     return SheetView(
-        root=clean(document.get("root")),
-        k=_count(found, "k"),
-        k_agreed=_count(found, "k_agreed"),
-        counted_by=clean(document.get("counted_by")),
-        n_records=_count(found, "n_records"),
-        n_classes=_count(found, "n_classes"),
-        average=_number(found, "average_class_size"),
-        largest=_count(found, "largest_class"),
-        risk_max=_number(found, "prosecutor_max"),
-        risk_mean=_number(found, "prosecutor_mean"),
-        same_target=_number(found, "same_target"),
-        singled_out=_number(found, "singled_out"),
-        ncp=_number(found, "ncp"),
-        diversity=tuple(_diversity(each) for each in found.mappings("diversity")),
+        root=found.line("root"),
+        k=fields.whole("k", COUNTS),
+        k_agreed=fields.whole("k_agreed", COUNTS),
+        counted_by=found.line("counted_by"),
+        n_records=fields.whole("n_records", COUNTS),
+        n_classes=fields.whole("n_classes", COUNTS),
+        average=fields.number("average_class_size"),
+        largest=fields.whole("largest_class", COUNTS),
+        risk_max=fields.number("prosecutor_max"),
+        risk_mean=fields.number("prosecutor_mean"),
+        same_target=fields.number("same_target"),
+        singled_out=fields.number("singled_out"),
+        ncp=fields.number("ncp"),
+        diversity=tuple(_diversity(each) for each in found.each("diversity")),
         class_sizes=found.sizes("class_sizes"),
         warnings=tuple(found.lines("warnings", 20)),
         overridden=tuple(found.lines("overridden", 20)),
     )
 
 
+def _parse(text: str) -> Fields:
+    try:
+        fields = Fields.parse(text, "the privacy sheet", TableError)
+        fields.expect("format", FORMAT)
+    except TableError as error:
+        raise TableError(
+            f"this is not a privacy sheet ({error}); write one with"
+            " verix-anon release --sheet FILE, or print it with --json"
+        ) from None
+    return fields
+
+
 def _diversity(found: Reading) -> Diversity:
     return Diversity(
-        column=clean(found.values.get("column")),
-        role=clean(found.values.get("role")),
-        distinct_l=_count(found, "distinct_l"),
-        entropy_l=_number(found, "entropy_l"),
-        closeness_t=_number(found, "closeness_t"),
+        column=found.line("column"),
+        role=found.line("role"),
+        distinct_l=found.fields.whole("distinct_l", COUNTS),
+        entropy_l=found.fields.number("entropy_l"),
+        closeness_t=found.fields.number("closeness_t"),
     )
-
-
-def _count(found: Reading, key: str) -> int:
-    return _there(found.count(key), key)
-
-
-def _number(found: Reading, key: str) -> float:
-    return _there(found.number(key), key)
-
-
-def _there(value: Value | None, key: str) -> Value:
-    if value is None:
-        raise TableError(f"the privacy sheet has no {key!r}")
-    return value
