@@ -10,7 +10,6 @@ A run that was stopped goes on where it was: cells are kept in .cache/experiment
 
 import argparse
 import csv
-import importlib
 import json
 import os
 import sys
@@ -20,44 +19,34 @@ from dataclasses import replace
 from pathlib import Path
 
 from experiments.core import provenance, report
-from experiments.core.cells import KEPT, ROOT, Cell, Result, Runner
+from experiments.core.cells import Cell, Result
+from experiments.core.running import KEPT, Runner
+from experiments.core.sources import ROOT
+from experiments.studies import names, part
 from verix_anon.errors import Error
-
-STUDIES = (
-    "detection",
-    "cheaters",
-    "traps",
-    "density",
-    "thresholds",
-    "power",
-    "leakage",
-    "scale",
-    "utility",
-    "peers",
-)
-"""In the order in which they are run."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the studies named on the command line, or all."""
+    known = names()
     parser = argparse.ArgumentParser(
         prog="python -m experiments",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(STUDIES)}, render")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(known)}, render")
     parser.add_argument("--quick", action="store_true", help="few seeds, small samples")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--out", type=Path, help="where results go (default: results/)")
     parser.add_argument("--kept", type=Path, default=KEPT, help="where cells are kept")
     given = parser.parse_args(arguments)
-    unknown = set(given.names) - {*STUDIES, "render"}
+    unknown = set(given.names) - {*known, "render"}
     if unknown:
-        parser.error(f"there is no study {min(unknown)!r}; there are {', '.join(STUDIES)}")
+        parser.error(f"there is no study {min(unknown)!r}; there are {', '.join(known)}")
     out = given.out or (ROOT / ("build/quick" if given.quick else "results"))
     out.mkdir(parents=True, exist_ok=True)
     try:
-        for name in [n for n in given.names or STUDIES if n != "render"]:
+        for name in [n for n in given.names or known if n != "render"]:
             runner = Runner(jobs=given.jobs, kept=given.kept, progress=Bar())
             run_study(name, runner, out, quick=given.quick)
     except Error as error:
@@ -68,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run_study(name: str, runner: Runner, out: Path, *, quick: bool) -> Result:
     """Run one study, and write its results as JSON and its rows as CSV."""
-    study = importlib.import_module(f"experiments.studies.{name}.study")
+    study = part(name, "study")
     began = time.perf_counter()
     params = study.cells(quick=quick)
     if getattr(study, "ALONE", False):

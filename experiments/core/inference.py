@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy import stats
+
+from experiments.core.stats import Z95, Floats
 
 __all__ = [
     "Clustered",
@@ -21,9 +22,6 @@ __all__ = [
     "intraclass",
     "wilcoxon",
 ]
-
-Floats = npt.NDArray[np.float64]
-Z95 = 1.959963984540054
 
 
 def wilcoxon(differences: Sequence[float]) -> tuple[float, float]:

@@ -1,21 +1,10 @@
 """Tables and figures of a result as Markdown."""
 
-import json
 from collections.abc import Sequence
-from pathlib import Path
 
 from experiments.core.cells import Result
 
-__all__ = ["load", "mark", "percent", "prose", "provenance_line", "rate", "table"]
-
-
-def load(results: Path, study: str) -> Result | None:
-    """What a study found, or None if it was not run."""
-    path = results / f"{study}.json"
-    if not path.is_file():
-        return None
-    found: Result = json.loads(path.read_text(encoding="utf-8"))
-    return found
+__all__ = ["mark", "percent", "prose", "rate", "section", "table"]
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]], *, left: int = 1) -> list[str]:
@@ -47,8 +36,12 @@ def prose(text: str) -> str:
     return " ".join(text.split())
 
 
-def provenance_line(found: Result) -> str:
-    """What a result was measured on, in one line."""
+def section(title: str, found: Result, text: str, body: Sequence[str]) -> list[str]:
+    """A section on a study: what it was measured on, what was asked, what came out."""
+    return [f"## {title}", "", _measured_on(found), "", prose(text), "", *body]
+
+
+def _measured_on(found: Result) -> str:
     return (
         f"`python -m experiments {found['study']}` at {found['commit']} on {found['date']}:"
         f" {found['n_cells']:,} cells; {found['machine']}, Python {found['python']},"

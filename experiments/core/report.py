@@ -1,13 +1,11 @@
 """results/RESULTS.md and the figures, from what the studies wrote; computes nothing itself."""
 
+import json
 from pathlib import Path
 
-from experiments.core import render_studies, summary
-from experiments.studies.detection import figures
-from experiments.studies.detection import render as render_detection
-from experiments.studies.peers import render as render_peers
-from experiments.studies.scale import render as render_scale
-from experiments.studies.utility import render as render_utility
+from experiments import studies
+from experiments.core.cells import Result
+from experiments.core.markdown import prose
 
 __all__ = ["render"]
 
@@ -16,39 +14,31 @@ HEAD = """# Results
 Written by `make paper` from the JSON files in this folder; nothing here is typed by hand. Each
 section names the commit, the versions and the machine of its study.
 """
-FIGURES = {
-    "coverage": "Which layer sees which provider, with the submission and without",
-    "heatmap-fixed": "The paper's profile with the fixed threshold, single run",
-    "heatmap-calibrated": "The paper's profile with the calibrated threshold, single run",
-    "heatmap-full": "The full profile, every adversary, all seeds",
-    "calibration": "Distances against both thresholds, the paper's and ours",
-    "roc": "Honest against blind: SHAP distance, F1 gap and regret",
-    "distances": "SHAP distances of honest and blind deliveries over seeds",
-    "power": "Power of the split audit, measured and stated",
-    **render_scale.FIGURES,
-    **render_utility.FIGURES,
-    **render_peers.FIGURES,
-}
 
 
 def render(results: Path) -> None:
-    """Write the report, and draw the figures beside it."""
-    drawn = results / "figures"
-    for drawing in (figures, render_scale, render_utility, render_peers):
-        drawing.figures(results, drawn)
-    lines = [
-        HEAD,
-        *summary.lines(results),
-        *render_detection.sections(results),
-        *render_studies.sections(results),
-        *render_scale.sections(results),
-        *render_utility.sections(results),
-        *render_peers.sections(results),
-        "## Figures",
-        "",
-    ]
-    for name, caption in FIGURES.items():
-        if (drawn / f"{name}.svg").is_file():
-            lines += [f"![{caption}](figures/{name}.svg)", "", f"{caption}.", ""]
+    """Write the report on every study that was run, and draw its figures beside it."""
+    summary, sections, figures = [], [], []
+    for name in studies.names():
+        path = results / f"{name}.json"
+        if not path.is_file():
+            continue
+        found: Result = json.loads(path.read_text(encoding="utf-8"))
+        words = studies.part(name, "render")
+        summary += [f"- {prose(text)}" for text in words.summary(found)]
+        sections += words.sections(found)
+        if (studies.HERE / name / "figures.py").is_file():
+            figures += _drawn(name, found, results)
+    lines = [HEAD, "## Summary", "", *summary, "", *sections, "## Figures", "", *figures]
     text = "\n".join(lines).rstrip() + "\n"
     (results / "RESULTS.md").write_text(text, encoding="utf-8")
+
+
+def _drawn(study: str, found: Result, results: Path) -> list[str]:
+    """Draw the figures of a study, and show those that there are."""
+    module, lines = studies.part(study, "figures"), []
+    module.draw(found, results / "figures")
+    for name, caption in module.FIGURES.items():
+        if (results / "figures" / f"{name}.svg").is_file():
+            lines += [f"![{caption}](figures/{name}.svg)", "", f"{caption}.", ""]
+    return lines

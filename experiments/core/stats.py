@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["auc", "roc", "wilson", "youden"]
+__all__ = ["Z95", "Floats", "auc", "roc", "wilson", "youden"]
 
 Floats = npt.NDArray[np.float64]
 Z95 = 1.959963984540054

@@ -108,7 +108,7 @@ _BANK = DataSet(
 
 _CREDIT = DataSet(
     name="credit",
-    title="Default of Credit Card Clients (Taiwan)",
+    title="Credit Default",
     rows=30_000,
     positives=6_636,
     positive="default in the next month",
@@ -121,7 +121,7 @@ _CREDIT = DataSet(
 
 _DIABETES = DataSet(
     name="diabetes",
-    title="Diabetes 130-US hospitals, 1999-2008",
+    title="Diabetes 130-US",
     rows=101_766,
     positives=11_357,
     positive="readmitted within 30 days",
@@ -149,7 +149,7 @@ _DIABETES = DataSet(
 
 _ELECTRICITY = DataSet(
     name="electricity",
-    title="Electricity (elec2, normalised)",
+    title="Electricity",
     rows=45_312,
     positives=19_237,
     positive="the price goes up",
@@ -202,6 +202,8 @@ DATASETS = {
     for dataset in (_ADULT, _BANK, _CREDIT, _DIABETES, _ELECTRICITY, _MAGIC, _NOMAO)
 }
 NAMES = tuple(DATASETS)
+TITLES = {name: dataset.title for name, dataset in DATASETS.items()}
+"""As in the paper."""
 
 
 def describe(name: str) -> DataSet:

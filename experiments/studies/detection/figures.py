@@ -1,61 +1,36 @@
-"""The figures of the detection studies: SVG and PNG, readable in print and by the colour-blind."""
+"""Who is caught by which layer, drawn."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from experiments.core.cells import Result
-from experiments.core.markdown import load
+from experiments.core.drawing import BLUE, GREY, ORANGE, saved
+from experiments.data import TITLES
 from experiments.studies.detection import published
-from experiments.studies.detection.render import epsilons
+from experiments.studies.detection.study import epsilons
 
-__all__ = ["BLUE", "GREY", "ORANGE", "figures", "saved"]
+__all__ = ["FIGURES", "draw"]
 
-# Okabe and Ito's blue and orange: they differ in lightness too, so also in grey print.
-BLUE, ORANGE, GREEN, GREY = "#0072B2", "#E69F00", "#009E73", "#999999"
-# matplotlib's stubs want the names of all settings.
-STYLE: dict[Any, Any] = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "verix",
-    "font.size": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "figure.dpi": 150,
+FIGURES = {
+    "coverage": "Which layer sees which provider, with the submission and without",
+    "heatmap-fixed": "The paper's profile with the fixed threshold, single run",
+    "heatmap-calibrated": "The paper's profile with the calibrated threshold, single run",
+    "heatmap-full": "The full profile, every adversary, all seeds",
+    "calibration": "Distances against both thresholds, the paper's and ours",
 }
 
 
-@contextmanager
-def saved(out: Path, name: str, size: tuple[float, float]) -> Iterator[Figure]:
-    """A figure that is written as SVG and PNG when it is done."""
-    mpl.use("agg")
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=size, layout="constrained")
-        yield figure
-        out.mkdir(parents=True, exist_ok=True)
-        # Without its date the file changes only with what it shows.
-        figure.savefig(out / f"{name}.svg", metadata={"Date": None})
-        figure.savefig(out / f"{name}.png", metadata={"Software": None})
-
-
-def figures(results: Path, out: Path) -> None:
-    """Draw every figure whose study was run."""
-    if (found := load(results, "detection")) is not None:
-        _coverage(found, out)
-        for rule in ("fixed", "calibrated"):
-            _paper_map(found["single_run"], rule, out)
-        _full_map(found, out)
-        _calibration(found["single_run"], out)
-    if (found := load(results, "thresholds")) is not None:
-        _roc(found, out)
-        _distributions(found, out)
-    if (found := load(results, "power")) is not None:
-        _power(found, out)
+def draw(found: Result, out: Path) -> None:
+    """Draw what the study found."""
+    _coverage(found, out)
+    for rule in ("fixed", "calibrated"):
+        _paper_map(found["single_run"], rule, out)
+    _full_map(found, out)
+    _calibration(found["single_run"], out)
 
 
 def _map(
@@ -114,7 +89,7 @@ def _paper_map(single: Result, rule: str, out: Path) -> None:
                 flags = [said["paper"][layer] == "fail" for layer in layers.values()]
                 flags.append(any(d > epsilons(run)[rule] for d in said["distance"]))
                 flags.append(any(flags))
-                rows.append(f"{published.TITLES[data]}, {profile}")
+                rows.append(f"{TITLES[data]}, {profile}")
                 values.append([flag is (profile != "honest") for flag in flags])
         _marks(axes, values, rows, [*layers, "L3", "overall"])
         right = sum(line[-1] for line in values)
@@ -147,7 +122,7 @@ def _full_map(found: Result, out: Path) -> None:
     with saved(out, "heatmap-full", (7.5, 6)) as figure:
         axes = figure.subplots()
         values = [[rate[p, n] for n in names] for p in providers]
-        _map(axes, values, providers, [published.TITLES[n] for n in names])
+        _map(axes, values, providers, [TITLES[n] for n in names])
         axes.set_title(f"full: % of {found['seeds']} runs flagged (honest: false alarms)")
 
 
@@ -168,7 +143,7 @@ def _calibration(single: Result, out: Path) -> None:
         cuts = [1.1 * d for d in paper["honest"]]
         _bars(upper, paper, cuts, "paper")
         _bars(lower, ours, [single[n]["calibrated"] for n in names], "ours")
-        lower.set_xticks(at, [published.TITLES[n] for n in names], rotation=20, ha="right")
+        lower.set_xticks(at, [TITLES[n] for n in names], rotation=20, ha="right")
         upper.legend(ncols=4, fontsize=7, frameon=False, loc="upper left")
 
 
@@ -180,74 +155,3 @@ def _bars(axes: Axes, values: dict[str, list[float]], cuts: Sequence[float], tit
     axes.axhline(0.45, color=GREY, linestyle="--", label="fixed epsilon 0.45")
     axes.set_ylabel(f"{title}:\nSHAP distance")
     axes.set_ylim(0, 1.25 * max([*values["honest"], *values["approximate"], *cuts]))
-
-
-def _roc(found: Result, out: Path) -> None:
-    names = list(found["curves"])
-    look = {"distance": (ORANGE, "-"), "f1_gap": (GREEN, ":"), "regret": (BLUE, "--")}
-    label = {"distance": "SHAP distance", "f1_gap": "F1 gap", "regret": "regret of splits"}
-    n_columns = min(4, len(names))
-    n_lines = -(-len(names) // n_columns)
-    with saved(out, "roc", (7.5, 2.1 * n_lines + 0.4)) as figure:
-        grid = figure.subplots(n_lines, n_columns, squeeze=False, sharex=True, sharey=True).ravel()
-        for axes, data in zip(grid, names, strict=False):
-            for name, (colour, line) in look.items():
-                points = np.array(found["curves"][data][name])
-                axes.plot(points[:, 0], points[:, 1], line, color=colour, label=label[name])
-            axes.plot([0, 1], [0, 1], color=GREY, linewidth=0.5)
-            axes.set_title(published.TITLES[data], size=8)
-            axes.set_aspect("equal")
-        for axes in grid[len(names) :]:
-            axes.set_visible(False)
-        figure.supxlabel("false alarms on honest deliveries")
-        figure.supylabel("blind deliveries caught")
-        figure.legend(*grid[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
-
-
-def _distributions(found: Result, out: Path) -> None:
-    """Honest and blind distances over the seeds."""
-    names = list(found["distances"])
-    with saved(out, "distances", (7.5, 3.2)) as figure:
-        axes = figure.subplots()
-        for offset, who, colour, marker in (
-            (-0.15, "honest", BLUE, "o"),
-            (0.15, "blind", ORANGE, "x"),
-        ):
-            for i, data in enumerate(names):
-                values = found["distances"][data][who]
-                spread = np.linspace(-0.1, 0.1, len(values))
-                label = who if i == 0 else None
-                axes.plot(i + offset + spread, values, marker, color=colour, ms=3, label=label)
-        axes.axhline(0.45, color=GREY, linestyle="--", label="fixed epsilon 0.45")
-        axes.set_xticks(range(len(names)), [published.TITLES[n] for n in names], rotation=20)
-        axes.set_ylabel("greatest SHAP distance")
-        axes.legend(frameon=False, fontsize=7)
-
-
-def _power(found: Result, out: Path) -> None:
-    """Measured detection with its interval, and what was stated, by share of deviating nodes."""
-    look = {
-        "all nodes": ("black", "s"),
-        "sampled audit": (GREEN, "D"),
-        "100 witnesses": (BLUE, "o"),
-        "20 witnesses": (ORANGE, "^"),
-        "5 witnesses": (GREY, "v"),
-    }
-    with saved(out, "power", (6, 3.6)) as figure:
-        axes = figure.subplots()
-        for audit, (colour, marker) in look.items():
-            rows = [r for r in found["rows"] if r["audit"] == audit and r["tries"]]
-            if not rows:
-                continue
-            x = [100 * r["fraction"] for r in rows]
-            measured = np.array([r["rate"] for r in rows])
-            ends = np.abs(np.array([[r["low"], r["high"]] for r in rows]).T - measured)
-            axes.errorbar(
-                x, measured, ends, fmt=marker, color=colour, ms=4, elinewidth=0.8, label=audit
-            )
-            axes.plot(x, [r["stated"] for r in rows], color=colour, linewidth=0.8)
-        axes.set_xscale("log")
-        axes.set_xlabel("nodes with the second-best split, %")
-        axes.set_ylabel("deliveries caught")
-        axes.set_ylim(0, 1.03)
-        axes.legend(title="points: measured\nlines: stated", frameon=False, fontsize=7)

@@ -7,20 +7,10 @@ __all__ = [
     "PERFORMANCE",
     "PROFILES",
     "ROOTS",
-    "TITLES",
     "TRAPS",
     "is_correct",
 ]
 
-TITLES = {
-    "adult": "Adult Income",
-    "bank": "Bank Marketing",
-    "credit": "Credit Default",
-    "diabetes": "Diabetes 130-US",
-    "electricity": "Electricity",
-    "magic": "MagicTelescope",
-    "nomao": "Nomao",
-}
 PROFILES = ("honest", "lazy", "dumb", "approximate")
 
 # tab:detection_perf: correct of 28, precision, recall, specificity, false alarms, misses.

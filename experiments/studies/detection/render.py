@@ -1,22 +1,21 @@
 """What the studies of detection found, beside the paper's tables; computes nothing but counts."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from experiments.core.cells import Result
-from experiments.core.markdown import load, mark, percent, prose, provenance_line, rate, table
+from experiments.core.markdown import mark, percent, prose, rate, section, table
+from experiments.data import TITLES
 from experiments.studies.detection import published
+from experiments.studies.detection.study import APPROACHES, epsilons, outcome
 
-__all__ = ["outcome", "sections"]
+__all__ = ["sections", "summary"]
 
 LAYERS = {"L1": "commitment", "L2a": "sentinels", "L2b": "twins"}
-HOW = prose(
-    """One sample of 8,000 rows per data set (fewer in a quick run), seed 42, k = 5, the paper's
+HOW = """One sample of 8,000 rows per data set (fewer in a quick run), seed 42, k = 5, the paper's
         traps, commitment and thresholds. 'Calibrated' is the rule of the paper's text, 1.1 times
         the honest maximum of one local run, here on all genuine records (the paper: a small
-        sample). The paper's table takes 1.1 times the
-        honest maximum of the very run it then judges; the row 'circular' does the same."""
-)
+        sample). The paper's table takes 1.1 times the honest maximum of the very run it then
+        judges; the row 'circular' does the same."""
 NO_ROOT_MATCHES = prose(
     """These cannot match: the paper's code is not public, its samples are drawn by another
         generator, and a sentinel is a random record."""
@@ -24,19 +23,11 @@ NO_ROOT_MATCHES = prose(
 MAIN = ("paper, epsilon 0.45", "paper, calibrated", "thin", "full")
 
 
-def sections(results: Path) -> list[str]:
+def sections(found: Result) -> list[str]:
     """The paper's §6.2, §6.3 and appendices C to E, ours beside them; then what it left open."""
-    found = load(results, "detection")
-    if found is None:
-        return []
     single = found["single_run"]
-    return [
-        "## Detection: the paper's single run (its §6.2, §6.3, appendices C to E)",
-        "",
-        provenance_line(found),
-        "",
-        HOW,
-        "",
+    title = "Detection: the paper's single run (its §6.2, §6.3, appendices C to E)"
+    body = [
         *_performance(single),
         *_matrix(single),
         *_traps(found),
@@ -46,21 +37,7 @@ def sections(results: Path) -> list[str]:
         *_roots(single),
         *_many(found),
     ]
-
-
-def outcome(said: Result, rule: str, epsilon: Result) -> bool:
-    """Whether the paper's profile flags a delivery under one threshold."""
-    layers = "fail" in said["paper"].values()
-    return layers or any(d > epsilon[rule] for d in said["distance"])
-
-
-def epsilons(run: Result) -> Result:
-    """The three thresholds of one run."""
-    return {
-        "fixed": run["epsilon"],
-        "calibrated": run["calibrated"],
-        "circular": 1.1 * max(run["providers"]["honest"]["distance"]),
-    }
+    return section(title, found, HOW, body)
 
 
 def _cells(single: Result, rule: str) -> Iterator[tuple[str, str, bool]]:
@@ -112,7 +89,7 @@ def _matrix(single: Result) -> list[str]:
             flags = {name: said["paper"][layer] == "fail" for name, layer in LAYERS.items()}
             flags["L3"] = any(d > epsilon["calibrated"] for d in said["distance"])
             flags["overall"] = any(flags.values())
-            row = [published.TITLES[data], profile]
+            row = [TITLES[data], profile]
             for name, flagged in flags.items():
                 paper = published.is_correct(name, profile, data)
                 row.append(f"{mark(paper)} {mark(flagged is (profile != 'honest'))}")
@@ -132,7 +109,7 @@ def _traps(found: Result) -> list[str]:
         paper = published.TRAPS[row["data"]]
         rows.append(
             [
-                published.TITLES[row["data"]],
+                TITLES[row["data"]],
                 f"{paper[0]:,} / {row['boundary']:,}",
                 f"{row['boundary_least']:,} to {row['boundary_most']:,}",
                 f"{paper[1]} / {row['sentinels']}",
@@ -165,7 +142,7 @@ def _distances(single: Result) -> list[str]:
         ]
         rows.append(
             [
-                published.TITLES[data],
+                TITLES[data],
                 *(f"{p:.3f} / {o:.3f}" for p, o in zip(paper, ours, strict=True)),
                 f"{1.1 * paper[0]:.3f} / {epsilon['calibrated']:.3f}",
                 f"{epsilon['circular']:.3f}",
@@ -194,7 +171,7 @@ def _features(single: Result) -> list[str]:
                 left = f"{paper[name][i]:.3f}" if name in paper else "-"
                 right = f"{ours[name][i]:.3f}" if name in ours else "-"
                 cells.append(f"{left} / {right}")
-            rows.append([published.TITLES[data], f"`{name}`", *cells])
+            rows.append([TITLES[data], f"`{name}`", *cells])
     return [
         "### By feature (tab:per_feature_full)",
         "",
@@ -205,8 +182,6 @@ def _features(single: Result) -> list[str]:
 
 
 def _baselines(single: Result) -> list[str]:
-    from experiments.studies.detection.study import APPROACHES
-
     rows = []
     for name, flags in APPROACHES.items():
         right = sum(
@@ -226,7 +201,7 @@ def _baselines(single: Result) -> list[str]:
 def _roots(single: Result) -> list[str]:
     rows = [
         [
-            published.TITLES[data],
+            TITLES[data],
             *(f"`{root}`" for root in published.ROOTS[data]),
             *(f"`{run['providers'][p]['root']}`" for p in ("honest", "dumb", "approximate")),
         ]
@@ -264,7 +239,7 @@ def _many(found: Result) -> list[str]:
             ["data set", *published.PROFILES],
             [
                 [
-                    published.TITLES[n],
+                    TITLES[n],
                     *(rate(rates[p, "paper, calibrated", n]) for p in published.PROFILES),
                 ]
                 for n in names
@@ -308,3 +283,66 @@ def _sole(found: Result) -> list[str]:
         "",
         *table(["provider", "profile", "layer", "runs"], rows, left=3),
     ]
+
+
+def summary(found: Result) -> list[str]:
+    """What it comes to, in a sentence or two."""
+    single = found["single_run"]
+    n = 4 * len(single)
+    rate = {(r["provider"], r["approach"], r["data"]): r for r in found["rows"]}
+    names = list(single)
+
+    def all_of(provider: str, approach: str) -> Result:
+        row: Result = rate[provider, approach, "all"]
+        return row
+
+    alarms = [rate["honest", "paper, calibrated", d]["rate"] for d in names]
+    caught = [rate["approximate", "paper, calibrated", d]["rate"] for d in names]
+    honest = all_of("honest", "paper, calibrated")
+    return [
+        f"""**The paper's headline, 27 of 28 with a calibrated threshold:** our single run gives
+        {_correct(single, "calibrated")} of {n} with the rule of its text,
+        {_correct(single, "circular")} of {n} with the threshold set from the very run that is
+        judged, as its table has it, and {_correct(single, "fixed")} of {n} with the fixed one
+        (paper: 25).""",
+        f"""**How much of it is one draw:** over {found["seeds"]} seeds the calibrated threshold
+        accuses an honest provider in {honest["flagged"]} of {honest["runs"]} runs
+        ({percent(min(alarms), 0)} to {percent(max(alarms), 0)} by data set) and catches the
+        approximate one in {percent(min(caught), 0)} to {percent(max(caught), 0)}. "No false alarms"
+        {"does not reproduce" if honest["flagged"] else "reproduces"}.""",
+        f"""**The paper's other layers:** layer 1 catches the dumb provider in
+        {_said(all_of("dumb", "hash only (paper's layer 1)"))} runs, sentinels and twins the lazy
+        one in {_said(all_of("lazy", "traps only (2a + 2b)"))}, and neither of them the approximate
+        one in any but {_said(all_of("approximate", "layers 1 + 2"))} (paper: 7 of 7, 7 of 7, 0 of
+        7).""",
+        *_profiles(found, all_of("honest", "full"), all_of("honest", "thin")),
+    ]
+
+
+def _correct(single: Result, rule: str) -> int:
+    return sum(flagged is (p != "honest") for _, p, flagged in _cells(single, rule))
+
+
+def _profiles(found: Result, full: Result, thin: Result) -> list[str]:
+    """What `full` and `thin` caught, and what got through."""
+    providers = [p for p in dict.fromkeys(r["provider"] for r in found["rows"]) if p != "honest"]
+    missed: dict[str, list[str]] = {"full": [], "thin": []}
+    for r in found["rows"]:
+        through = r["runs"] - r["flagged"]
+        if r["data"] == "all" and r["approach"] in missed and r["provider"] != "honest" and through:
+            missed[r["approach"]].append(f"{r['provider']} ({through} of {r['runs']} missed)")
+    sentences = []
+    for profile, honest in (("full", full), ("thin", thin)):
+        through = "every one was caught every time"
+        if missed[profile]:
+            through += f" but for {'; '.join(missed[profile])}"
+        sentences.append(
+            f"""**Profile `{profile}`:** {honest["flagged"]} false alarms in {honest["runs"]} honest
+            runs (the 95 % interval ends at {percent(honest["high"])}); of {len(providers)}
+            adversaries, each run {honest["runs"]} times, {through}."""
+        )
+    return sentences
+
+
+def _said(row: Result) -> str:
+    return f"{row['flagged']} of {row['runs']}"

@@ -30,8 +30,9 @@ from verix_anon.errors import MalformedDeliveryError
 from verix_anon.protocol.messages import Delivery, Provider
 from verix_anon.provider.local import LocalProvider
 
-__all__ = ["APPROACHES", "PAPER_SEED", "cells", "run", "summarize"]
+__all__ = ["APPROACHES", "PAPER_SEED", "cells", "epsilons", "outcome", "run", "summarize"]
 
+PLACE = 1
 PAPER_SEED = 42
 SEEDS = (PAPER_SEED, *range(1, 21))
 BLIND_SEED = 99
@@ -147,6 +148,21 @@ def _shap(said: Said, epsilon: float) -> bool:
 def _fails(said: Said, profile: str, *layers: str) -> bool:
     status = said[profile]
     return any(status[layer] == "fail" for layer in layers or status)
+
+
+def outcome(said: Result, rule: str, epsilon: Result) -> bool:
+    """Whether the paper's profile flags a delivery under one threshold."""
+    layers = "fail" in said["paper"].values()
+    return layers or any(d > epsilon[rule] for d in said["distance"])
+
+
+def epsilons(run: Result) -> Result:
+    """The three thresholds of one run."""
+    return {
+        "fixed": run["epsilon"],
+        "calibrated": run["calibrated"],
+        "circular": MARGIN * max(run["providers"]["honest"]["distance"]),
+    }
 
 
 TRAPS = ("sentinels", "twins")

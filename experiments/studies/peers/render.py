@@ -1,15 +1,12 @@
 """How verix-anon stands beside other anonymizers."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from experiments.core.cells import Result
-from experiments.core.markdown import load, prose, provenance_line, table
-from experiments.studies.detection.figures import BLUE, GREEN, GREY, ORANGE, saved
+from experiments.core.markdown import section, table
 
-__all__ = ["FIGURES", "figures", "sections"]
+__all__ = ["sections", "summary"]
 
-FIGURES = {"peers": "Seconds to anonymize the Adult table, by tool and k"}
 NAMES = {
     "verix": "verix-anon",
     "ai_privacy_toolkit": "ai-privacy-toolkit",
@@ -27,41 +24,31 @@ WANTED = 100
 """How many times as fast as the fastest peer verix-anon is asked to be."""
 
 
-def sections(results: Path) -> list[str]:
-    """The section on the peers, if the study was run."""
-    found = load(results, "peers")
-    if found is None:
-        return []
+def sections(found: Result) -> list[str]:
+    """The section on the peers."""
     rows, n = found["rows"], found["rows"][0]["n"]
     head = ["k", "tool", "seconds", "classes", "NCP", "F1", "AUC", "left out", "k by pycanon"]
-    body = [_line(row) for row in sorted(rows, key=lambda row: int(row["k"]))]
-    return [
-        "## Beside other anonymizers",
-        "",
-        provenance_line(found),
-        "",
-        prose(
-            f"""Adult, {n:,} rows, all 14 columns as quasi-identifiers. Seconds are those of the
-            tool's own call, on a table in memory. verix-anon has three: the engine alone; from
-            the table to what is published without traps and proof, which is what the others do,
-            and a privacy sheet; and the whole way (prepare with traps, anonymize, verify every
-            record and split, release). Each is the fastest of three in one process, on all
-            cores, with what is compiled once and kept compiled before; a peer runs once.
-            Classes, NCP and the model are measured alike for all, on the range of the true
-            values of the records that are published alike; the model sees midpoints of four
-            fifths of the records and is tested on the others, raw, though they had a part in the
-            classes. The trees of verix-anon and of ai-privacy-toolkit know the target; those of
-            anonypy and anjana do not. anjana had plain hierarchies (halved intervals, or
-            nothing) and may leave out 5 % of the records. verix-anon keeps every class at 2k
-            records while growing, traps included, so it makes fewer classes than k alone would
-            allow."""
-        ),
-        "",
-        *table(head, body, left=2),
+    lines = [_line(row) for row in sorted(rows, key=lambda row: int(row["k"]))]
+    text = f"""Adult, {n:,} rows, all 14 columns as quasi-identifiers. Seconds are those of the
+        tool's own call, on a table in memory. verix-anon has three: the engine alone; from the
+        table to what is published without traps and proof, which is what the others do, and a
+        privacy sheet; and the whole way (prepare with traps, anonymize, verify every record and
+        split, release). Each is the fastest of three in one process, on all cores, with what is
+        compiled once and kept compiled before; a peer runs once. Classes, NCP and the model are
+        measured alike for all, on the range of the true values of the records that are published
+        alike; the model sees midpoints of four fifths of the records and is tested on the others,
+        raw, though they had a part in the classes. The trees of verix-anon and of
+        ai-privacy-toolkit know the target; those of anonypy and anjana do not. anjana had plain
+        hierarchies (halved intervals, or nothing) and may leave out 5 % of the records. verix-anon
+        keeps every class at 2k records while growing, traps included, so it makes fewer classes
+        than k alone would allow."""
+    body = [
+        *table(head, lines, left=2),
         *_ratios(found["ratios"]),
         *(f"- {line}" for line in _verdicts(found)),
         "",
     ]
+    return section("Beside other anonymizers", found, text, body)
 
 
 def _line(row: Result) -> list[object]:
@@ -133,35 +120,21 @@ def _verdicts(found: Result) -> list[str]:
     return lines
 
 
-def figures(results: Path, out: Path) -> None:
-    """Draw the times, if the study was run."""
-    found = load(results, "peers")
-    if found is None:
-        return
-    # The tool, which of its times, how it is drawn.
-    lines = {
-        "verix-anon, engine": ("verix", "engine", BLUE, "-", "o"),
-        "verix-anon, without proof": ("verix", "plain", BLUE, ":", "x"),
-        "verix-anon, prepare to release": ("verix", "seconds", BLUE, "--", "D"),
-        "ai-privacy-toolkit": ("ai_privacy_toolkit", "seconds", ORANGE, "-", "s"),
-        "anonypy": ("anonypy", "seconds", GREY, "-", "^"),
-        "anjana": ("anjana", "seconds", GREEN, ":", "v"),
-    }
-    done = sorted(
-        (row for row in found["rows"] if row["outcome"] == "done"), key=lambda row: int(row["k"])
-    )
-    with saved(out, "peers", (7.5, 3.6)) as figure:
-        axes = figure.subplots()
-        for label, (tool, which, colour, line, marker) in lines.items():
-            points = [(row["k"], row[which]) for row in done if row["tool"] == tool]
-            if points:
-                x, y = zip(*points, strict=True)
-                axes.plot(x, y, line, color=colour, marker=marker, ms=4, label=label)
-        ks = sorted({int(row["k"]) for row in done})
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.set_xlabel("k")
-        axes.set_ylabel("seconds")
-        axes.set_xticks(ks, [str(k) for k in ks])
-        axes.minorticks_off()
-        axes.legend(frameon=False, fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
+def summary(found: Result) -> list[str]:
+    """What it comes to, in a sentence or two."""
+    ratios = found["ratios"]
+    if not ratios:
+        return []
+
+    def span(measure: str) -> str:
+        times = [ratio[measure] for ratio in ratios]
+        return f"{min(times):,.0f} to {max(times):,.0f}"
+
+    checked = [r for r in found["rows"] if r.get("checked_k") is not None]
+    good = sum(r["checked_k"] >= r["k"] for r in checked)
+    return [
+        f"""**Beside other anonymizers** on Adult, by k: the engine is {span("engine")} times as
+        fast as the fastest of them, from table to table without proof {span("plain")} times, and
+        the whole way with proof {span("whole")} times. pycanon confirms k in {good} of
+        {len(checked)} outputs."""
+    ]

@@ -23,6 +23,7 @@ from verix_anon.client.verify.case import Audit, Case, VerifyOptions
 
 __all__ = ["FRACTIONS", "WITNESSES", "cells", "run", "summarize"]
 
+PLACE = 6
 NAMES = ("adult", "credit", "magic")
 FRACTIONS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 WITNESSES = (5, 20, 100)

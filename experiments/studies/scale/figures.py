@@ -6,11 +6,10 @@ from pathlib import Path
 from matplotlib.axes import Axes
 
 from experiments.core.cells import Result
-from experiments.core.markdown import load
-from experiments.studies.detection.figures import BLUE, GREEN, GREY, ORANGE, saved
+from experiments.core.drawing import BLUE, GREEN, GREY, ORANGE, saved
 from experiments.studies.scale import published
 
-__all__ = ["COLUMNS", "FIGURES", "LAYERS", "by_columns", "by_rows", "figures"]
+__all__ = ["COLUMNS", "FIGURES", "LAYERS", "by_columns", "by_rows", "draw"]
 
 FIGURES = {
     "scale-verify": "Seconds of verification, of re-execution and in the paper, by rows",
@@ -35,11 +34,8 @@ def by_columns(found: Result) -> list[Result]:
     return sorted(rows, key=lambda row: int(row["columns"]))
 
 
-def figures(results: Path, out: Path) -> None:
-    """Draw what the study measured, if it was run."""
-    found = load(results, "scale")
-    if found is None:
-        return
+def draw(found: Result, out: Path) -> None:
+    """Draw what the study measured."""
     rows = by_rows(found)
     with saved(out, "scale-verify", (6, 3.8)) as figure:
         _verify_lines(figure.subplots(), rows)

@@ -13,10 +13,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from experiments.core import provenance
-from experiments.core.cells import ROOT, Params, Result
+from experiments.core.cells import Params, Result
+from experiments.core.sources import ROOT
 
 __all__ = ["ALONE", "cells", "run", "summarize"]
 
+PLACE = 8
 ALONE = True
 """Times are measured with nothing beside."""
 

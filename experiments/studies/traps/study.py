@@ -17,6 +17,7 @@ from verix_anon.adversaries import DropsUntrapped, informed
 
 __all__ = ["cells", "run", "summarize"]
 
+PLACE = 3
 SEEDS = range(1, 11)
 SHARES = (0.05, 0.4)
 

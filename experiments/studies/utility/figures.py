@@ -6,12 +6,11 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from experiments.core.cells import Result
-from experiments.core.markdown import load
-from experiments.studies.detection.figures import BLUE, GREY, ORANGE, saved
-from experiments.studies.detection.published import TITLES
-from experiments.studies.scale import published
+from experiments.core.drawing import BLUE, GREY, ORANGE, saved
+from experiments.data import TITLES
+from experiments.studies.utility import published
 
-__all__ = ["FIGURES", "figures"]
+__all__ = ["FIGURES", "draw"]
 
 FIGURES = {
     "utility-f1": "F1 against k, test records raw: mean and standard deviation over seeds",
@@ -33,11 +32,8 @@ GAPS = {
 }
 
 
-def figures(results: Path, out: Path) -> None:
-    """Draw what the study found, if it was run."""
-    found = load(results, "utility")
-    if found is None:
-        return
+def draw(found: Result, out: Path) -> None:
+    """Draw what the study found."""
     for name, measure in (
         ("utility-f1", "f1"),
         ("utility-generalized", "generalized_f1"),

@@ -69,9 +69,9 @@ def summarize(results: Sequence[tuple[Params, Result]]) -> Result:
         "raw": _raw(found),
         "sweep": {name: _sweep(of) for name, of in runs.items()},
         "single": _each(runs, _single, "p"),
-        "pooled": _each_pooled(runs),
+        "pooled": _together(runs, _pooled),
         "clustered": _each(runs, _over_seeds, "p"),
-        "across": _each_across(runs),
+        "across": _together(runs, _across),
         "rows": [_rounded(row) for result in found for row in _rows(result)],
     }
 
@@ -173,44 +173,35 @@ def _each(
     return found
 
 
-def _each_pooled(runs: dict[str, Runs]) -> Result:
-    """The paper's pooled test: the first seed's pairs of all data sets in one."""
+def _together(runs: dict[str, Runs], analyse: Callable[[Sequence[Floats]], Result]) -> Result:
+    """One analysis of every contrast and measure over the gaps of all data sets."""
     found: Result = {}
     for contrast in CONTRASTS:
-        by_measure: Result = {}
-        for measure in MEASURES:
-            gaps = [g[0] for of in runs.values() if (g := _gap(of, contrast, measure)) is not None]
-            if gaps:
-                pairs = np.concatenate(gaps)
-                w, p = wilcoxon(pairs.tolist())
-                by_measure[measure] = {
-                    "n": pairs.size,
-                    "positive": int((pairs > 0).sum()),
-                    "ties": int((pairs == 0).sum()),
-                    "w": w,
-                    "p": p,
-                }
-        found[contrast] = by_measure
-    return found
-
-
-def _each_across(runs: dict[str, Runs]) -> Result:
-    """The data set as the unit: whether the mean gap of a data set tends to be above 0."""
-    found: Result = {}
-    for contrast in CONTRASTS:
-        by_measure: Result = {}
+        found[contrast] = {}
         for measure in MEASURES:
             gaps = [g for of in runs.values() if (g := _gap(of, contrast, measure)) is not None]
             if gaps:
-                means = [float(g.mean()) for g in gaps]
-                by_measure[measure] = {
-                    "mean": float(np.mean(means)),
-                    "positive": sum(mean > 0 for mean in means),
-                    "n": len(means),
-                    "p": wilcoxon(means)[1],
-                }
-        found[contrast] = by_measure
+                found[contrast][measure] = analyse(gaps)
     return found
+
+
+def _pooled(gaps: Sequence[Floats]) -> Result:
+    """The paper's pooled test: the first seed's pairs of all data sets in one."""
+    pairs = np.concatenate([gap[0] for gap in gaps])
+    w, p = wilcoxon(pairs.tolist())
+    positive, ties = int((pairs > 0).sum()), int((pairs == 0).sum())
+    return {"n": pairs.size, "positive": positive, "ties": ties, "w": w, "p": p}
+
+
+def _across(gaps: Sequence[Floats]) -> Result:
+    """The data set as the unit: whether the mean gap of a data set tends to be above 0."""
+    means = [float(gap.mean()) for gap in gaps]
+    return {
+        "mean": float(np.mean(means)),
+        "positive": sum(mean > 0 for mean in means),
+        "n": len(means),
+        "p": wilcoxon(means)[1],
+    }
 
 
 def _sweep(runs: Runs) -> Result:

@@ -30,6 +30,7 @@ from verix_anon.provider.local import LocalProvider
 
 __all__ = ["KS", "METHODS", "cells", "run", "summarize"]
 
+PLACE = 9
 KS = (2, 3, 4, 5, 7, 10, 12, 15, 20, 25, 30)
 ROWS, TEST_SHARE = 5_000, 0.2
 SEEDS = 10

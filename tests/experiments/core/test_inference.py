@@ -5,16 +5,16 @@ import pytest
 from scipy import stats
 
 from experiments.core import inference
-from experiments.studies.scale import published as published_scale
+from experiments.studies.utility import published
 
-SWEEP = published_scale.K_SWEEP.values()
+SWEEP = published.K_SWEEP.values()
 F1_GAPS = [row.f1 - row.blind_f1 for row in SWEEP]
 DISTANCE_GAPS = [row.blind_distance - row.distance for row in SWEEP]
 
 
 @pytest.mark.parametrize(("gaps", "name"), [(F1_GAPS, "f1"), (DISTANCE_GAPS, "distance")])
 def test_the_papers_adult_sweep(gaps: list[float], name: str) -> None:
-    paper = published_scale.STATS[name]
+    paper = published.STATS[name]
     w, p = inference.wilcoxon(gaps)
     assert (w, round(p, 6)) == (paper.w, paper.p)
     # The paper takes Cohen's d of the distances the other way round.
@@ -25,7 +25,7 @@ def test_the_papers_adult_sweep(gaps: list[float], name: str) -> None:
 
 
 def test_cohens_d_has_the_papers_interval() -> None:
-    paper = published_scale.UTILITY["adult"]
+    paper = published.UTILITY["adult"]
     assert inference.cohens_d(F1_GAPS) == pytest.approx(
         (paper.d, paper.d_low, paper.d_high), abs=9e-3
     )
@@ -64,7 +64,7 @@ def test_the_example_of_benjamini_and_hochberg() -> None:
 
 
 def test_the_papers_adjusted_p() -> None:
-    p = [row.p for row in published_scale.UTILITY.values()]
+    p = [row.p for row in published.UTILITY.values()]
     adjusted = inference.benjamini_hochberg(p)
     assert sorted(adjusted)[:6] == pytest.approx([0.0011] * 6, abs=5e-5)
 

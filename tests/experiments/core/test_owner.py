@@ -1,17 +1,14 @@
-"""The studies judge as verify() does, and their statistics are those of the specification."""
+"""The studies judge as verify() does."""
 
-import numpy as np
 import pytest
 
 from client import cases
 from experiments.core import owner
-from experiments.studies.thresholds.study import regret
 from verix_anon.adversaries import ADVERSARIES
 from verix_anon.client import models
 from verix_anon.client.verdict import Profile, Status
 from verix_anon.client.verify import verify
 from verix_anon.client.verify.case import VerifyOptions
-from verix_anon.protocol.tree import Tree
 
 EXACT = ("commitment", "sentinels", "twins", "replay", "splits")
 
@@ -51,27 +48,3 @@ def test_touched_counts_the_records_below_a_deviation() -> None:
     # The blind root is another column's, so every path is touched.
     assert honest.tree.column[0] != blind.tree.column[0]
     assert owner.touched(case) == 1.0
-
-
-def stump(column: int, threshold: float) -> Tree:
-    return Tree(
-        column=np.array([column, -1, -1], np.int32),
-        threshold=np.array([threshold, 0.0, 0.0]),
-        left=np.array([1, -1, -1], np.int32),
-        right=np.array([2, -1, -1], np.int32),
-        leaf=np.array([-1, 0, 1], np.int32),
-    )
-
-
-def test_regret_by_hand() -> None:
-    # Column 0 tells the classes apart (chi-square = n = 80), column 1 says nothing (0).
-    target = np.repeat(np.array([0, 1], np.uint8), 40)
-    values = np.vstack([np.arange(80.0), np.tile([0.0, 1.0], 40)])
-    assert regret(stump(0, 39.0), values, target) == 0.0
-    assert regret(stump(1, 0.0), values, target) == pytest.approx(80.0)
-
-
-def test_regret_needs_enough_records() -> None:
-    target = np.repeat(np.array([0, 1], np.uint8), 20)
-    values = np.vstack([np.arange(40.0), np.tile([0.0, 1.0], 20)])
-    assert regret(stump(1, 0.0), values, target) == 0.0

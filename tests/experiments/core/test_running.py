@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from experiments.core import cells
-from experiments.core.cells import Cell, Params, Result, Runner
+from experiments.core.cells import Cell, Params, Result
+from experiments.core.running import Runner
 
 
 class Study:
@@ -26,7 +27,7 @@ class Study:
 def study(monkeypatch: pytest.MonkeyPatch) -> Study:
     made = Study()
     monkeypatch.setattr(cells, "code_digest", lambda name: "digest of " + name)
-    monkeypatch.setattr("importlib.import_module", lambda name: made)
+    monkeypatch.setattr("experiments.core.running.part", lambda study, name: made)
     return made
 
 
@@ -76,7 +77,3 @@ def test_progress_counts_what_is_kept(study: Study, tmp_path: Path) -> None:
     Runner(kept=tmp_path).run(wanted(1))
     Runner(kept=tmp_path, progress=lambda *step: seen.append(step)).run(wanted(1, 2))
     assert seen == [("study", 1, 2), ("study", 2, 2)]
-
-
-def test_the_digest_covers_the_protocol_and_the_study() -> None:
-    assert cells.code_digest("detection") != cells.code_digest("power")

@@ -1,0 +1,47 @@
+"""What a release leaks although every class holds k people."""
+
+from experiments.core.cells import Result
+from experiments.core.markdown import percent, section, table
+from experiments.data import TITLES
+
+__all__ = ["sections", "summary"]
+
+
+def sections(found: Result) -> list[str]:
+    """The table and what it shows."""
+    rows = [
+        [
+            TITLES[r["data"]],
+            "whole" if r["whole"] else f"{r['records']:,.0f} rows",
+            f"{r['classes']:,.0f}",
+            percent(r["homogeneous"]),
+            percent(r["homogeneous_positive"]),
+            percent(r["large_homogeneous"]),
+            f"{r['largest_homogeneous']:,.0f}",
+            percent(r["singled_out_by_two"]),
+            percent(r["below_k_by_two"]),
+        ]
+        for r in found["rows"]
+    ]
+    text = """Share of the records in classes where all share the target; of the positive ones in
+        classes that give them away; in such classes of ten times k records and more; the largest.
+        Then two releases of one table under two salts: the share of the records that are alone in
+        the meeting of their two classes, and in a meeting of fewer than k."""
+    head = ["data set", "table", "classes", "same target", "positives", "large", "largest"]
+    head += ["alone by two", "below k by two"]
+    return section("What a release leaks (spec §12)", found, text, table(head, rows, left=2))
+
+
+def summary(found: Result) -> list[str]:
+    """What it comes to, in a sentence or two."""
+    parts = [r for r in found["rows"] if not r["whole"]]
+
+    def span(name: str) -> str:
+        values = [r[name] for r in parts]
+        return f"{percent(min(values), 0)} to {percent(max(values), 0)}"
+
+    return [
+        f"""**What a release leaks:** although every class holds k people, {span("homogeneous")} of
+        the records lie in classes where all share the target, and two releases of one table leave
+        {span("singled_out_by_two")} of the records alone in the meeting of their classes."""
+    ]

@@ -1,0 +1,15 @@
+"""The paper's figures on utility agree with each other."""
+
+import numpy as np
+import pytest
+
+from experiments.studies.utility import published, study
+
+
+def test_the_papers_tables_agree_with_each_other() -> None:
+    paper, sweep = published.UTILITY["adult"], published.K_SWEEP.values()
+    assert np.mean([row.f1 for row in sweep]) == pytest.approx(paper.f1, abs=1e-3)
+    assert np.mean([row.blind_f1 for row in sweep]) == pytest.approx(paper.blind_f1, abs=1e-3)
+    for row in published.UTILITY.values():
+        assert row.f1 - row.blind_f1 == pytest.approx(row.gap, abs=1.1e-3)
+    assert tuple(published.K_SWEEP) == study.KS
