@@ -7,7 +7,7 @@ import pytest
 from experiments.data import NAMES, describe, load
 from verix_anon.client import models
 from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
-from verix_anon.client.prepare.sentinels import Plan, Traps
+from verix_anon.client.prepare.sentinels import Traps
 from verix_anon.client.verdict import Finding, Outcome, Status
 from verix_anon.client.verify import VerifyOptions, verify
 from verix_anon.client.verify.case import Audit
@@ -74,7 +74,7 @@ def of_public(name: str, n_rows: int | None, options: PrepareOptions) -> Prepare
 @pytest.mark.parametrize("traps", list(Traps))
 @pytest.mark.parametrize("commitment", list(Commitment))
 def test_census(traps: Traps, commitment: Commitment) -> None:
-    options = PrepareOptions(unsafe_seed=1, plan=Plan(traps=traps), commitment=commitment)
+    options = PrepareOptions(unsafe_seed=1, traps=traps, commitment=commitment)
     assert_verified(of_census(8_000, options))
 
 
@@ -103,7 +103,7 @@ def test_public_tables(name: str) -> None:
     at = NAMES.index(name)
     options = PrepareOptions(
         unsafe_seed=7,
-        plan=Plan(traps=list(Traps)[at % 3]),
+        traps=list(Traps)[at % 3],
         commitment=list(Commitment)[at % 2],
     )
     assert_verified(of_public(name, 8_000, options))
@@ -138,5 +138,5 @@ def test_many_small_tables() -> None:
         target[:2] = [True, False]
         table = pa.table({**columns, "y": target})
         k = int(rng.integers(2, 6))
-        options = PrepareOptions(unsafe_seed=seed, plan=Plan(traps=list(Traps)[seed % 3]))
+        options = PrepareOptions(unsafe_seed=seed, traps=list(Traps)[seed % 3])
         assert_verified(prepare(table, target="y", quasi="all", k=k, options=options))

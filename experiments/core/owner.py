@@ -13,7 +13,7 @@ import pyarrow as pa
 from experiments import data
 from verix_anon.client import models
 from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
-from verix_anon.client.prepare.sentinels import Plan, Traps
+from verix_anon.client.prepare.sentinels import Traps
 from verix_anon.client.verdict import Status
 from verix_anon.client.verify import commitment, replay, sentinels, splits, twins
 from verix_anon.client.verify.case import Case, VerifyOptions
@@ -75,7 +75,7 @@ def prepared(name: str, table: pa.Table, *, seed: int, paper: bool, calibrate: i
     """The table as an owner of today (or of the paper) would send it, repeatably."""
     options = PrepareOptions(
         unsafe_seed=seed,
-        plan=Plan(traps=Traps.PAPER if paper else Traps.ADAPTIVE),
+        traps=Traps.PAPER if paper else Traps.ADAPTIVE,
         commitment=Commitment.PAPER if paper else Commitment.BINDING,
         calibrate=calibrate,
         threads=1,

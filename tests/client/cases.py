@@ -12,7 +12,7 @@ import pyarrow as pa
 from verix_anon.adversaries.growing import growth_of
 from verix_anon.client.manifest import Manifest
 from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
-from verix_anon.client.prepare.sentinels import Plan, Traps
+from verix_anon.client.prepare.sentinels import Traps
 from verix_anon.client.prepare.witnesses import find_witnesses
 from verix_anon.client.verify.case import Case, VerifyOptions
 from verix_anon.kernels import trees
@@ -59,7 +59,7 @@ def make(
     """Prepare a table with all columns but `y` as quasi-identifiers."""
     options = PrepareOptions(
         unsafe_seed=seed,
-        plan=Plan(traps=traps),
+        traps=traps,
         commitment=commitment,
         witnesses=witnesses,
         threads=1,

@@ -11,7 +11,7 @@ import pytest
 from client import cases
 from verix_anon.client import models
 from verix_anon.client.prepare import WATCH_RECORDS, PrepareOptions, prepare
-from verix_anon.client.prepare.sentinels import Plan, Traps, cap, evasion_probability
+from verix_anon.client.prepare.sentinels import Traps, cap, evasion_probability
 from verix_anon.client.prepare.trackers import Secret
 from verix_anon.client.table.digest import table_digest
 from verix_anon.client.verify import verify
@@ -233,7 +233,7 @@ def test_progress_is_told() -> None:
     told: list[tuple[str, int, int]] = []
     options = PrepareOptions(
         unsafe_seed=1,
-        plan=Plan(traps=Traps.PAPER),
+        traps=Traps.PAPER,
         progress=lambda stage, done, total: told.append((stage, done, total)),
     )
     prepare(cases.table(100), target="y", quasi="all", options=options)

@@ -11,10 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import verix_anon
-from verix_anon.client.prepare import PrepareOptions, prepare_declared
-from verix_anon.client.prepare.sentinels import Plan, Traps
+from verix_anon.client.prepare import PrepareOptions, prepare
+from verix_anon.client.prepare.sentinels import Traps
 from verix_anon.client.release import ReleaseOptions, Representation
-from verix_anon.client.table.roles import Declared
 
 K = 3
 
@@ -45,7 +44,7 @@ def jobs(draw: st.DrawFn) -> tuple[pa.Table, dict[str, list[str]], PrepareOption
     names = draw(st.permutations(list(columns)))
     traps = draw(st.sampled_from(list(Traps)))
     options = PrepareOptions(
-        plan=Plan(traps=traps), witnesses=3, unsafe_seed=draw(st.integers(0, 2**32)), threads=1
+        traps=traps, witnesses=3, unsafe_seed=draw(st.integers(0, 2**32)), threads=1
     )
     return pa.table({name: columns[name] for name in names}), roles, options
 
@@ -55,8 +54,7 @@ def jobs(draw: st.DrawFn) -> tuple[pa.Table, dict[str, list[str]], PrepareOption
 @given(jobs())
 def test_journey(job: tuple[pa.Table, dict[str, list[str]], PrepareOptions]) -> None:
     table, roles, options = job
-    declared = Declared(target="goal", **roles)  # type: ignore[arg-type]
-    prepared = prepare_declared(table, declared, k=K, options=options)
+    prepared = prepare(table, target="goal", **roles, k=K, options=options)  # type: ignore[arg-type]
     delivery = verix_anon.LocalProvider(threads=1).anonymize(prepared.submission)
     full = verix_anon.verify(delivery, prepared.manifest, submission=prepared.submission)
     thin = verix_anon.verify(delivery, prepared.manifest)

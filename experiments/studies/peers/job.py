@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
-from verix_anon.client.prepare.sentinels import Plan, Traps
+from verix_anon.client.prepare.sentinels import Traps
 from verix_anon.client.release import Released, ReleaseOptions, release
 from verix_anon.client.verify import verify
 from verix_anon.provider.local import LocalProvider
@@ -46,7 +46,7 @@ def main(source: str, k: int, out: str) -> dict[str, object]:
 
 
 def _bare(table: pa.Table, k: int) -> Prepared:
-    bare = PrepareOptions(plan=Plan(traps=Traps.NONE), witnesses=0)
+    bare = PrepareOptions(traps=Traps.NONE, witnesses=0)
     return prepare(table, target="target", quasi="all", k=k, options=bare)
 
 

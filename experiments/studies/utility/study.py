@@ -18,8 +18,8 @@ from experiments.core.cells import Params, Result
 from experiments.studies.utility.gaps import summarize
 from verix_anon.adversaries import SplitsBlindly
 from verix_anon.client import models
-from verix_anon.client.prepare import DeclaredFields, Prepared, PrepareOptions, prepare
-from verix_anon.client.prepare.sentinels import Plan, Traps
+from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
+from verix_anon.client.prepare.sentinels import Traps
 from verix_anon.client.release import privacy
 from verix_anon.client.table.encode import encode
 from verix_anon.client.table.roles import Declared
@@ -88,7 +88,7 @@ class _Split:
 
     table: pa.Table
     """The part that is anonymized, as its owner has it."""
-    declared: DeclaredFields
+    declared: Declared
     """With the categories of both parts, so that their positions agree."""
     train: Floats
     train_target: Labels
@@ -109,12 +109,12 @@ def _split(name: str, seed: int, rows: int) -> _Split:
         is_test[of_label[: round(TEST_SHARE * of_label.size)]] = True
     return _Split(
         table=table.filter(pa.array(~is_test)),
-        declared={
-            "target": "target",
-            "quasi": "all",
-            "kinds": kinds,
-            "orders": {c.name: c.categories for c in encoded.columns[:-1] if c.categories},
-        },
+        declared=Declared(
+            target="target",
+            quasi="all",
+            kinds=kinds,
+            orders={c.name: c.categories for c in encoded.columns[:-1] if c.categories},
+        ),
         train=encoded.values.T[~is_test],
         train_target=target[~is_test],
         test=encoded.values.T[is_test],
@@ -123,8 +123,8 @@ def _split(name: str, seed: int, rows: int) -> _Split:
 
 
 def _prepared(split: _Split, seed: int, traps: Traps) -> Prepared:
-    options = PrepareOptions(unsafe_seed=seed, plan=Plan(traps=traps), witnesses=0, threads=1)
-    return prepare(split.table, k=KS[0], options=options, **split.declared)
+    options = PrepareOptions(unsafe_seed=seed, traps=traps, witnesses=0, threads=1)
+    return prepare(split.table, roles=split.declared, k=KS[0], options=options)
 
 
 def _runs(

@@ -2,8 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,7 +19,6 @@ from verix_anon.errors import TableError
 if TYPE_CHECKING:
     from verix_anon.client.manifest import Manifest
     from verix_anon.client.prepare import Prepared
-    from verix_anon.client.table.roles import Declared
 
 __all__ = ["init", "planted_lines", "prepare"]
 
@@ -162,44 +160,36 @@ def prepare(
     Every column needs a role: from the file that `verix-anon init` drafted, or by the options
     below. Only quasi-identifiers and the target are sent.
     """
-    from verix_anon.cli.choices import choice
-    from verix_anon.client.prepare import PrepareOptions, prepare_declared
-    from verix_anon.client.prepare.sentinels import Plan, Traps
-    from verix_anon.client.table.draft import read_roles
-    from verix_anon.client.table.roles import Missing
+    from verix_anon.client.prepare import PrepareOptions
+    from verix_anon.client.prepare import prepare as make
     from verix_anon.files.store import check_free
-    from verix_anon.protocol.contract import Commitment
 
     if os.path.lexists(out):
         raise TableError(f"{out} exists already; choose another name for the job's folder")
     check_free(out, overwrite=False)
     secret = passphrase(passphrase_file, confirm=True) if seal or passphrase_file else None
     loaded = load_table(table, null, leading_zeros)
-    if roles is None:
-        chosen = {"quasi": quasi, "identifier": identifier, "kept": kept, "sensitive": sensitive}
-        named = {role: _split(names or [], loaded.column_names) for role, names in chosen.items()}
-        drafted_k = 5
-        declared = _declared(target, named, pairs(kinds or []), pairs(orders or []))
-    elif target or quasi or identifier or kept or sensitive or kinds or orders:
-        raise TableError("give the roles in the file or as options, not both")
-    else:
-        drafted_k, declared = read_roles(roles)
-    declared = replace(
-        declared,
-        positive=declared.positive if positive is None else positive,
-        missing=declared.missing if missing is None else choice(Missing, missing, "--missing"),
-    )
+    named = {"quasi": quasi, "identifier": identifier, "kept": kept, "sensitive": sensitive}
     with progress_bar(quiet) as progress:
-        options = PrepareOptions(
-            commitment=choice(Commitment, commitment, "--commitment"),
-            plan=Plan(traps=choice(Traps, traps, "--traps")),
-            witnesses=witnesses,
-            calibrate=calibrate,
-            unsafe_seed=unsafe_seed,
-            progress=progress,
-        )
-        prepared = prepare_declared(
-            loaded, declared, k=drafted_k if k is None else k, options=options
+        prepared = make(
+            loaded,
+            target=target,
+            **{role: _split(names, loaded.column_names) for role, names in named.items()},
+            kinds=pairs(kinds) if kinds else None,
+            orders={name: labels.split(",") for name, labels in pairs(orders or []).items()}
+            or None,
+            positive=positive,
+            missing=missing,
+            roles=roles,
+            k=k,
+            options=PrepareOptions(
+                commitment=commitment,
+                traps=traps,
+                witnesses=witnesses,
+                calibrate=calibrate,
+                unsafe_seed=unsafe_seed,
+                progress=progress,
+            ),
         )
         _write(prepared, Path(out), secret)
     if not quiet:
@@ -220,38 +210,14 @@ Keep {out}/manifest.verix to yourself, and judge what comes back:
  --submission {out}/submission --out {out}/verdict.json{unseal}"""
 
 
-def _split(options: Sequence[str], columns: Sequence[str]) -> list[str]:
+def _split(options: Sequence[str] | None, columns: Sequence[str]) -> Sequence[str] | str | None:
     """Names given one by one or as a list a,b,c; a column whose name has a comma is one name."""
-    return [
+    names = [
         name
-        for option in options
+        for option in options or []
         for name in ([option] if option in columns else option.split(","))
     ]
-
-
-def _declared(
-    target: str | None,
-    named: Mapping[str, list[str]],
-    kinds: Mapping[str, str],
-    orders: Mapping[str, str],
-) -> "Declared":
-    from verix_anon.cli.choices import choice
-    from verix_anon.client.table.roles import Declared
-    from verix_anon.protocol.contract import Kind
-
-    if target is None:
-        raise TableError("name the binary column to preserve with --target")
-    if not named["quasi"]:
-        raise TableError("name the columns to generalize with --quasi, or --quasi all")
-    return Declared(
-        target=target,
-        quasi="all" if named["quasi"] == ["all"] else named["quasi"],
-        identifier=named["identifier"],
-        kept=named["kept"],
-        sensitive=named["sensitive"],
-        kinds={name: choice(Kind, kind, f"--kinds {name}") for name, kind in kinds.items()},
-        orders={name: labels.split(",") for name, labels in orders.items()},
-    )
+    return "all" if names == ["all"] else names or None
 
 
 def _write(prepared: "Prepared", out: Path, secret: str | None) -> None:

@@ -25,9 +25,9 @@ WORDS: Mapping[object, str] = {
     str: "text",
     bool: "True or False",
     NoneType: "None",
-    Mapping: "a mapping",
-    Sequence: "a list",
-    tuple: "a pair",
+    Mapping: "a mapping of",
+    Sequence: "a list of",
+    tuple: "a pair of",
     Callable: "a function",
 }
 
@@ -60,8 +60,7 @@ def check_fields(options: object) -> None:
     for name, hint in get_type_hints(type(options)).items():
         value = getattr(options, name)
         if not _fits(value, hint):
-            what = " or ".join(_words(hint))
-            raise TableError(f"{name} must be {what}, not {shown(value)}")
+            raise TableError(f"{name} must be {_words(hint)}, not {shown(value)}")
         for words in _choices(hint):
             if isinstance(value, str):
                 object.__setattr__(options, name, words(value))
@@ -75,15 +74,16 @@ def _choices(hint: Any) -> list[type[StrEnum]]:
     return [m for m in _members(hint) if isinstance(m, type) and issubclass(m, StrEnum)]
 
 
-def _words(hint: Any) -> Iterable[str]:
+def _words(hint: Any) -> str:
     """What may be given, in words; text that is a choice is named by the choices."""
     choices = _choices(hint)
+    found = [f"one of {', '.join(words)}" for words in choices]
     for member in _members(hint):
-        if member in choices:
-            yield f"one of {', '.join(member)}"
-        elif not (member is str and choices):
+        if member not in choices and not (member is str and choices):
             kind = get_origin(member) or member
-            yield WORDS.get(kind, f"{kind.__name__}(...)")
+            inner = () if kind is Callable else dict.fromkeys(map(_words, get_args(member)))
+            found.append(f"{WORDS.get(kind, kind.__name__)} {' to '.join(inner)}".rstrip())
+    return " or ".join(found)
 
 
 def _fits(value: object, hint: Any) -> bool:

@@ -4,6 +4,7 @@ The same tree comes out for any number of threads: scores are computed from inte
 candidates are compared in contract order, and subtrees do not touch each other's records.
 """
 
+import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
@@ -13,6 +14,7 @@ import numpy.typing as npt
 
 from verix_anon import __version__
 from verix_anon.errors import ProviderError
+from verix_anon.files.submissions import read_submission
 from verix_anon.kernels import growing
 from verix_anon.machine import check_memory, shares
 from verix_anon.protocol.contract import Column, Contract, Kind, Role
@@ -37,8 +39,10 @@ SMALL_TASK = 65_536
 class LocalProvider(Settings):
     """The honest engine on this machine."""
 
-    def anonymize(self, submission: Submission) -> Delivery:
-        """Anonymize the submission as its contract says."""
+    def anonymize(self, submission: Submission | str | os.PathLike[str]) -> Delivery:
+        """Anonymize the submission, or the one in a folder, as its contract says."""
+        if not isinstance(submission, Submission):
+            submission = read_submission(submission)
         records, contract = submission.records, submission.contract
         n_quasi, n_rows = records.values.shape
         check_memory(

@@ -140,7 +140,7 @@ def test_an_order_of_other_things_than_text_is_refused(label: object) -> None:
 
 @pytest.mark.parametrize("order", ["ab", 3])
 def test_an_order_is_a_list(order: object) -> None:
-    refused("must be a list of labels", pd.DataFrame, ["a", "b"] * 2, orders={"x": order})
+    refused("to a list of text", pd.DataFrame, ["a", "b"] * 2, orders={"x": order})
 
 
 def test_an_order_with_surrogates_is_refused() -> None:
@@ -275,7 +275,7 @@ def test_a_positive_class_as_it_stands_in_the_table(
     result = encode(table, Declared(target="y", quasi="all", positive=positive))
     assert result.target.tolist() == [int(value == positive) for value in target]
     with pytest.raises(TableError, match="'2' is not a class of target 'y'"):
-        encode(table, Declared(target="y", quasi="all", positive=2.0))  # type: ignore[arg-type]
+        encode(table, Declared(target="y", quasi="all", positive=2.0))
 
 
 def test_classes_of_the_target_that_do_not_occur() -> None:

@@ -111,8 +111,8 @@ def test_names_in_an_array() -> None:
 
 @pytest.mark.parametrize("name", [3, None])
 def test_names_that_are_not_text(name: object) -> None:
-    refused(f"there is no column {name}; the columns are 'name', ", quasi=[name])
-    refused(f"there is no column {name}; the columns are 'name', ", target=name)
+    refused(f"quasi must be a list of text or text, not [{name}]", quasi=[name])
+    refused(f"target must be text, not {name}", target=name)
 
 
 def test_kinds_may_be_text() -> None:
@@ -121,7 +121,7 @@ def test_kinds_may_be_text() -> None:
     assert declared.kind("x") is Kind.CATEGORICAL
     assert declared.kind("z") is None
     refused(
-        "the kind of column 'age' is 'number', not one of numeric, datetime, categorical",
+        "kinds must be a mapping of text to one of numeric, datetime, categorical",
         kinds={"age": "number"},
     )
 
@@ -149,7 +149,7 @@ def test_only_sent_columns_have_kinds_and_orders(option: str) -> None:
 
 def test_missing_may_be_text() -> None:
     assert roles(missing="error")
-    refused("missing is 'drop', not one of impute, error", missing="drop")
+    refused("missing must be one of impute, error, not 'drop'", missing="drop")
 
 
 def test_many_columns_are_looked_up_fast() -> None:

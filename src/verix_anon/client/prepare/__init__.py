@@ -2,8 +2,8 @@
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Required, TypedDict, Unpack
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -11,6 +11,7 @@ import numpy.typing as npt
 from narwhals.exceptions import DuplicateError
 
 from verix_anon.client import models
+from verix_anon.client.given import FilePath, is_path, options_of
 from verix_anon.client.manifest import Manifest
 from verix_anon.client.prepare.assemble import Assembled, assemble
 from verix_anon.client.prepare.calibrate import honest_distances
@@ -19,15 +20,17 @@ from verix_anon.client.prepare.trackers import Secret
 from verix_anon.client.prepare.twins import choose_twins
 from verix_anon.client.prepare.witnesses import find_witnesses
 from verix_anon.client.table.digest import table_digest
+from verix_anon.client.table.draft import USUAL_K, read_roles
 from verix_anon.client.table.encode import Encoded, encode
 from verix_anon.client.table.roles import SENT, Declared, Missing
 from verix_anon.errors import TableError
+from verix_anon.files.tables import read_table
 from verix_anon.machine import available_cores, check_memory
 from verix_anon.protocol.contract import Commitment, Contract, Kind
 from verix_anon.protocol.messages import Submission
 from verix_anon.protocol.table import Records
 
-__all__ = ["PrepareOptions", "Prepared", "prepare", "prepare_declared"]
+__all__ = ["PrepareOptions", "Prepared", "prepare"]
 
 Progress = Callable[[str, int, int], None]
 Rows = npt.NDArray[np.int64]
@@ -41,12 +44,11 @@ def _ignore(stage: str, done: int, total: int) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrepareOptions:
+class PrepareOptions(Plan):
     """How to prepare; the defaults are for everybody but researchers."""
 
     max_depth: int = 50
-    commitment: Commitment = Commitment.BINDING
-    plan: Plan = field(default_factory=Plan)
+    commitment: Commitment | str = Commitment.BINDING
     witnesses: int = 20
     calibrate: int = 0
     """How many honest local runs calibrate the fingerprint."""
@@ -56,10 +58,13 @@ class PrepareOptions:
     progress: Progress = _ignore
 
     def __post_init__(self) -> None:
+        Plan.__post_init__(self)
         if not 0 <= self.witnesses <= WATCH_RECORDS:
             raise TableError(f"witnesses must be a number from 0 to {WATCH_RECORDS}")
         if self.calibrate < 0:
             raise TableError("calibrate must be a number of runs, 0 or more")
+        if self.threads < 1:
+            raise TableError(f"threads must be at least 1, not {self.threads}")
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -70,48 +75,81 @@ class Prepared:
     manifest: Manifest
 
 
-class DeclaredFields(TypedDict, total=False):
-    """The fields of Declared, as keywords of prepare()."""
-
-    target: Required[str]
-    quasi: Required[Sequence[str] | str]
-    identifier: Sequence[str]
-    kept: Sequence[str]
-    sensitive: Sequence[str]
-    kinds: Mapping[str, Kind]
-    orders: Mapping[str, Sequence[str]]
-    positive: str | None
-    missing: Missing
-
-
 def prepare(
     table: object,
     *,
-    k: int = 5,
+    target: str | None = None,
+    quasi: Sequence[str] | str | None = None,
+    identifier: Sequence[str] | str | None = None,
+    kept: Sequence[str] | str | None = None,
+    sensitive: Sequence[str] | str | None = None,
+    kinds: Mapping[str, Kind | str] | None = None,
+    orders: Mapping[str, Sequence[str]] | None = None,
+    positive: object = None,
+    missing: Missing | str | None = None,
+    roles: Declared | FilePath | None = None,
+    k: int | None = None,
     options: PrepareOptions | None = None,
-    **declared: Unpack[DeclaredFields],
 ) -> Prepared:
     """Prepare a table for a provider.
 
+    Every column needs a role: from `roles`, or by the keywords from `target` to `orders`.
+
     Args:
-        table: A pandas, polars or pyarrow table.
-        k: Every class of the release holds at least this many persons.
+        table: A pandas, polars or pyarrow table, or the file of one.
+        target: The binary column to preserve.
+        quasi: Columns to generalize, or "all": all that are not named otherwise.
+        identifier: Columns that name people: dropped for good.
+        kept: Columns never sent, joined back at release.
+        sensitive: Like kept, and measured by the privacy sheet.
+        kinds: Columns that are not what they look like: numeric, categorical or datetime.
+        orders: The order of a column's categories.
+        positive: The target's value that is class 1.
+        missing: What to do with missing values: impute (the default) or error.
+        roles: The file that `verix-anon init` drafted, edited.
+        k: Every class of the release holds at least this many persons; 5 if nothing is said.
         options: Traps, witnesses, calibration, commitment.
-        **declared: The role of every column, as fields of `Declared`: at least `target`, the
-            binary column to preserve, and `quasi`, a list of columns or "all".
 
     Raises:
         TableError: The table does not fit; the message says what to do.
         ContractError: k or the names cannot be agreed on.
     """
-    return prepare_declared(table, Declared(**declared), k=k, options=options)
+    options = options_of(options, PrepareOptions)
+    columns = _given(
+        target=target,
+        quasi=quasi,
+        identifier=identifier,
+        kept=kept,
+        sensitive=sensitive,
+        kinds=kinds,
+        orders=orders,
+    )
+    drafted_k, declared = _declared(roles, columns)
+    declared = replace(declared, **_given(positive=positive, missing=missing))
+    table = read_table(table) if is_path(table) else table
+    return _prepare(table, declared, drafted_k if k is None else k, options)
 
 
-def prepare_declared(
-    table: object, declared: Declared, *, k: int = 5, options: PrepareOptions | None = None
-) -> Prepared:
-    """The same, for roles that are already declared."""
-    options = options or PrepareOptions()
+def _given(**values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _declared(roles: Declared | FilePath | None, columns: dict[str, Any]) -> tuple[int, Declared]:
+    """K and the roles, from the file or from the keywords."""
+    if roles is not None and columns:
+        raise TableError("give the roles in the file or one by one, not both")
+    if isinstance(roles, Declared):
+        return USUAL_K, roles
+    if roles is not None:
+        return read_roles(roles)
+    if "target" not in columns:
+        raise TableError("name the binary column to preserve: target, or --target")
+    if "quasi" not in columns:
+        raise TableError('name the columns to generalize: quasi, or --quasi; or "all"')
+    return USUAL_K, Declared(**columns)
+
+
+def _prepare(table: object, declared: Declared, k: int, options: PrepareOptions) -> Prepared:
     _check_memory(table, declared)
     options.progress("encode", 0, 1)
     encoded = encode(table, declared)
@@ -123,15 +161,15 @@ def prepare_declared(
         k=k,
         columns=encoded.columns,
         max_depth=options.max_depth,
-        commitment=options.commitment,
+        commitment=Commitment(options.commitment),
     )
     genuine = _untracked(encoded.values, encoded.target)
     genuine.check(contract)
     planted = None
     twins = np.empty(0, np.int64)
-    if options.plan.traps is not Traps.NONE:
+    if options.traps is not Traps.NONE:
         options.progress("sentinels", 0, 1)
-        planted = plant(genuine.values, genuine.target, contract.quasi, options.plan, secret)
+        planted = plant(genuine.values, genuine.target, contract.quasi, options, secret)
         twins = choose_twins(genuine.n_rows, secret.generator("twins"))
         options.progress("sentinels", 1, 1)
     options.progress("trackers", 0, 1)

@@ -10,6 +10,7 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
+from verix_anon.client.given import check_fields
 from verix_anon.client.models import single_precision
 from verix_anon.client.prepare.trackers import Secret
 from verix_anon.client.prepare.twins import n_twins
@@ -49,15 +50,17 @@ class Traps(StrEnum):
 class Plan:
     """How surely a provider that drops a share of the records should be caught."""
 
-    traps: Traps = Traps.ADAPTIVE
+    traps: Traps | str = Traps.ADAPTIVE
     evasion: float = 0.01
+    """Adaptive traps leave a provider at most this chance ..."""
     dropped: float = 0.05
+    """... if it drops this share of the records."""
 
     def __post_init__(self) -> None:
-        if self.traps not in set(Traps):
-            raise TableError(f"traps are {', '.join(Traps)}, not {self.traps!r}")
-        # The plain word is as good as the constant.
-        object.__setattr__(self, "traps", Traps(self.traps))
+        check_fields(self)
+        for name in ("evasion", "dropped"):
+            if not 0 < getattr(self, name) < 1:
+                raise TableError(f"{name} must lie between 0 and 1")
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -18,9 +18,10 @@ import pyarrow.compute as pc
 from verix_anon.client.table.encode import arrow_columns
 from verix_anon.client.table.roles import Declared, Missing, TableRole
 from verix_anon.errors import TableError
+from verix_anon.files.store import path_text
 from verix_anon.protocol.contract import Kind
 
-__all__ = ["Guess", "draft", "guess_roles", "read_roles"]
+__all__ = ["USUAL_K", "Guess", "draft", "guess_roles", "read_roles"]
 
 IDENTIFIER_NAME = re.compile(
     r"(^|_)(id|uuid|name|surname|email|e_?mail|phone|ssn|passport|iban|nr|number)($|_)", re.I
@@ -29,6 +30,7 @@ SENSITIVE_NAME = re.compile(
     r"(diagnos|disease|condition|religio|salary|wage|hiv|treatment|medication|crime|politic)", re.I
 )
 TARGET_NAME = re.compile(r"^(target|label|class|y|outcome|income|default|churn|readmitted)$", re.I)
+USUAL_K = 5
 KNOWN = frozenset({"k", "target", "positive", "missing", "columns", "kinds", "orders"})
 
 
@@ -99,7 +101,7 @@ def draft(table: object, source: str, target: str | None = None) -> str:
         f"# Drafted by `verix-anon init` from {_comment(source)}. Check every line.",
         "# identifier: dropped for good. kept, sensitive: never sent, joined back at release.",
         "# quasi: sent and generalized. target: sent, exactly one, two values.",
-        "k = 5",
+        f"k = {USUAL_K}",
         f"target = {_toml(chosen.name)}  # {chosen.reason}",
         '# positive = "..."   # which of the target\'s values is class 1',
         'missing = "impute"    # or "error"',
@@ -125,7 +127,7 @@ def draft(table: object, source: str, target: str | None = None) -> str:
 def read_roles(path: str | os.PathLike[str]) -> tuple[int, Declared]:
     """Read k and the declared roles from a file that `verix-anon init` drafted."""
     try:
-        document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        document = tomllib.loads(Path(path_text(path)).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise TableError(f"there is no file {path}") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -146,7 +148,11 @@ def _declared(document: dict[str, object]) -> tuple[int, Declared]:
     def named(role: TableRole) -> list[str]:
         return [name for name, found in roles.items() if found is role]
 
-    k, target, positive = document.get("k", 5), document.get("target"), document.get("positive")
+    k, target, positive = (
+        document.get("k", USUAL_K),
+        document.get("target"),
+        document.get("positive"),
+    )
     if not isinstance(k, int) or not isinstance(target, str):
         raise TypeError('k must be a whole number, and target = "COLUMN" must be there')
     if positive is not None and not isinstance(positive, str):

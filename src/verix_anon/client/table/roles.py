@@ -4,15 +4,12 @@ import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeVar
 
+from verix_anon.client.given import check_fields
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Kind
 
 __all__ = ["SENT", "Declared", "Missing", "TableRole"]
-
-
-_Choice = TypeVar("_Choice", bound=StrEnum)
 
 
 class TableRole(StrEnum):
@@ -49,8 +46,12 @@ class Declared:
     sensitive: Sequence[str] | str = ()
     kinds: Mapping[str, Kind | str] = field(default_factory=dict)
     orders: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    positive: str | bool | int | None = None
+    positive: object = None
+    """As it stands in the table, or as a label."""
     missing: Missing | str = Missing.IMPUTE
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def roles(self, names: Sequence[str]) -> dict[str, TableRole]:
         """The role of each column, in table order; raises unless each has exactly one."""
@@ -70,9 +71,8 @@ class Declared:
 
     def kind(self, name: str) -> Kind | None:
         """The kind declared for a column, by itself or by an order, if one is."""
-        given = self.kinds.get(name)
-        if given is not None:
-            return _choice(given, Kind, f"the kind of column {name!r}")
+        if name in self.kinds:
+            return Kind(self.kinds[name])
         return Kind.CATEGORICAL if self.orders.get(name) is not None else None
 
     @property
@@ -109,7 +109,6 @@ class Declared:
 
     def _check_readings(self, roles: Mapping[str, TableRole]) -> None:
         """How to read a column is said only of sent ones, and without contradiction."""
-        _choice(self.missing, Missing, "missing")
         for name in (*self.kinds, *self.orders):
             if roles[name] not in SENT:
                 what = "kind" if name in self.kinds else "order"
@@ -127,13 +126,6 @@ class Declared:
                     f"column {name!r} is declared {kind}, but an order is for categorical"
                     " columns; leave out one of the two"
                 )
-
-
-def _choice(value: str, enum: type[_Choice], what: str) -> _Choice:
-    try:
-        return enum(value)
-    except ValueError:
-        raise TableError(f"{what} is {value!r}, not one of {', '.join(enum)}") from None
 
 
 def _unknown(name: str, names: Sequence[str]) -> TableError:
