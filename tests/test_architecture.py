@@ -22,7 +22,7 @@ ALLOWED = {
     "protocol": {"errors", "arrays", "fields"},
     "kernels": {"arrays"},
     "files": {"errors", "arrays", "fields", "machine", "protocol"},
-    "datasets": {"errors"},
+    "datasets": {"errors", "arrays"},
     "client": {"errors", "arrays", "fields", "machine", "protocol", "kernels", "files"},
     "provider": {"errors", "arrays", "fields", "machine", "protocol", "kernels", "files"},
     "adversaries": {"errors", "arrays", "protocol", "kernels", "provider"},

@@ -3,15 +3,17 @@
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Bytes", "Flags", "Floats", "Ints", "Numbers", "Small", "Words"]
+__all__ = ["Bytes", "Flags", "Floats", "Ids", "Ints", "Numbers", "Shorts", "Words"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 """Rows, positions and counts."""
-Small = npt.NDArray[np.int32]
+Ids = npt.NDArray[np.int32]
 """Leaves, columns and nodes."""
 Numbers = npt.NDArray[np.uint32]
 """Records within a table of fewer than 2^32."""
+Shorts = npt.NDArray[np.uint16]
+"""Records within a block of one."""
 Words = npt.NDArray[np.uint64]
 Bytes = npt.NDArray[np.uint8]
 """Labels, digests, trackers, bytes as such."""

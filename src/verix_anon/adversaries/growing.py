@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from verix_anon.arrays import Bytes, Floats, Ints
 from verix_anon.protocol import rules
 from verix_anon.protocol.messages import Delivery, Submission
 from verix_anon.protocol.tree import Leaves, Tree
@@ -18,8 +18,6 @@ from verix_anon.provider import engine
 
 __all__ = ["Candidates", "Choose", "Spot", "by_the_rule", "deliver", "grow", "growth_of", "routed"]
 
-Rows = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 Top = rules.Node | rules.Leaf
 
 
@@ -27,11 +25,11 @@ Top = rules.Node | rules.Leaf
 class Candidates:
     """The splits that leave enough records on both sides, in contract order."""
 
-    column: Rows
+    column: Ints
     threshold: Floats
     score: Floats
 
-    def ranked(self) -> Rows:
+    def ranked(self) -> Ints:
         """Their positions, the best first, among equals in contract order."""
         return np.argsort(-self.score, kind="stable")
 
@@ -45,7 +43,7 @@ class Spot:
     """A node to be split: its records and how deep it lies."""
 
     submission: Submission
-    rows: Rows
+    rows: Ints
     depth: int
 
     @cached_property
@@ -54,7 +52,7 @@ class Spot:
         return self.submission.records.values[:, self.rows]
 
     @cached_property
-    def target(self) -> npt.NDArray[np.uint8]:
+    def target(self) -> Bytes:
         """The records' labels."""
         return self.submission.records.target[self.rows]
 
@@ -96,7 +94,7 @@ def by_the_rule(spot: Spot, *, min_leaf: int | None = None) -> tuple[int, float]
 
 
 def grow(
-    submission: Submission, choose: Choose, rows: Rows | None = None, *, depth: int = 0
+    submission: Submission, choose: Choose, rows: Ints | None = None, *, depth: int = 0
 ) -> Top:
     """The tree of these rows (all, if none are named); depth is at most 50, so it recurses."""
     rows = np.arange(submission.records.n_rows) if rows is None else rows
@@ -113,7 +111,7 @@ def grow(
     )
 
 
-def routed(top: Top, values: Floats, rows: Rows) -> Top:
+def routed(top: Top, values: Floats, rows: Ints) -> Top:
     """The same splits with these rows in the leaves they lead to."""
     if isinstance(top, rules.Leaf):
         return rules.Leaf(tuple(rows.tolist()))

@@ -8,15 +8,12 @@ where a forest cannot tell the classes apart, which the provider can train as we
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from verix_anon.adversaries.lazy import EchoesDropped, without
+from verix_anon.arrays import Flags, Floats, Ints
 from verix_anon.protocol.messages import Delivery, Submission
 
 __all__ = ["DropsFoundTraps", "DropsUntrapped", "Suspicion", "suspect"]
-
-Rows = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 BAND = (0.40, 0.60)
 """Where sentinels come from, a little wider than the paper's, for another forest differs."""
@@ -30,7 +27,7 @@ TREES, DEPTH, SAMPLE = 50, 5, 0.1
 class Suspicion:
     """What the submission shows of each record."""
 
-    is_duplicate: npt.NDArray[np.bool_]
+    is_duplicate: Flags
     """Another record is equal in every value: one of the two may be a twin."""
     distance: Floats
     """To the nearest record that is not equal, in standard deviations."""
@@ -38,15 +35,15 @@ class Suspicion:
     """P(class 1) from a forest like the owner's."""
 
     @property
-    def is_uncertain(self) -> npt.NDArray[np.bool_]:
+    def is_uncertain(self) -> Flags:
         """Whether the record lies in the band that sentinels come from."""
         return (self.probability >= BAND[0]) & (self.probability <= BAND[1])
 
-    def safest(self) -> Rows:
+    def safest(self) -> Ints:
         """The rows from those that look least like a trap to those that look most like one."""
         return np.lexsort((-self.distance, self.is_uncertain, self.is_duplicate))
 
-    def likeliest_sentinels(self) -> Rows:
+    def likeliest_sentinels(self) -> Ints:
         """The rows from those that look most like a sentinel."""
         return np.lexsort((self.distance, ~self.is_uncertain, self.is_duplicate))
 

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from verix_anon.adversaries.growing import deliver, routed
+from verix_anon.arrays import Ints
 from verix_anon.protocol import rules
 from verix_anon.protocol.messages import Delivery, Submission
 from verix_anon.protocol.table import Records
@@ -14,17 +14,15 @@ from verix_anon.provider import engine, local
 
 __all__ = ["DropsRows", "EchoesDropped", "GrowsOnSample", "RefillsWithCopies", "without"]
 
-Rows = npt.NDArray[np.int64]
 
-
-def without(submission: Submission, dropped: Rows) -> Delivery:
+def without(submission: Submission, dropped: Ints) -> Delivery:
     """An honest delivery of all other records, with a root that fits it."""
     kept = np.setdiff1d(np.arange(submission.records.n_rows), dropped)
     settings = engine.Settings()
     return engine.pack(submission, local.grow(_part(submission, kept), settings), kept, settings)
 
 
-def _part(submission: Submission, kept: Rows) -> Submission:
+def _part(submission: Submission, kept: Ints) -> Submission:
     records = submission.records
     return Submission(
         contract=submission.contract,
@@ -36,7 +34,7 @@ def _part(submission: Submission, kept: Rows) -> Submission:
     )
 
 
-def _drawn(n_rows: int, fraction: float, seed: int) -> Rows:
+def _drawn(n_rows: int, fraction: float, seed: int) -> Ints:
     """A share of the rows, blindly."""
     rng = np.random.default_rng(seed)
     return np.sort(rng.choice(n_rows, round(fraction * n_rows), replace=False)).astype(np.int64)
@@ -102,7 +100,7 @@ class EchoesDropped:
         """Anonymize a part, and give the rest any leaf."""
         return self.hide(submission, _drawn(submission.records.n_rows, self.fraction, self.seed))
 
-    def hide(self, submission: Submission, dropped: Rows) -> Delivery:
+    def hide(self, submission: Submission, dropped: Ints) -> Delivery:
         """The same, with these rows left out of the tree."""
         n_rows = submission.records.n_rows
         made = without(submission, dropped)

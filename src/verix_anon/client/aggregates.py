@@ -8,8 +8,8 @@ record's value or a threshold, which is one (spec §10).
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
+from verix_anon.arrays import Bytes, Floats, Ints
 from verix_anon.protocol.tree import Tree
 
 __all__ = [
@@ -24,8 +24,6 @@ __all__ = [
     "tree_map",
 ]
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 Json = dict[str, object]
 
 MOST_BINS = 24
@@ -101,7 +99,7 @@ def evasion_curve(probability: Callable[[float], float]) -> Json:
     }
 
 
-def tree_map(tree: Tree, spans: Ints, state: npt.NDArray[np.uint8]) -> Json:
+def tree_map(tree: Tree, spans: Ints, state: Bytes) -> Json:
     """The tree level by level, as runs of letters and widths such as `r180 w217 U3`.
 
     A node is as wide as its share of the records, in units of 1/400. Nodes too narrow to be
@@ -134,7 +132,7 @@ def tree_map(tree: Tree, spans: Ints, state: npt.NDArray[np.uint8]) -> Json:
     return {"units": UNITS, "levels": levels}
 
 
-def _level(letters: npt.NDArray[np.int64], boxes: list[tuple[int, int, int]]) -> str:
+def _level(letters: Ints, boxes: list[tuple[int, int, int]]) -> str:
     """One level from left to right: boxes of single nodes, and runs of cells between them."""
     tokens, at = [], 0
     for first, end, state in [*boxes, (UNITS, UNITS, NOT_SEEN)]:

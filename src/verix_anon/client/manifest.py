@@ -16,11 +16,11 @@ from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
+from verix_anon.arrays import Bytes, Floats, Ints
 from verix_anon.errors import Error, TableError
 from verix_anon.fields import Fields
 from verix_anon.files.store import written_aside
@@ -71,25 +71,25 @@ class Manifest:
     """Band, counts and evasion probabilities of the sentinels."""
     tracker_column: Digest
     target_column: Digest
-    owner_row: npt.NDArray[np.int64]
+    owner_row: Ints
     """For each submitted row its row in the owner's table, -1 for a trap."""
-    sentinel_row: npt.NDArray[np.int64]
-    sentinel_tracker: npt.NDArray[np.uint8]
-    twin_row: npt.NDArray[np.int64]
+    sentinel_row: Ints
+    sentinel_tracker: Bytes
+    twin_row: Ints
     """(n_twins, 2): original and twin"""
-    twin_tracker: npt.NDArray[np.uint8]
+    twin_tracker: Bytes
     """(n_twins, 2, 32)"""
-    watch_row: npt.NDArray[np.int64]
-    watch_values: npt.NDArray[np.float64]
+    watch_row: Ints
+    watch_values: Floats
     """(n_quasi, n_watch)"""
-    watch_target: npt.NDArray[np.uint8]
+    watch_target: Bytes
     witnesses: Sequence[Witness]
     top_features: Sequence[int]
-    baseline: npt.NDArray[np.float64]
+    baseline: Floats
     """(n_watch, top features): SHAP values on the raw watch records"""
-    calibration: npt.NDArray[np.float64]
+    calibration: Floats
     """(runs, top features): distances of honest local runs; empty if not asked for"""
-    paper_calibration: npt.NDArray[np.float64]
+    paper_calibration: Floats
     """(1, top features): the same between independent samples, as the paper has it"""
 
     def __post_init__(self) -> None:

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from verix_anon.arrays import Bytes, Floats
+
 __all__ = [
     "TOP",
     "distances",
@@ -18,8 +20,6 @@ __all__ = [
     "top_features",
     "wasserstein",
 ]
-
-Floats = npt.NDArray[np.float64]
 
 TOP = 3
 SETTINGS = {
@@ -42,7 +42,7 @@ def single_precision(rows: Floats) -> npt.NDArray[np.float32]:
     return np.clip(rows, -LARGEST, LARGEST).astype(np.float32)
 
 
-def fit(rows: Floats, target: npt.NDArray[np.uint8]) -> object:
+def fit(rows: Floats, target: Bytes) -> object:
     """A model of 100 trees of depth 6; `rows` holds a record per row."""
     import xgboost
 
@@ -50,7 +50,7 @@ def fit(rows: Floats, target: npt.NDArray[np.uint8]) -> object:
     return xgboost.train(SETTINGS, data, num_boost_round=ROUNDS)
 
 
-def shap_values(rows: Floats, target: npt.NDArray[np.uint8]) -> Floats:
+def shap_values(rows: Floats, target: Bytes) -> Floats:
     """Exact SHAP values, (n_rows, n_columns), of a model fitted to these very rows."""
     import xgboost
 
@@ -86,7 +86,7 @@ def distances(baseline: Floats, observed: Floats, features: Sequence[int]) -> li
     return [wasserstein(baseline[:, i], observed[:, feature]) for i, feature in enumerate(features)]
 
 
-def predict(rows: Floats, target: npt.NDArray[np.uint8], unseen: Floats) -> Floats:
+def predict(rows: Floats, target: Bytes, unseen: Floats) -> Floats:
     """P(class 1) of unseen records, from a model fitted to others."""
     import xgboost
 

@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from verix_anon.arrays import Flags, Ints, Words
 from verix_anon.errors import TableError
-
-Ints = npt.NDArray[np.int64]
 
 
 def _ints(values: npt.ArrayLike) -> Ints:
@@ -141,7 +140,7 @@ class _Draws:
     n: int
     seed: int
 
-    def words(self, stream: str) -> npt.NDArray[np.uint64]:
+    def words(self, stream: str) -> Words:
         """Return the n raw words of a stream."""
         seeds = np.random.SeedSequence(self.seed, spawn_key=tuple(stream.encode()))
         return np.random.PCG64(seeds).random_raw(self.n)
@@ -245,7 +244,7 @@ def _work(draws: _Draws, people: dict[str, Ints]) -> dict[str, Ints]:
     }
 
 
-def _has_high_income(draws: _Draws, people: dict[str, Ints]) -> npt.NDArray[np.bool_]:
+def _has_high_income(draws: _Draws, people: dict[str, Ints]) -> Flags:
     """Find the 24 % with the most points, luck included."""
     married_graduate = (people["marital_status"] == 1) & (people["education"] >= 4)
     points = (
@@ -298,9 +297,7 @@ def _table(draws: _Draws, people: dict[str, Ints]) -> pa.Table:
     return pa.table(columns)
 
 
-def _text(
-    codes: Ints, labels: tuple[str, ...], is_missing: npt.NDArray[np.bool_] | None = None
-) -> pa.StringArray:
+def _text(codes: Ints, labels: tuple[str, ...], is_missing: Flags | None = None) -> pa.StringArray:
     """Turn label positions into strings."""
     positions = pa.array(codes, pa.int64(), mask=is_missing)
     return pa.array(labels).take(positions)

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import rfc8785
 
+from verix_anon.arrays import Floats
 from verix_anon.errors import MalformedDeliveryError, TableError
 from verix_anon.fields import Fields
 from verix_anon.files.hostile import reader as parquet
@@ -171,7 +171,7 @@ def _read_leaves(files: _Files, n_leaves: int, n_quasi: int) -> Leaves:
     return Leaves(count=count, minimum=minimum, maximum=maximum)
 
 
-def _unsigned_zeros(column: parquet.Array) -> npt.NDArray[np.float64]:
+def _unsigned_zeros(column: parquet.Array) -> Floats:
     # Adding 0.0 turns -0.0 into 0.0 and changes nothing else; a signalling NaN would warn.
     with np.errstate(invalid="ignore"):
         return np.asarray(column, np.float64) + 0.0

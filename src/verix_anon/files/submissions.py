@@ -4,9 +4,9 @@ import os
 from contextlib import ExitStack
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from verix_anon.arrays import Floats
 from verix_anon.errors import ContractError, TableError
 from verix_anon.files.hostile import reader as parquet
 from verix_anon.files.store import Folder, open_folder, written_aside
@@ -43,7 +43,7 @@ def write_submission(
         parquet.write(folder / "records.parquet", table, encodings)
 
 
-def _is_varied(values: npt.NDArray[np.float64]) -> bool:
+def _is_varied(values: Floats) -> bool:
     """Whether a column has too many values for a dictionary, judged by its first rows."""
     sample = values[:65536]
     return bool(np.unique(sample).size > sample.size // 8)

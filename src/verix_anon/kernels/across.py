@@ -9,18 +9,14 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
-import numpy.typing as npt
 
+from verix_anon.arrays import Floats, Ints, Shorts
 from verix_anon.kernels.medians import nth
 from verix_anon.kernels.radix import BLOCK
 from verix_anon.kernels.splits import Spans
 
-# Compiled in (`make stamps`): medians 10e9701e, radix f1fac2c1, splits 5bbace61.
+# Compiled in (`make stamps`): medians 72a09f4b, radix f15f564a, splits 98c66d81.
 __all__ = ["Found", "Sorted", "find_large"]
-
-Floats = npt.NDArray[np.float64]
-Entries = npt.NDArray[np.uint16]
-Rows = npt.NDArray[np.int64]
 
 STRIDE = 64
 
@@ -29,16 +25,16 @@ class Found(NamedTuple):
     """A column's candidate at every node: what lies left of the median."""
 
     threshold: Floats
-    n_left: Rows
-    positive_left: Rows
+    n_left: Ints
+    positive_left: Ints
 
 
 class Sorted(NamedTuple):
     """A column sorted block by block."""
 
-    order: Entries
+    order: Shorts
     """Numbers of a block's records in the order of their values, labels in the low bit"""
-    edge: Rows
+    edge: Ints
     """Where each block begins, and where the last ends"""
     spare: Floats
     """Room to select from, and as much again"""
@@ -48,15 +44,15 @@ class Marks(NamedTuple):
     """The values of some records of each block: in the middle of every stride, if it has one."""
 
     value: Floats
-    positive: Rows
+    positive: Ints
     """How many of the block's records before it are positive"""
-    edge: Rows
+    edge: Ints
     """Where those of each block begin, and where the last end"""
 
 
 @numba.njit(cache=True, nogil=True)
 def find_large(
-    first_block: Rows, grouped: Floats, laid: Sorted, spans: Spans, found: Found
+    first_block: Ints, grouped: Floats, laid: Sorted, spans: Spans, found: Found
 ) -> None:
     """The candidates at the nodes that are larger than a block, given the first block of each."""
     edge = laid.edge
@@ -109,7 +105,7 @@ def _marks(grouped: Floats, laid: Sorted) -> Marks:
 
 @numba.njit(cache=True, nogil=True)
 def _median(
-    grouped: Floats, laid: Sorted, marks: Marks, blocks: tuple[int, int], between: Rows
+    grouped: Floats, laid: Sorted, marks: Marks, blocks: tuple[int, int], between: Ints
 ) -> float:
     """The lower median of some blocks; `between` is left with places around it in each."""
     first, last = blocks
@@ -155,7 +151,7 @@ def _nth_or_beyond(values: Floats, position: int, room: Floats) -> float:
 
 
 @numba.njit(cache=True, nogil=True)
-def _place(values: Floats, order: Entries, marks: Floats, value: float, is_included: bool) -> int:
+def _place(values: Floats, order: Shorts, marks: Floats, value: float, is_included: bool) -> int:
     """How many of a block's records are below a value, or not above it, by its marks."""
     low, high = 0, marks.size
     while low < high:
@@ -172,7 +168,7 @@ def _place(values: Floats, order: Entries, marks: Floats, value: float, is_inclu
 
 @numba.njit(cache=True, nogil=True)
 def _count_upto(
-    values: Floats, order: Entries, between: tuple[int, int], value: float, is_included: bool
+    values: Floats, order: Shorts, between: tuple[int, int], value: float, is_included: bool
 ) -> int:
     """How many of a block's records are below a value, or not above it; it is between two."""
     low, high = between
@@ -187,7 +183,7 @@ def _count_upto(
 
 
 @numba.njit(cache=True, nogil=True)
-def _count_positive(order: Entries) -> int:
+def _count_positive(order: Shorts) -> int:
     """How many of these records are positive."""
     n = np.uint32(0)
     for i in range(order.size):

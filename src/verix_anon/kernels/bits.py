@@ -12,6 +12,8 @@ from numba.core.base import BaseContext
 from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
 
+from verix_anon.arrays import Bytes, Shorts
+
 __all__ = ["count_bits", "first_bits", "odd", "prefetch", "within"]
 
 WORD = ir.IntType(64)
@@ -92,12 +94,12 @@ def _load(
 count_bits = cast(Callable[[np.uint64], int], _count_bits)
 """How many bits of a word are set."""
 
-Numbers = npt.NDArray[np.uint8] | npt.NDArray[np.uint16]
+Packed = Bytes | Shorts
 
-within = cast(Callable[[Numbers, int, np.unsignedinteger, np.unsignedinteger], np.uint64], _within)
+within = cast(Callable[[Packed, int, np.unsignedinteger, np.unsignedinteger], np.uint64], _within)
 """A bit for each of the 64 numbers from a place on: set where low <= number <= last."""
 
-odd = cast(Callable[[Numbers, int], np.uint64], _odd)
+odd = cast(Callable[[Packed, int], np.uint64], _odd)
 """A bit for each of the 64 numbers from a place on: its lowest."""
 
 

@@ -10,22 +10,16 @@ subtrees of up to BLOCK records are sorted once; these are the blocks.
 
 import numba
 import numpy as np
-import numpy.typing as npt
 
+from verix_anon.arrays import Bytes, Flags, Floats, Ids, Ints, Numbers, Shorts, Words
 from verix_anon.kernels.across import Found, Sorted, find_large
 from verix_anon.kernels.bits import count_bits, first_bits, odd, within
 from verix_anon.kernels.radix import BLOCK, sort_block
 from verix_anon.kernels.splits import Best, Spans, score
 
-# Compiled in (`make stamps`): across 2b0d478e, bits 27534896, radix f1fac2c1, splits 5bbace61.
+# Compiled in (`make stamps`): across 1fea51e8, bits ef802541, radix f15f564a, splits 98c66d81.
 __all__ = ["BLOCK", "examine_all", "may_be_left_out", "room_for"]
 
-Floats = npt.NDArray[np.float64]
-Entries = npt.NDArray[np.uint16]
-Flags = npt.NDArray[np.bool_]
-Labels = npt.NDArray[np.uint8]
-Rows = npt.NDArray[np.int64]
-Words = npt.NDArray[np.uint64]
 
 # A subtree of four words of bits.
 SMALL, WORD = 256, 64
@@ -40,7 +34,7 @@ def room_for(n: int) -> Sorted:
 def examine_all(
     column: int,
     grouped: Floats,
-    target: Labels,
+    target: Bytes,
     spans: Spans,
     best: Best,
     room: Sorted | None = None,
@@ -59,7 +53,7 @@ def examine_all(
     _compete(column, found, spans, best)
 
 
-def may_be_left_out(right: npt.NDArray[np.int32], n_records: Rows, stops: Flags) -> Flags:
+def may_be_left_out(right: Ids, n_records: Ints, stops: Flags) -> Flags:
     """Leaves at which the rule stops whatever the columns say, unless they are blocks themselves.
 
     All are those of all nodes in preorder; `right` is -1 at a leaf. What lies under a node larger
@@ -86,8 +80,8 @@ def _compete(column: int, found: Found, spans: Spans, best: Best) -> None:
 
 @numba.njit(cache=True, nogil=True)
 def _find(
-    grouped: Floats, target: Labels, spans: Spans, found: Found, room: Sorted
-) -> tuple[Rows, Rows]:
+    grouped: Floats, target: Bytes, spans: Spans, found: Found, room: Sorted
+) -> tuple[Ints, Ints]:
     """The candidates at all nodes within blocks, the first block of larger ones, and the blocks.
 
     Arrays are taken out of their tuples at once, and not handed on in them: each time that
@@ -144,10 +138,10 @@ def _find(
 def _sort_blocks(
     span: tuple[int, int, int],
     grouped: Floats,
-    target: Labels,
-    words: npt.NDArray[np.uint32],
-    order: Entries,
-    edge: Rows,
+    target: Bytes,
+    words: Numbers,
+    order: Shorts,
+    edge: Ints,
 ) -> int:
     """Sort the records from span[0] to span[1] as block span[2] and further ones if need be.
 
@@ -164,7 +158,7 @@ def _sort_blocks(
 
 
 @numba.njit(cache=True, nogil=True)
-def _take_labels(order: Entries, positive: Words) -> None:
+def _take_labels(order: Shorts, positive: Words) -> None:
     """The labels of an order as bits."""
     for at in range(0, order.size, WORD):
         positive[at >> 6] = odd(order, at)
@@ -172,12 +166,12 @@ def _take_labels(order: Entries, positive: Words) -> None:
 
 @numba.njit(cache=True, nogil=True)
 def _deal(
-    order: Entries,
+    order: Shorts,
     first: tuple[int, int],
-    los: Rows,
-    his: Rows,
-    group: npt.NDArray[np.uint16],
-    dealt: Entries,
+    los: Ints,
+    his: Ints,
+    group: Shorts,
+    dealt: Shorts,
 ) -> None:
     """Bring the records of each small subtree together, at their place, in the order they had.
 
@@ -213,7 +207,7 @@ def _deal(
 
 @numba.njit(cache=True, nogil=True)
 def _of_part(
-    order: Entries, positive: Words, grouped: Floats, base: int, span: tuple[int, int]
+    order: Shorts, positive: Words, grouped: Floats, base: int, span: tuple[int, int]
 ) -> tuple[float, int, int]:
     """The candidate at the node of records span[0] to span[1] of the block at `base`.
 
@@ -237,7 +231,7 @@ def _of_part(
 
 @numba.njit(cache=True, nogil=True)
 def _of_small(
-    order: Entries, positive: Words, grouped: Floats, base: int, span: tuple[int, int]
+    order: Shorts, positive: Words, grouped: Floats, base: int, span: tuple[int, int]
 ) -> tuple[float, int, int]:
     """The same for a node of a small subtree, given the order of that.
 
@@ -265,7 +259,7 @@ def _of_small(
 
 @numba.njit(cache=True, nogil=True)
 def _within_word(
-    order: Entries,
+    order: Shorts,
     positive: Words,
     grouped: Floats,
     base: int,

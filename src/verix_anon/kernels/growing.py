@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
-import numpy.typing as npt
 
+from verix_anon.arrays import Bytes, Floats, Ids, Ints, Numbers, Words
 from verix_anon.kernels.radix import sort_words
 
-# Compiled in (`make stamps`): radix f1fac2c1.
+# Compiled in (`make stamps`): radix f15f564a.
 __all__ = [
     "Candidate",
     "Forest",
@@ -37,15 +37,15 @@ __all__ = [
 class Forest(NamedTuple):
     """The orders of some records, numbered from 0, and what is needed to split them."""
 
-    values: npt.NDArray[np.float64]
+    values: Floats
     """(n_quasi, rows of the table)"""
-    row: npt.NDArray[np.uint32]
+    row: Numbers
     """(n_records,): each record's row in the table"""
-    order: npt.NDArray[np.uint32]
+    order: Numbers
     """(n_quasi, n_records)"""
-    n_ranks: npt.NDArray[np.int64]
+    n_ranks: Ints
     """(n_quasi,): how many distinct values each column has in the table"""
-    side: npt.NDArray[np.uint8]
+    side: Bytes
     """A bit per record: 1 if it goes left at the node being split"""
     row_bits: int
     min_leaf: int
@@ -64,23 +64,23 @@ class Candidate(NamedTuple):
 class Grown(NamedTuple):
     """Nodes in preorder from 0, as in a Tree, and the leaves' sizes and bounds."""
 
-    column: npt.NDArray[np.int32]
-    threshold: npt.NDArray[np.float64]
-    left: npt.NDArray[np.int32]
-    right: npt.NDArray[np.int32]
-    leaf: npt.NDArray[np.int32]
-    size: npt.NDArray[np.int64]
-    minimum: npt.NDArray[np.float64]
-    maximum: npt.NDArray[np.float64]
+    column: Ids
+    threshold: Floats
+    left: Ids
+    right: Ids
+    leaf: Ids
+    size: Ints
+    minimum: Floats
+    maximum: Floats
 
 
 @numba.njit(cache=True, nogil=True)
 def sort_column(
-    values: npt.NDArray[np.float64],
-    target: npt.NDArray[np.uint8],
-    order: npt.NDArray[np.uint32],
+    values: Floats,
+    target: Bytes,
+    order: Numbers,
     row_bits: int,
-    buffer: npt.NDArray[np.uint64],
+    buffer: Words,
 ) -> np.int64:
     """Fill a column's order and return its number of distinct values."""
     word, is_partial = sort_words(values, row_bits, buffer)
@@ -150,7 +150,7 @@ def _split_position(forest: Forest, column: int, lo: int, hi: int) -> int:
 
 
 @numba.njit(cache=True, nogil=True)
-def _positives(order: npt.NDArray[np.uint32], lo: int, hi: int) -> np.int64:
+def _positives(order: Numbers, lo: int, hi: int) -> np.int64:
     total = np.uint32(0)
     for i in range(lo, hi):
         total += order[i] & np.uint32(1)
@@ -194,7 +194,7 @@ def mark(forest: Forest, column: int, lo: int, position: int, hi: int) -> None:
 @numba.njit(cache=True, nogil=True)
 def partition(
     forest: Forest,
-    scratch: npt.NDArray[np.uint32],
+    scratch: Numbers,
     lo: int,
     hi: int,
     columns: tuple[int, int],
@@ -232,8 +232,8 @@ def threshold_at(forest: Forest, column: int, position: int) -> float:
 def localize(
     forest: Forest,
     lo: int,
-    order: npt.NDArray[np.uint32],
-    number: npt.NDArray[np.uint32],
+    order: Numbers,
+    number: Numbers,
 ) -> Forest:
     """The records of one node, from `lo` on, as a forest of their own, numbered from 0.
 
@@ -267,7 +267,7 @@ def localize(
 
 
 @numba.njit(cache=True, nogil=True)
-def _put(stack: npt.NDArray[np.int64], at: int, node: tuple[int | np.int64, ...]) -> None:
+def _put(stack: Ints, at: int, node: tuple[int | np.int64, ...]) -> None:
     # Not an assignment of the whole row: that would take two seconds to compile.
     for i in range(5):
         stack[at, i] = node[i]
@@ -278,7 +278,7 @@ def grow(
     forest: Forest,
     positive: int,
     depth: int,
-    grouped: npt.NDArray[np.uint32],
+    grouped: Numbers,
 ) -> Grown:
     """The tree of all records of a forest, depth first and left first.
 
@@ -342,9 +342,7 @@ def grow(
 
 
 @numba.njit(cache=True, nogil=True)
-def leaf_of_row(
-    grouped: npt.NDArray[np.uint32], size: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int32]:
+def leaf_of_row(grouped: Numbers, size: Ints) -> Ids:
     """The leaf of every row, from the rows leaf by leaf."""
     leaf = np.empty(grouped.size, np.int32)
     at = 0

@@ -2,7 +2,8 @@
 
 import numba
 import numpy as np
-import numpy.typing as npt
+
+from verix_anon.arrays import Floats
 
 __all__ = ["by_bracket", "lower_median", "nth", "select"]
 
@@ -14,7 +15,7 @@ JUMP = 40_503
 
 
 @numba.njit(cache=True, nogil=True)
-def select(values: npt.NDArray[np.float64], position: int) -> float:
+def select(values: Floats, position: int) -> float:
     """The value at a position of the sorted values; reorders them (Hoare's quickselect)."""
     lo, hi = 0, values.size - 1
     while lo < hi:
@@ -41,7 +42,7 @@ def select(values: npt.NDArray[np.float64], position: int) -> float:
 
 
 @numba.njit(cache=True, nogil=True)
-def _by_rank(values: npt.NDArray[np.float64], position: int) -> float:
+def _by_rank(values: Floats, position: int) -> float:
     """The value at a position of the sorted values, for few of them: count who is below whom."""
     n = values.size
     for i in range(n):
@@ -56,9 +57,7 @@ def _by_rank(values: npt.NDArray[np.float64], position: int) -> float:
 
 
 @numba.njit(cache=True, nogil=True)
-def by_bracket(
-    values: npt.NDArray[np.float64], position: int, scratch: npt.NDArray[np.float64]
-) -> float:
+def by_bracket(values: Floats, position: int, scratch: Floats) -> float:
     """The value at a position of the sorted values, for many of them.
 
     A sample brackets it; one pass without branches keeps what lies in the bracket, the same
@@ -80,9 +79,7 @@ def by_bracket(
 
 
 @numba.njit(cache=True, nogil=True)
-def _narrow(
-    values: npt.NDArray[np.float64], position: int, scratch: npt.NDArray[np.float64]
-) -> tuple[float, float, int, int]:
+def _narrow(values: Floats, position: int, scratch: Floats) -> tuple[float, float, int, int]:
     """Two values around a position of the sorted ones, how many lie below, and how many within.
 
     The latter are left in `scratch`, which has room for one more than there are values.
@@ -109,7 +106,7 @@ def _narrow(
 
 
 @numba.njit(cache=True, nogil=True)
-def nth(values: npt.NDArray[np.float64], position: int, scratch: npt.NDArray[np.float64]) -> float:
+def nth(values: Floats, position: int, scratch: Floats) -> float:
     """The value at a position of the sorted values; scratch has room for n + 1."""
     n = values.size
     if n >= MANY:
@@ -122,7 +119,7 @@ def nth(values: npt.NDArray[np.float64], position: int, scratch: npt.NDArray[np.
 
 
 @numba.njit(cache=True, nogil=True)
-def lower_median(values: npt.NDArray[np.float64], scratch: npt.NDArray[np.float64]) -> float:
+def lower_median(values: Floats, scratch: Floats) -> float:
     """The value at position ceil(n/2), counted from 1; scratch has room for n + 1."""
     position = (values.size + 1) // 2 - 1
     if values.size <= FEW:

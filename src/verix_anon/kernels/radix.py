@@ -8,7 +8,8 @@ to BLOCK values have words of 32 bits, with the place of the value in the block'
 
 import numba
 import numpy as np
-import numpy.typing as npt
+
+from verix_anon.arrays import Bytes, Floats, Numbers, Shorts, Words
 
 __all__ = ["BLOCK", "sort_block", "sort_words"]
 
@@ -22,9 +23,7 @@ BLOCK = 1 << NUMBER_BITS
 
 
 @numba.njit(cache=True, nogil=True)
-def _radix_sort(
-    word: npt.NDArray[np.uint64], other: npt.NDArray[np.uint64], low_bit: int
-) -> npt.NDArray[np.uint64]:
+def _radix_sort(word: Words, other: Words, low_bit: int) -> Words:
     """Sort words by their bits from `low_bit` up; returns the array that holds the result.
 
     By bytes, least significant first, skipping bytes that all words share.
@@ -63,9 +62,7 @@ def _key(bits: np.uint64) -> np.uint64:
 
 
 @numba.njit(cache=True, nogil=True)
-def sort_words(
-    values: npt.NDArray[np.float64], room: int, buffer: npt.NDArray[np.uint64]
-) -> tuple[npt.NDArray[np.uint64], bool]:
+def sort_words(values: Floats, room: int, buffer: Words) -> tuple[Words, bool]:
     """Words sorted by value, each with its record's number in the low `room` bits.
 
     Also whether the tops are only a part of the values, so that equal tops do not make equal
@@ -95,7 +92,7 @@ def sort_words(
 
 
 @numba.njit(cache=True, nogil=True)
-def _insertion_sort(word: npt.NDArray[np.uint64]) -> None:
+def _insertion_sort(word: Words) -> None:
     for i in range(1, word.size):
         moved = word[i]
         at = i
@@ -106,9 +103,7 @@ def _insertion_sort(word: npt.NDArray[np.uint64]) -> None:
 
 
 @numba.njit(cache=True, nogil=True)
-def _sort_runs(
-    word: npt.NDArray[np.uint64], bits: npt.NDArray[np.uint64], shared: np.uint64, room: np.uint64
-) -> None:
+def _sort_runs(word: Words, bits: Words, shared: np.uint64, room: np.uint64) -> None:
     """Within each run of equal tops, sort by the part of the value that found no room."""
     n = word.size
     row_mask = (np.uint64(1) << room) - np.uint64(1)
@@ -137,10 +132,10 @@ def _sort_runs(
 
 @numba.njit(cache=True, nogil=True)
 def sort_block(
-    values: npt.NDArray[np.float64],
-    target: npt.NDArray[np.uint8],
-    words: npt.NDArray[np.uint32],
-    order: npt.NDArray[np.uint16],
+    values: Floats,
+    target: Bytes,
+    words: Numbers,
+    order: Shorts,
 ) -> None:
     """Numbers of the block's records sorted by value, each with its label in the low bit."""
     n = values.size
@@ -162,7 +157,7 @@ def _ordinal(bits: np.int64) -> np.int64:
 
 
 @numba.njit(cache=True, nogil=True)
-def _extent(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _extent(values: Floats) -> Floats:
     """The least and the greatest value. As integers, which are compared in vectors."""
     bits = values.view(np.int64)
     low = high = _ordinal(bits[0])
@@ -176,9 +171,9 @@ def _extent(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 @numba.njit(cache=True, nogil=True)
 def _sort_by_place(
-    values: npt.NDArray[np.float64],
-    target: npt.NDArray[np.uint8],
-    words: npt.NDArray[np.uint32],
+    values: Floats,
+    target: Bytes,
+    words: Numbers,
 ) -> bool:
     """Sort by the place of each value between least and greatest; False if that tells too little.
 
@@ -209,9 +204,9 @@ def _sort_by_place(
 
 @numba.njit(cache=True, nogil=True)
 def _scatter(
-    source: npt.NDArray[np.uint32],
-    into: npt.NDArray[np.uint32],
-    count: npt.NDArray[np.uint32],
+    source: Numbers,
+    into: Numbers,
+    count: Numbers,
     shift: np.uint32,
 ) -> None:
     """One pass of a radix sort, given how often each digit occurs."""
@@ -229,7 +224,7 @@ def _scatter(
 
 
 @numba.njit(cache=True, nogil=True)
-def _insert(values: npt.NDArray[np.float64], word: npt.NDArray[np.uint32]) -> bool:
+def _insert(values: Floats, word: Numbers) -> bool:
     """Put words of the same place into the order of their values; False if that takes long."""
     patience = 4 * word.size
     mask, below, one = np.uint32(BLOCK - 1), np.uint32(ENTRY_BITS), np.uint32(1)

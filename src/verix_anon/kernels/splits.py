@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
-import numpy.typing as npt
 
+from verix_anon.arrays import Bytes, Flags, Floats, Ids, Ints, Numbers
 from verix_anon.kernels.medians import lower_median
 from verix_anon.kernels.trees import gather
 
-# Compiled in (`make stamps`): medians 10e9701e, trees cbfac0f2.
+# Compiled in (`make stamps`): medians 72a09f4b, trees 2492ddf6.
 __all__ = [
     "Best",
     "Candidate",
@@ -37,10 +37,10 @@ class Candidate(NamedTuple):
 
 @numba.njit(cache=True, nogil=True)
 def candidate(
-    values: npt.NDArray[np.float64],
-    target: npt.NDArray[np.uint8],
+    values: Floats,
+    target: Bytes,
     min_leaf: int,
-    scratch: npt.NDArray[np.float64],
+    scratch: Floats,
 ) -> Candidate:
     """The rule's candidate of one column at a node with these values and labels."""
     n = values.size
@@ -65,12 +65,12 @@ def score(n: int, positive: int, n_left: int, positive_left: int) -> float:
 
 @numba.njit(cache=True, nogil=True)
 def best_split(
-    values: npt.NDArray[np.float64],
-    rows: npt.NDArray[np.uint32],
-    target: npt.NDArray[np.uint8],
+    values: Floats,
+    rows: Numbers,
+    target: Bytes,
     columns: tuple[int, int],
     min_leaf: int,
-    room: npt.NDArray[np.float64],
+    room: Floats,
 ) -> tuple[int, Candidate, float]:
     """The best candidate of a range of columns at the node of these rows: column, itself, score.
 
@@ -96,9 +96,7 @@ def best_split(
 
 
 @numba.njit(cache=True, nogil=True)
-def divide(
-    values: npt.NDArray[np.float64], rows: npt.NDArray[np.uint32], threshold: float
-) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+def divide(values: Floats, rows: Numbers, threshold: float) -> tuple[Numbers, Numbers]:
     """The rows with a value up to the threshold, and the others, each in the order they had."""
     left, right = np.empty(rows.size + 1, np.uint32), np.empty(rows.size + 1, np.uint32)
     n_left, n_right = np.uint64(0), np.uint64(0)
@@ -115,21 +113,21 @@ def divide(
 class Best(NamedTuple):
     """The best candidate so far at each examined node."""
 
-    column: npt.NDArray[np.int32]
+    column: Ids
     """-1 where no candidate is valid"""
-    threshold: npt.NDArray[np.float64]
-    score: npt.NDArray[np.float64]
+    threshold: Floats
+    score: Floats
 
 
 class Spans(NamedTuple):
     """Nodes in preorder: their records, where the right child's begin, and their positives."""
 
-    lo: npt.NDArray[np.int64]
-    middle: npt.NDArray[np.int64]
+    lo: Ints
+    middle: Ints
     """-1 at a leaf"""
-    hi: npt.NDArray[np.int64]
-    positive: npt.NDArray[np.int64]
-    stops: npt.NDArray[np.bool_]
+    hi: Ints
+    positive: Ints
+    stops: Flags
     """Where the rule stops whatever the columns say"""
     min_leaf: int
 
@@ -137,8 +135,8 @@ class Spans(NamedTuple):
 @numba.njit(cache=True, nogil=True)
 def examine_some(
     column: int,
-    grouped: npt.NDArray[np.float64],
-    target: npt.NDArray[np.uint8],
+    grouped: Floats,
+    target: Bytes,
     spans: Spans,
     best: Best,
 ) -> None:

@@ -5,11 +5,11 @@ Leaves are numbered from left to right, and a node's leaves are consecutive.
 
 import numba
 import numpy as np
-import numpy.typing as npt
 
+from verix_anon.arrays import Floats, Ids, Ints, Numbers
 from verix_anon.kernels.bits import prefetch
 
-# Compiled in (`make stamps`): bits 27534896.
+# Compiled in (`make stamps`): bits ef802541.
 __all__ = [
     "first_misrouted",
     "gather",
@@ -23,9 +23,7 @@ AHEAD = 64
 
 
 @numba.njit(cache=True, nogil=True)
-def group_rows(
-    leaf: npt.NDArray[np.int32], n_leaves: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def group_rows(leaf: Ids, n_leaves: int) -> tuple[Ints, Ints]:
     """Positions grouped by leaf, in ascending order within each, and where each leaf starts.
 
     Leaf numbers must lie in 0 .. n_leaves - 1.
@@ -46,9 +44,9 @@ def group_rows(
 
 @numba.njit(cache=True, nogil=True)
 def gather(
-    values: npt.NDArray[np.float64],
-    rows: npt.NDArray[np.uint32],
-    out: npt.NDArray[np.float64],
+    values: Floats,
+    rows: Numbers,
+    out: Floats,
 ) -> None:
     """One column's values in the order of `rows`."""
     n = rows.size
@@ -59,10 +57,10 @@ def gather(
 
 @numba.njit(cache=True, nogil=True)
 def leaf_bounds(
-    grouped: npt.NDArray[np.float64],
-    start: npt.NDArray[np.int64],
-    minimum: npt.NDArray[np.float64],
-    maximum: npt.NDArray[np.float64],
+    grouped: Floats,
+    start: Ints,
+    minimum: Floats,
+    maximum: Floats,
 ) -> None:
     """The least and greatest value of each leaf in one column laid out leaf by leaf."""
     for leaf in range(start.size - 1):
@@ -73,9 +71,7 @@ def leaf_bounds(
 
 
 @numba.njit(cache=True, nogil=True)
-def node_spans(
-    right: npt.NDArray[np.int32], leaf: npt.NDArray[np.int32], start: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:
+def node_spans(right: Ids, leaf: Ids, start: Ints) -> Ints:
     """Where each node's records begin and end, (n_nodes, 2), for nodes in preorder."""
     span = np.empty((leaf.size, 2), np.int64)
     for node in range(leaf.size - 1, -1, -1):
@@ -90,11 +86,11 @@ def node_spans(
 
 @numba.njit(cache=True, nogil=True)
 def first_misrouted(
-    splits: tuple[npt.NDArray[np.int32], npt.NDArray[np.float64], npt.NDArray[np.int32]],
-    leaf_span: npt.NDArray[np.int64],
+    splits: tuple[Ids, Floats, Ids],
+    leaf_span: Ints,
     column: int,
-    minimum: npt.NDArray[np.float64],
-    maximum: npt.NDArray[np.float64],
+    minimum: Floats,
+    maximum: Floats,
 ) -> tuple[int, int]:
     """The first (node, leaf) where a record of the leaf would not get past the node, or (-1, -1).
 

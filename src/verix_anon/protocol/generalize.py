@@ -3,8 +3,8 @@
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from verix_anon.arrays import Floats
 from verix_anon.protocol.contract import EXACT, Column, Unit
 from verix_anon.protocol.tree import Leaves
 
@@ -18,7 +18,7 @@ NUMPY_UNITS = {
 }
 
 
-def midpoints(leaves: Leaves) -> npt.NDArray[np.float64]:
+def midpoints(leaves: Leaves) -> Floats:
     """The middle of each leaf's bounds, halved before adding so that nothing overflows."""
     return leaves.minimum / 2 + leaves.maximum / 2
 

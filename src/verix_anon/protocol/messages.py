@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-import numpy as np
-import numpy.typing as npt
-
+from verix_anon.arrays import Bytes, Ids, Ints
 from verix_anon.errors import MalformedDeliveryError
 from verix_anon.protocol import merkle
 from verix_anon.protocol.contract import Contract, Digest
@@ -65,11 +63,11 @@ class Header:
 class Delivered:
     """The delivered records, in any order: which row lies in which leaf."""
 
-    row: npt.NDArray[np.int64]
-    tracker: npt.NDArray[np.uint8]
+    row: Ints
+    tracker: Bytes
     """(n_rows, 32)"""
-    leaf: npt.NDArray[np.int32]
-    target: npt.NDArray[np.uint8]
+    leaf: Ids
+    target: Bytes
 
     def __post_init__(self) -> None:
         assert self.row.shape == self.leaf.shape == self.target.shape

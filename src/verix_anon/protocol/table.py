@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from verix_anon.arrays import Bytes, Floats
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Column, Contract, Kind, Role
 
@@ -24,11 +25,11 @@ MAX_ROWS = 2**31 - 1
 class Records:
     """Trackers, quasi-identifiers and target of every record, by row."""
 
-    tracker: npt.NDArray[np.uint8]
+    tracker: Bytes
     """(n_rows, 32)"""
-    values: npt.NDArray[np.float64]
+    values: Floats
     """(n_quasi, n_rows), in contract order"""
-    target: npt.NDArray[np.uint8]
+    target: Bytes
     """(n_rows,), 0 or 1"""
 
     def __post_init__(self) -> None:
@@ -70,7 +71,7 @@ class Records:
             _check_values(column, values)
 
 
-def _check_values(column: Column, values: npt.NDArray[np.float64]) -> None:
+def _check_values(column: Column, values: Floats) -> None:
     # The bits of -0.0 are those of the least 64-bit integer.
     if values.view(np.int64).min() == np.iinfo(np.int64).min:
         raise TableError(f"column {column.name!r} has -0.0; write it as 0.0")

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from verix_anon.arrays import Flags, Floats, Ids, Ints
 from verix_anon.errors import MalformedDeliveryError
 
 __all__ = ["Leaves", "Tree"]
@@ -19,11 +19,11 @@ class Tree:
     <= `threshold` go left; at a leaf `column`, `left` and `right` are -1.
     """
 
-    column: npt.NDArray[np.int32]
-    threshold: npt.NDArray[np.float64]
-    left: npt.NDArray[np.int32]
-    right: npt.NDArray[np.int32]
-    leaf: npt.NDArray[np.int32]
+    column: Ids
+    threshold: Floats
+    left: Ids
+    right: Ids
+    leaf: Ids
 
     def __post_init__(self) -> None:
         for array in (self.column, self.threshold, self.left, self.right, self.leaf):
@@ -72,7 +72,7 @@ class Tree:
             if depth > max_depth:
                 raise _problem(int(level.min()), "it lies deeper than the contract's max_depth")
 
-    def levels(self) -> Iterator[npt.NDArray[np.int64]]:
+    def levels(self) -> Iterator[Ints]:
         """The nodes of each depth, from the root down, of a tree whose children are checked."""
         level = np.zeros(1, np.int64)
         while level.size:
@@ -80,7 +80,7 @@ class Tree:
             inner = level[self.column[level] >= 0]
             level = np.concatenate([inner + 1, self.right[inner].astype(np.int64)])
 
-    def route(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
+    def route(self, values: Floats) -> Ids:
         """The leaf of every record; `values` holds a row per quasi-identifier."""
         node = np.zeros(values.shape[1], np.int64)
         while (moving := np.flatnonzero(self.column[node] >= 0)).size:
@@ -89,7 +89,7 @@ class Tree:
             node[moving] = np.where(goes_left, at + 1, self.right[at])
         return self.leaf[node]
 
-    def depths(self) -> npt.NDArray[np.int64]:
+    def depths(self) -> Ints:
         """How far each node of a checked tree lies from the root."""
         depth = np.zeros(self.n_nodes, np.int64)
         for number, level in enumerate(self.levels()):
@@ -101,7 +101,7 @@ class Tree:
         return sum(1 for _ in self.levels()) - 1
 
 
-def _children(is_inner: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.int64], ...]:
+def _children(is_inner: Flags) -> tuple[Ints, ...]:
     """Where preorder puts the children of each node, from which nodes are inner ones alone.
 
     The left child follows its parent, the right one its sibling's subtree. Reading on from a
@@ -123,7 +123,7 @@ def _children(is_inner: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.int64], .
     return left, right
 
 
-def _refuse(is_wrong: npt.NDArray[np.bool_], problem: str) -> None:
+def _refuse(is_wrong: Flags, problem: str) -> None:
     """Raise for the first node at which something is wrong."""
     if is_wrong.any():
         raise _problem(int(np.argmax(is_wrong)), problem)
@@ -137,11 +137,11 @@ def _problem(node: int, problem: str) -> MalformedDeliveryError:
 class Leaves:
     """What each leaf publishes: its record count and the bounds of its records (spec §5)."""
 
-    count: npt.NDArray[np.int64]
+    count: Ints
     """(n_leaves,)"""
-    minimum: npt.NDArray[np.float64]
+    minimum: Floats
     """(n_leaves, n_quasi), in contract order"""
-    maximum: npt.NDArray[np.float64]
+    maximum: Floats
     """(n_leaves, n_quasi), in contract order"""
 
     def __post_init__(self) -> None:

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from verix_anon.arrays import Ids, Ints
 from verix_anon.errors import ProviderError
 from verix_anon.kernels import trees
 from verix_anon.machine import available_cores
@@ -42,7 +42,7 @@ class Growth:
 
     tree: Tree
     leaves: Leaves
-    leaf_of_row: npt.NDArray[np.int32]
+    leaf_of_row: Ids
 
 
 def anonymize(
@@ -65,9 +65,7 @@ def anonymize(
     )
 
 
-def pack(
-    submission: Submission, growth: Growth, rows: npt.NDArray[np.int64], settings: Settings
-) -> Delivery:
+def pack(submission: Submission, growth: Growth, rows: Ints, settings: Settings) -> Delivery:
     """A delivery of these rows of the submission, ascending, with a root that fits it.
 
     An honest delivery holds all rows; `growth.leaf_of_row` goes with them.

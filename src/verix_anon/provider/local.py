@@ -10,9 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from verix_anon import __version__
+from verix_anon.arrays import Ids, Numbers
 from verix_anon.errors import ProviderError
 from verix_anon.files.submissions import read_submission
 from verix_anon.kernels import growing
@@ -228,8 +228,8 @@ def _split_top(forest: growing.Forest, root: _Node, crew: _Crew) -> Iterator[_No
 def _grow_subtree(
     forest: growing.Forest,
     node: _Node,
-    grouped: npt.NDArray[np.uint32],
-    number: npt.NDArray[np.uint32],
+    grouped: Numbers,
+    number: Numbers,
 ) -> growing.Grown:
     """The tree of one node, in this thread; fills its stretch of `grouped`."""
     stretch = grouped[node.lo : node.hi]
@@ -282,7 +282,7 @@ def _one_node(split: _Split, number: int, *, n_quasi: int) -> growing.Grown:
 def _shifted(grown: growing.Grown, n_nodes: int, n_leaves: int) -> growing.Grown:
     """A subtree renumbered to follow so many nodes and leaves."""
 
-    def shift(numbers: npt.NDArray[np.int32], by: int) -> npt.NDArray[np.int32]:
+    def shift(numbers: Ids, by: int) -> Ids:
         return np.where(numbers >= 0, numbers + np.int32(by), numbers)
 
     return grown._replace(

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from verix_anon.arrays import Ints
 from verix_anon.client.release import privacy
 from verix_anon.client.release.privacy import (
     Attribute,
@@ -22,7 +23,7 @@ from verix_anon.client.release.privacy import (
 )
 
 
-def codes(*values: int) -> privacy.Ints:
+def codes(*values: int) -> Ints:
     return np.array(values, np.int64)
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-import numpy.typing as npt
 from narwhals.exceptions import DuplicateError
 
+from verix_anon.arrays import Bytes, Floats, Ints
 from verix_anon.client import models
 from verix_anon.client.given import FilePath, is_path, options_of
 from verix_anon.client.manifest import Manifest
@@ -33,7 +33,6 @@ from verix_anon.protocol.table import Records
 __all__ = ["PrepareOptions", "Prepared", "prepare"]
 
 Progress = Callable[[str, int, int], None]
-Rows = npt.NDArray[np.int64]
 
 WATCH_RECORDS = 2_000
 DROPS = (0.01, 0.05, 0.2)
@@ -201,11 +200,11 @@ def _check_memory(table: object, declared: Declared) -> None:
     )
 
 
-def _untracked(values: npt.NDArray[np.float64], target: npt.NDArray[np.uint8]) -> Records:
+def _untracked(values: Floats, target: Bytes) -> Records:
     return Records(tracker=np.zeros((target.size, 32), np.uint8), values=values, target=target)
 
 
-def _parts(genuine: Records, planted: Planted | None, twins: Rows) -> dict[str, Records]:
+def _parts(genuine: Records, planted: Planted | None, twins: Ints) -> dict[str, Records]:
     """The records of every role."""
     origin = np.empty(0, np.int64) if planted is None else planted.origin
     moved = genuine.values[:, origin] if planted is None else planted.values
@@ -216,7 +215,7 @@ def _parts(genuine: Records, planted: Planted | None, twins: Rows) -> dict[str, 
     }
 
 
-def _describe(planted: Planted | None, twins: Rows, assembled: Assembled) -> dict[str, object]:
+def _describe(planted: Planted | None, twins: Ints, assembled: Assembled) -> dict[str, object]:
     """What was planted and what it buys, for the manifest and for people."""
     n_sent, n_sentinels = assembled.records.n_rows, assembled.sentinel_row.size
     return {
@@ -243,7 +242,7 @@ class _Keeping:
     options: PrepareOptions
 
     def manifest(
-        self, table: object, encoded: Encoded, twins: Rows, planted: dict[str, object]
+        self, table: object, encoded: Encoded, twins: Ints, planted: dict[str, object]
     ) -> Manifest:
         options, assembled, genuine = self.options, self.assembled, self.genuine
         tracker, contract = assembled.records.tracker, self.submission.contract

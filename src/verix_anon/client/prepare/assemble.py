@@ -4,15 +4,13 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 import numpy as np
-import numpy.typing as npt
 
+from verix_anon.arrays import Bytes, Ints
 from verix_anon.client.prepare.trackers import Secret, row_bytes, trackers
 from verix_anon.protocol.contract import Contract, Digest
 from verix_anon.protocol.table import Records
 
 __all__ = ["Assembled", "assemble"]
-
-Rows = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -20,12 +18,12 @@ class Assembled:
     """The submitted records, and where each came from."""
 
     records: Records
-    owner_row: Rows
+    owner_row: Ints
     """For each submitted row its row in the owner's table, -1 for a trap."""
-    genuine_row: Rows
+    genuine_row: Ints
     """For each row of the owner's table its submitted row."""
-    sentinel_row: Rows
-    twin_row: Rows
+    sentinel_row: Ints
+    twin_row: Ints
 
     @property
     def tracker_column(self) -> Digest:
@@ -62,7 +60,7 @@ def assemble(contract: Contract, parts: dict[str, Records], secret: Secret) -> A
     )
 
 
-def _ascending(tracker: npt.NDArray[np.uint8]) -> Rows:
+def _ascending(tracker: Bytes) -> Ints:
     """The order of the trackers as bytes, most significant first."""
     words = tracker.view(">u8").astype(np.uint64)
     order = np.argsort(words[:, 0], kind="stable")

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
+from verix_anon.arrays import Bytes, Floats
 from verix_anon.client import models
 from verix_anon.client.prepare.trackers import Secret
 from verix_anon.protocol import rules
@@ -13,7 +13,6 @@ from verix_anon.protocol.table import Records
 
 __all__ = ["SAMPLE_ROWS", "honest_distances", "honest_midpoints"]
 
-Floats = npt.NDArray[np.float64]
 SAMPLE_ROWS = 20_000
 FINGERPRINT_ROWS = 2_000
 
@@ -54,7 +53,7 @@ def _table(distances: list[list[float]]) -> Floats:
     return np.array(distances, np.float64) if distances else np.empty((0, models.TOP))
 
 
-def honest_midpoints(values: Floats, target: npt.NDArray[np.uint8], contract: Contract) -> Floats:
+def honest_midpoints(values: Floats, target: Bytes, contract: Contract) -> Floats:
     """What an honest provider would publish of these records, as midpoints."""
     columns = values.tolist()
     top = rules.grow(

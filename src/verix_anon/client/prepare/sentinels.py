@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-import numpy.typing as npt
 
+from verix_anon.arrays import Bytes, Floats, Ints
 from verix_anon.client.given import check_fields
 from verix_anon.client.models import single_precision
 from verix_anon.client.prepare.trackers import Secret
@@ -28,9 +28,6 @@ __all__ = [
     "perturb",
     "plant",
 ]
-
-Floats = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int64]
 
 BANDS = ((0.45, 0.55), (0.40, 0.60))
 NOISE = 0.05
@@ -67,7 +64,7 @@ class Plan:
 class Planted:
     """Sentinels to be, and what they buy."""
 
-    origin: Rows
+    origin: Ints
     """The genuine records they were made from."""
     values: Floats
     """(n_quasi, n_sentinels)"""
@@ -98,7 +95,7 @@ def needed(plan: Plan, n_rows: int, n_twin_records: int) -> int:
     return most
 
 
-def boundary_probabilities(values: Floats, target: npt.NDArray[np.uint8], secret: Secret) -> Floats:
+def boundary_probabilities(values: Floats, target: Bytes, secret: Secret) -> Floats:
     """P(class 1) of every record, from a forest of 50 trees of depth 5 on a tenth of them."""
     from sklearn.ensemble import RandomForestClassifier
 
@@ -117,7 +114,7 @@ def boundary_probabilities(values: Floats, target: npt.NDArray[np.uint8], secret
     return probabilities
 
 
-def _stratified_sample(target: npt.NDArray[np.uint8], rng: np.random.Generator) -> Rows:
+def _stratified_sample(target: Bytes, rng: np.random.Generator) -> Ints:
     """A tenth of each class, at least 200 rows in all where there are, at most 20,000."""
     n_rows = target.size
     share = min(SAMPLE_MOST, max(SAMPLE_LEAST, n_rows / 10)) / n_rows
@@ -131,7 +128,7 @@ def _stratified_sample(target: npt.NDArray[np.uint8], rng: np.random.Generator) 
 
 def plant(
     values: Floats,
-    target: npt.NDArray[np.uint8],
+    target: Bytes,
     columns: tuple[Column, ...],
     plan: Plan,
     secret: Secret,
@@ -161,7 +158,7 @@ def plant(
     )
 
 
-def _widen(probability: Floats, wanted: int) -> tuple[Rows, tuple[float, float]]:
+def _widen(probability: Floats, wanted: int) -> tuple[Ints, tuple[float, float]]:
     """The wanted number of records nearest to 0.5, and the band that holds them.
 
     The nearest ones of the wider band, and those beyond it, are the nearest of all.
@@ -176,7 +173,7 @@ def _widen(probability: Floats, wanted: int) -> tuple[Rows, tuple[float, float]]
 
 
 def perturb(
-    values: Floats, columns: tuple[Column, ...], rows: Rows, rng: np.random.Generator
+    values: Floats, columns: tuple[Column, ...], rows: Ints, rng: np.random.Generator
 ) -> Floats:
     """Those records moved by N(0, 0.05 sigma) in every numeric column, within its range.
 

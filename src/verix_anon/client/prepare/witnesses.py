@@ -12,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from verix_anon.arrays import Bytes, Floats, Ints, Numbers
 from verix_anon.client.manifest import Step, Witness
 from verix_anon.kernels import splits, trees
 from verix_anon.machine import shares
@@ -22,9 +22,6 @@ from verix_anon.protocol.messages import Submission
 
 __all__ = ["find_witnesses"]
 
-Rows = npt.NDArray[np.int64]
-Numbers = npt.NDArray[np.uint32]
-Floats = npt.NDArray[np.float64]
 Found = tuple[int, splits.Candidate, float]
 
 LAID_OUT, ONE_THREAD = 1 << 19, 1 << 17
@@ -35,7 +32,7 @@ class _Records:
     """Some records of the submission, and which rows they are."""
 
     values: Floats
-    target: npt.NDArray[np.uint8]
+    target: Bytes
     rows: Numbers
 
 
@@ -55,7 +52,7 @@ class _Node:
         return int(self.members.size)
 
 
-def find_witnesses(submission: Submission, rows: Rows, *, threads: int) -> tuple[Witness, ...]:
+def find_witnesses(submission: Submission, rows: Ints, *, threads: int) -> tuple[Witness, ...]:
     """The path and leaf of each of these rows in the tree that the rule grows."""
     if not rows.size:
         return ()

@@ -17,9 +17,9 @@ from typing import Any, Generic, TypeVar, overload
 
 import narwhals as nw
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from verix_anon.arrays import Floats, Ids, Ints
 from verix_anon.client.given import FilePath, is_path, opened, options_of
 from verix_anon.client.ledger import Ledger
 from verix_anon.client.manifest import Manifest, read_manifest
@@ -40,8 +40,6 @@ from verix_anon.protocol.messages import Delivery
 
 __all__ = ["ReleaseOptions", "Released", "Representation", "release"]
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 TableT = TypeVar("TableT")
 
 
@@ -244,7 +242,7 @@ def _declared(manifest: Manifest) -> Declared:
     )
 
 
-def _align(delivery: Delivery, manifest: Manifest, n_rows: int) -> npt.NDArray[np.int32]:
+def _align(delivery: Delivery, manifest: Manifest, n_rows: int) -> Ids:
     """The leaf of each of the owner's rows, by row number; traps drop out."""
     owner_row, records = manifest.owner_row, delivery.records
     if not np.array_equal(np.sort(owner_row[owner_row >= 0]), np.arange(n_rows)):

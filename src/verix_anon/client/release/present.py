@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from verix_anon.arrays import Flags, Floats, Ids, Ints
 from verix_anon.client.given import check_fields
 from verix_anon.client.release.privacy import distinct
 from verix_anon.client.table.encode import decode
@@ -39,8 +39,6 @@ __all__ = [
     "represent",
 ]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Caps = tuple[float | None, float | None]
 
 EXACT = 2**53
@@ -54,7 +52,7 @@ class Cut:
 
     class_of_leaf: Ints
     """-1 for a leaf without a genuine record"""
-    is_merged: npt.NDArray[np.bool_]
+    is_merged: Flags
     """For each class whether it was made of several leaves."""
 
     @property
@@ -63,7 +61,7 @@ class Cut:
         return int(self.is_merged.size)
 
 
-def finest_cut(tree: Tree, leaf_of_row: npt.NDArray[np.int32], people: Ints | None, k: int) -> Cut:
+def finest_cut(tree: Tree, leaf_of_row: Ids, people: Ints | None, k: int) -> Cut:
     """The finest classes of at least k people each that are disjoint and cover all (spec §12).
 
     A node is a class if it is a leaf, or if a child holds some people but fewer than k.
@@ -104,9 +102,7 @@ def _subtree_ends(tree: Tree) -> Ints:
         last = further
 
 
-def _people_below(
-    tree: Tree, end: Ints, leaf_of_row: npt.NDArray[np.int32], people: Ints | None
-) -> Ints:
+def _people_below(tree: Tree, end: Ints, leaf_of_row: Ids, people: Ints | None) -> Ints:
     """g(v): how many people have a record under each node.
 
     A person with records in several leaves counts once in each, and once less at every node
@@ -228,9 +224,9 @@ class Range:
     """The type of the owner's column."""
     low: Floats
     high: Floats
-    is_below: npt.NDArray[np.bool_]
+    is_below: Flags
     """Where values lie below the lower cap, which is then `low`."""
-    is_above: npt.NDArray[np.bool_]
+    is_above: Flags
     mean: Floats
     """Empty unless means are published."""
     stays_whole: bool

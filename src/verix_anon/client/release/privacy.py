@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from verix_anon.arrays import Floats, Ints
 from verix_anon.client import aggregates
 from verix_anon.client.table.digest import plain_column
 
@@ -32,9 +32,6 @@ __all__ = [
     "person_numbers",
     "singled_out",
 ]
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 FORMAT = "verix/sheet/1"
 """Of a sheet as a JSON file."""

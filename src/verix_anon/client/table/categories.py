@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from verix_anon.arrays import Floats
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import EXACT
 
@@ -22,7 +22,7 @@ TARGET_ADVICE = "the two classes of a target are text, booleans or whole numbers
 
 def positions(
     name: str, array: pa.Array, order: Sequence[str] | None = None, *, is_target: bool = False
-) -> tuple[tuple[str, ...], npt.NDArray[np.float64]]:
+) -> tuple[tuple[str, ...], Floats]:
     """The categories, and each value's position among them, NaN where it is missing.
 
     Categories of the order that do not occur are kept, but not for a target.

@@ -11,11 +11,11 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from narwhals.exceptions import DuplicateError
 
+from verix_anon.arrays import Bytes, Floats, Ints
 from verix_anon.client.table.categories import as_label, is_text, positions
 from verix_anon.client.table.roles import SENT, Declared, Missing, TableRole
 from verix_anon.errors import ContractError, TableError
@@ -23,8 +23,6 @@ from verix_anon.protocol.contract import EXACT, Column, Kind, Role, Unit
 from verix_anon.protocol.generalize import NUMPY_UNITS
 
 __all__ = ["Encoded", "arrow_columns", "decode", "encode"]
-
-Floats = npt.NDArray[np.float64]
 
 BEYOND_EXACT = (
     "column {!r} has a number beyond 2^53, which a float cannot hold exactly;"
@@ -59,7 +57,7 @@ class Encoded:
     columns: tuple[Column, ...]
     values: Floats
     """(n_quasi, n_rows), in contract order"""
-    target: npt.NDArray[np.uint8]
+    target: Bytes
     imputed: dict[str, int]
     """How many missing values each quasi-identifier had; those without are not named."""
     roles: dict[str, TableRole]
@@ -121,7 +119,7 @@ def decode(column: Column, values: Floats) -> pa.Array:
     return pa.array(values)
 
 
-def _decode_moments(unit: Unit, counts: npt.NDArray[np.int64]) -> pa.Array:
+def _decode_moments(unit: Unit, counts: Ints) -> pa.Array:
     """Timestamps, or dates if every day has one: Arrow counts days in 32 bits."""
     farthest = int(np.abs(counts).max(initial=0))
     if unit is not Unit.DAY or farthest < 2**31:
@@ -187,9 +185,7 @@ def _no_values(name: str) -> TableError:
     return TableError(f"quasi-identifier {name!r} has no values: drop it, or keep it back")
 
 
-def _encode_target(
-    name: str, array: pa.Array, declared: Declared
-) -> tuple[Column, npt.NDArray[np.uint8]]:
+def _encode_target(name: str, array: pa.Array, declared: Declared) -> tuple[Column, Bytes]:
     labels, values = positions(name, array, declared.orders.get(name), is_target=True)
     n_missing = int(np.isnan(values).sum())
     if n_missing:
@@ -306,7 +302,7 @@ def _moments(name: str, array: pa.Array) -> tuple[Unit, Floats]:
     return unit, values
 
 
-def _coarsest_unit(name: str, source: str, present: npt.NDArray[np.int64]) -> tuple[Unit, int]:
+def _coarsest_unit(name: str, source: str, present: Ints) -> tuple[Unit, int]:
     if source == "day":
         return Unit.DAY, 1
     for unit, divisor in UNITS_PER[source].items():

@@ -7,8 +7,8 @@ from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from verix_anon.arrays import Bytes, Floats, Ids, Ints, Numbers, Words
 from verix_anon.client.given import check_fields
 from verix_anon.client.manifest import Manifest
 from verix_anon.errors import TableError
@@ -18,9 +18,6 @@ from verix_anon.protocol.contract import Contract
 from verix_anon.protocol.messages import Delivered, Delivery, Submission
 
 __all__ = ["KEPT_BYTES", "Audit", "Case", "VerifyOptions", "as_words"]
-
-Rows = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 KEPT_BYTES = 1 << 28
 """Values up to this size are laid out leaf by leaf once, and kept for the next layer."""
@@ -97,7 +94,7 @@ class Case:
         return row.size == self.manifest.n_rows and bool((row == np.arange(row.size)).all())
 
     @cached_property
-    def leaf_of_row(self) -> npt.NDArray[np.int32]:
+    def leaf_of_row(self) -> Ids:
         """The claimed leaf of every submitted row, -1 where it did not come back."""
         records = self.records
         if self.is_complete:
@@ -107,7 +104,7 @@ class Case:
         return leaf
 
     @cached_property
-    def position_of_row(self) -> Rows:
+    def position_of_row(self) -> Ints:
         """Where each submitted row stands in `records`, -1 where it does not."""
         records = self.records
         position = np.full(self.manifest.n_rows, -1, np.int64)
@@ -115,19 +112,19 @@ class Case:
         return position
 
     @cached_property
-    def grouped(self) -> tuple[Rows, Rows]:
+    def grouped(self) -> tuple[Ints, Ints]:
         """Positions in `records` leaf by leaf, ascending within each, and where each starts."""
         positions, start = trees.group_rows(self.records.leaf, self.delivery.tree.n_leaves)
         return positions, start
 
     @cached_property
-    def node_spans(self) -> Rows:
+    def node_spans(self) -> Ints:
         """Where each node's records lie in `grouped`, (n_nodes, 2)."""
         tree = self.delivery.tree
         return trees.node_spans(tree.right, tree.leaf, self.grouped[1])
 
     @cached_property
-    def rows_by_leaf(self) -> npt.NDArray[np.uint32]:
+    def rows_by_leaf(self) -> Numbers:
         """The rows leaf by leaf, of a complete delivery."""
         assert self.is_complete
         return self.grouped[0].astype(np.uint32)
@@ -142,7 +139,7 @@ class Case:
         return out
 
     @cached_property
-    def target_by_leaf(self) -> npt.NDArray[np.uint8]:
+    def target_by_leaf(self) -> Bytes:
         """The submitted targets leaf by leaf."""
         assert self.submission is not None
         return self.submission.records.target[self.grouped[0]]
@@ -184,6 +181,6 @@ class Case:
                 pass
 
 
-def as_words(tracker: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
+def as_words(tracker: Bytes) -> Words:
     """Trackers as four words each: the same when compared, eight bytes at a time."""
     return np.ascontiguousarray(tracker).view(np.uint64)

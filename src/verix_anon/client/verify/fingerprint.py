@@ -11,8 +11,8 @@ Can err: often. As the paper has it, it accuses honest runs too, on every data s
 import secrets
 
 import numpy as np
-import numpy.typing as npt
 
+from verix_anon.arrays import Bytes, Floats
 from verix_anon.client import aggregates, models
 from verix_anon.client.verdict import Finding, Profile, Status
 from verix_anon.client.verify.case import Case
@@ -24,8 +24,6 @@ LAYER = "fingerprint"
 PAPER_EPSILON = 0.45
 CALIBRATION_MARGIN = 1.1
 SAMPLE_ROWS = 2_000
-
-Floats = npt.NDArray[np.float64]
 
 
 def check(case: Case, profile: Profile) -> Finding:
@@ -88,7 +86,7 @@ def p_value(distance: float, calibration: Floats) -> float | None:
     return float((1 + (honest >= distance).sum()) / (1 + honest.size))
 
 
-def _observed(case: Case, profile: Profile) -> tuple[Floats, npt.NDArray[np.uint8]]:
+def _observed(case: Case, profile: Profile) -> tuple[Floats, Bytes]:
     """Delivered midpoints and labels: of the watch records, or of a fresh sample (paper)."""
     records, middle = case.records, midpoints(case.delivery.leaves)
     if profile is Profile.PAPER:

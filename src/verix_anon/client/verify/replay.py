@@ -15,8 +15,8 @@ import re
 from hashlib import sha256
 
 import numpy as np
-import numpy.typing as npt
 
+from verix_anon.arrays import Bytes, Floats
 from verix_anon.client import aggregates
 from verix_anon.client.verdict import Finding, Status
 from verix_anon.client.verify.case import Case, as_words
@@ -24,7 +24,6 @@ from verix_anon.kernels import trees
 
 __all__ = ["check"]
 
-Floats = npt.NDArray[np.float64]
 LAYER = "replay"
 
 
@@ -104,7 +103,7 @@ def _rows(case: Case) -> list[str]:
     return problems
 
 
-def _is_digest_of(digest: bytes, column: npt.NDArray[np.uint8]) -> bool:
+def _is_digest_of(digest: bytes, column: Bytes) -> bool:
     return hmac.compare_digest(digest, sha256(np.ascontiguousarray(column).data).digest())
 
 

@@ -15,8 +15,8 @@ import secrets
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from verix_anon.arrays import Floats, Ints
 from verix_anon.client import aggregates
 from verix_anon.client.manifest import Witness
 from verix_anon.client.verdict import Finding, Status
@@ -30,9 +30,6 @@ __all__ = ["check", "sample_size"]
 
 LAYER = "splits"
 MAX_SHOWN = 5
-
-Nodes = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 def check(case: Case) -> Finding:
@@ -95,7 +92,7 @@ def _finding(
     )
 
 
-def _seen(case: Case, examined: Nodes, deviations: list[Deviation]) -> dict[str, object]:
+def _seen(case: Case, examined: Ints, deviations: list[Deviation]) -> dict[str, object]:
     """Which nodes were looked at and which deviate, without thresholds and for any size of tree.
 
     Not for the witnesses: which nodes they pass would tell where they are.
@@ -111,7 +108,7 @@ def _seen(case: Case, examined: Nodes, deviations: list[Deviation]) -> dict[str,
     }
 
 
-def examine(case: Case, nodes: Nodes) -> list[Deviation]:
+def examine(case: Case, nodes: Ints) -> list[Deviation]:
     """Those of the nodes that deviate from the rule, worked out from the submitted records."""
     tree, contract, span = case.delivery.tree, case.contract, case.node_spans
     positives = np.concatenate([[0], np.cumsum(case.target_by_leaf, dtype=np.int64)])
@@ -246,7 +243,7 @@ def _sampled(case: Case) -> Finding:
     )
 
 
-def _draw(case: Case, n_draws: int) -> Nodes:
+def _draw(case: Case, n_draws: int) -> Ints:
     """The nodes on the paths of so many rows, and so many nodes, all drawn at random."""
     rows = [secrets.randbelow(case.manifest.n_rows) for _ in range(n_draws)]
     nodes = {secrets.randbelow(case.delivery.tree.n_nodes) for _ in range(n_draws)}
@@ -311,7 +308,7 @@ def _departure(case: Case, witness: Witness) -> Deviation | None:
     return _leaf_departure(case, witness, node, start)
 
 
-def _leaf_departure(case: Case, witness: Witness, node: int, start: Nodes) -> Deviation | None:
+def _leaf_departure(case: Case, witness: Witness, node: int, start: Ints) -> Deviation | None:
     """Whether a witness's leaf has other records or bounds than the honest one."""
     records, leaves = case.records, case.delivery.leaves
     leaf = int(case.delivery.tree.leaf[node])

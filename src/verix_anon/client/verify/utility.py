@@ -6,8 +6,8 @@ Can err: as every estimate from a few hundred records does.
 """
 
 import numpy as np
-import numpy.typing as npt
 
+from verix_anon.arrays import Bytes, Floats
 from verix_anon.client import models
 from verix_anon.client.verdict import Finding, Status
 from verix_anon.client.verify.case import Case
@@ -16,9 +16,6 @@ from verix_anon.protocol.generalize import midpoints
 __all__ = ["auc", "check", "f1"]
 
 LAYER = "utility"
-
-Floats = npt.NDArray[np.float64]
-Labels = npt.NDArray[np.uint8]
 
 
 def check(case: Case) -> Finding:
@@ -57,7 +54,7 @@ def check(case: Case) -> Finding:
     )
 
 
-def f1(target: Labels, probability: Floats) -> float:
+def f1(target: Bytes, probability: Floats) -> float:
     """The F1 score at a threshold of 0.5; 0 if nothing is predicted positive."""
     predicted = probability >= 0.5
     hits = int((predicted & (target == 1)).sum())
@@ -65,7 +62,7 @@ def f1(target: Labels, probability: Floats) -> float:
     return 2 * hits / total if total else 0.0
 
 
-def auc(target: Labels, probability: Floats) -> float:
+def auc(target: Bytes, probability: Floats) -> float:
     """The chance that a positive record ranks above a negative one, ties counting half."""
     values, rank = np.unique(probability, return_inverse=True)
     counts = np.bincount(rank, minlength=values.size)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from verix_anon.arrays import Bytes
 from verix_anon.errors import Error
 from verix_anon.files.hostile import footers, pages
 from verix_anon.protocol.table import MAX_ROWS
@@ -176,7 +177,7 @@ def _to_numpy(column: pa.ChunkedArray) -> Array:
     return array.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
 
 
-def trackers(tracker: npt.NDArray[np.uint8]) -> pa.Array:
+def trackers(tracker: Bytes) -> pa.Array:
     """Trackers, (n_rows, 32), as an Arrow array over the same memory."""
     data = pa.py_buffer(np.ascontiguousarray(tracker))
     return pa.FixedSizeBinaryArray.from_buffers(TRACKER, len(tracker), [None, data])
