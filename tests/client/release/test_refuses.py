@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from client.releases import Job, N, accepted, changed, columns, job
+from client.release.releases import Job, N, accepted, changed, columns, job
 from verix_anon.client.ledger import Ledger
 from verix_anon.client.release import release
 from verix_anon.client.verdict import Finding, Status

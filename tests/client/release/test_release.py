@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import support
-from client.releases import DECLARED, Job, N, accepted, columns, job, manifest_of, parse
+from client.release.releases import DECLARED, Job, N, accepted, columns, job, manifest_of, parse
 from verix_anon.client.release import release
 from verix_anon.client.release.present import (
     Representation,

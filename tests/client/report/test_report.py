@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from client import cases, pages
-from client.pages import ALL, SCRIPT, altered
+from client import cases
+from client.report import pages
+from client.report.pages import ALL, SCRIPT, altered
 from verix_anon.client import models, report
 from verix_anon.client.report import render
 from verix_anon.client.verdict import LAYERS, Finding, Profile, Status, Verdict

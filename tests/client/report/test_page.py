@@ -9,8 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from client import cases, pages
-from client.pages import ALL, SCRIPT, Outline, altered
+from client import cases
+from client.report import pages
+from client.report.pages import ALL, SCRIPT, Outline, altered
 from verix_anon.client import models, report
 from verix_anon.client.prepare import PrepareOptions, prepare
 from verix_anon.client.report import render

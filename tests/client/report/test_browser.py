@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from client import pages
-from client.test_report_page import HOSTILE, hostile_sheet, hostile_verdict
+from client.report import pages
+from client.report.test_page import HOSTILE, hostile_sheet, hostile_verdict
 from tools.browser import chromium, needs_chromium
 from verix_anon.client import models
 from verix_anon.client.report import render

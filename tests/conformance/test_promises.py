@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from attacks import altered, full, grows_on_a_sample, inner_nodes, takes_second_best
+from adversaries.attacks import altered, full, grows_on_a_sample, inner_nodes, takes_second_best
 from client import cases
 from verix_anon.adversaries import DropsRows
 from verix_anon.client import models

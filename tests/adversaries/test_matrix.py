@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attacks import (
+from adversaries.attacks import (
     MATRIX,
     Make,
     claims_more,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from test_cli_owner import JOB, Run, run, verify_arguments
+from cli.test_owner import JOB, Run, run, verify_arguments
 from verix_anon import cli
 from verix_anon.client import models, report
 from verix_anon.datasets import census
