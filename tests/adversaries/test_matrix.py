@@ -19,7 +19,6 @@ from adversaries.attacks import (
 )
 from client import cases
 from verix_anon.adversaries import DropsRows, SplitsBlindly
-from verix_anon.client import models
 from verix_anon.client.prepare.sentinels import Traps
 from verix_anon.client.verdict import Finding, Outcome, Status
 from verix_anon.client.verify import verify
@@ -28,11 +27,7 @@ from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Commitment
 from verix_anon.protocol.messages import Delivered, Submission
 
-
-@pytest.fixture(autouse=True)
-def _quick_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fingerprint and utility only inform here; a model of two trees costs less."""
-    monkeypatch.setattr(models, "ROUNDS", 2)
+pytestmark = pytest.mark.usefixtures("quick_models")
 
 
 def test_honest_stands_at_the_head_of_the_matrix() -> None:

@@ -8,7 +8,6 @@ import pytest
 from client import cases
 from verix_anon import adversaries
 from verix_anon.adversaries import ADVERSARIES, growing, informed
-from verix_anon.client import models
 from verix_anon.client.prepare import Prepared
 from verix_anon.client.verdict import Outcome, Profile, Status, Verdict
 from verix_anon.client.verify import verify
@@ -49,10 +48,7 @@ KINDS = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def _quick_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fingerprint and utility only inform here; a model of two trees costs less."""
-    monkeypatch.setattr(models, "ROUNDS", 2)
+pytestmark = pytest.mark.usefixtures("quick_models")
 
 
 @pytest.fixture(scope="module")

@@ -12,17 +12,13 @@ import pytest
 
 from cli.test_owner import JOB, Run, run, verify_arguments
 from verix_anon import cli
-from verix_anon.client import models, report
+from verix_anon.client import report
 from verix_anon.datasets import census
 
 __all__ = ["run"]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _quick_models() -> object:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(models, "ROUNDS", 2)
-        yield
+pytestmark = pytest.mark.usefixtures("quick_models")
 
 
 @pytest.fixture(scope="module")

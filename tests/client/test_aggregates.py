@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from client import cases
 from verix_anon.adversaries import ADVERSARIES
-from verix_anon.client import aggregates, models
+from verix_anon.client import aggregates
 from verix_anon.client.verdict import Verdict
 from verix_anon.client.verify import verify
 from verix_anon.client.verify.case import Audit, VerifyOptions
@@ -133,11 +133,6 @@ def test_aggregates_of_a_million_rows_are_small() -> None:
     assert len(json.dumps(found)) < 100_000
 
 
-@pytest.fixture
-def _quick_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "ROUNDS", 2)
-
-
 def judged(name: str | None, audit: Audit = Audit.ALL) -> Verdict:
     prepared = cases.prepared()
     provider = ADVERSARIES[name](0) if name else None
@@ -147,7 +142,7 @@ def judged(name: str | None, audit: Audit = Audit.ALL) -> Verdict:
     return verify(delivery, prepared.manifest, submission=sent, options=options)
 
 
-@pytest.mark.usefixtures("_quick_models")
+@pytest.mark.usefixtures("quick_models")
 def test_evidence_holds_the_aggregates_and_survives_a_file() -> None:
     verdict = judged("approximate")
     read = Verdict.from_json(verdict.to_json())
@@ -168,7 +163,7 @@ def test_evidence_holds_the_aggregates_and_survives_a_file() -> None:
     assert verdict.time.endswith("+00:00")
 
 
-@pytest.mark.usefixtures("_quick_models")
+@pytest.mark.usefixtures("quick_models")
 def test_sample_shows_what_was_not_looked_at() -> None:
     honest = judged(None, Audit.SAMPLE)
     found = honest.finding("splits").evidence["tree_map"]
@@ -178,7 +173,7 @@ def test_sample_shows_what_was_not_looked_at() -> None:
     assert not letters & set("wW")
 
 
-@pytest.mark.usefixtures("_quick_models")
+@pytest.mark.usefixtures("quick_models")
 def test_thin_verification_maps_nothing() -> None:
     """Which nodes the witnesses pass would tell who they are."""
     prepared = cases.prepared()
@@ -187,7 +182,7 @@ def test_thin_verification_maps_nothing() -> None:
     assert "deviating" not in verdict.finding("splits").evidence
 
 
-@pytest.mark.usefixtures("_quick_models")
+@pytest.mark.usefixtures("quick_models")
 def test_thin_replay_says_what_without_where() -> None:
     prepared = cases.prepared()
     honest = cases.honest(prepared.submission)

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from attacks import takes_second_best
+from adversaries.attacks import takes_second_best
 from client import cases
-from verix_anon.client import models
 from verix_anon.client.audit_log import AuditLog
 from verix_anon.client.verdict import Status, Verdict
 from verix_anon.client.verify import verify
@@ -21,9 +20,7 @@ from verix_anon.protocol.messages import Delivery
 INFORMING = ("fingerprint", "utility")
 
 
-@pytest.fixture(autouse=True)
-def _quick_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "ROUNDS", 2)
+pytestmark = pytest.mark.usefixtures("quick_models")
 
 
 @pytest.fixture

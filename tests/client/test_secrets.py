@@ -13,7 +13,6 @@ import pytest
 from client import cases
 from verix_anon.adversaries import ADVERSARIES
 from verix_anon.client import manifest as module
-from verix_anon.client import models
 from verix_anon.client.manifest import Manifest, write_manifest
 from verix_anon.client.prepare import Prepared
 from verix_anon.client.prepare.trackers import Secret
@@ -28,9 +27,7 @@ from verix_anon.protocol.messages import Delivery
 LABELS = ("trackers", "watch", "seed/twins", "seed/sentinels/choice", "seed/sentinels/noise")
 
 
-@pytest.fixture(autouse=True)
-def _quick_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "ROUNDS", 2)
+pytestmark = pytest.mark.usefixtures("quick_models")
 
 
 def made() -> Prepared:

@@ -5,7 +5,6 @@ import pyarrow as pa
 import pytest
 
 from experiments.data import NAMES, describe, load
-from verix_anon.client import models
 from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
 from verix_anon.client.prepare.sentinels import Traps
 from verix_anon.client.verdict import Finding, Outcome, Status
@@ -19,10 +18,7 @@ from verix_anon.provider.local import LocalProvider
 DECIDING = ("commitment", "sentinels", "twins", "replay", "splits")
 
 
-@pytest.fixture(autouse=True)
-def _quick_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fingerprint and utility do not decide here; a model of two trees costs less."""
-    monkeypatch.setattr(models, "ROUNDS", 2)
+pytestmark = pytest.mark.usefixtures("quick_models")
 
 
 def assert_verified(made: Prepared) -> None:

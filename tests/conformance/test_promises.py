@@ -25,10 +25,7 @@ from verix_anon.protocol.messages import Submission
 NEVER = 1e-6
 
 
-@pytest.fixture(autouse=True)
-def _quick_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fingerprint and utility only inform here; a model of two trees costs less."""
-    monkeypatch.setattr(models, "ROUNDS", 2)
+pytestmark = pytest.mark.usefixtures("quick_models")
 
 
 def most_misses(runs: int, probability: float) -> int:

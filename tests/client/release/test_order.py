@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
-from client.releases import Job, columns, job
+from client.release.releases import Job, columns, job
 from verix_anon.client.ledger import Ledger
 from verix_anon.client.release import release
 from verix_anon.errors import NotAcceptedError, TableError

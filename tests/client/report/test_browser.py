@@ -10,7 +10,6 @@ from playwright.sync_api import Browser, Page
 from client.report import pages
 from client.report.test_page import HOSTILE, hostile_sheet, hostile_verdict
 from tools.browser import chromium, needs_chromium
-from verix_anon.client import models
 from verix_anon.client.report import render
 from verix_anon.client.report.sheet import read_sheet
 from verix_anon.client.verdict import LAYERS, Profile
@@ -29,15 +28,13 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def files(tmp_path_factory: pytest.TempPathFactory, quick_models: None) -> Path:
     folder = tmp_path_factory.mktemp("reports")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(models, "ROUNDS", 2)
-        made = {
-            "good": pages.report("honest", with_sheet=True),
-            "bad": pages.report("approximate"),
-            "thin": pages.report("misplaced", Profile.THIN),
-        }
+    made = {
+        "good": pages.report("honest", with_sheet=True),
+        "bad": pages.report("approximate"),
+        "thin": pages.report("misplaced", Profile.THIN),
+    }
     for i in WORST:
         text = HOSTILE[i]
         made[f"hostile{i}"] = render(hostile_verdict(text), read_sheet(hostile_sheet(text)))

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import pytest
 from client import cases
 from client.report import pages
 from client.report.pages import ALL, SCRIPT, Outline, altered
-from verix_anon.client import models, report
+from verix_anon.client import report
 from verix_anon.client.prepare import PrepareOptions, prepare
 from verix_anon.client.report import render
 from verix_anon.client.report.reading import clean
@@ -36,11 +35,7 @@ HOSTILE = (
 )
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _quick_models() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(models, "ROUNDS", 2)
-        yield
+pytestmark = pytest.mark.usefixtures("quick_models")
 
 
 # Hostile text.

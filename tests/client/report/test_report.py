@@ -1,7 +1,6 @@
 """The report: verdict first, aggregates only, pictures, old verdicts too."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
@@ -11,7 +10,7 @@ import pytest
 from client import cases
 from client.report import pages
 from client.report.pages import ALL, SCRIPT, altered
-from verix_anon.client import models, report
+from verix_anon.client import report
 from verix_anon.client.report import render
 from verix_anon.client.verdict import LAYERS, Finding, Profile, Status, Verdict
 from verix_anon.client.verify import verify
@@ -20,11 +19,7 @@ from verix_anon.errors import TableError
 STYLE = Path(report.__file__).parent / "templates" / "style.css"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _quick_models() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(models, "ROUNDS", 2)
-        yield
+pytestmark = pytest.mark.usefixtures("quick_models")
 
 
 def section(page: str, layer: str) -> str:

@@ -11,7 +11,6 @@ import numpy.typing as npt
 import pytest
 
 from client import cases
-from verix_anon.client import models
 from verix_anon.client.prepare.sentinels import Traps
 from verix_anon.client.verdict import DECIDING, Finding, Outcome, Profile, Status, Verdict
 from verix_anon.client.verify import LAYERS, NO_ROOT, verify
@@ -21,10 +20,7 @@ from verix_anon.files.deliveries import Snapshot, read_delivery, write_delivery
 from verix_anon.protocol.contract import Commitment, Digest
 from verix_anon.protocol.messages import Delivery
 
-
-@pytest.fixture(autouse=True)
-def _quick_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "ROUNDS", 2)
+pytestmark = pytest.mark.usefixtures("quick_models")
 
 
 def verdict_of(*findings: tuple[Status, bool]) -> Verdict:

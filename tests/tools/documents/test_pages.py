@@ -10,7 +10,6 @@ import pytest
 import verix_anon
 from tools.documents.markdown import ROOT, RUN, agrees, anchors, blocks, given, links, pages
 from tools.documents.runner import Page
-from verix_anon.client import models
 from verix_anon.client.manifest import write_manifest
 from verix_anon.datasets import census
 from verix_anon.files.deliveries import write_delivery
@@ -56,13 +55,12 @@ def supplies(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("quick_models")
 @pytest.mark.parametrize("path", [p for p in pages() if is_run(p)], ids=name_of)
 def test_page_runs(
     path: Path, supplies: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VERIX_LEDGER", str(tmp_path / "ledger.jsonl"))
-    # No page rests on what the models find, and a model of two trees costs less.
-    monkeypatch.setattr(models, "ROUNDS", 2)
     text = path.read_text(encoding="utf-8")
     folder = tmp_path / "folder"
     folder.mkdir()

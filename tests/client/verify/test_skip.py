@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from attacks import MATRIX, Make
+from adversaries.attacks import MATRIX, Make
 from client import cases
-from verix_anon.client import models
 from verix_anon.client.verdict import Finding, Status, Verdict
 from verix_anon.client.verify import verify
 from verix_anon.client.verify.case import VerifyOptions
@@ -17,9 +16,7 @@ INFORMING = ("fingerprint", "utility")
 PROFILES = ("full", "thin")
 
 
-@pytest.fixture(autouse=True)
-def _quick_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "ROUNDS", 2)
+pytestmark = pytest.mark.usefixtures("quick_models")
 
 
 def judged(delivery: Delivery, profile: str, skip: tuple[str, ...] | str) -> Verdict:
