@@ -1,10 +1,12 @@
 """What tests of several folders are run with."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from cli import jobs
 from client.table.tables import MAKERS, Make
 from files.samples import delivered
 from verix_anon.client import models
@@ -30,3 +32,33 @@ def quick_models() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(models, "ROUNDS", 2)
         yield
+
+
+@pytest.fixture
+def run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> jobs.Run:
+    """Run the command in this process, with a ledger of its own."""
+    monkeypatch.setenv("VERIX_LEDGER", str(tmp_path / "ledger.jsonl"))
+    monkeypatch.delenv("VERIX_PASSPHRASE", raising=False)
+
+    def call(*arguments: object) -> jobs.Outcome:
+        code = jobs.exit_code(*arguments)
+        return jobs.Outcome(code, *capsys.readouterr())
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a table, a prepared job and an honest delivery; not to be changed."""
+    folder = tmp_path_factory.mktemp("prepared")
+    jobs.make(folder, 1_500)
+    return folder
+
+
+@pytest.fixture
+def job(prepared: Path, tmp_path: Path) -> Path:
+    """The same, to be spoiled."""
+    shutil.copytree(prepared, tmp_path / "copy")
+    return tmp_path / "copy"

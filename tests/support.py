@@ -14,6 +14,18 @@ TARGET = Column(name="y", role=Role.TARGET, kind=Kind.CATEGORICAL, categories=("
 SUBMISSION_ID = "00112233445566778899aabbccddeeff"
 
 
+class CountedName(str):
+    """A name that counts how often one of its kind is compared with another."""
+
+    n_compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        CountedName.n_compared += 1
+        return super().__eq__(other)
+
+    __hash__ = str.__hash__
+
+
 def numeric(name: str) -> Column:
     return Column(name=name, kind=Kind.NUMERIC)
 

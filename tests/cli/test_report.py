@@ -1,58 +1,32 @@
 """`verix-anon report`, `verify --report`, `release --sheet`: files, exit codes, and mistakes."""
 
-import contextlib
 import json
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
-from cli.test_owner import JOB, Run, run, verify_arguments
-from verix_anon import cli
+from cli.jobs import Run, exit_code, make, release_arguments, verify_arguments
 from verix_anon.client import report
-from verix_anon.datasets import census
-
-__all__ = ["run"]
-
 
 pytestmark = pytest.mark.usefixtures("quick_models")
 
 
 @pytest.fixture(scope="module")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def judged(tmp_path_factory: pytest.TempPathFactory, quick_models: None) -> Path:
     """A table, a job, an honest delivery and its verdict; not to be changed."""
-    folder = tmp_path_factory.mktemp("job")
-    job = folder / "job"
-    pq.write_table(census(600), folder / "people.parquet")
-    with pytest.MonkeyPatch.context() as patch:
-        for arguments in (
-            ["prepare", folder / "people.parquet", "--out", job, *JOB],
-            ["anonymize", job / "submission", "--out", job / "delivery"],
-            [*verify_arguments(folder), "--out", folder / "verdict.json"],
-        ):
-            patch.setattr("sys.argv", ["verix-anon", *map(str, arguments)])
-            with contextlib.suppress(SystemExit):
-                cli.main()
+    folder = tmp_path_factory.mktemp("judged")
+    make(folder, 600)
+    assert exit_code(*verify_arguments(folder), "--out", folder / "verdict.json") == 0
     return folder
 
 
 @pytest.fixture
-def job(prepared: Path, tmp_path: Path) -> Path:
-    shutil.copytree(prepared, tmp_path / "copy")
+def job(judged: Path, tmp_path: Path) -> Path:
+    shutil.copytree(judged, tmp_path / "copy")
     return tmp_path / "copy"
-
-
-def release_arguments(job: Path) -> list[object]:
-    found: list[object] = [
-        "release",
-        job / "job/delivery",
-        "--manifest",
-        job / "job/manifest.verix",
-    ]
-    return [*found, "--verdict", job / "verdict.json", "--table", job / "people.parquet"]
 
 
 def test_verify_writes_a_report(job: Path, run: Run) -> None:

@@ -1,4 +1,4 @@
-"""Small files that would unfold to gigabytes are refused in little memory and time.
+"""Small files that would unfold to gigabytes are refused in little memory.
 
 Each runs in an interpreter of its own, which reports how much its memory grew.
 """
@@ -6,7 +6,6 @@ Each runs in an interpreter of its own, which reports how much its memory grew.
 import functools
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,10 +19,9 @@ from files.crafted import Page, Struct, put
 from files.samples import delivered, packed, read, refused
 
 MOST_MEGABYTES = 100
-MOST_SECONDS = 10
 GIGABYTE = 1 << 30
 READ = """
-import resource, sys, time
+import resource, sys
 from files.samples import read
 from verix_anon.errors import MalformedDeliveryError
 from pathlib import Path
@@ -32,14 +30,14 @@ def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 read(Path(sys.argv[1]))
-before, began = peak(), time.perf_counter()
+before = peak()
 try:
     read(Path(sys.argv[2]))
 except MalformedDeliveryError as error:
     print(error)
 else:
     print("accepted")
-print(peak() - before, time.perf_counter() - began)
+print(peak() - before)
 """
 
 
@@ -56,11 +54,9 @@ def assert_harmless(honest: Path, name: str, data: bytes, sentence: str) -> None
         env={"PYTHONPATH": ":".join(sys.path)},
     )
     assert done.returncode == 0, done.stderr
-    said, cost = done.stdout.splitlines()
-    megabytes, seconds = cost.split()
+    said, megabytes = done.stdout.splitlines()
     assert sentence in said
     assert int(megabytes) < MOST_MEGABYTES
-    assert float(seconds) < MOST_SECONDS
 
 
 def records(folder: Path, **options: object) -> bytes:
@@ -305,10 +301,9 @@ def test_parts_share_what_they_may_unfold_to(folder: Path) -> None:
         data = packed(table.slice(i, 1), compression="zstd")
         part = folder / "records.parquet" / f"{i:03}.parquet"
         part.write_bytes(crafted.rebuilt(data, first_page(larger)))
-    began = time.perf_counter()
+    # At the second of them, so no more than that is unfolded.
     with refused(r"001\.parquet unfolds to more than"):
         read(folder)
-    assert time.perf_counter() - began < MOST_SECONDS
 
 
 def test_what_an_honest_delivery_may_unfold_to(folder: Path) -> None:

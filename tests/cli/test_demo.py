@@ -1,0 +1,18 @@
+"""`verix-anon demo`: the whole journey, with an honest provider and with one that is not."""
+
+import pytest
+
+from cli.jobs import Run
+
+
+@pytest.mark.parametrize("adversary", ["lazy", "dumb", "approximate"])
+def test_an_adversary(adversary: str, run: Run) -> None:
+    code, out, _ = run("demo", "--rows", 2000, "--adversary", adversary)
+    assert code == 1
+    assert "VIOLATION" in out
+
+
+def test_an_honest_provider(run: Run) -> None:
+    code, out, _ = run("demo", "--rows", 2000)
+    assert code == 0
+    assert "VERIFIED" in out

@@ -1,0 +1,151 @@
+"""`verix-anon init` and `prepare`: what they write, and every mistake people make."""
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from cli.jobs import JOB, Run
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "reason"),
+    [
+        ({"sex": ["f", "m"], "outcome": ["no", "yes"]}, [], '"outcome"  # named like a target'),
+        ({"age": [1, 2], "sex": ["f", "m"]}, [], '"sex"  # a mere guess'),
+        ({"age": [1, 2], "sex": ["f", "m"]}, ["--target", "age"], '"age"  # as you said'),
+    ],
+)
+def test_init_says_why_this_target(
+    columns: dict[str, list[object]], options: list[str], reason: str, tmp_path: Path, run: Run
+) -> None:
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+    assert f"target = {reason}" in run("init", tmp_path / "t.parquet", *options)[1]
+
+
+def test_init_refuses_a_target_without_two_values(tmp_path: Path, run: Run) -> None:
+    pq.write_table(pa.table({"age": [1, 2, 3], "y": [0, 1, 1]}), tmp_path / "t.parquet")
+    code, _, err = run("init", tmp_path / "t.parquet", "--target", "age")
+    assert code == 2
+    assert "the target must have two values; 'age' has 3" in err
+
+
+def test_init_drafts_what_prepare_reads(job: Path, run: Run) -> None:
+    roles = job / "roles.toml"
+    assert run("init", job / "people.parquet", "--target", "income", "--out", roles)[0] == 0
+    assert 'target = "income"' in roles.read_text()
+    code, _, err = run("init", job / "people.parquet", "--out", roles)
+    assert code == 2
+    assert "exists already" in err
+    arguments = ["prepare", job / "people.parquet", "--roles", roles, "--out", job / "drafted"]
+    code, out, err = run(*arguments, "--json", "--quiet")
+    assert code == 0, err
+    assert json.loads(out)["genuine"] == 1_500
+    roles.write_text(roles.read_text() + "\nunknown = 1\n")
+    code, _, err = run("prepare", job / "people.parquet", "--roles", roles, "--out", job / "x")
+    assert code == 2
+
+
+def small(**columns: list[object]) -> pa.Table:
+    n = 40
+    made = {name: (values * n)[:n] for name, values in columns.items()}
+    return pa.table({"a": [float(i) for i in range(n)], "y": ["no", "yes"] * (n // 2), **made})
+
+
+def test_init_takes_names_for_identifiers(run: Run, tmp_path: Path) -> None:
+    pq.write_table(small(name=["Ann", "Bob"], email=["a@x", "b@x"]), tmp_path / "t.parquet")
+    code, out, _ = run("init", tmp_path / "t.parquet", "--target", "y")
+    assert code == 0
+    assert '"name" = "identifier"' in out
+    assert '"email" = "identifier"' in out
+
+
+MISTAKES: dict[str, tuple[pa.Table, list[str], str]] = {
+    "a misspelled column": (small(), ["--target", "y", "--quasi", "aa"], "did you mean 'a'"),
+    "a target of three classes": (
+        small(z=["p", "q", "r"]), ["--target", "z", "--quasi", "all"], "3 classes",
+    ),
+    "k larger than the table": (small(), ["--target", "y", "--quasi", "all", "--k", "30"], "60"),
+    "k of one": (small(), ["--target", "y", "--quasi", "all", "--k", "1"], "k must be"),
+    "text that names people": (
+        small(name=[f"n{i}" for i in range(40)]), ["--target", "y", "--quasi", "all"], "identifier",
+    ),
+    "an empty table": (small().slice(0, 0), ["--target", "y", "--quasi", "all"], "no rows"),
+    "a column without values": (
+        small(z=[None]), ["--target", "y", "--quasi", "all"], "has no values",
+    ),
+    "an undeclared column": (small(z=[1, 2]), ["--target", "y", "--quasi", "a"], "'z'"),
+    "no target": (small(), ["--quasi", "all"], "--target"),
+    "no quasi-identifier": (small(), ["--target", "y"], "--quasi"),
+    "a wrong choice": (
+        small(), ["--target", "y", "--quasi", "all", "--traps", "some"], "adaptive, paper, none",
+    ),
+    "a reserved name": (small(row=[1, 2]), ["--target", "y", "--quasi", "all"], "row"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_in_prepare(mistake: str, run: Run, tmp_path: Path) -> None:
+    table, arguments, sentence = MISTAKES[mistake]
+    pq.write_table(table, tmp_path / "t.parquet")
+    code, out, err = run("prepare", tmp_path / "t.parquet", *arguments, "--out", tmp_path / "job")
+    assert code == 2, err
+    assert sentence in err
+    assert err.count("\n") == 1
+    assert not out
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["t.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("t.csv", b"a,a,y\n1,2,no\n", "occurs twice"),
+        ("t.parquet", b"PAR1 not really", "cannot be read"),
+        ("t.csv", b"", "cannot be read"),
+        ("t.txt", b"a,y\n", "ends in"),
+        ("t.csv", b"a,y\n1,no\n1,2,3\n", "cannot be read"),
+    ],
+)
+def test_unreadable_tables(
+    name: str, content: bytes, sentence: str, run: Run, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    code, _, err = run("prepare", tmp_path / name, "--out", tmp_path / "job", *JOB)
+    assert code == 2
+    assert sentence in err
+
+
+def test_nothing_is_overwritten(job: Path, run: Run) -> None:
+    before = (job / "job/manifest.verix").read_bytes()
+    code, _, err = run("prepare", job / "people.parquet", "--out", job / "job", *JOB)
+    assert code == 2
+    assert "exists already" in err
+    assert (job / "job/manifest.verix").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ('target = "income"\ncolumns = "x"', "[columns] must be a section"),
+        ('target = "income"\nkinds = 3', "[kinds] must be a section"),
+        ('target = "income"\n[columns]\nage = "quazi"', "column 'age'"),
+        ("k = 5", "target"),
+        ("k = ", "cannot be read"),
+    ],
+)
+def test_roles_files_with_mistakes(text: str, sentence: str, run: Run, job: Path) -> None:
+    (job / "r.toml").write_text(text)
+    arguments = ["prepare", job / "people.parquet", "--roles", job / "r.toml", "--out", job / "x"]
+    code, _, err = run(*arguments)
+    assert code == 2
+    assert sentence in err
+
+
+def test_k_of_zero_is_not_the_default(job: Path, run: Run) -> None:
+    arguments = ["prepare", job / "people.parquet", "--out", job / "zero", "--k", 0, *JOB]
+    code, _, err = run(*arguments)
+    assert code == 2
+    assert "k must be" in err

@@ -1,0 +1,54 @@
+"""`verix-anon release`: what counts as a verdict, and as a release."""
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from cli.jobs import Run, release_arguments, verify_arguments
+from verix_anon.datasets import census
+
+
+def test_release_without_a_matching_verdict(job: Path, run: Run) -> None:
+    verdict = job / "verdict.json"
+    assert run(*verify_arguments(job), "--out", verdict)[0] == 0
+    release = [*release_arguments(job)[:-1], job / "other.parquet", "--out", job / "out.csv"]
+    pq.write_table(census(1_500, seed=1), job / "other.parquet")
+    code, _, err = run(*release)
+    assert code == 2
+    assert "table" in err
+    receipt = job / "job/delivery/nodes.parquet"
+    pq.write_table(pq.read_table(receipt), receipt, compression="gzip")
+    code, _, err = run(*release_arguments(job), "--out", job / "out.csv")
+    assert code == 2
+    assert "verdict" in err
+    assert not (job / "out.csv").exists()
+
+
+def test_altered_verdict_is_refused(job: Path, run: Run) -> None:
+    verdict = job / "verdict.json"
+    assert run(*verify_arguments(job), "--out", verdict)[0] == 0
+    document = json.loads(verdict.read_text())
+    document["findings"][0]["status"] = "fail"
+    verdict.write_text(json.dumps(document))
+    code, _, err = run(*release_arguments(job), "--out", job / "out.csv")
+    assert code == 2
+    assert "conjunction" in err
+
+
+def test_a_release_counts_when_it_is_written(job: Path, run: Run) -> None:
+    assert run(*verify_arguments(job), "--out", job / "verdict.json")[0] == 0
+    code, _, err = run(*release_arguments(job), "--out", job / "out.xlsx")
+    assert code == 2
+    assert "ends in" in err
+    dates = ["--top-code", "birth_date=1950-01-01:", "--as", "bounds"]
+    code, _, err = run(*release_arguments(job), "--out", job / "out.parquet", *dates)
+    assert code == 0, err
+    assert (
+        str(min(pq.read_table(job / "out.parquet")["birth_date_min"].to_pylist())) >= "1950-01-01"
+    )
+    code, _, err = run(
+        *release_arguments(job), "--out", job / "x.csv", "--force", "--top-code", "birth_date=1:"
+    )
+    assert code == 2
+    assert "is not a date" in err

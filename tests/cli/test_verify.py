@@ -1,0 +1,144 @@
+"""`verix-anon verify`: the journey to a verdict, exit codes, and what is never overwritten."""
+
+import json
+import shutil
+import stat
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from cli.jobs import JOB, Run, release_arguments, verify_arguments
+
+
+def test_journey(job: Path, run: Run) -> None:
+    verdict, released = job / "verdict.json", job / "released.csv"
+    code, out, _ = run(*verify_arguments(job), "--out", verdict)
+    assert code == 0
+    assert "VERIFIED" in out
+    assert "UNSAFE SEED" in out
+    log = (job / "job/audit.jsonl").read_text().splitlines()
+    assert json.loads(log[0])["fired"] == []
+    assert json.loads(log[0])["layers"]["splits"] == "pass"
+    release = release_arguments(job)
+    code, out, err = run(*release, "--out", released, "--as", "bounds", "--round", "age=5")
+    assert code == 0, err
+    assert "age_min" in pyarrow.csv.read_csv(released).column_names
+    # The same table again, even under another name, is a second release.
+    code, _, err = run(*release, "--out", job / "again.csv")
+    assert code == 2
+    assert "release" in err
+    assert not (job / "again.csv").exists()
+
+
+def test_json_verdict_and_thin(job: Path, run: Run) -> None:
+    code, out, _ = run(*verify_arguments(job)[:4], "--json")
+    assert code == 0
+    document = json.loads(out)
+    assert (document["outcome"], document["profile"]) == ("VERIFIED", "thin")
+    assert set(document["files"]) >= {"delivery.json", "records.parquet"}
+
+
+def test_violation_and_inconclusive_exit_codes(job: Path, run: Run) -> None:
+    header = json.loads((job / "job/delivery/delivery.json").read_text())
+    header["root"] = "0" * 64
+    (job / "job/delivery/delivery.json").write_text(json.dumps(header))
+    code, out, _ = run(*verify_arguments(job))
+    assert code == 1
+    assert "VIOLATION" in out
+    (job / "job/delivery/nodes.parquet").unlink()
+    assert run(*verify_arguments(job))[0] == 1
+    arguments = ["prepare", job / "people.parquet", "--out", job / "bare", "--witnesses", 0, *JOB]
+    assert run(*arguments)[0] == 0
+    assert run("anonymize", job / "bare/submission", "--out", job / "bare/delivery")[0] == 0
+    code, out, _ = run("verify", job / "bare/delivery", "--manifest", job / "bare/manifest.verix")
+    assert code == 3
+    assert "INCONCLUSIVE" in out
+
+
+def test_delivery_of_another_job_is_the_providers_deviation(job: Path, run: Run) -> None:
+    other = ["prepare", job / "people.parquet", "--out", job / "other", "--target", "income"]
+    assert run(*other, "--quasi", "all", "--quiet")[0] == 0
+    manifest, submission = job / "other/manifest.verix", job / "other/submission"
+    arguments = ["verify", job / "job/delivery", "--manifest", manifest]
+    code, out, _ = run(*arguments, "--submission", submission)
+    assert code == 1
+    assert "another submission" in out
+
+
+def test_manifest_of_another_submission(job: Path, run: Run) -> None:
+    other = ["prepare", job / "people.parquet", "--out", job / "other", "--target", "income"]
+    assert run(*other, "--quasi", "all", "--quiet")[0] == 0
+    arguments = ["verify", job / "job/delivery", "--manifest", job / "other/manifest.verix"]
+    code, _, err = run(*arguments, "--submission", job / "job/submission")
+    assert code == 2
+    assert "not the one this manifest was made for" in err
+
+
+def test_sealed_manifest(job: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = job / "secret"
+    secret.write_text("correct horse\n")
+    sealed = ["prepare", job / "people.parquet", "--out", job / "sealed", *JOB]
+    assert run(*sealed, "--passphrase-file", secret)[0] == 0
+    manifest = job / "sealed/manifest.verix"
+    assert stat.S_IMODE(manifest.stat().st_mode) == 0o600
+    assert run("anonymize", job / "sealed/submission", "--out", job / "sealed/delivery")[0] == 0
+    verify = ["verify", job / "sealed/delivery", "--manifest", manifest]
+    assert run(*verify, "--passphrase-file", secret)[0] == 0
+    code, _, err = run(*verify)
+    assert code == 2
+    assert "sealed" in err
+    monkeypatch.setenv("VERIX_PASSPHRASE", "wrong")
+    code, _, err = run(*verify)
+    assert code == 2
+    assert "passphrase is wrong" in err
+
+
+def test_inputs_are_never_overwritten(job: Path, run: Run) -> None:
+    manifest, submission = job / "job/manifest.verix", job / "job/submission"
+    table = job / "people.parquet"
+    (job / "keep").mkdir()
+    (job / "keep/thesis.txt").write_text("years of work")
+    before = {path: path.read_bytes() for path in job.rglob("*") if path.is_file()}
+    verify = verify_arguments(job)
+    attempts = [
+        [*verify, "--out", manifest, "--overwrite"],
+        [*verify, "--log", manifest],
+        [*verify, "--log", table],
+        ["anonymize", submission, "--out", submission, "--overwrite"],
+        ["anonymize", submission, "--out", job / "job", "--overwrite"],
+        ["anonymize", submission, "--out", job / "keep", "--overwrite"],
+        ["anonymize", submission, "--out", table, "--overwrite"],
+        [*release_arguments(job), "--out", table, "--overwrite"],
+    ]
+    for attempt in attempts:
+        code, _, err = run(*attempt)
+        assert code == 2, attempt
+        assert err.count("\n") == 1
+    assert {path: path.read_bytes() for path in job.rglob("*") if path.is_file()} == before
+
+
+def test_a_violation_is_final_only_for_its_own_delivery(job: Path, run: Run) -> None:
+    thin = verify_arguments(job)[:4]
+    assert run(*thin)[0] == 0
+    damaged = job / "job/damaged"
+    shutil.copytree(job / "job/delivery", damaged)
+    header = json.loads((damaged / "delivery.json").read_text())
+    nodes = pq.read_table(damaged / "nodes.parquet")
+    moved = [
+        t + 1.0 if c >= 0 else t
+        for c, t in zip(nodes["column"].to_pylist(), nodes["threshold"].to_pylist(), strict=True)
+    ]
+    pq.write_table(nodes.set_column(1, "threshold", pa.array(moved)), damaged / "nodes.parquet")
+    assert run("verify", damaged, *thin[2:])[0] == 1
+    # The damaged copy claimed the honest root; the honest delivery must still pass.
+    assert run(*thin)[0] == 0
+    entry = {"time": "now", "root": header["root"], "outcome": "VIOLATION"}
+    with (job / "job/audit.jsonl").open("a") as log:
+        log.write(json.dumps({**entry, "layers": {"commitment": "pass"}}) + "\n")
+    code, _, err = run(*thin)
+    assert code == 2
+    assert "VIOLATION before" in err
+    assert run(*verify_arguments(job))[0] == 0
