@@ -96,7 +96,7 @@ def test_optional_packages_stay_in_their_module(path: Path) -> None:
         assert home is None or ids(path).startswith(home)
 
 
-@pytest.mark.parametrize("folder", ["src", "experiments", "tools"])
+@pytest.mark.parametrize("folder", ["src", "experiments", "tools", "tests"])
 def test_modules_are_small(folder: str) -> None:
     for path in (ROOT / folder).rglob("*.py"):
         assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_LINES, path
