@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import verix_anon
 from tools import stamps
 
 ROOT = Path(__file__).parent.parent
@@ -190,3 +191,45 @@ def test_each_module_stands_alone() -> None:
         "    importlib.import_module(name)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+OWNER = """
+import sys, verix_anon
+from verix_anon import cli
+
+verdict = verix_anon.verify("job/delivery", "job/manifest.verix", submission="job/submission")
+verix_anon.release("job/delivery", "job/manifest.verix", verdict, table="people.csv")
+manifest = "--manifest job/manifest.verix"
+for command in (
+    "prepare people.csv --target income --quasi all --out other",
+    f"verify job/delivery {manifest} --submission job/submission --out verdict.json",
+    f"release job/delivery {manifest} --verdict verdict.json --table people.csv --out out.csv",
+):
+    sys.argv = ["verix-anon", *command.split()]
+    try:
+        cli.main()
+    except SystemExit as stop:
+        assert not stop.code, command
+print("loaded:", *[name for name in sys.modules if name.startswith("verix_anon.provider")])
+"""
+
+
+@pytest.mark.slow
+def test_the_owner_runs_none_of_the_providers_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In Python and by the commands: prepare, verify and release, in a process of their own."""
+    monkeypatch.setenv("VERIX_LEDGER", str(tmp_path / "ledger.jsonl"))
+    verix_anon.write_table(verix_anon.datasets.census(300), tmp_path / "people.csv")
+    prepared = verix_anon.prepare(tmp_path / "people.csv", target="income", quasi="all")
+    (tmp_path / "job").mkdir()
+    verix_anon.write_submission(prepared.submission, tmp_path / "job" / "submission")
+    verix_anon.write_manifest(prepared.manifest, tmp_path / "job" / "manifest.verix")
+    delivery = verix_anon.LocalProvider().anonymize(prepared.submission)
+    verix_anon.write_delivery(delivery, tmp_path / "job" / "delivery")
+    done = subprocess.run(
+        [sys.executable, "-c", OWNER], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "loaded:"
+    assert (tmp_path / "out.csv").exists()

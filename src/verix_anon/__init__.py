@@ -11,7 +11,8 @@ commits to it; `adversaries` are clouds that misbehave; `datasets` has a table t
     verdict = verix_anon.verify(delivery, prepared.manifest, submission=prepared.submission)
     released = verix_anon.release(delivery, prepared.manifest, verdict, table=table)
 
-The names below are loaded when first used, so that `import verix_anon` costs nothing.
+The names below are all that a user needs. They are loaded when first used, so that
+`import verix_anon` costs nothing.
 """
 
 from importlib import import_module
@@ -19,26 +20,83 @@ from typing import TYPE_CHECKING
 
 __version__ = "0.2.0"
 
-__all__ = ["LocalProvider", "__version__", "prepare", "release", "verify"]
+__all__ = [
+    "AuditLog",
+    "Delivery",
+    "Finding",
+    "Ledger",
+    "LocalProvider",
+    "Manifest",
+    "PrepareOptions",
+    "Prepared",
+    "Profile",
+    "Provider",
+    "ReleaseOptions",
+    "Released",
+    "Sheet",
+    "Submission",
+    "Verdict",
+    "VerifyOptions",
+    "__version__",
+    "adversaries",
+    "datasets",
+    "errors",
+    "prepare",
+    "read_delivery",
+    "read_manifest",
+    "read_submission",
+    "read_table",
+    "read_verdict",
+    "release",
+    "verify",
+    "write_delivery",
+    "write_manifest",
+    "write_submission",
+    "write_table",
+    "write_verdict",
+]
 
 if TYPE_CHECKING:
-    from verix_anon.client.prepare import prepare
-    from verix_anon.client.release import release
-    from verix_anon.client.verify import verify
+    from verix_anon import adversaries, datasets, errors
+    from verix_anon.client.audit_log import AuditLog
+    from verix_anon.client.ledger import Ledger
+    from verix_anon.client.manifest import Manifest, read_manifest, write_manifest
+    from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
+    from verix_anon.client.release import Released, ReleaseOptions, release
+    from verix_anon.client.release.sheet import Sheet
+    from verix_anon.client.verdict import Finding, Profile, Verdict, read_verdict, write_verdict
+    from verix_anon.client.verify import VerifyOptions, verify
+    from verix_anon.files.deliveries import read_delivery, write_delivery
+    from verix_anon.files.submissions import read_submission, write_submission
+    from verix_anon.files.tables import read_table, write_table
+    from verix_anon.protocol.messages import Delivery, Provider, Submission
     from verix_anon.provider.local import LocalProvider
 
-_HOME = {
-    "LocalProvider": "verix_anon.provider.local",
-    "prepare": "verix_anon.client.prepare",
-    "release": "verix_anon.client.release",
-    "verify": "verix_anon.client.verify",
+_HOMES = {
+    "": ("adversaries", "datasets", "errors"),
+    "client.audit_log": ("AuditLog",),
+    "client.ledger": ("Ledger",),
+    "client.manifest": ("Manifest", "read_manifest", "write_manifest"),
+    "client.prepare": ("PrepareOptions", "Prepared", "prepare"),
+    "client.release": ("ReleaseOptions", "Released", "release"),
+    "client.release.sheet": ("Sheet",),
+    "client.verdict": ("Finding", "Profile", "Verdict", "read_verdict", "write_verdict"),
+    "client.verify": ("VerifyOptions", "verify"),
+    "files.deliveries": ("read_delivery", "write_delivery"),
+    "files.submissions": ("read_submission", "write_submission"),
+    "files.tables": ("read_table", "write_table"),
+    "protocol.messages": ("Delivery", "Provider", "Submission"),
+    "provider.local": ("LocalProvider",),
 }
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
     if name not in _HOME:
         raise AttributeError(f"module 'verix_anon' has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
+    if not _HOME[name]:
+        return import_module(f"verix_anon.{name}")
+    return getattr(import_module(f"verix_anon.{_HOME[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -9,7 +9,7 @@ import typer
 
 from verix_anon.cli.app import app
 from verix_anon.cli.prepare import planted_lines
-from verix_anon.cli.show import printable, say, sheet_lines, verdict_lines
+from verix_anon.cli.show import facts, printable, say, verdict_lines
 from verix_anon.cli.verify import EXIT_CODES
 from verix_anon.errors import TableError
 
@@ -69,7 +69,7 @@ def demo(
     if judged:
         say("4. The owner releases the table, traps removed and k checked again.")
         released = release(judged, manifest, verdict, table=table)
-        lines = [*sheet_lines(released.sheet)]
+        lines = [*facts(released.sheet.facts())]
         lines += [f"Warning: {printable(warning)}" for warning in released.warnings]
         lines.append("The first person, before and after:")
         before, after = table.slice(0, 1).to_pylist()[0], released.table.slice(0, 1).to_pylist()[0]

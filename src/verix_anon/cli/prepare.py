@@ -195,7 +195,7 @@ def prepare(
     if not quiet:
         say_compiled()
     if as_json:
-        say(json.dumps({"job": out, **_facts(prepared.manifest)}))
+        say(json.dumps({"job": out, **prepared.facts()}))
     else:
         say("\n".join(planted_lines(prepared.manifest)))
         say(_next_steps(out, f" --passphrase-file {passphrase_file}" if passphrase_file else ""))
@@ -228,20 +228,6 @@ def _write(prepared: "Prepared", out: Path, secret: str | None) -> None:
     with written_aside(out, overwrite=False, folder=True) as aside:
         write_submission(prepared.submission, aside / "submission")
         write_manifest(prepared.manifest, aside / "manifest.verix", passphrase=secret)
-
-
-def _facts(manifest: "Manifest") -> dict[str, object]:
-    """What may be told of a manifest: counts and probabilities, no secret."""
-    return {
-        "submission": manifest.submission.hex(),
-        "records": manifest.n_rows,
-        "genuine": manifest.n_genuine,
-        "watch": int(manifest.watch_row.size),
-        "witnesses": len(manifest.witnesses),
-        "imputed": dict(manifest.imputed),
-        "unsafe_seed": manifest.unsafe_seed,
-        **manifest.planted,
-    }
 
 
 def planted_lines(manifest: "Manifest") -> list[str]:

@@ -11,7 +11,7 @@ from verix_anon.cli.app import app
 from verix_anon.cli.pairs import numbers_by_column, ranges_by_column
 from verix_anon.cli.reading import LeadingZeros, NullTokens, load_table
 from verix_anon.cli.secrets import PassphraseFile, load_manifest
-from verix_anon.cli.show import AsJson, printable, say, sheet_lines
+from verix_anon.cli.show import AsJson, facts, printable, say
 from verix_anon.cli.writing import check_outputs, write_text
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def release(
 
 def _lines(released: "Released[object]") -> Iterator[str]:
     """The privacy sheet, and what reaching k took."""
-    yield from sheet_lines(released.sheet)
+    yield from facts(released.sheet.facts())
     if released.n_coarsened:
         yield (
             f"{released.n_coarsened:,} records were coarsened to reach k without the traps; the"

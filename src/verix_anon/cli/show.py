@@ -11,7 +11,6 @@ import typer
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
-    from verix_anon.client.release.privacy import Sheet
     from verix_anon.client.verdict import Verdict
 
 __all__ = [
@@ -22,7 +21,6 @@ __all__ = [
     "progress_bar",
     "say",
     "say_compiled",
-    "sheet_lines",
     "verdict_lines",
 ]
 
@@ -127,24 +125,3 @@ def verdict_lines(verdict: "Verdict") -> Iterator[str]:
         f"{verdict.outcome.value}: profile {verdict.profile.value}, root {verdict.root.hex()},"
         f" {verdict.seconds:.2f} s.{seed}"
     )
-
-
-def sheet_lines(sheet: "Sheet") -> Iterator[str]:
-    """The privacy sheet as a few sentences."""
-    counted = printable(sheet.counted_by)
-    yield f"k reached: {sheet.k:,} (agreed {sheet.k_agreed}), counted by {counted}"
-    yield (
-        f"classes: {sheet.n_classes:,} of {sheet.n_records:,} records, on average"
-        f" {sheet.average_class_size:.1f}, the largest {sheet.largest_class:,}"
-    )
-    for d in sheet.diversity:
-        yield (
-            f"{printable(d.column)} ({d.role}): distinct l {d.distinct_l}, entropy l"
-            f" {d.entropy_l:.2f}, t-closeness {d.closeness_t:.2f} ({d.distance} distance)"
-        )
-    yield (
-        f"risk of re-identification: prosecutor {sheet.prosecutor_max:.3f} at most,"
-        f" {sheet.prosecutor_mean:.3f} on average; journalist {sheet.journalist_max:.3f} and"
-        f" {sheet.journalist_mean:.3f}"
-    )
-    yield f"information lost: NCP {sheet.ncp:.3f}, discernibility {sheet.discernibility:,}"

@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 from verix_anon.arrays import Bytes, Floats, Ints
 from verix_anon.errors import Error, TableError
 from verix_anon.fields import Fields
-from verix_anon.files.store import written_aside
+from verix_anon.files.store import path_text, written_aside
 from verix_anon.protocol.contract import Contract, Digest
 
 __all__ = ["Manifest", "Step", "Witness", "read_manifest", "write_manifest"]
@@ -150,7 +150,7 @@ def write_manifest(
 def is_sealed(path: str | os.PathLike[str]) -> bool:
     """Whether reading the manifest takes a passphrase."""
     try:
-        with Path(path).open("rb") as file:
+        with Path(path_text(path)).open("rb") as file:
             return file.read(len(SEALED)) == SEALED
     except OSError as error:
         raise TableError(f"{path} cannot be read ({error.strerror})") from None
@@ -163,7 +163,7 @@ def read_manifest(path: str | os.PathLike[str], *, passphrase: str | None = None
         TableError: There is none, it is damaged, or the passphrase is missing or wrong.
     """
     try:
-        data = Path(path).read_bytes()
+        data = Path(path_text(path)).read_bytes()
     except FileNotFoundError:
         raise TableError(f"there is no manifest {path}") from None
     except OSError as error:

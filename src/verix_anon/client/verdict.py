@@ -5,9 +5,9 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from html import escape
 from pathlib import Path
 
+from verix_anon.client.notebook import as_table
 from verix_anon.errors import TableError
 from verix_anon.fields import Fields
 from verix_anon.files.store import path_text, written_aside
@@ -79,7 +79,7 @@ class Finding:
     decides: bool = True
     summary: str
     guarantee: str = ""
-    evidence: Evidence = field(default_factory=dict)
+    evidence: Evidence = field(default_factory=dict, repr=False)
     seconds: float = 0.0
 
 
@@ -178,18 +178,23 @@ class Verdict:
             raise TableError("the verdict's outcome is not the conjunction of its findings")
         return verdict
 
-    def _repr_html_(self) -> str:
-        """A table for notebooks."""
-        rows = "".join(
-            f"<tr><td>{escape(f.layer)}</td><td>{escape(f.status.value)}</td>"
-            f"<td>{'decides' if f.decides else 'informs'}</td><td>{escape(f.summary)}</td></tr>"
-            for f in self.findings
+    def __repr__(self) -> str:
+        open_ = [f for f in self.findings if f.decides and f.status is not Status.PASS]
+        named = ", ".join(f"{f.layer} {f.status.value}" for f in open_)
+        return (
+            f"<Verdict {self.outcome.value}: profile {self.profile.value},"
+            f" root {self.root.hex()[:16]}…{named and '; '}{named}>"
         )
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (f.layer, f.status.value, "decides" if f.decides else "informs", f.summary)
+            for f in self.findings
+        ]
         return (
             f"<p><strong>{self.outcome.value}</strong> (profile {self.profile.value},"
             f" root <code>{self.root.hex()[:16]}…</code>)</p>"
-            "<table><thead><tr><th>layer</th><th>status</th><th></th><th>summary</th></tr></thead>"
-            f"<tbody>{rows}</tbody></table>"
+            + as_table(rows, ("layer", "status", "", "summary"))
         )
 
 

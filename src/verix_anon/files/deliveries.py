@@ -7,7 +7,7 @@ Each file is read once, hashed, and decoded from those very bytes.
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 
 import numpy as np
@@ -66,7 +66,7 @@ class Snapshot:
     """A delivery, and the SHA-256 of each file it was read from."""
 
     delivery: Delivery
-    files: Mapping[str, str]
+    files: Mapping[str, str] = field(repr=False)
 
 
 def write_delivery(

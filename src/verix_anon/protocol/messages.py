@@ -25,6 +25,13 @@ class Submission:
     def __post_init__(self) -> None:
         self.records.check(self.contract)
 
+    def __repr__(self) -> str:
+        contract, n_rows = self.contract, self.records.n_rows
+        return (
+            f"<Submission {contract.submission_id}: {n_rows:,} records,"
+            f" {len(contract.quasi)} quasi-identifiers, k {contract.k}>"
+        )
+
     def digest(self, *, threads: int | None = None) -> Digest:
         """What binds a delivery to this very submission; reads every byte of it."""
         return merkle.submission_digest(self.contract, self.records, threads=threads)
@@ -93,6 +100,11 @@ class Delivery:
     records: Delivered
     leaves: Leaves
     tree: Tree
+
+    def __repr__(self) -> str:
+        header = self.header
+        root = header.root.hex()[:16]
+        return f"<Delivery {root}…: {header.rows:,} records in {header.leaves:,} leaves>"
 
     def check(self, contract: Contract, *, n_rows: int) -> None:
         """Raise MalformedDeliveryError unless it can be a delivery of so many records.

@@ -16,11 +16,11 @@ from verix_anon.client.release.privacy import (
     Attribute,
     Diversity,
     Members,
-    Sheet,
     Spans,
     attribute,
     distribution,
 )
+from verix_anon.client.release.sheet import Sheet
 
 
 def codes(*values: int) -> Ints:

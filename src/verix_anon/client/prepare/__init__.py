@@ -13,6 +13,7 @@ from verix_anon.arrays import Bytes, Floats, Ints
 from verix_anon.client import models
 from verix_anon.client.given import FilePath, is_path, options_of
 from verix_anon.client.manifest import Manifest
+from verix_anon.client.notebook import as_table
 from verix_anon.client.prepare.assemble import Assembled, assemble
 from verix_anon.client.prepare.calibrate import honest_distances
 from verix_anon.client.prepare.sentinels import Plan, Planted, Traps, evasion_probability, plant
@@ -72,6 +73,26 @@ class Prepared:
 
     submission: Submission
     manifest: Manifest
+
+    def facts(self) -> dict[str, object]:
+        """What may be told: counts and probabilities, no secret."""
+        manifest = self.manifest
+        return {
+            "submission": manifest.submission.hex(),
+            "records": manifest.n_rows,
+            "genuine": manifest.n_genuine,
+            "watch": int(manifest.watch_row.size),
+            "witnesses": len(manifest.witnesses),
+            "imputed": dict(manifest.imputed),
+            "unsafe_seed": manifest.unsafe_seed,
+            **manifest.planted,
+        }
+
+    def _repr_html_(self) -> str:
+        sent = ", ".join(column.name for column in self.submission.contract.columns)
+        counts = ("records", "genuine", "sentinels", "twins", "watch", "witnesses")
+        rows = [(name, f"{self.facts()[name]:,}") for name in counts]
+        return as_table([*rows, ("columns sent", sent)])
 
 
 def prepare(

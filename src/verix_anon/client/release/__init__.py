@@ -23,9 +23,10 @@ from verix_anon.arrays import Floats, Ids, Ints
 from verix_anon.client.given import FilePath, is_path, opened, options_of
 from verix_anon.client.ledger import Ledger
 from verix_anon.client.manifest import Manifest, read_manifest
+from verix_anon.client.notebook import as_list, as_table
 from verix_anon.client.release import accept, present, privacy
 from verix_anon.client.release.present import Presentation, Representation
-from verix_anon.client.release.privacy import Sheet
+from verix_anon.client.release.sheet import Sheet
 from verix_anon.client.table.digest import table_digest
 from verix_anon.client.table.encode import arrow_columns, encode
 from verix_anon.client.table.roles import Declared, TableRole
@@ -72,6 +73,15 @@ class Released(Generic[TableT]):
     overridden: tuple[str, ...]
     """What `force` passed over."""
     warnings: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return (
+            f"<Released: {self.sheet.n_records:,} records in {self.n_classes:,} classes,"
+            f" k {self.sheet.k:,}, {len(self.warnings)} warning(s)>"
+        )
+
+    def _repr_html_(self) -> str:
+        return as_table(self.sheet.facts().items()) + as_list((*self.overridden, *self.warnings))
 
     def to_json(self) -> str:
         """The privacy sheet as JSON, with the root, the warnings and what was overridden."""

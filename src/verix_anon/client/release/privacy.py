@@ -1,28 +1,25 @@
-"""The privacy sheet: what a release still tells about the people in it (spec §12).
+"""What a release still tells about the people in it: the measures of the sheet (spec §12).
 
 Everything is measured on the classes as published: records that look the same. Where a
 person column is named, people are counted instead of records: one patient with 12 visits
 is one person, and a value that a person has several times in a class counts once.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from verix_anon.arrays import Floats, Ints
-from verix_anon.client import aggregates
 from verix_anon.client.table.digest import plain_column
 
 __all__ = [
-    "FORMAT",
     "Attribute",
     "Distribution",
     "Diversity",
     "Members",
-    "Sheet",
     "Spans",
     "attribute",
     "dense",
@@ -33,10 +30,7 @@ __all__ = [
     "singled_out",
 ]
 
-FORMAT = "verix/sheet/1"
-"""Of a sheet as a JSON file."""
 ORDERED, EQUAL = "ordered", "equal"
-POPULATION = "the table itself: the intruder knows no larger population"
 UNORDERED = (pa.types.is_null, pa.types.is_boolean, pa.types.is_large_string)
 
 
@@ -272,113 +266,3 @@ class Diversity:
             closeness_t=float(distances.max()),
             distance=ORDERED if column.is_ordered else EQUAL,
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sheet:
-    """What was measured on one release."""
-
-    counted_by: str
-    """The person column, or `record`."""
-    k_agreed: int
-    k: int
-    """The people in the smallest class."""
-    n_records: int
-    n_classes: int
-    average_class_size: float
-    largest_class: int
-    class_sizes: Mapping[str, object]
-    """How many classes have which number of people."""
-    diversity: tuple[Diversity, ...]
-    prosecutor_max: float
-    """The chance to pick the right record of somebody known to be in the table."""
-    prosecutor_mean: float
-    journalist_max: float
-    """The same for somebody who may be in the table, under `population`."""
-    journalist_mean: float
-    population: str
-    discernibility: int
-    """The sum of the squared class sizes."""
-    ncp: float
-    same_target: float
-    """Share of the records in classes where all share the target."""
-    singled_out: float
-    """Share of the records whose kept and sensitive values nobody else in their class has."""
-    singled_out_by: Mapping[str, float]
-    """The same for each such column alone."""
-    released_before: int | None
-    """How often this table was released before; None if no ledger was asked."""
-
-    @classmethod
-    def of(
-        cls,
-        members: Members,
-        attributes: Sequence[Attribute],
-        spans_ncp: float,
-        *,
-        k: int,
-        counted_by: str,
-        released_before: int | None,
-    ) -> "Sheet":
-        """Measure; `attributes` are the target and the kept and sensitive columns."""
-        sizes = members.sizes()
-        joined = [a for a in attributes if a.role != "target"]
-        target = next(a for a in attributes if a.role == "target")
-        mean_risk = float(members.n_classes / sizes.sum())
-        is_same = distribution(members, target.codes).distinct() == 1
-        return cls(
-            counted_by=counted_by,
-            k_agreed=k,
-            k=int(sizes.min()),
-            n_records=len(members.class_of_row),
-            n_classes=members.n_classes,
-            average_class_size=float(sizes.mean()),
-            largest_class=int(sizes.max()),
-            class_sizes=aggregates.size_histogram(sizes, k),
-            diversity=tuple(Diversity.of(members, a) for a in attributes if a.role != "kept"),
-            prosecutor_max=float(1 / sizes.min()),
-            prosecutor_mean=mean_risk,
-            journalist_max=float(1 / sizes.min()),
-            journalist_mean=mean_risk,
-            population=POPULATION,
-            discernibility=int((sizes.astype(object) ** 2).sum()),
-            ncp=spans_ncp,
-            same_target=float(is_same[members.class_of_row].mean()),
-            singled_out=singled_out(members, joined) if joined else 0.0,
-            singled_out_by={a.name: singled_out(members, [a]) for a in joined},
-            released_before=released_before,
-        )
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What the owner should know before publishing, each with its measured share."""
-        found = []
-        if self.same_target:
-            found.append(
-                f"{self.same_target:.1%} of the records lie in classes where all share the"
-                " target: whoever knows the quasi-identifiers knows it, even if the column is"
-                " withheld"
-            )
-        if self.singled_out:
-            worst = max(self.singled_out_by, key=lambda name: self.singled_out_by[name])
-            found.append(
-                f"{self.singled_out:.1%} of the records are singled out within their class by"
-                f" their kept and sensitive values; the most telling column alone is {worst!r}"
-                f" ({self.singled_out_by[worst]:.1%})"
-            )
-        if self.released_before:
-            found.append(
-                f"this table was released {self.released_before} time(s) before: two releases"
-                " laid over each other single people out"
-            )
-        return tuple(found)
-
-    def to_dict(self) -> dict[str, object]:
-        """The sheet as JSON values, with its warnings."""
-        return {
-            "format": FORMAT,
-            **asdict(self),
-            "diversity": [asdict(d) for d in self.diversity],
-            "singled_out_by": dict(self.singled_out_by),
-            "warnings": list(self.warnings),
-        }

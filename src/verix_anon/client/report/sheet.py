@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from verix_anon.client.release.privacy import FORMAT
+from verix_anon.client.release.sheet import FORMAT
 from verix_anon.client.report.reading import Reading, Sizes
 from verix_anon.errors import TableError
 from verix_anon.fields import Fields
