@@ -1,5 +1,6 @@
 """Pages use the public surface, name all of it, and their Python is typed as it says."""
 
+import json
 import re
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import pytest
 
 import verix_anon
 from tools.documents.markdown import ROOT, blocks, pages
+from tools.documents.notebooks import notebooks
 
 # Researchers write providers, which takes the protocol and the engine.
 INNER = {"docs/start/researcher.md"}
@@ -17,7 +19,10 @@ LENIENT = "# mypy: check-untyped-defs, allow-untyped-defs, allow-untyped-calls"
 
 
 def python(path: Path) -> str:
-    """The Python of a page, which shares one namespace."""
+    """The Python of a page or a notebook, which shares one namespace."""
+    if path.suffix == ".ipynb":
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        return "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
     found = blocks(path.read_text(encoding="utf-8"))
     return "\n".join(block.text for block in found if block.language == "python")
 
@@ -32,7 +37,7 @@ def test_the_page_of_the_api_names_the_public_surface() -> None:
     assert set(named) == set(verix_anon.__all__) - {"__version__"}
 
 
-@pytest.mark.parametrize("path", WITH_PYTHON, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [*WITH_PYTHON, *notebooks()], ids=lambda path: path.name)
 def test_pages_import_from_the_surface_alone(path: Path) -> None:
     if path.relative_to(ROOT).as_posix() in INNER:
         return
