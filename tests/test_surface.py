@@ -96,6 +96,11 @@ def test_a_journey_by_paths(given: Given, tmp_path: Path) -> None:
     assert snapshot.delivery.header == given.delivery.header
 
 
+def test_a_provider_that_takes_paths_is_still_a_provider() -> None:
+    provider: verix_anon.Provider = verix_anon.LocalProvider()
+    assert isinstance(provider, verix_anon.Provider)
+
+
 def test_roles_come_from_a_file_or_one_by_one(given: Given) -> None:
     roles = given.folder / "roles.toml"
     manifest = verix_anon.prepare(given.table, roles=roles, missing="error").manifest

@@ -142,3 +142,16 @@ def test_a_violation_is_final_only_for_its_own_delivery(job: Path, run: Run) -> 
     assert code == 2
     assert "VIOLATION before" in err
     assert run(*verify_arguments(job))[0] == 0
+
+
+def test_informing_layers_left_out(job: Path, run: Run) -> None:
+    page = job / "audit.html"
+    skip = ["--skip", "fingerprint, utility"]
+    code, out, err = run(*verify_arguments(job), *skip, "--report", page)
+    assert code == 0, err
+    assert out.count("Not run: left out by the caller.") == 2
+    assert page.exists()
+    for options in (["--skip", "splits"], ["--skip", "fingerprint", "--profile", "paper"]):
+        code, _, err = run(*verify_arguments(job), *options)
+        assert code == 2
+        assert "cannot be left out" in err

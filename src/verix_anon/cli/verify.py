@@ -124,7 +124,7 @@ def verify(
         load_manifest(manifest, passphrase_file),
         submission=submission,
         profile=profile,
-        skip=skip.split(",") if skip else (),
+        skip=[name.strip() for name in skip.split(",")] if skip else (),
         log=journal,
         options=options,
     )
