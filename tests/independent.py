@@ -27,7 +27,12 @@ CONTRACT_FIELDS = {
 }
 
 # The field that a kind adds to a column's `name`, `role` and `kind` (spec §2, §3).
-KIND_FIELDS = {"numeric": set[str](), "datetime": {"unit"}, "categorical": {"categories"}}
+KIND_FIELDS = {
+    "numeric": set[str](),
+    "datetime": {"unit"},
+    "categorical": {"categories"},
+    "rank": {"size"},
+}
 
 Node = tuple[int, float, int, int, int]  # column, threshold, left, right, leaf (spec §8)
 Bounds = list[tuple[float, float]]  # (min, max) for each quasi-identifier
@@ -52,6 +57,7 @@ class Column:
     name: str
     role: str
     kind: str
+    weight: int
     values: list[float]
 
 
@@ -59,6 +65,7 @@ class Column:
 class Job:
     """All that the protocol's functions read: the contract's terms and the records."""
 
+    rule: str
     min_leaf: int
     max_depth: int
     trackers: list[bytes]
@@ -130,36 +137,46 @@ def read_contract(contract_bytes: bytes) -> dict[str, Any]:
     require(canonical.encode("utf-8") == contract_bytes, "the contract is not canonical JSON")
     require(isinstance(fields, dict) and set(fields) == CONTRACT_FIELDS, "wrong contract fields")
 
-    require(fields["format"] == "verix/contract/1", "unknown format")
+    require(fields["format"] == "verix/contract/2", "unknown format")
     require(is_text(fields["submission_id"]), "submission_id must be text")
     require(len(fields["submission_id"]) == 32, "submission_id must have 32 digits")
     require(set(fields["submission_id"]) <= set(string.hexdigits), "submission_id must be hex")
     for name in ("k", "min_leaf", "max_depth"):
         require(type(fields[name]) is int, f"{name} must be an integer")
     require(fields["k"] >= 2, "k must be at least 2")
-    require(fields["min_leaf"] == 2 * fields["k"], "min_leaf must be 2k")
-    require(fields["min_leaf"] < 2**53, "beyond the integers of RFC 8785")
+    require(fields["k"] <= fields["min_leaf"] < 2**31, "min_leaf must be from k to 2^31 - 1")
     require(1 <= fields["max_depth"] <= 50, "max_depth must be 1 to 50")
-    require(fields["rule"] == "variance-reduction", "unknown rule")
+    require(fields["rule"] in ("variance-reduction", "importance-spread"), "unknown rule")
     require(fields["commitment"] in ("binding", "paper"), "unknown commitment")
 
     require(isinstance(fields["columns"], list), "columns must be a list")
     for column in fields["columns"]:
         require(isinstance(column, dict), "a column must be an object")
-        check_column(column, fields["commitment"])
+        check_column(column, fields["rule"], fields["commitment"])
     names = [column["name"] for column in fields["columns"]]
     require(len(set(names)) == len(names), "column names must be distinct")
     roles = [column["role"] for column in fields["columns"]]
-    require(roles.count("target") == 1, "there must be one target")
+    n_targets = 1 if fields["rule"] == "variance-reduction" else 0
+    require(roles.count("target") == n_targets, "a target goes with variance-reduction alone")
     require(roles.count("quasi") >= 1, "there must be a quasi-identifier")
+    coded = {column["kind"] == "rank" for column in fields["columns"]}
+    require(len(coded) == 1, "all columns are coded or none is")
+    if fields["rule"] == "importance-spread" or fields["commitment"] == "paper":
+        wanted = fields["rule"] == "importance-spread"
+        require(coded == {wanted}, "this rule, or this commitment, needs the other kind of column")
+        require(fields["commitment"] == "binding" or not wanted, "no such combination")
     return dict(fields)
 
 
-def check_column(column: dict[str, Any], commitment: str) -> None:
+def check_column(column: dict[str, Any], rule: str, commitment: str) -> None:
     """Refuse a column that spec §3 does not allow."""
     kind = column.get("kind", "")
     require(is_text(kind) and kind in KIND_FIELDS, "unknown kind")
-    require(set(column) == {"name", "role", "kind"} | KIND_FIELDS[kind], "wrong column fields")
+    weighted = {"weight"} if rule == "importance-spread" else set()
+    require(
+        set(column) == {"name", "role", "kind"} | KIND_FIELDS[kind] | weighted,
+        "wrong column fields",
+    )
     name, role = column["name"], column["role"]
     require(is_text(name) and name not in ("row", "tracker", "leaf"), "forbidden column name")
     require(role in ("quasi", "target"), "unknown role")
@@ -169,9 +186,17 @@ def check_column(column: dict[str, Any], commitment: str) -> None:
         labels = column["categories"]
         require(isinstance(labels, list) and all(map(is_text, labels)), "labels must be text")
         require(len(set(labels)) == len(labels), "categories must be distinct")
+    if kind == "rank":
+        require(type(column["size"]) is int, "size must be an integer")
+        require(1 <= column["size"] < 2**31, "size must be from 1 to 2^31 - 1")
+    if weighted:
+        require(type(column["weight"]) is int, "weight must be an integer")
+        span = max(1, column["size"] - 1)
+        require(column["weight"] >= 1 and column["weight"] * span <= 2**52, "weight out of range")
     if role == "target":
-        require(kind == "categorical", "the target must be categorical")
-        require(len(column["categories"]) == 2, "the target must have two categories")
+        require(kind in ("categorical", "rank"), "the target must have classes")
+        n_classes = column["size"] if kind == "rank" else len(column["categories"])
+        require(n_classes == 2, "the target must have two classes")
     elif commitment == "paper":
         # These characters would make the text that is hashed ambiguous (spec §6).
         require(not set(name) & set("|:,"), "the paper's commitment forbids this column name")
@@ -192,55 +217,66 @@ def read_records(
         if terms["kind"] == "categorical":
             positions = range(len(terms["categories"]))
             require(all(value in positions for value in values), "no such category")
+        if terms["kind"] == "rank":
+            places = range(terms["size"])
+            require(all(value in places for value in values), "no such position")
         # Adding 0.0 turns -0.0 into 0.0, as it is written everywhere (spec §6).
         plain = [float(value) + 0.0 for value in values]
-        joined.append(Column(terms["name"], terms["role"], terms["kind"], plain))
+        weight = terms.get("weight", 0)
+        joined.append(Column(terms["name"], terms["role"], terms["kind"], weight, plain))
     return Job(
+        rule=contract["rule"],
         min_leaf=contract["min_leaf"],
         max_depth=contract["max_depth"],
         trackers=list(trackers),
         columns=joined,
         quasi=[column for column in joined if column.role == "quasi"],
-        target=next(column.values for column in joined if column.role == "target"),
+        target=next((column.values for column in joined if column.role == "target"), []),
     )
 
 
-# The rule `variance-reduction` (spec §4) and the published leaves (spec §5).
+# The rules (spec §4) and the published leaves (spec §5).
 
 
 def grow(job: Job, rows: list[int], depth: int) -> Leaf | Split:
     """Split the records of a node for as long as the rule allows; `rows` ascend."""
-    n, s = len(rows), positives(job, rows)
-    if n < 2 * job.min_leaf or s == 0 or s == n or depth >= job.max_depth:
+    if len(rows) < 2 * job.min_leaf or depth >= job.max_depth:
         return Leaf(rows)
-    column = choose_column(job, rows)
-    if column is None:
+    if job.rule == "variance-reduction" and positives(job, rows) in (0, len(rows)):
         return Leaf(rows)
-    threshold, left, right = split_at_median(job, rows, column)
+    offers = [offer_of(job, rows, column) for column in range(len(job.quasi))]
+    # Equal scores: the first in contract order, which is what max() returns.
+    best = max((offer for offer in offers if offer), key=lambda offer: offer[0], default=None)
+    if best is None:
+        return Leaf(rows)
+    _, column, threshold = best
+    left, right = sides_of(job, rows, column, threshold)
     return Split(column, threshold, grow(job, left, depth + 1), grow(job, right, depth + 1))
 
 
-def choose_column(job: Job, rows: list[int]) -> int | None:
-    """Return the valid candidate with the greatest score, the first among equals."""
-    best_column, best_score = None, -math.inf
-    for column in range(len(job.quasi)):
-        _, left, right = split_at_median(job, rows, column)
-        if len(left) < job.min_leaf or len(right) < job.min_leaf:
-            continue
-        score = score_of(job, left, right)
-        if score > best_score:
-            best_column, best_score = column, score
-    return best_column
+def offer_of(job: Job, rows: list[int], column: int) -> tuple[float, int, float] | None:
+    """Return the score, the column and the threshold of a column's candidate, if it has one."""
+    values = sorted(job.quasi[column].values[row] for row in rows)
+    median = values[(len(rows) + 1) // 2 - 1]  # position ceil(n/2), counted from 1
+    if job.rule == "variance-reduction":
+        left, right = sides_of(job, rows, column, median)
+        valid = min(len(left), len(right)) >= job.min_leaf
+        return (score_of(job, left, right), column, median) if valid else None
+    for threshold in [median, *[value for value in values if value < median][-1:]]:
+        left, right = sides_of(job, rows, column, threshold)
+        if min(len(left), len(right)) >= job.min_leaf:
+            spread = int(values[-1]) - int(values[0])
+            return job.quasi[column].weight * spread, column, threshold
+    return None
 
 
-def split_at_median(job: Job, rows: list[int], column: int) -> tuple[float, list[int], list[int]]:
-    """Return the lower median, the rows with at most that value, and the rows above it."""
+def sides_of(
+    job: Job, rows: list[int], column: int, threshold: float
+) -> tuple[list[int], list[int]]:
+    """Return the rows with at most that value, and the rows above it."""
     values = job.quasi[column].values
-    position = (len(rows) + 1) // 2  # ceil(n/2), counted from 1
-    threshold = sorted(values[row] for row in rows)[position - 1]
     left = [row for row in rows if values[row] <= threshold]
-    right = [row for row in rows if values[row] > threshold]
-    return threshold, left, right
+    return left, [row for row in rows if values[row] > threshold]
 
 
 def score_of(job: Job, left: list[int], right: list[int]) -> float:
@@ -306,7 +342,7 @@ def value_bytes(column: Column, value: float) -> bytes:
     """Write one value of a sent column."""
     if column.role == "target":
         return struct.pack("<B", int(value))
-    if column.kind == "categorical":
+    if column.kind in ("categorical", "rank"):
         return struct.pack("<i", int(value))
     return f64(value)
 

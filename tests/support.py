@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 import independent
-from verix_anon.protocol.contract import Column, Commitment, Contract, Kind, Role
+from verix_anon.protocol.contract import Column, Commitment, Contract, Kind, Role, Rule
 from verix_anon.protocol.messages import Delivery, Submission
 from verix_anon.protocol.table import Records, wire_columns
 
@@ -45,6 +45,7 @@ def submission(
     target: Sequence[int],
     *,
     k: int = 2,
+    min_leaf: int | None = None,
     commitment: Commitment = Commitment.BINDING,
     described: Sequence[Column] | None = None,
     max_depth: int = 50,
@@ -54,6 +55,7 @@ def submission(
     contract = Contract(
         submission_id=SUBMISSION_ID,
         k=k,
+        min_leaf=2 * k if min_leaf is None else min_leaf,
         columns=(*described, TARGET),
         commitment=commitment,
         max_depth=max_depth,
@@ -62,6 +64,40 @@ def submission(
     values = np.array(columns, np.float64).reshape(len(columns), len(target)) + 0.0
     records = Records(
         tracker=trackers(len(target)), values=values, target=np.array(target, np.uint8)
+    )
+    return Submission(contract=contract, records=records)
+
+
+def coded(
+    columns: Sequence[Sequence[int]],
+    target: Sequence[int] | None = None,
+    *,
+    weights: Sequence[int] | None = None,
+    k: int = 2,
+    min_leaf: int | None = None,
+    max_depth: int = 50,
+) -> Submission:
+    """A submission of these positions; without a target, under the rule `importance-spread`."""
+    sizes = [max(positions) + 1 for positions in columns]
+    weights = weights or [1] * len(sizes)
+    described = [
+        Column(name=f"q{j}", kind=Kind.RANK, size=size, weight=None if target else weight)
+        for j, (size, weight) in enumerate(zip(sizes, weights, strict=True))
+    ]
+    label = [Column(name="y", role=Role.TARGET, kind=Kind.RANK, size=2)] if target else []
+    contract = Contract(
+        submission_id=SUBMISSION_ID,
+        k=k,
+        min_leaf=k if min_leaf is None else min_leaf,
+        rule=Rule.VARIANCE_REDUCTION if target else Rule.IMPORTANCE_SPREAD,
+        columns=(*described, *label),
+        max_depth=max_depth,
+    )
+    n_rows = len(columns[0])
+    records = Records(
+        tracker=trackers(n_rows),
+        values=np.array(columns, np.float64),
+        target=np.array(target or [0] * n_rows, np.uint8),
     )
     return Submission(contract=contract, records=records)
 

@@ -45,37 +45,46 @@ def labels(seed: int, n: int, driver: Values) -> list[int]:
     return [int((d > mean) == (u < 0.8)) for d, u in zip(driver, noise, strict=True)]
 
 
-def contract(columns: list[Spec], k: int, commitment: str, max_depth: int) -> bytes:
-    sent = [{**column, "role": "quasi"} for column, _ in columns]
-    # The target stands second, to show that its place in the contract counts.
-    sent.insert(
-        1, {"name": "y", "kind": "categorical", "role": "target", "categories": ["no", "yes"]}
-    )
+CLEAR: dict[str, object] = {
+    "name": "y",
+    "kind": "categorical",
+    "role": "target",
+    "categories": ["no", "yes"],
+}
+CODED: dict[str, object] = {"name": "y", "kind": "rank", "role": "target", "size": 2}
+
+
+def contract(columns: list[Spec], terms: dict[str, object]) -> tuple[bytes, bool]:
+    """A contract of these columns, and whether its target is sent."""
+    sent: list[dict[str, object]] = [{**column, "role": "quasi"} for column, _ in columns]
+    is_coded = sent[0]["kind"] == "rank"
+    has_target = terms.get("rule") != "importance-spread"
+    if has_target:
+        # The target stands second, to show that its place in the contract counts.
+        sent.insert(1, CODED if is_coded else CLEAR)
+    k = terms.pop("k", 2)
+    assert isinstance(k, int)
     fields = {
-        "format": "verix/contract/1",
+        "format": "verix/contract/2",
         "submission_id": "000102030405060708090a0b0c0d0e0f",
         "k": k,
         "min_leaf": 2 * k,
-        "max_depth": max_depth,
+        "max_depth": 50,
         "rule": "variance-reduction",
-        "commitment": commitment,
+        "commitment": "binding",
         "columns": sent,
+        **terms,
     }
-    return json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    text = json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return text.encode(), has_target
 
 
-def vector(
-    columns: list[Spec],
-    target: list[int],
-    *,
-    k: int = 2,
-    commitment: str = "binding",
-    max_depth: int = 50,
-) -> Vector:
-    data = contract(columns, k, commitment, max_depth)
+def vector(columns: list[Spec], target: list[int], **terms: object) -> Vector:
+    data, has_target = contract(columns, terms)
     trackers = [hashlib.sha256(f"tracker {row}".encode()).digest() for row in range(len(target))]
     sent = [values for _, values in columns]
-    sent.insert(1, target)
+    if has_target:
+        sent.insert(1, target)
     result = independent.anonymize(data, trackers, sent)
     return {
         "contract": data.decode(),
@@ -90,6 +99,24 @@ def vector(
             "leaf_of_row": result.leaf_of_row,
         },
     }
+
+
+def coded(weights: list[int] | None, **terms: object) -> Vector:
+    """Positions in a column of many, one of few, one where most share the last, a constant one."""
+    n = 96
+    many, few = whole(50, n, 60), whole(51, n, 5)
+    most = [7 if u < 0.85 else int(40 * u) % 7 for u in uniform(52, n)]
+    found: list[Spec] = []
+    for j, positions in enumerate((many, few, most, [0] * n)):
+        occur = sorted(set(positions))
+        dense = [occur.index(position) for position in positions]
+        weight = {} if weights is None else {"weight": weights[j]}
+        found.append(({"name": f"q{j}", "kind": "rank", "size": len(occur), **weight}, dense))
+    return vector(found, labels(53, n, many), **terms)
+
+
+def spread(weights: list[int], **terms: object) -> Vector:
+    return coded(weights, rule="importance-spread", **terms)
 
 
 def mixed() -> tuple[list[Spec], list[int]]:
@@ -109,9 +136,9 @@ def mixed() -> tuple[list[Spec], list[int]]:
     return columns, labels(5, n, age)
 
 
-def continuous(**settings: object) -> Vector:
+def continuous(**terms: object) -> Vector:
     columns = [numeric(f"x{j}", uniform(10 + j, 64)) for j in range(3)]
-    return vector(columns, labels(20, 64, columns[0][1]), **settings)  # type: ignore[arg-type]
+    return vector(columns, labels(20, 64, columns[0][1]), **terms)
 
 
 def extremes(commitment: str) -> Vector:
@@ -131,6 +158,13 @@ VECTORS: dict[str, Callable[[], Vector]] = {
     "extremes": lambda: extremes("binding"),
     "extremes-paper": lambda: extremes("paper"),
     "depth-one": lambda: continuous(max_depth=1),
+    "min-leaf": lambda: continuous(k=3, min_leaf=4),
+    "coded": lambda: coded(None),
+    "coded-min-leaf": lambda: coded(None, k=3, min_leaf=3),
+    "spread": lambda: spread([1, 9, 4, 2**52], min_leaf=2),
+    "spread-2k": lambda: spread([1, 9, 4, 1], k=4),
+    "spread-ties": lambda: spread([3, 44, 25, 7], k=3, min_leaf=3),
+    "spread-depth": lambda: spread([2**52 // 59, 2**52 // 4, 2**52 // 7, 1], max_depth=2),
     "single-leaf": lambda: vector([numeric("x", uniform(40, 10))], whole(41, 10, 2), k=5),
     "pure": lambda: vector([numeric("x", uniform(42, 40))], [1] * 40),
     "ties": lambda: vector(

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from client import cases
 from verix_anon.adversaries import ForgesRoot
@@ -43,7 +42,7 @@ def leaf_nodes(top: cases.Top) -> list[tuple[int, rules.Leaf, int]]:
     return [(i, node, depth) for i, (node, depth) in found if isinstance(node, rules.Leaf)]
 
 
-def altered(sent: Submission, **fields: npt.NDArray[Any]) -> Delivery:
+def altered(sent: Submission, **fields: Any) -> Delivery:
     """The honest delivery with other records, and with leaves and root that fit them."""
     delivery = cases.honest(sent)
     records = replace(delivery.records, **fields)
@@ -213,12 +212,15 @@ def halves_k(sent: Submission) -> Attack:
     """Grown with min_leaf k, to depth 4 so that the number of leaves gives nothing away."""
     contract, records = sent.contract, sent.records
     top = rules.grow(
-        records.values.tolist(), records.target.tolist(), min_leaf=contract.k, max_depth=50
+        records.values.tolist(),
+        rules.criterion(contract, records.target.tolist()),
+        min_leaf=contract.k,
+        max_depth=50,
     )
     leaves = rules.flatten(top)[1]
     if len(leaves) > records.n_rows // contract.min_leaf:
         return Attack(cases.delivered(sent, top), "commitment", "make 1 to")
-    return Attack(cases.delivered(sent, top), "replay", "hold fewer than 2k")
+    return Attack(cases.delivered(sent, top), "replay", "hold fewer than min_leaf")
 
 
 def grows_on_a_sample(sent: Submission) -> Attack:

@@ -112,7 +112,7 @@ def grown(
     contract, records = submission.contract, submission.records
     return rules.grow(
         records.values.tolist(),
-        records.target.tolist(),
+        rules.criterion(contract, records.target.tolist()),
         min_leaf=min_leaf or contract.min_leaf,
         max_depth=contract.max_depth,
         rows=rows,
@@ -174,12 +174,11 @@ def split(submission: Submission, node: Top, depth: int, column: int, threshold:
 
 def candidates(submission: Submission, node: Top) -> list[rules.Split]:
     """The rule's valid candidates at a node, best first."""
-    rows, target = rows_of(node), submission.records.target.tolist()
-    found = []
-    for column, values in enumerate(submission.records.values.tolist()):
-        best = rules.best_split([values], target, rows, min_leaf=submission.contract.min_leaf)
-        if best is not None:
-            found.append(replace(best, column=column))
+    contract, records = submission.contract, submission.records
+    rule, columns = rules.criterion(contract, records.target.tolist()), records.values.tolist()
+    rows = rows_of(node)
+    offers = [rule.candidate(columns, j, rows, contract.min_leaf) for j in range(len(columns))]
+    found = [offer for offer in offers if offer is not None]
     return sorted(found, key=lambda s: (-s.score, s.column))
 
 

@@ -45,7 +45,9 @@ def made(columns: list[Column], n_rows: int = 40) -> Submission:
     """A submission of those columns with random values."""
     rng = np.random.default_rng(3)
     target = support.TARGET
-    contract = Contract(submission_id=support.SUBMISSION_ID, k=2, columns=(*columns, target))
+    contract = Contract(
+        submission_id=support.SUBMISSION_ID, k=2, min_leaf=4, columns=(*columns, target)
+    )
     values = np.empty((len(columns), n_rows))
     for column, out in zip(columns, values, strict=True):
         if column.categories is not None:
@@ -95,7 +97,7 @@ def test_weird_names(tmp_path: Path) -> None:
 def test_the_target_may_have_any_name(tmp_path: Path) -> None:
     target = Column(name="", role=Role.TARGET, kind=Kind.CATEGORICAL, categories=("", "0"))
     contract = Contract(
-        submission_id=support.SUBMISSION_ID, k=2, columns=(target, support.numeric("y"))
+        submission_id=support.SUBMISSION_ID, k=2, min_leaf=4, columns=(target, support.numeric("y"))
     )
     values = np.arange(40.0).reshape(1, 40)
     records = Records(
@@ -171,9 +173,9 @@ def test_behind_a_url(folder: Path) -> None:
             "does not fit the contract: column 'x' has a value that is not finite",
         ),
         ("n", 5, float("inf"), "column 'n' has a value that is not finite"),
-        ("c", 5, 4, "column 'c' has a position outside its 4 categories"),
-        ("c", 5, -1, "column 'c' has a position outside its 4 categories"),
-        ("y", 5, 2, "target 'y' has a value other than 0 and 1"),
+        ("c", 5, 4, "column 'c' has a position outside its 4 values"),
+        ("c", 5, -1, "column 'c' has a position outside its 4 values"),
+        ("y", 5, 2, "the target has a value other than 0 and 1"),
     ],
 )
 def test_wrong_values(folder: Path, column: str, row: int, value: Any, sentence: str) -> None:
@@ -223,7 +225,7 @@ def test_wrong_columns(folder: Path) -> None:
 def test_too_few_rows(folder: Path) -> None:
     for n_rows in (3, 0):
         rewrite(folder / "records.parquet", lambda table: table.slice(0, n_rows))  # noqa: B023
-        with refused(f"needs at least min_leaf = 2k = 4 records .*, not {n_rows}"):
+        with refused(f"needs at least min_leaf = 4 records .*, not {n_rows}"):
             read_submission(folder)
 
 

@@ -7,7 +7,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from client import cases
-from properties.tables import submissions
+from properties.tables import coded_submissions, submissions
 from verix_anon.client.verdict import Status
 from verix_anon.client.verify import replay
 from verix_anon.client.verify import splits as layer
@@ -41,7 +41,9 @@ def test_candidates_are_the_rules(sent: Submission) -> None:
         for values in records.values:
             part = np.ascontiguousarray(values[rows])
             found = splits.candidate(part, records.target[rows], contract.min_leaf, scratch)
-            expected = rules.best_split([values.tolist()], target, rows, min_leaf=contract.min_leaf)
+            expected = rules.best_split(
+                [values.tolist()], rules.VarianceReduction(target), rows, min_leaf=contract.min_leaf
+            )
             assert found.is_valid == (expected is not None)
             assert found.threshold == rules.lower_median(part.tolist())
             if expected is not None:
@@ -51,7 +53,7 @@ def test_candidates_are_the_rules(sent: Submission) -> None:
 
 
 @settings(max_examples=200, deadline=None)
-@given(submissions(), st.sampled_from([0.01, 0.2, 0.5]))
+@given(st.one_of(submissions(), coded_submissions()), st.sampled_from([0.01, 0.2, 0.5]))
 def test_nothing_honest_is_flagged(sent: Submission, fraction: float) -> None:
     delivery = cases.honest(sent)
     sample = VerifyOptions(audit=Audit.SAMPLE, audit_miss=0.5, audit_fraction=fraction, threads=1)
@@ -65,7 +67,7 @@ def test_nothing_honest_is_flagged(sent: Submission, fraction: float) -> None:
 @st.composite
 def mutations(draw: st.DrawFn) -> tuple[Submission, cases.Top, cases.Top, str]:
     """A table, its honest tree, one with a single node changed, and how it was changed."""
-    sent = draw(submissions(least=16))
+    sent = draw(st.one_of(submissions(least=16), coded_submissions(least=16)))
     top = cases.grown(sent)
     found = list(cases.nodes_of(top))
     inner = [pair for pair in found if isinstance(pair[0], rules.Node)]

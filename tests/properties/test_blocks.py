@@ -60,7 +60,7 @@ def test_examined_nodes_are_the_rules(sent: Submission, provider: Provider) -> N
         for node in np.flatnonzero(~spans.stops):
             expected = rules.best_split(
                 sent.records.values.tolist(),
-                target,
+                rules.VarianceReduction(target),
                 rows[spans.lo[node] : spans.hi[node]].tolist(),
                 min_leaf=sent.contract.min_leaf,
             )

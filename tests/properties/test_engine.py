@@ -7,55 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support import assert_same, categorical, from_text, numeric, submission
+from properties.tables import any_submissions
+from support import assert_same, from_text, submission
 from verix_anon.protocol import rules
-from verix_anon.protocol.contract import Commitment
 from verix_anon.protocol.messages import Delivery, Submission
-from verix_anon.provider import local
+from verix_anon.provider import local, spread
 from verix_anon.provider.local import LocalProvider
-
-FLOATS = st.floats(allow_nan=False, allow_infinity=False)
-COLUMN_KINDS = {
-    "continuous": FLOATS,
-    "huge or tiny": st.sampled_from([1e308, -1e308, 5e-324, -5e-324, 1e-300, 0.0, -0.0, 1.0]),
-    "few values": st.integers(0, 3).map(float),
-    "constant": st.just(7.0),
-    "signed zeros": st.sampled_from([0.0, -0.0]),
-    "neighbours": st.integers(0, 40).map(lambda i: float(np.float64(1.0) + i * 2.0**-52)),
-    "whole numbers": st.integers(-(2**53), 2**53).map(float),
-}
-
-
-@st.composite
-def submissions(draw: st.DrawFn) -> Submission:
-    k = draw(st.sampled_from([2, 2, 2, 3, 5, 8]))
-    n_rows = draw(st.integers(2 * k, 90))
-    kinds = draw(
-        st.lists(st.sampled_from([*COLUMN_KINDS, "300 categories"]), min_size=1, max_size=4)
-    )
-    columns, described = [], []
-    for i, kind in enumerate(kinds):
-        if kind == "300 categories":
-            values = st.integers(0, 299).map(float)
-            described.append(categorical(f"c{i}", 300))
-        else:
-            values = COLUMN_KINDS[kind]
-            described.append(numeric(f"x{i}"))
-        columns.append(draw(st.lists(values, min_size=n_rows, max_size=n_rows)))
-    if draw(st.booleans()):
-        # Duplicate rows: the second half repeats the first.
-        half = n_rows // 2
-        columns = [[*c[:half], *c[:half], *c[2 * half :]] for c in columns]
-    labels = st.sampled_from([st.integers(0, 1), st.just(0), st.just(1)])
-    target = draw(st.lists(draw(labels), min_size=n_rows, max_size=n_rows))
-    return submission(
-        columns,
-        target,
-        k=k,
-        described=described,
-        commitment=draw(st.sampled_from(list(Commitment))),
-        max_depth=draw(st.sampled_from([1, 2, 50])),
-    )
 
 
 def arrays(delivery: Delivery) -> list[object]:
@@ -70,7 +27,7 @@ def arrays(delivery: Delivery) -> list[object]:
 
 
 @settings(max_examples=2500, deadline=None)
-@given(submissions())
+@given(any_submissions())
 def test_engine_is_the_rules_and_the_text(given_submission: Submission) -> None:
     delivery = LocalProvider(threads=1).anonymize(given_submission)
     assert_same(delivery, from_text(given_submission))
@@ -78,7 +35,7 @@ def test_engine_is_the_rules_and_the_text(given_submission: Submission) -> None:
     columns = records.values.tolist()
     top = rules.grow(
         columns,
-        records.target.tolist(),
+        rules.criterion(contract, records.target.tolist()),
         min_leaf=contract.min_leaf,
         max_depth=contract.max_depth,
     )
@@ -95,10 +52,13 @@ def test_engine_is_the_rules_and_the_text(given_submission: Submission) -> None:
 
 
 @settings(max_examples=200, deadline=None)
-@given(submissions(), st.integers(2, 5))
+@given(any_submissions(), st.integers(2, 5))
 def test_threads_change_nothing(given_submission: Submission, threads: int) -> None:
     # Shared out, renumbered and stitched from the first row on, as only large tables are.
-    with mock.patch.multiple(local, SMALL_TASK=40, SMALL_NODE=4, SHRINK=2):
+    with (
+        mock.patch.multiple(local, SMALL_TASK=40, SMALL_NODE=4, SHRINK=2),
+        mock.patch.multiple(spread, TASKS_PER_THREAD=20, BATCH_ROWS=3),
+    ):
         many = LocalProvider(threads=threads).anonymize(given_submission)
     one = LocalProvider(threads=1).anonymize(given_submission)
     assert many.header.root == one.header.root

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from support import SUBMISSION_ID, TARGET, CountedName, categorical, numeric
 from verix_anon.errors import ContractError
-from verix_anon.protocol.contract import Column, Commitment, Contract, Kind, Role, Unit
+from verix_anon.protocol.contract import Column, Commitment, Contract, Kind, Role, Rule, Unit
 
 steady = settings(deadline=None, derandomize=True)
 
 DATE = Column(name="born", kind=Kind.DATETIME, unit=Unit.DAY)
 COLOUR = Column(name="col\u00f6ur", kind=Kind.CATEGORICAL, categories=("rot", "gr\u00fcn \u2713"))
 CONTRACT = Contract(
-    submission_id=SUBMISSION_ID, k=5, columns=(numeric("age"), TARGET, DATE, COLOUR)
+    submission_id=SUBMISSION_ID, k=5, min_leaf=10, columns=(numeric("age"), TARGET, DATE, COLOUR)
 )
 # Written by hand from spec §3 and RFC 8785: fields by name, no blanks, text as it is.
 GOLDEN = (
@@ -28,7 +28,7 @@ GOLDEN = (
     '{"kind":"datetime","name":"born","role":"quasi","unit":"day"},'
     '{"categories":["rot","gr\u00fcn \u2713"],"kind":"categorical","name":"col\u00f6ur",'
     '"role":"quasi"}],'
-    '"commitment":"binding","format":"verix/contract/1","k":5,"max_depth":50,"min_leaf":10,'
+    '"commitment":"binding","format":"verix/contract/2","k":5,"max_depth":50,"min_leaf":10,'
     '"rule":"variance-reduction","submission_id":"00112233445566778899aabbccddeeff"}'
 ).encode()
 Fields = dict[str, Any]
@@ -60,7 +60,7 @@ def test_golden_bytes() -> None:
     assert CONTRACT.to_bytes() == GOLDEN == canonical(json.loads(GOLDEN))
     assert CONTRACT.digest == hashlib.sha256(GOLDEN).digest()
     assert CONTRACT.digest.hex() == (
-        "7372f20ab677d6d7d604b238395f7ec67fc7976a8c52b041e4dbf0d8f4f4b701"
+        "957f6e194d56d07e4033bae8011df9f56a7fc0c0a6e6d4ddf1221ce82739952b"
     )
 
 
@@ -99,8 +99,78 @@ def test_any_valid_text_survives(text: str) -> None:
 @pytest.mark.parametrize("max_depth", [1, 50])
 @pytest.mark.parametrize("commitment", list(Commitment))
 def test_limits_are_allowed(k: int, max_depth: int, commitment: Commitment) -> None:
-    contract = replace(CONTRACT, k=k, max_depth=max_depth, commitment=commitment)
+    contract = replace(CONTRACT, k=k, min_leaf=k, max_depth=max_depth, commitment=commitment)
     assert Contract.from_bytes(contract.to_bytes()) == contract
+
+
+SPREAD = (
+    b'{"columns":[{"kind":"rank","name":"q0","role":"quasi","size":74,"weight":61693145580417},'
+    b'{"kind":"rank","name":"q1","role":"quasi","size":1,"weight":4503599627370496}],'
+    b'"commitment":"binding","format":"verix/contract/2","k":5,"max_depth":50,"min_leaf":5,'
+    b'"rule":"importance-spread","submission_id":"00112233445566778899aabbccddeeff"}'
+)
+
+
+def spread(place: int = 0, contract: Fields | None = None, **fields: object) -> bytes:
+    """The contract above with one column changed; a field that is None is left out."""
+    made = json.loads(SPREAD) | (contract or {})
+    column = made["columns"][place] | fields
+    made["columns"][place] = {name: v for name, v in column.items() if v is not None}
+    return canonical(made)
+
+
+def test_a_coded_contract_without_a_target() -> None:
+    contract = Contract.from_bytes(SPREAD)
+    assert contract.to_bytes() == SPREAD
+    assert contract.is_coded
+    assert contract.target is None
+    assert (contract.rule, contract.min_leaf) == (Rule.IMPORTANCE_SPREAD, 5)
+    assert [(column.size, column.weight) for column in contract.quasi] == [
+        (74, 2**52 // 73),
+        (1, 2**52),
+    ]
+
+
+def test_a_coded_contract_with_a_target() -> None:
+    ranks = [{"kind": "rank", "name": name, "role": "quasi", "size": 3} for name in ("q0", "q1")]
+    target = {"kind": "rank", "name": "y", "role": "target", "size": 2}
+    made = Contract.from_bytes(changed(columns=[ranks[0], target, ranks[1]]))
+    assert made.target is not None
+    assert made.target.n_values == 2
+    refused(changed(columns=[*ranks, target | {"size": 3}]), "'y' must have two classes")
+    refused(changed(columns=[*ranks, target], commitment="paper"), "needs values in clear")
+    refused(
+        changed(columns=[ranks[0] | {"weight": 1}, target]), "exactly one target and no weights"
+    )
+    mixed = [{"kind": "numeric", "name": "x", "role": "quasi"}, *ranks, target]
+    refused(changed(columns=mixed), "all columns of a contract are coded")
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (spread(weight=None), "a weight for every quasi-identifier"),
+        (spread(weight=0), "weight must be a whole number from 1 to 61693145580417, not 0"),
+        (spread(weight=2**52 // 73 + 1), "weight must be a whole number from 1 to"),
+        (spread(1, weight=2**52 + 1), "weight must be a whole number from 1 to"),
+        (spread(weight=1.5), "weight must be a whole number"),
+        (spread(weight=True), "weight must be a whole number"),
+        (spread(size=None), "field 'size' is missing"),
+        (spread(size=0), "size must be a whole number from 1"),
+        (spread(size=2**31), "size must be a whole number from 1"),
+        (spread(size="74"), "size must be a whole number"),
+        (spread(categories=["a"]), "unknown field 'categories'"),
+        (spread(role="target", size=2), "and no weight"),
+        (spread(role="target", size=2, weight=None), "has no target"),
+        (spread(kind="numeric", size=None), "unknown field 'weight'"),
+        (spread(contract={"commitment": "paper"}), "needs values in clear"),
+        (spread(contract={"rule": "variance-reduction"}), "exactly one target and no weights"),
+        (changed(rule="importance-spread"), "has no target, and a weight"),
+        (with_column(weight=5), "unknown field 'weight'"),
+    ],
+)
+def test_what_a_rule_may_be_joined_with(data: bytes, message: str) -> None:
+    refused(data, message)
 
 
 @pytest.mark.parametrize("name", sorted(json.loads(GOLDEN)))
@@ -117,10 +187,13 @@ def test_every_field_is_required(name: str) -> None:
     [
         (changed(note="x"), "unknown field 'note'"),
         (
-            changed(format="verix/contract/2"),
-            "format must be 'verix/contract/1', not 'verix/contract/2'",
+            changed(format="verix/contract/1"),
+            "format must be 'verix/contract/2', not 'verix/contract/1'",
         ),
-        (changed(rule="blind"), "rule must be 'variance-reduction', not 'blind'"),
+        (
+            changed(rule="blind"),
+            "rule must be one of variance-reduction, importance-spread, not 'blind'",
+        ),
         (changed(commitment="none"), "commitment must be one of binding, paper, not 'none'"),
         (changed(commitment=["paper"]), "commitment must be"),
         (changed(k=1, min_leaf=2), "k must be a whole number from 2"),
@@ -131,11 +204,11 @@ def test_every_field_is_required(name: str) -> None:
         (changed(k=None), "k must be a whole number"),
         (changed(k=2**31, min_leaf=2**32), "k must be a whole number"),
         (changed(k=10**4000), "k must be a whole number"),
-        (changed(min_leaf=5), "min_leaf must be 10"),
-        (changed(min_leaf=11), "min_leaf must be 10"),
-        (changed(min_leaf=True), "min_leaf must be 10"),
-        (changed(min_leaf="10"), "min_leaf must be 10"),
-        (changed(min_leaf=10.0), "min_leaf must be 10, not 10.0"),
+        (changed(min_leaf=4), "min_leaf must be a whole number from 5 to 2147483647, not 4"),
+        (changed(min_leaf=2**31), "min_leaf must be a whole number from 5"),
+        (changed(min_leaf=True), "min_leaf must be a whole number"),
+        (changed(min_leaf="10"), "min_leaf must be a whole number"),
+        (changed(min_leaf=10.0), "min_leaf must be a whole number, not 10.0"),
         (changed(max_depth=0), "max_depth must be a whole number from 1 to 50, not 0"),
         (changed(max_depth=51), "max_depth must be a whole number from 1 to 50, not 51"),
         (changed(max_depth=True), "max_depth must be a whole number"),
@@ -147,14 +220,14 @@ def test_every_field_is_required(name: str) -> None:
         (changed(submission_id="\u0660" * 32), "32 lower-case hexadecimal digits"),
         (changed(submission_id=7), "submission_id must be text"),
         (changed(columns={}), "columns must be a list"),
-        (changed(columns=[]), "exactly one target, not 0"),
+        (changed(columns=[]), "at least one quasi-identifier"),
         (changed(columns=["age"]), "columns\\[0\\] must be a JSON object, not 'age'"),
         (changed(columns=json.loads(GOLDEN)["columns"][1:2]), "at least one quasi-identifier"),
-        (with_column(1, role="quasi"), "exactly one target, not 0"),
-        (with_column(3, role="target"), "exactly one target, not 2"),
-        (with_column(role="target"), "target 'age' must be categorical with two categories"),
-        (with_column(1, categories=["a", "b", "c"]), "target 'y' must be categorical with two"),
-        (with_column(1, categories=["a"]), "target 'y' must be categorical with two"),
+        (with_column(1, role="quasi"), "exactly one target .* has 0 targets"),
+        (with_column(3, role="target"), "exactly one target .* has 2 targets"),
+        (with_column(role="target"), "target 'age' must have two classes"),
+        (with_column(1, categories=["a", "b", "c"]), "target 'y' must have two classes"),
+        (with_column(1, categories=["a"]), "target 'y' must have two classes"),
         (with_column(1, categories=["a", "a"]), "column 'y' names a category twice"),
         (with_column(3, categories=["a", "b", "a"]), "names a category twice"),
         (with_column(3, categories=[]), "must have at least one category"),
@@ -167,7 +240,7 @@ def test_every_field_is_required(name: str) -> None:
         (with_column(2, unit="ns"), "unit must be one of day, s, ms, us, not 'ns'"),
         (
             with_column(kind="text"),
-            "kind must be one of numeric, datetime, categorical, not 'text'",
+            "kind must be one of numeric, datetime, categorical, rank, not 'text'",
         ),
         (with_column(kind=None), "field 'kind' is missing"),
         (with_column(kind=["numeric"]), "kind must be"),

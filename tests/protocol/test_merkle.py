@@ -52,7 +52,7 @@ def test_minus_zero_is_written_as_zero() -> None:
 def test_submission_by_hand() -> None:
     day = Column(name="d", kind=Kind.DATETIME, unit=Unit.DAY)
     columns = (numeric("x"), TARGET, categorical("c", 300), day)
-    contract = Contract(submission_id="0" * 32, k=2, columns=columns)
+    contract = Contract(submission_id="0" * 32, k=2, min_leaf=4, columns=columns)
     records = Records(
         tracker=trackers(4),
         values=np.array([[0.5, -1.0, 1e-9, 7.0], [0.0, 299.0, 1.0, 2.0], [-1.0, 0.0, 1.0, 2.0]]),
@@ -144,7 +144,7 @@ LEAF_OF_ROW = np.array([2, 0, 1, 0, 2], np.int32)
 
 def contract_of(commitment: Commitment = Commitment.BINDING) -> Contract:
     columns = (numeric("b"), TARGET, numeric("a"))
-    return Contract(submission_id="0" * 32, k=2, columns=columns, commitment=commitment)
+    return Contract(submission_id="0" * 32, k=2, min_leaf=4, columns=columns, commitment=commitment)
 
 
 def tree_of(column: tuple[int, int] = (1, 0), threshold: tuple[float, float] = (2.5, -1.0)) -> Tree:
@@ -368,7 +368,7 @@ def test_the_submission_digest_changes_with_any_record(row: int, flip: int, part
 
 def test_the_paper_root_is_blind_to_members_contract_and_submission() -> None:
     paper = root(commitment=Commitment.PAPER)
-    other_contract = replace(contract_of(Commitment.PAPER), k=9, submission_id="1" * 32)
+    other_contract = replace(contract_of(Commitment.PAPER), k=9, min_leaf=9, submission_id="1" * 32)
     assert root(commitment=Commitment.PAPER, members=members_of(trackers(5, seed=1))) == paper
     assert root(commitment=Commitment.PAPER, submitted=TWO) == paper
     assert root(contract=other_contract) == paper

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from verix_anon.protocol.rules import (
     Leaf,
     Node,
+    VarianceReduction,
     best_split,
     bounds,
     flatten,
@@ -61,7 +62,7 @@ def test_scores_order_of_evaluation() -> None:
 
 
 def split(columns: list[list[float]], target: list[int], min_leaf: int) -> tuple[int, float] | None:
-    chosen = best_split(columns, target, range(len(target)), min_leaf=min_leaf)
+    chosen = best_split(columns, VarianceReduction(target), range(len(target)), min_leaf=min_leaf)
     return None if chosen is None else (chosen.column, chosen.threshold)
 
 
@@ -111,7 +112,7 @@ def test_signed_zeros_are_equal() -> None:
 
 def test_a_split_with_no_gain_is_still_made() -> None:
     columns = [[1.0, 2.0, 3.0, 4.0]]
-    assert grow(columns, [0, 1, 0, 1], min_leaf=2, max_depth=50) == Node(
+    assert grow(columns, VarianceReduction([0, 1, 0, 1]), min_leaf=2, max_depth=50) == Node(
         0, 2.0, Leaf((0, 1)), Leaf((2, 3))
     )
 
@@ -119,22 +120,28 @@ def test_a_split_with_no_gain_is_still_made() -> None:
 @pytest.mark.parametrize("target", [[0, 0, 0, 0], [1, 1, 1, 1]])
 def test_purity_stops(target: list[int]) -> None:
     columns = [[1.0, 2.0, 3.0, 4.0]]
-    assert grow(columns, target, min_leaf=1, max_depth=50) == Leaf((0, 1, 2, 3))
+    assert grow(columns, VarianceReduction(target), min_leaf=1, max_depth=50) == Leaf((0, 1, 2, 3))
 
 
 def test_too_few_records_stop() -> None:
     columns = [[1.0, 2.0, 3.0, 4.0]]
-    assert isinstance(grow(columns, [0, 1, 0, 1], min_leaf=3, max_depth=50), Leaf)
+    assert isinstance(
+        grow(columns, VarianceReduction([0, 1, 0, 1]), min_leaf=3, max_depth=50), Leaf
+    )
     # n = 2m is enough; n = 2m - 1 is not.
-    assert isinstance(grow(columns, [0, 1, 0, 1], min_leaf=2, max_depth=50), Node)
-    assert isinstance(grow([[1.0, 2.0, 3.0]], [0, 1, 0], min_leaf=2, max_depth=50), Leaf)
+    assert isinstance(
+        grow(columns, VarianceReduction([0, 1, 0, 1]), min_leaf=2, max_depth=50), Node
+    )
+    assert isinstance(
+        grow([[1.0, 2.0, 3.0]], VarianceReduction([0, 1, 0]), min_leaf=2, max_depth=50), Leaf
+    )
 
 
 @pytest.mark.parametrize(("max_depth", "n_leaves"), [(1, 2), (2, 4), (3, 8), (4, 16), (5, 16)])
 def test_depth_stops(max_depth: int, n_leaves: int) -> None:
     # Two records with both labels in every part, so that purity never stops first.
     columns = [[float(i) for i in range(32)]]
-    top = grow(columns, [0, 1] * 16, min_leaf=2, max_depth=max_depth)
+    top = grow(columns, VarianceReduction([0, 1] * 16), min_leaf=2, max_depth=max_depth)
     nodes, leaves = flatten(top)
     assert (len(leaves), len(nodes)) == (n_leaves, 2 * n_leaves - 1)
 
@@ -147,7 +154,7 @@ def test_a_tree_by_hand() -> None:
     # Town 0 holds rows 0, 2, 4, 6 with three, town 1 one: 9/4 + 1/4 = 2.5. Age comes first.
     # Left, age: (10, 20 | 30, 40), 0 and 1 positive: 0.5. Town: (0, 4 | 1, 5): 0.5. Age again.
     # Right, rows 2, 3, 6, 7: age (50, 60 | 70, 80): 1/2 + 4/2 = 2.5; town (2, 6 | 3, 7): 2.5.
-    top = grow([age, town], rich, min_leaf=2, max_depth=50)
+    top = grow([age, town], VarianceReduction(rich), min_leaf=2, max_depth=50)
     nodes, leaves = flatten(top)
     assert nodes == [
         (0, 40.0, 1, 4, -1),
@@ -160,7 +167,13 @@ def test_a_tree_by_hand() -> None:
     ]
     assert leaves == [(1, 5), (0, 4), (2, 3), (6, 7)]
     # The other way about, town comes first among equals.
-    assert flatten(grow([town, age], rich, min_leaf=2, max_depth=1))[0][0] == (0, 0.0, 1, 2, -1)
+    assert flatten(grow([town, age], VarianceReduction(rich), min_leaf=2, max_depth=1))[0][0] == (
+        0,
+        0.0,
+        1,
+        2,
+        -1,
+    )
 
 
 def test_bounds() -> None:

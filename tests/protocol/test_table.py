@@ -46,17 +46,17 @@ def test_huge_values_are_finite_though_their_sum_is_not() -> None:
 
 @pytest.mark.parametrize("position", [-1.0, 3.0, 0.5, 1e300])
 def test_positions_must_be_categories(position: float) -> None:
-    refused("outside its 3 categories", [0.0, 1.0, 2.0, position], categorical("c", 3))
+    refused("outside its 3 values", [0.0, 1.0, 2.0, position], categorical("c", 3))
     assert submission([[0.0, 1.0, 2.0, 0.0]], TARGET, described=[categorical("c", 3)])
 
 
 def test_too_few_records() -> None:
-    with pytest.raises(TableError, match="at least min_leaf = 2k = 4 records"):
+    with pytest.raises(TableError, match="at least min_leaf = 4 records"):
         submission([[1.0, 2.0, 3.0]], [0, 1, 0])
 
 
 def test_a_target_is_0_or_1() -> None:
-    with pytest.raises(TableError, match="target 'y' has a value other than 0 and 1"):
+    with pytest.raises(TableError, match="the target has a value other than 0 and 1"):
         submission([[1.0] * 4], [0, 1, 2, 1])
 
 

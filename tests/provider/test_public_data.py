@@ -19,7 +19,7 @@ K = 5
 
 def submission(encoded: Encoded) -> Submission:
     n_rows = encoded.target.size
-    contract = Contract(submission_id=SUBMISSION_ID, k=K, columns=encoded.columns)
+    contract = Contract(submission_id=SUBMISSION_ID, k=K, min_leaf=2 * K, columns=encoded.columns)
     tracker = np.random.default_rng(1).integers(0, 256, (n_rows, 32), np.uint8)
     return Submission(
         contract=contract,

@@ -35,12 +35,14 @@ def test_engine_gives_the_vector(name: str, threads: int) -> None:
         for column, values in zip(contract.columns, vector["columns"], strict=True)
         if column.role is Role.QUASI
     ]
+    has_target = contract.target is not None
+    target = vector["columns"][1] if has_target else [0] * len(vector["trackers"])
     submission = Submission(
         contract=contract,
         records=Records(
             tracker=np.array([list(bytes.fromhex(t)) for t in vector["trackers"]], np.uint8),
             values=np.array(quasi, np.float64) + 0.0,
-            target=np.array(vector["columns"][1], np.uint8),
+            target=np.array(target, np.uint8),
         ),
     )
     delivery = LocalProvider(threads=threads).anonymize(submission)

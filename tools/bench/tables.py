@@ -26,7 +26,7 @@ def submission(n_rows: int, n_quasi: int, *, n_values: int | None = None, k: int
         np.clip(np.floor(values * n_values / 6 + n_values / 2), 0, n_values - 1, out=values)
     columns = [Column(name=f"x{j}", kind=Kind.NUMERIC) for j in range(n_quasi)]
     label = Column(name="y", role=Role.TARGET, kind=Kind.CATEGORICAL, categories=("0", "1"))
-    contract = Contract(submission_id="0" * 32, k=k, columns=(*columns, label))
+    contract = Contract(submission_id="0" * 32, k=k, min_leaf=2 * k, columns=(*columns, label))
     tracker = rng.integers(0, 256, (n_rows, 32), np.uint8)
     records = Records(tracker=tracker, values=values, target=target)
     return Submission(contract=contract, records=records)

@@ -35,9 +35,8 @@ MAX_WORD = 64
 """How long `engine` and `version` may be."""
 MAX_SECONDS = 2**53
 
-RECORDS = parquet.Expected(
-    {"row": pa.int64(), "tracker": parquet.TRACKER, "leaf": pa.int32(), "target": pa.uint8()}
-)
+RECORDS = {"row": pa.int64(), "tracker": parquet.TRACKER, "leaf": pa.int32()}
+TARGET = {"target": pa.uint8()}
 NODES = parquet.Expected(
     {
         "column": pa.int32(),
@@ -94,7 +93,7 @@ def write_delivery(
                     "row": records.row,
                     "tracker": parquet.trackers(records.tracker),
                     "leaf": records.leaf,
-                    "target": records.target,
+                    **({"target": records.target} if records.has_target else {}),
                 }
             ),
             RECORD_ENCODINGS,
@@ -124,7 +123,7 @@ def read_delivery(path: str | os.PathLike[str], contract: Contract, *, n_rows: i
         header=header,
         leaves=_read_leaves(files, header.leaves, len(contract.quasi)),
         tree=_read_tree(files, header.nodes),
-        records=_read_records(files, header, n_rows),
+        records=_read_records(files, header, n_rows, has_target=contract.target is not None),
     )
     delivery.check(contract, n_rows=n_rows)
     return Snapshot(delivery=delivery, files=files.digests)
@@ -188,18 +187,19 @@ def _read_tree(files: _Files, n_nodes: int) -> Tree:
     )
 
 
-def _read_records(files: _Files, header: Header, n_rows: int) -> Delivered:
+def _read_records(files: _Files, header: Header, n_rows: int, *, has_target: bool) -> Delivered:
+    expected = parquet.Expected(RECORDS | TARGET if has_target else RECORDS)
     # Together the parts may hold no more than one file could, packed or unfolded.
-    limit = most_bytes = RECORDS.bytes_for(n_rows)
+    limit = most_bytes = expected.bytes_for(n_rows)
     row, leaf = np.empty(header.rows, np.int64), np.empty(header.rows, np.int32)
-    tracker, target = np.empty((header.rows, 32), np.uint8), np.empty(header.rows, np.uint8)
+    tracker, target = np.empty((header.rows, 32), np.uint8), np.zeros(header.rows, np.uint8)
     at = 0
     for part in files.folder.parts("records.parquet"):
         data = files.read(part, limit)
         reader = parquet.Reader(
             part,
             data,
-            RECORDS,
+            expected,
             MalformedDeliveryError,
             most_rows=header.rows - at,
             most_bytes=most_bytes,
@@ -208,13 +208,15 @@ def _read_records(files: _Files, header: Header, n_rows: int) -> Delivered:
         for group in reader.row_groups():
             rows = slice(at, at + len(group["row"]))
             row[rows], tracker[rows] = group["row"], group["tracker"]
-            leaf[rows], target[rows] = group["leaf"], group["target"]
+            leaf[rows] = group["leaf"]
+            if has_target:
+                target[rows] = group["target"]
             at = rows.stop
     if at != header.rows:
         raise MalformedDeliveryError(
             f"records.parquet has {at} rows, but delivery.json says {header.rows}"
         )
-    return Delivered(row=row, tracker=tracker, leaf=leaf, target=target)
+    return Delivered(row=row, tracker=tracker, leaf=leaf, target=target, has_target=has_target)
 
 
 def _header_to_bytes(header: Header) -> bytes:

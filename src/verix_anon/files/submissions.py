@@ -36,7 +36,7 @@ def write_submission(
     )
     encodings = {"row": "DELTA_BINARY_PACKED", "tracker": "PLAIN"}
     for column, values in zip(contract.quasi, records.values, strict=True):
-        if column.categories is None and _is_varied(values):
+        if column.n_values is None and _is_varied(values):
             encodings[column.name] = "BYTE_STREAM_SPLIT"
     with written_aside(path, overwrite=overwrite, folder=True) as folder:
         (folder / "contract.json").write_bytes(contract.to_bytes())
@@ -105,7 +105,7 @@ def _fill(contract: Contract, readers: list[parquet.Reader], n_rows: int) -> Rec
     """The records, copied group by group, so that only one group is held twice."""
     tracker = np.empty((n_rows, 32), np.uint8)
     values = np.empty((len(contract.quasi), n_rows))
-    target = np.empty(n_rows, np.uint8)
+    target = np.zeros(n_rows, np.uint8)
     names = [column.name for column in contract.quasi]
     at = 0
     for reader in readers:
@@ -114,7 +114,8 @@ def _fill(contract: Contract, readers: list[parquet.Reader], n_rows: int) -> Rec
             if not np.array_equal(group["row"], np.arange(rows.start, rows.stop)):
                 raise TableError(f"{reader.name}: column 'row' does not count from 0 upwards")
             tracker[rows] = group["tracker"]
-            target[rows] = group[contract.target.name]
+            if contract.target is not None:
+                target[rows] = group[contract.target.name]
             for name, column in zip(names, values, strict=True):
                 # Adding 0.0 turns -0.0 into 0.0 and changes nothing else.
                 with np.errstate(invalid="ignore"):

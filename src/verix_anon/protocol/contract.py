@@ -15,28 +15,29 @@ from verix_anon.fields import Fields, shown
 __all__ = [
     "EXACT",
     "FORMAT",
-    "RULE",
     "Column",
     "Commitment",
     "Contract",
     "Digest",
     "Kind",
     "Role",
+    "Rule",
     "Unit",
 ]
 
 Digest = NewType("Digest", bytes)
 """A SHA-256 digest: 32 bytes."""
 
-FORMAT = "verix/contract/1"
-RULE = "variance-reduction"
+FORMAT = "verix/contract/2"
 RESERVED_NAMES = frozenset({"row", "tracker", "leaf"})
 MAX_DEPTH = 50
 # The integers up to here are exact in binary64.
 EXACT = 2**53
-# Positions of categories are int32 on the wire, and k is doubled twice by the rule.
-MAX_CATEGORIES = 2**31 - 1
+# Positions are int32 on the wire; k and min_leaf are doubled by the rules.
+MAX_CATEGORIES = MAX_SIZE = 2**31 - 1
 MAX_K = 2**31 - 1
+MAX_SCORE = 2**52
+"""What a weight times the greatest spread of its column may reach, so that scores are exact."""
 # The paper's commitment joins names and numbers by these, so a name with one is ambiguous.
 PAPER_SEPARATORS = frozenset("|:,")
 
@@ -54,6 +55,15 @@ class Kind(StrEnum):
     NUMERIC = "numeric"
     DATETIME = "datetime"
     CATEGORICAL = "categorical"
+    RANK = "rank"
+    """A position among the values that occur, without the values."""
+
+
+class Rule(StrEnum):
+    """How the tree is grown (spec §4)."""
+
+    VARIANCE_REDUCTION = "variance-reduction"
+    IMPORTANCE_SPREAD = "importance-spread"
 
 
 class Unit(StrEnum):
@@ -81,6 +91,10 @@ class Column:
     kind: Kind
     categories: tuple[str, ...] | None = None
     unit: Unit | None = None
+    size: int | None = None
+    """How many values occur in a column of ranks."""
+    weight: int | None = None
+    """How much a column's spread counts under the rule `importance-spread`."""
 
     def __post_init__(self) -> None:
         _check_text(self.name, "a column's name")
@@ -89,14 +103,32 @@ class Column:
         self._check_categories()
         if (self.unit is None) is (self.kind is Kind.DATETIME):
             raise ContractError(f"column {self.name!r}: a unit goes with datetime, and only there")
+        if (self.size is None) is (self.kind is Kind.RANK):
+            raise ContractError(f"column {self.name!r}: a size goes with rank, and only there")
+        self._check_numbers()
+        if self.role is Role.TARGET and (self.n_values != 2 or self.weight is not None):
+            raise ContractError(f"target {self.name!r} must have two classes, and no weight")
+
+    @property
+    def n_values(self) -> int | None:
+        """How many values the column can have, where it is a position that is sent."""
+        return self.size if self.categories is None else len(self.categories)
+
+    def _check_numbers(self) -> None:
+        made = Fields(
+            {"size": self.size, "weight": self.weight}, f"column {self.name!r}", ContractError
+        )
+        if self.size is not None:
+            made.whole("size", range(1, MAX_SIZE + 1))
+        if self.weight is not None:
+            most = MAX_SCORE // max(1, (self.size or 1) - 1)
+            made.whole("weight", range(1, most + 1))
 
     def _check_categories(self) -> None:
         if (self.categories is None) is (self.kind is Kind.CATEGORICAL):
             raise ContractError(
                 f"column {self.name!r}: categories go with categorical, and only there"
             )
-        if self.role is Role.TARGET and (self.categories is None or len(self.categories) != 2):
-            raise ContractError(f"target {self.name!r} must be categorical with two categories")
         if self.categories is None:
             return
         for label in self.categories:
@@ -113,8 +145,10 @@ class Contract:
 
     submission_id: str
     k: int
+    min_leaf: int
     columns: tuple[Column, ...]
     max_depth: int = MAX_DEPTH
+    rule: Rule = Rule.VARIANCE_REDUCTION
     commitment: Commitment = Commitment.BINDING
 
     def __post_init__(self) -> None:
@@ -122,29 +156,52 @@ class Contract:
             raise ContractError("submission_id must be 32 lower-case hexadecimal digits")
         made = Fields(vars(self), "contract", ContractError)
         made.whole("k", range(2, MAX_K + 1))
+        made.whole("min_leaf", range(self.k, MAX_K + 1))
         made.whole("max_depth", range(1, MAX_DEPTH + 1))
         names: set[str] = set()
         for column in self.columns:
             if column.name in names:
                 raise ContractError(f"column name {column.name!r} occurs twice")
             names.add(column.name)
-        n_targets = sum(c.role is Role.TARGET for c in self.columns)
-        if n_targets != 1:
-            raise ContractError(f"a contract has exactly one target, not {n_targets}")
         if not self.quasi:
             raise ContractError("a contract has at least one quasi-identifier")
+        self._check_rule()
         if self.commitment is Commitment.PAPER:
-            for column in self.quasi:
-                if PAPER_SEPARATORS & set(column.name):
-                    raise ContractError(
-                        f"column name {column.name!r} has '|', ':' or ',', which the paper's"
-                        " commitment cannot represent"
-                    )
+            self._check_paper()
+
+    def _check_rule(self) -> None:
+        """What a rule may be joined with (spec §3)."""
+        if len({column.kind is Kind.RANK for column in self.columns}) > 1:
+            raise ContractError("either all columns of a contract are coded (rank), or none is")
+        n_targets = len(self.columns) - len(self.quasi)
+        has_weight = [column.weight is not None for column in self.quasi]
+        if self.rule is Rule.IMPORTANCE_SPREAD:
+            if n_targets or not all(has_weight):
+                raise ContractError(
+                    f"the rule {self.rule} has no target, and a weight for every quasi-identifier"
+                )
+            if not self.is_coded:
+                raise ContractError(f"the rule {self.rule} needs coded columns (rank)")
+        elif n_targets != 1 or any(has_weight):
+            raise ContractError(
+                f"the rule {self.rule} has exactly one target and no weights;"
+                f" the contract has {n_targets} targets"
+            )
+
+    def _check_paper(self) -> None:
+        if self.is_coded:
+            raise ContractError("the paper's commitment needs values in clear")
+        for column in self.quasi:
+            if PAPER_SEPARATORS & set(column.name):
+                raise ContractError(
+                    f"column name {column.name!r} has '|', ':' or ',', which the paper's"
+                    " commitment cannot represent"
+                )
 
     @property
-    def min_leaf(self) -> int:
-        """The least number of records in a leaf: twice k."""
-        return 2 * self.k
+    def is_coded(self) -> bool:
+        """Whether positions are sent instead of values."""
+        return self.columns[0].kind is Kind.RANK
 
     @cached_property
     def quasi(self) -> tuple[Column, ...]:
@@ -152,9 +209,9 @@ class Contract:
         return tuple(c for c in self.columns if c.role is Role.QUASI)
 
     @cached_property
-    def target(self) -> Column:
-        """The target column."""
-        return next(c for c in self.columns if c.role is Role.TARGET)
+    def target(self) -> Column | None:
+        """The target column, where one is sent."""
+        return next((c for c in self.columns if c.role is Role.TARGET), None)
 
     def to_bytes(self) -> bytes:
         """The contract as canonical JSON (RFC 8785)."""
@@ -165,7 +222,7 @@ class Contract:
                 "k": self.k,
                 "min_leaf": self.min_leaf,
                 "max_depth": self.max_depth,
-                "rule": RULE,
+                "rule": self.rule.value,
                 "commitment": self.commitment.value,
                 "columns": [_column_to_json(c) for c in self.columns],
             }
@@ -183,15 +240,15 @@ class Contract:
         # The format first, so that a contract of a later version is named as such.
         fields.expect("format", FORMAT)
         fields.only(CONTRACT_FIELDS)
-        fields.expect("rule", RULE)
         contract = cls(
             submission_id=fields.text("submission_id"),
             k=fields.whole("k"),
+            min_leaf=fields.whole("min_leaf"),
+            rule=fields.choice("rule", Rule),
             max_depth=fields.whole("max_depth"),
             commitment=fields.choice("commitment", Commitment),
             columns=tuple(_column_from_json(column) for column in fields.each("columns")),
         )
-        fields.expect("min_leaf", contract.min_leaf)
         if contract.to_bytes() != data:
             raise ContractError("contract: the bytes are not canonical JSON (RFC 8785)")
         return contract
@@ -204,11 +261,12 @@ COLUMN_EXTRAS = {
     Kind.NUMERIC: frozenset[str](),
     Kind.DATETIME: frozenset({"unit"}),
     Kind.CATEGORICAL: frozenset({"categories"}),
+    Kind.RANK: frozenset({"size"}),
 }
 
 
-def _column_to_json(column: Column) -> dict[str, str | list[str]]:
-    fields: dict[str, str | list[str]] = {
+def _column_to_json(column: Column) -> dict[str, str | int | list[str]]:
+    fields: dict[str, str | int | list[str]] = {
         "name": column.name,
         "role": column.role.value,
         "kind": column.kind.value,
@@ -217,18 +275,25 @@ def _column_to_json(column: Column) -> dict[str, str | list[str]]:
         fields["categories"] = list(column.categories)
     if column.unit is not None:
         fields["unit"] = column.unit.value
+    if column.size is not None:
+        fields["size"] = column.size
+    if column.weight is not None:
+        fields["weight"] = column.weight
     return fields
 
 
 def _column_from_json(fields: Fields) -> Column:
     kind = fields.choice("kind", Kind)
-    fields.only(COLUMN_EXTRAS[kind] | {"name", "role", "kind"})
+    is_rank = kind is Kind.RANK
+    fields.only(COLUMN_EXTRAS[kind] | {"name", "role", "kind"}, ["weight"] if is_rank else [])
     return Column(
         name=fields.text("name"),
         role=fields.choice("role", Role),
         kind=kind,
         categories=fields.texts("categories") if kind is Kind.CATEGORICAL else None,
         unit=fields.choice("unit", Unit) if kind is Kind.DATETIME else None,
+        size=fields.whole("size") if is_rank else None,
+        weight=fields.whole("weight") if "weight" in fields.values else None,
     )
 
 

@@ -37,11 +37,13 @@ def describe(column: Column, minimum: float, maximum: float) -> str:
 
 
 def show_value(column: Column, value: float) -> str:
-    """One value as people write it: a date, a whole number without a point, a label.
+    """One value as people write it: a date, a whole number without a point, a label, a place.
 
     A value between two, such as a midpoint, is shown as the date or label below it; one that
     the column cannot have, such as a provider may send, as the bare number.
     """
+    if column.size is not None and 0 <= value < column.size:
+        return f"place {math.floor(value) + 1} of {column.size}"
     if column.categories is not None and 0 <= value < len(column.categories):
         return column.categories[math.floor(value)]
     if column.unit is not None and abs(value) <= EXACT:

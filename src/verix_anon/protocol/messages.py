@@ -75,6 +75,8 @@ class Delivered:
     """(n_rows, 32)"""
     leaf: Ids
     target: Bytes
+    """0 throughout where no target was sent"""
+    has_target: bool = True
 
     def __post_init__(self) -> None:
         assert self.row.shape == self.leaf.shape == self.target.shape
@@ -114,6 +116,10 @@ class Delivery:
         is for the layers to say.
         """
         self.header.check(contract, n_rows=n_rows)
+        if self.records.has_target is not (contract.target is not None):
+            raise MalformedDeliveryError(
+                "records: a target was delivered, or not, against the contract"
+            )
         header, records, leaves = self.header, self.records, self.leaves
         sizes = (records.row.size, leaves.n_leaves, self.tree.n_nodes)
         if sizes != (header.rows, header.leaves, header.nodes):

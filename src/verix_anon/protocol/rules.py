@@ -1,22 +1,33 @@
-"""The rule `variance-reduction`: slow, obvious and normative (spec §4, §5).
+"""The two rules: slow, obvious and normative (spec §4, §5).
 
-Every engine must give this tree, bit for bit; the property tests hold them to it.
+Every engine must give these trees, bit for bit; the property tests hold them to it.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
+
+from verix_anon.protocol.contract import Contract, Rule
 
 __all__ = [
+    "Criterion",
+    "ImportanceSpread",
     "Leaf",
     "Node",
     "Split",
+    "VarianceReduction",
     "best_split",
     "bounds",
+    "criterion",
     "flatten",
     "grow",
     "lower_median",
     "score",
+    "threshold",
 ]
+
+Columns = Sequence[Sequence[float]]
+Rows = Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +56,6 @@ class Node:
     right: "Node | Leaf"
 
 
-Columns = Sequence[Sequence[float]]
-
-
 def lower_median(values: Sequence[float]) -> float:
     """The value at position ceil(n/2), counted from 1, of the sorted values."""
     return sorted(values)[(len(values) + 1) // 2 - 1]
@@ -60,56 +68,117 @@ def score(n_left: int, positive_left: int, n_right: int, positive_right: int) ->
     return l * l / nl + r * r / nr
 
 
-def best_split(
-    columns: Columns, target: Sequence[int], rows: Sequence[int], *, min_leaf: int
-) -> Split | None:
-    """The valid candidate with the greatest score, the first among equals, or None."""
-    best: Split | None = None
-    for index, column in enumerate(columns):
-        threshold = lower_median([column[row] for row in rows])
-        left = [row for row in rows if column[row] <= threshold]
-        right = [row for row in rows if column[row] > threshold]
+class Criterion(Protocol):
+    """Which column a node is split at, and where it is not split whatever the columns say."""
+
+    def is_done(self, rows: Rows) -> bool:
+        """Whether these rows stay together in any case."""
+        ...
+
+    def candidate(self, columns: Columns, index: int, rows: Rows, min_leaf: int) -> Split | None:
+        """What one column offers: its threshold and score, or None."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class VarianceReduction:
+    """The paper's rule: the lower median that tells most about the target."""
+
+    target: Sequence[int]
+
+    def is_done(self, rows: Rows) -> bool:
+        """Where all labels are the same there is nothing to tell."""
+        return sum(self.target[row] for row in rows) in (0, len(rows))
+
+    def candidate(self, columns: Columns, index: int, rows: Rows, min_leaf: int) -> Split | None:
+        """The lower median, if both sides are large enough."""
+        values = columns[index]
+        threshold = lower_median([values[row] for row in rows])
+        left = [row for row in rows if values[row] <= threshold]
+        right = [row for row in rows if values[row] > threshold]
         if len(left) < min_leaf or len(right) < min_leaf:
-            continue
+            return None
         value = score(
             len(left),
-            sum(target[row] for row in left),
+            sum(self.target[row] for row in left),
             len(right),
-            sum(target[row] for row in right),
+            sum(self.target[row] for row in right),
         )
-        if best is None or value > best.score:
-            best = Split(index, threshold, value)
+        return Split(index, threshold, value)
+
+
+@dataclass(frozen=True, slots=True)
+class ImportanceSpread:
+    """The column whose positions are spread the widest, counted by its weight."""
+
+    weights: Sequence[int]
+
+    def is_done(self, rows: Rows) -> bool:
+        """Any rows may be split, if there are enough of them."""
+        return False
+
+    def candidate(self, columns: Columns, index: int, rows: Rows, min_leaf: int) -> Split | None:
+        """The lower median or, if that is not valid, the greatest value below it."""
+        values = [columns[index][row] for row in rows]
+        chosen = threshold(values, min_leaf)
+        if chosen is None:
+            return None
+        return Split(index, chosen, self.weights[index] * int(max(values) - min(values)))
+
+
+def threshold(values: Sequence[float], min_leaf: int) -> float | None:
+    """Where `importance-spread` would split these values, or None."""
+
+    def is_valid(candidate: float) -> bool:
+        n_left = sum(value <= candidate for value in values)
+        return min_leaf <= n_left <= len(values) - min_leaf
+
+    median = lower_median(values)
+    if is_valid(median):
+        return median
+    below = max((value for value in values if value < median), default=None)
+    return below if below is not None and is_valid(below) else None
+
+
+def criterion(contract: Contract, target: Sequence[int]) -> Criterion:
+    """What the contract's rule chooses by; `target` is that of all records."""
+    if contract.rule is Rule.VARIANCE_REDUCTION:
+        return VarianceReduction(target)
+    return ImportanceSpread([column.weight or 0 for column in contract.quasi])
+
+
+def best_split(columns: Columns, rule: Criterion, rows: Rows, *, min_leaf: int) -> Split | None:
+    """The candidate with the greatest score, the first among equals, or None."""
+    best: Split | None = None
+    for index in range(len(columns)):
+        found = rule.candidate(columns, index, rows, min_leaf)
+        if found is not None and (best is None or found.score > best.score):
+            best = found
     return best
 
 
 def grow(
     columns: Columns,
-    target: Sequence[int],
+    rule: Criterion,
     *,
     min_leaf: int,
     max_depth: int,
-    rows: Sequence[int] | None = None,
+    rows: Rows | None = None,
     depth: int = 0,
 ) -> Node | Leaf:
     """The tree of these rows (all, if none are named); depth is at most 50, so it recurses."""
-    rows = range(len(target)) if rows is None else rows
-    positive = sum(target[row] for row in rows)
+    rows = range(len(columns[0])) if rows is None else rows
     leaf = Leaf(tuple(rows))
-    if len(rows) < 2 * min_leaf or positive in (0, len(rows)) or depth >= max_depth:
+    if len(rows) < 2 * min_leaf or depth >= max_depth or rule.is_done(rows):
         return leaf
-    split = best_split(columns, target, rows, min_leaf=min_leaf)
+    split = best_split(columns, rule, rows, min_leaf=min_leaf)
     if split is None:
         return leaf
     column = columns[split.column]
 
-    def child(chosen: Sequence[int]) -> Node | Leaf:
+    def child(chosen: Rows) -> Node | Leaf:
         return grow(
-            columns,
-            target,
-            min_leaf=min_leaf,
-            max_depth=max_depth,
-            rows=chosen,
-            depth=depth + 1,
+            columns, rule, min_leaf=min_leaf, max_depth=max_depth, rows=chosen, depth=depth + 1
         )
 
     return Node(
@@ -120,7 +189,7 @@ def grow(
     )
 
 
-def bounds(columns: Columns, rows: Sequence[int]) -> list[tuple[float, float]]:
+def bounds(columns: Columns, rows: Rows) -> list[tuple[float, float]]:
     """The observed [min, max] of these rows in every column."""
     picked = [[column[row] for row in rows] for column in columns]
     return [(min(values), max(values)) for values in picked]

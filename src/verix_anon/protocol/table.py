@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from verix_anon.arrays import Bytes, Floats
 from verix_anon.errors import TableError
-from verix_anon.protocol.contract import Column, Contract, Kind, Role
+from verix_anon.protocol.contract import Column, Contract, Role
 
 __all__ = ["TRACKER_SIZE", "Records", "wire_columns", "wire_type"]
 
@@ -30,7 +30,7 @@ class Records:
     values: Floats
     """(n_quasi, n_rows), in contract order"""
     target: Bytes
-    """(n_rows,), 0 or 1"""
+    """(n_rows,), 0 or 1; 0 throughout where no target is sent"""
 
     def __post_init__(self) -> None:
         n_rows = self.target.shape[0]
@@ -62,11 +62,11 @@ class Records:
             )
         if not contract.min_leaf <= self.n_rows <= MAX_ROWS:
             raise TableError(
-                f"a submission needs at least min_leaf = 2k = {contract.min_leaf} records"
+                f"a submission needs at least min_leaf = {contract.min_leaf} records"
                 f" and at most {MAX_ROWS}, not {self.n_rows}"
             )
-        if self.target.max() > 1:
-            raise TableError(f"target {contract.target.name!r} has a value other than 0 and 1")
+        if self.target.max() > (contract.target is not None):
+            raise TableError("the target has a value other than 0 and 1, or none is sent")
         for column, values in zip(contract.quasi, self.values, strict=True):
             _check_values(column, values)
 
@@ -81,19 +81,17 @@ def _check_values(column: Column, values: Floats) -> None:
         suspicious = not np.isfinite(values.sum())
     if suspicious and not np.isfinite(values).all():
         raise TableError(f"column {column.name!r} has a value that is not finite")
-    if column.categories is not None:
-        n_categories = len(column.categories)
-        if values.min() < 0 or values.max() >= n_categories or (values != np.floor(values)).any():
-            raise TableError(
-                f"column {column.name!r} has a position outside its {n_categories} categories"
-            )
+    if (n := column.n_values) is not None and (
+        values.min() < 0 or values.max() >= n or (values != np.floor(values)).any()
+    ):
+        raise TableError(f"column {column.name!r} has a position outside its {n} values")
 
 
 def wire_type(column: Column) -> np.dtype[np.generic]:
     """How one value of the column is written: little-endian f64, i32, or u8 for the target."""
     if column.role is Role.TARGET:
         return np.dtype("u1")
-    return np.dtype("<i4" if column.kind is Kind.CATEGORICAL else "<f8")
+    return np.dtype("<f8" if column.n_values is None else "<i4")
 
 
 def wire_columns(

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from verix_anon.arrays import Ids, Ints
+from verix_anon.arrays import Ids, Ints, Numbers
 from verix_anon.errors import ProviderError
-from verix_anon.kernels import trees
+from verix_anon.kernels import growing, trees
 from verix_anon.machine import available_cores
 from verix_anon.protocol import merkle
 from verix_anon.protocol.messages import Delivered, Delivery, Header, Submission
@@ -44,6 +44,21 @@ class Growth:
     leaves: Leaves
     leaf_of_row: Ids
 
+    @classmethod
+    def of(cls, grown: growing.Grown, rows: Numbers) -> "Growth":
+        """What a kernel has grown; `rows` are given leaf by leaf."""
+        return cls(
+            tree=Tree(
+                column=grown.column,
+                threshold=grown.threshold,
+                left=grown.left,
+                right=grown.right,
+                leaf=grown.leaf,
+            ),
+            leaves=Leaves(count=grown.size, minimum=grown.minimum, maximum=grown.maximum),
+            leaf_of_row=growing.leaf_of_row(rows, grown.size),
+        )
+
 
 def anonymize(
     submission: Submission,
@@ -77,6 +92,7 @@ def pack(submission: Submission, growth: Growth, rows: Ints, settings: Settings)
         tracker=records.tracker[rows],
         leaf=growth.leaf_of_row,
         target=records.target[rows],
+        has_target=submission.contract.target is not None,
     )
     grouped = trees.group_rows(delivered.leaf, tree.n_leaves)
     members = merkle.Members(*grouped, rows, delivered.tracker)

@@ -12,17 +12,17 @@ from typing import NamedTuple
 import numpy as np
 
 from verix_anon import __version__
-from verix_anon.arrays import Ids, Numbers
+from verix_anon.arrays import Numbers
 from verix_anon.errors import ProviderError
 from verix_anon.files.submissions import read_submission
 from verix_anon.kernels import growing
 from verix_anon.machine import check_memory, shares
-from verix_anon.protocol.contract import Column, Contract, Kind, Role
+from verix_anon.protocol.contract import Column, Contract, Kind, Role, Rule
 from verix_anon.protocol.messages import Delivery, Submission
 from verix_anon.protocol.table import Records
-from verix_anon.protocol.tree import Leaves, Tree
-from verix_anon.provider import engine
+from verix_anon.provider import engine, spread
 from verix_anon.provider.engine import Growth, Settings
+from verix_anon.provider.stitching import Split, stitch
 
 __all__ = ["LocalProvider", "grow", "needed_bytes", "warm_up"]
 
@@ -50,7 +50,10 @@ class LocalProvider(Settings):
             f"anonymizing {n_rows:,} records with {n_quasi} quasi-identifiers",
             ProviderError,
         )
-        return engine.anonymize(submission, grow, self, engine="verix-local", version=__version__)
+        grow_by = grow if contract.rule is Rule.VARIANCE_REDUCTION else spread.grow
+        return engine.anonymize(
+            submission, grow_by, self, engine="verix-local", version=__version__
+        )
 
 
 def needed_bytes(n_rows: int, n_quasi: int, min_leaf: int, *, threads: int) -> int:
@@ -71,6 +74,7 @@ def warm_up() -> None:
     contract = Contract(
         submission_id="0" * 32,
         k=2,
+        min_leaf=2,
         columns=(
             Column(name="x", kind=Kind.NUMERIC),
             Column(name="y", role=Role.TARGET, kind=Kind.CATEGORICAL, categories=("0", "1")),
@@ -98,18 +102,7 @@ def grow(submission: Submission, settings: Settings) -> Growth:
         for part in pool.map(lambda node: _grow_subtree(forest, node, grouped, number), subtrees):
             parts.append(part)
             settings.progress("grow", subtrees[len(parts) - 1].hi, n_rows)
-    grown = _stitch(top, parts)
-    return Growth(
-        tree=Tree(
-            column=grown.column,
-            threshold=grown.threshold,
-            left=grown.left,
-            right=grown.right,
-            leaf=grown.leaf,
-        ),
-        leaves=Leaves(count=grown.size, minimum=grown.minimum, maximum=grown.maximum),
-        leaf_of_row=growing.leaf_of_row(grouped, grown.size),
-    )
+    return Growth.of(stitch(top, parts), grouped)
 
 
 class _Node(NamedTuple):
@@ -119,13 +112,6 @@ class _Node(NamedTuple):
     hi: int
     positive: int
     depth: int
-
-
-class _Split(NamedTuple):
-    """A node of the top that was split."""
-
-    column: int
-    threshold: float
 
 
 def row_bits(n_rows: int) -> int:
@@ -208,7 +194,7 @@ class _Crew:
             pass
 
 
-def _split_top(forest: growing.Forest, root: _Node, crew: _Crew) -> Iterator[_Node | _Split]:
+def _split_top(forest: growing.Forest, root: _Node, crew: _Crew) -> Iterator[_Node | Split]:
     """Split a node until its parts are small; what comes out is in preorder."""
     waiting = [root]
     while waiting:
@@ -219,7 +205,7 @@ def _split_top(forest: growing.Forest, root: _Node, crew: _Crew) -> Iterator[_No
             continue
         crew.partition(node, split)
         threshold = growing.threshold_at(forest, split.column, split.position)
-        yield _Split(split.column, threshold)
+        yield Split(split.column, threshold)
         left, right = int(split.positive), node.positive - int(split.positive)
         waiting.append(_Node(split.position, node.hi, right, node.depth + 1))
         waiting.append(_Node(node.lo, split.position, left, node.depth + 1))
@@ -242,51 +228,4 @@ def _grow_subtree(
         return growing.grow(local, node.positive, node.depth, stretch)
     room = np.empty(stretch.size, np.uint32)
     parts = [_grow_subtree(local, part, stretch, room) for part in top if isinstance(part, _Node)]
-    return _stitch(top, parts)
-
-
-def _stitch(top: list[_Node | _Split], parts: list[growing.Grown]) -> growing.Grown:
-    """One tree from its top in preorder and the subtrees of its nodes."""
-    pieces: list[growing.Grown] = []
-    lacking_right: list[growing.Grown] = []
-    subtrees = iter(parts)
-    n_nodes = n_leaves = 0
-    for node in top:
-        if isinstance(node, _Split):
-            piece = _one_node(node, n_nodes, n_quasi=parts[0].minimum.shape[1])
-            lacking_right.append(piece)
-        else:
-            piece = _shifted(next(subtrees), n_nodes, n_leaves)
-        pieces.append(piece)
-        n_nodes += piece.column.size
-        n_leaves += piece.size.size
-        # Where a subtree ends, the right side of the nearest split that lacks one begins.
-        if isinstance(node, _Node) and lacking_right:
-            lacking_right.pop().right[0] = n_nodes
-    return growing.Grown(*(np.concatenate(arrays) for arrays in zip(*pieces, strict=True)))
-
-
-def _one_node(split: _Split, number: int, *, n_quasi: int) -> growing.Grown:
-    return growing.Grown(
-        column=np.array([split.column], np.int32),
-        threshold=np.array([split.threshold]),
-        left=np.array([number + 1], np.int32),
-        right=np.array([-1], np.int32),
-        leaf=np.array([-1], np.int32),
-        size=np.empty(0, np.int64),
-        minimum=np.empty((0, n_quasi)),
-        maximum=np.empty((0, n_quasi)),
-    )
-
-
-def _shifted(grown: growing.Grown, n_nodes: int, n_leaves: int) -> growing.Grown:
-    """A subtree renumbered to follow so many nodes and leaves."""
-
-    def shift(numbers: Ids, by: int) -> Ids:
-        return np.where(numbers >= 0, numbers + np.int32(by), numbers)
-
-    return grown._replace(
-        left=shift(grown.left, n_nodes),
-        right=shift(grown.right, n_nodes),
-        leaf=shift(grown.leaf, n_leaves),
-    )
+    return stitch(top, parts)

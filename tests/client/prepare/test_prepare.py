@@ -193,7 +193,7 @@ def test_tiny_tables(n_rows: int) -> None:
 
 
 def test_too_few_records_are_refused() -> None:
-    with pytest.raises(TableError, match="at least min_leaf = 2k = 20"):
+    with pytest.raises(TableError, match="at least min_leaf = 20"):
         cases.make(cases.table(12), k=10)
 
 

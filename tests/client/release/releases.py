@@ -80,7 +80,9 @@ def job(table: object, declared: Declared = DECLARED, *, k: int = 3, traps: int 
     n_rows = encoded.target.size
     origin = np.concatenate([np.arange(n_rows), np.arange(traps)])
     order = np.random.default_rng(1).permutation(origin.size)
-    contract = Contract(submission_id=support.SUBMISSION_ID, k=k, columns=encoded.columns)
+    contract = Contract(
+        submission_id=support.SUBMISSION_ID, k=k, min_leaf=2 * k, columns=encoded.columns
+    )
     records = Records(
         tracker=support.trackers(origin.size),
         values=encoded.values[:, origin[order]],

@@ -31,7 +31,9 @@ def one_range(
     values: Sequence[float], column: Column = NUMBER, source: pa.DataType = None, **chosen: Any
 ) -> Range:
     """The range of one class."""
-    contract = Contract(submission_id=support.SUBMISSION_ID, k=2, columns=(column, support.TARGET))
+    contract = Contract(
+        submission_id=support.SUBMISSION_ID, k=2, min_leaf=4, columns=(column, support.TARGET)
+    )
     presentation = Presentation(**chosen)
     presentation.check(contract)
     grouped = Grouped(np.arange(len(values)), np.array([0, len(values)]))
@@ -126,6 +128,7 @@ def test_options_that_do_not_fit(chosen: dict[str, Any], message: str) -> None:
     contract = Contract(
         submission_id=support.SUBMISSION_ID,
         k=2,
+        min_leaf=4,
         columns=(NUMBER, day, support.categorical("c", 3), support.TARGET),
     )
     with pytest.raises(TableError, match=message):

@@ -156,7 +156,9 @@ def test_leaves_with_too_few_genuine_records_merge() -> None:
     encoded = encode(table, Declared(target="y", quasi=["x"]))
     traps = np.array([4.0, 5.0, 13.0, 14.0, 15.0, 16.0, 17.0, 18.0])
     values = np.concatenate([encoded.values[0], traps])
-    contract = Contract(submission_id=support.SUBMISSION_ID, k=2, columns=encoded.columns)
+    contract = Contract(
+        submission_id=support.SUBMISSION_ID, k=2, min_leaf=4, columns=encoded.columns
+    )
     records = Records(
         tracker=support.trackers(values.size),
         values=values.reshape(1, -1),

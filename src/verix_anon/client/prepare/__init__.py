@@ -179,6 +179,7 @@ def _prepare(table: object, declared: Declared, k: int, options: PrepareOptions)
     contract = Contract(
         submission_id=secrets.token_hex(16) if seed is None else secret.key("id")[:16].hex(),
         k=k,
+        min_leaf=2 * k,
         columns=encoded.columns,
         max_depth=options.max_depth,
         commitment=Commitment(options.commitment),

@@ -57,7 +57,10 @@ def honest_midpoints(values: Floats, target: Bytes, contract: Contract) -> Float
     """What an honest provider would publish of these records, as midpoints."""
     columns = values.tolist()
     top = rules.grow(
-        columns, target.tolist(), min_leaf=contract.min_leaf, max_depth=contract.max_depth
+        columns,
+        rules.criterion(contract, target.tolist()),
+        min_leaf=contract.min_leaf,
+        max_depth=contract.max_depth,
     )
     middle = np.empty_like(values)
     for rows in rules.flatten(top)[1]:

@@ -15,9 +15,10 @@ import numpy as np
 
 from verix_anon.arrays import Bytes, Floats, Ints, Numbers
 from verix_anon.client.manifest import Step, Witness
-from verix_anon.kernels import splits, trees
+from verix_anon.kernels import offers, splits, trees
 from verix_anon.machine import shares
 from verix_anon.protocol import merkle
+from verix_anon.protocol.contract import Rule
 from verix_anon.protocol.messages import Submission
 
 __all__ = ["find_witnesses"]
@@ -101,6 +102,7 @@ class _Crew:
         most = min(most, n_rows)
         self.submission, self.map = submission, map_
         self.ranges = shares(n_quasi, n_threads)
+        self.weights = np.array([c.weight or 0 for c in submission.contract.quasi])
         self.rooms = [np.empty((2, most + 1)) for _ in self.ranges]
         self.laid_out = np.empty(n_quasi * min(most, LAID_OUT))
 
@@ -143,8 +145,9 @@ class _Crew:
         """The children that hold witnesses; at a leaf none, and its witnesses are found."""
         contract, records, n = self.submission.contract, node.records, node.n
         column = -1
-        stops = n < 2 * contract.min_leaf or node.positive in (0, n)
-        if not stops and len(node.path) < contract.max_depth:
+        is_pure = contract.rule is Rule.VARIANCE_REDUCTION and node.positive in (0, n)
+        stops = n < 2 * contract.min_leaf or len(node.path) >= contract.max_depth
+        if not stops and not is_pure:
             column, chosen = self._best_split(node)
         if column < 0:
             found += _at_leaf(self.submission, node)
@@ -168,13 +171,14 @@ class _Crew:
 
     def _best_split(self, node: _Node) -> tuple[int, splits.Candidate]:
         """The rule's column and split (spec §4); column -1 if no candidate is valid."""
-        records, min_leaf = node.records, self.submission.contract.min_leaf
+        records, contract = node.records, self.submission.contract
         best, chosen, best_score = -1, None, -1.0
+        values, members, min_leaf = records.values, node.members, contract.min_leaf
 
         def part(columns: tuple[int, int], room: Floats) -> Found:
-            return splits.best_split(
-                records.values, node.members, records.target, columns, min_leaf, room
-            )
+            if contract.rule is Rule.VARIANCE_REDUCTION:
+                return splits.best_split(values, members, records.target, columns, min_leaf, room)
+            return offers.best_offer(values, members, self.weights, columns, min_leaf, room)
 
         for column, found, score in self.map(part, self.ranges, self.rooms):
             # Strictly greater: among equals the first in contract order stays.

@@ -236,6 +236,7 @@ def _read(table: object, manifest: Manifest, options: ReleaseOptions) -> _Source
 def _declared(manifest: Manifest) -> Declared:
     """What the owner declared, as far as it tells how the table is encoded."""
     contract = manifest.contract
+    assert contract.target is not None
     with_role = {
         role: [name for name, given in manifest.roles.items() if given == role]
         for role in TableRole

@@ -226,7 +226,7 @@ def _draw_replay(made: Card, evidence: Reading, _: bool) -> None:
     if found is None:
         made.left_out.append(f"The histogram of group sizes is left out: {OLD}.")
         return
-    title = "Sizes of the delivered groups, traps included, against 2k"
+    title = "Sizes of the delivered groups, traps included, against the least agreed"
     made.pictures.append(size_picture(found, made.layer, title, "group"))
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 
@@ -80,7 +80,8 @@ class Case:
         if (records.row[1:] >= records.row[:-1]).all():
             return records
         order = np.argsort(records.row, kind="stable")
-        return Delivered(
+        return replace(
+            records,
             row=records.row[order],
             tracker=records.tracker[order],
             leaf=records.leaf[order],

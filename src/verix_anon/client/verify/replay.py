@@ -138,8 +138,8 @@ def _full(case: Case) -> list[str]:
     if (small := np.flatnonzero(count < min_leaf)).size:
         leaf = small[0]
         problem = (
-            f"{small.size:,} leaves hold fewer than 2k = {min_leaf} records; leaf {leaf} holds"
-            f" {count[leaf]}."
+            f"{small.size:,} leaves hold fewer than min_leaf = {min_leaf} records; leaf {leaf}"
+            f" holds {count[leaf]}."
         )
         return [problem]
     return _bounds(case)
@@ -208,7 +208,7 @@ def _thin(case: Case) -> list[str]:
     if (wrong := np.flatnonzero((count != leaves.count) | (count < case.contract.min_leaf))).size:
         leaf = wrong[0]
         problems.append(
-            f"{wrong.size:,} leaves have a wrong count or fewer than 2k records; leaf {leaf} says"
+            f"{wrong.size:,} leaves have a wrong count or too few records; leaf {leaf} says"
             f" {leaves.count[leaf]} and holds {count[leaf]}."
         )
     return problems

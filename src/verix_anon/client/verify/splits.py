@@ -16,12 +16,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from verix_anon.arrays import Floats, Ints
+from verix_anon.arrays import Ints
 from verix_anon.client import aggregates
 from verix_anon.client.manifest import Witness
 from verix_anon.client.verdict import Finding, Status
+from verix_anon.client.verify.best import best_splits
 from verix_anon.client.verify.case import Audit, Case
-from verix_anon.kernels import blocks, splits
 from verix_anon.protocol import merkle
 from verix_anon.protocol.contract import Column
 from verix_anon.protocol.generalize import show_value
@@ -110,64 +110,16 @@ def _seen(case: Case, examined: Ints, deviations: list[Deviation]) -> dict[str, 
 
 def examine(case: Case, nodes: Ints) -> list[Deviation]:
     """Those of the nodes that deviate from the rule, worked out from the submitted records."""
-    tree, contract, span = case.delivery.tree, case.contract, case.node_spans
-    positives = np.concatenate([[0], np.cumsum(case.target_by_leaf, dtype=np.int64)])
-    lo, hi = span[nodes, 0], span[nodes, 1]
-    n, positive = hi - lo, positives[hi] - positives[lo]
-    stops = (
-        (n < 2 * contract.min_leaf)
-        | (positive == 0)
-        | (positive == n)
-        | (tree.depths()[nodes] >= contract.max_depth)
-    )
-    is_all = nodes.size == tree.n_nodes
-    # Half the nodes of a tree are leaves at which the rule stops: nothing to find out there.
-    open_ = np.arange(nodes.size)
-    if is_all:
-        open_ = np.flatnonzero(~blocks.may_be_left_out(tree.right, n, stops))
-    nodes, n = nodes[open_], n[open_]
+    tree, span = case.delivery.tree, case.node_spans
+    best = best_splits(case, nodes)
     column, threshold = tree.column[nodes], tree.threshold[nodes]
-    middle = np.where(column >= 0, span[tree.right[nodes], 0], -1)
-    spans = splits.Spans(
-        lo[open_], middle, hi[open_], positive[open_], stops[open_], contract.min_leaf
-    )
-    best = _compete(case, spans, examine_all=is_all)
     is_wrong = (best.column != column) | ((column >= 0) & (best.threshold != threshold))
     return [
-        _Judged(case, int(nodes[i]), int(n[i])).must_be(
+        _Judged(case, int(nodes[i]), int(span[nodes[i], 1] - span[nodes[i], 0])).must_be(
             int(best.column[i]), float(best.threshold[i])
         )
         for i in np.flatnonzero(is_wrong)
     ]
-
-
-def _compete(case: Case, spans: splits.Spans, *, examine_all: bool) -> splits.Best:
-    """The rule's split of every node: columns shared among threads, merged in order."""
-    parts = [_no_best(spans.lo.size) for _ in case.shares]
-    target = case.target_by_leaf
-    rooms = [blocks.room_for(target.size) for _ in parts]
-
-    def compete(share: int, column: int, values: Floats) -> None:
-        if examine_all:
-            blocks.examine_all(column, values, target, spans, parts[share], rooms[share])
-        else:
-            splits.examine_some(column, values, target, spans, parts[share])
-
-    case.each_column(compete)
-    best = parts[0]
-    for part in parts[1:]:
-        # Strictly greater: among equals the first in contract order stays.
-        better = part.score > best.score
-        best = splits.Best(
-            np.where(better, part.column, best.column),
-            np.where(better, part.threshold, best.threshold),
-            np.where(better, part.score, best.score),
-        )
-    return best
-
-
-def _no_best(n: int) -> splits.Best:
-    return splits.Best(np.full(n, -1, np.int32), np.zeros(n), np.full(n, -1.0))
 
 
 @dataclass(frozen=True, slots=True)

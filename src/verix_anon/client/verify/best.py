@@ -1,0 +1,124 @@
+"""What the contract's rule makes of the records under some nodes (spec §4).
+
+Of a delivery whose records are those that were sent, each in the leaf that the tree sends it to.
+"""
+
+import numpy as np
+
+from verix_anon.arrays import Flags, Floats, Ints
+from verix_anon.client.verify.case import Case
+from verix_anon.kernels import blocks, offers, splits
+from verix_anon.kernels.splits import Best
+from verix_anon.protocol.contract import Rule
+
+__all__ = ["best_splits"]
+
+
+def best_splits(case: Case, nodes: Ints) -> Best:
+    """The rule's split of each of these nodes, in ascending order; column -1 where it stops."""
+    tree, contract = case.delivery.tree, case.contract
+    n = np.diff(case.node_spans[nodes], axis=1)[:, 0]
+    stops = (n < 2 * contract.min_leaf) | (tree.depths()[nodes] >= contract.max_depth)
+    if contract.rule is Rule.IMPORTANCE_SPREAD:
+        return _by_spread(case, nodes, stops)
+    return _by_variance(case, nodes, stops)
+
+
+def _by_variance(case: Case, nodes: Ints, stops: Flags) -> Best:
+    """All columns compete at every node, with little more than a sort where all are asked for."""
+    tree, span = case.delivery.tree, case.node_spans
+    positives = np.concatenate([[0], np.cumsum(case.target_by_leaf, dtype=np.int64)])
+    lo, hi = span[nodes, 0], span[nodes, 1]
+    positive = positives[hi] - positives[lo]
+    stops = stops | (positive == 0) | (positive == hi - lo)
+    is_all = nodes.size == tree.n_nodes
+    # Half the nodes of a tree are leaves at which the rule stops: nothing to find out there.
+    open_ = np.arange(nodes.size)
+    if is_all:
+        open_ = np.flatnonzero(~blocks.may_be_left_out(tree.right, hi - lo, stops))
+    right = tree.right[nodes[open_]]
+    middle = np.where(right >= 0, span[right, 0], -1)
+    spans = splits.Spans(
+        lo[open_], middle, hi[open_], positive[open_], stops[open_], case.contract.min_leaf
+    )
+    parts = [_none(open_.size) for _ in case.shares]
+    target = case.target_by_leaf
+    rooms = [blocks.room_for(target.size) for _ in parts]
+
+    def compete(share: int, column: int, values: Floats) -> None:
+        if is_all:
+            blocks.examine_all(column, values, target, spans, parts[share], rooms[share])
+        else:
+            splits.examine_some(column, values, target, spans, parts[share])
+
+    case.each_column(compete)
+    return _at(_merged(parts), open_, nodes.size)
+
+
+def _by_spread(case: Case, nodes: Ints, stops: Flags) -> Best:
+    """The delivered column first, then those that would have been preferred to it."""
+    tree, leaves, span = case.delivery.tree, case.delivery.leaves, case.node_spans
+    open_ = np.flatnonzero(~stops)
+    chosen = nodes[open_]
+    right = tree.right[chosen].astype(np.int64)
+    examined = offers.Open(
+        chosen,
+        right,
+        span[chosen, 0],
+        span[right, 0],
+        span[chosen, 1],
+        tree.column[chosen],
+        tree.threshold[chosen],
+        case.contract.min_leaf,
+    )
+    weights = [column.weight or 0 for column in case.contract.quasi]
+
+    def spread(column: int) -> Floats:
+        # Replay has found the delivered bounds to be those of the records.
+        return offers.spread(
+            tree.right, tree.leaf, leaves.minimum[:, column], leaves.maximum[:, column]
+        )
+
+    best = _none(open_.size)
+
+    def confirm(share: int, column: int, values: Floats) -> None:
+        offers.confirm(column, weights[column], values, spread(column), examined, best)
+
+    case.each_column(confirm)
+
+    def copied() -> Best:
+        return Best(best.column.copy(), best.threshold.copy(), best.score.copy())
+
+    parts = [copied() for _ in case.shares]
+
+    def outdo(share: int, column: int, values: Floats) -> None:
+        offers.outdo(column, weights[column], values, spread(column), examined, parts[share])
+
+    case.each_column(outdo)
+    return _at(_merged(parts), open_, nodes.size)
+
+
+def _none(n: int) -> Best:
+    return Best(np.full(n, -1, np.int32), np.zeros(n), np.full(n, -1.0))
+
+
+def _merged(parts: list[Best]) -> Best:
+    """The best that any share of the columns found; the first in contract order among equals."""
+    best = parts[0]
+    for part in parts[1:]:
+        is_first = (part.score == best.score) & (part.column < best.column)
+        better = (part.score > best.score) | is_first
+        best = Best(
+            np.where(better, part.column, best.column),
+            np.where(better, part.threshold, best.threshold),
+            np.where(better, part.score, best.score),
+        )
+    return best
+
+
+def _at(best: Best, places: Ints, n: int) -> Best:
+    """The same among so many nodes, of which the others are leaves."""
+    found = _none(n)
+    found.column[places], found.threshold[places] = best.column, best.threshold
+    found.score[places] = best.score
+    return found

@@ -1,0 +1,162 @@
+"""Compiled loops that check a tree against `importance-spread`: twins of `rules.ImportanceSpread`.
+
+Records lie leaf by leaf (see `trees`), and are known to be on the side of every split that their
+values say. What a column spans at a node then follows from its leaves, and whether a threshold is
+the one that its column offers from how often one value occurs; only columns that would have been
+preferred to the delivered one have to be looked at.
+"""
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from verix_anon.arrays import Floats, Ids, Ints, Numbers
+from verix_anon.kernels.medians import lower_median
+from verix_anon.kernels.splits import Best, Candidate
+from verix_anon.kernels.trees import gather
+
+# Compiled in (`make stamps`): medians 72a09f4b, splits 98c66d81, trees 2492ddf6.
+__all__ = ["Open", "best_offer", "confirm", "offer", "outdo", "spread"]
+
+
+@numba.njit(cache=True, nogil=True)
+def spread(right: Ids, leaf: Ids, minimum: Floats, maximum: Floats) -> Floats:
+    """What one column spans at each node, (2, n_nodes), from its bounds at the leaves."""
+    extent = np.empty((2, leaf.size))
+    for node in range(leaf.size - 1, -1, -1):
+        if leaf[node] >= 0:
+            extent[0, node], extent[1, node] = minimum[leaf[node]], maximum[leaf[node]]
+        else:
+            extent[0, node] = min(extent[0, node + 1], extent[0, right[node]])
+            extent[1, node] = max(extent[1, node + 1], extent[1, right[node]])
+    return extent
+
+
+@numba.njit(cache=True, nogil=True)
+def offer(values: Floats, min_leaf: int, scratch: Floats) -> float:
+    """Where the rule splits these values, as `rules.threshold`; NaN if it does not."""
+    n = values.size
+    median = lower_median(values, scratch)
+    n_left, n_below, below = 0, 0, -np.inf
+    for i in range(n):
+        n_left += values[i] <= median
+        n_below += values[i] < median
+        below = max(below, values[i] if values[i] < median else -np.inf)
+    if n_left >= min_leaf and n - n_left >= min_leaf:
+        return np.float64(median)
+    if n_below >= min_leaf and n - n_below >= min_leaf:
+        return np.float64(below)
+    return np.float64(np.nan)
+
+
+@numba.njit(cache=True, nogil=True)
+def _count(values: Floats, wanted: float) -> int:
+    found = 0
+    for i in range(values.size):
+        found += values[i] == wanted
+    return found
+
+
+@numba.njit(cache=True, nogil=True)
+def _is_offered(left: Floats, right: Floats, ends: tuple[float, float], min_leaf: int) -> bool:
+    """Whether the greatest value of the left side is the threshold that the column offers.
+
+    `ends` are that value, and the least of the right side.
+    """
+    n, n_left = left.size + right.size, left.size
+    if n_left < min_leaf or right.size < min_leaf:
+        return False
+    half = (n + 1) // 2
+    if n_left >= half:
+        # It is the lower median, unless that comes before the first of its kind.
+        return n_left - _count(left, ends[0]) < half
+    # The median lies right, so it must be the next value, and not valid itself.
+    upto = n_left + _count(right, ends[1])
+    return upto >= half and n - upto < min_leaf
+
+
+class Open(NamedTuple):
+    """Nodes that the rule may split, and what was delivered of each."""
+
+    node: Ints
+    """Its number in preorder"""
+    right: Ints
+    """The number of its right child, -1 at a leaf"""
+    lo: Ints
+    middle: Ints
+    """Where the records of the right side begin"""
+    hi: Ints
+    column: Ids
+    threshold: Floats
+    min_leaf: int
+
+
+@numba.njit(cache=True, nogil=True)
+def confirm(
+    column: int, weight: int, values: Floats, extent: Floats, nodes: Open, best: Best
+) -> None:
+    """Where this column was delivered: what it offers there, which is the best so far."""
+    scratch = np.empty(values.size + 1)
+    for i in range(nodes.node.size):
+        if nodes.column[i] != column:
+            continue
+        node, middle = nodes.node[i], nodes.middle[i]
+        left, right = values[nodes.lo[i] : middle], values[middle : nodes.hi[i]]
+        ends = (extent[1, node + 1], extent[0, nodes.right[i]])
+        found = ends[0]
+        if nodes.threshold[i] != found or not _is_offered(left, right, ends, nodes.min_leaf):
+            found = offer(values[nodes.lo[i] : nodes.hi[i]], nodes.min_leaf, scratch)
+        if not np.isnan(found):
+            best.column[i], best.threshold[i] = column, found
+            best.score[i] = weight * (extent[1, node] - extent[0, node])
+
+
+@numba.njit(cache=True, nogil=True)
+def outdo(
+    column: int, weight: int, values: Floats, extent: Floats, nodes: Open, best: Best
+) -> None:
+    """Let one column compete with the best so far, where its score is greater or comes first."""
+    scratch = np.empty(values.size + 1)
+    for i in range(nodes.node.size):
+        node = nodes.node[i]
+        # Whole numbers up to 2^52: exact.
+        score = weight * (extent[1, node] - extent[0, node])
+        is_first = score == best.score[i] and column < best.column[i]
+        if score > 0 and (score > best.score[i] or is_first):
+            found = offer(values[nodes.lo[i] : nodes.hi[i]], nodes.min_leaf, scratch)
+            if not np.isnan(found):
+                best.column[i], best.threshold[i], best.score[i] = column, found, score
+
+
+@numba.njit(cache=True, nogil=True)
+def best_offer(
+    values: Floats,
+    rows: Numbers,
+    weights: Ints,
+    columns: tuple[int, int],
+    min_leaf: int,
+    room: Floats,
+) -> tuple[int, Candidate, float]:
+    """The best of a range of columns at the node of these rows: column, split, score.
+
+    `room` is (2, n + 1) or more. Column -1: none offers anything.
+    """
+    n = rows.size
+    score = np.zeros(columns[1])
+    for column in range(columns[0], columns[1]):
+        low, high = np.inf, -np.inf
+        for i in range(n):
+            value = values[column, rows[i]]
+            low, high = min(low, value), max(high, value)
+        score[column] = weights[column] * (high - low)
+    while True:
+        # The first among equals.
+        best = int(np.argmax(score))
+        if score[best] <= 0:
+            return -1, Candidate(False, 0.0, 0, 0), -1.0
+        gather(values[best], rows, room[0])
+        found = offer(room[0, :n], min_leaf, room[1])
+        if not np.isnan(found):
+            return best, Candidate(True, found, 0, 0), float(score[best])
+        score[best] = 0.0
