@@ -142,7 +142,7 @@ def test_no_input_is_replaced(job: Path, run: Run) -> None:
     assert not (job / "r.csv").exists()
 
 
-@pytest.mark.parametrize("text", ["", "{}", "no JSON", '{"format": "verix/contract/1"}', "[]"])
+@pytest.mark.parametrize("text", ["", "{}", "no JSON", '{"format": "verix/contract/2"}', "[]"])
 def test_not_a_verdict(job: Path, run: Run, text: str) -> None:
     (job / "other.json").write_text(text)
     code, _, err = run("report", job / "other.json")

@@ -217,7 +217,7 @@ def test_nothing_is_unpickled(tmp_path: Path) -> None:
         read_manifest(path)
 
 
-@pytest.mark.parametrize("content", [b"", b"verix", b"PK", b"verix/manifest/2 plain\n" + bytes(99)])
+@pytest.mark.parametrize("content", [b"", b"verix", b"PK", b"verix/manifest/1 plain\n" + bytes(99)])
 def test_what_is_not_a_manifest(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "m").write_bytes(content)
     with pytest.raises(TableError, match="is not a manifest"):

@@ -18,7 +18,7 @@ from verix_anon.protocol.contract import Digest
 
 __all__ = ["Entry", "Ledger"]
 
-FORMAT = "verix/ledger/1"
+FORMAT = "verix/ledger/2"
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,8 @@ from verix_anon.protocol.contract import Contract, Digest
 
 __all__ = ["Manifest", "Step", "Witness", "read_manifest", "write_manifest"]
 
-PLAIN = b"verix/manifest/1 plain\n"
-SEALED = b"verix/manifest/1 sealed\n"
+PLAIN = b"verix/manifest/2 plain\n"
+SEALED = b"verix/manifest/2 sealed\n"
 SCRYPT = {"n": 2**17, "r": 8, "p": 1}
 SCRYPT_SALT, NONCE = 16, 12
 

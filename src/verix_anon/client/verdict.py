@@ -27,7 +27,7 @@ __all__ = [
     "write_verdict",
 ]
 
-FORMAT = "verix/verdict/1"
+FORMAT = "verix/verdict/2"
 
 Evidence = Mapping[str, object]
 """Counts and worst cases as JSON values; never the value of an individual."""

@@ -37,7 +37,7 @@ def test_hkdf_of_the_rfc() -> None:
 @pytest.mark.parametrize("label", ["trackers", "watch", "seed/twins"])
 def test_keys_are_hkdf(label: str) -> None:
     salt = bytes(range(32))
-    assert Secret(salt).key(label) == hkdf(salt, b"verix/1/" + label.encode())
+    assert Secret(salt).key(label) == hkdf(salt, b"verix/2/" + label.encode())
 
 
 def test_keys_and_seeds_differ_by_label() -> None:
@@ -74,7 +74,7 @@ def test_submitted_trackers_by_hand() -> None:
     """Every tracker of a real submission, from the salt and the owner's table alone."""
     prepared = cases.prepared(traps=Traps.NONE)
     sent, manifest = prepared.submission, prepared.manifest
-    key = hkdf(manifest.salt, b"verix/1/trackers")
+    key = hkdf(manifest.salt, b"verix/2/trackers")
     for row in range(sent.records.n_rows):
         packed = b""
         values = iter(sent.records.values[:, row].tolist())

@@ -202,7 +202,7 @@ def test_old_sheet_without_sizes() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{}", "null", '{"format": "verix/verdict/1"}', "[" * 100_000]
+    "text", ["", "[]", "{}", "null", '{"format": "verix/verdict/2"}', "[" * 100_000]
 )
 def test_not_a_sheet(text: str) -> None:
     with pytest.raises(TableError, match="not a privacy sheet"):

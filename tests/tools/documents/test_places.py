@@ -10,7 +10,7 @@ from tools.documents.markdown import ROOT, pages
 FILE = re.compile(r"`((?:[\w-]+/)*[\w-]+\.py|[\w-]+(?:/[\w-]+)*/)`")
 NAME_IN_FILE = re.compile(r"`(?:\w+\.)*(\w+)` in `([\w/-]+\.py)`")
 # Folders of a job, and a label, are no places in the repository.
-OTHERS = {"submission/", "delivery/", "DIR/submission/", "verix/1/"}
+OTHERS = {"submission/", "delivery/", "DIR/submission/", "verix/2/"}
 
 
 def found(place: str) -> Path | None:

@@ -45,7 +45,7 @@ class Secret:
 
     def key(self, label: str) -> bytes:
         """A key of 32 bytes for one purpose."""
-        return HKDF(SHA256(), 32, salt=None, info=f"verix/1/{label}".encode()).derive(self.salt)
+        return HKDF(SHA256(), 32, salt=None, info=f"verix/2/{label}".encode()).derive(self.salt)
 
     def seed(self, purpose: str) -> int:
         """A seed of 256 bits for one purpose."""
