@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import support
 from verix_anon.client.release import ReleaseOptions
+from verix_anon.client.release.grouping import Grouped
 from verix_anon.client.release.present import (
     MOST_TEXT,
-    Grouped,
     Presentation,
     Range,
     Representation,

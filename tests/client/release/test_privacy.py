@@ -18,13 +18,16 @@ from verix_anon.client.release.privacy import (
     Members,
     Spans,
     attribute,
-    distribution,
 )
 from verix_anon.client.release.sheet import Sheet
 
 
 def codes(*values: int) -> Ints:
     return np.array(values, np.int64)
+
+
+def distribution(members: Members, values: Ints) -> privacy.Distribution:
+    return privacy.distribution(members, values, privacy.overall(values, members.person_of_row))
 
 
 def column(name: str, role: str, values: Any) -> Attribute:
@@ -94,6 +97,9 @@ def test_people_are_counted_once_in_a_class() -> None:
     found = distribution(members, codes(5, 5, 6, 6, 5, 5))
     # In class 0 value 5 counts once (person 0), value 6 twice (persons 0 and 1).
     assert found.count.tolist() == [1, 2, 2]
+    assert found.greatest_share() == pytest.approx([2 / 3, 1])
+    # Over the table person 0 has value 5 once, though in two classes.
+    assert found.overall[5:] == pytest.approx([2 / 4, 2 / 4])
     assert found.class_of_pair.tolist() == [0, 0, 1]
 
 

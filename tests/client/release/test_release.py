@@ -8,15 +8,12 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import support
 from client.release.releases import DECLARED, Job, N, accepted, columns, job, manifest_of, parse
 from verix_anon.client.release import release
 from verix_anon.client.release.present import (
     Representation,
-    finest_cut,
 )
 from verix_anon.client.table.encode import encode
 from verix_anon.client.table.roles import Declared
@@ -24,7 +21,6 @@ from verix_anon.errors import NotAcceptedError, TableError
 from verix_anon.protocol.contract import Contract, Kind
 from verix_anon.protocol.messages import Submission
 from verix_anon.protocol.table import Records
-from verix_anon.protocol.tree import Tree
 from verix_anon.provider.local import LocalProvider
 
 
@@ -197,74 +193,6 @@ def test_people_are_counted_by_person() -> None:
     assert any("person column 'patient' is published" in w for w in released.warnings)
     with pytest.raises(TableError, match="no column 'doctor'"):
         visits.release(person="doctor")
-
-
-@st.composite
-def trees(draw: st.DrawFn) -> Tree:
-    """A random small tree in canonical preorder."""
-    column: list[int] = []
-    right: dict[int, int] = {}
-
-    def grow(n_leaves: int) -> None:
-        node = len(column)
-        column.append(-1 if n_leaves == 1 else 0)
-        if n_leaves > 1:
-            n_left = draw(st.integers(1, n_leaves - 1))
-            grow(n_left)
-            right[node] = len(column)
-            grow(n_leaves - n_left)
-
-    grow(draw(st.integers(1, 7)))
-    inner = np.array(column, np.int32) >= 0
-    return Tree(
-        column=np.array(column, np.int32),
-        threshold=np.zeros(len(column)),
-        left=np.where(inner, np.arange(len(column)) + 1, -1).astype(np.int32),
-        right=np.array([right.get(i, -1) for i in range(len(column))], np.int32),
-        leaf=np.where(inner, -1, np.cumsum(~inner) - 1).astype(np.int32),
-    )
-
-
-def all_cuts(tree: Tree, node: int = 0) -> list[list[frozenset[int]]]:
-    """Every way to cut a subtree into nodes, each as the set of its leaves."""
-    if tree.leaf[node] >= 0:
-        return [[frozenset({int(tree.leaf[node])})]]
-    left, right = all_cuts(tree, int(tree.left[node])), all_cuts(tree, int(tree.right[node]))
-    whole = frozenset().union(*left[0], *right[0])
-    return [[whole], *(a + b for a in left for b in right)]
-
-
-@settings(deadline=None, max_examples=200)
-@given(tree=trees(), data=st.data(), k=st.integers(1, 4), by_person=st.booleans())
-def test_the_cut_is_the_finest(tree: Tree, data: st.DataObject, k: int, by_person: bool) -> None:
-    tree.check(n_quasi=1, max_depth=50)
-    leaf = st.integers(0, tree.n_leaves - 1)
-    leaf_of_row = np.array(data.draw(st.lists(leaf, min_size=1, max_size=20)), np.int32)
-    people = None
-    if by_person:
-        person = st.lists(st.integers(0, 5), min_size=leaf_of_row.size, max_size=leaf_of_row.size)
-        people = np.array(data.draw(person))
-    names = np.arange(leaf_of_row.size) if people is None else people
-
-    def held(leaves: frozenset[int]) -> int:
-        return len(set(names[np.isin(leaf_of_row, list(leaves))].tolist()))
-
-    if held(frozenset(range(tree.n_leaves))) < k:
-        with pytest.raises(NotAcceptedError, match="fewer than k"):
-            finest_cut(tree, leaf_of_row, people, k)
-        return
-    cut = finest_cut(tree, leaf_of_row, people, k)
-    classes = [
-        frozenset(np.flatnonzero(cut.class_of_leaf == c).tolist()) for c in range(cut.n_classes)
-    ]
-    # Disjoint by construction of the map; every record has a class, every class holds k.
-    assert (cut.class_of_leaf[leaf_of_row] >= 0).all()
-    assert all(held(leaves) >= k for leaves in classes)
-    assert cut.is_merged.tolist() == [len(leaves) > 1 for leaves in classes]
-    for other in all_cuts(tree):
-        filled = [leaves for leaves in other if held(leaves)]
-        if all(held(leaves) >= k for leaves in filled):
-            assert all(any(mine <= leaves for leaves in other) for mine in classes)
 
 
 def test_classes_that_look_alike_are_one(case: Job) -> None:

@@ -24,7 +24,8 @@ from verix_anon.client.given import FilePath, is_path, opened, options_of
 from verix_anon.client.ledger import Ledger
 from verix_anon.client.manifest import Manifest, read_manifest
 from verix_anon.client.notebook import as_list, as_table
-from verix_anon.client.release import accept, present, privacy
+from verix_anon.client.release import accept, join, present, privacy
+from verix_anon.client.release.grouping import Grouped
 from verix_anon.client.release.present import Presentation, Representation
 from verix_anon.client.release.sheet import Sheet
 from verix_anon.client.table.digest import table_digest
@@ -35,7 +36,6 @@ from verix_anon.errors import NotAcceptedError, TableError
 from verix_anon.files.deliveries import Snapshot
 from verix_anon.files.store import check_apart, check_free
 from verix_anon.files.tables import check_table_name, read_table, table_aside
-from verix_anon.kernels import trees
 from verix_anon.protocol.contract import Digest
 from verix_anon.protocol.messages import Delivery
 
@@ -183,11 +183,17 @@ def release(
     bare = accept.bare(judged)
     earlier = () if ledger is None else ledger.seen(manifest.table)
     overridden = accept.check(judged, manifest, verdict, earlier, force=options.force)
-    # 3. Traps drop out, each genuine row has its leaf, and leaves with too few people merge.
-    leaf_of_row = _align(bare, manifest, source.n_rows)
-    cut = present.finest_cut(bare.tree, leaf_of_row, source.person_of_row, manifest.contract.k)
+    # 3. Traps drop out, each genuine row has its leaf, and leaves with too few people join others.
+    genuine = join.Genuine(
+        leaf_of_row=_align(bare, manifest, source.n_rows),
+        person_of_row=source.person_of_row,
+        values=source.values,
+        is_category=np.array([c.categories is not None for c in manifest.contract.quasi]),
+    )
+    joined = join.join(bare.tree, genuine, manifest.contract.k, [])
+    class_of_row = joined.class_of_leaf[genuine.leaf_of_row]
     # 4. Classes become columns.
-    classes = _present(cut.class_of_leaf[leaf_of_row], cut.n_classes, source, manifest, options)
+    classes = _present(class_of_row, joined.n_classes, source, manifest, options)
     published = _assemble(table, manifest, classes, options)
     # 5. What they give away is measured.
     sheet = _measure(classes, source, manifest, options, None if ledger is None else len(earlier))
@@ -198,7 +204,7 @@ def release(
         if ledger is not None:
             warnings += ledger.warnings()
             ledger.record(manifest.table, bare.header.root)
-    merged = classes.grouped.count[cut.is_merged]
+    merged = classes.grouped.count[joined.is_joined]
     return Released(
         root=bare.header.root,
         table=published,
@@ -277,7 +283,7 @@ class _Classes:
     """The classes, and what is published of each."""
 
     of_row: Ints
-    grouped: present.Grouped
+    grouped: Grouped
     ranges: list[present.Range]
     columns: Mapping[str, Mapping[str, pa.Array]]
     """For each quasi-identifier its published columns, with one value per class."""
@@ -290,7 +296,7 @@ def _present(
     manifest: Manifest,
     options: ReleaseOptions,
 ) -> _Classes:
-    grouped = present.Grouped(*trees.group_rows(class_of_row.astype(np.int32), n_classes))
+    grouped = Grouped.by(class_of_row, n_classes)
     types = {name: array.type for name, array in source.arrays.items()}
     found = present.ranges(manifest.contract, source.values, types, grouped, options)
     columns = {

@@ -1,8 +1,7 @@
-"""From the delivered tree to classes, and from classes to published columns (spec §5, §12).
+"""From classes to published columns (spec §12).
 
-The classes are the finest cut of the tree that holds k people in each. What is published of
-a quasi-identifier are intervals, bounds, midpoints or means of a class's own records; since
-each bound is a real person's value there are two remedies, taken in this order:
+What is published of a quasi-identifier are intervals, bounds, midpoints or means of a class's
+own records; since each bound is a real person's value there are two remedies, in this order:
 
 - Rounding widens a class outwards to multiples of a step.
 - Top-coding puts a cap in place of what lies beyond it. As an interval `50..>=80` reads
@@ -19,22 +18,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from verix_anon.arrays import Flags, Floats, Ids, Ints
+from verix_anon.arrays import Flags, Floats, Ints
 from verix_anon.client.given import check_fields
-from verix_anon.client.release.privacy import distinct
+from verix_anon.client.release.grouping import Grouped
 from verix_anon.client.table.encode import decode
-from verix_anon.errors import NotAcceptedError, TableError
+from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Column, Contract
 from verix_anon.protocol.generalize import NUMPY_UNITS, describe
-from verix_anon.protocol.tree import Tree
 
 __all__ = [
-    "Cut",
-    "Grouped",
     "Presentation",
     "Range",
     "Representation",
-    "finest_cut",
     "ranges",
     "represent",
 ]
@@ -44,97 +39,6 @@ Caps = tuple[float | None, float | None]
 EXACT = 2**53
 MOST_TEXT = 1 << 30
 """Bytes that one column of sets of categories may take."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Cut:
-    """Nodes of the tree that together hold every genuine record once, from left to right."""
-
-    class_of_leaf: Ints
-    """-1 for a leaf without a genuine record"""
-    is_merged: Flags
-    """For each class whether it was made of several leaves."""
-
-    @property
-    def n_classes(self) -> int:
-        """How many classes there are."""
-        return int(self.is_merged.size)
-
-
-def finest_cut(tree: Tree, leaf_of_row: Ids, people: Ints | None, k: int) -> Cut:
-    """The finest classes of at least k people each that are disjoint and cover all (spec §12).
-
-    A node is a class if it is a leaf, or if a child holds some people but fewer than k.
-    """
-    end = _subtree_ends(tree)
-    g = _people_below(tree, end, leaf_of_row, people)
-    if g[0] < k:
-        raise NotAcceptedError(f"the table holds {g[0]} people, fewer than k = {k}")
-    is_leaf = tree.column < 0
-    is_short = (g > 0) & (g < k)
-    stops = (is_leaf | is_short[tree.left] | is_short[tree.right]).tolist()
-    has_people, ends = (g > 0).tolist(), end.tolist()
-    chosen, node = [], 0
-    while node < tree.n_nodes:
-        if not has_people[node]:
-            node = ends[node]
-        elif stops[node]:
-            chosen.append(node)
-            node = ends[node]
-        else:
-            node += 1
-    nodes = np.array(chosen)
-    class_of_leaf = np.full(tree.n_leaves, -1)
-    leaves_before = np.concatenate([[0], np.cumsum(is_leaf)])
-    first, last = leaves_before[nodes], leaves_before[end[nodes]]
-    for number, (begin, stop) in enumerate(zip(first.tolist(), last.tolist(), strict=True)):
-        class_of_leaf[begin:stop] = number
-    return Cut(class_of_leaf, ~is_leaf[nodes])
-
-
-def _subtree_ends(tree: Tree) -> Ints:
-    """The number after each node's subtree: in preorder a subtree ends at its rightmost leaf."""
-    last = np.where(tree.right >= 0, tree.right, np.arange(tree.n_nodes)).astype(np.int64)
-    while True:
-        further = last[last]
-        if np.array_equal(further, last):
-            return last + 1
-        last = further
-
-
-def _people_below(tree: Tree, end: Ints, leaf_of_row: Ids, people: Ints | None) -> Ints:
-    """g(v): how many people have a record under each node.
-
-    A person with records in several leaves counts once in each, and once less at every node
-    where two neighbouring ones of these leaves meet; sums over subtrees are then distinct counts.
-    """
-    node_of_leaf = np.flatnonzero(tree.column < 0)
-    n_leaves = node_of_leaf.size
-    weight = np.zeros(tree.n_nodes, np.int64)
-    if people is None:
-        weight[node_of_leaf] = np.bincount(leaf_of_row, minlength=n_leaves)
-    else:
-        person, leaf = np.divmod(distinct(people * n_leaves + leaf_of_row), n_leaves)
-        weight[node_of_leaf] = np.bincount(leaf, minlength=n_leaves)
-        is_same = person[1:] == person[:-1]
-        left, right = node_of_leaf[leaf[:-1][is_same]], node_of_leaf[leaf[1:][is_same]]
-        weight -= np.bincount(_meeting_nodes(tree, end, left, right), minlength=tree.n_nodes)
-    below: Ints = np.concatenate([[0], np.cumsum(weight)])
-    g: Ints = below[end] - below[:-1]
-    return g
-
-
-def _meeting_nodes(tree: Tree, end: Ints, left: Ints, right: Ints) -> Ints:
-    """The lowest common ancestor of each pair of nodes, by climbing from the left one."""
-    inner = np.flatnonzero(tree.column >= 0)
-    parent = np.zeros(tree.n_nodes, np.int64)
-    parent[tree.left[inner]] = parent[tree.right[inner]] = inner
-    node = left.copy()
-    rising = np.flatnonzero(end[node] <= right)
-    while rising.size:
-        node[rising] = parent[node[rising]]
-        rising = rising[end[node[rising]] <= right[rising]]
-    return node
 
 
 class Representation(StrEnum):
@@ -200,19 +104,6 @@ def _ordered(contract: Contract, name: str, what: str) -> Column:
 def _check_whole(column: Column, value: float) -> None:
     if column.unit is not None and not float(value).is_integer():
         raise TableError(f"column {column.name!r} is a date: use whole numbers of {column.unit}")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Grouped:
-    """Records by class: `order[start[c]:start[c + 1]]` are the rows of class c, never none."""
-
-    order: Ints
-    start: Ints
-
-    @property
-    def count(self) -> Ints:
-        """How many records each class holds."""
-        return np.diff(self.start)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

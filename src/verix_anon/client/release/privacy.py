@@ -26,6 +26,7 @@ __all__ = [
     "distinct",
     "distribution",
     "ncp",
+    "overall",
     "person_numbers",
     "singled_out",
 ]
@@ -132,7 +133,13 @@ class Distribution:
     value_of_pair: Ints
     count: Ints
     n_classes: int
-    n_values: int
+    overall: Floats
+    """Each value's share of the whole table."""
+
+    @property
+    def n_values(self) -> int:
+        """How many values the table has."""
+        return self.overall.size
 
     @property
     def total(self) -> Ints:
@@ -144,20 +151,27 @@ class Distribution:
         """Each pair's share of its class."""
         return self.count / self.total[self.class_of_pair]
 
-    @property
-    def overall(self) -> Floats:
-        """Each value's share of the whole table."""
-        counts = np.bincount(self.value_of_pair, self.count, self.n_values).astype(np.float64)
-        return counts / float(self.count.sum())
-
     def distinct(self) -> Ints:
         """Distinct l-diversity of each class: how many values it has."""
         return np.bincount(self.class_of_pair, minlength=self.n_classes)
+
+    def greatest_share(self) -> Floats:
+        """The share of each class's commonest value."""
+        return np.maximum.reduceat(self.share, self._first)
+
+    @property
+    def _first(self) -> Ints:
+        """Where the pairs of each class begin; no class is without any."""
+        return np.searchsorted(self.class_of_pair, np.arange(self.n_classes))
 
     def entropy(self) -> Floats:
         """Entropy l-diversity of each class: the exponential of its entropy."""
         share = self.share
         return np.exp(-np.bincount(self.class_of_pair, share * np.log(share), self.n_classes))
+
+    def distance(self, *, is_ordered: bool) -> Floats:
+        """Earth mover's distance of each class to the table."""
+        return self.ordered_distance() if is_ordered else self.equal_distance()
 
     def equal_distance(self) -> Floats:
         """Earth mover's distance of each class to the table, all values being equally far."""
@@ -176,7 +190,7 @@ class Distribution:
             return np.zeros(self.n_classes)
         q = np.cumsum(self.overall)
         area = np.concatenate([[0.0], np.cumsum(q)])
-        first = np.searchsorted(self.class_of_pair, np.arange(self.n_classes))
+        first = self._first
         done = np.cumsum(self.count)
         before = (done - self.count)[first]
         p = (done - before[self.class_of_pair]) / self.total[self.class_of_pair]
@@ -192,8 +206,14 @@ class Distribution:
         return np.maximum(distance, 0.0)
 
 
-def distribution(members: Members, codes: Ints) -> Distribution:
-    """The distribution of a column's values over the classes, by person."""
+def overall(codes: Ints, person_of_row: Ints | None) -> Floats:
+    """Each value's share of the whole table; a value that a person has often counts once."""
+    counts = Members(codes, _top(codes) + 1, person_of_row).sizes()
+    return counts / float(counts.sum())
+
+
+def distribution(members: Members, codes: Ints, shares: Floats) -> Distribution:
+    """The distribution of a column's values over the classes, by person, beside the table's."""
     keys, width = _pair(members.class_of_row, codes)
     groups = dense(keys)
     n_groups = _top(groups) + 1
@@ -202,7 +222,7 @@ def distribution(members: Members, codes: Ints) -> Distribution:
     order = np.argsort(key_of_group)
     count = members.people(groups, n_groups)[order]
     class_of_pair, value_of_pair = np.divmod(key_of_group[order], width)
-    return Distribution(class_of_pair, value_of_pair, count, members.n_classes, width)
+    return Distribution(class_of_pair, value_of_pair, count, members.n_classes, shares)
 
 
 def singled_out(members: Members, attributes: Sequence[Attribute]) -> float:
@@ -255,14 +275,14 @@ class Diversity:
     @classmethod
     def of(cls, members: Members, column: Attribute) -> "Diversity":
         """Measure one column."""
-        found = distribution(members, column.codes)
-        distances = found.ordered_distance() if column.is_ordered else found.equal_distance()
+        shares = overall(column.codes, members.person_of_row)
+        found = distribution(members, column.codes, shares)
         return cls(
             column=column.name,
             role=str(column.role),
             n_values=found.n_values,
             distinct_l=int(found.distinct().min()),
             entropy_l=float(found.entropy().min()),
-            closeness_t=float(distances.max()),
+            closeness_t=float(found.distance(is_ordered=column.is_ordered).max()),
             distance=ORDERED if column.is_ordered else EQUAL,
         )

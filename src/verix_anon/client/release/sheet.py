@@ -10,6 +10,7 @@ from verix_anon.client.release.privacy import (
     Diversity,
     Members,
     distribution,
+    overall,
     singled_out,
 )
 
@@ -71,7 +72,7 @@ class Sheet:
         joined = [a for a in attributes if a.role != "target"]
         target = next(a for a in attributes if a.role == "target")
         mean_risk = float(members.n_classes / sizes.sum())
-        is_same = distribution(members, target.codes).distinct() == 1
+        is_same = distribution(members, target.codes, overall(target.codes, None)).distinct() == 1
         return cls(
             counted_by=counted_by,
             k_agreed=k,

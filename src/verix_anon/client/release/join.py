@@ -1,0 +1,320 @@
+"""Joining: a leaf that is no valid class by itself goes to a neighbour in the tree (spec §12).
+
+Proves: every class holds k people, and meets what the owner asks for the target and each
+sensitive column; classes are disjoint and cover all genuine records.
+Does not prove: that no other grouping loses less; each residue takes the best there is for it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from verix_anon.arrays import Flags, Floats, Ids, Ints
+from verix_anon.client.release import widths
+from verix_anon.client.release.grouping import Grouped, Slots, expand
+from verix_anon.client.release.privacy import (
+    Attribute,
+    Distribution,
+    Members,
+    distinct,
+    distribution,
+    overall,
+)
+from verix_anon.errors import NotAcceptedError
+from verix_anon.protocol.tree import Tree
+
+__all__ = ["Demand", "Genuine", "Joined", "join"]
+
+SLACK = 1e-9
+"""What rounding may add to a distance."""
+MOST_ROWS = 1 << 22
+"""Records that are tried together, to bound the memory."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Demand:
+    """What every class must hide of one column; the defaults ask for nothing."""
+
+    column: Attribute
+    least_values: int = 1
+    """l: how many distinct values."""
+    cap: float = 1.0
+    """The greatest share of one value."""
+    closeness: float = 1.0
+    """t: the greatest distance to the whole table."""
+
+    @property
+    def bounds_shares(self) -> bool:
+        """Whether it may hold of two classes and not of both as one."""
+        return self.cap < 1 or self.closeness < 1
+
+    def meets(self, found: Distribution) -> Flags:
+        """For each class whether its shares are as asked for."""
+        is_met = found.greatest_share() <= self.cap
+        if self.closeness < 1:
+            distance = found.distance(is_ordered=self.column.is_ordered)
+            is_met &= distance <= self.closeness + SLACK
+        return is_met
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Genuine:
+    """The owner's records: where each one lies, and what it tells."""
+
+    leaf_of_row: Ids
+    person_of_row: Ints | None
+    values: Floats
+    """(n_quasi, n_rows)"""
+    is_category: Flags
+    """(n_quasi,)"""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Joined:
+    """Classes from left to right, and what joining cost."""
+
+    class_of_leaf: Ints
+    """-1 for a leaf without a genuine record"""
+    is_joined: Flags
+    """For each class whether it was made of several leaves."""
+    ncp_before: float
+    """Of the leaves as they were delivered, of their genuine records."""
+    ncp_after: float
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return int(self.is_joined.size)
+
+
+def join(tree: Tree, genuine: Genuine, k: int, demands: Sequence[Demand]) -> Joined:
+    """Valid classes, bottom up: a residue joins the class where it adds least NCP.
+
+    Raises:
+        NotAcceptedError: Not even all records together meet what is asked for.
+    """
+    joining = _Joining(tree, genuine, k, demands)
+    before = joining.ncp()
+    for nodes in reversed([*tree.levels()]):
+        joining.rise(nodes[tree.column[nodes] >= 0])
+    if joining.residue[0] >= 0:
+        raise NotAcceptedError(_too_much(genuine, k, demands))
+    slots = joining.slots
+    number = np.cumsum(slots.count > 0) - 1
+    n_leaves = np.bincount(slots.home[slots.grouped.count > 0], minlength=number.size)
+    return Joined(
+        class_of_leaf=np.where(slots.grouped.count > 0, number[slots.home], -1),
+        is_joined=n_leaves[slots.filled()] > 1,
+        ncp_before=before,
+        ncp_after=joining.ncp(),
+    )
+
+
+class _Joining:
+    """The classes and residues under the nodes that are done; a slot is named by a leaf."""
+
+    def __init__(self, tree: Tree, genuine: Genuine, k: int, demands: Sequence[Demand]) -> None:
+        self.tree = tree
+        self.people = genuine.person_of_row
+        # k and l stay met when a class grows, so that they are counted once, for each node.
+        ends = _subtree_ends(tree)
+        self.is_enough = _distinct_below(tree, ends, genuine.leaf_of_row, self.people) >= k
+        for demand in demands:
+            below = _distinct_below(tree, ends, genuine.leaf_of_row, demand.column.codes)
+            self.is_enough &= below >= demand.least_values
+        self.shares = [
+            (demand, overall(demand.column.codes, self.people))
+            for demand in demands
+            if demand.bounds_shares
+        ]
+        grouped = Grouped.by(genuine.leaf_of_row, tree.n_leaves)
+        self.slots = Slots(grouped)
+        self.widths = widths.measured(genuine.values, genuine.is_category, grouped, self.slots)
+        self.width = np.zeros(tree.n_leaves)
+        self._measure(self.slots.filled())
+        is_leaf = tree.column < 0
+        before = np.concatenate([[0], np.cumsum(is_leaf)])
+        self.first, self.last = before[:-1], before[ends]
+        self.residue = np.full(tree.n_nodes, -1)
+        self.is_class = np.zeros(tree.n_leaves, np.bool_)
+        nodes = np.flatnonzero(is_leaf)[self.slots.filled()]
+        self._settle(nodes, self.slots.filled())
+
+    def ncp(self) -> float:
+        """The mean width of a value, by records."""
+        count = self.slots.count
+        return float(count @ self.width / (count.sum() * len(self.widths)))
+
+    def rise(self, nodes: Ints) -> None:
+        """From the children of these nodes, all of one depth, to the nodes."""
+        left, right = self.residue[nodes + 1], self.residue[self.tree.right[nodes]]
+        residue = np.maximum(left, right)
+        self.residue[nodes] = residue
+        is_alone = (left < 0) != (right < 0)
+        chosen = np.full(nodes.size, -1)
+        chosen[is_alone] = self._choose(residue[is_alone], nodes[is_alone])
+        joins = chosen >= 0
+        self._take_up(chosen[joins], residue[joins])
+        self.residue[nodes[joins]] = -1
+        # What is left has no class beside it, or none that would take it: all is one.
+        self._become_one(nodes[(residue >= 0) & ~joins])
+
+    def _become_one(self, nodes: Ints) -> None:
+        filled = self.slots.filled()
+        begin = np.searchsorted(filled, self.first[nodes])
+        end = np.searchsorted(filled, self.last[nodes])
+        owner, others = expand(begin + 1, end)
+        self.is_class[filled[others]] = False
+        self._take_up(filled[begin][owner], filled[others])
+        self._settle(nodes, filled[begin])
+
+    def _settle(self, nodes: Ints, slots: Ints) -> None:
+        """All under each node is in one slot: a class if that is valid, else a residue."""
+        is_valid = self.is_enough[nodes]
+        is_valid[is_valid] = self._meets(np.arange(is_valid.sum()), slots[is_valid])
+        self.is_class[slots] = is_valid
+        self.residue[nodes] = np.where(is_valid, -1, slots)
+
+    def _take_up(self, into: Ints, parts: Ints) -> None:
+        self.slots.take_up(into, parts)
+        for each in self.widths:
+            each.take_up(into, parts)
+        self.width[parts] = 0.0
+        self._measure(into)
+
+    def _measure(self, slots: Ints) -> None:
+        self.width[slots] = widths.total(self.widths, slots, slots)
+
+    def _found(self, owner: Ints, slots: Ints) -> Iterator[tuple[Demand, Distribution]]:
+        """How the columns with bounded shares are distributed over each owner's slots."""
+        if not (self.shares and owner.size):
+            return
+        of_row, rows = self.slots.rows(owner, slots)
+        people = None if self.people is None else self.people[rows]
+        members = Members(of_row, int(owner.max()) + 1, people)
+        for demand, shares in self.shares:
+            yield demand, distribution(members, demand.column.codes[rows], shares)
+
+    def _meets(self, owner: Ints, slots: Ints) -> Flags:
+        """Whether the slots of each owner, numbered from 0, are as one class as asked for."""
+        is_met = np.ones(int(owner.max(initial=-1)) + 1, np.bool_)
+        for demand, found in self._found(owner, slots):
+            is_met &= demand.meets(found)
+        return is_met
+
+    def _choose(self, residues: Ints, nodes: Ints) -> Ints:
+        """The class under each node that its residue joins, -1 if no union is valid."""
+        classes = np.flatnonzero(self.is_class)
+        begin = np.searchsorted(classes, self.first[nodes])
+        owner, place = expand(begin, np.searchsorted(classes, self.last[nodes]))
+        found, residue = classes[place], residues[owner]
+        count, width = self.slots.count, self.width
+        union = widths.total(self.widths, residue, found)
+        added = (count[residue] + count[found]) * union - count[found] * width[found]
+        # Stable: the first among equals.
+        order = np.lexsort((added, owner))
+        return self._first_valid(residues, owner[order], found[order])
+
+    def _first_valid(self, residues: Ints, owner: Ints, found: Ints) -> Ints:
+        """For each residue the first of the classes found for it that may take it, or -1."""
+        chosen = np.full(residues.size, -1)
+        is_hopeful = self._is_hopeful(residues, owner, found)
+        owner, found = owner[is_hopeful], found[is_hopeful]
+        most = 1
+        while owner.size:
+            # One of each, then more and more at once: most often the first will do.
+            is_first = np.diff(owner, prepend=-1) > 0
+            rank = np.arange(owner.size) - np.flatnonzero(is_first)[np.cumsum(is_first) - 1]
+            tried = np.flatnonzero(rank < most)
+            pair = np.arange(tried.size)
+            slots = np.concatenate([residues[owner[tried]], found[tried]])
+            valid = tried[self._meets(np.concatenate([pair, pair]), slots)]
+            # Of several the first is written last.
+            chosen[owner[valid[::-1]]] = found[valid[::-1]]
+            rest = (rank >= most) & (chosen[owner] < 0)
+            n_rows = int(self.slots.count[residues[np.unique(owner[rest])]].sum())
+            most = max(1, min(2 * most, MOST_ROWS // max(n_rows, 1)))
+            owner, found = owner[rest], found[rest]
+        return chosen
+
+    def _is_hopeful(self, residues: Ints, owner: Ints, found: Ints) -> Flags:
+        """Whether a class may be large enough to make good what is wrong with the residue.
+
+        A residue of T values and a class of c records have at most T + c values. So a value's
+        share in both is at least T/(T + c) of that in the residue, and their distance to the
+        table at least T/(T + c) of the residue's, less the share of the class.
+        """
+        is_hopeful = np.ones(owner.size, np.bool_)
+        for demand, now in self._found(np.arange(residues.size), residues):
+            kept = now.total[owner] / (now.total[owner] + self.slots.count[found])
+            is_hopeful &= kept * now.greatest_share()[owner] <= demand.cap + SLACK
+            distance = kept * now.distance(is_ordered=demand.column.is_ordered)[owner]
+            is_hopeful &= distance - (1 - kept) <= demand.closeness + 2 * SLACK
+        return is_hopeful
+
+
+def _too_much(genuine: Genuine, k: int, demands: Sequence[Demand]) -> str:
+    """What not even all records together meet, and how much would do."""
+    people = genuine.person_of_row
+    n_people = genuine.leaf_of_row.size if people is None else distinct(people).size
+    if n_people < k:
+        return f"the table holds {n_people:,} people, fewer than k = {k}"
+    for demand in demands:
+        name, shares = demand.column.name, overall(demand.column.codes, people)
+        if shares.size < demand.least_values:
+            return (
+                f"column {name!r} has {shares.size:,} values in the whole table, so that no class"
+                f" has {demand.least_values:,}; ask for a smaller l"
+            )
+        if shares.max() > demand.cap:
+            return (
+                f"one value of column {name!r} has {shares.max():.1%} of the whole table, so that"
+                f" classes cannot all keep to {demand.cap:.1%}; ask for a greater cap"
+            )
+    raise AssertionError("all records together are the table, at no distance from it")
+
+
+def _subtree_ends(tree: Tree) -> Ints:
+    """The number after each node's subtree: in preorder a subtree ends at its rightmost leaf."""
+    last = np.where(tree.right >= 0, tree.right, np.arange(tree.n_nodes)).astype(np.int64)
+    while True:
+        further = last[last]
+        if np.array_equal(further, last):
+            return last + 1
+        last = further
+
+
+def _distinct_below(tree: Tree, end: Ints, leaf_of_row: Ids, names: Ints | None) -> Ints:
+    """How many distinct names have a record under each node; None: each has one of its own.
+
+    A name with records in several leaves counts once in each, and once less at every node
+    where two neighbouring ones of these leaves meet; sums over subtrees are then distinct counts.
+    """
+    node_of_leaf = np.flatnonzero(tree.column < 0)
+    n_leaves = node_of_leaf.size
+    weight = np.zeros(tree.n_nodes, np.int64)
+    if names is None:
+        weight[node_of_leaf] = np.bincount(leaf_of_row, minlength=n_leaves)
+    else:
+        name, leaf = np.divmod(distinct(names * n_leaves + leaf_of_row), n_leaves)
+        weight[node_of_leaf] = np.bincount(leaf, minlength=n_leaves)
+        is_same = name[1:] == name[:-1]
+        left, right = node_of_leaf[leaf[:-1][is_same]], node_of_leaf[leaf[1:][is_same]]
+        weight -= np.bincount(_meeting_nodes(tree, end, left, right), minlength=tree.n_nodes)
+    below: Ints = np.concatenate([[0], np.cumsum(weight)])
+    found: Ints = below[end] - below[:-1]
+    return found
+
+
+def _meeting_nodes(tree: Tree, end: Ints, left: Ints, right: Ints) -> Ints:
+    """The lowest common ancestor of each pair of nodes, by climbing from the left one."""
+    inner = np.flatnonzero(tree.column >= 0)
+    parent = np.zeros(tree.n_nodes, np.int64)
+    parent[tree.left[inner]] = parent[tree.right[inner]] = inner
+    node = left.copy()
+    rising = np.flatnonzero(end[node] <= right)
+    while rising.size:
+        node[rising] = parent[node[rising]]
+        rising = rising[end[node[rising]] <= right[rising]]
+    return node

@@ -1,0 +1,235 @@
+"""Joining against a slow and obvious implementation, on random trees, people and columns."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from verix_anon.client.release import join as joining
+from verix_anon.client.release import widths
+from verix_anon.client.release.join import Demand, Genuine, Joined, join
+from verix_anon.client.release.privacy import Attribute
+from verix_anon.errors import NotAcceptedError
+from verix_anon.protocol.tree import Tree
+
+Rows = tuple[int, ...]
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> Tree:
+    """A random small tree in canonical preorder."""
+    column: list[int] = []
+    right: dict[int, int] = {}
+
+    def grow(n_leaves: int) -> None:
+        node = len(column)
+        column.append(-1 if n_leaves == 1 else 0)
+        if n_leaves > 1:
+            n_left = draw(st.integers(1, n_leaves - 1))
+            grow(n_left)
+            right[node] = len(column)
+            grow(n_leaves - n_left)
+
+    grow(draw(st.integers(1, 7)))
+    inner = np.array(column, np.int32) >= 0
+    return Tree(
+        column=np.array(column, np.int32),
+        threshold=np.zeros(len(column)),
+        left=np.where(inner, np.arange(len(column)) + 1, -1).astype(np.int32),
+        right=np.array([right.get(i, -1) for i in range(len(column))], np.int32),
+        leaf=np.where(inner, -1, np.cumsum(~inner) - 1).astype(np.int32),
+    )
+
+
+class Slowly:
+    """The words of the specification, record by record."""
+
+    def __init__(self, genuine: Genuine, k: int, demands: Sequence[Demand]) -> None:
+        self.genuine, self.k, self.demands = genuine, k, demands
+        self.n_rows = genuine.leaf_of_row.size
+        people = genuine.person_of_row
+        self.people = list(range(self.n_rows)) if people is None else people.tolist()
+
+    def counts(self, rows: Sequence[int], column: Attribute) -> np.ndarray[Any, Any]:
+        """How many people have each value, each person once."""
+        pairs = {(self.people[row], int(column.codes[row])) for row in rows}
+        return np.bincount([value for _, value in pairs], minlength=int(column.codes.max()) + 1)
+
+    def is_valid(self, rows: Rows) -> bool:
+        if len({self.people[row] for row in rows}) < self.k:
+            return False
+        for demand in self.demands:
+            counts = self.counts(rows, demand.column)
+            p, q = (c / c.sum() for c in (counts, self.counts(range(self.n_rows), demand.column)))
+            if demand.column.is_ordered:
+                distance = np.abs(np.cumsum(p - q)).sum() / max(len(p) - 1, 1)
+            else:
+                distance = np.abs(p - q).sum() / 2
+            if (
+                np.count_nonzero(counts) < demand.least_values
+                or p.max() > demand.cap
+                or distance > demand.closeness + 1e-9
+            ):
+                return False
+        return True
+
+    def loss(self, rows: Rows) -> float:
+        total = 0.0
+        for values, is_category in zip(self.genuine.values, self.genuine.is_category, strict=True):
+            mine = values[list(rows)]
+            if is_category:
+                total += (len(set(mine)) - 1) / max(len(set(values)) - 1, 1)
+            else:
+                total += (mine.max() / 2 - mine.min() / 2) / (
+                    (values.max() / 2 - values.min() / 2) or 1.0
+                )
+        return total
+
+    def ncp(self, classes: Sequence[Rows]) -> float:
+        total = sum(len(rows) * self.loss(rows) for rows in classes)
+        return total / self.n_rows / len(self.genuine.values)
+
+    def leaf(self, leaf: int) -> Rows:
+        return tuple(np.flatnonzero(self.genuine.leaf_of_row == leaf).tolist())
+
+    def under(self, tree: Tree, node: int) -> tuple[list[Rows], Rows]:
+        """The classes under a node, or the residue that all of it is."""
+        if tree.leaf[node] >= 0:
+            rows = self.leaf(int(tree.leaf[node]))
+            return ([rows], ()) if rows and self.is_valid(rows) else ([], rows)
+        sides = [self.under(tree, int(child)) for child in (tree.left[node], tree.right[node])]
+        classes = sides[0][0] + sides[1][0]
+        residues = [residue for _, residue in sides if residue]
+        if not residues:
+            return classes, ()
+        if len(residues) == 1:
+            valid = [c for c in classes if self.is_valid(c + residues[0])]
+            if valid:
+                best = min(valid, key=lambda c: self.added(c, residues[0]))
+                place = classes.index(best)
+                return [*classes[:place], best + residues[0], *classes[place + 1 :]], ()
+        everything = tuple(row for part in (*classes, *residues) for row in part)
+        return ([everything], ()) if self.is_valid(everything) else ([], everything)
+
+    def added(self, rows: Rows, residue: Rows) -> float:
+        both = rows + residue
+        return len(both) * self.loss(both) - len(rows) * self.loss(rows)
+
+
+@st.composite
+def tables(draw: st.DrawFn, n_leaves: int, n_columns: int = 2) -> tuple[Genuine, list[Attribute]]:
+    n_rows = draw(st.integers(1, 24))
+
+    def numbers(most: int) -> Any:
+        drawn = draw(st.lists(st.integers(0, most), min_size=n_rows, max_size=n_rows))
+        return np.array(drawn, np.int64)
+
+    columns = []
+    for i in range(n_columns):
+        codes = np.unique(numbers(3), return_inverse=True)[1].astype(np.int64)
+        columns.append(Attribute(f"c{i}", "sensitive", codes, is_ordered=draw(st.booleans())))
+    genuine = Genuine(
+        leaf_of_row=numbers(n_leaves - 1).astype(np.int32),
+        person_of_row=numbers(8) if draw(st.booleans()) else None,
+        values=np.array([numbers(9), numbers(4), numbers(9)], np.float64),
+        is_category=np.array([False, True, True]),
+    )
+    return genuine, columns
+
+
+demands = st.fixed_dictionaries(
+    {
+        "least_values": st.integers(1, 3),
+        "cap": st.sampled_from([1.0, 0.75, 2 / 3, 0.5]),
+        "closeness": st.sampled_from([1.0, 0.6, 0.4, 0.25]),
+    }
+)
+
+
+def classes_of(joined: Joined, genuine: Genuine) -> list[Rows]:
+    of_row = joined.class_of_leaf[genuine.leaf_of_row]
+    return [tuple(np.flatnonzero(of_row == c).tolist()) for c in range(joined.n_classes)]
+
+
+@pytest.mark.parametrize("few_bits", [False, True])
+@settings(deadline=None, max_examples=300)
+@given(tree=trees(), data=st.data(), k=st.integers(1, 4), asked=st.lists(demands, max_size=2))
+def test_joining_is_what_the_specification_says(
+    few_bits: bool, tree: Tree, data: st.DataObject, k: int, asked: list[dict[str, Any]]
+) -> None:
+    tree.check(n_quasi=1, max_depth=50)
+    genuine, columns = data.draw(tables(tree.n_leaves))
+    wanted = [Demand(column=c, **each) for c, each in zip(columns, asked, strict=False)]
+    slow = Slowly(genuine, k, wanted)
+    expected, residue = slow.under(tree, 0)
+    with pytest.MonkeyPatch.context() as patch:
+        if few_bits:
+            # Sets too large for a word, and batches that end after every pair.
+            patch.setattr(widths, "MOST_BITS", 0)
+            patch.setattr(widths, "MOST_ROWS", 1)
+            patch.setattr(joining, "MOST_ROWS", 1)
+        if residue:
+            with pytest.raises(NotAcceptedError, match=r"fewer than k|a smaller l|a greater cap"):
+                join(tree, genuine, k, wanted)
+            return
+        joined = join(tree, genuine, k, wanted)
+    found = classes_of(joined, genuine)
+    assert sorted(map(sorted, found)) == sorted(map(sorted, expected))
+    n_leaves = [len(set(genuine.leaf_of_row[list(rows)])) for rows in found]
+    assert joined.is_joined.tolist() == [n > 1 for n in n_leaves]
+    leaves = [rows for leaf in range(tree.n_leaves) if (rows := slow.leaf(leaf))]
+    assert joined.ncp_before == pytest.approx(slow.ncp(leaves))
+    assert joined.ncp_after == pytest.approx(slow.ncp(found))
+    empty = set(range(tree.n_leaves)) - set(genuine.leaf_of_row.tolist())
+    assert set(np.flatnonzero(joined.class_of_leaf < 0).tolist()) == empty
+
+
+def stump() -> Tree:
+    """Two leaves."""
+    return Tree(
+        column=np.array([0, -1, -1], np.int32),
+        threshold=np.zeros(3),
+        left=np.array([1, -1, -1], np.int32),
+        right=np.array([2, -1, -1], np.int32),
+        leaf=np.array([-1, 0, 1], np.int32),
+    )
+
+
+def test_two_valid_classes_need_not_be_one() -> None:
+    # {p1: x, p2: y} and {p3: x, p2: y} at cap 1/2: as one, x has two of three.
+    genuine = Genuine(
+        leaf_of_row=np.array([0, 0, 1, 1], np.int32),
+        person_of_row=np.array([1, 2, 3, 2]),
+        values=np.zeros((1, 4)),
+        is_category=np.array([False]),
+    )
+    column = Attribute("c", "sensitive", np.array([0, 1, 0, 1]), is_ordered=False)
+    demand = Demand(column=column, cap=0.5)
+    assert join(stump(), genuine, 2, [demand]).n_classes == 2
+    with pytest.raises(NotAcceptedError, match=r"one value of column 'c' has 66.7% of the whole"):
+        join(stump(), genuine, 3, [demand])
+
+
+def test_a_residue_goes_where_it_adds_least() -> None:
+    # Record 9 is nearer to the right class of the sibling; its leaf holds one record.
+    tree = Tree(
+        column=np.array([0, 0, -1, -1, -1], np.int32),
+        threshold=np.zeros(5),
+        left=np.array([1, 2, -1, -1, -1], np.int32),
+        right=np.array([4, 3, -1, -1, -1], np.int32),
+        leaf=np.array([-1, -1, 0, 1, 2], np.int32),
+    )
+    genuine = Genuine(
+        leaf_of_row=np.array([0, 0, 1, 1, 2], np.int32),
+        person_of_row=None,
+        values=np.array([[0.0, 1.0, 7.0, 8.0, 9.0]]),
+        is_category=np.array([False]),
+    )
+    joined = join(tree, genuine, 2, [])
+    assert joined.class_of_leaf.tolist() == [0, 1, 1]
+    assert joined.is_joined.tolist() == [False, True]
+    assert joined.ncp_before == pytest.approx((2 * 1 + 2 * 1) / 5 / 9)
+    assert joined.ncp_after == pytest.approx((2 * 1 + 3 * 2) / 5 / 9)
