@@ -66,7 +66,7 @@ def test_init_takes_names_for_identifiers(run: Run, tmp_path: Path) -> None:
 MISTAKES: dict[str, tuple[pa.Table, list[str], str]] = {
     "a misspelled column": (small(), ["--target", "y", "--quasi", "aa"], "did you mean 'a'"),
     "a target of three classes": (
-        small(z=["p", "q", "r"]), ["--target", "z", "--quasi", "all"], "3 classes",
+        small(z=["p", "q", "r"]), ["--target", "z", "--quasi", "all"], "two classes",
     ),
     "k larger than the table": (small(), ["--target", "y", "--quasi", "all", "--k", "30"], "60"),
     "k of one": (small(), ["--target", "y", "--quasi", "all", "--k", "1"], "k must be"),

@@ -243,6 +243,8 @@ def manifest_of(sent: Submission) -> Manifest:
         salt=bytes(32),
         unsafe_seed=True,
         roles={},
+        quasi=sent.contract.quasi,
+        missing="impute",
         imputed={},
         planted={},
         tracker_column=Digest(sha256(records.tracker.tobytes()).digest()),

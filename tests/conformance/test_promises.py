@@ -11,7 +11,7 @@ from client import cases
 from verix_anon.adversaries import DropsRows
 from verix_anon.client import models
 from verix_anon.client.manifest import Manifest
-from verix_anon.client.prepare import WATCH_RECORDS
+from verix_anon.client.prepare.options import WATCH_RECORDS
 from verix_anon.client.prepare.sentinels import Traps, evasion_probability
 from verix_anon.client.verdict import Status
 from verix_anon.client.verify import replay, sentinels, splits, twins

@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,7 +18,7 @@ from verix_anon.errors import TableError
 
 if TYPE_CHECKING:
     from verix_anon.client.manifest import Manifest
-    from verix_anon.client.prepare import Prepared
+    from verix_anon.client.prepare import Prepared, PrepareOptions
 
 __all__ = ["init", "planted_lines", "prepare"]
 
@@ -67,7 +67,14 @@ def prepare(
         typer.Option(help="The file that init drafted, edited.", rich_help_panel="Roles"),
     ] = None,
     target: Annotated[
-        str | None, typer.Option(help="The binary column to preserve.", rich_help_panel="Roles")
+        str | None, typer.Option(help="The column to preserve.", rich_help_panel="Roles")
+    ] = None,
+    task: Annotated[
+        str | None,
+        typer.Option(
+            help="What the target is: classes, quantity or none; else what it looks like.",
+            rich_help_panel="Roles",
+        ),
     ] = None,
     positive: Annotated[
         str | None,
@@ -111,12 +118,54 @@ def prepare(
     ] = None,
     null: NullTokens = None,
     leading_zeros: LeadingZeros = True,
-    traps: Annotated[
-        str,
+    preset: Annotated[
+        str | None,
         typer.Option(
-            help="Records planted: adaptive, paper or none.", rich_help_panel="Protection"
+            help="All at once: paper is the paper's system as published; options beside it win.",
+            rich_help_panel="Contract",
         ),
-    ] = "adaptive",
+    ] = None,
+    rule: Annotated[
+        str | None,
+        typer.Option(
+            help="How the tree is grown: importance-spread or variance-reduction.",
+            rich_help_panel="Contract",
+        ),
+    ] = None,
+    importance: Annotated[
+        str | None,
+        typer.Option(
+            help="What weighs the columns: auto (a model of the target) or uniform.",
+            rich_help_panel="Contract",
+        ),
+    ] = None,
+    min_leaf: Annotated[
+        str | None,
+        typer.Option(
+            help="The least records in a leaf: a number, or k, 2k, …", rich_help_panel="Contract"
+        ),
+    ] = None,
+    clear: Annotated[
+        bool | None,
+        typer.Option(
+            "--clear/--coded",
+            help="Send names, values and labels, or positions only.",
+            rich_help_panel="Contract",
+        ),
+    ] = None,
+    places: Annotated[
+        int | None,
+        typer.Option(
+            help="At most so many positions a column, by quantiles.", rich_help_panel="Contract"
+        ),
+    ] = None,
+    traps: Annotated[
+        str | None,
+        typer.Option(
+            help="Records planted: adaptive (the default), paper or none.",
+            rich_help_panel="Protection",
+        ),
+    ] = None,
     witnesses: Annotated[
         int,
         typer.Option(
@@ -131,12 +180,12 @@ def prepare(
         ),
     ] = 0,
     commitment: Annotated[
-        str,
+        str | None,
         typer.Option(
             help="What the root binds: binding, or paper to reproduce it.",
             rich_help_panel="Protection",
         ),
-    ] = "binding",
+    ] = None,
     seal: Annotated[
         bool,
         typer.Option(
@@ -158,9 +207,8 @@ def prepare(
     """Prepare a table for a provider: a submission to send, and a manifest to keep.
 
     Every column needs a role: from the file that `verix-anon init` drafted, or by the options
-    below. Only quasi-identifiers and the target are sent.
+    below. Only quasi-identifiers are sent, and the target where the rule needs it.
     """
-    from verix_anon.client.prepare import PrepareOptions
     from verix_anon.client.prepare import prepare as make
     from verix_anon.files.store import check_free
 
@@ -180,11 +228,18 @@ def prepare(
             or None,
             positive=positive,
             missing=missing,
+            task=task,
             roles=roles,
             k=k,
-            options=PrepareOptions(
-                commitment=commitment,
+            options=prepare_options(
+                preset,
+                rule=rule,
+                importance=importance,
+                min_leaf=int(min_leaf) if min_leaf and min_leaf.isdecimal() else min_leaf,
+                clear=clear,
+                places=places,
                 traps=traps,
+                commitment=commitment,
                 witnesses=witnesses,
                 calibrate=calibrate,
                 unsafe_seed=unsafe_seed,
@@ -199,6 +254,16 @@ def prepare(
     else:
         say("\n".join(planted_lines(prepared.manifest)))
         say(_next_steps(out, f" --passphrase-file {passphrase_file}" if passphrase_file else ""))
+
+
+def prepare_options(preset: str | None, **given: Any) -> "PrepareOptions":
+    """The preset's options, and what was given beside it."""
+    from verix_anon.client.prepare import PrepareOptions
+
+    wanted = {name: value for name, value in given.items() if value is not None}
+    if preset not in (None, "paper"):
+        raise TableError(f"there is one preset, paper; {preset!r} is none")
+    return PrepareOptions(**wanted) if preset is None else PrepareOptions.paper(**wanted)
 
 
 def _next_steps(out: str, unseal: str) -> str:

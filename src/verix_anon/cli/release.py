@@ -15,8 +15,8 @@ from verix_anon.cli.show import AsJson, facts, printable, say
 from verix_anon.cli.writing import check_outputs, write_text
 
 if TYPE_CHECKING:
+    from verix_anon.client.manifest import Manifest
     from verix_anon.client.release import Released
-    from verix_anon.protocol.contract import Contract
 
 __all__ = ["release"]
 
@@ -111,7 +111,7 @@ def release(
             person=person,
             representation=representation,
             round_to=numbers_by_column(round_to or []),
-            top_code=ranges_by_column(top_code or [], _moments(kept.contract)),
+            top_code=ranges_by_column(top_code or [], _moments(kept)),
             shuffle=shuffle,
             force=force,
         ),
@@ -134,8 +134,8 @@ def _lines(released: "Released[object]") -> Iterator[str]:
         )
 
 
-def _moments(contract: "Contract") -> dict[str, str]:
+def _moments(manifest: "Manifest") -> dict[str, str]:
     """The datetime columns, and the unit they count in, as numpy calls it."""
     from verix_anon.protocol.generalize import NUMPY_UNITS
 
-    return {c.name: NUMPY_UNITS[c.unit] for c in contract.quasi if c.unit is not None}
+    return {c.name: NUMPY_UNITS[c.unit] for c in manifest.quasi if c.unit is not None}

@@ -24,7 +24,7 @@ from verix_anon.arrays import Bytes, Floats, Ints
 from verix_anon.errors import Error, TableError
 from verix_anon.fields import Fields
 from verix_anon.files.store import path_text, written_aside
-from verix_anon.protocol.contract import Contract, Digest
+from verix_anon.protocol.contract import Column, Contract, Digest, column_from_json, column_to_json
 
 __all__ = ["Manifest", "Step", "Witness", "read_manifest", "write_manifest"]
 
@@ -66,6 +66,10 @@ class Manifest:
     unsafe_seed: bool
     roles: Mapping[str, str]
     """The role of every column of the owner's table."""
+    quasi: tuple[Column, ...]
+    """The quasi-identifiers in the owner's own words, in contract order."""
+    missing: str
+    """What was done with missing values."""
     imputed: Mapping[str, int]
     planted: Mapping[str, object]
     """Band, counts and evasion probabilities of the sentinels."""
@@ -95,6 +99,11 @@ class Manifest:
     def __post_init__(self) -> None:
         for name in ARRAYS:
             getattr(self, name).setflags(write=False)
+
+    @property
+    def target(self) -> str | None:
+        """The target's name in the owner's table, where there is one."""
+        return next((name for name, role in self.roles.items() if role == "target"), None)
 
     @property
     def n_rows(self) -> int:
@@ -206,6 +215,8 @@ def _pack(manifest: Manifest) -> bytes:
         "salt": manifest.salt.hex(),
         "unsafe_seed": manifest.unsafe_seed,
         "roles": dict(manifest.roles),
+        "quasi": [column_to_json(column) for column in manifest.quasi],
+        "missing": manifest.missing,
         "imputed": dict(manifest.imputed),
         "planted": dict(manifest.planted),
         "tracker_column": manifest.tracker_column.hex(),
@@ -238,6 +249,8 @@ def _unpack(data: bytes) -> Manifest:
         salt=fields.digest("salt"),
         unsafe_seed=fields.flag("unsafe_seed"),
         roles={name: roles.text(name) for name in roles.values},
+        quasi=tuple(column_from_json(each) for each in fields.each("quasi")),
+        missing=fields.text("missing"),
         imputed={name: imputed.whole(name) for name in imputed.values},
         planted=fields.inner("planted").values,
         tracker_column=Digest(fields.digest("tracker_column")),

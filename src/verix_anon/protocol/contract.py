@@ -15,6 +15,7 @@ from verix_anon.fields import Fields, shown
 __all__ = [
     "EXACT",
     "FORMAT",
+    "MAX_SCORE",
     "Column",
     "Commitment",
     "Contract",
@@ -23,6 +24,8 @@ __all__ = [
     "Role",
     "Rule",
     "Unit",
+    "column_from_json",
+    "column_to_json",
 ]
 
 Digest = NewType("Digest", bytes)
@@ -224,7 +227,7 @@ class Contract:
                 "max_depth": self.max_depth,
                 "rule": self.rule.value,
                 "commitment": self.commitment.value,
-                "columns": [_column_to_json(c) for c in self.columns],
+                "columns": [column_to_json(c) for c in self.columns],
             }
         )
 
@@ -247,7 +250,7 @@ class Contract:
             rule=fields.choice("rule", Rule),
             max_depth=fields.whole("max_depth"),
             commitment=fields.choice("commitment", Commitment),
-            columns=tuple(_column_from_json(column) for column in fields.each("columns")),
+            columns=tuple(column_from_json(column) for column in fields.each("columns")),
         )
         if contract.to_bytes() != data:
             raise ContractError("contract: the bytes are not canonical JSON (RFC 8785)")
@@ -265,7 +268,8 @@ COLUMN_EXTRAS = {
 }
 
 
-def _column_to_json(column: Column) -> dict[str, str | int | list[str]]:
+def column_to_json(column: Column) -> dict[str, str | int | list[str]]:
+    """One column as a contract writes it."""
     fields: dict[str, str | int | list[str]] = {
         "name": column.name,
         "role": column.role.value,
@@ -282,7 +286,8 @@ def _column_to_json(column: Column) -> dict[str, str | int | list[str]]:
     return fields
 
 
-def _column_from_json(fields: Fields) -> Column:
+def column_from_json(fields: Fields) -> Column:
+    """One column as a contract has it."""
     kind = fields.choice("kind", Kind)
     is_rank = kind is Kind.RANK
     fields.only(COLUMN_EXTRAS[kind] | {"name", "role", "kind"}, ["weight"] if is_rank else [])

@@ -10,7 +10,8 @@ import pytest
 
 from client import cases
 from verix_anon.client import models
-from verix_anon.client.prepare import WATCH_RECORDS, PrepareOptions, prepare
+from verix_anon.client.prepare import PrepareOptions, prepare
+from verix_anon.client.prepare.options import WATCH_RECORDS
 from verix_anon.client.prepare.sentinels import Traps, cap, evasion_probability
 from verix_anon.client.prepare.trackers import Secret
 from verix_anon.client.table.digest import table_digest

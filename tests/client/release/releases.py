@@ -110,6 +110,8 @@ def manifest_of(
         salt=bytes(32),
         unsafe_seed=False,
         roles=roles,
+        quasi=submission.contract.quasi,
+        missing="impute",
         imputed={},
         planted={},
         tracker_column=NO_DIGEST,

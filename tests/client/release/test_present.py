@@ -35,11 +35,11 @@ def one_range(
         submission_id=support.SUBMISSION_ID, k=2, min_leaf=4, columns=(column, support.TARGET)
     )
     presentation = Presentation(**chosen)
-    presentation.check(contract)
+    presentation.check(contract.quasi)
     grouped = Grouped(np.arange(len(values)), np.array([0, len(values)]))
     matrix = np.array(values, np.float64).reshape(1, -1)
     types = {column.name: source or pa.float64()}
-    return ranges(contract, matrix, types, grouped, presentation)[0]
+    return ranges(contract.quasi, matrix, types, grouped, presentation)[0]
 
 
 def interval(values: Sequence[float], **chosen: Any) -> str:
@@ -132,7 +132,7 @@ def test_options_that_do_not_fit(chosen: dict[str, Any], message: str) -> None:
         columns=(NUMBER, day, support.categorical("c", 3), support.TARGET),
     )
     with pytest.raises(TableError, match=message):
-        Presentation(**chosen).check(contract)
+        Presentation(**chosen).check(contract.quasi)
 
 
 def test_representations_may_be_given_by_name() -> None:

@@ -1,8 +1,8 @@
 """prepare(): from the owner's table to a submission to send and a manifest to keep (spec §7)."""
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
@@ -16,55 +16,27 @@ from verix_anon.client.manifest import Manifest
 from verix_anon.client.notebook import as_table
 from verix_anon.client.prepare.assemble import Assembled, assemble
 from verix_anon.client.prepare.calibrate import honest_distances
-from verix_anon.client.prepare.sentinels import Plan, Planted, Traps, evasion_probability, plant
+from verix_anon.client.prepare.options import WATCH_RECORDS, PrepareOptions
+from verix_anon.client.prepare.sending import send
+from verix_anon.client.prepare.sentinels import Planted, Traps, evasion_probability, plant
 from verix_anon.client.prepare.trackers import Secret
 from verix_anon.client.prepare.twins import choose_twins
 from verix_anon.client.prepare.witnesses import find_witnesses
 from verix_anon.client.table.digest import table_digest
 from verix_anon.client.table.draft import USUAL_K, read_roles
 from verix_anon.client.table.encode import Encoded, encode
-from verix_anon.client.table.roles import SENT, Declared, Missing
+from verix_anon.client.table.roles import Declared, Missing, TableRole
+from verix_anon.client.table.task import Task
 from verix_anon.errors import TableError
 from verix_anon.files.tables import read_table
-from verix_anon.machine import available_cores, check_memory
-from verix_anon.protocol.contract import Commitment, Contract, Kind
+from verix_anon.machine import check_memory
+from verix_anon.protocol.contract import Commitment, Contract, Kind, Rule
 from verix_anon.protocol.messages import Submission
 from verix_anon.protocol.table import Records
 
 __all__ = ["PrepareOptions", "Prepared", "prepare"]
 
-Progress = Callable[[str, int, int], None]
-
-WATCH_RECORDS = 2_000
 DROPS = (0.01, 0.05, 0.2)
-
-
-def _ignore(stage: str, done: int, total: int) -> None:
-    """Report progress to nobody."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrepareOptions(Plan):
-    """How to prepare; the defaults are for everybody but researchers."""
-
-    max_depth: int = 50
-    commitment: Commitment | str = Commitment.BINDING
-    witnesses: int = 20
-    calibrate: int = 0
-    """How many honest local runs calibrate the fingerprint."""
-    unsafe_seed: int | None = None
-    """Makes everything repeatable, to anybody who knows it; the manifest says so."""
-    threads: int = field(default_factory=available_cores)
-    progress: Progress = _ignore
-
-    def __post_init__(self) -> None:
-        Plan.__post_init__(self)
-        if not 0 <= self.witnesses <= WATCH_RECORDS:
-            raise TableError(f"witnesses must be a number from 0 to {WATCH_RECORDS}")
-        if self.calibrate < 0:
-            raise TableError("calibrate must be a number of runs, 0 or more")
-        if self.threads < 1:
-            raise TableError(f"threads must be at least 1, not {self.threads}")
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -107,6 +79,7 @@ def prepare(
     orders: Mapping[str, Sequence[str]] | None = None,
     positive: object = None,
     missing: Missing | str | None = None,
+    task: Task | str | None = None,
     roles: Declared | FilePath | None = None,
     k: int | None = None,
     options: PrepareOptions | None = None,
@@ -117,7 +90,7 @@ def prepare(
 
     Args:
         table: A pandas, polars or pyarrow table, or the file of one.
-        target: The binary column to preserve.
+        target: The column to preserve: two classes, more, or a quantity.
         quasi: Columns to generalize, or "all": all that are not named otherwise.
         identifier: Columns that name people: dropped for good.
         kept: Columns never sent, joined back at release.
@@ -126,9 +99,10 @@ def prepare(
         orders: The order of a column's categories.
         positive: The target's value that is class 1.
         missing: What to do with missing values: impute (the default) or error.
+        task: What the target is: classes, quantity, or none; None: what it looks like.
         roles: The file that `verix-anon init` drafted, edited.
         k: Every class of the release holds at least this many persons; 5 if nothing is said.
-        options: Traps, witnesses, calibration, commitment.
+        options: Rule, weights, coding, traps, witnesses, calibration, commitment.
 
     Raises:
         TableError: The table does not fit; the message says what to do.
@@ -145,7 +119,12 @@ def prepare(
         orders=orders,
     )
     drafted_k, declared = _declared(roles, columns)
-    declared = replace(declared, **_given(positive=positive, missing=missing))
+    declared = replace(declared, **_given(positive=positive, missing=missing, task=task))
+    if declared.target is None and declared.task != Task.NONE:
+        raise TableError(
+            "name the column to preserve: target, or --target; or say that there is none:"
+            ' task="none", or --task none'
+        )
     table = read_table(table) if is_path(table) else table
     return _prepare(table, declared, drafted_k if k is None else k, options)
 
@@ -162,8 +141,6 @@ def _declared(roles: Declared | FilePath | None, columns: dict[str, Any]) -> tup
         return USUAL_K, roles
     if roles is not None:
         return read_roles(roles)
-    if "target" not in columns:
-        raise TableError("name the binary column to preserve: target, or --target")
     if "quasi" not in columns:
         raise TableError('name the columns to generalize: quasi, or --quasi; or "all"')
     return USUAL_K, Declared(**columns)
@@ -173,24 +150,27 @@ def _prepare(table: object, declared: Declared, k: int, options: PrepareOptions)
     _check_memory(table, declared)
     options.progress("encode", 0, 1)
     encoded = encode(table, declared)
-    options.progress("encode", 1, 1)
     seed = options.unsafe_seed
     secret = Secret.fresh() if seed is None else Secret.unsafe_from_seed(seed)
+    sent = send(encoded, options, secret)
+    options.progress("encode", 1, 1)
     contract = Contract(
         submission_id=secrets.token_hex(16) if seed is None else secret.key("id")[:16].hex(),
         k=k,
-        min_leaf=2 * k,
-        columns=encoded.columns,
+        min_leaf=options.least(k),
+        rule=Rule(options.rule),
+        columns=sent.columns,
         max_depth=options.max_depth,
         commitment=Commitment(options.commitment),
     )
-    genuine = _untracked(encoded.values, encoded.target)
+    genuine = _untracked(sent.values, sent.target)
     genuine.check(contract)
     planted = None
     twins = np.empty(0, np.int64)
     if options.traps is not Traps.NONE:
         options.progress("sentinels", 0, 1)
-        planted = plant(genuine.values, genuine.target, contract.quasi, options, secret)
+        planted = plant(encoded.values, encoded.target, encoded.quasi, options, secret)
+        planted = replace(planted, values=sent.coded(planted.values))
         twins = choose_twins(genuine.n_rows, secret.generator("twins"))
         options.progress("sentinels", 1, 1)
     options.progress("trackers", 0, 1)
@@ -199,7 +179,8 @@ def _prepare(table: object, declared: Declared, k: int, options: PrepareOptions)
     submission = Submission(contract=contract, records=assembled.records)
     options.progress("trackers", 1, 1)
     keeping = _Keeping(submission, assembled, genuine, secret, options)
-    manifest = keeping.manifest(table, encoded, twins, _describe(planted, twins, assembled))
+    described = _describe(planted, twins, assembled)
+    manifest = keeping.manifest(table, encoded, declared, twins, described)
     return Prepared(submission=submission, manifest=manifest)
 
 
@@ -211,8 +192,8 @@ def _check_memory(table: object, declared: Declared) -> None:
         return  # encode() says what is wrong with it
     if not all(isinstance(name, str) for name in frame.columns):
         return
-    sent = [name for name, role in declared.roles(frame.columns).items() if role in SENT]
-    n_rows, n_quasi = len(frame), len(sent) - 1
+    roles = declared.roles(frame.columns)
+    n_rows, n_quasi = len(frame), sum(role is TableRole.QUASI for role in roles.values())
     # What measurement gave, with traps and without: the values not quite five times over, and
     # trackers, rows and digests.
     check_memory(
@@ -264,7 +245,12 @@ class _Keeping:
     options: PrepareOptions
 
     def manifest(
-        self, table: object, encoded: Encoded, twins: Ints, planted: dict[str, object]
+        self,
+        table: object,
+        encoded: Encoded,
+        declared: Declared,
+        twins: Ints,
+        planted: dict[str, object],
     ) -> Manifest:
         options, assembled, genuine = self.options, self.assembled, self.genuine
         tracker, contract = assembled.records.tracker, self.submission.contract
@@ -294,6 +280,8 @@ class _Keeping:
             salt=self.secret.salt,
             unsafe_seed=options.unsafe_seed is not None,
             roles={name: role.value for name, role in encoded.roles.items()},
+            quasi=encoded.quasi,
+            missing=Missing(declared.missing).value,
             imputed=encoded.imputed,
             planted=planted,
             tracker_column=assembled.tracker_column,

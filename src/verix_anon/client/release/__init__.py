@@ -188,7 +188,7 @@ def release(
         leaf_of_row=_align(bare, manifest, source.n_rows),
         person_of_row=source.person_of_row,
         values=source.values,
-        is_category=np.array([c.categories is not None for c in manifest.contract.quasi]),
+        is_category=np.array([c.categories is not None for c in manifest.quasi]),
     )
     joined = join.join(bare.tree, genuine, manifest.contract.k, [])
     class_of_row = joined.class_of_leaf[genuine.leaf_of_row]
@@ -224,11 +224,11 @@ def _read(table: object, manifest: Manifest, options: ReleaseOptions) -> _Source
         raise TableError(
             "the table is not the one that was prepared: its names, order, types or values differ"
         )
-    contract, person = manifest.contract, options.person
-    options.check(contract)
+    person = options.person
+    options.check(manifest.quasi)
     encoded = encode(table, _declared(manifest))
-    if encoded.columns != contract.columns:
-        raise TableError("the manifest's contract does not fit the table")
+    if encoded.quasi != manifest.quasi:
+        raise TableError("the manifest's columns do not fit the table")
     arrays = arrow_columns(table)
     if person is not None and person not in arrays:
         raise TableError(
@@ -241,21 +241,19 @@ def _read(table: object, manifest: Manifest, options: ReleaseOptions) -> _Source
 
 def _declared(manifest: Manifest) -> Declared:
     """What the owner declared, as far as it tells how the table is encoded."""
-    contract = manifest.contract
-    assert contract.target is not None
     with_role = {
         role: [name for name, given in manifest.roles.items() if given == role]
         for role in TableRole
     }
     return Declared(
-        target=contract.target.name,
+        target=manifest.target,
         quasi=with_role[TableRole.QUASI],
         identifier=with_role[TableRole.IDENTIFIER],
         kept=with_role[TableRole.KEPT],
         sensitive=with_role[TableRole.SENSITIVE],
-        kinds={column.name: column.kind for column in contract.columns},
-        orders={c.name: c.categories for c in contract.columns if c.categories is not None},
-        positive=(contract.target.categories or ())[-1],
+        kinds={column.name: column.kind for column in manifest.quasi},
+        orders={c.name: c.categories for c in manifest.quasi if c.categories is not None},
+        missing=manifest.missing,
     )
 
 
@@ -298,7 +296,7 @@ def _present(
 ) -> _Classes:
     grouped = Grouped.by(class_of_row, n_classes)
     types = {name: array.type for name, array in source.arrays.items()}
-    found = present.ranges(manifest.contract, source.values, types, grouped, options)
+    found = present.ranges(manifest.quasi, source.values, types, grouped, options)
     columns = {
         r.column.name: present.represent(r, Representation(options.representation), grouped.count)
         for r in found

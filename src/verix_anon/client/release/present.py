@@ -10,7 +10,7 @@ own records; since each bound is a real person's value there are two remedies, i
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -23,7 +23,7 @@ from verix_anon.client.given import check_fields
 from verix_anon.client.release.grouping import Grouped
 from verix_anon.client.table.encode import decode
 from verix_anon.errors import TableError
-from verix_anon.protocol.contract import Column, Contract
+from verix_anon.protocol.contract import Column
 from verix_anon.protocol.generalize import NUMPY_UNITS, describe
 
 __all__ = [
@@ -52,7 +52,7 @@ class Representation(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Presentation:
-    """How quasi-identifiers are published; dates count in the contract's unit, from 1970."""
+    """How quasi-identifiers are published; dates count in the column's unit, from 1970."""
 
     representation: Representation | str = Representation.INTERVAL
     round_to: Mapping[str, float] = field(default_factory=dict)
@@ -63,17 +63,17 @@ class Presentation:
     def __post_init__(self) -> None:
         check_fields(self)
 
-    def check(self, contract: Contract) -> None:
-        """Raise TableError unless the steps and caps fit the contract's columns."""
+    def check(self, quasi: Sequence[Column]) -> None:
+        """Raise TableError unless the steps and caps fit the quasi-identifiers."""
         for name, step in self.round_to.items():
-            column = _ordered(contract, name, "rounded")
+            column = _ordered(quasi, name, "rounded")
             if not (math.isfinite(step) and step > 0):
                 raise TableError(f"the step for column {name!r} must be greater than 0, not {step}")
             _check_whole(column, step)
             if self.representation == Representation.MEAN:
                 raise TableError(f"column {name!r}: bounds are rounded, and a mean is none")
         for name, (low, high) in self.top_code.items():
-            column = _ordered(contract, name, "top-coded")
+            column = _ordered(quasi, name, "top-coded")
             given = [cap for cap in (low, high) if cap is not None]
             if not given or not all(math.isfinite(cap) for cap in given):
                 raise TableError(f"column {name!r} needs a lowest or a highest value to cap at")
@@ -93,8 +93,8 @@ class Presentation:
         return all(value is None or float(value).is_integer() for value in chosen)
 
 
-def _ordered(contract: Contract, name: str, what: str) -> Column:
-    column = next((c for c in contract.quasi if c.name == name), None)
+def _ordered(quasi: Sequence[Column], name: str, what: str) -> Column:
+    column = next((c for c in quasi if c.name == name), None)
     if column is None or column.categories is not None:
         kind = "not a quasi-identifier" if column is None else "categorical"
         raise TableError(f"column {name!r} is {kind}; only numbers and dates can be {what}")
@@ -125,7 +125,7 @@ class Range:
 
 
 def ranges(
-    contract: Contract,
+    quasi: Sequence[Column],
     values: Floats,
     sources: Mapping[str, pa.DataType],
     grouped: Grouped,
@@ -133,7 +133,7 @@ def ranges(
 ) -> list[Range]:
     """The range of every class, from its genuine records, for each quasi-identifier."""
     found = []
-    for column, of_row in zip(contract.quasi, values, strict=True):
+    for column, of_row in zip(quasi, values, strict=True):
         sorted_values = of_row[grouped.order]
         low = np.minimum.reduceat(sorted_values, grouped.start[:-1])
         high = np.maximum.reduceat(sorted_values, grouped.start[:-1])

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from verix_anon.client.table.encode import arrow_columns
 from verix_anon.client.table.roles import Declared, Missing, TableRole
+from verix_anon.client.table.task import Task
 from verix_anon.errors import TableError
 from verix_anon.files.store import path_text
 from verix_anon.protocol.contract import Kind
@@ -31,7 +32,7 @@ SENSITIVE_NAME = re.compile(
 )
 TARGET_NAME = re.compile(r"^(target|label|class|y|outcome|income|default|churn|readmitted)$", re.I)
 USUAL_K = 5
-KNOWN = frozenset({"k", "target", "positive", "missing", "columns", "kinds", "orders"})
+KNOWN = frozenset({"k", "target", "task", "positive", "missing", "columns", "kinds", "orders"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +154,8 @@ def _declared(document: dict[str, object]) -> tuple[int, Declared]:
         document.get("target"),
         document.get("positive"),
     )
-    if not isinstance(k, int) or not isinstance(target, str):
-        raise TypeError('k must be a whole number, and target = "COLUMN" must be there')
+    if not isinstance(k, int) or not isinstance(target, str | None):
+        raise TypeError("k must be a whole number, and target the name of a column")
     if positive is not None and not isinstance(positive, str):
         raise TypeError("positive must be text")
     return k, Declared(
@@ -167,6 +168,7 @@ def _declared(document: dict[str, object]) -> tuple[int, Declared]:
         orders=orders,
         positive=positive,
         missing=Missing(str(document.get("missing", "impute"))),
+        task=None if document.get("task") is None else Task(str(document["task"])),
     )
 
 

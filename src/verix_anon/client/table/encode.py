@@ -6,61 +6,63 @@ through one Arrow array, so that the three give the same bytes.
 
 import re
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from narwhals.exceptions import DuplicateError
 
 from verix_anon.arrays import Bytes, Floats, Ints
-from verix_anon.client.table.categories import as_label, is_text, positions
+from verix_anon.client.table.categories import is_text, positions
+from verix_anon.client.table.numbers import is_number, moments, numbers
 from verix_anon.client.table.roles import SENT, Declared, Missing, TableRole
+from verix_anon.client.table.target import encode_target
+from verix_anon.client.table.task import Labels
 from verix_anon.errors import ContractError, TableError
-from verix_anon.protocol.contract import EXACT, Column, Kind, Role, Unit
+from verix_anon.protocol.contract import Column, Kind, Role, Unit
 from verix_anon.protocol.generalize import NUMPY_UNITS
 
 __all__ = ["Encoded", "arrow_columns", "decode", "encode"]
 
-BEYOND_EXACT = (
-    "column {!r} has a number beyond 2^53, which a float cannot hold exactly;"
-    " declare it as an identifier or as categorical"
-)
-WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 SECONDS_PER_DAY = 86_400
-# How many of each source unit make one of ours; sources finer than a microsecond must be
-# whole microseconds.
-UNITS_PER = {
-    "s": {Unit.DAY: 86_400, Unit.SECOND: 1},
-    "ms": {Unit.DAY: 86_400_000, Unit.SECOND: 1_000, Unit.MILLISECOND: 1},
-    "us": {
-        Unit.DAY: 86_400_000_000,
-        Unit.SECOND: 1_000_000,
-        Unit.MILLISECOND: 1_000,
-        Unit.MICROSECOND: 1,
-    },
-    "ns": {
-        Unit.DAY: 86_400_000_000_000,
-        Unit.SECOND: 1_000_000_000,
-        Unit.MILLISECOND: 1_000_000,
-        Unit.MICROSECOND: 1_000,
-    },
-}
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Encoded:
-    """The sent part of a table: its columns, their values, and what was imputed."""
+    """What may be sent of a table: quasi-identifiers, their values, labels, what was imputed."""
 
-    columns: tuple[Column, ...]
+    quasi: tuple[Column, ...]
     values: Floats
     """(n_quasi, n_rows), in contract order"""
-    target: Bytes
+    labels: Labels
     imputed: dict[str, int]
     """How many missing values each quasi-identifier had; those without are not named."""
     roles: dict[str, TableRole]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """All in table order, the target among them if it has two classes."""
+        target = [name for name, role in self.roles.items() if role is TableRole.TARGET]
+        if not self.labels.is_binary:
+            return self.quasi
+        sent = [name for name, role in self.roles.items() if role in SENT]
+        column = Column(
+            name=target[0],
+            role=Role.TARGET,
+            kind=Kind.CATEGORICAL,
+            categories=self.labels.classes,
+        )
+        at = sent.index(target[0])
+        return (*self.quasi[:at], column, *self.quasi[at:])
+
+    @property
+    def target(self) -> Bytes:
+        """The labels of two classes as the rule `variance-reduction` counts them."""
+        n_rows = self.values.shape[1]
+        if not self.labels.is_binary:
+            return np.zeros(n_rows, np.uint8)
+        return self.labels.values.astype(np.uint8)
 
 
 def encode(table: object, declared: Declared) -> Encoded:
@@ -88,25 +90,25 @@ def encode(table: object, declared: Declared) -> Encoded:
 def _encode_sent(
     sent: dict[str, pa.Array], roles: dict[str, TableRole], declared: Declared
 ) -> Encoded:
-    values = np.empty((len(sent) - 1, len(next(iter(sent.values())))))
+    n_quasi = sum(roles[name] is TableRole.QUASI for name in sent)
+    n_rows = len(next(iter(sent.values())))
+    values = np.empty((n_quasi, n_rows))
     unfilled = iter(values)
-    target = np.empty(0, np.uint8)
+    labels = Labels.none(n_rows)
     columns: list[Column] = []
     imputed: dict[str, int] = {}
     for name, array in sent.items():
         if roles[name] is TableRole.TARGET:
-            column, target = _encode_target(name, array, declared)
-        else:
-            column, encoded = _encode_quasi(name, array, declared)
-            # Adding 0.0 turns -0.0 into 0.0 and changes nothing else.
-            filled = np.add(encoded, 0.0, out=next(unfilled))
-            n_missing = _impute(column, filled, declared.missing)
-            if n_missing:
-                imputed[name] = n_missing
+            labels = encode_target(name, array, declared)
+            continue
+        column, encoded = _encode_quasi(name, array, declared)
+        # Adding 0.0 turns -0.0 into 0.0 and changes nothing else.
+        filled = np.add(encoded, 0.0, out=next(unfilled))
+        n_missing = _impute(column, filled, declared.missing)
+        if n_missing:
+            imputed[name] = n_missing
         columns.append(column)
-    return Encoded(
-        columns=tuple(columns), values=values, target=target, imputed=imputed, roles=roles
-    )
+    return Encoded(quasi=tuple(columns), values=values, labels=labels, imputed=imputed, roles=roles)
 
 
 def decode(column: Column, values: Floats) -> pa.Array:
@@ -163,9 +165,9 @@ def _encode_quasi(name: str, array: pa.Array, declared: Declared) -> tuple[Colum
         raise _no_values(name)
     kind = declared.kind(name) or _default_kind(name, array.type)
     if kind is Kind.NUMERIC:
-        values = _numbers(name, array)
+        values = numbers(name, array)
     elif kind is Kind.DATETIME:
-        unit, values = _moments(name, array)
+        unit, values = moments(name, array)
     else:
         categories, values = positions(name, array, declared.orders.get(name))
     is_missing = np.isnan(values)
@@ -183,26 +185,6 @@ def _encode_quasi(name: str, array: pa.Array, declared: Declared) -> tuple[Colum
 
 def _no_values(name: str) -> TableError:
     return TableError(f"quasi-identifier {name!r} has no values: drop it, or keep it back")
-
-
-def _encode_target(name: str, array: pa.Array, declared: Declared) -> tuple[Column, Bytes]:
-    labels, values = positions(name, array, declared.orders.get(name), is_target=True)
-    n_missing = int(np.isnan(values).sum())
-    if n_missing:
-        raise TableError(f"target {name!r} is missing in {n_missing} rows; drop those first")
-    if len(labels) != 2:
-        shown = ", ".join(labels[:5]) + (", …" if len(labels) > 5 else "")
-        classes = "1 class" if len(labels) == 1 else f"{len(labels)} classes"
-        raise TableError(f"target {name!r} has {classes} ({shown}), not two")
-    positive = labels[1] if declared.positive is None else as_label(declared.positive)
-    if positive not in labels:
-        raise TableError(
-            f"positive class {positive!r} is not a class of target {name!r}: {', '.join(labels)}"
-        )
-    if positive == labels[0]:
-        labels, values = labels[::-1], 1 - values
-    column = Column(name=name, role=Role.TARGET, kind=Kind.CATEGORICAL, categories=labels)
-    return column, values.astype(np.uint8)
 
 
 def _impute(column: Column, values: Floats, missing: str) -> int:
@@ -231,99 +213,10 @@ def _default_kind(name: str, arrow_type: pa.DataType) -> Kind:
         return Kind.CATEGORICAL
     if is_text(arrow_type):
         return Kind.CATEGORICAL
-    if _is_number(arrow_type):
+    if is_number(arrow_type):
         return Kind.NUMERIC
     if pa.types.is_date(arrow_type) or pa.types.is_timestamp(arrow_type):
         return Kind.DATETIME
     raise TableError(
         f"column {name!r} has type {arrow_type}, which is neither a number, a date nor text"
     )
-
-
-def _is_number(arrow_type: pa.DataType) -> bool:
-    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
-    return any(test(arrow_type) for test in tests)
-
-
-def _numbers(name: str, array: pa.Array) -> Floats:
-    array = _plain(array)
-    if not (_is_number(array.type) or is_text(array.type) or pa.types.is_boolean(array.type)):
-        raise TableError(f"column {name!r} has type {array.type} and cannot be numeric")
-    if pa.types.is_integer(array.type) or pa.types.is_decimal(array.type):
-        extremes = pc.min_max(array)
-        low, high = extremes["min"].as_py(), extremes["max"].as_py()
-        if low is not None and (low < -EXACT or high > EXACT):
-            raise TableError(BEYOND_EXACT.format(name))
-    if pa.types.is_boolean(array.type):
-        array = array.cast(pa.uint8())
-    if pa.types.is_decimal(array.type):
-        # Arrow's own conversion of decimals is not always to the nearest float.
-        array = array.cast(pa.string())
-    try:
-        values: Floats = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    except pa.ArrowException as error:
-        raise TableError(f"column {name!r} is not numeric ({error})") from None
-    if is_text(array.type):
-        _check_literals(name, array, values)
-    if np.isinf(values).any():
-        raise TableError(f"column {name!r} has an infinite value")
-    return values
-
-
-def _check_literals(name: str, texts: pa.Array, values: Floats) -> None:
-    """Whole numbers written out must be exact; `1e300` is a float like any other."""
-    # Rounding is monotonic, so a number beyond 2^53 rounds to no less.
-    suspects = texts.filter(pa.array(np.abs(values) >= EXACT)).unique().to_pylist()
-    for text in suspects:
-        if WHOLE.fullmatch(text) and not -EXACT <= Decimal(text) <= EXACT:
-            raise TableError(BEYOND_EXACT.format(name))
-
-
-def _moments(name: str, array: pa.Array) -> tuple[Unit, Floats]:
-    array = _plain(array)
-    if is_text(array.type):
-        array = _parse_moments(name, array)
-    if pa.types.is_date32(array.type):
-        source, counts = "day", array.cast(pa.int32())
-    elif pa.types.is_date64(array.type):
-        source, counts = "ms", array.cast(pa.int64())
-    elif pa.types.is_timestamp(array.type):
-        source, counts = array.type.unit, array.cast(pa.int64())
-    else:
-        raise TableError(f"column {name!r} has type {array.type} and cannot be a datetime")
-    present = counts.drop_null().to_numpy(zero_copy_only=False).astype(np.int64)
-    unit, divisor = _coarsest_unit(name, source, present)
-    whole = present // divisor
-    # Not by np.abs, which leaves the least integer negative.
-    if whole.size and (whole.min() < -EXACT or whole.max() > EXACT):
-        raise TableError(f"column {name!r} has a date more than 2^53 {unit} from 1970")
-    values = np.full(len(array), np.nan)
-    values[np.asarray(counts.is_valid())] = whole
-    return unit, values
-
-
-def _coarsest_unit(name: str, source: str, present: Ints) -> tuple[Unit, int]:
-    if source == "day":
-        return Unit.DAY, 1
-    for unit, divisor in UNITS_PER[source].items():
-        if not (present % divisor).any():
-            return unit, divisor
-    raise TableError(f"column {name!r} has times finer than a microsecond; round them first")
-
-
-def _parse_moments(name: str, array: pa.Array) -> pa.Array:
-    """ISO 8601 text as timestamps, without or with a zone."""
-    errors: list[str] = []
-    for zone in (None, "UTC"):
-        try:
-            return array.cast(pa.timestamp("us", tz=zone))
-        except pa.ArrowInvalid as error:
-            errors.append(str(error))
-    # The first says what is wrong, unless it only finds a zone, as the second then expects.
-    reason = errors[1] if "zone offset" in errors[0] else errors[0]
-    raise TableError(f"column {name!r} is not a date in ISO 8601 form ({reason})")
-
-
-def _plain(array: pa.Array) -> pa.Array:
-    """The array without dictionary encoding."""
-    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from verix_anon.client.given import check_fields
+from verix_anon.client.table.task import Task
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Kind
 
@@ -39,8 +40,8 @@ class Declared:
     One name may stand for a list of one, and a kind or `missing` may be given as text.
     """
 
-    target: str
-    quasi: Sequence[str] | str
+    target: str | None = None
+    quasi: Sequence[str] | str = ()
     identifier: Sequence[str] | str = ()
     kept: Sequence[str] | str = ()
     sensitive: Sequence[str] | str = ()
@@ -49,6 +50,8 @@ class Declared:
     positive: object = None
     """As it stands in the table, or as a label."""
     missing: Missing | str = Missing.IMPUTE
+    task: Task | str | None = None
+    """What the target is good for; None: what it looks like."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -97,7 +100,7 @@ class Declared:
 
     def _pairs(self) -> Iterator[tuple[TableRole, str]]:
         chosen: list[tuple[TableRole, Sequence[str] | str]] = [
-            (TableRole.TARGET, [self.target]),
+            (TableRole.TARGET, [] if self.target is None else [self.target]),
             (TableRole.QUASI, [] if self._takes_all else self.quasi),
             (TableRole.IDENTIFIER, self.identifier),
             (TableRole.KEPT, self.kept),
@@ -119,8 +122,6 @@ class Declared:
             kind = self.kind(name)
             if kind in (None, Kind.CATEGORICAL):
                 continue
-            if roles[name] is TableRole.TARGET:
-                raise TableError(f"target {name!r} is always categorical; it cannot be {kind}")
             if self.orders.get(name) is not None:
                 raise TableError(
                     f"column {name!r} is declared {kind}, but an order is for categorical"

@@ -164,7 +164,7 @@ def _check_own(
         raise TableError(
             f"{shown(min(decides))} cannot be left out: under the profile {profile} only {can} can"
         )
-    unknown = options.epsilon_per_feature.keys() - {c.name for c in manifest.contract.quasi}
+    unknown = options.epsilon_per_feature.keys() - {c.name for c in manifest.quasi}
     if unknown:
         raise TableError(f"an epsilon is given for {min(unknown)!r}, which is no quasi-identifier")
     if profile is Profile.FULL and submission is None:

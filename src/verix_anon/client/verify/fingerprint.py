@@ -38,7 +38,7 @@ def check(case: Case, profile: Profile) -> Finding:
         )
     observed = models.shap_values(rows, target)
     distance = models.distances(manifest.baseline, observed, manifest.top_features)
-    names = [case.contract.quasi[feature].name for feature in manifest.top_features]
+    names = [case.manifest.quasi[feature].name for feature in manifest.top_features]
     epsilon = [_epsilon(case, profile, name) for name in names]
     over = [
         name for name, d, e in zip(names, distance, epsilon, strict=True) if e is not None and d > e

@@ -147,7 +147,7 @@ def _full(case: Case) -> list[str]:
 
 def _bounds(case: Case) -> list[str]:
     """Hold the bounds of each leaf's records to the splits above it, and to those delivered."""
-    tree, leaves, quasi = case.delivery.tree, case.delivery.leaves, case.contract.quasi
+    tree, leaves, quasi = case.delivery.tree, case.delivery.leaves, case.manifest.quasi
     start, n_leaves = case.grouped[1], tree.n_leaves
     leaf_span = trees.node_spans(tree.right, tree.leaf, np.arange(n_leaves + 1))
     nodes = (tree.column, tree.threshold, tree.right)

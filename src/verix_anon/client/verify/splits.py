@@ -137,7 +137,7 @@ class _Judged:
         if column < 0:
             return self.must_be_leaf()
         is_same = column == self.case.delivery.tree.column[self.node]
-        kind = f"a split of {self.case.contract.quasi[column].name!r}"
+        kind = f"a split of {self.case.manifest.quasi[column].name!r}"
         return self._but(
             self._split(column, threshold), f"{kind} at another value" if is_same else kind
         )
@@ -151,13 +151,13 @@ class _Judged:
         kind = delivered
         if column >= 0:
             delivered = self._split(column, float(tree.threshold[self.node]))
-            kind = f"a split of {self.case.contract.quasi[column].name!r}"
+            kind = f"a split of {self.case.manifest.quasi[column].name!r}"
         kind = f"{kind} was delivered, the rule gives {expected_kind}"
         return Deviation(self.node, self.records, delivered, expected, kind)
 
     def _split(self, column: int, threshold: float) -> str:
-        described = self.case.contract.quasi[column]
-        return f"a split of {described.name!r} at {_shown(described, threshold)}"
+        name, sent = self.case.manifest.quasi[column].name, self.case.contract.quasi[column]
+        return f"a split of {name!r} at {_shown(sent, threshold)}"
 
 
 def _shown(column: Column, threshold: float) -> str:

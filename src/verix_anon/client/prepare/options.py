@@ -1,0 +1,88 @@
+"""How to prepare: the rule and its weights, what is sent, traps, witnesses (spec §3, §7)."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from verix_anon.client.prepare.sentinels import Plan, Traps
+from verix_anon.errors import TableError
+from verix_anon.machine import available_cores
+from verix_anon.protocol.contract import Commitment, Rule
+
+__all__ = ["WATCH_RECORDS", "Importance", "PrepareOptions"]
+
+Progress = Callable[[str, int, int], None]
+
+WATCH_RECORDS = 2_000
+MAX_PLACES = 2**31 - 1
+MULTIPLE = re.compile(r"[1-9][0-9]{0,3}k|k")
+
+
+class Importance(StrEnum):
+    """What weighs the columns under the rule `importance-spread`."""
+
+    AUTO = "auto"
+    UNIFORM = "uniform"
+
+
+def _ignore(stage: str, done: int, total: int) -> None:
+    """Report progress to nobody."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrepareOptions(Plan):
+    """How to prepare; the defaults are for everybody but researchers."""
+
+    rule: Rule | str = Rule.VARIANCE_REDUCTION
+    importance: Importance | str | Mapping[str, float] = Importance.AUTO
+    """What weighs the columns under `importance-spread`: a model, nothing, or these numbers."""
+    min_leaf: int | str = "2k"
+    """The least number of records in a leaf, or a multiple of k such as "2k"."""
+    clear: bool = True
+    """Send names and values as they are, not positions."""
+    places: int | None = None
+    """At most so many positions a column, by quantiles."""
+    max_depth: int = 50
+    commitment: Commitment | str = Commitment.BINDING
+    witnesses: int = 20
+    calibrate: int = 0
+    """How many honest local runs calibrate the fingerprint."""
+    unsafe_seed: int | None = None
+    """Makes everything repeatable, to anybody who knows it; the manifest says so."""
+    threads: int = field(default_factory=available_cores)
+    progress: Progress = _ignore
+
+    def __post_init__(self) -> None:
+        Plan.__post_init__(self)
+        if not 0 <= self.witnesses <= WATCH_RECORDS:
+            raise TableError(f"witnesses must be a number from 0 to {WATCH_RECORDS}")
+        if self.places is not None and not 2 <= self.places <= MAX_PLACES:
+            raise TableError(f"places must be a number from 2 to {MAX_PLACES}")
+        if isinstance(self.min_leaf, str) and not MULTIPLE.fullmatch(self.min_leaf):
+            raise TableError('min_leaf must be a number, or a multiple of k such as "2k"')
+        if self.calibrate < 0:
+            raise TableError("calibrate must be a number of runs, 0 or more")
+        if self.threads < 1:
+            raise TableError(f"threads must be at least 1, not {self.threads}")
+
+    @classmethod
+    def paper(cls, **given: Any) -> "PrepareOptions":
+        """The paper's system, as published; what is given beside it wins."""
+        return cls(**(PAPER | given))
+
+    def least(self, k: int) -> int:
+        """The least number of records in a leaf, for this k."""
+        if isinstance(self.min_leaf, int):
+            return self.min_leaf
+        return int(self.min_leaf.removesuffix("k") or 1) * k
+
+
+PAPER: dict[str, Any] = {
+    "rule": Rule.VARIANCE_REDUCTION,
+    "traps": Traps.PAPER,
+    "min_leaf": "2k",
+    "clear": True,
+    "commitment": Commitment.PAPER,
+}
