@@ -1,16 +1,19 @@
 # `make demo` and `make test` are all a newcomer needs; each sets up .venv first.
 PYTHON ?= python3
-BIN := .venv/bin
-STAMP := .venv/.installed
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+# The versions that pyproject.toml claims.
+PYTHONS := $(shell sed -n 's/.*"Programming Language :: Python :: \(3\.[0-9]*\)".*/\1/p' pyproject.toml)
 
-.PHONY: setup system check test quick bench paper paper-quick peers vectors stamps figures demo screenshot docs reference notebooks clean
+.PHONY: setup system check test quick pythons release bench paper paper-quick peers vectors stamps figures demo screenshot docs reference notebooks clean
 
 setup: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("verix-anon needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
-	@echo "Setting up .venv with the pinned packages; this takes a few minutes, once."
-	$(PYTHON) -m venv .venv
+	@echo "Setting up $(VENV) with the pinned packages; this takes a few minutes, once."
+	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench,paper,report,docs]'
 	touch $(STAMP)
 
@@ -35,13 +38,33 @@ check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest -q tests/test_architecture.py
+	$(BIN)/pytest -q -n 2 --dist loadfile -m "not slow" --cov --cov-report=term
 
 test: setup
 	$(BIN)/pytest -q -n 2 --dist loadfile
 
 quick: setup
 	$(BIN)/pytest -q -n 2 --dist loadfile -m "not slow"
+
+# `make quick` on every Python that is claimed and found, each in an environment of its own.
+pythons:
+	@ran=; absent=; \
+	for version in $(PYTHONS); do \
+	  if python$$version -c '' 2>/dev/null; then \
+	    $(MAKE) quick PYTHON=python$$version VENV=.cache/pythons/$$version || exit 1; \
+	    ran="$$ran $$version"; \
+	  else \
+	    absent="$$absent $$version"; \
+	  fi; \
+	done; \
+	echo "Passed on Python:$${ran:- none}. Not found on PATH:$${absent:- none}."
+
+# The wheel and the sdist in dist/, checked, tested, and tried in empty environments; RELEASE.md.
+release: setup
+	$(BIN)/python -m tools.release check
+	$(MAKE) check
+	$(MAKE) test
+	$(BIN)/python -m tools.release build
 
 bench: setup
 	$(BIN)/python -m tools.bench
@@ -88,5 +111,5 @@ notebooks: setup
 	PYTHONPATH=tests $(BIN)/python -m tools.documents notebooks
 
 clean:
-	rm -rf .venv build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .cache/pythons build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src -name '*.nb[ci]' -delete

@@ -46,7 +46,7 @@ class Command:
 def pages() -> list[Path]:
     """Every page: of the repository's root and of docs/."""
     return [
-        *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+        *sorted(ROOT.glob("*.md")),
         *sorted((ROOT / "docs").rglob("*.md")),
     ]
 

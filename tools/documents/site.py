@@ -20,7 +20,7 @@ def gather(folder: Path) -> None:
     """Copy all pages to a folder, under the paths they have here, so that links stay true."""
     pages = folder / PAGES
     shutil.rmtree(pages, ignore_errors=True)
-    found = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")]
+    found = [*ROOT.glob("*.md")]
     found += [path for name in ("docs", "results") for path in (ROOT / name).rglob("*")]
     for source in found:
         if source.suffix in SHOWN:
