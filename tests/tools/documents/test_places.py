@@ -9,8 +9,8 @@ from tools.documents.markdown import ROOT, pages
 
 FILE = re.compile(r"`((?:[\w-]+/)*[\w-]+\.py|[\w-]+(?:/[\w-]+)*/)`")
 NAME_IN_FILE = re.compile(r"`(?:\w+\.)*(\w+)` in `([\w/-]+\.py)`")
-# Folders of a job, and a label, are no places in the repository.
-OTHERS = {"submission/", "delivery/", "DIR/submission/", "verix/2/"}
+# Folders of a job, what a release makes, and a label are no places in the repository.
+OTHERS = {"submission/", "delivery/", "DIR/submission/", "verix/2/", "dist/"}
 
 
 def found(place: str) -> Path | None:
