@@ -1,13 +1,13 @@
 """Run the benchmarks: `make bench`; writes results/bench-*.json and tables beside them.
 
-python -m tools.bench [engine] [owner] [primitives]
+python -m tools.bench [commands] [engine] [owner] [primitives]
 """
 
 import json
 import sys
 from pathlib import Path
 
-from tools.bench import engine, machine, owner, primitives
+from tools.bench import commands, engine, machine, owner, primitives
 
 RESULTS = Path(__file__).parent.parent.parent / "results"
 
@@ -16,6 +16,7 @@ def main(names: list[str]) -> None:
     facts = machine.facts()
     RESULTS.mkdir(exist_ok=True)
     benches = {
+        "commands": (commands.measure, commands.render),
         "engine": (engine.measure, render_engine),
         "owner": (owner.measure, owner.render),
         "primitives": (primitives.measure, primitives.render),
