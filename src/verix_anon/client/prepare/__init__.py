@@ -7,6 +7,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+import pyarrow as pa
 from narwhals.exceptions import DuplicateError
 
 from verix_anon.arrays import Bytes, Floats, Ints
@@ -24,7 +25,7 @@ from verix_anon.client.prepare.twins import choose_twins
 from verix_anon.client.prepare.witnesses import find_witnesses
 from verix_anon.client.table.digest import table_digest
 from verix_anon.client.table.draft import USUAL_K, read_roles
-from verix_anon.client.table.encode import Encoded, encode
+from verix_anon.client.table.encode import Encoded, arrow_columns, encode
 from verix_anon.client.table.roles import Declared, Missing, TableRole
 from verix_anon.client.table.task import Task
 from verix_anon.errors import TableError
@@ -149,6 +150,8 @@ def _declared(roles: Declared | FilePath | None, columns: dict[str, Any]) -> tup
 def _prepare(table: object, declared: Declared, k: int, options: PrepareOptions) -> Prepared:
     _check_memory(table, declared)
     options.progress("encode", 0, 1)
+    # Each column in one piece, so that what reads the table next need not copy it again.
+    table = pa.table(arrow_columns(table))
     encoded = encode(table, declared)
     seed = options.unsafe_seed
     secret = Secret.fresh() if seed is None else Secret.unsafe_from_seed(seed)

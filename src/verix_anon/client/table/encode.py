@@ -152,6 +152,10 @@ def arrow_columns(table: object) -> dict[str, pa.Array]:
 
 
 def _to_arrow(name: str, series: "nw.Series[Any]") -> pa.Array:
+    native = series.to_native()
+    if isinstance(native, pa.ChunkedArray) and native.num_chunks == 1:
+        # As it is: narwhals would copy it.
+        return native.chunk(0)
     try:
         return series.to_arrow()
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
