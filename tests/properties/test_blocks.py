@@ -14,7 +14,7 @@ from properties.tables import submissions
 from support import submission
 from verix_anon.adversaries import SplitsBlindly
 from verix_anon.client.verify.case import Case
-from verix_anon.kernels import blocks, splits, trees
+from verix_anon.kernels import splits
 from verix_anon.kernels.radix import BLOCK
 from verix_anon.protocol import rules
 from verix_anon.protocol.messages import Provider, Submission
@@ -37,14 +37,12 @@ def spans_of(case: Case) -> splits.Spans:
     )
 
 
-def best_of(
-    examine: Callable[..., None], case: Case, spans: splits.Spans | None = None
-) -> splits.Best:
-    spans = spans or spans_of(case)
+def best_of(examine: Callable[..., None], case: Case) -> splits.Best:
+    spans = spans_of(case)
     n_nodes = spans.lo.size
     best = splits.Best(np.full(n_nodes, -1, np.int32), np.zeros(n_nodes), np.full(n_nodes, -1.0))
     for column, values in enumerate(case.values_by_leaf):
-        examine(column, values, case.target_by_leaf, spans, best)
+        examine(column, values, case.target_by_leaf, spans, best, np.empty(values.size + 1))
     return best
 
 
@@ -55,7 +53,7 @@ def test_examined_nodes_are_the_rules(sent: Submission, provider: Provider) -> N
     case = cases.case_of(provider.anonymize(sent), cases.manifest_of(sent), sent)
     rows, target = case.grouped[0], sent.records.target.tolist()
     spans = spans_of(case)
-    for examine in (blocks.examine_all, splits.examine_some):
+    for examine in (splits.examine_all, splits.examine_some):
         best = best_of(examine, case)
         for node in np.flatnonzero(~spans.stops):
             expected = rules.best_split(
@@ -75,15 +73,13 @@ def test_examined_nodes_are_the_rules(sent: Submission, provider: Provider) -> N
 def test_blocks_change_nothing(provider: Provider) -> None:
     """Tables of several blocks are examined as their nodes are one by one, and as numpy does."""
     rng = np.random.default_rng(0)
-    n_rows = 2 * blocks.BLOCK + 777
+    n_rows = 2 * BLOCK + 777
     columns = np.vstack([rng.integers(0, 9, (2, n_rows)), rng.normal(size=(1, n_rows))])
     sent = submission(columns.tolist(), rng.integers(0, 2, n_rows).tolist(), k=400)
     case = cases.case_of(
         provider.anonymize(sent), replace(cases.manifest_of(sent), witnesses=()), sent
     )
-    all_, some = best_of(blocks.examine_all, case), best_of(splits.examine_some, case)
-    for name in splits.Best._fields:
-        assert (getattr(all_, name) == getattr(some, name)).all()
+    assert_same_best(best_of(splits.examine_all, case), best_of(splits.examine_some, case))
     spans, scratch = spans_of(case), np.empty(n_rows + 1)
     for node in np.flatnonzero(~spans.stops):
         lo, hi = spans.lo[node], spans.hi[node]
@@ -114,7 +110,7 @@ def uneven(rng: np.random.Generator, n_rows: int) -> list[list[float]]:
 @pytest.mark.parametrize("provider", [LocalProvider(threads=1), SplitsBlindly(1)])
 def test_every_size_of_node_and_kind_of_column(provider: Provider, k: int) -> None:
     rng = np.random.default_rng(k)
-    n_rows = 5 * blocks.BLOCK + 321
+    n_rows = 5 * BLOCK + 321
     columns = uneven(rng, n_rows)
     # A part where the label never changes becomes a leaf that is larger than a block.
     target = np.where(np.array(columns[0]) > 0.0, 1, rng.integers(0, 2, n_rows)).tolist()
@@ -122,26 +118,12 @@ def test_every_size_of_node_and_kind_of_column(provider: Provider, k: int) -> No
     manifest = replace(cases.manifest_of(sent), witnesses=())
     case = cases.case_of(provider.anonymize(sent), manifest, sent)
     one_by_one = best_of(splits.examine_some, case)
-    assert_same_best(best_of(blocks.examine_all, case), one_by_one, slice(None))
-    # Some leaves may be left out; others find the same.
-    spans = spans_of(case)
-    left_out = blocks.may_be_left_out(case.delivery.tree.right, spans.hi - spans.lo, spans.stops)
-    kept = np.flatnonzero(~left_out)
-    assert kept.size < spans.lo.size
-    few = some_of(spans, kept)
-    assert_same_best(best_of(blocks.examine_all, case, few), one_by_one, kept)
+    assert_same_best(best_of(splits.examine_all, case), one_by_one)
 
 
-def some_of(spans: splits.Spans, kept: npt.NDArray[np.int64]) -> splits.Spans:
-    lo, middle, hi = (array[kept] for array in (spans.lo, spans.middle, spans.hi))
-    return splits.Spans(lo, middle, hi, spans.positive[kept], spans.stops[kept], spans.min_leaf)
-
-
-def assert_same_best(
-    found: splits.Best, expected: splits.Best, kept: slice | npt.NDArray[np.int64]
-) -> None:
+def assert_same_best(found: splits.Best, expected: splits.Best) -> None:
     for name in splits.Best._fields:
-        assert (getattr(found, name) == getattr(expected, name)[kept]).all()
+        assert (getattr(found, name) == getattr(expected, name)).all()
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
@@ -165,13 +147,9 @@ def test_leaves_of_any_size_under_large_nodes(sizes: list[int], digits: int, sid
     tree = chain(len(sizes), side)
     tree.check(n_quasi=1, max_depth=50)
     everything = spans_under(tree, sizes, target, stops_below=20)
-    n_records = everything.hi - everything.lo
-    kept = np.flatnonzero(~blocks.may_be_left_out(tree.right, n_records, everything.stops))
     expected = examined(splits.examine_some, values, target, everything)
-    found = examined(blocks.examine_all, values, target, everything)
-    assert_same_best(found, expected, slice(None))
-    found = examined(blocks.examine_all, values, target, some_of(everything, kept))
-    assert_same_best(found, expected, kept)
+    found = examined(splits.examine_all, values, target, everything)
+    assert_same_best(found, expected)
 
 
 @settings(max_examples=150, deadline=None)
@@ -188,7 +166,7 @@ def test_leaves_of_any_size_under_large_nodes(sizes: list[int], digits: int, sid
     st.integers(0, 9),
 )
 def test_blocks_of_every_size(sizes: list[int], n_values: int, side: str, seed: int) -> None:
-    """Marks and words of bits end where a block does, whatever its size, and whatever is tied."""
+    """Blocks begin and end where they must, whatever their size, and whatever is tied."""
     rng = np.random.default_rng(seed)
     values = rng.integers(0, n_values, BLOCK + sum(sizes)).astype(np.float64)
     # Some leaves lie wholly to one side of what others hold.
@@ -200,19 +178,15 @@ def test_blocks_of_every_size(sizes: list[int], n_values: int, side: str, seed: 
     stops = everything.stops | ((tree.column < 0) & (rng.random(tree.n_nodes) < 0.5))
     everything = everything._replace(stops=stops)
     expected = examined(splits.examine_some, values, target, everything)
-    found = examined(blocks.examine_all, values, target, everything)
-    assert_same_best(found, expected, slice(None))
-    n_records = everything.hi - everything.lo
-    kept = np.flatnonzero(~blocks.may_be_left_out(tree.right, n_records, stops))
-    found = examined(blocks.examine_all, values, target, some_of(everything, kept))
-    assert_same_best(found, expected, kept)
+    found = examined(splits.examine_all, values, target, everything)
+    assert_same_best(found, expected)
 
 
 def spans_under(
     tree: Tree, sizes: list[int], target: npt.NDArray[np.uint8], stops_below: int = 2
 ) -> splits.Spans:
     """The nodes of a tree whose leaves hold so many records."""
-    span = trees.node_spans(tree.right, tree.leaf, np.cumsum([0, *sizes]))
+    span = np.cumsum([0, *sizes])[tree.leaf_spans()]
     lo, hi = span.T.copy()
     middle = np.where(tree.column >= 0, span[tree.right, 0], -1)
     positives = np.concatenate([[0], np.cumsum(target, dtype=np.int64)])
@@ -256,5 +230,5 @@ def examined(
 ) -> splits.Best:
     n = spans.lo.size
     best = splits.Best(np.full(n, -1, np.int32), np.zeros(n), np.full(n, -1.0))
-    examine(0, values, target, spans, best)
+    examine(0, values, target, spans, best, np.empty(values.size + 1))
     return best

@@ -4,6 +4,6 @@ Counts are integers; no `fastmath` and no parallel reduction, so the same bits c
 machine (numba runs on little-endian ones alone). They release the GIL, so callers may share the
 work among threads by ranges. Compiled on first use and cached on disk by numba.
 
-`growing` is what grows a tree; `splits`, `blocks` and `across` are what checks one. They share
-primitives only: `bits`, `radix`, `medians`, and `trees`, which lays records out leaf by leaf.
+`growing` and `spreading` are what grows a tree, `splits` and `offers` what checks one. They share
+primitives only: `radix` sorts, `medians` selects, `trees` lays records out leaf by leaf.
 """

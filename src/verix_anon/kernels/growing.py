@@ -24,7 +24,6 @@ __all__ = [
     "Forest",
     "Grown",
     "grow",
-    "leaf_of_row",
     "localize",
     "mark",
     "partition",
@@ -339,15 +338,3 @@ def grow(
         minimum[:n_leaves],
         maximum[:n_leaves],
     )
-
-
-@numba.njit(cache=True, nogil=True)
-def leaf_of_row(grouped: Numbers, size: Ints) -> Ids:
-    """The leaf of every row, from the rows leaf by leaf."""
-    leaf = np.empty(grouped.size, np.int32)
-    at = 0
-    for number in range(size.size):
-        for _ in range(size[number]):
-            leaf[grouped[at]] = number
-            at += 1
-    return leaf

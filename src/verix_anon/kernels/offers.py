@@ -14,9 +14,8 @@ import numpy as np
 from verix_anon.arrays import Floats, Ids, Ints, Numbers
 from verix_anon.kernels.medians import lower_median
 from verix_anon.kernels.splits import Best, Candidate
-from verix_anon.kernels.trees import gather
 
-# Compiled in (`make stamps`): medians 72a09f4b, splits 98c66d81, trees 2492ddf6.
+# Compiled in (`make stamps`): medians 72a09f4b, splits 11c5076f.
 __all__ = ["Open", "best_offer", "confirm", "offer", "outdo", "spread"]
 
 
@@ -136,11 +135,11 @@ def best_offer(
     weights: Ints,
     columns: tuple[int, int],
     min_leaf: int,
-    room: Floats,
+    buffer: Floats,
 ) -> tuple[int, Candidate, float]:
     """The best of a range of columns at the node of these rows: column, split, score.
 
-    `room` is (2, n + 1) or more. Column -1: none offers anything.
+    The buffer is (2, n + 1) or more. Column -1: none offers anything.
     """
     n = rows.size
     score = np.zeros(columns[1])
@@ -155,8 +154,9 @@ def best_offer(
         best = int(np.argmax(score))
         if score[best] <= 0:
             return -1, Candidate(False, 0.0, 0, 0), -1.0
-        gather(values[best], rows, room[0])
-        found = offer(room[0, :n], min_leaf, room[1])
+        for i in range(n):
+            buffer[0, i] = values[best, rows[i]]
+        found = offer(buffer[0, :n], min_leaf, buffer[1])
         if not np.isnan(found):
             return best, Candidate(True, found, 0, 0), float(score[best])
         score[best] = 0.0

@@ -1,4 +1,4 @@
-"""Compiled loops that check a tree against the rule: the fast twin of `rules.best_split`.
+"""Compiled loops that check a tree: the fast twins of `rules.best_split` and `rules.score`.
 
 Records are first laid out leaf by leaf, so that those of every node are consecutive: leaves
 are numbered from left to right, and a node's leaves are consecutive.
@@ -9,18 +9,18 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from verix_anon.arrays import Bytes, Flags, Floats, Ids, Ints, Numbers
+from verix_anon.arrays import Bytes, Flags, Floats, Ids, Ints, Numbers, Shorts
 from verix_anon.kernels.medians import lower_median
-from verix_anon.kernels.trees import gather
+from verix_anon.kernels.radix import BLOCK, sort_block
 
-# Compiled in (`make stamps`): medians 72a09f4b, trees 2492ddf6.
+# Compiled in (`make stamps`): medians 72a09f4b, radix f15f564a.
 __all__ = [
     "Best",
     "Candidate",
     "Spans",
     "best_split",
     "candidate",
-    "divide",
+    "examine_all",
     "examine_some",
     "score",
 ]
@@ -36,15 +36,10 @@ class Candidate(NamedTuple):
 
 
 @numba.njit(cache=True, nogil=True)
-def candidate(
-    values: Floats,
-    target: Bytes,
-    min_leaf: int,
-    scratch: Floats,
-) -> Candidate:
-    """The rule's candidate of one column at a node with these values and labels."""
+def candidate(values: Floats, target: Bytes, min_leaf: int, buffer: Floats) -> Candidate:
+    """One column's candidate at a node with these values and labels, as in `rules.best_split`."""
     n = values.size
-    threshold = lower_median(values, scratch)
+    threshold = lower_median(values, buffer)
     n_left, positive_left = 0, 0
     for i in range(n):
         goes_left = values[i] <= threshold
@@ -57,7 +52,7 @@ def candidate(
 
 @numba.njit(cache=True, nogil=True)
 def score(n: int, positive: int, n_left: int, positive_left: int) -> float:
-    """What orders candidates, as in `rules.score`."""
+    """What orders candidates: `rules.score`."""
     nl, l = np.float64(n_left), np.float64(positive_left)  # noqa: E741
     nr, r = np.float64(n - n_left), np.float64(positive - positive_left)
     return np.float64(l * l / nl + r * r / nr)
@@ -70,11 +65,11 @@ def best_split(
     target: Bytes,
     columns: tuple[int, int],
     min_leaf: int,
-    room: Floats,
+    buffer: Floats,
 ) -> tuple[int, Candidate, float]:
-    """The best candidate of a range of columns at the node of these rows: column, itself, score.
+    """`rules.best_split` among a range of columns at the node of these rows: column and score too.
 
-    `target` holds all labels; `room` is (2, n + 1) or more. Column -1: none is valid.
+    `target` holds all labels; the buffer is (2, n + 1) or more. Column -1: none is valid.
     """
     n = rows.size
     label = np.empty(n, np.uint8)
@@ -85,29 +80,15 @@ def best_split(
     best, best_score = -1, -1.0
     chosen = Candidate(False, 0.0, 0, 0)
     for column in range(columns[0], columns[1]):
-        gather(values[column], rows, room[0])
-        found = candidate(room[0, :n], label, min_leaf, room[1])
+        for i in range(n):
+            buffer[0, i] = values[column, rows[i]]
+        found = candidate(buffer[0, :n], label, min_leaf, buffer[1])
         if found.is_valid:
             value = score(n, positive, found.n_left, found.positive_left)
             # Strictly greater: among equals the first in contract order stays.
             if value > best_score:
                 best, chosen, best_score = column, found, value
     return best, chosen, best_score
-
-
-@numba.njit(cache=True, nogil=True)
-def divide(values: Floats, rows: Numbers, threshold: float) -> tuple[Numbers, Numbers]:
-    """The rows with a value up to the threshold, and the others, each in the order they had."""
-    left, right = np.empty(rows.size + 1, np.uint32), np.empty(rows.size + 1, np.uint32)
-    n_left, n_right = np.uint64(0), np.uint64(0)
-    for i in range(rows.size):
-        # Both are written every time, and one of the cursors moves: no branch to mispredict.
-        goes_left = np.uint64(values[rows[i]] <= threshold)
-        left[n_left] = rows[i]
-        right[n_right] = rows[i]
-        n_left += goes_left
-        n_right += np.uint64(1) - goes_left
-    return left[:n_left], right[:n_right]
 
 
 class Best(NamedTuple):
@@ -134,19 +115,106 @@ class Spans(NamedTuple):
 
 @numba.njit(cache=True, nogil=True)
 def examine_some(
-    column: int,
-    grouped: Floats,
-    target: Bytes,
-    spans: Spans,
-    best: Best,
+    column: int, grouped: Floats, target: Bytes, spans: Spans, best: Best, buffer: Floats
 ) -> None:
-    """Let one column compete at some nodes, each on its own; call in contract order."""
-    scratch = np.empty(grouped.size + 1, np.float64)
+    """Let one column compete at some nodes, each on its own; call in contract order.
+
+    The column's values lie leaf by leaf; the buffer holds one more than there are.
+    """
     for node in range(spans.lo.size):
         lo, hi = spans.lo[node], spans.hi[node]
         if not spans.stops[node]:
-            found = candidate(grouped[lo:hi], target[lo:hi], spans.min_leaf, scratch)
+            found = candidate(grouped[lo:hi], target[lo:hi], spans.min_leaf, buffer)
             _compete(column, node, found, spans, best)
+
+
+@numba.njit(cache=True, nogil=True)
+def examine_all(
+    column: int, grouped: Floats, target: Bytes, spans: Spans, best: Best, buffer: Floats
+) -> None:
+    """The same as `examine_some` for all nodes in preorder, with little more than a sort.
+
+    A subtree of up to BLOCK records, a block, is sorted once; each split then hands its records
+    down in that order, from one of two arrays into the other.
+    """
+    words = np.empty((2, BLOCK), np.uint32)
+    order = np.empty((2, BLOCK), np.uint16)
+    # Which of the two holds the node that begins at an offset of the block.
+    held_by = np.zeros(BLOCK, np.uint8)
+    base, end, values = 0, 0, grouped
+    for node in range(spans.lo.size):
+        lo, hi, middle = spans.lo[node], spans.hi[node], spans.middle[node]
+        if _is_closed(spans.middle, spans.stops, node):
+            continue
+        if hi - lo > BLOCK:
+            if not spans.stops[node]:
+                found = candidate(grouped[lo:hi], target[lo:hi], spans.min_leaf, buffer)
+                _compete(column, node, found, spans, best)
+            continue
+        if hi > end:
+            base, end, values = lo, hi, grouped[lo:hi]
+            sort_block(values, target[lo:hi], words, order[0])
+            held_by[0] = 0
+        holder = held_by[lo - base]
+        if not spans.stops[node]:
+            own = order[holder, lo - base : hi - base]
+            _compete(column, node, _of_sorted(own, values, spans.min_leaf), spans, best)
+        # Half of all splits are of two leaves at which the rule stops. If the left child is a leaf,
+        # the right one is next.
+        if middle >= 0 and not (
+            _is_closed(spans.middle, spans.stops, node + 1)
+            and _is_closed(spans.middle, spans.stops, node + 2)
+        ):
+            _hand_down(order[holder], order[1 - holder], (lo - base, middle - base, hi - base))
+            held_by[lo - base] = held_by[middle - base] = 1 - holder
+
+
+@numba.njit(cache=True, nogil=True)
+def _is_closed(middle: Ints, stops: Flags, node: int) -> bool:
+    """Whether a node is a leaf at which the rule stops whatever the columns say."""
+    return bool(middle[node] < 0 and stops[node])
+
+
+@numba.njit(cache=True, nogil=True)
+def _of_sorted(order: Shorts, values: Floats, min_leaf: int) -> Candidate:
+    """The candidate at a node whose records, and labels in the low bit, come in order of value.
+
+    The node holds at least 2 min_leaf records, so the left side is never too small.
+    """
+    one = np.uint16(1)
+    last, beyond = (order.size + 1) // 2 - 1, order.size - min_leaf
+    threshold = values[order[last] >> one]
+    if values[order[beyond] >> one] == threshold:
+        return Candidate(False, threshold, 0, 0)
+    # Most often the next one is greater.
+    if values[order[last + 1] >> one] != threshold:
+        beyond = last + 1
+    while beyond - last > 1:
+        between = (last + beyond) // 2
+        if values[order[between] >> one] == threshold:
+            last = between
+        else:
+            beyond = between
+    positive_left = np.uint32(0)
+    for i in range(beyond):
+        positive_left += np.uint32(order[i] & one)
+    return Candidate(True, threshold, beyond, int(np.int64(positive_left)))
+
+
+@numba.njit(cache=True, nogil=True)
+def _hand_down(order: Shorts, other: Shorts, span: tuple[int, int, int]) -> None:
+    """Put a node's records into the other array, those before the middle first, in their order.
+
+    One cursor is chosen and one moves, without a branch that half the time is mispredicted.
+    """
+    lo, middle, hi = span
+    edge = np.uint16(2 * middle)
+    left, right = np.uint64(lo), np.uint64(middle)
+    for i in range(np.uint64(lo), np.uint64(hi)):
+        goes_left = order[i] < edge
+        other[left if goes_left else right] = order[i]
+        left += np.uint64(goes_left)
+        right += np.uint64(1) - np.uint64(goes_left)
 
 
 @numba.njit(cache=True, nogil=True)

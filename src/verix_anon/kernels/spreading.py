@@ -11,7 +11,7 @@ from verix_anon.arrays import Floats, Ids, Ints, Numbers
 from verix_anon.kernels.growing import Grown
 from verix_anon.kernels.medians import nth
 
-# Compiled in (`make stamps`): growing 83724f18, medians 72a09f4b.
+# Compiled in (`make stamps`): growing e285826d, medians 72a09f4b.
 __all__ = ["grow", "split"]
 
 

@@ -96,6 +96,18 @@ class Tree:
             depth[level] = number
         return depth
 
+    def ends(self) -> Ints:
+        """The number after each node's subtree: in preorder that ends at its rightmost leaf."""
+        last = np.where(self.right >= 0, self.right, np.arange(self.n_nodes)).astype(np.int64)
+        while not np.array_equal(further := last[last], last):
+            last = further
+        return last + 1
+
+    def leaf_spans(self) -> Ints:
+        """The first leaf under each node and the one after its last, (n_nodes, 2)."""
+        leaves_before = np.concatenate([[0], np.cumsum(self.column < 0)])
+        return np.column_stack([leaves_before[:-1], leaves_before[self.ends()]])
+
     def depth(self) -> int:
         """The length of the longest path from the root."""
         return sum(1 for _ in self.levels()) - 1

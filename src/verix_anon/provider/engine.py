@@ -47,6 +47,8 @@ class Growth:
     @classmethod
     def of(cls, grown: growing.Grown, rows: Numbers) -> "Growth":
         """What a kernel has grown; `rows` are given leaf by leaf."""
+        leaf_of_row = np.empty(rows.size, np.int32)
+        leaf_of_row[rows] = np.repeat(np.arange(grown.size.size, dtype=np.int32), grown.size)
         return cls(
             tree=Tree(
                 column=grown.column,
@@ -56,7 +58,7 @@ class Growth:
                 leaf=grown.leaf,
             ),
             leaves=Leaves(count=grown.size, minimum=grown.minimum, maximum=grown.maximum),
-            leaf_of_row=growing.leaf_of_row(rows, grown.size),
+            leaf_of_row=leaf_of_row,
         )
 
 

@@ -86,9 +86,9 @@ def find_witnesses(submission: Submission, rows: Ints, *, threads: int) -> tuple
 
 
 class _Crew:
-    """Threads that share out the columns of a node, with room for each of them.
+    """Threads that share out the columns of a node, with a buffer for each of them.
 
-    The room is used again for every node: touching new memory costs as much as a median.
+    Buffers are used again for every node: touching new memory costs as much as a median.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class _Crew:
         self.submission, self.map = submission, map_
         self.ranges = shares(n_quasi, n_threads)
         self.weights = np.array([c.weight or 0 for c in submission.contract.quasi])
-        self.rooms = [np.empty((2, most + 1)) for _ in self.ranges]
+        self.buffers = [np.empty((2, most + 1)) for _ in self.ranges]
         self.laid_out = np.empty(n_quasi * min(most, LAID_OUT))
 
     def descend(self, top: _Node, until: int, found: list[Witness]) -> list[_Node]:
@@ -153,7 +153,8 @@ class _Crew:
             found += _at_leaf(self.submission, node)
             return []
         threshold, positive_left = float(chosen.threshold), int(chosen.positive_left)
-        sides = splits.divide(records.values[column], node.members, threshold)
+        stays_left = np.take(records.values[column], node.members) <= threshold
+        sides = node.members[stays_left], node.members[~stays_left]
         goes_left = records.values[column][node.witnesses] <= threshold
         children = [
             _Node(
@@ -175,12 +176,12 @@ class _Crew:
         best, chosen, best_score = -1, None, -1.0
         values, members, min_leaf = records.values, node.members, contract.min_leaf
 
-        def part(columns: tuple[int, int], room: Floats) -> Found:
+        def part(columns: tuple[int, int], buffer: Floats) -> Found:
             if contract.rule is Rule.VARIANCE_REDUCTION:
-                return splits.best_split(values, members, records.target, columns, min_leaf, room)
-            return offers.best_offer(values, members, self.weights, columns, min_leaf, room)
+                return splits.best_split(values, members, records.target, columns, min_leaf, buffer)
+            return offers.best_offer(values, members, self.weights, columns, min_leaf, buffer)
 
-        for column, found, score in self.map(part, self.ranges, self.rooms):
+        for column, found, score in self.map(part, self.ranges, self.buffers):
             # Strictly greater: among equals the first in contract order stays.
             if chosen is None or score > best_score:
                 best, chosen, best_score = int(column), found, score

@@ -118,7 +118,7 @@ class _Joining:
         self.tree = tree
         self.people = genuine.person_of_row
         # k and l stay met when a class grows, so that they are counted once, for each node.
-        ends = _subtree_ends(tree)
+        ends = tree.ends()
         self.is_enough = _distinct_below(tree, ends, genuine.leaf_of_row, self.people) >= k
         for demand in demands:
             below = _distinct_below(tree, ends, genuine.leaf_of_row, demand.column.codes)
@@ -134,8 +134,7 @@ class _Joining:
         self.width = np.zeros(tree.n_leaves)
         self._measure(self.slots.filled())
         is_leaf = tree.column < 0
-        before = np.concatenate([[0], np.cumsum(is_leaf)])
-        self.first, self.last = before[:-1], before[ends]
+        self.first, self.last = tree.leaf_spans().T
         self.residue = np.full(tree.n_nodes, -1)
         self.is_class = np.zeros(tree.n_leaves, np.bool_)
         nodes = np.flatnonzero(is_leaf)[self.slots.filled()]
@@ -273,16 +272,6 @@ def _too_much(genuine: Genuine, k: int, demands: Sequence[Demand]) -> str:
                 f" classes cannot all keep to {demand.cap:.1%}; ask for a greater cap"
             )
     raise AssertionError("all records together are the table, at no distance from it")
-
-
-def _subtree_ends(tree: Tree) -> Ints:
-    """The number after each node's subtree: in preorder a subtree ends at its rightmost leaf."""
-    last = np.where(tree.right >= 0, tree.right, np.arange(tree.n_nodes)).astype(np.int64)
-    while True:
-        further = last[last]
-        if np.array_equal(further, last):
-            return last + 1
-        last = further
 
 
 def _distinct_below(tree: Tree, end: Ints, leaf_of_row: Ids, names: Ints | None) -> Ints:

@@ -7,7 +7,7 @@ import numpy as np
 
 from verix_anon.arrays import Flags, Floats, Ints
 from verix_anon.client.verify.case import Case
-from verix_anon.kernels import blocks, offers, splits
+from verix_anon.kernels import offers, splits
 from verix_anon.kernels.splits import Best
 from verix_anon.protocol.contract import Rule
 
@@ -31,28 +31,19 @@ def _by_variance(case: Case, nodes: Ints, stops: Flags) -> Best:
     lo, hi = span[nodes, 0], span[nodes, 1]
     positive = positives[hi] - positives[lo]
     stops = stops | (positive == 0) | (positive == hi - lo)
-    is_all = nodes.size == tree.n_nodes
-    # Half the nodes of a tree are leaves at which the rule stops: nothing to find out there.
-    open_ = np.arange(nodes.size)
-    if is_all:
-        open_ = np.flatnonzero(~blocks.may_be_left_out(tree.right, hi - lo, stops))
-    right = tree.right[nodes[open_]]
+    right = tree.right[nodes]
     middle = np.where(right >= 0, span[right, 0], -1)
-    spans = splits.Spans(
-        lo[open_], middle, hi[open_], positive[open_], stops[open_], case.contract.min_leaf
-    )
-    parts = [_none(open_.size) for _ in case.shares]
+    spans = splits.Spans(lo, middle, hi, positive, stops, case.contract.min_leaf)
+    parts = [_none(nodes.size) for _ in case.shares]
     target = case.target_by_leaf
-    rooms = [blocks.room_for(target.size) for _ in parts]
+    buffers = np.empty((len(parts), target.size + 1))
+    examine = splits.examine_all if nodes.size == tree.n_nodes else splits.examine_some
 
     def compete(share: int, column: int, values: Floats) -> None:
-        if is_all:
-            blocks.examine_all(column, values, target, spans, parts[share], rooms[share])
-        else:
-            splits.examine_some(column, values, target, spans, parts[share])
+        examine(column, values, target, spans, parts[share], buffers[share])
 
     case.each_column(compete)
-    return _at(_merged(parts), open_, nodes.size)
+    return _merged(parts)
 
 
 def _by_spread(case: Case, nodes: Ints, stops: Flags) -> Best:

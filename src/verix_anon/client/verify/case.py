@@ -121,23 +121,24 @@ class Case:
     @cached_property
     def node_spans(self) -> Ints:
         """Where each node's records lie in `grouped`, (n_nodes, 2)."""
-        tree = self.delivery.tree
-        return trees.node_spans(tree.right, tree.leaf, self.grouped[1])
-
-    @cached_property
-    def rows_by_leaf(self) -> Numbers:
-        """The rows leaf by leaf, of a complete delivery."""
-        assert self.is_complete
-        return self.grouped[0].astype(np.uint32)
+        return self.grouped[1][self.delivery.tree.leaf_spans()]
 
     @cached_property
     def values_by_leaf(self) -> Floats:
         """The submitted values leaf by leaf, (n_quasi, n_rows), of a complete delivery."""
         assert self.submission is not None
-        values, rows = self.submission.records.values, self.rows_by_leaf
-        out = np.empty(values.shape)
-        self.each(lambda j: trees.gather(values[j], rows, out[j]), len(values))
+        out = np.empty(self.submission.records.values.shape)
+        self.each(lambda column: self._lay_out(column, out[column]), len(out))
         return out
+
+    def _lay_out(self, column: int, out: Floats) -> None:
+        assert self.submission is not None
+        trees.gather(self.submission.records.values[column], self._rows_by_leaf, out)
+
+    @cached_property
+    def _rows_by_leaf(self) -> Numbers:
+        assert self.is_complete
+        return self.grouped[0].astype(np.uint32)
 
     @cached_property
     def target_by_leaf(self) -> Bytes:
@@ -158,21 +159,20 @@ class Case:
         time is laid out, by each layer anew: touching memory for all takes longer.
         """
         assert self.submission is not None
-        values, rows = self.submission.records.values, self.rows_by_leaf
-        is_kept = values.nbytes <= KEPT_BYTES
-        laid_out = self.values_by_leaf if is_kept else self._rooms
+        is_kept = self.submission.records.values.nbytes <= KEPT_BYTES
+        laid_out = self.values_by_leaf if is_kept else self._buffers
 
         def do_share(share: int) -> None:
             for column in range(*self.shares[share]):
                 if not is_kept:
-                    trees.gather(values[column], rows, laid_out[share])
+                    self._lay_out(column, laid_out[share])
                 work(share, column, laid_out[column if is_kept else share])
 
         self.each(do_share, len(self.shares))
 
     @cached_property
-    def _rooms(self) -> Floats:
-        """Room for a column in each thread."""
+    def _buffers(self) -> Floats:
+        """One for a column in each thread."""
         return np.empty((len(self.shares), self.manifest.n_rows))
 
     def each(self, work: Callable[[int], object], n: int) -> None:

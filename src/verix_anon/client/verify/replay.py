@@ -16,11 +16,12 @@ from hashlib import sha256
 
 import numpy as np
 
-from verix_anon.arrays import Bytes, Floats
+from verix_anon.arrays import Bytes, Floats, Ints
 from verix_anon.client import aggregates
 from verix_anon.client.verdict import Finding, Status
 from verix_anon.client.verify.case import Case, as_words
 from verix_anon.kernels import trees
+from verix_anon.protocol.tree import Tree
 
 __all__ = ["check"]
 
@@ -149,19 +150,14 @@ def _bounds(case: Case) -> list[str]:
     """Hold the bounds of each leaf's records to the splits above it, and to those delivered."""
     tree, leaves, quasi = case.delivery.tree, case.delivery.leaves, case.manifest.quasi
     start, n_leaves = case.grouped[1], tree.n_leaves
-    leaf_span = trees.node_spans(tree.right, tree.leaf, np.arange(n_leaves + 1))
-    nodes = (tree.column, tree.threshold, tree.right)
-    room = np.empty((len(case.shares), 2, n_leaves))
+    leaf_spans = tree.leaf_spans()
     is_wrong = np.zeros((len(case.shares), n_leaves), np.bool_)
     misrouted: list[tuple[int, int]] = []
     first_wrong: list[tuple[int, int]] = []
 
     def observe(share: int, column: int, values: Floats) -> None:
-        minimum, maximum = room[share]
-        trees.leaf_bounds(values, start, minimum, maximum)
-        node, leaf = trees.first_misrouted(nodes, leaf_span, column, minimum, maximum)
-        if node >= 0:
-            misrouted.append((node, leaf))
+        minimum, maximum = trees.leaf_bounds(values, start)
+        misrouted.extend(_first_misrouted(tree, leaf_spans, column, minimum, maximum))
         wrong = minimum != leaves.minimum[:, column]
         wrong |= maximum != leaves.maximum[:, column]
         if wrong.any():
@@ -183,6 +179,33 @@ def _bounds(case: Case) -> list[str]:
             f" records; the first are those of leaf {leaf} in column {quasi[column].name!r}."
         )
     return problems
+
+
+def _first_misrouted(
+    tree: Tree, leaf_spans: Ints, column: int, minimum: Floats, maximum: Floats
+) -> list[tuple[int, int]]:
+    """The first node, and leaf under it, that holds a record which the node sends elsewhere.
+
+    Of the nodes that split this column, whose bounds are those observed in each leaf. A record
+    reaches its leaf if and only if it takes the right side at each split above; and all
+    records of a leaf do if the leaf's observed bounds do. So no record is routed at all.
+    """
+    nodes = np.flatnonzero(tree.column == column)
+    left, right, threshold = nodes + 1, tree.right[nodes], tree.threshold[nodes]
+    is_wrong = _over(np.maximum, maximum, leaf_spans[left]) > threshold
+    is_wrong |= _over(np.minimum, minimum, leaf_spans[right]) <= threshold
+    for i in np.flatnonzero(is_wrong)[:1]:
+        first, middle = leaf_spans[left[i]]
+        end = leaf_spans[right[i], 1]
+        wrong = np.append(maximum[first:middle] > threshold[i], minimum[middle:end] <= threshold[i])
+        return [(int(nodes[i]), int(first + np.argmax(wrong)))]
+    return []
+
+
+def _over(least_or_greatest: np.ufunc, values: Floats, spans: Ints) -> Floats:
+    """The least or greatest value in each span."""
+    # Every other result is of what lies between a span's end and the next one's beginning.
+    return least_or_greatest.reduceat(np.append(values, 0.0), spans.ravel())[::2]
 
 
 def _thin(case: Case) -> list[str]:
