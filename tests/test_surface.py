@@ -1,7 +1,7 @@
 """The public surface: what `verix_anon` exports, and what it does with what it is given."""
 
 import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,7 +10,6 @@ import pytest
 
 import verix_anon
 from client import cases
-from verix_anon.client import models
 from verix_anon.errors import Error, TableError
 
 SKIP = ("fingerprint", "utility")
@@ -27,32 +26,30 @@ class Given(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def given(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Given]:
+def given(tmp_path_factory: pytest.TempPathFactory, quick_models: None) -> Given:
     folder = tmp_path_factory.mktemp("job")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(models, "ROUNDS", 2)
-        verix_anon.write_table(cases.table(), folder / "table.parquet")
-        table = verix_anon.read_table(folder / "table.parquet")
-        prepared = verix_anon.prepare(table, target="y", quasi="all", k=3)
-        delivery = verix_anon.LocalProvider(threads=1).anonymize(prepared.submission)
-        verix_anon.write_submission(prepared.submission, folder / "submission")
-        verix_anon.write_manifest(prepared.manifest, folder / "manifest.verix")
-        verix_anon.write_delivery(delivery, folder / "delivery")
-        verdict = verix_anon.verify(
-            folder / "delivery", prepared.manifest, submission=prepared.submission, skip=SKIP
-        )
-        verix_anon.write_verdict(verdict, folder / "verdict.json")
-        other = cases.prepared(2)
-        verix_anon.write_manifest(other.manifest, folder / "other.verix")
-        verix_anon.write_delivery(cases.honest(other.submission), folder / "other")
-        (folder / "empty").mkdir()
-        (folder / "text.txt").write_text("no table, no manifest, no verdict")
-        (folder / "text.csv").write_bytes(b"\xff\xfe\x00")
-        roles = dict.fromkeys(table.column_names, "quasi") | {"age": "kept"}
-        lines = [f'{name} = "{role}"' for name, role in roles.items() if name != "y"]
-        text = "\n".join(['k = 4\ntarget = "y"', "[columns]", *lines])
-        (folder / "roles.toml").write_text(text)
-        yield Given(table, prepared, delivery, verdict, folder)
+    verix_anon.write_table(cases.table(), folder / "table.parquet")
+    table = verix_anon.read_table(folder / "table.parquet")
+    prepared = verix_anon.prepare(table, target="y", quasi="all", k=3)
+    delivery = verix_anon.LocalProvider(threads=1).anonymize(prepared.submission)
+    verix_anon.write_submission(prepared.submission, folder / "submission")
+    verix_anon.write_manifest(prepared.manifest, folder / "manifest.verix")
+    verix_anon.write_delivery(delivery, folder / "delivery")
+    verdict = verix_anon.verify(
+        folder / "delivery", prepared.manifest, submission=prepared.submission, skip=SKIP
+    )
+    verix_anon.write_verdict(verdict, folder / "verdict.json")
+    other = cases.prepared(2)
+    verix_anon.write_manifest(other.manifest, folder / "other.verix")
+    verix_anon.write_delivery(cases.honest(other.submission), folder / "other")
+    (folder / "empty").mkdir()
+    (folder / "text.txt").write_text("no table, no manifest, no verdict")
+    (folder / "text.csv").write_bytes(b"\xff\xfe\x00")
+    roles = dict.fromkeys(table.column_names, "quasi") | {"age": "kept"}
+    lines = [f'{name} = "{role}"' for name, role in roles.items() if name != "y"]
+    text = "\n".join(['k = 4\ntarget = "y"', "[columns]", *lines])
+    (folder / "roles.toml").write_text(text)
+    return Given(table, prepared, delivery, verdict, folder)
 
 
 def test_every_name_is_there() -> None:
@@ -177,7 +174,6 @@ def test_the_callers_mistake_is_said_in_a_sentence(
 ) -> None:
     """One wrong argument at a time: the verb does its work, or raises an Error that says why."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(models, "ROUNDS", 2)
     fine = right(verb, given)
     VERBS[verb](**fine)
     sentences, strays = [], []
