@@ -106,7 +106,7 @@ def test_roles_come_from_a_file_or_one_by_one(given: Given) -> None:
     assert verix_anon.prepare(given.table, roles=str(roles), k=7).manifest.contract.k == 7
     with pytest.raises(TableError, match="in the file or one by one, not both"):
         verix_anon.prepare(given.table, roles=roles, kept=["age"])
-    with pytest.raises(TableError, match="name the binary column to preserve"):
+    with pytest.raises(TableError, match="name the column to preserve"):
         verix_anon.prepare(given.table, quasi="all")
     with pytest.raises(TableError, match="name the columns to generalize"):
         verix_anon.prepare(given.table, target="y")

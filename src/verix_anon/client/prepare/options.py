@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from verix_anon.client.prepare.sentinels import Plan, Traps
-from verix_anon.errors import TableError
+from verix_anon.errors import ContractError, TableError
 from verix_anon.machine import available_cores
 from verix_anon.protocol.contract import Commitment, Rule
 
@@ -76,6 +76,8 @@ class PrepareOptions(Plan):
         """The least number of records in a leaf, for this k."""
         if isinstance(self.min_leaf, int):
             return self.min_leaf
+        if not isinstance(k, int):
+            raise ContractError(f"k must be a whole number, not {k!r:.40}")
         return int(self.min_leaf.removesuffix("k") or 1) * k
 
 
