@@ -4,9 +4,11 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from cli import jobs
+from client.release import releases
 from client.table.tables import MAKERS, Make
 from files.samples import delivered
 from verix_anon.client import models
@@ -62,3 +64,9 @@ def job(prepared: Path, tmp_path: Path) -> Path:
     """The same, to be spoiled."""
     shutil.copytree(prepared, tmp_path / "copy")
     return tmp_path / "copy"
+
+
+@pytest.fixture(scope="session")
+def case() -> releases.Job:
+    """A table, its honest delivery, and the verdict that accepts it."""
+    return releases.job(pa.table(releases.columns()))

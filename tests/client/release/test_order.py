@@ -2,20 +2,14 @@
 
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.csv
 import pytest
 
-from client.release.releases import Job, columns, job
+from client.release.releases import Job
 from verix_anon.client.ledger import Ledger
 from verix_anon.client.release import release
 from verix_anon.errors import NotAcceptedError, TableError
 from verix_anon.protocol.contract import Digest
-
-
-@pytest.fixture(scope="module")
-def case() -> Job:
-    return job(pa.table(columns()))
 
 
 @pytest.fixture

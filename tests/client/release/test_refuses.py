@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from client.release.releases import Job, N, accepted, changed, columns, job
+from client.release.releases import Job, N, accepted, changed
 from verix_anon.client.ledger import Ledger
 from verix_anon.client.release import release
 from verix_anon.client.verdict import Finding, Status
@@ -15,11 +15,6 @@ from verix_anon.errors import NotAcceptedError, TableError
 from verix_anon.files.deliveries import Snapshot
 from verix_anon.protocol.contract import Digest
 from verix_anon.protocol.tree import Tree
-
-
-@pytest.fixture(scope="module")
-def case() -> Job:
-    return job(pa.table(columns()))
 
 
 def test_another_table_is_refused(case: Job) -> None:

@@ -24,11 +24,6 @@ from verix_anon.protocol.table import Records
 from verix_anon.provider.local import LocalProvider
 
 
-@pytest.fixture(scope="module")
-def case() -> Job:
-    return job(pa.table(columns()))
-
-
 def test_columns_rows_and_roles(case: Job) -> None:
     table = case.release().table
     names = ["age", "city", "weight", "born", "illness", "note", "rich"]
