@@ -10,6 +10,7 @@ import pytest
 
 import support
 from cli.jobs import Outcome, Run
+from files.samples import restate
 from verix_anon import __version__
 from verix_anon.files.deliveries import read_delivery
 from verix_anon.files.submissions import write_submission
@@ -137,10 +138,6 @@ def truncated_records(job: Path) -> None:
         (nothing, ["there is no folder", "submission"]),
         (no_contract, ["contract.json is missing"]),
         (no_records, ["records.parquet is missing"]),
-        (wrong_column, ["records.parquet", "column 'x' is missing"]),
-        (another_contract, ["column 'x0' is missing"]),
-        (no_canonical_contract, ["contract.json", "not canonical"]),
-        (truncated_records, ["records.parquet is not a readable Parquet file"]),
     ],
 )
 def test_mistakes(run: Run, job: Path, spoil: Callable[[Path], None], words: list[str]) -> None:
@@ -148,6 +145,27 @@ def test_mistakes(run: Run, job: Path, spoil: Callable[[Path], None], words: lis
     before = names(job)
     assert_mistake(run("anonymize", job / "submission", "--out", job / "delivery"), *words)
     assert names(job) == before
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (wrong_column, ["records.parquet", "column 'x' is missing"]),
+        (another_contract, ["contract.json is not the contract that submission.json states"]),
+        (no_canonical_contract, ["contract.json", "not canonical"]),
+        (truncated_records, ["records.parquet is not a readable Parquet file"]),
+    ],
+)
+def test_damage(run: Run, job: Path, spoil: Callable[[Path], None], words: list[str]) -> None:
+    """On the way, which the digests show; or at its source, where they do not."""
+    spoil(job)
+    for command in (("anonymize", "--out", job / "delivery"), ("inspect",)):
+        said = run(*command, job / "submission")
+        assert_mistake(said, "was damaged on the way", "that submission.json states")
+    restate(job / "submission")
+    assert_mistake(run("inspect", job / "submission"), *words)
+    assert_mistake(run("anonymize", job / "submission", "--out", job / "delivery"), *words)
+    assert not (job / "delivery").exists()
 
 
 def test_no_place_to_write_to(run: Run, job: Path) -> None:
@@ -237,7 +255,7 @@ def test_inspect_a_delivery(run: Run, job: Path) -> None:
 
 def test_inspect_something_else(run: Run, tmp_path: Path) -> None:
     assert_mistake(
-        run("inspect", tmp_path), str(tmp_path), "neither a submission", "nor a delivery"
+        run("inspect", tmp_path), str(tmp_path), "neither a delivery", "nor a submission"
     )
     assert_mistake(run("inspect", tmp_path / "no"), "there is no folder")
     assert_mistake(run("inspect", "x" * 300), "there is no folder")

@@ -1,6 +1,8 @@
 """A small job, its folders, and ways to spoil them."""
 
+import hashlib
 import io
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -44,11 +46,32 @@ def read(folder: Path) -> Snapshot:
     return read_delivery(folder, sent().contract, n_rows=N_ROWS)
 
 
+def digest_of(path: Path) -> str:
+    """SHA-256 of a file, or of the names and digests of a folder's parts (spec §8.3)."""
+    if path.is_file():
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    out = b""
+    for part in sorted(path.glob("[!._]*.parquet"), key=lambda part: part.name):
+        name = part.name.encode()
+        out += len(name).to_bytes(8, "little") + name + hashlib.sha256(part.read_bytes()).digest()
+    return hashlib.sha256(out).hexdigest()
+
+
+def restate(folder: Path, **changed: Any) -> None:
+    """State the digests of the files anew: what was spoiled was written so."""
+    is_delivery = (folder / "delivery.json").exists()
+    path = folder / ("delivery.json" if is_delivery else "submission.json")
+    stated = json.loads(path.read_bytes())
+    for name in stated["files"]:
+        stated["files"][name] = digest_of(folder / name)
+    path.write_text(json.dumps(stated | changed), encoding="utf-8")
+
+
 @contextmanager
-def refused(sentence: str) -> Iterator[None]:
+def refused(sentence: str) -> Iterator[pytest.ExceptionInfo[MalformedDeliveryError]]:
     """The delivery is refused in one line, which matches the sentence."""
     with pytest.raises(MalformedDeliveryError, match=sentence) as caught:
-        yield
+        yield caught
     assert len(str(caught.value)) < 500
     assert str(caught.value).isprintable()
 

@@ -1,6 +1,6 @@
 """What was written is read back, however it was packed; anything else is refused (spec §11)."""
 
-import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,11 @@ from files.samples import (
     FILES,
     N_ROWS,
     delivered,
+    digest_of,
     packed,
     read,
     refused,
+    restate,
     rewrite,
     sent,
     with_value,
@@ -25,6 +27,7 @@ from files.samples import (
 )
 from verix_anon.errors import TableError
 from verix_anon.files.deliveries import read_delivery, read_header, write_delivery
+from verix_anon.files.inspect import inspect_folder
 from verix_anon.files.store import MAX_PARTS
 from verix_anon.protocol.messages import Delivery
 from verix_anon.provider.local import LocalProvider
@@ -84,9 +87,7 @@ def test_what_was_written_is_read(folder: Path) -> None:
     snapshot = read(folder)
     assert_equal(snapshot.delivery, delivered())
     assert sorted(p.name for p in folder.iterdir()) == sorted(FILES)
-    assert snapshot.files == {
-        name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in FILES
-    }
+    assert snapshot.files == {name: digest_of(folder / name) for name in FILES}
     assert read_header(folder) == delivered().header
 
 
@@ -106,8 +107,7 @@ def test_a_folder_of_parts(folder: Path) -> None:
     (path / "_temporary").mkdir()
     snapshot = read(folder)
     assert_equal(snapshot.delivery, delivered())
-    parts = [f"records.parquet/part-{i:03}.parquet" for i in range(5)]
-    assert list(snapshot.files) == [*FILES[:3], *parts]
+    assert snapshot.files == {name: digest_of(folder / name) for name in FILES}
 
 
 def test_two_hundred_parts_of_one_row_or_two(folder: Path) -> None:
@@ -135,13 +135,53 @@ def test_no_part_and_too_many(folder: Path) -> None:
         read(folder)
     for i in range(MAX_PARTS + 1):
         (path / f"{i}.parquet").touch()
-    with refused(f"holds more than {MAX_PARTS} files"):
+    with refused(f"records.parquet has {MAX_PARTS + 1} parts; the limit is {MAX_PARTS}: write"):
         read(folder)
 
 
-def test_a_further_file_may_stand_beside(folder: Path) -> None:
-    (folder / "receipt.json").write_text("{}")
+def test_further_files_may_stand_beside_and_are_not_opened(folder: Path) -> None:
+    for name in ("receipt.dsse.json", "contract.json", "submission.json", "notes"):
+        (folder / name).symlink_to("/dev/zero")
     assert_equal(read(folder).delivery, delivered())
+    assert inspect_folder(folder)["kind"] == "delivery"
+
+
+def test_a_submission_is_no_delivery(folder: Path) -> None:
+    (folder / "delivery.json").rename(folder / "submission.json")
+    with pytest.raises(TableError, match="is a submission, not a delivery"):
+        read(folder)
+    (folder / "submission.json").rename(folder / "contract.json")
+    with refused(r"delivery\.json is missing"):
+        read(folder)
+
+
+@pytest.mark.parametrize("name", FILES[1:])
+def test_files_that_are_not_those_named(folder: Path, name: str) -> None:
+    """What can be decoded is left to the layers; what cannot is said to be damaged, too."""
+    assert read(folder).damaged == ()
+    rewrite(folder / name, lambda table: table)
+    assert read(folder).damaged == (name,)
+    assert_equal(read(folder).delivery, delivered())
+    data = (folder / name).read_bytes()
+    (folder / name).write_bytes(data[:-9])
+    with refused(f"{name} is not a readable .*; {name} damaged on the way or altered"):
+        read(folder)
+    restate(folder)
+    with refused(f"{name} is not a readable") as caught:
+        read(folder)
+    assert "damaged" not in str(caught.value)
+
+
+def test_a_digest_of_another_file(folder: Path) -> None:
+    path = folder / "delivery.json"
+    stated = json.loads(path.read_bytes())
+    files = stated["files"]
+    files["leaves.parquet"], files["nodes.parquet"] = (
+        files["nodes.parquet"],
+        files["leaves.parquet"],
+    )
+    path.write_text(json.dumps(stated))
+    assert read(folder).damaged == ("leaves.parquet", "nodes.parquet")
 
 
 def test_no_folder_is_the_callers_mistake(tmp_path: Path) -> None:
@@ -151,7 +191,7 @@ def test_no_folder_is_the_callers_mistake(tmp_path: Path) -> None:
 
 
 def test_size_for_many_rows(tmp_path: Path) -> None:
-    """Spec §8: at most 60 MB with the submission for a million rows; the delivery's share."""
+    """Spec §8.4: at most 75 MB for a million rows and 16 columns; the share of these."""
     rng = np.random.default_rng(0)
     n = 100_000
     submission = support.submission(

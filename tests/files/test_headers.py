@@ -56,9 +56,9 @@ def test_unknown_field(folder: Path) -> None:
 
 
 def test_another_format(folder: Path) -> None:
-    wrong: list[object] = ["verix/delivery/2", None, ["verix/delivery/1"], {}, 1]
+    wrong: list[object] = ["verix/delivery/1", None, ["verix/delivery/2"], {}, 1]
     for value in wrong:
-        assert_refused(folder, "format", value, "format must be 'verix/delivery/1', not")
+        assert_refused(folder, "format", value, "format must be 'verix/delivery/2', not")
 
 
 @pytest.mark.parametrize("name", DIGESTS)
@@ -110,6 +110,32 @@ def test_counts_that_cannot_be(folder: Path) -> None:
     for rows in (0, N_ROWS + 1, 2**32 - 1):
         assert_refused(folder, "rows", rows, f"{rows} rows came back of 300")
     assert_refused(folder, "rows", N_ROWS - 1, "records.parquet has 300 rows, more than 299")
+
+
+NAMES = ("leaves.parquet", "nodes.parquet", "records.parquet")
+
+
+def test_files_that_are_no_digests(folder: Path) -> None:
+    for value in (None, True, 7, "x", [], list(NAMES)):
+        assert_refused(folder, "files", value, "files must be a JSON object")
+    digest = "0" * 64
+    others: list[object] = [None, 5, digest[:-1], digest + "0", "G" * 64, [digest], {}]
+    for wrong in others:
+        for name in NAMES:
+            files = {**dict.fromkeys(NAMES, digest), name: wrong}
+            assert_refused(folder, "files", files, f"{name} must be 64 lower-case hexadecimal")
+    for name in NAMES:
+        files = dict.fromkeys(NAMES, digest)
+        del files[name]
+        assert_refused(folder, "files", files, f"delivery.json: files: field '{name}' is missing")
+
+
+@pytest.mark.parametrize(
+    "name", ["delivery.json", "contract.json", "../leaves.parquet", "/etc/passwd", "", "x" * 999]
+)
+def test_files_of_other_names(folder: Path, name: str) -> None:
+    files = dict.fromkeys((*NAMES, name), "0" * 64)
+    assert_refused(folder, "files", files, "delivery.json: files: unknown field ")
 
 
 def test_seconds(folder: Path) -> None:

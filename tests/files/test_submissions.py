@@ -1,5 +1,6 @@
 """A submission is read as it was written, and whatever does not fit its contract is refused."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,10 @@ import pytest
 import support
 from files import crafted
 from files.crafted import Struct, put
-from files.samples import N_ROWS, packed, rewrite, sent, with_value, with_values
+from files.samples import N_ROWS, packed, restate, rewrite, sent, with_value, with_values
 from verix_anon.errors import ContractError, TableError
 from verix_anon.files.submissions import read_submission, write_submission
+from verix_anon.protocol import merkle
 from verix_anon.protocol.contract import Column, Contract, Kind, Role, Unit
 from verix_anon.protocol.messages import Submission
 from verix_anon.protocol.table import Records
@@ -79,6 +81,12 @@ def refused(sentence: str) -> Any:
     return pytest.raises(TableError, match=sentence)
 
 
+def read_spoiled(folder: Path, **stated: Any) -> Submission:
+    """Read a submission that was written as it is, its digests included."""
+    restate(folder, **stated)
+    return read_submission(folder)
+
+
 def test_round_trip_of_all_kinds(tmp_path: Path) -> None:
     units = [Column(name=f"d {u}", kind=Kind.DATETIME, unit=u) for u in Unit]
     kinds = [support.numeric("n"), *units, support.categorical("c", 3), support.categorical("1", 1)]
@@ -118,25 +126,36 @@ def test_extreme_numbers(tmp_path: Path) -> None:
 
 def test_negative_zero_is_read_as_zero(folder: Path) -> None:
     rewrite(folder / "records.parquet", with_values("x", [-0.0] * N_ROWS))
-    values = read_submission(folder).records.values[0]
-    assert not np.signbit(values).any()
+    records = sent().records
+    values = records.values.copy()
+    values[0] = 0.0
+    meant = replace(sent(), records=replace(records, values=values))
+    found = read_spoiled(folder, submission=meant.digest().hex()).records.values[0]
+    assert not np.signbit(found).any()
 
 
-def test_other_packings_and_parts(folder: Path) -> None:
+def test_other_packings(folder: Path) -> None:
     path = folder / "records.parquet"
     table = pq.read_table(path)
     for options in ({"compression": "gzip"}, {"compression": "none", "row_group_size": 7}):
         path.write_bytes(packed(table, **options))
-        assert_equal(read_submission(folder), sent())
-    path.unlink()
-    path.mkdir()
-    for i, rows in enumerate((0, 100, 200)):
-        (path / f"part-{i}.parquet").write_bytes(packed(table.slice(rows, 100)))
-    (path / "_SUCCESS").touch()
-    assert_equal(read_submission(folder), sent())
-    (path / "part-1.parquet").rename(path / "part-3.parquet")
-    with refused("part-2.parquet: column 'row' does not count from 0 upwards"):
-        read_submission(folder)
+        assert_equal(read_spoiled(folder), sent())
+
+
+def test_rows_in_any_order(folder: Path) -> None:
+    order = np.random.default_rng(2).permutation(N_ROWS)
+    rewrite(folder / "records.parquet", lambda table: table.take(order), row_group_size=70)
+    assert_equal(read_spoiled(folder), sent())
+
+
+def test_a_large_group_in_any_order(tmp_path: Path) -> None:
+    """Threads share its columns."""
+    columns = [support.numeric("a.b"), support.numeric("a"), support.categorical("c", 5)]
+    large = made(columns, 70_000)
+    assert_round_trip(large, tmp_path / "submission")
+    order = np.random.default_rng(2).permutation(70_000)
+    rewrite(tmp_path / "submission" / "records.parquet", lambda table: table.take(order))
+    assert_equal(read_spoiled(tmp_path / "submission"), large)
 
 
 def test_behind_a_url(folder: Path) -> None:
@@ -161,8 +180,10 @@ def test_behind_a_url(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("column", "row", "value", "sentence"),
     [
-        ("row", 5, 6, "'row' does not count from 0 upwards"),
-        ("row", 0, -1, "'row' does not count from 0 upwards"),
+        ("row", 5, 6, "row 5 is missing, and another occurs twice"),
+        ("row", 0, -1, "a row is not one of 0 to 299"),
+        ("row", 7, N_ROWS, "a row is not one of 0 to 299"),
+        ("row", 7, 2**63 - 1, "a row is not one of 0 to 299"),
         ("row", 5, None, "column 'row' has missing values"),
         ("tracker", 5, None, "column 'tracker' has missing values"),
         ("x", 5, None, "column 'x' has missing values"),
@@ -181,7 +202,7 @@ def test_behind_a_url(folder: Path) -> None:
 def test_wrong_values(folder: Path, column: str, row: int, value: Any, sentence: str) -> None:
     rewrite(folder / "records.parquet", with_value(column, row, value))
     with refused(sentence):
-        read_submission(folder)
+        read_spoiled(folder)
 
 
 def test_a_signalling_nan_is_refused_without_a_warning(folder: Path) -> None:
@@ -189,7 +210,7 @@ def test_a_signalling_nan_is_refused_without_a_warning(folder: Path) -> None:
     values.view(np.uint64)[7] = 0x7FF0_0000_0000_0001
     rewrite(folder / "records.parquet", with_values("x", values))
     with refused("not finite"):
-        read_submission(folder)
+        read_spoiled(folder)
 
 
 @pytest.mark.parametrize(
@@ -207,7 +228,7 @@ def test_a_signalling_nan_is_refused_without_a_warning(folder: Path) -> None:
 def test_wrong_types(folder: Path, column: str, wrong: pa.DataType) -> None:
     rewrite(folder / "records.parquet", with_values(column, [None] * N_ROWS, wrong))
     with refused(f"column '{column}' has type .*, not"):
-        read_submission(folder)
+        read_spoiled(folder)
 
 
 def test_wrong_columns(folder: Path) -> None:
@@ -219,37 +240,53 @@ def test_wrong_columns(folder: Path) -> None:
     ):
         (folder / "records.parquet").write_bytes(packed(table))
         with refused(sentence):
-            read_submission(folder)
+            read_spoiled(folder)
 
 
 def test_too_few_rows(folder: Path) -> None:
     for n_rows in (3, 0):
         rewrite(folder / "records.parquet", lambda table: table.slice(0, n_rows))  # noqa: B023
-        with refused(f"needs at least min_leaf = 4 records .*, not {n_rows}"):
-            read_submission(folder)
+        with refused(f"damaged on the way: records.parquet has {n_rows} rows, and not the 300"):
+            read_spoiled(folder)
 
 
-def test_a_footer_with_more_rows_than_memory_holds(folder: Path) -> None:
+def test_fewer_rows_than_a_leaf_needs(folder: Path) -> None:
+    rewrite(folder / "records.parquet", lambda table: table.slice(0, 3))
+    with refused("needs at least min_leaf = 4 records .*, not 3"):
+        read_spoiled(folder, rows=3)
+
+
+def test_a_footer_with_more_rows_than_stated(folder: Path) -> None:
     def claim(metadata: Struct) -> None:
         put(metadata, crafted.N_ROWS, 2**31 - 1)
         put(metadata[crafted.GROUPS][1][1][0], crafted.GROUP_ROWS, 2**31 - 1)
 
     path = folder / "records.parquet"
     path.write_bytes(crafted.lying(path.read_bytes(), claim))
-    with refused("records.parquet"):
-        read_submission(folder)
+    with refused("records.parquet has 2147483647 rows, more than 300"):
+        read_spoiled(folder)
+    with refused("its columns do not have as many values as rows"):
+        read_spoiled(folder, rows=2**31 - 1)
     path.write_bytes(crafted.lying(path.read_bytes(), lambda m: put(m, crafted.N_ROWS, 2**40)))
     with refused("records.parquet has 1099511627776 rows"):
-        read_submission(folder)
+        read_spoiled(folder, rows=N_ROWS)
+
+
+def test_many_rows_of_one_tracker(folder: Path) -> None:
+    """A few kilobytes that would be decoded to 160 MB: no two records have one tracker."""
+    n_rows = 2_000_000
+    table = pq.read_table(folder / "records.parquet").slice(0, 1)
+    many = table.take(pa.array(np.zeros(n_rows, np.int32)))
+    (folder / "records.parquet").write_bytes(packed(many, compression="zstd"))
+    with refused("records.parquet is too small for the trackers of 2000000 rows"):
+        read_spoiled(folder, rows=n_rows)
 
 
 def test_missing_files(folder: Path) -> None:
-    (folder / "records.parquet").unlink()
-    with refused("records.parquet is missing"):
-        read_submission(folder)
-    (folder / "contract.json").unlink()
-    with refused("contract.json is missing"):
-        read_submission(folder)
+    for name in ("records.parquet", "contract.json", "submission.json"):
+        (folder / name).unlink()
+        with refused(f"{name} is missing"):
+            read_submission(folder)
     with refused("there is no folder"):
         read_submission(folder / "nothing")
     with refused("there is no folder"):
@@ -261,22 +298,69 @@ def test_missing_files(folder: Path) -> None:
 )
 def test_another_contract(folder: Path, data: bytes) -> None:
     (folder / "contract.json").write_bytes(data)
-    with pytest.raises(ContractError, match=r"^contract\.json: contract: "):
+    with refused("damaged on the way: contract.json differs from the SHA-256"):
         read_submission(folder)
+    with pytest.raises(ContractError, match=r"^contract\.json: contract: "):
+        read_spoiled(folder)
 
 
 def test_a_contract_that_does_not_fit(folder: Path) -> None:
     other = support.submission([[0.0] * 8], [0, 1] * 4).contract
     (folder / "contract.json").write_bytes(other.to_bytes())
+    with refused("damaged on the way: contract.json is not the contract"):
+        read_spoiled(folder)
     with refused("column 'x0' is missing"):
-        read_submission(folder)
+        read_spoiled(folder, contract=other.digest.hex())
 
 
 def test_links_are_not_followed(folder: Path) -> None:
-    for name in ("contract.json", "records.parquet"):
+    for name in ("submission.json", "contract.json", "records.parquet"):
         (folder / name).rename(folder / "real")
         (folder / name).symlink_to(folder / "real")
         with refused("it is a link"):
             read_submission(folder)
         (folder / name).unlink()
         (folder / "real").rename(folder / name)
+
+
+def test_damage_that_another_codec_would_not_show(folder: Path) -> None:
+    """One byte of one file, or the same records packed anew."""
+    for name in ("contract.json", "records.parquet"):
+        honest = (folder / name).read_bytes()
+        for data in (honest[:-1], honest + b" ", honest.replace(honest[20:24], b"0000", 1)):
+            (folder / name).write_bytes(data)
+            with refused(f"was damaged on the way: {name} differs from the SHA-256 that"):
+                read_submission(folder)
+        (folder / name).write_bytes(honest)
+    rewrite(folder / "records.parquet", lambda table: table)
+    with refused("was damaged on the way: records.parquet differs from the SHA-256 that"):
+        read_submission(folder)
+
+
+def test_records_of_another_submission(folder: Path) -> None:
+    """Every file is the one that is named, but the digest of the records is another's."""
+    with refused("was damaged on the way: its records are not those of the digest"):
+        read_spoiled(folder, submission=sent(1).digest().hex())
+    with refused("records.parquet has 300 rows, more than 299"):
+        read_spoiled(folder, submission=sent().digest().hex(), rows=N_ROWS - 1)
+    with refused("damaged on the way: records.parquet has 300 rows, and not the 301"):
+        read_spoiled(folder, rows=N_ROWS + 1)
+
+
+def test_a_delivery_is_no_submission(folder: Path) -> None:
+    (folder / "delivery.json").write_text("{}")
+    with refused("is a delivery, not a submission"):
+        read_submission(folder)
+
+
+def test_other_files_are_never_opened(folder: Path) -> None:
+    for name in ("leaves.parquet", "receipt.dsse.json", "manifest.verix"):
+        (folder / name).symlink_to("/dev/zero")
+    assert_equal(read_submission(folder), sent())
+
+
+def test_the_digest_is_computed_once(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    submission = read_submission(folder)
+    monkeypatch.setattr(merkle, "submission_digest", None)
+    assert submission.digest() == sent().digest()
+    assert replace(submission, contract=submission.contract)._digest is None

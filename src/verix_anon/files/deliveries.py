@@ -7,8 +7,8 @@ Each file is read once, hashed, and decoded from those very bytes.
 
 import os
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from hashlib import sha256
 
 import numpy as np
 import pyarrow as pa
@@ -17,25 +17,29 @@ import rfc8785
 from verix_anon.arrays import Floats
 from verix_anon.errors import MalformedDeliveryError, TableError
 from verix_anon.fields import Fields
+from verix_anon.files.hashed import RECORDS, Files, digest_of_file, stated_digests
 from verix_anon.files.hostile import reader as parquet
-from verix_anon.files.store import Folder, open_folder, written_aside
+from verix_anon.files.store import open_folder, written_aside
+from verix_anon.machine import available_cores
 from verix_anon.protocol.contract import Contract, Digest
 from verix_anon.protocol.messages import DELIVERY_FORMAT, Delivered, Delivery, Header
 from verix_anon.protocol.tree import Leaves, Tree
 
-__all__ = ["Snapshot", "read_delivery", "read_header", "write_delivery"]
+__all__ = ["Snapshot", "damage", "read_delivery", "read_header", "write_delivery"]
 
 HEADER_FIELDS = frozenset(
     {"format", "contract", "submission", "root", "engine", "version", "rows", "leaves"}
-    | {"nodes", "seconds"}
+    | {"nodes", "seconds", "files"}
 )
+NAMED = ("leaves.parquet", "nodes.parquet", RECORDS)
+"""The files whose digests are stated."""
 MAX_HEADER_BYTES = 1 << 16
 COUNTS = range(2**32)
 MAX_WORD = 64
 """How long `engine` and `version` may be."""
 MAX_SECONDS = 2**53
 
-RECORDS = {"row": pa.int64(), "tracker": parquet.TRACKER, "leaf": pa.int32()}
+COLUMNS = {"row": pa.int64(), "tracker": parquet.TRACKER, "leaf": pa.int32()}
 TARGET = {"target": pa.uint8()}
 NODES = parquet.Expected(
     {
@@ -66,6 +70,8 @@ class Snapshot:
 
     delivery: Delivery
     files: Mapping[str, str] = field(repr=False)
+    damaged: tuple[str, ...] = ()
+    """The files that are not those whose digests delivery.json states"""
 
 
 def write_delivery(
@@ -87,7 +93,7 @@ def write_delivery(
         parquet.write(folder / "leaves.parquet", pa.table(leaf_columns), encodings)
         parquet.write(folder / "nodes.parquet", pa.table(node_columns), NODE_ENCODINGS)
         parquet.write(
-            folder / "records.parquet",
+            folder / RECORDS,
             pa.table(
                 {
                     "row": records.row,
@@ -98,7 +104,8 @@ def write_delivery(
             ),
             RECORD_ENCODINGS,
         )
-        (folder / "delivery.json").write_bytes(_header_to_bytes(delivery.header))
+        stated = {name: digest_of_file(folder / name) for name in NAMED}
+        (folder / "delivery.json").write_bytes(_header_to_bytes(delivery.header, stated))
 
 
 def read_delivery(path: str | os.PathLike[str], contract: Contract, *, n_rows: int) -> Snapshot:
@@ -106,60 +113,65 @@ def read_delivery(path: str | os.PathLike[str], contract: Contract, *, n_rows: i
 
     What comes back is well-formed: a canonical tree no deeper than agreed, finite ordered
     bounds for each of its leaves, and rows and leaf numbers in range. Whether any of it is
-    true is for the layers to say.
+    true, its digests included, is for the layers to say.
 
     Raises:
         MalformedDeliveryError: The bytes are not such a delivery.
         TableError: There is no folder at that path, or it is a submission's.
     """
     folder = open_folder(path, MalformedDeliveryError)
-    if folder.has("contract.json") and not folder.has("delivery.json"):
+    if folder.has("submission.json") and not folder.has("delivery.json"):
         raise TableError(f"{path} is a submission, not a delivery")
-    files = _Files(folder)
-    header = _parse_header(files.read("delivery.json", MAX_HEADER_BYTES))
+    files = Files(folder)
+    header, stated = _parse_header(files.read("delivery.json", MAX_HEADER_BYTES))
     # What the counts promise bounds what is read below.
     header.check(contract, n_rows=n_rows)
-    delivery = Delivery(
-        header=header,
-        leaves=_read_leaves(files, header.leaves, len(contract.quasi)),
-        tree=_read_tree(files, header.nodes),
-        records=_read_records(files, header, n_rows, has_target=contract.target is not None),
+    try:
+        delivery = Delivery(
+            header=header,
+            leaves=_read_leaves(files, header.leaves, len(contract.quasi)),
+            tree=_read_tree(files, header.nodes),
+            records=_read_records(files, header, n_rows, has_target=contract.target is not None),
+        )
+        delivery.check(contract, n_rows=n_rows)
+    except MalformedDeliveryError as error:
+        if damaged := files.different(stated):
+            raise MalformedDeliveryError(f"{error}; {damage(damaged)}") from None
+        raise
+    return Snapshot(delivery=delivery, files=files.digests, damaged=files.different(stated))
+
+
+def damage(names: tuple[str, ...]) -> str:
+    """What it means that files are not those whose digests delivery.json states."""
+    return (
+        f"{' and '.join(names)} damaged on the way or altered"
+        " (not of the SHA-256 that delivery.json states)"
     )
-    delivery.check(contract, n_rows=n_rows)
-    return Snapshot(delivery=delivery, files=files.digests)
 
 
 def read_header(path: str | os.PathLike[str]) -> Header:
     """Read only what delivery.json says."""
     folder = open_folder(path, MalformedDeliveryError)
-    return _parse_header(folder.read("delivery.json", limit=MAX_HEADER_BYTES))
+    return _parse_header(folder.read("delivery.json", limit=MAX_HEADER_BYTES))[0]
 
 
-class _Files:
-    """The files of one delivery: each read once, and hashed."""
-
-    def __init__(self, folder: Folder) -> None:
-        self.folder = folder
-        self.digests: dict[str, str] = {}
-
-    def read(self, name: str, limit: int) -> bytes:
-        data = self.folder.read(name, limit=limit)
-        self.digests[name] = sha256(data).hexdigest()
-        return data
-
-    def table(self, name: str, expected: parquet.Expected, n_rows: int) -> dict[str, parquet.Array]:
-        """The whole of one file with exactly so many rows."""
-        data = self.read(name, expected.bytes_for(n_rows))
-        reader = parquet.Reader(name, data, expected, MalformedDeliveryError, most_rows=n_rows)
-        if reader.n_rows != n_rows:
-            raise MalformedDeliveryError(
-                f"{name} has {reader.n_rows} rows, but delivery.json says {n_rows}"
-            )
-        return reader.read()
+def _table(
+    files: Files, name: str, expected: parquet.Expected, n_rows: int
+) -> dict[str, parquet.Array]:
+    """The whole of one file with exactly so many rows."""
+    data = files.read(name, expected.bytes_for(n_rows))
+    reader = parquet.Reader(name, data, expected, MalformedDeliveryError, most_rows=n_rows)
+    _check_count(name, reader.n_rows, n_rows)
+    return reader.read()
 
 
-def _read_leaves(files: _Files, n_leaves: int, n_quasi: int) -> Leaves:
-    columns = files.table("leaves.parquet", _leaves(n_quasi), n_leaves)
+def _check_count(name: str, found: int, stated: int) -> None:
+    if found != stated:
+        raise MalformedDeliveryError(f"{name} has {found} rows, but delivery.json says {stated}")
+
+
+def _read_leaves(files: Files, n_leaves: int, n_quasi: int) -> Leaves:
+    columns = _table(files, "leaves.parquet", _leaves(n_quasi), n_leaves)
     if not np.array_equal(columns["leaf"], np.arange(n_leaves)):
         raise MalformedDeliveryError("leaves.parquet: column 'leaf' does not count from 0 upwards")
     minimum, maximum = np.empty((2, n_leaves, n_quasi))
@@ -176,8 +188,8 @@ def _unsigned_zeros(column: parquet.Array) -> Floats:
         return np.asarray(column, np.float64) + 0.0
 
 
-def _read_tree(files: _Files, n_nodes: int) -> Tree:
-    columns = files.table("nodes.parquet", NODES, n_nodes)
+def _read_tree(files: Files, n_nodes: int) -> Tree:
+    columns = _table(files, "nodes.parquet", NODES, n_nodes)
     return Tree(
         column=columns["column"].astype(np.int32),
         threshold=_unsigned_zeros(columns["threshold"]),
@@ -187,39 +199,32 @@ def _read_tree(files: _Files, n_nodes: int) -> Tree:
     )
 
 
-def _read_records(files: _Files, header: Header, n_rows: int, *, has_target: bool) -> Delivered:
-    expected = parquet.Expected(RECORDS | TARGET if has_target else RECORDS)
-    # Together the parts may hold no more than one file could, packed or unfolded.
-    limit = most_bytes = expected.bytes_for(n_rows)
+def _read_records(files: Files, header: Header, n_rows: int, *, has_target: bool) -> Delivered:
+    expected, parts = files.read_records(COLUMNS | TARGET if has_target else COLUMNS, n_rows)
+    readers = parquet.open_parts(
+        parts,
+        expected,
+        MalformedDeliveryError,
+        n_rows=header.rows,
+        most_bytes=expected.bytes_for(n_rows),
+    )
+    _check_count(RECORDS, sum(reader.n_rows for reader in readers), header.rows)
     row, leaf = np.empty(header.rows, np.int64), np.empty(header.rows, np.int32)
     tracker, target = np.empty((header.rows, 32), np.uint8), np.zeros(header.rows, np.uint8)
+    into: dict[str, parquet.Array] = {"row": row, "tracker": tracker, "leaf": leaf}
+    if has_target:
+        into["target"] = target
     at = 0
-    for part in files.folder.parts("records.parquet"):
-        data = files.read(part, limit)
-        reader = parquet.Reader(
-            part,
-            data,
-            expected,
-            MalformedDeliveryError,
-            most_rows=header.rows - at,
-            most_bytes=most_bytes,
-        )
-        limit, most_bytes = limit - len(data), most_bytes - reader.n_bytes
-        for group in reader.row_groups():
-            rows = slice(at, at + len(group["row"]))
-            row[rows], tracker[rows] = group["row"], group["tracker"]
-            leaf[rows] = group["leaf"]
-            if has_target:
-                target[rows] = group["target"]
-            at = rows.stop
-    if at != header.rows:
-        raise MalformedDeliveryError(
-            f"records.parquet has {at} rows, but delivery.json says {header.rows}"
-        )
+    with ThreadPoolExecutor(available_cores()) as pool:
+        for reader in readers:
+            for group in reader.groups():
+                rows = slice(at, at + reader.group_rows[group])
+                parquet.copy_group(reader, group, into, rows, pool)
+                at = rows.stop
     return Delivered(row=row, tracker=tracker, leaf=leaf, target=target, has_target=has_target)
 
 
-def _header_to_bytes(header: Header) -> bytes:
+def _header_to_bytes(header: Header, files: Mapping[str, str]) -> bytes:
     return rfc8785.dumps(
         {
             "format": DELIVERY_FORMAT,
@@ -232,15 +237,17 @@ def _header_to_bytes(header: Header) -> bytes:
             "leaves": header.leaves,
             "nodes": header.nodes,
             "seconds": header.seconds,
+            "files": dict(files),
         }
     )
 
 
-def _parse_header(data: bytes) -> Header:
+def _parse_header(data: bytes) -> tuple[Header, dict[str, str]]:
+    """The header, and the digests of the other files."""
     fields = Fields.parse(data, "delivery.json", MalformedDeliveryError)
     fields.expect("format", DELIVERY_FORMAT)
     fields.only(HEADER_FIELDS)
-    return Header(
+    header = Header(
         contract=Digest(fields.digest("contract")),
         submission=Digest(fields.digest("submission")),
         root=Digest(fields.digest("root")),
@@ -251,6 +258,7 @@ def _parse_header(data: bytes) -> Header:
         nodes=fields.whole("nodes", COUNTS),
         seconds=_seconds(fields),
     )
+    return header, stated_digests(fields, NAMED)
 
 
 def _word(fields: Fields, name: str) -> str:

@@ -16,14 +16,14 @@ Facts = dict[str, object]
 def inspect_folder(path: str | os.PathLike[str]) -> Facts:
     """Facts about the submission or delivery in a folder."""
     folder = open_folder(path, TableError)
-    if folder.has("contract.json"):
-        return _submission(folder)
     if folder.has("delivery.json"):
         return _delivery(Folder(folder.path, MalformedDeliveryError))
-    if folder.has("submission"):
+    if folder.has("submission.json"):
+        return _submission(folder)
+    if folder.is_folder("submission"):
         return _submission(folder.folder("submission"))
     raise TableError(
-        f"{folder.path} is neither a submission (contract.json) nor a delivery (delivery.json)"
+        f"{folder.path} is neither a delivery (delivery.json) nor a submission (submission.json)"
     )
 
 
@@ -41,7 +41,9 @@ def _submission(folder: Folder) -> Facts:
         "max_depth": contract.max_depth,
         "commitment": contract.commitment.value,
         "columns": {column.name: _describe(column) for column in contract.columns},
-        "bytes": _sizes(folder, ["contract.json", *folder.parts("records.parquet")]),
+        "bytes": _sizes(
+            folder, ["submission.json", "contract.json", *folder.parts("records.parquet")]
+        ),
     }
 
 

@@ -19,6 +19,8 @@ from verix_anon.errors import Error, TableError
 from verix_anon.fields import shown
 
 MAX_PARTS = 10_000
+# Some engines write a checksum beside each part.
+MAX_ENTRIES = 3 * MAX_PARTS
 
 __all__ = [
     "Entry",
@@ -68,7 +70,7 @@ class Folder:
         try:
             for entry in self._scan():
                 if len(found) == most:
-                    raise self.fail(f"{self.path} holds more than {most} files")
+                    raise self.fail(f"{self.path} holds more than {most} files, which is the limit")
                 found.append(entry)
         except OSError as error:
             raise self.fail(f"{self.path} cannot be listed ({_reason(error)})") from None
@@ -82,9 +84,14 @@ class Folder:
         """The whole of a regular file of at most `limit` bytes."""
         with self.open(name) as file:
             try:
-                data = file.read(limit + 1)
+                size = file.seek(0, os.SEEK_END)
+                file.seek(0)
+                # No more room is made than there are bytes, whatever the limit.
+                data = file.read(min(limit, size) + 1)
             except OSError as error:
                 raise self.fail(f"{name} cannot be read ({_reason(error)})") from None
+            except MemoryError:
+                raise self.fail(f"{name} has {size} bytes, more than memory holds") from None
         if len(data) > limit:
             raise self.fail(f"{name} is larger than the {limit} bytes it may have")
         return data
@@ -135,7 +142,7 @@ class Folder:
         if not self.is_folder(name):
             return [name]
         parts = []
-        for entry in self.folder(name).entries(most=MAX_PARTS):
+        for entry in self.folder(name).entries(most=MAX_ENTRIES):
             if entry.name.startswith((".", "_")):
                 continue
             # A name that is not text, such as bytes of another encoding, has no place in a verdict.
@@ -145,6 +152,10 @@ class Folder:
             parts.append(f"{name}/{entry.name}")
         if not parts:
             raise self.fail(f"{name} is a folder without a Parquet file")
+        if len(parts) > MAX_PARTS:
+            raise self.fail(
+                f"{name} has {len(parts)} parts; the limit is {MAX_PARTS}: write fewer, larger ones"
+            )
         return parts
 
     def _scan(self) -> Iterator[Entry]:

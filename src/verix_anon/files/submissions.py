@@ -1,23 +1,36 @@
-"""A submission as a folder: contract.json and records.parquet (spec §8)."""
+"""A submission as a folder: submission.json, contract.json and records.parquet (spec §8).
+
+It is the owner's word, but it came over a wire: the provider reads it as carefully as the owner
+reads a delivery, and what is not what `submission.json` says was damaged on the way.
+"""
 
 import os
-from contextlib import ExitStack
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
+import rfc8785
 
-from verix_anon.arrays import Floats
+from verix_anon.arrays import Floats, Ints
 from verix_anon.errors import ContractError, TableError
+from verix_anon.fields import Fields
+from verix_anon.files.hashed import RECORDS, Files, digest_of_file, stated_digests
 from verix_anon.files.hostile import reader as parquet
-from verix_anon.files.store import Folder, open_folder, written_aside
-from verix_anon.machine import check_memory
+from verix_anon.files.store import open_folder, written_aside
+from verix_anon.machine import available_cores, check_memory
 from verix_anon.protocol.contract import Contract
-from verix_anon.protocol.messages import Submission
+from verix_anon.protocol.messages import SUBMISSION_FORMAT, Submission
 from verix_anon.protocol.table import MAX_ROWS, Records, wire_columns, wire_type
 
 __all__ = ["read_submission", "write_submission"]
 
+HEADER, CONTRACT = "submission.json", "contract.json"
+NAMED = (CONTRACT, RECORDS)
+"""The files whose digests are stated."""
+MAX_HEADER_BYTES = 1 << 16
 MAX_CONTRACT_BYTES = 256 << 20
+# Trackers do not compress: half of what they take shows that there are as many rows as is said.
+LEAST_BYTES_PER_ROW = 16
 
 
 def write_submission(
@@ -36,11 +49,22 @@ def write_submission(
     )
     encodings = {"row": "DELTA_BINARY_PACKED", "tracker": "PLAIN"}
     for column, values in zip(contract.quasi, records.values, strict=True):
-        if column.n_values is None and _is_varied(values):
-            encodings[column.name] = "BYTE_STREAM_SPLIT"
+        if _is_varied(values):
+            is_float = column.n_values is None
+            encodings[column.name] = "BYTE_STREAM_SPLIT" if is_float else "DELTA_BINARY_PACKED"
     with written_aside(path, overwrite=overwrite, folder=True) as folder:
-        (folder / "contract.json").write_bytes(contract.to_bytes())
-        parquet.write(folder / "records.parquet", table, encodings)
+        (folder / CONTRACT).write_bytes(contract.to_bytes())
+        parquet.write(folder / RECORDS, table, encodings)
+        stated = rfc8785.dumps(
+            {
+                "format": SUBMISSION_FORMAT,
+                "contract": contract.digest.hex(),
+                "submission": submission.digest(threads=available_cores()).hex(),
+                "rows": records.n_rows,
+                "files": {name: digest_of_file(folder / name) for name in NAMED},
+            }
+        )
+        (folder / HEADER).write_bytes(stated)
 
 
 def _is_varied(values: Floats) -> bool:
@@ -54,71 +78,116 @@ def read_submission(path: str | os.PathLike[str]) -> Submission:
 
     Raises:
         ContractError: contract.json is not a contract.
-        TableError: a file is missing, or the records do not fit the contract.
+        TableError: a file is missing or was damaged on the way, or the records do not fit the
+            contract.
     """
     folder = open_folder(path, TableError)
-    contract = _read_contract(folder)
-    expected = parquet.Expected(
-        {
-            "row": pa.int64(),
-            "tracker": parquet.TRACKER,
-            **{c.name: pa.from_numpy_dtype(wire_type(c)) for c in contract.columns},
-        }
+    if folder.has("delivery.json"):
+        raise TableError(f"{path} is a delivery, not a submission")
+    files = Files(folder)
+    stated = _Stated(files)
+    contract = stated.contract()
+    n_rows = stated.n_rows
+    columns = {c.name: pa.from_numpy_dtype(wire_type(c)) for c in contract.columns}
+    expected, parts = files.read_records(
+        {"row": pa.int64(), "tracker": parquet.TRACKER, **columns}, n_rows
     )
-    with ExitStack() as opened:
-        readers = [
-            parquet.Reader(part, opened.enter_context(folder.open(part)), expected, TableError)
-            for part in folder.parts("records.parquet")
-        ]
-        n_rows = sum(reader.n_rows for reader in readers)
-        if n_rows > MAX_ROWS:
-            raise TableError(f"records.parquet has {n_rows} rows; {MAX_ROWS} is the most")
-        check_memory(
-            _needed_bytes(len(contract.quasi), n_rows),
-            f"reading records.parquet ({n_rows:,} rows, {len(contract.quasi)} quasi-identifiers)",
-            TableError,
-        )
-        try:
-            records = _fill(contract, readers, n_rows)
-        except MemoryError:
-            raise TableError(f"records.parquet has {n_rows} rows, more than memory holds") from None
+    stated.check_files()
+    readers = parquet.open_parts(
+        parts, expected, TableError, n_rows=n_rows, most_bytes=expected.bytes_for(n_rows)
+    )
+    found = sum(reader.n_rows for reader in readers)
+    stated.check(found == n_rows, f"{RECORDS} has {found} rows, and not the {n_rows}")
+    if sum(map(len, parts.values())) < LEAST_BYTES_PER_ROW * n_rows:
+        raise TableError(f"{RECORDS} is too small for the trackers of {n_rows} rows")
+    check_memory(
+        (8 * len(contract.quasi) + 34) * n_rows,
+        f"reading {RECORDS} ({n_rows:,} rows, {len(contract.quasi)} quasi-identifiers)",
+        TableError,
+    )
     try:
-        return Submission(contract=contract, records=records)
+        records = _fill(contract, readers, n_rows)
+    except MemoryError:
+        raise TableError(f"{RECORDS} has {n_rows} rows, more than memory holds") from None
+    try:
+        submission = Submission(contract=contract, records=records)
     except TableError as error:
-        raise TableError(f"records.parquet does not fit the contract: {error}") from None
+        raise TableError(f"{RECORDS} does not fit the contract: {error}") from None
+    is_same = submission.digest(threads=available_cores()).hex() == stated.submission
+    stated.check(is_same, "its records are not those of the digest")
+    return submission
 
 
-def _needed_bytes(n_quasi: int, n_rows: int) -> int:
-    """The records, and one group of rows as it is decoded, at the size we write them in."""
-    return (8 * n_quasi + 33) * n_rows + 16 * n_quasi * min(n_rows, parquet.GROUP_ROWS)
+class _Stated:
+    """What submission.json says; whatever else is found was damaged on the way."""
 
+    def __init__(self, files: Files) -> None:
+        data = files.read(HEADER, MAX_HEADER_BYTES)
+        fields = Fields.parse(data, HEADER, TableError)
+        fields.expect("format", SUBMISSION_FORMAT)
+        fields.only({"format", "contract", "submission", "rows", "files"})
+        self.files = files
+        self.contract_digest = fields.digest("contract")
+        self.submission = fields.digest("submission").hex()
+        self.n_rows = fields.whole("rows", range(1, MAX_ROWS + 1))
+        self.digests = stated_digests(fields, NAMED)
 
-def _read_contract(folder: Folder) -> Contract:
-    data = folder.read("contract.json", limit=MAX_CONTRACT_BYTES)
-    try:
-        return Contract.from_bytes(data)
-    except ContractError as error:
-        raise ContractError(f"contract.json: {error}") from None
+    def check(self, holds: bool, problem: str) -> None:
+        """Raise unless something holds that submission.json says."""
+        if not holds:
+            raise TableError(
+                f"{self.files.folder.path} was damaged on the way: {problem} that {HEADER} states"
+            )
+
+    def check_files(self) -> None:
+        """Raise unless the files read so far are those that are named."""
+        different = self.files.different(self.digests)
+        self.check(not different, f"{' and '.join(different)} differs from the SHA-256")
+
+    def contract(self) -> Contract:
+        """The contract, if it is the one that is meant."""
+        data = self.files.read(CONTRACT, MAX_CONTRACT_BYTES)
+        self.check_files()
+        try:
+            contract = Contract.from_bytes(data)
+        except ContractError as error:
+            raise ContractError(f"{CONTRACT}: {error}") from None
+        is_same = contract.digest == self.contract_digest
+        self.check(is_same, f"{CONTRACT} is not the contract")
+        return contract
 
 
 def _fill(contract: Contract, readers: list[parquet.Reader], n_rows: int) -> Records:
-    """The records, copied group by group, so that only one group is held twice."""
+    """The records in ascending row, wherever they stand in the files."""
     tracker = np.empty((n_rows, 32), np.uint8)
     values = np.empty((len(contract.quasi), n_rows))
     target = np.zeros(n_rows, np.uint8)
-    names = [column.name for column in contract.quasi]
-    at = 0
-    for reader in readers:
-        for group in reader.row_groups():
-            rows = slice(at, at + len(group["row"]))
-            if not np.array_equal(group["row"], np.arange(rows.start, rows.stop)):
-                raise TableError(f"{reader.name}: column 'row' does not count from 0 upwards")
-            tracker[rows] = group["tracker"]
-            if contract.target is not None:
-                target[rows] = group[contract.target.name]
-            for name, column in zip(names, values, strict=True):
-                # Adding 0.0 turns -0.0 into 0.0 and changes nothing else.
-                with np.errstate(invalid="ignore"):
-                    np.add(group[name], 0.0, out=column[rows])
-            at = rows.stop
+    into: dict[str, parquet.Array] = {"tracker": tracker}
+    into |= {column.name: out for column, out in zip(contract.quasi, values, strict=True)}
+    if contract.target is not None:
+        into[contract.target.name] = target
+    is_there = np.zeros(n_rows, np.bool_)
+    with ThreadPoolExecutor(available_cores()) as pool:
+        for reader in readers:
+            for group in reader.groups():
+                where = _place(reader, group, n_rows)
+                is_there[where] = True
+                parquet.copy_group(reader, group, into, where, pool)
+    if not is_there.all():
+        row = int(np.argmin(is_there))
+        raise TableError(f"{RECORDS}: row {row} is missing, and another occurs twice")
+    for column, out in zip(contract.quasi, values, strict=True):
+        if column.n_values is None:
+            # Adding 0.0 turns -0.0 into 0.0 and changes nothing else; a signalling NaN would warn.
+            with np.errstate(invalid="ignore"):
+                np.add(out, 0.0, out=out)
     return Records(tracker=tracker, values=values, target=target)
+
+
+def _place(reader: parquet.Reader, group: int, n_rows: int) -> slice | Ints:
+    """Where the rows of a group belong; one run of memory if they ascend without gaps."""
+    row: Ints = reader.read_group(group, ["row"])["row"].astype(np.int64, copy=False)
+    if row.min() < 0 or row.max() >= n_rows:
+        raise TableError(f"{reader.name}: a row is not one of 0 to {n_rows - 1}")
+    is_run = bool((np.diff(row) == 1).all())
+    return slice(int(row[0]), int(row[0]) + row.size) if is_run else row

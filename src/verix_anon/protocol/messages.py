@@ -1,6 +1,6 @@
 """All that crosses the wire, and the one seam between the parties (spec §1)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from verix_anon.arrays import Bytes, Ids, Ints
@@ -10,9 +10,18 @@ from verix_anon.protocol.contract import Contract, Digest
 from verix_anon.protocol.table import Records
 from verix_anon.protocol.tree import Leaves, Tree
 
-__all__ = ["DELIVERY_FORMAT", "Delivered", "Delivery", "Header", "Provider", "Submission"]
+__all__ = [
+    "DELIVERY_FORMAT",
+    "SUBMISSION_FORMAT",
+    "Delivered",
+    "Delivery",
+    "Header",
+    "Provider",
+    "Submission",
+]
 
-DELIVERY_FORMAT = "verix/delivery/1"
+DELIVERY_FORMAT = "verix/delivery/2"
+SUBMISSION_FORMAT = "verix/submission/2"
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -21,6 +30,7 @@ class Submission:
 
     contract: Contract
     records: Records
+    _digest: Digest | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.records.check(self.contract)
@@ -33,8 +43,12 @@ class Submission:
         )
 
     def digest(self, *, threads: int | None = None) -> Digest:
-        """What binds a delivery to this very submission; reads every byte of it."""
-        return merkle.submission_digest(self.contract, self.records, threads=threads)
+        """What binds a delivery to this very submission; at first it reads every byte of it."""
+        if self._digest is None:
+            digest = merkle.submission_digest(self.contract, self.records, threads=threads)
+            object.__setattr__(self, "_digest", digest)
+            return digest
+        return self._digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,15 +16,19 @@ import pytest
 
 from files import crafted
 from files.crafted import Page, Struct, put
-from files.samples import delivered, packed, read, refused
+from files.samples import delivered, packed, read, refused, restate, sent
+from verix_anon.files.submissions import write_submission
 
 MOST_MEGABYTES = 100
 GIGABYTE = 1 << 30
 READ = """
 import resource, sys
 from files.samples import read
-from verix_anon.errors import MalformedDeliveryError
+from verix_anon.errors import Error
+from verix_anon.files.submissions import read_submission
 from pathlib import Path
+if "submission" in sys.argv[1]:
+    read = read_submission
 
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
@@ -33,7 +37,7 @@ read(Path(sys.argv[1]))
 before = peak()
 try:
     read(Path(sys.argv[2]))
-except MalformedDeliveryError as error:
+except Error as error:
     print(error)
 else:
     print("accepted")
@@ -41,11 +45,12 @@ print(peak() - before)
 """
 
 
-def assert_harmless(honest: Path, name: str, data: bytes, sentence: str) -> None:
+def assert_harmless(honest: Path, name: str, data: bytes, sentence: str, **stated: object) -> None:
     bomb = honest.with_name("bomb")
     bomb.mkdir(exist_ok=True)
     for path in honest.iterdir():
         (bomb / path.name).write_bytes(data if path.name == name else path.read_bytes())
+    restate(bomb, **stated)
     done = subprocess.run(
         [sys.executable, "-X", "faulthandler", "-c", READ, str(honest), str(bomb)],
         capture_output=True,
@@ -301,8 +306,8 @@ def test_parts_share_what_they_may_unfold_to(folder: Path) -> None:
         data = packed(table.slice(i, 1), compression="zstd")
         part = folder / "records.parquet" / f"{i:03}.parquet"
         part.write_bytes(crafted.rebuilt(data, first_page(larger)))
-    # At the second of them, so no more than that is unfolded.
-    with refused(r"001\.parquet unfolds to more than"):
+    # At the third of them, so no more than that is unfolded.
+    with refused(r"002\.parquet unfolds to more than"):
         read(folder)
 
 
@@ -312,3 +317,19 @@ def test_what_an_honest_delivery_may_unfold_to(folder: Path) -> None:
         records(folder, row_group_size=3, data_page_size=1, write_page_index=True)
     )
     assert read(folder).delivery.header == delivered().header
+
+
+def test_submissions_are_read_as_carefully(tmp_path: Path) -> None:
+    """A provider takes them from anybody."""
+    folder = tmp_path / "submission"
+    write_submission(sent(), folder)
+    honest = records(folder, compression="zstd")
+    bomb = crafted.rebuilt(honest, first_page(swollen))
+    assert len(bomb) < 100_000
+    assert_harmless(folder, "records.parquet", bomb, "unfolds to more than")
+    n_rows = 12_000_000
+    row = pq.read_table(folder / "records.parquet").slice(0, 1)
+    table = row.take(pa.array(np.zeros(n_rows, np.int32)))
+    bomb = packed(table, compression="zstd", store_schema=False)
+    assert len(bomb) < 1_000_000
+    assert_harmless(folder, "records.parquet", bomb, "too small for the trackers", rows=n_rows)

@@ -13,7 +13,7 @@ import pytest
 from files import crafted
 from files.crafted import BINARY, I32, I64, LIST, STRUCT, TRUE, Struct, put
 from files.samples import delivered, packed, read, refused
-from verix_anon.files.hostile.footers import FooterError, read_footer
+from verix_anon.files.hostile.footers import Footer, FooterError, read_footer
 
 TABLE = pa.table(
     {
@@ -24,6 +24,14 @@ TABLE = pa.table(
     }
 )
 DATA = packed(TABLE, compression="none", row_group_size=700)
+
+
+def table_under(footer: Footer, data: bytes) -> pa.Table:
+    """The table that Arrow makes of the pages under our footer."""
+    metadata = pq.read_metadata(pa.BufferReader(footer.clean))
+    table = pq.ParquetFile(pa.BufferReader(data), metadata=metadata).read()
+    assert table.column_names == [str(i) for i in range(len(footer.names))]
+    return table.rename_columns(footer.names)
 
 
 def column(metadata: Struct) -> Struct:
@@ -52,9 +60,9 @@ def schema(metadata: Struct) -> list[Struct]:
 )
 def test_the_same_table_comes_out(codec: str, options: dict[str, Any]) -> None:
     data = packed(TABLE, compression=codec, **options)
-    clean = read_footer(data, most=1 << 20).clean
-    assert pq.read_table(pa.BufferReader(clean)).equals(TABLE)
-    assert crafted.body(clean) == crafted.body(data)
+    footer = read_footer(data, most=1 << 20)
+    assert table_under(footer, data).equals(TABLE)
+    assert data[: footer.body] == crafted.body(data)
 
 
 def test_nothing_else_is_handed_on() -> None:
@@ -212,5 +220,4 @@ def test_booleans_and_doubles_are_passed_over() -> None:
         metadata[11] = (TRUE, True)
 
     data = crafted.lying(DATA, added)
-    clean = read_footer(data, most=1 << 20).clean
-    assert pq.read_table(pa.BufferReader(clean)).equals(TABLE)
+    assert table_under(read_footer(data, most=1 << 20), data).equals(TABLE)

@@ -127,7 +127,13 @@ def _judge(
         findings, root, files = _malformed(error, profile), NO_ROOT, dict[str, str]()
     else:
         judged = snapshot.delivery
-        case = Case(delivery=judged, manifest=manifest, submission=submission, options=options)
+        case = Case(
+            delivery=judged,
+            manifest=manifest,
+            submission=submission,
+            options=options,
+            damaged=snapshot.damaged,
+        )
         findings, root, files = _run(case, profile), judged.header.root, dict(snapshot.files)
     return Verdict(
         profile=profile,

@@ -67,6 +67,8 @@ class Case:
     manifest: Manifest
     submission: Submission | None
     options: VerifyOptions = field(default_factory=VerifyOptions)
+    damaged: tuple[str, ...] = ()
+    """Files that are not those whose digests the delivery states."""
 
     @property
     def contract(self) -> Contract:

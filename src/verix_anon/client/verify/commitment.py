@@ -1,7 +1,8 @@
 """Layer `commitment` (paper layer 1): the root follows from what was delivered.
 
 Proves: the root in the delivery is the contract's commitment to the returned records, leaves
-and tree, and was made for this very contract and submission (spec §6).
+and tree, and was made for this very contract and submission (spec §6); and the files are those
+that delivery.json names (spec §8).
 Does not prove: that the tree is the agreed one, or that any record is genuine; under the
 paper's commitment it does not even bind which record lies in which leaf.
 Can err: never, as long as SHA-256 holds.
@@ -11,6 +12,7 @@ import hmac
 
 from verix_anon.client.verdict import Finding, Status
 from verix_anon.client.verify.case import Case
+from verix_anon.files.deliveries import damage
 from verix_anon.protocol import merkle
 from verix_anon.protocol.contract import Commitment, Digest
 
@@ -35,6 +37,8 @@ def check(case: Case) -> Finding:
         problems.append("it was made for another submission")
     if not problems and not hmac.compare_digest(header.root, root_of(case)):
         problems.append("its root does not follow from its records, leaves and tree")
+    if case.damaged:
+        problems.append(damage(case.damaged))
     return Finding(
         layer=LAYER,
         status=Status.FAIL if problems else Status.PASS,

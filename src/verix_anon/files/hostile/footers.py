@@ -45,10 +45,16 @@ class Group(NamedTuple):
 
 
 class Footer(NamedTuple):
-    """What a footer says, and a file with the same pages under a footer that says no more."""
+    """What a footer says, and a file without pages whose footer says no more.
 
+    In that file columns are named by their numbers: names may hold dots, which Arrow takes apart.
+    """
+
+    names: list[str]
     groups: list[Group]
     clean: bytes
+    body: int
+    """Where the footer begins, and pages end."""
 
 
 def read_footer(data: bytes, *, most: int) -> Footer:
@@ -61,7 +67,7 @@ def read_footer(data: bytes, *, most: int) -> Footer:
     body = len(data) - 8 - size
     try:
         fields, _ = thrift.decode(memoryview(data)[body:-8], 0)
-        columns = _columns(fields)
+        names, columns = _columns(fields)
         n_rows = thrift.number(fields, N_ROWS, I64)
         groups = [_group(group, columns) for group in thrift.structs(fields, GROUPS)]
     except thrift.ThriftError as error:
@@ -75,21 +81,23 @@ def read_footer(data: bytes, *, most: int) -> Footer:
             GROUPS: (LIST, List(STRUCT, [written for _, written in groups])),
         }
     )
-    ending = len(clean).to_bytes(4, "little") + MAGIC
-    whole = b"".join((memoryview(data)[:body], clean, ending))
-    return Footer([group for group, _ in groups], whole)
+    whole = MAGIC + clean + len(clean).to_bytes(4, "little") + MAGIC
+    return Footer(names, [group for group, _ in groups], whole, body)
 
 
-def _columns(fields: Fields) -> list[Fields]:
-    """The schema's columns, which stand right under its root."""
+def _columns(fields: Fields) -> tuple[list[str], list[Fields]]:
+    """The schema's columns, which stand right under its root: their names, and they by number."""
     root, *columns = thrift.structs(fields, SCHEMA) or [{}]
     if thrift.number(root, N_CHILDREN, I32) != len(columns):
         raise FooterError("its columns are nested")
     if any(column.get(N_CHILDREN, (I32, 0))[1] != 0 for column in columns):
         raise FooterError("its columns are nested")
-    if any(column.get(NAME, (0, b""))[0] != BINARY for column in columns):
+    found = [column.get(NAME, (0, b"")) for column in columns]
+    names = [n.decode() for kind, n in found if kind == BINARY and isinstance(n, bytes)]
+    if len(names) != len(columns):
         raise FooterError("a column has no name")
-    return [{i: column[i] for i in COLUMN_FIELDS if i in column} for column in columns]
+    kept = [{i: column[i] for i in COLUMN_FIELDS if i in column} for column in columns]
+    return names, [{**c, NAME: (BINARY, str(i).encode())} for i, c in enumerate(kept)]
 
 
 def _group(fields: Fields, columns: list[Fields]) -> tuple[Group, Fields]:

@@ -1,22 +1,22 @@
 """Parquet from and to arrays: the schema, the rows and the size are checked, then decoded."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from verix_anon.arrays import Bytes
+from verix_anon.arrays import Bytes, Ints
 from verix_anon.errors import Error
 from verix_anon.files.hostile import footers, pages
-from verix_anon.protocol.table import MAX_ROWS
 
-__all__ = ["TRACKER", "Expected", "Reader", "trackers", "write"]
+__all__ = ["TRACKER", "Expected", "Reader", "copy_group", "open_parts", "trackers", "write"]
 
 TRACKER = pa.binary(32)
 # What a file may take beyond its values: dictionaries, levels, page headers.
@@ -24,12 +24,19 @@ SLACK_BYTES = 1 << 20
 MAX_ROW_GROUPS = 100_000
 GROUP_ROWS = 1 << 20
 """How many rows we write as one group."""
+# Rows from which on threads share the columns: handing them round costs about 0.1 ms.
+LARGE_GROUP = 65_536
 # What a page counts for at the least: one without content still takes time to read.
 PAGE_BYTES = 256
 # What a footer may take: something, more per column, and a byte per row for row groups.
 # Decoded, a footer made for it takes 240 times its size (measured).
 FOOTER_BYTES = 1 << 18
 FOOTER_BYTES_PER_COLUMN = 1 << 10
+# What a part may take besides, for its pages and its footer.
+PART_BYTES = PART_BYTES_PER_COLUMN = 1 << 10
+
+# What clusters cannot write, and write in its place.
+IN_PARTS = {TRACKER: pa.binary(), pa.uint8(): pa.int16()}
 
 Array = npt.NDArray[np.generic]
 
@@ -39,77 +46,100 @@ class Expected:
     """What a file must hold: these columns with these types, and no nulls."""
 
     columns: Mapping[str, pa.DataType]
+    parts: int = 0
+    """Into how many files a folder is divided; 0: it is one file, and no folder."""
 
     def bytes_for(self, n_rows: int) -> int:
         """How many bytes so many rows may decode to: twice their values, for dictionaries."""
         width = sum(int(t.bit_width) // 8 for t in self.columns.values())
-        return SLACK_BYTES + 2 * n_rows * width
+        beside = self.parts * (PART_BYTES + PART_BYTES_PER_COLUMN * len(self.columns))
+        return SLACK_BYTES + beside + 2 * n_rows * width
+
+    def fits(self, name: str, found: pa.DataType) -> bool:
+        """Whether a column may have that type."""
+        wanted = self.columns[name]
+        return found == wanted or (self.parts > 0 and found == IN_PARTS.get(wanted))
 
 
 class Reader:
     """One Parquet file; opening it checks everything that can be checked without decoding.
 
-    A file that is not trusted is given as its bytes, with `most_rows` and `most_bytes`, which
-    bound the rows and what their pages unfold to.
+    `most_rows` and `most_bytes` bound the rows and what their pages unfold to.
     """
 
     def __init__(
         self,
         name: str,
-        source: bytes | IO[bytes],
+        data: bytes,
         expected: Expected,
         fail: type[Error],
         *,
-        most_rows: int = MAX_ROWS,
+        most_rows: int,
         most_bytes: int | None = None,
     ) -> None:
-        self.name = name
-        self.fail = fail
-        self.columns = list(expected.columns)
+        self.name, self.fail, self.expected = name, fail, expected
+        self.local = threading.local()
+        self.numbers = {column: str(i) for i, column in enumerate(expected.columns)}
         self.n_bytes = 0
-        """What the pages of a file given as bytes unfold to."""
+        """What the pages unfold to."""
         with self._decoding():
-            footer = None
-            if isinstance(source, bytes):
-                most = FOOTER_BYTES + FOOTER_BYTES_PER_COLUMN * len(self.columns) + most_rows
-                footer = footers.read_footer(source, most=most)
-            self.file = pq.ParquetFile(pa.BufferReader(footer.clean) if footer else source)
-            metadata = self.file.metadata
-            self.n_rows = int(metadata.num_rows)
-            self.group_rows = [
-                int(metadata.row_group(i).num_rows) for i in range(metadata.num_row_groups)
-            ]
-            self._check_schema(self.file.schema_arrow, expected)
+            most = FOOTER_BYTES + FOOTER_BYTES_PER_COLUMN * len(self.numbers) + most_rows
+            footer = footers.read_footer(data, most=most)
+            self.source = pa.py_buffer(data)
+            self.metadata = pq.read_metadata(pa.BufferReader(footer.clean))
+            self.n_rows = int(self.metadata.num_rows)
+            self.group_rows = [group.n_rows for group in footer.groups]
+            types = self.metadata.schema.to_arrow_schema().types
+            self._check_schema(footer.names, types)
             self._check_rows(most_rows)
-            if footer is not None:
-                most = expected.bytes_for(self.n_rows) if most_bytes is None else most_bytes
-                self._check_size(memoryview(footer.clean), footer.groups, most)
+            most = expected.bytes_for(self.n_rows) if most_bytes is None else most_bytes
+            self._check_size(memoryview(data)[: footer.body], footer.groups, most)
+        # Read as they are stored: a dictionary with one long entry would unfold without limit.
+        self.packed = [str(i) for i, found in enumerate(types) if found == pa.binary()]
 
-    def row_groups(self) -> Iterator[dict[str, Array]]:
-        """The columns of each row group with rows as arrays; binary columns as rows of bytes."""
-        for i, n_rows in enumerate(self.group_rows):
-            if n_rows == 0:
-                continue
+    def groups(self) -> list[int]:
+        """The row groups with rows."""
+        return [i for i, n_rows in enumerate(self.group_rows) if n_rows]
+
+    def read_group(self, group: int, names: Iterable[str]) -> dict[str, Array]:
+        """Some columns of a row group as arrays; binary columns as rows of bytes.
+
+        Threads may call it side by side.
+        """
+        numbers = [self.numbers[name] for name in names]
+        with self._decoding():
+            file = self._file()
+            # A thread of Arrow's that lets go of our bytes while Python ends aborts the
+            # process (twice in 1,200 runs), and takes the exit code with it.
+            table = file.read_row_group(group, columns=numbers, use_threads=False)
+        found = {}
+        for name in names:
+            column = table.column(self.numbers[name])
+            if column.null_count:
+                raise self.fail(f"{self.name}: column {name!r} has missing values")
+            if len(column) != self.group_rows[group]:
+                n_rows = self.group_rows[group]
+                raise self.fail(f"{self.name}: column {name!r} does not have {n_rows} rows")
             with self._decoding():
-                # A thread of Arrow's that lets go of our bytes while Python ends aborts the
-                # process (twice in 1,200 runs), and takes the exit code with it.
-                table = self.file.read_row_group(i, use_threads=False)
-                arrays = {name: _to_numpy(table.column(name)) for name in self.columns}
-            for name, array in arrays.items():
-                if table.column(name).null_count:
-                    raise self.fail(f"{self.name}: column {name!r} has missing values")
-                if len(array) != n_rows:
-                    raise self.fail(f"{self.name}: column {name!r} does not have {n_rows} rows")
-            yield arrays
+                found[name] = _to_numpy(column)
+        return found
+
+    def _file(self) -> pq.ParquetFile:
+        """One for each thread: Arrow's readers are not made to be shared."""
+        if not hasattr(self.local, "file"):
+            self.local.file = pq.ParquetFile(
+                pa.BufferReader(self.source), metadata=self.metadata, read_dictionary=self.packed
+            )
+        return self.local.file
 
     def read(self) -> dict[str, Array]:
         """All columns as whole arrays."""
-        groups = list(self.row_groups())
+        groups = [self.read_group(i, self.numbers) for i in self.groups()]
         if len(groups) == 1:
             return groups[0]
         if not groups:
             raise self.fail(f"{self.name} has no rows")
-        return {name: np.concatenate([g[name] for g in groups]) for name in self.columns}
+        return {name: np.concatenate([g[name] for g in groups]) for name in self.numbers}
 
     @contextmanager
     def _decoding(self) -> Iterator[None]:
@@ -122,10 +152,10 @@ class Reader:
             reason = " ".join(str(error).split())[:200]
             raise self.fail(f"{self.name} is not a readable Parquet file ({reason})") from None
 
-    def _check_schema(self, schema: pa.Schema, expected: Expected) -> None:
-        if schema.names != self.columns:
-            missing = [name for name in self.columns if name not in schema.names]
-            extra = [name for name in schema.names if name not in expected.columns]
+    def _check_schema(self, names: list[str], types: list[pa.DataType]) -> None:
+        if names != list(self.numbers):
+            missing = [name for name in self.numbers if name not in names]
+            extra = [name for name in names if name not in self.numbers]
             what = (
                 f"column {missing[0]!r} is missing"
                 if missing
@@ -134,11 +164,9 @@ class Reader:
                 else "its columns are not in the agreed order"
             )
             raise self.fail(f"{self.name}: {what}")
-        for name, wanted in expected.columns.items():
-            if schema.field(name).type != wanted:
-                raise self.fail(
-                    f"{self.name}: column {name!r} has type {schema.field(name).type}, not {wanted}"
-                )
+        for (name, wanted), found in zip(self.expected.columns.items(), types, strict=True):
+            if not self.expected.fits(name, found):
+                raise self.fail(f"{self.name}: column {name!r} has type {found}, not {wanted}")
 
     def _check_rows(self, most_rows: int) -> None:
         if len(self.group_rows) > MAX_ROW_GROUPS:
@@ -166,7 +194,40 @@ class Reader:
                     )
 
 
+def open_parts(
+    parts: Mapping[str, bytes],
+    expected: Expected,
+    fail: type[Error],
+    *,
+    n_rows: int,
+    most_bytes: int,
+) -> list[Reader]:
+    """Open the parts of one table; together they may hold no more than one file could."""
+    readers: list[Reader] = []
+    for name, data in parts.items():
+        reader = Reader(name, data, expected, fail, most_rows=n_rows, most_bytes=most_bytes)
+        n_rows, most_bytes = n_rows - reader.n_rows, most_bytes - reader.n_bytes
+        readers.append(reader)
+    return readers
+
+
+def copy_group(
+    reader: Reader, group: int, into: Mapping[str, Array], where: slice | Ints, pool: Executor
+) -> None:
+    """Copy columns of a row group to where its rows belong; of a large one column by column."""
+
+    def copy(names: Iterable[str]) -> None:
+        for name, array in reader.read_group(group, names).items():
+            into[name][where] = array
+
+    is_large = reader.group_rows[group] >= LARGE_GROUP
+    for _ in pool.map(copy, [[name] for name in into]) if is_large else map(copy, [into]):
+        pass
+
+
 def _to_numpy(column: pa.ChunkedArray) -> Array:
+    if pa.types.is_dictionary(column.type):
+        return np.concatenate([_unpacked(chunk) for chunk in column.chunks])
     array = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
     if isinstance(array, pa.ChunkedArray):
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
@@ -174,7 +235,22 @@ def _to_numpy(column: pa.ChunkedArray) -> Array:
         width = array.type.byte_width
         flat = np.frombuffer(array.buffers()[1] or b"", np.uint8)
         return flat[array.offset * width : (array.offset + len(array)) * width].reshape(-1, width)
+    if array.type == pa.int16():
+        # It refuses what does not fit, where numpy would make 0 of 256.
+        array = array.cast(pa.uint8())
     return array.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+
+def _unpacked(chunk: pa.DictionaryArray) -> Bytes:
+    """Trackers that are entries of a dictionary; their lengths are looked at first."""
+    entries = chunk.dictionary
+    _, offsets, data = entries.buffers()
+    ends = np.frombuffer(offsets or bytes(4), np.int32)[entries.offset :][: len(entries) + 1]
+    if (np.diff(ends) != TRACKER.byte_width).any():
+        raise ValueError("a tracker does not have 32 bytes")
+    flat = np.frombuffer(data or b"", np.uint8)[ends[0] : ends[-1]]
+    indices: Ints = chunk.indices.to_numpy(zero_copy_only=False)
+    return flat.reshape(-1, TRACKER.byte_width)[indices]
 
 
 def trackers(tracker: Bytes) -> pa.Array:

@@ -1,0 +1,85 @@
+"""The files of a submission or delivery, each read once and hashed (spec §8).
+
+What is judged is decoded from the very bytes that were hashed, and compared with the digests that
+`submission.json` or `delivery.json` states.
+"""
+
+import hmac
+import struct
+from collections.abc import Collection, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import file_digest, sha256
+from pathlib import Path
+
+import pyarrow as pa
+
+from verix_anon.fields import Fields
+from verix_anon.files.hostile import reader as parquet
+from verix_anon.files.store import Folder
+
+__all__ = ["RECORDS", "Files", "digest_of_file", "digest_of_parts", "stated_digests"]
+
+RECORDS = "records.parquet"
+
+
+def digest_of_file(path: Path) -> str:
+    """SHA-256 of a file of ours, in hexadecimal digits."""
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
+
+
+def digest_of_parts(parts: Iterable[tuple[str, bytes]]) -> str:
+    """The digest of a folder: the name and the SHA-256 of each part, in ascending name."""
+    digest = sha256()
+    for name, part in parts:
+        written = name.encode()
+        digest.update(struct.pack("<Q", len(written)) + written + part)
+    return digest.hexdigest()
+
+
+def stated_digests(fields: Fields, names: Collection[str]) -> dict[str, str]:
+    """The field `files`: the digest of each of these files, and of no other."""
+    files = fields.inner("files")
+    files.only(names)
+    return {name: files.digest(name).hex() for name in sorted(names)}
+
+
+class Files:
+    """The files of one folder, and the SHA-256 of each that was read."""
+
+    def __init__(self, folder: Folder) -> None:
+        self.folder = folder
+        self.digests: dict[str, str] = {}
+
+    def read(self, name: str, limit: int) -> bytes:
+        """A file of at most so many bytes."""
+        data = self.folder.read(name, limit=limit)
+        self.digests[name] = sha256(data).hexdigest()
+        return data
+
+    def read_records(
+        self, columns: Mapping[str, pa.DataType], n_rows: int
+    ) -> tuple[parquet.Expected, dict[str, bytes]]:
+        """The parts of the records by their names, not larger than so many rows may be."""
+        names = self.folder.parts(RECORDS)
+        if names == [RECORDS]:
+            expected = parquet.Expected(columns)
+            return expected, {RECORDS: self.read(RECORDS, expected.bytes_for(n_rows))}
+        expected = parquet.Expected(columns, parts=len(names))
+        parts, left = {}, expected.bytes_for(n_rows)
+        for name in names:
+            parts[name] = self.folder.read(name, limit=left)
+            left -= len(parts[name])
+        with ThreadPoolExecutor() as pool:
+            digests = pool.map(lambda data: sha256(data).digest(), parts.values())
+            short = (name.removeprefix(f"{RECORDS}/") for name in names)
+            self.digests[RECORDS] = digest_of_parts(zip(short, digests, strict=True))
+        return expected, parts
+
+    def different(self, stated: Mapping[str, str]) -> tuple[str, ...]:
+        """The files read so far that are not those whose digests are stated."""
+        return tuple(
+            name
+            for name, digest in stated.items()
+            if name in self.digests and not hmac.compare_digest(digest, self.digests[name])
+        )
