@@ -8,12 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from experiments import data
 from verix_anon.client import models
 from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
 from verix_anon.client.prepare.sentinels import Traps
+from verix_anon.client.table.task import Labels, Task
 from verix_anon.client.verdict import Status
 from verix_anon.client.verify import commitment, replay, sentinels, splits, twins
 from verix_anon.client.verify.case import Case, VerifyOptions
@@ -33,6 +35,7 @@ __all__ = [
     "sample",
     "top_features",
     "touched",
+    "two_classes",
 ]
 
 ROWS = 8_000
@@ -152,8 +155,13 @@ def measure(delivery: Delivery, made: Prepared, *, seed: int) -> list[float]:
     rng = np.random.default_rng([seed, 2_000])
     some = rng.choice(records.row.size, min(2_000, records.row.size), replace=False)
     middle = midpoints(delivery.leaves)[records.leaf[some]]
-    observed = models.shap_values(middle, records.target[some])
+    observed = models.shap_values(middle, two_classes(records.target[some]))
     return models.distances(manifest.baseline, observed, manifest.top_features)
+
+
+def two_classes(target: npt.NDArray[np.uint8]) -> Labels:
+    """Labels of 0 and 1, as models take them."""
+    return Labels(task=Task.CLASSES, values=target.astype(np.float64), classes=("0", "1"))
 
 
 def top_features(made: Prepared) -> list[str]:

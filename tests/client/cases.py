@@ -14,6 +14,7 @@ from verix_anon.client.manifest import Manifest
 from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
 from verix_anon.client.prepare.sentinels import Traps
 from verix_anon.client.prepare.witnesses import find_witnesses
+from verix_anon.client.table.task import Labels, Task
 from verix_anon.client.verify.case import Case, VerifyOptions
 from verix_anon.kernels import trees
 from verix_anon.protocol import merkle, rules
@@ -81,6 +82,11 @@ def prepared(
     return make(
         table(n_rows), seed=seed, k=k, traps=traps, commitment=commitment, witnesses=witnesses
     )
+
+
+def two_classes(target: npt.NDArray[np.uint8]) -> Labels:
+    """Labels of 0 and 1, as models take them."""
+    return Labels(task=Task.CLASSES, values=target.astype(np.float64), classes=("no", "yes"))
 
 
 def honest(submission: Submission) -> Delivery:
@@ -256,10 +262,12 @@ def manifest_of(sent: Submission) -> Manifest:
         twin_tracker=np.empty((0, 2, 32), np.uint8),
         watch_row=np.arange(n_rows),
         watch_values=records.values,
-        watch_target=records.target,
+        task=Task.CLASSES,
+        classes=("no", "yes"),
+        watch_target=records.target.astype(np.float64),
         witnesses=find_witnesses(sent, np.arange(n_rows), threads=1),
         top_features=[],
-        baseline=np.empty((n_rows, 0)),
+        baseline=np.empty((n_rows, 1, 0)),
         calibration=np.empty((0, 0)),
         paper_calibration=np.empty((0, 0)),
     )

@@ -1,6 +1,7 @@
 """Fingerprint and utility: against shap, scipy and scikit-learn."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ from client import cases
 from verix_anon.client import models
 from verix_anon.client.prepare import PrepareOptions, calibrate, prepare
 from verix_anon.client.prepare.calibrate import honest_midpoints
+from verix_anon.client.table.task import Labels, Task
 from verix_anon.client.verdict import Profile, Status
 from verix_anon.client.verify import fingerprint as layer
 from verix_anon.client.verify.case import VerifyOptions
@@ -41,30 +43,30 @@ def test_wasserstein_by_hand() -> None:
     assert models.wasserstein(np.array([0.0, 1.0]), np.array([1.0])) == pytest.approx(0.5)
 
 
-def records(n_rows: int = 300) -> tuple[Floats, npt.NDArray[np.uint8]]:
+def records(n_rows: int = 300) -> tuple[Floats, Labels]:
     rng = np.random.default_rng(1)
     rows = np.column_stack([rng.normal(size=(n_rows, 3)), rng.integers(0, 5, (n_rows, 2))])
     chance = 1 / (1 + np.exp(-2 * rows[:, 0] - rows[:, 3] + 2))
-    return rows, (rng.random(n_rows) < chance).astype(np.uint8)
+    return rows, cases.two_classes((rng.random(n_rows) < chance).astype(np.uint8))
 
 
 def test_shap_values_are_those_of_shap() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         shap = pytest.importorskip("shap", exc_type=ImportError)
-        rows, target = records()
-        expected = shap.TreeExplainer(models.fit(rows, target)).shap_values(rows)
-    np.testing.assert_allclose(models.shap_values(rows, target), expected, atol=1e-4)
+        rows, labels = records()
+        expected = shap.TreeExplainer(models.fit(rows, labels)).shap_values(rows)
+    np.testing.assert_allclose(models.shap_values(rows, labels)[:, 0], expected, atol=1e-4)
 
 
 def test_shap_values_add_up_to_the_margin() -> None:
     import xgboost
 
-    rows, target = records()
-    model = models.fit(rows, target)
+    rows, labels = records()
+    model = models.fit(rows, labels)
     assert isinstance(model, xgboost.Booster)
     margin = model.predict(xgboost.DMatrix(rows), output_margin=True)
-    left = margin - models.shap_values(rows, target).sum(axis=1)
+    left = margin - models.shap_values(rows, labels)[:, 0].sum(axis=1)
     np.testing.assert_allclose(left, left[0], atol=1e-4)
 
 
@@ -74,29 +76,144 @@ def test_model_is_the_papers() -> None:
 
 
 def test_same_rows_same_values() -> None:
-    rows, target = records()
-    once, again = (models.shap_values(rows, target) for _ in range(2))
+    rows, labels = records()
+    once, again = (models.shap_values(rows, labels) for _ in range(2))
     assert (once == again).all()
 
 
 def test_top_features_by_mean_absolute_value() -> None:
-    values = np.array([[1.0, -5.0, 0.0, 2.0], [1.0, 5.0, 0.0, -2.0]])
+    values = np.array([[[1.0, -5.0, 0.0, 2.0]], [[1.0, 5.0, 0.0, -2.0]]])
     assert models.top_features(values) == [1, 3, 0]
-    assert models.top_features(np.ones((2, 5))) == [0, 1, 2]
-    assert models.top_features(np.ones((2, 2))) == [0, 1]
+    assert models.top_features(np.ones((2, 1, 5))) == [0, 1, 2]
+    assert models.top_features(np.ones((2, 1, 2))) == [0, 1]
 
 
-@pytest.mark.parametrize("labels", [0, 1])
-def test_one_class_only(labels: int) -> None:
-    rows, target = records()
-    assert np.isfinite(models.shap_values(rows, np.full_like(target, labels))).all()
+@pytest.mark.parametrize("label", [0, 1])
+def test_one_class_only(label: int) -> None:
+    rows, labels = records()
+    assert np.isfinite(
+        models.shap_values(rows, replace(labels, values=np.full(300, float(label))))
+    ).all()
 
 
 def test_values_beyond_single_precision() -> None:
-    rows, target = records()
+    rows, labels = records()
     rows[:, 1] *= 1e300
-    assert np.isfinite(models.shap_values(rows, target)).all()
-    assert np.isfinite(models.predict(rows, target, rows)).all()
+    assert np.isfinite(models.shap_values(rows, labels)).all()
+    assert np.isfinite(models.predict(rows, labels, rows)).all()
+
+
+def of_task(task: str, n_rows: int = 300) -> tuple[Floats, Labels]:
+    """The same records with another target: five classes, the third of them empty; a quantity."""
+    rows, labels = records(n_rows)
+    rng = np.random.default_rng(2)
+    amount = 1e6 + 300 * rows[:, 0] + 100 * rows[:, 3] + rng.normal(size=n_rows)
+    if task == "two":
+        return rows, labels
+    if task == "quantity":
+        return rows, Labels(task=Task.QUANTITY, values=amount)
+    ranks = np.searchsorted(np.quantile(amount, [0.3, 0.6, 0.9]), amount)
+    many = np.array([0.0, 1.0, 3.0, 4.0])[ranks]
+    return rows, Labels(task=Task.CLASSES, values=many, classes=tuple("abcde"))
+
+
+TASKS = {"two": 1, "many": 5, "quantity": 1}
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_shap_values_of_every_task_add_up(task: str) -> None:
+    import xgboost
+
+    rows, labels = of_task(task)
+    values = models.shap_values(rows, labels)
+    assert values.shape == (300, TASKS[task], 5)
+    model = models.fit(rows, labels)
+    assert isinstance(model, xgboost.Booster)
+    margin = model.predict(xgboost.DMatrix(rows), output_margin=True).reshape(300, -1)
+    left = margin - values.sum(axis=2)
+    np.testing.assert_allclose(left, np.broadcast_to(left[0], left.shape), atol=1e-4)
+    # Columns 0 and 3 make the target.
+    assert set(models.top_features(values, 2)) == {0, 3}
+
+
+@pytest.mark.parametrize(
+    ("task", "objective"),
+    [("two", "binary:logistic"), ("many", "multi:softprob"), ("quantity", "reg:squarederror")],
+)
+def test_objective_of_every_task(task: str, objective: str) -> None:
+    import json
+
+    import xgboost
+
+    model = models.fit(*of_task(task))
+    assert isinstance(model, xgboost.Booster)
+    assert json.loads(model.save_config())["learner"]["objective"]["name"] == objective
+
+
+def test_predictions_of_every_task() -> None:
+    for task in TASKS:
+        rows, labels = of_task(task, 900)
+        seen, unseen = np.arange(600), np.arange(600, 900)
+        found = models.predict(rows[seen], labels.of(seen), rows[unseen])
+        answers = labels.values[unseen]
+        if task == "two":
+            assert found.shape == (300,)
+            assert auc(answers.astype(np.uint8), found) > 0.7
+        elif task == "many":
+            assert found.shape == (300, 5)
+            np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-5)
+            assert (found.argmax(axis=1) == answers).mean() > 0.8
+            # A class that does not occur is not expected to.
+            assert found[:, 2].max() < 0.05
+        else:
+            assert found.shape == (300,)
+            # In the owner's units.
+            assert np.abs(found - answers).mean() < 60 < answers.std()
+
+
+def test_a_quantity_at_any_scale() -> None:
+    rows, labels = of_task("quantity")
+    expected = models.shap_values(rows, labels)
+    for scale in (2.0**-40, 2.0**900):
+        scaled = replace(labels, values=labels.values * scale)
+        np.testing.assert_allclose(models.shap_values(rows, scaled), expected, atol=1e-9)
+    huge = replace(labels, values=np.where(labels.values > 1e6, 1.7e308, -1.7e308))
+    found = models.predict(rows, huge, rows)
+    assert np.isfinite(found).all()
+    assert (np.sign(found) == np.sign(huge.values)).mean() > 0.95
+    alike = replace(labels, values=np.full(300, 0.1))
+    assert (models.shap_values(rows, alike) == 0).all()
+    assert models.predict(rows, alike, rows) == pytest.approx([0.1] * 300)
+
+
+def test_importance_is_the_mean_absolute_shap_value() -> None:
+    from unittest import mock
+
+    for task in TASKS:
+        rows, labels = of_task(task)
+        expected = np.abs(models.shap_values(rows, labels)).mean(axis=(0, 1))
+        assert models.importance(rows, labels, rows) == pytest.approx(expected, rel=1e-5)
+        with mock.patch.object(models, "BLOCK", 200):
+            assert models.importance(rows, labels, rows) == pytest.approx(expected, rel=1e-5)
+
+
+def test_top_features_over_all_outputs() -> None:
+    values = np.zeros((2, 3, 4))
+    values[:, 0, 1] = 5
+    values[:, 1, 2] = [-4, 4]
+    values[:, 2, 2] = [-4, 4]
+    assert models.top_features(values, 2) == [2, 1]
+
+
+def test_distance_is_the_greatest_over_the_outputs() -> None:
+    rng = np.random.default_rng(0)
+    observed = rng.normal(size=(50, 3, 4))
+    baseline = observed[:, :, [3, 1]].copy()
+    baseline[:, 2, 0] += 0.5
+    baseline[:, 0, 0] += 0.25
+    baseline[:, 1, 1] -= 2.0
+    assert models.distances(baseline, observed, [3, 1]) == pytest.approx([0.5, 2.0])
+    assert [output for _, output in models.moved(baseline, observed, [3, 1])] == [2, 1]
 
 
 @given(
@@ -131,7 +248,6 @@ def judged(
     distance: list[float], profile: Profile, options: VerifyOptions, calibration: Floats
 ) -> tuple[Status, dict[str, object]]:
     """The layer's finding if these are the distances of the top features."""
-    from dataclasses import replace
     from unittest import mock
 
     prepared = cases.prepared()
@@ -139,7 +255,7 @@ def judged(
         prepared.manifest, calibration=calibration, paper_calibration=calibration[:1]
     )
     case = cases.case_of(cases.honest(prepared.submission), manifest, None, options)
-    with mock.patch.object(models, "distances", return_value=distance):
+    with mock.patch.object(models, "moved", return_value=[(each, 0) for each in distance]):
         finding = layer.check(case, profile)
     return finding.status, dict(finding.evidence)
 
@@ -220,8 +336,6 @@ def test_calibration_runs_are_kept() -> None:
 
 
 def test_the_papers_threshold_is_of_independent_samples() -> None:
-    from dataclasses import replace
-
     prepared = cases.prepared()
     manifest = replace(
         prepared.manifest,

@@ -23,6 +23,7 @@ import pyarrow.csv
 from experiments import data
 from experiments.core import provenance
 from experiments.core.cells import Params, Result
+from experiments.core.owner import two_classes
 from experiments.core.sources import ROOT
 from experiments.studies.peers.tools import setup
 from verix_anon.client import models
@@ -200,7 +201,9 @@ def _tested(sample: _Sample, row: Ints, seen: Floats) -> dict[str, float]:
     rng = np.random.default_rng(0)
     is_test = rng.random(sample.target.size) < TEST_SHARE
     fitted = ~is_test[row]
-    answers = models.predict(seen[fitted], sample.target[row[fitted]], sample.values[is_test])
+    answers = models.predict(
+        seen[fitted], two_classes(sample.target[row[fitted]]), sample.values[is_test]
+    )
     return {"f1": f1(sample.target[is_test], answers), "auc": auc(sample.target[is_test], answers)}
 
 

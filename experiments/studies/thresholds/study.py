@@ -90,8 +90,12 @@ def _statistics(delivery: Delivery, made: Prepared, seed: int) -> Result:
         "distance": max(distance),
         "f1_gap": raw["f1"] - after["f1"],
         "auc_gap": raw["auc"] - after["auc"],
-        "regret": regret(delivery.tree, made.manifest.watch_values, made.manifest.watch_target),
+        "regret": regret(delivery.tree, made.manifest.watch_values, _watched(made)),
     }
+
+
+def _watched(made: Prepared) -> npt.NDArray[np.uint8]:
+    return made.manifest.watch_target.astype(np.uint8)
 
 
 def regret(tree: Tree, values: Floats, target: npt.NDArray[np.uint8]) -> float:

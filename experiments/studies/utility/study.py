@@ -203,7 +203,7 @@ class _Classes:
 def _tested(split: _Split, rows: Floats, tests: dict[str, Floats]) -> dict[str, float]:
     """What a model fitted to the rows is worth on each of the tests."""
     asked = np.concatenate(list(tests.values()))
-    answers = models.predict(rows, split.train_target, asked)
+    answers = models.predict(rows, owner.two_classes(split.train_target), asked)
     found = {}
     for name, probability in zip(tests, np.split(answers, len(tests)), strict=True):
         found[f"{name}f1"] = f1(split.test_target, probability)
@@ -216,7 +216,7 @@ def _distance(prepared: Prepared, rows: Floats) -> dict[str, float]:
     """The mean SHAP distance of the top three features, watch records against themselves raw."""
     manifest = prepared.manifest
     watched = rows[manifest.owner_row[manifest.watch_row]]
-    values = models.shap_values(watched, manifest.watch_target)
+    values = models.shap_values(watched, manifest.watch_labels)
     moved = models.distances(manifest.baseline, values, manifest.top_features)
     return {"distance": float(np.mean(moved))}
 

@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
 from verix_anon.arrays import Bytes, Floats, Ints
+from verix_anon.client.table.task import Labels, Task
 from verix_anon.errors import Error, TableError
 from verix_anon.fields import Fields
 from verix_anon.files.store import path_text, written_aside
@@ -86,11 +87,15 @@ class Manifest:
     watch_row: Ints
     watch_values: Floats
     """(n_quasi, n_watch)"""
-    watch_target: Bytes
+    task: Task
+    classes: tuple[str, ...]
+    """The names of the classes, if the task has them."""
+    watch_target: Floats
+    """The owner's own labels: positions among the classes, or quantities."""
     witnesses: Sequence[Witness]
     top_features: Sequence[int]
     baseline: Floats
-    """(n_watch, top features): SHAP values on the raw watch records"""
+    """(n_watch, outputs of the model, top features): SHAP values on the raw watch records"""
     calibration: Floats
     """(runs, top features): distances of honest local runs; empty if not asked for"""
     paper_calibration: Floats
@@ -114,6 +119,11 @@ class Manifest:
     def n_genuine(self) -> int:
         """How many of them are genuine."""
         return int((self.owner_row >= 0).sum())
+
+    @property
+    def watch_labels(self) -> Labels:
+        """The owner's labels of the watch records."""
+        return Labels(task=self.task, values=self.watch_target, classes=self.classes)
 
     def __repr__(self) -> str:
         return f"<Manifest of submission {self.contract.submission_id}; content withheld>"
@@ -221,6 +231,8 @@ def _pack(manifest: Manifest) -> bytes:
         "planted": dict(manifest.planted),
         "tracker_column": manifest.tracker_column.hex(),
         "target_column": manifest.target_column.hex(),
+        "task": manifest.task.value,
+        "classes": list(manifest.classes),
         "top_features": list(manifest.top_features),
         "witnesses": [_witness_to_json(w) for w in manifest.witnesses],
     }
@@ -255,6 +267,8 @@ def _unpack(data: bytes) -> Manifest:
         planted=fields.inner("planted").values,
         tracker_column=Digest(fields.digest("tracker_column")),
         target_column=Digest(fields.digest("target_column")),
+        task=fields.choice("task", Task),
+        classes=fields.texts("classes"),
         top_features=list(fields.wholes("top_features")),
         witnesses=tuple(_witness_from_json(each) for each in fields.each("witnesses")),
         **arrays,

@@ -3,17 +3,21 @@
 XGBoost computes exact tree SHAP itself; both sides of a comparison use the same settings.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from verix_anon.arrays import Bytes, Floats
+from verix_anon.arrays import Floats
+from verix_anon.client.table.task import Labels, Task
 
 __all__ = [
     "TOP",
     "distances",
     "fit",
+    "importance",
+    "moved",
     "predict",
     "shap_values",
     "single_precision",
@@ -23,7 +27,6 @@ __all__ = [
 
 TOP = 3
 SETTINGS = {
-    "objective": "binary:logistic",
     "max_depth": 6,
     "eta": 0.1,
     "seed": 0,
@@ -35,6 +38,8 @@ SETTINGS = {
 ROUNDS = 100
 # Binary32 ends at 3.4e38, and forests sum a whole table in it to look for missing values.
 LARGEST = 1e30
+BLOCK = 2**22
+"""How many SHAP values are held at a time where only their mean is wanted."""
 
 
 def single_precision(rows: Floats) -> npt.NDArray[np.float32]:
@@ -42,33 +47,84 @@ def single_precision(rows: Floats) -> npt.NDArray[np.float32]:
     return np.clip(rows, -LARGEST, LARGEST).astype(np.float32)
 
 
-def fit(rows: Floats, target: Bytes) -> object:
-    """A model of 100 trees of depth 6; `rows` holds a record per row."""
+class _Scale(NamedTuple):
+    """Where the labels lie: a model is told how many deviations they are from their mean.
+
+    Trees of a squared error are the same at every scale, and binary32 holds these numbers
+    whatever the quantity; so a SHAP value is in deviations, too.
+    """
+
+    greatest: float
+    mean: float
+    deviation: float
+
+    @classmethod
+    def of(cls, values: Floats) -> "_Scale":
+        # In parts of the greatest, where squares cannot overflow.
+        greatest = float(np.abs(values).max(initial=0.0)) or 1.0
+        parts = values / greatest
+        return cls(greatest, float(parts.mean()), float(parts.std()) or 1.0)
+
+    def narrowed(self, values: Floats) -> Floats:
+        return (values / self.greatest - self.mean) / self.deviation
+
+    def widened(self, values: Floats) -> Floats:
+        return np.clip(values * self.deviation + self.mean, -1.0, 1.0) * self.greatest
+
+
+def fit(rows: Floats, labels: Labels) -> object:
+    """A model of 100 trees of depth 6, for each class if more than two; a record per row."""
     import xgboost
 
+    assert labels.task is not Task.NONE
+    target, objective = labels.values, dict[str, object](objective="binary:logistic")
+    if labels.task is Task.QUANTITY:
+        target, objective = _Scale.of(target).narrowed(target), {"objective": "reg:squarederror"}
+    elif labels.n_outputs > 1:
+        # The number of classes is given, so that one may be missing here.
+        objective = {"objective": "multi:softprob", "num_class": labels.n_outputs}
     data = xgboost.DMatrix(single_precision(rows), label=target)
-    return xgboost.train(SETTINGS, data, num_boost_round=ROUNDS)
+    return xgboost.train(SETTINGS | objective, data, num_boost_round=ROUNDS)
 
 
-def shap_values(rows: Floats, target: Bytes) -> Floats:
-    """Exact SHAP values, (n_rows, n_columns), of a model fitted to these very rows."""
+def _contributions(model: object, rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Exact SHAP values of some records, (n_rows, n_outputs, n_columns)."""
     import xgboost
 
-    model = fit(rows, target)
     assert isinstance(model, xgboost.Booster)
     # Unlike fitting, this is one parallel loop over the rows: every core helps.
     model.set_param({"nthread": 0})
+    found = model.predict(xgboost.DMatrix(rows), pred_contribs=True)
+    # The last column is the bias.
+    return np.asarray(found.reshape(len(rows), -1, rows.shape[1] + 1)[:, :, :-1])
+
+
+def shap_values(rows: Floats, labels: Labels) -> Floats:
+    """SHAP values, (n_rows, n_outputs, n_columns), of a model fitted to these very rows."""
     # Records of one leaf have the same midpoints, and equal records the same SHAP values: on
     # 8,000 records this asks for a third of them.
     distinct, inverse = np.unique(single_precision(rows), axis=0, return_inverse=True)
-    contributions = model.predict(xgboost.DMatrix(distinct), pred_contribs=True)
-    # The last column is the bias.
-    return contributions[inverse.reshape(-1), :-1].astype(np.float64)
+    found = _contributions(fit(rows, labels), distinct)
+    return found[inverse.reshape(-1)].astype(np.float64)
+
+
+def importance(rows: Floats, labels: Labels, asked: Floats) -> Floats:
+    """The mean absolute SHAP value of every column, over the records asked for and outputs."""
+    model = fit(rows, labels)
+    n_rows = max(1, BLOCK // (labels.n_outputs * rows.shape[1]))
+
+    def sums() -> Iterator[Floats]:
+        for at in range(0, len(asked), n_rows):
+            found = _contributions(model, single_precision(asked[at : at + n_rows]))
+            yield np.abs(found).sum(axis=(0, 1), dtype=np.float64)
+
+    total: Floats = np.sum(list(sums()), axis=0)
+    return total / (len(asked) * labels.n_outputs)
 
 
 def top_features(values: Floats, n: int = TOP) -> list[int]:
     """The columns with the greatest mean absolute SHAP value, the first among equals."""
-    order = np.argsort(-np.abs(values).mean(axis=0), kind="stable")
+    order = np.argsort(-np.abs(values).mean(axis=(0, 1)), kind="stable")
     return [int(column) for column in order[:n]]
 
 
@@ -81,15 +137,36 @@ def wasserstein(a: Floats, b: Floats) -> float:
     return float(np.abs(below_a - below_b) @ widths)
 
 
+def moved(baseline: Floats, observed: Floats, features: Sequence[int]) -> list[tuple[float, int]]:
+    """How far each top feature moved in the output where it moved farthest, and which that is.
+
+    `baseline` holds only the top features.
+    """
+    found = []
+    for i, feature in enumerate(features):
+        apart = [
+            wasserstein(baseline[:, output, i], observed[:, output, feature])
+            for output in range(baseline.shape[1])
+        ]
+        found.append((max(apart), int(np.argmax(apart))))
+    return found
+
+
 def distances(baseline: Floats, observed: Floats, features: Sequence[int]) -> list[float]:
-    """The distance of each top feature; `baseline` holds only those columns."""
-    return [wasserstein(baseline[:, i], observed[:, feature]) for i, feature in enumerate(features)]
+    """The distance of each top feature, the greatest over the outputs."""
+    return [distance for distance, _ in moved(baseline, observed, features)]
 
 
-def predict(rows: Floats, target: Bytes, unseen: Floats) -> Floats:
-    """P(class 1) of unseen records, from a model fitted to others."""
+def predict(rows: Floats, labels: Labels, unseen: Floats) -> Floats:
+    """What a model fitted to others says of unseen records.
+
+    P(class 1) of two classes, the probability of each of more, or the quantity.
+    """
     import xgboost
 
-    model = fit(rows, target)
+    model = fit(rows, labels)
     assert isinstance(model, xgboost.Booster)
-    return np.asarray(model.predict(xgboost.DMatrix(single_precision(unseen))), np.float64)
+    found = model.predict(xgboost.DMatrix(single_precision(unseen))).astype(np.float64)
+    if labels.task is Task.QUANTITY:
+        return _Scale.of(labels.values).widened(found)
+    return np.asarray(found)

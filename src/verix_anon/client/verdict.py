@@ -18,6 +18,7 @@ __all__ = [
     "FORMAT",
     "INFORMING",
     "LAYERS",
+    "MEASURES",
     "Finding",
     "Outcome",
     "Profile",
@@ -58,6 +59,14 @@ class Profile(StrEnum):
     PAPER = "paper"
 
 
+MEASURES = {
+    "f1": "F1 {:.3f}",
+    "macro_f1": "macro F1 {:.3f}",
+    "auc": "AUC {:.3f}",
+    "r2": "R2 {:.3f}",
+    "mean_absolute_error": "mean absolute error {:.4g}",
+}
+"""What `utility` measures, by task, and how it is shown."""
 LAYERS = ("commitment", "sentinels", "twins", "replay", "splits", "fingerprint", "utility")
 EXACT = frozenset({"commitment", "sentinels", "twins", "replay", "splits"})
 DECIDING = {

@@ -106,7 +106,7 @@ def test_witnesses_are_spread_over_the_table() -> None:
     """Of a sorted table no part may be out of the witnesses' sight (spec §9, thin)."""
     n_rows, places, rows = 300, [], []
     source = pa.table({"x": np.arange(n_rows) * 1.0, "y": np.arange(n_rows) % 2})
-    with mock.patch.object(models, "shap_values", return_value=np.zeros((n_rows, 1))):
+    with mock.patch.object(models, "shap_values", return_value=np.zeros((n_rows, 1, 1))):
         for seed in range(60):
             manifest = cases.make(source, seed=seed, traps=Traps.NONE, witnesses=5).manifest
             rows += [w.row for w in manifest.witnesses]
@@ -118,9 +118,9 @@ def test_witnesses_are_spread_over_the_table() -> None:
 
 def test_baseline_is_on_the_raw_watch_records() -> None:
     manifest = cases.prepared().manifest
-    values = models.shap_values(manifest.watch_values.T, manifest.watch_target)
+    values = models.shap_values(manifest.watch_values.T, manifest.watch_labels)
     assert list(manifest.top_features) == models.top_features(values)
-    assert (manifest.baseline == values[:, list(manifest.top_features)]).all()
+    assert (manifest.baseline == values[:, :, list(manifest.top_features)]).all()
 
 
 def test_every_run_has_its_own_salt_and_id() -> None:

@@ -35,7 +35,7 @@ def planted_by(probability: Floats, plan: Plan, seed: int = 0) -> Planted:
     values = rng.normal(size=(2, probability.size))
     target = (np.arange(probability.size) % 2).astype(np.uint8)
     with mock.patch.object(sentinels, "boundary_probabilities", return_value=probability):
-        return plant(values, target, (numeric("a"), numeric("b")), plan, SECRET)
+        return plant(values, cases.two_classes(target), (numeric("a"), numeric("b")), plan, SECRET)
 
 
 @pytest.mark.parametrize(("n_rows", "most"), [(1, 1), (50, 1), (51, 2), (8000, 160), (8001, 161)])
@@ -155,21 +155,22 @@ def test_noise_is_a_twentieth_of_the_deviation() -> None:
 def test_noise_is_drawn_with_the_population_deviation() -> None:
     values = np.array([[1.0, 2.5, 4.0, 8.0]])
     rng = mock.Mock()
-    rng.normal.return_value = np.array([0.25, -0.5])
+    rng.normal.return_value = np.array([0.75, -0.8])
     moved = perturb(values, (numeric("a"),), np.array([1, 2]), rng)
     (mean, deviation, n), _ = rng.normal.call_args
     population = math.sqrt(sum((v - 3.875) ** 2 for v in values[0]) / 4)
     assert (mean, n) == (0.0, 2)
     assert deviation == pytest.approx(0.05 * population, rel=1e-12)
-    assert moved.tolist() == [[2.75, 3.5]]
+    assert moved.tolist() == [[2.5, 2.5]]
 
 
-def test_clipped_to_the_range_then_rounded() -> None:
+def test_moved_to_the_nearest_that_occurs() -> None:
     values = np.array([[0.0, 1.0, 5.0, 10.0], [0.5, 1.0, 5.0, 10.0]])
     rng = mock.Mock()
-    rng.normal.side_effect = [np.array([-3.0, 0.6, 99.0]), np.array([-3.0, 0.6, 99.0])]
-    moved = perturb(values, (numeric("a"), numeric("b")), np.array([0, 1, 3]), rng)
-    assert moved.tolist() == [[0.0, 2.0, 10.0], [0.5, 1.6, 10.0]]
+    # Below all, in the middle of two, just above that, and above all.
+    rng.normal.side_effect = [np.array([-3.0, 2.0, 2.51, 99.0]), np.array([-3.0, 2.0, 2.51, 99.0])]
+    moved = perturb(values, (numeric("a"), numeric("b")), np.array([0, 1, 2, 3]), rng)
+    assert moved.tolist() == [[0.0, 1.0, 10.0, 10.0], [0.5, 1.0, 10.0, 10.0]]
 
 
 def test_categories_and_label_stay() -> None:
@@ -198,7 +199,7 @@ def test_values_beyond_single_precision(most: float) -> None:
     rng = np.random.default_rng(0)
     values = np.vstack([rng.choice([-most, most, most / 3], 600), rng.normal(size=600)])
     target = (values[1] + rng.normal(size=600) > 0).astype(np.uint8)
-    planted = plant(values, target, (numeric("a"), numeric("b")), Plan(), SECRET)
+    planted = plant(values, cases.two_classes(target), (numeric("a"), numeric("b")), Plan(), SECRET)
     assert np.isfinite(planted.values).all()
     assert planted.origin.size == cap(600)
 
@@ -215,7 +216,7 @@ def test_forest_is_the_papers() -> None:
     with mock.patch("sklearn.ensemble.RandomForestClassifier") as forest:
         forest.return_value.classes_ = [0, 1]
         forest.return_value.predict_proba.return_value = np.full((5000, 2), 0.5)
-        boundary_probabilities(values, target, SECRET)
+        boundary_probabilities(values, cases.two_classes(target), SECRET)
     wanted = forest.call_args.kwargs
     assert (wanted["n_estimators"], wanted["max_depth"]) == (50, 5)
     rows, labels = forest.return_value.fit.call_args.args
@@ -226,21 +227,21 @@ def test_forest_is_the_papers() -> None:
 
 @pytest.mark.parametrize(("n_rows", "n_sample"), [(50, 50), (1000, 200), (8000, 800)])
 def test_sample_sizes(n_rows: int, n_sample: int) -> None:
-    target = (np.arange(n_rows) % 2).astype(np.uint8)
+    target = np.arange(n_rows) % 2
     sample = sentinels._stratified_sample(target, np.random.default_rng(0))
     assert sample.size == np.unique(sample).size == n_sample
     assert target[sample].sum() == n_sample // 2
 
 
 def test_sample_of_a_large_table() -> None:
-    target = (np.arange(500_000) % 5 == 0).astype(np.uint8)
+    target = (np.arange(500_000) % 5 == 0).astype(np.int64)
     sample = sentinels._stratified_sample(target, np.random.default_rng(0))
     assert sample.size == 20_000
     assert target[sample].sum() == 4_000
 
 
 def test_a_single_positive_is_in_the_sample() -> None:
-    target = np.zeros(3000, np.uint8)
+    target = np.zeros(3000, np.int64)
     target[17] = 1
     assert 17 in sentinels._stratified_sample(target, np.random.default_rng(0))
 

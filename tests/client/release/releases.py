@@ -15,6 +15,7 @@ from verix_anon.client.release import Released, ReleaseOptions, release
 from verix_anon.client.table.digest import table_digest
 from verix_anon.client.table.encode import encode
 from verix_anon.client.table.roles import Declared
+from verix_anon.client.table.task import Task
 from verix_anon.client.verdict import Finding, Profile, Status, Verdict
 from verix_anon.protocol.contract import Contract, Digest
 from verix_anon.protocol.messages import Delivered, Delivery, Submission
@@ -123,10 +124,12 @@ def manifest_of(
         twin_tracker=trackers.reshape(0, 2, 32),
         watch_row=rows,
         watch_values=np.empty((0, 0)),
-        watch_target=np.empty(0, np.uint8),
+        task=Task.CLASSES,
+        classes=("no", "yes"),
+        watch_target=np.empty(0),
         witnesses=(),
         top_features=(),
-        baseline=np.empty((0, 0)),
+        baseline=np.empty((0, 1, 0)),
         calibration=np.empty((0, 0)),
         paper_calibration=np.empty((0, 0)),
     )

@@ -27,7 +27,7 @@ from verix_anon.client.table.digest import table_digest
 from verix_anon.client.table.draft import USUAL_K, read_roles
 from verix_anon.client.table.encode import Encoded, arrow_columns, encode
 from verix_anon.client.table.roles import Declared, Missing, TableRole
-from verix_anon.client.table.task import Task
+from verix_anon.client.table.task import Labels, Task
 from verix_anon.errors import TableError
 from verix_anon.files.tables import read_table
 from verix_anon.machine import check_memory
@@ -172,7 +172,7 @@ def _prepare(table: object, declared: Declared, k: int, options: PrepareOptions)
     twins = np.empty(0, np.int64)
     if options.traps is not Traps.NONE:
         options.progress("sentinels", 0, 1)
-        planted = plant(encoded.values, encoded.target, encoded.quasi, options, secret)
+        planted = plant(encoded.values, encoded.labels, encoded.quasi, options, secret)
         planted = replace(planted, values=sent.coded(planted.values))
         twins = choose_twins(genuine.n_rows, secret.generator("twins"))
         options.progress("sentinels", 1, 1)
@@ -228,13 +228,22 @@ def _describe(planted: Planted | None, twins: Ints, assembled: Assembled) -> dic
         "sentinels": int(n_sentinels),
         "twins": int(twins.size),
         "boundary": 0 if planted is None else planted.n_boundary,
-        "band": None if planted is None else list(planted.band),
+        "band": None if planted is None or planted.band is None else list(planted.band),
         "evasion_before": 1.0 if planted is None else planted.evasion_before,
         "evasion_after": 1.0 if planted is None else planted.evasion_after,
         "evasion_at_drop": {
             str(drop): evasion_probability(n_sentinels, n_sent, drop) for drop in DROPS
         },
     }
+
+
+def _fingerprint(rows: Floats, labels: Labels) -> tuple[list[int], Floats]:
+    """The top features of some records, and their SHAP values; none without a target."""
+    if labels.task is Task.NONE:
+        return [], np.empty((len(rows), labels.n_outputs, 0))
+    shap = models.shap_values(rows, labels)
+    top = models.top_features(shap)
+    return top, shap[:, :, top]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -257,19 +266,19 @@ class _Keeping:
     ) -> Manifest:
         options, assembled, genuine = self.options, self.assembled, self.genuine
         tracker, contract = assembled.records.tracker, self.submission.contract
-        n_genuine = assembled.genuine_row.size
         # In the order drawn, so that the first few of them are a random choice as well.
-        watch = self.secret.generator("watch").permutation(n_genuine)[:WATCH_RECORDS]
+        watch = self.secret.generator("watch").permutation(genuine.n_rows)[:WATCH_RECORDS]
         watch_row = assembled.genuine_row[watch]
         options.progress("witnesses", 0, 1)
         witnesses = find_witnesses(
             self.submission, watch_row[: options.witnesses], threads=options.threads
         )
         options.progress("witnesses", 1, 1)
-        shap = models.shap_values(genuine.values[:, watch].T, genuine.target[watch])
-        top = models.top_features(shap)
+        labels = encoded.labels
+        top, baseline = _fingerprint(genuine.values[:, watch].T, labels.of(watch))
         paired, apart = honest_distances(
             genuine,
+            labels,
             contract,
             runs=options.calibrate,
             secret=self.secret,
@@ -296,10 +305,12 @@ class _Keeping:
             twin_tracker=tracker[pairs],
             watch_row=watch_row,
             watch_values=genuine.values[:, watch],
-            watch_target=genuine.target[watch],
+            task=labels.task,
+            classes=labels.classes,
+            watch_target=labels.values[watch],
             witnesses=witnesses,
             top_features=top,
-            baseline=shap[:, top],
+            baseline=baseline,
             calibration=paired,
             paper_calibration=apart,
         )

@@ -7,6 +7,7 @@ import numpy as np
 from verix_anon.arrays import Bytes, Floats
 from verix_anon.client import models
 from verix_anon.client.prepare.trackers import Secret
+from verix_anon.client.table.task import Labels, Task
 from verix_anon.protocol import rules
 from verix_anon.protocol.contract import Contract
 from verix_anon.protocol.table import Records
@@ -19,6 +20,7 @@ FINGERPRINT_ROWS = 2_000
 
 def honest_distances(
     genuine: Records,
+    labels: Labels,
     contract: Contract,
     *,
     runs: int,
@@ -28,23 +30,23 @@ def honest_distances(
     """The top features' distances of honest runs on samples, (runs, top features).
 
     First between the same records before and after, as `full` and `thin` compare; then, of the
-    first run alone, between independent samples, as the paper does.
+    first run alone, between independent samples, as the paper does. None without a target.
     """
     rng = secret.generator("calibration")
     found, apart = [], []
-    for run in range(runs):
+    for run in range(runs if labels.task is not Task.NONE else 0):
         sample = rng.choice(genuine.n_rows, min(genuine.n_rows, SAMPLE_ROWS), replace=False)
         some = rng.choice(sample.size, min(sample.size, FINGERPRINT_ROWS), replace=False)
-        raw, labels = genuine.values[:, sample], genuine.target[sample]
-        middle = honest_midpoints(raw, labels, contract)
-        before = models.shap_values(raw[:, some].T, labels[some])
-        after = models.shap_values(middle[:, some].T, labels[some])
+        raw, own = genuine.values[:, sample], labels.of(sample)
+        middle = honest_midpoints(raw, genuine.target[sample], contract)
+        before = models.shap_values(raw[:, some].T, own.of(some))
+        after = models.shap_values(middle[:, some].T, own.of(some))
         top = models.top_features(before)
-        found.append(models.distances(before[:, top], after, top))
+        found.append(models.distances(before[:, :, top], after, top))
         if run == 0:
             others = rng.choice(sample.size, some.size, replace=False)
-            after = models.shap_values(middle[:, others].T, labels[others])
-            apart.append(models.distances(before[:, top], after, top))
+            after = models.shap_values(middle[:, others].T, own.of(others))
+            apart.append(models.distances(before[:, :, top], after, top))
         progress("calibrate", run + 1, runs)
     return _table(found), _table(apart)
 

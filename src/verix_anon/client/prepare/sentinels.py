@@ -1,7 +1,8 @@
 """Boundary sentinels: records made up where a forest cannot tell the classes apart (spec §7).
 
-Paper §5.1: up to 2 % of the records, taken from the band of uncertainty and moved a little.
-They vanish if a provider drops records blindly; how surely is `evasion_probability`.
+Paper §5.1: up to 2 % of the records, taken from the band of uncertainty and moved a little, to
+values that occur. Without a target there is no band, and any record will do. They vanish if a
+provider drops records blindly; how surely is `evasion_probability`.
 """
 
 from dataclasses import dataclass
@@ -9,11 +10,12 @@ from enum import StrEnum
 
 import numpy as np
 
-from verix_anon.arrays import Bytes, Floats, Ints
+from verix_anon.arrays import Floats, Ints
 from verix_anon.client.given import check_fields
 from verix_anon.client.models import single_precision
 from verix_anon.client.prepare.trackers import Secret
 from verix_anon.client.prepare.twins import n_twins
+from verix_anon.client.table.task import Labels, Task
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Column
 
@@ -33,6 +35,8 @@ BANDS = ((0.45, 0.55), (0.40, 0.60))
 NOISE = 0.05
 """How far a sentinel is moved, in standard deviations of the column."""
 SAMPLE_LEAST, SAMPLE_MOST = 200, 20_000
+BLOCK = 2**24
+"""How many probabilities are held at a time."""
 
 
 class Traps(StrEnum):
@@ -70,7 +74,8 @@ class Planted:
     """(n_quasi, n_sentinels)"""
     n_boundary: int
     """Records in the paper's band."""
-    band: tuple[float, float]
+    band: tuple[float, float] | None
+    """None without a target."""
     evasion_before: float
     """With the paper's band alone."""
     evasion_after: float
@@ -95,11 +100,17 @@ def needed(plan: Plan, n_rows: int, n_twin_records: int) -> int:
     return most
 
 
-def boundary_probabilities(values: Floats, target: Bytes, secret: Secret) -> Floats:
-    """P(class 1) of every record, from a forest of 50 trees of depth 5 on a tenth of them."""
+def boundary_probabilities(values: Floats, labels: Labels, secret: Secret) -> Floats:
+    """P(class 1) of every record, from a forest of 50 trees of depth 5 on a tenth of them.
+
+    Of more classes it is (1 + d) / 2, where the two greatest probabilities differ by d: of two
+    classes that is the greater one, so the band means the same. Of a quantity, class 1 is what
+    lies above its lower median.
+    """
     from sklearn.ensemble import RandomForestClassifier
 
     rows = np.ascontiguousarray(single_precision(values).T)
+    target = _classes(labels)
     sample = _stratified_sample(target, secret.generator("sentinels/sample"))
     forest = RandomForestClassifier(
         n_estimators=50,
@@ -108,42 +119,65 @@ def boundary_probabilities(values: Floats, target: Bytes, secret: Secret) -> Flo
         n_jobs=-1,
     )
     forest.fit(rows[sample], target[sample])
-    if len(forest.classes_) == 1:
-        return np.full(target.size, float(forest.classes_[0]))
-    probabilities: Floats = forest.predict_proba(rows)[:, 1]
-    return probabilities
+    n_classes = len(forest.classes_)
+    if n_classes == 1:
+        return np.full(target.size, float(forest.classes_[0] > 0))
+    found = np.empty(target.size)
+    n_rows = BLOCK // n_classes
+    for at in range(0, target.size, n_rows):
+        probabilities = forest.predict_proba(rows[at : at + n_rows])
+        if labels.n_outputs > 1:
+            second, first = np.partition(probabilities, -2, axis=1)[:, -2:].T
+            found[at : at + n_rows] = (1 + (first - second)) / 2
+        else:
+            found[at : at + n_rows] = probabilities[:, 1]
+    return found
 
 
-def _stratified_sample(target: Bytes, rng: np.random.Generator) -> Ints:
+def _classes(labels: Labels) -> Ints:
+    """The class of every record, whatever the task."""
+    if labels.task is Task.CLASSES:
+        return labels.values.astype(np.int64)
+    middle = (labels.values.size + 1) // 2 - 1
+    median = float(np.partition(labels.values, middle)[middle])
+    return (labels.values > median).astype(np.int64)
+
+
+def _stratified_sample(target: Ints, rng: np.random.Generator) -> Ints:
     """A tenth of each class, at least 200 rows in all where there are, at most 20,000."""
-    n_rows = target.size
-    share = min(SAMPLE_MOST, max(SAMPLE_LEAST, n_rows / 10)) / n_rows
+    share = min(SAMPLE_MOST, max(SAMPLE_LEAST, target.size / 10)) / target.size
     chosen = []
-    for label in (0, 1):
+    for label in np.unique(target):
         rows = np.flatnonzero(target == label)
-        n = min(rows.size, max(1, round(share * rows.size))) if rows.size else 0
+        n = min(rows.size, max(1, round(share * rows.size)))
         chosen.append(rng.choice(rows, n, replace=False))
     return np.sort(np.concatenate(chosen))
 
 
 def plant(
     values: Floats,
-    target: Bytes,
+    labels: Labels,
     columns: tuple[Column, ...],
     plan: Plan,
     secret: Secret,
 ) -> Planted:
     """Choose and move the sentinels; all else about them is their origin's."""
-    n_rows = target.size
+    n_rows = labels.values.size
     n_twin_records = n_twins(n_rows)
-    probability = boundary_probabilities(values, target, secret)
+    wanted = needed(plan, n_rows, n_twin_records) if plan.traps is Traps.ADAPTIVE else 0
     rng = secret.generator("sentinels/choice")
-    in_band = np.flatnonzero((probability >= BANDS[0][0]) & (probability <= BANDS[0][1]))
-    n_paper = min(in_band.size, cap(n_rows))
-    chosen = np.sort(rng.choice(in_band, n_paper, replace=False))
-    band = BANDS[0]
-    if plan.traps is Traps.ADAPTIVE and n_paper < needed(plan, n_rows, n_twin_records):
-        chosen, band = _widen(probability, needed(plan, n_rows, n_twin_records))
+    in_band, band = np.empty(0, np.int64), None
+    if labels.task is Task.NONE:
+        n_paper = wanted or cap(n_rows)
+        chosen = np.sort(rng.choice(n_rows, n_paper, replace=False))
+    else:
+        probability = boundary_probabilities(values, labels, secret)
+        band = BANDS[0]
+        in_band = np.flatnonzero((probability >= band[0]) & (probability <= band[1]))
+        n_paper = min(in_band.size, cap(n_rows))
+        chosen = np.sort(rng.choice(in_band, n_paper, replace=False))
+        if n_paper < wanted:
+            chosen, band = _widen(probability, wanted)
 
     def evasion(n: int) -> float:
         return evasion_probability(n, n_rows + n_twin_records + n, plan.dropped)
@@ -175,22 +209,30 @@ def _widen(probability: Floats, wanted: int) -> tuple[Ints, tuple[float, float]]
 def perturb(
     values: Floats, columns: tuple[Column, ...], rows: Ints, rng: np.random.Generator
 ) -> Floats:
-    """Those records moved by N(0, 0.05 sigma) in every numeric column, within its range.
+    """Those records moved by N(0, 0.05 sigma) in every numeric column, to values that occur.
 
-    Whole-number columns stay whole; categories stay as they are.
+    Of cents, tenths or firsts of a month none may lie in between: it would stand out. Categories
+    stay as they are.
     """
     moved = values[:, rows].copy()
     for j, column in enumerate(columns):
         if column.categories is not None:
             continue
-        source = values[j]
-        noise = rng.normal(0.0, NOISE * _deviation(source), rows.size)
-        # What overflows is clipped to the greatest value all the same.
+        noise = rng.normal(0.0, NOISE * _deviation(values[j]), rows.size)
+        # What overflows is next to the greatest value all the same.
         with np.errstate(over="ignore"):
-            moved[j] = np.clip(moved[j] + noise, source.min(), source.max())
-        if not (source % 1).any():
-            moved[j] = np.rint(moved[j])
-    return moved + 0.0
+            moved[j] = _snap(moved[j] + noise, values[j])
+    return moved
+
+
+def _snap(values: Floats, occurring: Floats) -> Floats:
+    """For each value the nearest of those that occur, the lower of two."""
+    ordered = np.sort(occurring)
+    above = np.searchsorted(ordered, values)
+    low = ordered[np.maximum(above - 1, 0)]
+    high = ordered[np.minimum(above, ordered.size - 1)]
+    # Halves, because the distance of two numbers can be beyond all.
+    return np.where(values / 2 - low / 2 <= high / 2 - values / 2, low, high)
 
 
 def _deviation(values: Floats) -> float:

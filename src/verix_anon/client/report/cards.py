@@ -10,7 +10,7 @@ from verix_anon.client.report.answers import reading_of
 from verix_anon.client.report.pictures import Named
 from verix_anon.client.report.reading import Reading, Sizes, clean
 from verix_anon.client.report.words import Words, words
-from verix_anon.client.verdict import Finding, Profile, Status
+from verix_anon.client.verdict import MEASURES, Finding, Profile, Status
 
 __all__ = ["Card", "Picture", "card", "size_picture"]
 
@@ -109,8 +109,9 @@ def _scores(evidence: Reading) -> list[tuple[str, str]]:
     for key, label in (("raw", "trained on raw records"), ("delivery", "trained on the delivery")):
         scores = evidence.inner(key)
         if scores is not None:
-            f1, auc = scores.number("f1") or 0.0, scores.number("auc") or 0.0
-            found.append((label, f"F1 {f1:.3f}, AUC {auc:.3f}"))
+            measured = [(shown, scores.number(name)) for name, shown in MEASURES.items()]
+            parts = [shown.format(value) for shown, value in measured if value is not None]
+            found.append((label, ", ".join(parts)))
     return found
 
 

@@ -9,11 +9,13 @@ Can err: often. As the paper has it, it accuses honest runs too, on every data s
 """
 
 import secrets
+from dataclasses import replace
 
 import numpy as np
 
-from verix_anon.arrays import Bytes, Floats
+from verix_anon.arrays import Floats
 from verix_anon.client import aggregates, models
+from verix_anon.client.table.task import Labels, Task
 from verix_anon.client.verdict import Finding, Profile, Status
 from verix_anon.client.verify.case import Case
 from verix_anon.protocol.generalize import midpoints
@@ -29,16 +31,19 @@ SAMPLE_ROWS = 2_000
 def check(case: Case, profile: Profile) -> Finding:
     """Compare the baseline's SHAP distributions with those of the delivered midpoints."""
     manifest = case.manifest
-    rows, target = _observed(case, profile)
-    if np.unique(target).size < 2 or np.unique(manifest.watch_target).size < 2:
+    if manifest.task is Task.NONE:
+        return Finding(layer=LAYER, status=Status.SKIPPED, summary="Not run: there is no target.")
+    rows, labels = _observed(case, profile)
+    if any(np.unique(each).size < 2 for each in (labels.values, manifest.watch_target)):
         return Finding(
             layer=LAYER,
             status=Status.INCONCLUSIVE,
-            summary="Too few watch records of both classes for a model.",
+            summary="Too few watch records of different labels for a model.",
         )
-    observed = models.shap_values(rows, target)
-    distance = models.distances(manifest.baseline, observed, manifest.top_features)
-    names = [case.manifest.quasi[feature].name for feature in manifest.top_features]
+    observed = models.shap_values(rows, labels)
+    moved = models.moved(manifest.baseline, observed, manifest.top_features)
+    distance = [each for each, _ in moved]
+    names = [manifest.quasi[feature].name for feature in manifest.top_features]
     epsilon = [_epsilon(case, profile, name) for name in names]
     over = [
         name for name, d, e in zip(names, distance, epsilon, strict=True) if e is not None and d > e
@@ -58,11 +63,15 @@ def check(case: Case, profile: Profile) -> Finding:
             "distance": distance,
             "epsilon": epsilon,
             "p_value": p,
-            "records": int(target.size),
+            "records": int(labels.values.size),
+            # Of more than two classes, in the one where the feature moved farthest.
             "shap": [
-                {"feature": name}
-                | aggregates.paired_histogram(manifest.baseline[:, i], observed[:, feature])
-                for i, (name, feature) in enumerate(zip(names, manifest.top_features, strict=True))
+                {"feature": names[i]}
+                | aggregates.paired_histogram(
+                    manifest.baseline[:, output, i],
+                    observed[:, output, manifest.top_features[i]],
+                )
+                for i, (_, output) in enumerate(moved)
             ],
             "honest": aggregates.quantiles(honest.max(axis=1, initial=0.0)),
         },
@@ -86,16 +95,20 @@ def p_value(distance: float, calibration: Floats) -> float | None:
     return float((1 + (honest >= distance).sum()) / (1 + honest.size))
 
 
-def _observed(case: Case, profile: Profile) -> tuple[Floats, Bytes]:
-    """Delivered midpoints and labels: of the watch records, or of a fresh sample (paper)."""
-    records, middle = case.records, midpoints(case.delivery.leaves)
-    if profile is Profile.PAPER:
+def _observed(case: Case, profile: Profile) -> tuple[Floats, Labels]:
+    """Midpoints and the owner's labels of the watch records; or a fresh sample, as in the paper.
+
+    The paper labels the sample as the provider delivered it.
+    """
+    records, middle, manifest = case.records, midpoints(case.delivery.leaves), case.manifest
+    if profile is Profile.PAPER and case.contract.target is not None:
         rng = np.random.default_rng(secrets.randbits(128))
         some = rng.choice(records.row.size, min(SAMPLE_ROWS, records.row.size), replace=False)
-        return middle[records.leaf[some]], records.target[some]
-    position = case.position_of_row[case.manifest.watch_row]
-    position = position[position >= 0]
-    return middle[records.leaf[position]], records.target[position]
+        delivered = records.target[some].astype(np.float64)
+        return middle[records.leaf[some]], replace(manifest.watch_labels, values=delivered)
+    position = case.position_of_row[manifest.watch_row]
+    is_back = np.flatnonzero(position >= 0)
+    return middle[records.leaf[position[is_back]]], manifest.watch_labels.of(is_back)
 
 
 def _epsilon(case: Case, profile: Profile, name: str) -> float | None:

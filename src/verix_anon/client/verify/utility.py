@@ -1,64 +1,96 @@
 """Layer `utility`: what a model trained on the delivery is worth.
 
 Proves: nothing; it is a measure. It trains on the delivered midpoints of three quarters of the
-watch records, and on the same records raw, and tests both on the rest, raw.
+watch records, and on the same records raw, and tests both on the rest, raw. The labels are the
+owner's own.
 Can err: as every estimate from a few hundred records does.
 """
 
 import numpy as np
 
-from verix_anon.arrays import Bytes, Floats
+from verix_anon.arrays import Bytes, Flags, Floats
 from verix_anon.client import models
-from verix_anon.client.verdict import Finding, Status
+from verix_anon.client.table.task import Labels, Task
+from verix_anon.client.verdict import MEASURES, Finding, Status
 from verix_anon.client.verify.case import Case
 from verix_anon.protocol.generalize import midpoints
 
-__all__ = ["auc", "check", "f1"]
+__all__ = ["auc", "check", "f1", "measure"]
 
 LAYER = "utility"
 
 
 def check(case: Case) -> Finding:
-    """F1 and AUC of a model trained on the delivery, beside one trained on the raw records."""
+    """What a model trained on the delivery reaches, beside one trained on the raw records."""
     manifest = case.manifest
+    if manifest.task is Task.NONE:
+        return Finding(layer=LAYER, status=Status.SKIPPED, summary="Not run: there is no target.")
     position = case.position_of_row[manifest.watch_row]
-    is_back = position >= 0
-    raw, target = manifest.watch_values.T[is_back], manifest.watch_target[is_back]
+    is_back = np.flatnonzero(position >= 0)
+    raw, labels = manifest.watch_values.T[is_back], manifest.watch_labels.of(is_back)
     middle = midpoints(case.delivery.leaves)[case.records.leaf[position[is_back]]]
-    is_test = np.arange(target.size) % 4 == 3
-    parts = (target[is_test], target[~is_test])
-    if any(np.unique(part).size < 2 for part in parts):
+    is_test = np.arange(is_back.size) % 4 == 3
+    trained, tested = labels.of(np.flatnonzero(~is_test)), labels.of(np.flatnonzero(is_test))
+    if any(np.unique(part.values).size < 2 for part in (trained, tested)):
         return Finding(
             layer=LAYER,
             status=Status.INCONCLUSIVE,
-            summary="Too few watch records of both classes for a model.",
+            summary="Too few watch records of different labels for a model.",
         )
-    measured = {}
-    for name, rows in (("raw", raw), ("delivery", middle)):
-        probability = models.predict(rows[~is_test], target[~is_test], raw[is_test])
-        measured[name] = {
-            "f1": f1(target[is_test], probability),
-            "auc": auc(target[is_test], probability),
-        }
-    before, after = measured["raw"], measured["delivery"]
+    before, after = (
+        measure(tested, models.predict(rows[~is_test], trained, raw[is_test]))
+        for rows in (raw, middle)
+    )
     return Finding(
         layer=LAYER,
         status=Status.PASS,
         summary=(
-            f"A model trained on the delivery reaches F1 {after['f1']:.3f} and AUC"
-            f" {after['auc']:.3f}; trained on raw records F1 {before['f1']:.3f} and AUC"
-            f" {before['auc']:.3f}."
+            f"A model trained on the delivery reaches {_words(after)}; trained on raw records"
+            f" {_words(before)}."
         ),
         guarantee="A measure, not a test.",
-        evidence={**measured, "tested_on": int(is_test.sum())},
+        evidence={"raw": before, "delivery": after, "tested_on": int(is_test.sum())},
     )
+
+
+def _words(measured: dict[str, float]) -> str:
+    return " and ".join(MEASURES[name].format(value) for name, value in measured.items())
+
+
+def measure(labels: Labels, predicted: Floats) -> dict[str, float]:
+    """How good predictions are, by the task's two measures."""
+    if labels.task is Task.QUANTITY:
+        return _errors(labels.values, predicted)
+    if labels.is_binary:
+        target = labels.values.astype(np.uint8)
+        return {"f1": f1(target, predicted), "auc": auc(target, predicted)}
+    answer = predicted.argmax(axis=1)
+    occur = np.unique(labels.values).astype(np.int64)
+    scores = [_f1(labels.values == label, answer == label) for label in np.union1d(occur, answer)]
+    ranks = [auc((labels.values == label).astype(np.uint8), predicted[:, label]) for label in occur]
+    return {"macro_f1": float(np.mean(scores)), "auc": float(np.mean(ranks))}
+
+
+def _errors(values: Floats, predicted: Floats) -> dict[str, float]:
+    """R2 and the mean absolute error, of values that are not all the same."""
+    # In parts of the greatest, where squares cannot overflow.
+    greatest = float(np.abs(values).max())
+    own, error = values / greatest, values / greatest - predicted / greatest
+    absolute = float(np.abs(error).mean())
+    return {
+        "r2": 1 - float((error**2).sum() / ((own - own.mean()) ** 2).sum()),
+        "mean_absolute_error": min(absolute * greatest, float(np.finfo(np.float64).max)),
+    }
 
 
 def f1(target: Bytes, probability: Floats) -> float:
     """The F1 score at a threshold of 0.5; 0 if nothing is predicted positive."""
-    predicted = probability >= 0.5
-    hits = int((predicted & (target == 1)).sum())
-    total = int(predicted.sum()) + int((target == 1).sum())
+    return _f1(target == 1, probability >= 0.5)
+
+
+def _f1(is_positive: Flags, is_predicted: Flags) -> float:
+    hits = int((is_predicted & is_positive).sum())
+    total = int(is_predicted.sum()) + int(is_positive.sum())
     return 2 * hits / total if total else 0.0
 
 
