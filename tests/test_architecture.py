@@ -55,7 +55,7 @@ MAX_LINES, MAX_BODY, MAX_KERNEL, MAX_PARAMETERS = 400, 50, 80, 6
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 
 
-def room(path: Path) -> str:
+def package_of(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
@@ -80,9 +80,9 @@ def test_imports_point_down(path: Path) -> None:
         parts = name.split(".")
         if parts[0] != "verix_anon" or (path.parent == PACKAGE and path.stem.startswith("__")):
             continue
-        if parts[1] in ("__version__",) or parts[1] == room(path):
+        if parts[1] in ("__version__",) or parts[1] == package_of(path):
             continue
-        assert parts[1] in ALLOWED[room(path)], f"{ids(path)} must not import {name}"
+        assert parts[1] in ALLOWED[package_of(path)], f"{ids(path)} must not import {name}"
 
 
 @pytest.mark.parametrize("path", sorted((PACKAGE / "protocol").glob("*.py")), ids=ids)
@@ -111,7 +111,7 @@ def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
 
 @pytest.mark.parametrize("path", SOURCES, ids=ids)
 def test_functions_are_short(path: Path) -> None:
-    most = MAX_KERNEL if room(path) == "kernels" else MAX_BODY
+    most = MAX_KERNEL if package_of(path) == "kernels" else MAX_BODY
     for function in functions(path):
         # Lines of code and comments; the docstring is not counted.
         body = function.body[1:] if ast.get_docstring(function) else function.body

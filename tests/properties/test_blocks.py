@@ -91,7 +91,7 @@ def test_blocks_change_nothing(provider: Provider) -> None:
 
 
 def uneven(rng: np.random.Generator, n_rows: int) -> list[list[float]]:
-    """Columns that are hard to sort by place, to cut into slices, or to tell apart."""
+    """Columns that are hard to sort by buckets, to cut into slices, or to tell apart."""
     tiny = np.float64(1.0) + rng.integers(0, 400, n_rows) * 2.0**-52
     columns = [
         rng.normal(size=n_rows),

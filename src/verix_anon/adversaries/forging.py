@@ -105,9 +105,9 @@ class WidensBounds:
         n = max(1, round(self.fraction * leaves.n_leaves))
         some = rng.choice(leaves.n_leaves, n, replace=False)
         low, high = leaves.minimum.copy(), leaves.maximum.copy()
-        room = self.by * (high.max(axis=0) - low.min(axis=0))
-        low[some] -= room
-        high[some] += room
+        margin = self.by * (high.max(axis=0) - low.min(axis=0))
+        low[some] -= margin
+        high[some] += margin
         return _restamped(
             submission, replace(made, leaves=replace(leaves, minimum=low, maximum=high))
         )

@@ -107,11 +107,11 @@ def verify(
     from verix_anon.files.store import check_apart
 
     inputs: list[object] = [delivery, manifest, submission]
-    journal = AuditLog(log or manifest.parent / "audit.jsonl")
-    check_apart(journal.path, inputs)
+    audit_log = AuditLog(log or manifest.parent / "audit.jsonl")
+    check_apart(audit_log.path, inputs)
     if report is not None:
         check_installed()
-    check_outputs([out, report], [*inputs, journal.path], overwrite=overwrite)
+    check_outputs([out, report], [*inputs, audit_log.path], overwrite=overwrite)
     options = VerifyOptions(
         audit=audit,
         audit_miss=audit_miss,
@@ -125,7 +125,7 @@ def verify(
         submission=submission,
         profile=profile,
         skip=[name.strip() for name in skip.split(",")] if skip else (),
-        log=journal,
+        log=audit_log,
         options=options,
     )
     say_compiled()

@@ -1,4 +1,4 @@
-"""Compiled loops of the engine: sort, score, partition and grow.
+"""Compiled loops that grow a tree by `variance-reduction`: sort, score, partition and grow.
 
 A column's order holds one 32-bit entry per record, sorted by value:
 
@@ -6,7 +6,7 @@ A column's order holds one 32-bit entry per record, sorted by value:
 
 so that the positives of a side are a sum over consecutive entries, and most ties are
 settled without touching the values. The number takes as many bits as the table needs; what
-is left goes to the rank. A node's records are one stretch of every order, and stay sorted
+is left goes to the rank. A node's records are one range of every order, and stay sorted
 there, because a stable partition keeps them so.
 """
 
@@ -18,17 +18,17 @@ import numpy as np
 from verix_anon.arrays import Bytes, Floats, Ids, Ints, Numbers, Words
 from verix_anon.kernels.radix import sort_words
 
-# Compiled in (`make stamps`): radix f15f564a.
+# Compiled in (`make stamps`): radix 2b75f111.
 __all__ = [
-    "Candidate",
+    "Chosen",
     "Forest",
     "Grown",
+    "best_split",
     "grow",
     "localize",
     "mark",
     "partition",
     "sort_column",
-    "splits",
     "threshold_at",
 ]
 
@@ -51,7 +51,7 @@ class Forest(NamedTuple):
     max_depth: int
 
 
-class Candidate(NamedTuple):
+class Chosen(NamedTuple):
     """A split: the column, where its right side starts, the positives on its left, its score."""
 
     column: int
@@ -84,20 +84,20 @@ def sort_column(
     """Fill a column's order and return its number of distinct values."""
     word, is_partial = sort_words(values, row_bits, buffer)
     bits = values.view(np.uint64)
-    room = np.uint64(row_bits)
-    row_mask = (np.uint64(1) << room) - np.uint64(1)
+    below = np.uint64(row_bits)
+    row_mask = (np.uint64(1) << below) - np.uint64(1)
     rank = np.uint32(0)
     one = np.uint32(1)
     for i in range(values.size):
         row = word[i] & row_mask
         if i > 0:
             before = word[i - 1]
-            if word[i] >> room != before >> room or (
+            if word[i] >> below != before >> below or (
                 is_partial and bits[row] != bits[before & row_mask]
             ):
                 rank += one
         entry = (np.uint32(row) << one) | np.uint32(target[row])
-        # A shift by 32 is undefined, and leaves no room for a rank anyway.
+        # A shift by 32 is undefined, and leaves no bits for a rank anyway.
         if row_bits < 31:
             entry |= rank << np.uint32(row_bits + 1)
         order[i] = entry
@@ -128,7 +128,7 @@ def _equal(forest: Forest, column: int, a: np.uint32, b: np.uint32) -> bool:
 
 @numba.njit(cache=True, nogil=True)
 def _split_position(forest: Forest, column: int, lo: int, hi: int) -> int:
-    """Where the right side of a column's candidate starts, or -1 if it is not valid."""
+    """Where the right side of `rules.VarianceReduction.candidate` starts, -1 if there is none."""
     order = forest.order[column]
     median = lo + (hi - lo + 1) // 2 - 1
     last = hi - forest.min_leaf
@@ -157,8 +157,8 @@ def _positives(order: Numbers, lo: int, hi: int) -> np.int64:
 
 
 @numba.njit(cache=True, nogil=True)
-def splits(forest: Forest, node: tuple[int, int, int], columns: tuple[int, int]) -> Candidate:
-    """The best candidate of a node (lo, hi, positives) among a range of columns.
+def best_split(forest: Forest, node: tuple[int, int, int], columns: tuple[int, int]) -> Chosen:
+    """`rules.best_split` of a node (lo, hi, positives) among a range of columns.
 
     Column -1: none of them is valid. The node holds at least 2 min_leaf records.
     """
@@ -175,7 +175,7 @@ def splits(forest: Forest, node: tuple[int, int, int], columns: tuple[int, int])
         score = l * l / nl + r * r / nr
         if score > best_score:
             best_column, best_position, best_left, best_score = column, position, left, score
-    return Candidate(best_column, best_position, best_left, best_score)
+    return Chosen(best_column, best_position, best_left, best_score)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -193,7 +193,7 @@ def mark(forest: Forest, column: int, lo: int, position: int, hi: int) -> None:
 @numba.njit(cache=True, nogil=True)
 def partition(
     forest: Forest,
-    scratch: Numbers,
+    buffer: Numbers,
     lo: int,
     hi: int,
     columns: tuple[int, int],
@@ -214,11 +214,11 @@ def partition(
             record = (entry >> shift) & mask
             goes_left = np.uint64((forest.side[record >> three] >> (record & seven)) & shift)
             order[left] = entry
-            scratch[right] = entry
+            buffer[right] = entry
             left += goes_left
             right += one - goes_left
         for i in range(right):
-            order[left + i] = scratch[i]
+            order[left + i] = buffer[i]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -238,7 +238,7 @@ def localize(
 
     The rows of a small node lie scattered over the whole table, a cache line each. Numbered
     anew, their sides fit the nearest cache. Fills `order`, (n_quasi, n_records); `number`
-    is room for the number of every record of the given forest, and may be shared by calls
+    is a buffer for the number of every record of the given forest, and may be shared by calls
     for different nodes.
     """
     n_quasi, n = order.shape
@@ -279,7 +279,7 @@ def grow(
     depth: int,
     grouped: Numbers,
 ) -> Grown:
-    """The tree of all records of a forest, depth first and left first.
+    """`rules.grow` by `rules.VarianceReduction` of all records of a forest, left side first.
 
     Fills `grouped` with their rows in the table, leaf by leaf.
     """
@@ -292,7 +292,7 @@ def grow(
     size = np.empty((capacity + 1) // 2, np.int64)
     minimum = np.empty((size.size, n_quasi), np.float64)
     maximum = np.empty((size.size, n_quasi), np.float64)
-    scratch = np.empty(n, np.uint32)
+    buffer = np.empty(n, np.uint32)
     # At most one waiting right sibling per level, and the node itself.
     stack = np.empty((forest.max_depth + 2, 5), np.int64)
     _put(stack, 0, (0, n, positive, depth, -1))
@@ -308,7 +308,7 @@ def grow(
         best, position, positive_left = -1, -1, np.int64(-1)
         n = hi - lo
         if n >= 2 * forest.min_leaf and 0 < positive < n and depth < forest.max_depth:
-            best, position, positive_left, _ = splits(forest, (lo, hi, positive), (0, n_quasi))
+            best, position, positive_left, _ = best_split(forest, (lo, hi, positive), (0, n_quasi))
         if best < 0:
             leaf[number] = n_leaves
             size[n_leaves] = n
@@ -320,8 +320,8 @@ def grow(
             n_leaves += 1
             continue
         mark(forest, best, lo, position, hi)
-        partition(forest, scratch, lo, hi, (0, best))
-        partition(forest, scratch, lo, hi, (best + 1, n_quasi))
+        partition(forest, buffer, lo, hi, (0, best))
+        partition(forest, buffer, lo, hi, (best + 1, n_quasi))
         column[number] = best
         threshold[number] = threshold_at(forest, best, position)
         left[number] = number + 1

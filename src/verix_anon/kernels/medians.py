@@ -57,20 +57,20 @@ def _by_rank(values: Floats, position: int) -> float:
 
 
 @numba.njit(cache=True, nogil=True)
-def by_bracket(values: Floats, position: int, scratch: Floats) -> float:
+def by_bracket(values: Floats, position: int, buffer: Floats) -> float:
     """The value at a position of the sorted values, for many of them.
 
     A sample brackets it; one pass without branches keeps what lies in the bracket, the same
     is done with what was kept, and few values are left to select from. NaN if the sample was
     misleading, which is one time in hundreds.
     """
-    low, high, n_below, n_kept = _narrow(values, position, scratch)
+    low, high, n_below, n_kept = _narrow(values, position, buffer)
     position -= n_below
     if not 0 <= position < n_kept:
         return np.float64(np.nan)
     if low == high:
         return np.float64(low)
-    kept, rest = scratch[:n_kept], scratch[n_kept:]
+    kept, rest = buffer[:n_kept], buffer[n_kept:]
     if n_kept >= MANY and rest.size > n_kept:
         low, high, n_below, n_again = _narrow(kept, position, rest)
         if n_below <= position < n_below + n_again:
@@ -79,15 +79,15 @@ def by_bracket(values: Floats, position: int, scratch: Floats) -> float:
 
 
 @numba.njit(cache=True, nogil=True)
-def _narrow(values: Floats, position: int, scratch: Floats) -> tuple[float, float, int, int]:
+def _narrow(values: Floats, position: int, buffer: Floats) -> tuple[float, float, int, int]:
     """Two values around a position of the sorted ones, how many lie below, and how many within.
 
-    The latter are left in `scratch`, which has room for one more than there are values.
+    The latter are left in `buffer`, which holds one more than there are values.
     """
     n = values.size
     n_sample = int(4.0 * np.sqrt(n))
     step = n // n_sample
-    sample = scratch[:n_sample]
+    sample = buffer[:n_sample]
     for i in range(n_sample):
         # Not always the same place of a step: values may lie in sorted runs of a few steps.
         sample[i] = values[i * step + i * JUMP % step]
@@ -100,28 +100,28 @@ def _narrow(values: Floats, position: int, scratch: Floats) -> tuple[float, floa
     for i in range(n):
         value = values[i]
         n_below += value < low
-        scratch[n_kept] = value
+        buffer[n_kept] = value
         n_kept += np.uint64((value >= low) & (value <= high))
     return low, high, n_below, int(np.int64(n_kept))
 
 
 @numba.njit(cache=True, nogil=True)
-def nth(values: Floats, position: int, scratch: Floats) -> float:
-    """The value at a position of the sorted values; scratch has room for n + 1."""
+def nth(values: Floats, position: int, buffer: Floats) -> float:
+    """The value at a position of the sorted values; the buffer holds n + 1."""
     n = values.size
     if n >= MANY:
-        found = by_bracket(values, position, scratch)
+        found = by_bracket(values, position, buffer)
         if not np.isnan(found):
             return found
     for i in range(n):
-        scratch[i] = values[i]
-    return select(scratch[:n], position)
+        buffer[i] = values[i]
+    return select(buffer[:n], position)
 
 
 @numba.njit(cache=True, nogil=True)
-def lower_median(values: Floats, scratch: Floats) -> float:
-    """The value at position ceil(n/2), counted from 1; scratch has room for n + 1."""
+def lower_median(values: Floats, buffer: Floats) -> float:
+    """The value at position ceil(n/2), counted from 1; the buffer holds n + 1."""
     position = (values.size + 1) // 2 - 1
     if values.size <= FEW:
         return _by_rank(values, position)
-    return nth(values, position, scratch)
+    return nth(values, position, buffer)

@@ -15,7 +15,7 @@ from verix_anon.arrays import Floats, Ids, Ints, Numbers
 from verix_anon.kernels.medians import lower_median
 from verix_anon.kernels.splits import Best, Candidate
 
-# Compiled in (`make stamps`): medians 72a09f4b, splits 11c5076f.
+# Compiled in (`make stamps`): medians 9263de2e, splits 6faf1757.
 __all__ = ["Open", "best_offer", "confirm", "offer", "outdo", "spread"]
 
 
@@ -33,10 +33,10 @@ def spread(right: Ids, leaf: Ids, minimum: Floats, maximum: Floats) -> Floats:
 
 
 @numba.njit(cache=True, nogil=True)
-def offer(values: Floats, min_leaf: int, scratch: Floats) -> float:
+def offer(values: Floats, min_leaf: int, buffer: Floats) -> float:
     """Where the rule splits these values, as `rules.threshold`; NaN if it does not."""
     n = values.size
-    median = lower_median(values, scratch)
+    median = lower_median(values, buffer)
     n_left, n_below, below = 0, 0, -np.inf
     for i in range(n):
         n_left += values[i] <= median
@@ -96,7 +96,7 @@ def confirm(
     column: int, weight: int, values: Floats, extent: Floats, nodes: Open, best: Best
 ) -> None:
     """Where this column was delivered: what it offers there, which is the best so far."""
-    scratch = np.empty(values.size + 1)
+    buffer = np.empty(values.size + 1)
     for i in range(nodes.node.size):
         if nodes.column[i] != column:
             continue
@@ -105,7 +105,7 @@ def confirm(
         ends = (extent[1, node + 1], extent[0, nodes.right[i]])
         found = ends[0]
         if nodes.threshold[i] != found or not _is_offered(left, right, ends, nodes.min_leaf):
-            found = offer(values[nodes.lo[i] : nodes.hi[i]], nodes.min_leaf, scratch)
+            found = offer(values[nodes.lo[i] : nodes.hi[i]], nodes.min_leaf, buffer)
         if not np.isnan(found):
             best.column[i], best.threshold[i] = column, found
             best.score[i] = weight * (extent[1, node] - extent[0, node])
@@ -116,14 +116,14 @@ def outdo(
     column: int, weight: int, values: Floats, extent: Floats, nodes: Open, best: Best
 ) -> None:
     """Let one column compete with the best so far, where its score is greater or comes first."""
-    scratch = np.empty(values.size + 1)
+    buffer = np.empty(values.size + 1)
     for i in range(nodes.node.size):
         node = nodes.node[i]
         # Whole numbers up to 2^52: exact.
         score = weight * (extent[1, node] - extent[0, node])
         is_first = score == best.score[i] and column < best.column[i]
         if score > 0 and (score > best.score[i] or is_first):
-            found = offer(values[nodes.lo[i] : nodes.hi[i]], nodes.min_leaf, scratch)
+            found = offer(values[nodes.lo[i] : nodes.hi[i]], nodes.min_leaf, buffer)
             if not np.isnan(found):
                 best.column[i], best.threshold[i], best.score[i] = column, found, score
 
@@ -137,7 +137,7 @@ def best_offer(
     min_leaf: int,
     buffer: Floats,
 ) -> tuple[int, Candidate, float]:
-    """The best of a range of columns at the node of these rows: column, split, score.
+    """`rules.best_split` among a range of columns at the node of these rows: column, split, score.
 
     The buffer is (2, n + 1) or more. Column -1: none offers anything.
     """

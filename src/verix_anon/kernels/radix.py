@@ -1,9 +1,9 @@
 """Compiled radix sort of floats, for whole columns and for small blocks of them.
 
 What is sorted are words of 64 bits: the top of the value, and the number of the record in
-the bits below (the room). Moving one word instead of key and number is what lets two threads
+the bits below. Moving one word instead of key and number is what lets two threads
 share the memory: at 10,000,000 rows they took longer than one thread otherwise. Blocks of up
-to BLOCK values have words of 32 bits, with the place of the value in the block's range.
+to BLOCK values have words of 32 bits, with the bucket of the value in the block's range.
 """
 
 import numba
@@ -15,7 +15,7 @@ __all__ = ["BLOCK", "sort_block", "sort_words"]
 
 # Clearing the counters of a radix sort costs as much as inserting this many words.
 SHORT_RUN = 64
-# A word of 32 bits holds the place of a value for two passes of a radix sort, below it the number
+# A word of 32 bits holds the bucket of a value for two passes of a radix sort, below it the number
 # of the record within the block, and its label.
 PASS_BITS, NUMBER_BITS = 9, 13
 ENTRY_BITS = NUMBER_BITS + 1
@@ -62,8 +62,8 @@ def _key(bits: np.uint64) -> np.uint64:
 
 
 @numba.njit(cache=True, nogil=True)
-def sort_words(values: Floats, room: int, buffer: Words) -> tuple[Words, bool]:
-    """Words sorted by value, each with its record's number in the low `room` bits.
+def sort_words(values: Floats, number_bits: int, buffer: Words) -> tuple[Words, bool]:
+    """Words sorted by value, each with its record's number in the low `number_bits`.
 
     Also whether the tops are only a part of the values, so that equal tops do not make equal
     values. The buffer is (2, n); for large n it should come from numpy, for its huge pages.
@@ -78,16 +78,16 @@ def sort_words(values: Floats, room: int, buffer: Words) -> tuple[Words, bool]:
     shared = np.uint64(0)
     while shared < np.uint64(63) and not (differing << shared) >> np.uint64(63):
         shared += np.uint64(1)
-    low = (np.uint64(1) << np.uint64(room)) - np.uint64(1)
+    low = (np.uint64(1) << np.uint64(number_bits)) - np.uint64(1)
     rest = np.uint64(0)
     word = buffer[0]
     for i in range(n):
         key = _key(bits[i]) << shared
         word[i] = key & ~low | np.uint64(i)
         rest |= key & low
-    word = _radix_sort(word, buffer[1], room)
+    word = _radix_sort(word, buffer[1], number_bits)
     if rest:
-        _sort_runs(word, bits, shared, np.uint64(room))
+        _sort_runs(word, bits, shared, np.uint64(number_bits))
     return word, rest != np.uint64(0)
 
 
@@ -103,25 +103,25 @@ def _insertion_sort(word: Words) -> None:
 
 
 @numba.njit(cache=True, nogil=True)
-def _sort_runs(word: Words, bits: Words, shared: np.uint64, room: np.uint64) -> None:
-    """Within each run of equal tops, sort by the part of the value that found no room."""
+def _sort_runs(word: Words, bits: Words, shared: np.uint64, below: np.uint64) -> None:
+    """Within each run of equal tops, sort by the part of the value that was cut off."""
     n = word.size
-    row_mask = (np.uint64(1) << room) - np.uint64(1)
+    row_mask = (np.uint64(1) << below) - np.uint64(1)
     begin = 0
     while begin < n:
         end = begin + 1
-        while end < n and word[end] >> room == word[begin] >> room:
+        while end < n and word[end] >> below == word[begin] >> below:
             end += 1
         if end - begin > 1:
             top = word[begin] & ~row_mask
             # The rest has as many bits as a row, so rest and row fit one word again.
             for i in range(begin, end):
                 row = word[i] & row_mask
-                word[i] = ((_key(bits[row]) << shared) & row_mask) << room | row
+                word[i] = ((_key(bits[row]) << shared) & row_mask) << below | row
             if end - begin <= SHORT_RUN:
                 _insertion_sort(word[begin:end])
             else:
-                run = _radix_sort(word[begin:end], np.empty(end - begin, np.uint64), int(room))
+                run = _radix_sort(word[begin:end], np.empty(end - begin, np.uint64), int(below))
                 # Not a slice assignment: that would take two seconds to compile.
                 for i in range(end - begin):
                     word[begin + i] = run[i]
@@ -139,7 +139,7 @@ def sort_block(
 ) -> None:
     """Numbers of the block's records sorted by value, each with its label in the low bit."""
     n = values.size
-    if _sort_by_place(values, target, words):
+    if _sort_by_bucket(values, target, words):
         entry = np.uint32((1 << ENTRY_BITS) - 1)
         for i in range(n):
             order[i] = np.uint16(words[0, i] & entry)
@@ -170,33 +170,33 @@ def _extent(values: Floats) -> Floats:
 
 
 @numba.njit(cache=True, nogil=True)
-def _sort_by_place(
+def _sort_by_bucket(
     values: Floats,
     target: Bytes,
     words: Numbers,
 ) -> bool:
-    """Sort by the place of each value between least and greatest; False if that tells too little.
+    """Sort by equal buckets from the least to the greatest value; False if that tells too little.
 
-    Subtracting, scaling and cutting off are monotonic, rounding included: values whose places
+    Subtracting, scaling and cutting off are monotonic, rounding included: values whose buckets
     differ are in their order, and the others are put into it by insertion.
     """
     n = values.size
     low, high = _extent(values)
-    n_places = np.float64((1 << (2 * PASS_BITS)) - 1)
-    scale = n_places / (high - low) if high > low else 0.0
+    n_buckets = np.float64((1 << (2 * PASS_BITS)) - 1)
+    scale = n_buckets / (high - low) if high > low else 0.0
     if not (scale < 1e300 and high - low < 1e300):
         return False
     first, second = words[0, :n], words[1, :n]
     below, one = np.uint32(ENTRY_BITS), np.uint32(1)
     for i in range(n):
-        place = np.uint32((values[i] - low) * scale)
-        first[i] = (place << below) | (np.uint32(i) << one) | np.uint32(target[i])
+        bucket = np.uint32((values[i] - low) * scale)
+        first[i] = (bucket << below) | (np.uint32(i) << one) | np.uint32(target[i])
     bits, mask = np.uint32(PASS_BITS), np.uint32((1 << PASS_BITS) - 1)
     count_low, count_high = np.zeros(1 << PASS_BITS, np.uint32), np.zeros(1 << PASS_BITS, np.uint32)
     for i in range(n):
-        place = first[i] >> below
-        count_low[place & mask] += one
-        count_high[place >> bits] += one
+        bucket = first[i] >> below
+        count_low[bucket & mask] += one
+        count_high[bucket >> bits] += one
     _scatter(first, second, count_low, below)
     _scatter(second, first, count_high, below + bits)
     return _insert(values, first)
@@ -225,7 +225,7 @@ def _scatter(
 
 @numba.njit(cache=True, nogil=True)
 def _insert(values: Floats, word: Numbers) -> bool:
-    """Put words of the same place into the order of their values; False if that takes long."""
+    """Put words of the same bucket into the order of their values; False if that takes long."""
     patience = 4 * word.size
     mask, below, one = np.uint32(BLOCK - 1), np.uint32(ENTRY_BITS), np.uint32(1)
     for i in range(1, word.size):

@@ -1,4 +1,4 @@
-"""Compiled loops that check a tree: the fast twins of `rules.best_split` and `rules.score`.
+"""Compiled loops that check a tree against `variance-reduction`: twins of `rules.best_split`.
 
 Records are first laid out leaf by leaf, so that those of every node are consecutive: leaves
 are numbered from left to right, and a node's leaves are consecutive.
@@ -13,7 +13,7 @@ from verix_anon.arrays import Bytes, Flags, Floats, Ids, Ints, Numbers, Shorts
 from verix_anon.kernels.medians import lower_median
 from verix_anon.kernels.radix import BLOCK, sort_block
 
-# Compiled in (`make stamps`): medians 72a09f4b, radix f15f564a.
+# Compiled in (`make stamps`): medians 9263de2e, radix 2b75f111.
 __all__ = [
     "Best",
     "Candidate",
@@ -37,7 +37,7 @@ class Candidate(NamedTuple):
 
 @numba.njit(cache=True, nogil=True)
 def candidate(values: Floats, target: Bytes, min_leaf: int, buffer: Floats) -> Candidate:
-    """One column's candidate at a node with these values and labels, as in `rules.best_split`."""
+    """`rules.VarianceReduction.candidate` of one column at a node with these values and labels."""
     n = values.size
     threshold = lower_median(values, buffer)
     n_left, positive_left = 0, 0

@@ -11,7 +11,7 @@ from verix_anon.arrays import Floats, Ids, Ints, Numbers
 from verix_anon.kernels.growing import Grown
 from verix_anon.kernels.medians import nth
 
-# Compiled in (`make stamps`): growing e285826d, medians 72a09f4b.
+# Compiled in (`make stamps`): growing af0230b7, medians 9263de2e.
 __all__ = ["grow", "split"]
 
 
@@ -27,13 +27,13 @@ def _extent(records: Ids, low: Ids, high: Ids) -> None:
 
 
 @numba.njit(cache=True, nogil=True)
-def _threshold(records: Ids, column: int, min_leaf: int, scratch: Floats) -> int:
-    """Where `rules.threshold` splits a column, or -1 if it does not; scratch is (2, n + 1)."""
+def _threshold(records: Ids, column: int, min_leaf: int, buffer: Floats) -> int:
+    """Where `rules.threshold` splits a column, or -1 if it does not; the buffer is (2, n + 1)."""
     n = len(records)
-    values = scratch[0, :n]
+    values = buffer[0, :n]
     for i in range(n):
         values[i] = records[i, column]
-    median = nth(values, (n + 1) // 2 - 1, scratch[1])
+    median = nth(values, (n + 1) // 2 - 1, buffer[1])
     n_left, n_below, below = 0, 0, -1.0
     for i in range(n):
         n_left += int(values[i] <= median)
@@ -47,9 +47,9 @@ def _threshold(records: Ids, column: int, min_leaf: int, scratch: Floats) -> int
 
 @numba.njit(cache=True, nogil=True)
 def _best(
-    records: Ids, extent: tuple[Ids, Ids], weights: Ints, min_leaf: int, scratch: Floats
+    records: Ids, extent: tuple[Ids, Ids], weights: Ints, min_leaf: int, buffer: Floats
 ) -> tuple[int, int]:
-    """The column with the greatest score that offers a threshold, and that; -1 if none does."""
+    """`rules.best_split`: the column with the greatest score that offers a threshold, and that."""
     low, high = extent
     n_quasi = weights.size
     score = np.empty(n_quasi, np.int64)
@@ -64,7 +64,7 @@ def _best(
         # A column with one position offers nothing.
         if score[best] <= 0:
             return -1, -1
-        found = _threshold(records, best, min_leaf, scratch)
+        found = _threshold(records, best, min_leaf, buffer)
         if found >= 0:
             return best, found
         score[best] = 0
@@ -104,7 +104,7 @@ def split(records: Ids, rows: Numbers, weights: Ints, min_leaf: int) -> tuple[in
 def grow(
     records: Ids, rows: Numbers, weights: Ints, min_leaf: int, depths: tuple[int, int]
 ) -> Grown:
-    """The tree of these records, which are left leaf by leaf, and their rows with them.
+    """`rules.grow` by `rules.ImportanceSpread`; leaves records and rows leaf by leaf.
 
     `depths` are how deep the first node lies, and how deep any may.
     """
@@ -116,7 +116,7 @@ def grow(
     size = np.empty((most + 1) // 2, np.int64)
     minimum, maximum = np.empty((size.size, n_quasi)), np.empty((size.size, n_quasi))
     low, high = np.empty(n_quasi, np.int32), np.empty(n_quasi, np.int32)
-    scratch = np.empty((2, n + 1))
+    buffer = np.empty((2, n + 1))
     # A node waits with its range, its depth, and whose right child it is, or -1.
     waiting = np.empty((depths[1] - depths[0] + 2, 4), np.int64)
     waiting[0] = 0, n, depths[0], -1
@@ -131,7 +131,7 @@ def grow(
         _extent(part, low, high)
         best, at = -1, -1
         if hi - lo >= 2 * min_leaf and depth < depths[1]:
-            best, at = _best(part, (low, high), weights, min_leaf, scratch)
+            best, at = _best(part, (low, high), weights, min_leaf, buffer)
         if best < 0:
             leaf[node], size[n_leaves] = n_leaves, hi - lo
             for j in range(n_quasi):

@@ -106,7 +106,7 @@ def grow(submission: Submission, settings: Settings) -> Growth:
 
 
 class _Node(NamedTuple):
-    """A node still to be grown: a stretch of every order, its positives and its depth."""
+    """A node still to be grown: a range of every order, its positives and its depth."""
 
     lo: int
     hi: int
@@ -165,29 +165,31 @@ class _Crew:
         self.small = max(
             SMALL_NODE if pool is None else SMALL_TASK, n_records // (SHRINK * len(self.ranges))
         )
-        self.scratch = np.empty((len(self.ranges), n_records), np.uint32)
+        self.buffers = np.empty((len(self.ranges), n_records), np.uint32)
 
-    def best_split(self, node: _Node) -> growing.Candidate:
+    def best_split(self, node: _Node) -> growing.Chosen:
         """The split of a node; column -1 if it is small or a leaf."""
         forest, n = self.forest, node.hi - node.lo
-        best = growing.Candidate(-1, -1, np.int64(-1), -1.0)
+        best = growing.Chosen(-1, -1, np.int64(-1), -1.0)
         stops = n < 2 * forest.min_leaf or node.positive in (0, n) or node.depth >= forest.max_depth
         if n <= self.small or stops:
             return best
         span = (node.lo, node.hi, node.positive)
-        for found in self.map(lambda columns: growing.splits(forest, span, columns), self.ranges):
+        for found in self.map(
+            lambda columns: growing.best_split(forest, span, columns), self.ranges
+        ):
             # Strictly greater: among equals the first in contract order stays.
             if found.score > best.score:
                 best = found
         return best
 
-    def partition(self, node: _Node, split: growing.Candidate) -> None:
+    def partition(self, node: _Node, split: growing.Chosen) -> None:
         """Put the left side's records before the right side's, in every column."""
         forest = self.forest
         growing.mark(forest, split.column, node.lo, split.position, node.hi)
         done = self.map(
-            lambda scratch, columns: growing.partition(forest, scratch, node.lo, node.hi, columns),
-            self.scratch,
+            lambda buffer, columns: growing.partition(forest, buffer, node.lo, node.hi, columns),
+            self.buffers,
             self.ranges,
         )
         for _ in done:
@@ -217,15 +219,15 @@ def _grow_subtree(
     grouped: Numbers,
     number: Numbers,
 ) -> growing.Grown:
-    """The tree of one node, in this thread; fills its stretch of `grouped`."""
-    stretch = grouped[node.lo : node.hi]
-    order = np.empty((forest.order.shape[0], stretch.size), np.uint32)
+    """The tree of one node, in this thread; fills its range of `grouped`."""
+    rows = grouped[node.lo : node.hi]
+    order = np.empty((forest.order.shape[0], rows.size), np.uint32)
     local = growing.localize(forest, node.lo, order, number)
     top = list(
-        _split_top(local, _Node(0, stretch.size, node.positive, node.depth), _Crew(local, None))
+        _split_top(local, _Node(0, rows.size, node.positive, node.depth), _Crew(local, None))
     )
     if len(top) == 1:
-        return growing.grow(local, node.positive, node.depth, stretch)
-    room = np.empty(stretch.size, np.uint32)
-    parts = [_grow_subtree(local, part, stretch, room) for part in top if isinstance(part, _Node)]
+        return growing.grow(local, node.positive, node.depth, rows)
+    number = np.empty(rows.size, np.uint32)
+    parts = [_grow_subtree(local, part, rows, number) for part in top if isinstance(part, _Node)]
     return stitch(top, parts)
