@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from verix_anon import LocalProvider, PrepareOptions, prepare, verify
+from verix_anon import LocalProvider, PrepareOptions, prepare, release, verify
 from verix_anon.client.prepare import Prepared
 from verix_anon.client.verify.case import VerifyOptions
 from verix_anon.datasets import census
@@ -48,6 +48,23 @@ def test_a_coded_journey_is_verified(options: dict[str, Any], task: str | None) 
         skipped = VerifyOptions(threads=1, skip=("fingerprint", "utility"))
         verdict = verify(delivery, job.manifest, submission=submission, options=skipped)
         assert verdict.accepted, verdict
+
+
+@pytest.mark.usefixtures("quick_models")
+@pytest.mark.parametrize(
+    ("target", "task"),
+    [("education", None), ("hours_per_week", None), ("hours_per_week", "classes"), ("age", None)],
+)
+def test_any_target_from_preparation_to_release(target: str, task: str | None) -> None:
+    table = census(600)
+    options = PrepareOptions(unsafe_seed=1, threads=1, **SPREAD)
+    job = prepare(table, target=target, task=task, quasi="all", k=3, options=options)
+    delivery = LocalProvider(threads=1).anonymize(job.submission)
+    verdict = verify(delivery, job.manifest, submission=job.submission)
+    assert verdict.accepted, verdict
+    released = release(delivery, job.manifest, verdict, table=table)
+    assert released.sheet.k >= 3
+    assert released.table.num_rows == 600
 
 
 def test_no_label_is_sent_where_the_rule_needs_none() -> None:

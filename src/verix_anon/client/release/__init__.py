@@ -254,6 +254,7 @@ def _declared(manifest: Manifest) -> Declared:
         kinds={column.name: column.kind for column in manifest.quasi},
         orders={c.name: c.categories for c in manifest.quasi if c.categories is not None},
         missing=manifest.missing,
+        task=manifest.task,
     )
 
 
