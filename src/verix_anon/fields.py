@@ -1,4 +1,4 @@
-"""Strict fields of a JSON object: each is what it must be, or the caller's error says what is not.
+"""Strict fields of JSON or TOML: each is what it must be, or the caller's error says what is not.
 
 The bytes may come from anybody: a field that occurs twice, NaN, nesting without end and numbers of
 thousands of digits are refused in a sentence, and no sentence repeats more than a few characters.
@@ -164,7 +164,7 @@ class Fields:
 
     def _inner(self, name: str, value: object) -> "Fields":
         if not isinstance(value, Mapping):
-            raise self.fail(f"{self.where}: {name} must be a JSON object, not {shown(value)}")
+            raise self.fail(f"{self.where}: {name} must hold named fields, not {shown(value)}")
         return Fields(value, f"{self.where}: {name}", self.fail)
 
 

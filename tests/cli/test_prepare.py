@@ -129,9 +129,11 @@ def test_nothing_is_overwritten(job: Path, run: Run) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ('target = "income"\ncolumns = "x"', "[columns] must be a section"),
-        ('target = "income"\nkinds = 3', "[kinds] must be a section"),
-        ('target = "income"\n[columns]\nage = "quazi"', "column 'age'"),
+        ('target = "income"\ncolumns = "x"', "columns must hold named fields"),
+        ('target = "income"\nkinds = 3', "kinds must hold named fields"),
+        ('target = "income"\n[columns]\nage = "quazi"', "columns: age must be one of"),
+        ('target = "income"\n[columns]\nage = "target"', "the target is named by"),
+        ('target = "income"\n[orders]\nage = [1]', "orders: age must be a list of text"),
         ("k = 5", "target"),
         ("k = ", "cannot be read"),
     ],

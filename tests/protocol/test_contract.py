@@ -221,7 +221,7 @@ def test_every_field_is_required(name: str) -> None:
         (changed(submission_id=7), "submission_id must be text"),
         (changed(columns={}), "columns must be a list"),
         (changed(columns=[]), "at least one quasi-identifier"),
-        (changed(columns=["age"]), "columns\\[0\\] must be a JSON object, not 'age'"),
+        (changed(columns=["age"]), "columns\\[0\\] must hold named fields, not 'age'"),
         (changed(columns=json.loads(GOLDEN)["columns"][1:2]), "at least one quasi-identifier"),
         (with_column(1, role="quasi"), "exactly one target .* has 0 targets"),
         (with_column(3, role="target"), "exactly one target .* has 2 targets"),

@@ -10,7 +10,6 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,6 +18,7 @@ from verix_anon.client.table.encode import arrow_columns
 from verix_anon.client.table.roles import Declared, Missing, TableRole
 from verix_anon.client.table.task import Task
 from verix_anon.errors import TableError
+from verix_anon.fields import Fields
 from verix_anon.files.store import path_text
 from verix_anon.protocol.contract import Kind
 
@@ -133,57 +133,37 @@ def read_roles(path: str | os.PathLike[str]) -> tuple[int, Declared]:
         raise TableError(f"there is no file {path}") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise TableError(f"{path} cannot be read ({error})") from None
-    unknown = document.keys() - KNOWN
-    if unknown:
-        raise TableError(f"{path}: unknown entry {min(unknown)!r}; it may have {sorted(KNOWN)}")
-    try:
-        return _declared(document)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise TableError(f"{path}: {error}") from None
+    fields = Fields(document, str(path), TableError)
+    fields.only((), optional=KNOWN)
+    return _declared(fields)
 
 
-def _declared(document: dict[str, object]) -> tuple[int, Declared]:
-    columns, kinds, orders = (_section(document, name) for name in ("columns", "kinds", "orders"))
-    roles = {name: _role(name, role) for name, role in columns.items()}
+def _declared(fields: Fields) -> tuple[int, Declared]:
+    columns, kinds, orders = (_section(fields, name) for name in ("columns", "kinds", "orders"))
+    roles = {name: columns.choice(name, TableRole) for name in columns.values}
+    if TableRole.TARGET in roles.values():
+        raise fields.fail(f'{columns.where}: the target is named by target = "..."')
 
     def named(role: TableRole) -> list[str]:
         return [name for name, found in roles.items() if found is role]
 
-    k, target, positive = (
-        document.get("k", USUAL_K),
-        document.get("target"),
-        document.get("positive"),
-    )
-    if not isinstance(k, int) or not isinstance(target, str | None):
-        raise TypeError("k must be a whole number, and target the name of a column")
-    if positive is not None and not isinstance(positive, str):
-        raise TypeError("positive must be text")
+    k = fields.whole("k") if fields.has("k") else USUAL_K
     return k, Declared(
-        target=target,
+        target=fields.text("target") if fields.has("target") else None,
         quasi=named(TableRole.QUASI),
         identifier=named(TableRole.IDENTIFIER),
         kept=named(TableRole.KEPT),
         sensitive=named(TableRole.SENSITIVE),
-        kinds={name: Kind(kind) for name, kind in kinds.items()},
-        orders=orders,
-        positive=positive,
-        missing=Missing(str(document.get("missing", "impute"))),
-        task=None if document.get("task") is None else Task(str(document["task"])),
+        kinds={name: kinds.choice(name, Kind) for name in kinds.values},
+        orders={name: orders.texts(name) for name in orders.values},
+        positive=fields.text("positive") if fields.has("positive") else None,
+        missing=fields.choice("missing", Missing) if fields.has("missing") else Missing.IMPUTE,
+        task=fields.choice("task", Task) if fields.has("task") else None,
     )
 
 
-def _section(document: dict[str, object], name: str) -> dict[str, Any]:
-    section = document.get(name, {})
-    if not isinstance(section, dict):
-        raise TypeError(f"[{name}] must be a section with an entry for each column")
-    return section
-
-
-def _role(name: str, role: object) -> TableRole:
-    choices = [r.value for r in TableRole if r is not TableRole.TARGET]
-    if role not in choices:
-        raise ValueError(f"column {name!r}: role {role!r} is not one of {', '.join(choices)}")
-    return TableRole(role)
+def _section(fields: Fields, name: str) -> Fields:
+    return fields.inner(name) if fields.has(name) else Fields({}, name, fields.fail)
 
 
 def _toml(text: str) -> str:

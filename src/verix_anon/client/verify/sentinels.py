@@ -13,7 +13,7 @@ from verix_anon.client.prepare.sentinels import evasion_probability
 from verix_anon.client.verdict import Finding, Status
 from verix_anon.client.verify.case import Case, as_words
 
-__all__ = ["check"]
+__all__ = ["against_drops", "check"]
 
 LAYER = "sentinels"
 DROPS = (0.01, 0.05, 0.2)
@@ -36,7 +36,7 @@ def check(case: Case) -> Finding:
     came = np.take(as_words(case.records.tracker), position, axis=0)
     is_same = (came == as_words(manifest.sentinel_tracker)).all(axis=1)
     n_missing, n_other = int((~is_back).sum()), int((is_back & ~is_same).sum())
-    evasion = {str(d): evasion_probability(rows.size, manifest.n_rows, d) for d in DROPS}
+    guarantee, evasion = against_drops(int(rows.size), manifest.n_rows)
     failed = n_missing + n_other > 0
     return Finding(
         layer=LAYER,
@@ -46,18 +46,27 @@ def check(case: Case) -> Finding:
             if failed
             else f"All {rows.size} sentinels are back."
         ),
-        guarantee=(
-            f"A provider that drops 5 % of the records blindly, and returns nothing for them,"
-            f" passes with probability {evasion['0.05']:.2g}; one that echoes what it left out"
-            " always passes."
-        ),
+        guarantee=guarantee,
         evidence={
             "sentinels": int(rows.size),
             "missing": n_missing,
             "changed": n_other,
-            "evasion_at_drop": evasion,
-            "evasion_curve": aggregates.evasion_curve(
-                lambda drop: evasion_probability(rows.size, manifest.n_rows, drop)
-            ),
+            **evasion,
         },
     )
+
+
+def against_drops(n_planted: int, n_rows: int) -> tuple[str, dict[str, object]]:
+    """The guarantee, and the evidence for it, that so many planted records give."""
+
+    def chance(drop: float) -> float:
+        return evasion_probability(n_planted, n_rows, drop)
+
+    guarantee = (
+        "A provider that drops 5 % of the records blindly, and returns nothing for them, passes"
+        f" with probability {chance(0.05):.2g}; one that echoes what it left out always passes."
+    )
+    return guarantee, {
+        "evasion_at_drop": {str(drop): chance(drop) for drop in DROPS},
+        "evasion_curve": aggregates.evasion_curve(chance),
+    }
