@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import pytest
 import sklearn.metrics
 from hypothesis import given, settings
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from client import cases
 from verix_anon.client import models
 from verix_anon.client.manifest import Manifest, read_manifest, write_manifest
+from verix_anon.client.prepare import PrepareOptions, prepare
 from verix_anon.client.report.cards import card
 from verix_anon.client.table.task import Labels, Task
 from verix_anon.client.verdict import Profile, Status
@@ -188,6 +190,39 @@ def test_the_manifest_keeps_the_task(task: str, tmp_path_factory: pytest.TempPat
     assert again.baseline.shape == manifest.baseline.shape
     assert (again.watch_labels.values == manifest.watch_target).all()
     assert again.watch_target.dtype == np.float64
+
+
+@pytest.mark.usefixtures("quick_models")
+@pytest.mark.parametrize("task", [*EXPECTED, "none"])
+def test_a_journey_of_every_task(task: str) -> None:
+    """Coded and without the target: what is measured is what was sent."""
+    source = cases.table(300)
+    amount = np.asarray(source["age"]) + 20 * np.asarray(source["score"])
+    found = labels_of(task, np.vstack([amount, 0 * amount]))
+    source = source.drop(["y"])
+    if task != "none":
+        named = [found.classes[int(v)] for v in found.values] if found.classes else found.values
+        source = source.append_column("y", pa.array(named))
+    options = PrepareOptions(
+        unsafe_seed=1, threads=1, calibrate=1, rule="importance-spread", clear=False, min_leaf="k"
+    )
+    target, denied = (None, "none") if task == "none" else ("y", None)
+    made = prepare(source, target=target, task=denied, quasi="all", k=3, options=options)
+    manifest, n_watch = made.manifest, 300
+    assert (manifest.task, manifest.classes) == (found.task, found.classes)
+    owner = manifest.owner_row[manifest.watch_row]
+    assert (manifest.watch_target == found.values[owner]).all()
+    assert (manifest.watch_values == np.floor(manifest.watch_values)).all()
+    n_top = 0 if task == "none" else 3
+    assert manifest.baseline.shape == (n_watch, found.n_outputs, n_top)
+    assert manifest.calibration.shape == (0 if task == "none" else 1, 3)
+    delivery = cases.honest(made.submission)
+    assert not delivery.records.target.any()
+    verdict = verify(delivery, manifest, submission=made.submission)
+    assert verdict.accepted
+    status = {finding.layer: finding.status for finding in verdict.findings}
+    assert status["utility"] is (Status.SKIPPED if task == "none" else Status.PASS)
+    assert (status["fingerprint"] is Status.SKIPPED) is (task == "none")
 
 
 scores = st.lists(
