@@ -109,6 +109,10 @@ class Fields:
             raise self.wrong(name, "a finite number")
         return value
 
+    def all_numbers(self) -> dict[str, float]:
+        """Every field, each a number."""
+        return {name: self.number(name) for name in self.values}
+
     def choice(self, name: str, words: type[Choice]) -> Choice:
         """One of the words of an enum."""
         what = f"one of {', '.join(words)}"

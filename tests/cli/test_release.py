@@ -1,6 +1,7 @@
 """`verix-anon release`: what counts as a verdict, and as a release."""
 
 import json
+import re
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -41,14 +42,38 @@ def test_a_release_counts_when_it_is_written(job: Path, run: Run) -> None:
     code, _, err = run(*release_arguments(job), "--out", job / "out.xlsx")
     assert code == 2
     assert "ends in" in err
-    dates = ["--top-code", "birth_date=1950-01-01:", "--as", "bounds"]
-    code, _, err = run(*release_arguments(job), "--out", job / "out.parquet", *dates)
+    code, _, err = run(*release_arguments(job), "--out", job / "out.csv", "--as", "bounds")
+    assert code == 2
+    assert "without an order of yours" in err
+    dates = ["--top-code", "birth_date=1950-01-01:"]
+    code, out, err = run(*release_arguments(job), "--out", job / "out.parquet", *dates)
     assert code == 0, err
-    assert (
-        str(min(pq.read_table(job / "out.parquet")["birth_date_min"].to_pylist())) >= "1950-01-01"
-    )
+    assert re.match(r"Warning: \d+\.\d% of the records .* the target.*; --l 2 prevents it\n", out)
+    assert "share the target" not in err
+    low = {
+        text.split("..")[0] for text in pq.read_table(job / "out.parquet")["birth_date"].to_pylist()
+    }
+    assert min(text.removeprefix("<=") for text in low) == "1950-01-01"
     code, _, err = run(
         *release_arguments(job), "--out", job / "x.csv", "--force", "--top-code", "birth_date=1:"
     )
     assert code == 2
     assert "is not a date" in err
+
+
+def test_what_is_asked_for_is_enforced(job: Path, run: Run) -> None:
+    assert run(*verify_arguments(job), "--out", job / "verdict.json")[0] == 0
+    release = [*release_arguments(job), "--out", job / "out.parquet"]
+    code, _, err = run(*release, "--l", "region=2")
+    assert code == 2
+    assert "'region' is declared as quasi" in err
+    code, _, err = run(*release, "--cap", "most")
+    assert code == 2
+    assert "is not a number" in err
+    code, out, err = run(*release, "--l", "2", "--cap", "income=0.9", "--sheet", job / "sheet.json")
+    assert code == 0, err
+    assert out.startswith("enforced: k 5; income: l 2, cap 0.9\n")
+    sheet = json.loads((job / "sheet.json").read_text())
+    assert sheet["enforced"] == {"income": {"l": 2, "cap": 0.9}}
+    assert sheet["diversity"][0]["given_away"] == 0
+    assert sheet["joined"]["ncp_before"] < sheet["joined"]["ncp_after"]

@@ -82,7 +82,7 @@ def test_report_with_the_privacy_sheet(job: Path, run: Run, way: str) -> None:
         sheet.write_text(out)
     assert code == 0, err
     document = json.loads(sheet.read_text())
-    assert document["format"] == "verix/sheet/1"
+    assert document["format"] == "verix/sheet/2"
     verdict = json.loads((job / "verdict.json").read_text())
     assert document["root"] == verdict["root"]
     code, _, err = run("report", job / "verdict.json", "--release", sheet)

@@ -14,6 +14,7 @@ import verix_anon
 from verix_anon.client.prepare import PrepareOptions, prepare
 from verix_anon.client.prepare.sentinels import Traps
 from verix_anon.client.release import ReleaseOptions, Representation
+from verix_anon.client.table.categories import as_label
 
 K = 3
 
@@ -54,7 +55,12 @@ def jobs(draw: st.DrawFn) -> tuple[pa.Table, dict[str, list[str]], PrepareOption
 @given(jobs())
 def test_journey(job: tuple[pa.Table, dict[str, list[str]], PrepareOptions]) -> None:
     table, roles, options = job
-    prepared = prepare(table, target="goal", **roles, k=K, options=options)  # type: ignore[arg-type]
+    orders = {
+        name: sorted({as_label(value) for value in table[name].to_pylist()})
+        for name in roles["quasi"]
+        if name.startswith(("text", "truth"))
+    }
+    prepared = prepare(table, target="goal", **roles, orders=orders, k=K, options=options)  # type: ignore[arg-type]
     delivery = verix_anon.LocalProvider(threads=1).anonymize(prepared.submission)
     full = verix_anon.verify(delivery, prepared.manifest, submission=prepared.submission)
     thin = verix_anon.verify(delivery, prepared.manifest)

@@ -1,7 +1,6 @@
 """The owner's last step: release."""
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,10 +12,10 @@ from verix_anon.cli.reading import LeadingZeros, NullTokens, load_table
 from verix_anon.cli.secrets import PassphraseFile, load_manifest
 from verix_anon.cli.show import AsJson, facts, printable, say
 from verix_anon.cli.writing import check_outputs, write_text
+from verix_anon.errors import TableError
 
 if TYPE_CHECKING:
     from verix_anon.client.manifest import Manifest
-    from verix_anon.client.release import Released
 
 __all__ = ["release"]
 
@@ -38,6 +37,32 @@ def release(
     person: Annotated[
         str | None,
         typer.Option(help="The column that names people, if one may have several records."),
+    ] = None,
+    l: Annotated[  # noqa: E741
+        list[str] | None,
+        typer.Option(
+            "--l",
+            help="At least N values of the target in every class; COLUMN=N of a sensitive column.",
+            metavar="N",
+            rich_help_panel="Privacy",
+        ),
+    ] = None,
+    cap: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="At most this share of one value in every class; COLUMN=SHARE likewise.",
+            metavar="SHARE",
+            rich_help_panel="Privacy",
+        ),
+    ] = None,
+    t: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--t",
+            help="At most this distance of every class to the table; COLUMN=X likewise.",
+            metavar="X",
+            rich_help_panel="Privacy",
+        ),
     ] = None,
     representation: Annotated[
         str,
@@ -91,8 +116,8 @@ def release(
 ) -> None:
     """Turn a verified delivery into a table to publish, and measure what it reveals.
 
-    Traps are taken out, k is checked again on the genuine records, and the rows stand as in
-    the table that was prepared.
+    Traps are taken out, k is checked again on the genuine records, what --l, --cap and --t ask
+    for is enforced, and the rows stand as in the table that was prepared.
     """
     from verix_anon.client.ledger import Ledger
     from verix_anon.client.release import ReleaseOptions
@@ -114,24 +139,28 @@ def release(
             top_code=ranges_by_column(top_code or [], _moments(kept)),
             shuffle=shuffle,
             force=force,
+            l=_asked(l, kept),
+            cap=_asked(cap, kept),
+            t=_asked(t, kept),
         ),
         ledger=Ledger.default(),
     )
+    giveaways = released.sheet.giveaways
     for warning in (*released.overridden, *released.warnings):
-        print(f"Warning: {printable(warning)}", file=sys.stderr)
+        if as_json or warning not in giveaways:
+            print(f"Warning: {printable(warning)}", file=sys.stderr)
     if sheet is not None:
         write_text(released.to_json() + "\n", sheet, overwrite=overwrite)
-    say(released.to_json() if as_json else "\n".join([*_lines(released), f"Written to {out}."]))
+    said = [f"Warning: {printable(line)}" for line in giveaways]
+    lines = [*said, *facts(released.sheet.facts()), f"Written to {out}."]
+    say(released.to_json() if as_json else "\n".join(lines))
 
 
-def _lines(released: "Released[object]") -> Iterator[str]:
-    """The privacy sheet, and what reaching k took."""
-    yield from facts(released.sheet.facts())
-    if released.n_coarsened:
-        yield (
-            f"{released.n_coarsened:,} records were coarsened to reach k without the traps; the"
-            f" largest class so made holds {released.largest_coarsened:,}."
-        )
+def _asked(options: list[str] | None, kept: "Manifest") -> dict[str, float]:
+    """COLUMN=NUMBER, or NUMBER for the target."""
+    if kept.target is None and not all("=" in option for option in options or []):
+        raise TableError("there is no target: write COLUMN=VALUE, for a sensitive column")
+    return numbers_by_column([o if "=" in o else f"{kept.target}={o}" for o in options or []])
 
 
 def _moments(manifest: "Manifest") -> dict[str, str]:

@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
 from verix_anon.arrays import Bytes, Floats, Ints
+from verix_anon.client.table.diversity import Asked
 from verix_anon.client.table.task import Labels, Task
 from verix_anon.errors import Error, TableError
 from verix_anon.fields import Fields
@@ -71,6 +72,10 @@ class Manifest:
     """The quasi-identifiers in the owner's own words, in contract order."""
     missing: str
     """What was done with missing values."""
+    diversity: Asked = field(default_factory=dict)
+    """What every class of a release must hide of the target and of sensitive columns."""
+    ordered: Sequence[str] = ()
+    """The categorical columns to which the owner gave an order."""
     imputed: Mapping[str, int]
     planted: Mapping[str, object]
     """Band, counts and evasion probabilities of the sentinels."""
@@ -227,6 +232,8 @@ def _pack(manifest: Manifest) -> bytes:
         "roles": dict(manifest.roles),
         "quasi": [column_to_json(column) for column in manifest.quasi],
         "missing": manifest.missing,
+        "diversity": {name: dict(asked) for name, asked in manifest.diversity.items()},
+        "ordered": list(manifest.ordered),
         "imputed": dict(manifest.imputed),
         "planted": dict(manifest.planted),
         "tracker_column": manifest.tracker_column.hex(),
@@ -253,7 +260,7 @@ def _unpack(data: bytes) -> Manifest:
         for name in ARRAYS:
             source = io.BytesIO(archive.read(f"{name}.npy"))
             arrays[name] = np.lib.format.read_array(source, allow_pickle=False)
-    roles, imputed = fields.inner("roles"), fields.inner("imputed")
+    roles, imputed, diversity = map(fields.inner, ("roles", "imputed", "diversity"))
     return Manifest(
         contract=Contract.from_bytes(fields.text("contract").encode()),
         submission=Digest(fields.digest("submission")),
@@ -263,6 +270,8 @@ def _unpack(data: bytes) -> Manifest:
         roles={name: roles.text(name) for name in roles.values},
         quasi=tuple(column_from_json(each) for each in fields.each("quasi")),
         missing=fields.text("missing"),
+        diversity={name: diversity.inner(name).all_numbers() for name in diversity.values},
+        ordered=fields.texts("ordered"),
         imputed={name: imputed.whole(name) for name in imputed.values},
         planted=fields.inner("planted").values,
         tracker_column=Digest(fields.digest("tracker_column")),

@@ -8,7 +8,7 @@ from verix_anon.arrays import Floats
 from verix_anon.protocol.contract import EXACT, Column, Unit
 from verix_anon.protocol.tree import Leaves
 
-__all__ = ["NUMPY_UNITS", "describe", "midpoints", "published_categories", "show_value"]
+__all__ = ["NUMPY_UNITS", "midpoints", "show_value"]
 
 NUMPY_UNITS = {
     Unit.DAY: "D",
@@ -21,19 +21,6 @@ NUMPY_UNITS = {
 def midpoints(leaves: Leaves) -> Floats:
     """The middle of each leaf's bounds, halved before adding so that nothing overflows."""
     return leaves.minimum / 2 + leaves.maximum / 2
-
-
-def published_categories(column: Column, minimum: float, maximum: float) -> tuple[str, ...]:
-    """The categories from min to max: what people see of a categorical column."""
-    assert column.categories is not None
-    return column.categories[int(minimum) : int(maximum) + 1]
-
-
-def describe(column: Column, minimum: float, maximum: float) -> str:
-    """One leaf's bounds of one column as text: `lo..hi`, or `{a, b}` for categories."""
-    if column.categories is not None:
-        return "{" + ", ".join(published_categories(column, minimum, maximum)) + "}"
-    return f"{show_value(column, minimum)}..{show_value(column, maximum)}"
 
 
 def show_value(column: Column, value: float) -> str:

@@ -48,6 +48,7 @@ DECLARED = Declared(
     identifier=["name"],
     sensitive=["illness"],
     kept=["note"],
+    orders={"city": ["Bern", "Chur", "Genf"]},
 )
 
 
@@ -75,14 +76,24 @@ class Job:
         return release(delivery, self.manifest, self.verdict, table=self.table, options=options)
 
 
-def job(table: object, declared: Declared = DECLARED, *, k: int = 3, traps: int = TRAPS) -> Job:
+def job(
+    table: object,
+    declared: Declared = DECLARED,
+    *,
+    k: int = 3,
+    min_leaf: int | None = None,
+    traps: int = TRAPS,
+) -> Job:
     """Prepare by hand: copies of the first rows as traps, all rows in a fixed disorder."""
     encoded = encode(table, declared)
     n_rows = encoded.target.size
     origin = np.concatenate([np.arange(n_rows), np.arange(traps)])
     order = np.random.default_rng(1).permutation(origin.size)
     contract = Contract(
-        submission_id=support.SUBMISSION_ID, k=k, min_leaf=2 * k, columns=encoded.columns
+        submission_id=support.SUBMISSION_ID,
+        k=k,
+        min_leaf=min_leaf or 2 * k,
+        columns=encoded.columns,
     )
     records = Records(
         tracker=support.trackers(origin.size),
@@ -94,7 +105,13 @@ def job(table: object, declared: Declared = DECLARED, *, k: int = 3, traps: int 
         submission, table, encoded.roles, np.where(order < n_rows, origin[order], -1)
     )
     delivery = LocalProvider(threads=1).anonymize(submission)
-    return Job(table, replace(manifest, imputed=encoded.imputed), delivery, accepted(delivery))
+    manifest = replace(
+        manifest,
+        imputed=encoded.imputed,
+        diversity=declared.diversity,
+        ordered=tuple(declared.orders),
+    )
+    return Job(table, manifest, delivery, accepted(delivery))
 
 
 def manifest_of(

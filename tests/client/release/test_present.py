@@ -22,7 +22,7 @@ from verix_anon.client.release.present import (
 )
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Column, Contract, Kind, Unit
-from verix_anon.protocol.generalize import describe
+from verix_anon.protocol.generalize import show_value
 
 NUMBER = Column(name="x", kind=Kind.NUMERIC)
 
@@ -35,7 +35,7 @@ def one_range(
         submission_id=support.SUBMISSION_ID, k=2, min_leaf=4, columns=(column, support.TARGET)
     )
     presentation = Presentation(**chosen)
-    presentation.check(contract.quasi)
+    presentation.check(contract.quasi, ())
     grouped = Grouped(np.arange(len(values)), np.array([0, len(values)]))
     matrix = np.array(values, np.float64).reshape(1, -1)
     types = {column.name: source or pa.float64()}
@@ -49,15 +49,17 @@ def interval(values: Sequence[float], **chosen: Any) -> str:
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
-def test_intervals_are_what_describe_says(values: list[float]) -> None:
+def test_intervals_are_of_values_as_people_write_them(values: list[float]) -> None:
     values = [value + 0.0 for value in values]
-    assert interval(values) == describe(NUMBER, min(values), max(values))
+    assert interval(values) == "..".join(show_value(NUMBER, f(values)) for f in (min, max))
 
 
 @pytest.mark.parametrize("unit", list(Unit))
-def test_dates_are_what_describe_says(unit: Unit) -> None:
+def test_dates_are_as_people_write_them(unit: Unit) -> None:
     column = Column(name="x", kind=Kind.DATETIME, unit=unit)
-    assert interval([-5, 12345], column=column) == describe(column, -5, 12345)
+    assert interval([-5, 12345], column=column) == "..".join(
+        show_value(column, end) for end in (-5, 12345)
+    )
 
 
 @given(
@@ -132,7 +134,7 @@ def test_options_that_do_not_fit(chosen: dict[str, Any], message: str) -> None:
         columns=(NUMBER, day, support.categorical("c", 3), support.TARGET),
     )
     with pytest.raises(TableError, match=message):
-        Presentation(**chosen).check(contract.quasi)
+        Presentation(**chosen).check(contract.quasi, ())
 
 
 def test_representations_may_be_given_by_name() -> None:
@@ -147,8 +149,15 @@ def test_steps_that_lead_beyond_all_dates_are_refused() -> None:
         one_range([1, 2], column=day, round_to={"d": 1e300})
 
 
+def test_a_set_has_no_category_that_does_not_occur() -> None:
+    column = support.categorical("x", 5)
+    assert column.categories is not None
+    a, _, c, _, e = column.categories
+    assert interval([4, 0, 2, 2], column=column) == f"{{{a}, {c}, {e}}}"
+
+
 def test_sets_of_categories_that_no_memory_holds_are_refused() -> None:
     column = support.categorical("x", 1000)
-    found = one_range([0, 999], column=column)
-    with pytest.raises(TableError, match="publish it as bounds"):
+    found = one_range(range(1000), column=column)
+    with pytest.raises(TableError, match="group its categories"):
         represent(found, Representation.INTERVAL, np.array([MOST_TEXT // 1000]))

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from verix_anon.client.release.privacy import (
     Spans,
     attribute,
 )
-from verix_anon.client.release.sheet import Sheet
+from verix_anon.client.release.sheet import Conditions, Joining, Sheet
 
 
 def codes(*values: int) -> Ints:
@@ -165,7 +166,11 @@ def sheet() -> Sheet:
         column("illness", "sensitive", ["flu", "cold", "flu", "flu", "flu"]),
         column("note", "kept", [1, 1, 1, 1, 1]),
     ]
-    return Sheet.of(members, attributes, 0.5, k=2, counted_by="record", released_before=1)
+    conditions = Conditions(
+        k_agreed=2, enforced={"illness": {"l": 1}}, counted_by="record", released_before=1
+    )
+    joined = Joining(records=3, largest_class=3, ncp_before=0.25, ncp_after=0.5)
+    return Sheet.of(members, attributes, conditions, joined, 0.5)
 
 
 def test_the_sheet_by_hand(sheet: Sheet) -> None:
@@ -181,6 +186,8 @@ def test_the_sheet_by_hand(sheet: Sheet) -> None:
     target, illness = sheet.diversity
     assert (target.column, illness.column) == ("y", "illness")
     assert target.distinct_l == illness.distinct_l == 1
+    assert (target.given_away, illness.given_away) == (3 / 5, 2 / 5)
+    assert target.greatest_share == illness.greatest_share == 1.0
     # The target: 4/5 a in all; class 0 has only a (distance 1/5), class 1 half (3/10).
     assert target.closeness_t == pytest.approx(0.3)
     # Illness: 4/5 flu in all; class 0 has 2/3 (distance 2/15), class 1 only flu (1/5).
@@ -188,8 +195,13 @@ def test_the_sheet_by_hand(sheet: Sheet) -> None:
 
 
 def test_warnings_name_the_measured_share(sheet: Sheet) -> None:
-    same, alone, again = sheet.warnings
+    same, ill, alone, again = sheet.warnings
     assert same.startswith("60.0% of the records")
+    assert "share the target" in same
+    assert "--l 2 prevents it" in same
+    assert ill.startswith("40.0% of the records")
+    assert "--l illness=2 prevents it" in ill
+    assert sheet.giveaways == (same, ill)
     assert alone.startswith("20.0% of the records")
     assert "'illness'" in alone
     assert "released 1 time(s) before" in again
@@ -200,4 +212,25 @@ def test_the_sheet_is_json(sheet: Sheet) -> None:
     assert fields["k"] == 2
     assert fields["diversity"][1]["column"] == "illness"
     assert fields["population"].startswith("the table itself")
-    assert len(fields["warnings"]) == 3
+    assert len(fields["warnings"]) == 4
+    assert fields["enforced"] == {"illness": {"l": 1}}
+    assert fields["joined"]["ncp_before"] == 0.25
+
+
+def test_a_sheet_without_a_target(sheet: Sheet) -> None:
+    members = Members(codes(0, 0, 0, 1, 1), 2)
+    attributes = [column("note", "kept", [1, 1, 1, 1, 1])]
+    made = Sheet.of(members, attributes, sheet, sheet.joined, 0.5)
+    assert made.diversity == ()
+    assert made.same_target == 0.0
+    assert made.giveaways == ()
+
+
+def test_what_does_not_hold_of_the_published_table_is_named(sheet: Sheet) -> None:
+    asked = {"y": {"l": 2, "cap": 0.5, "t": 0.3}, "illness": {"l": 1, "cap": 1.0, "t": 0.1}}
+    assert sheet.unmet == ()
+    assert replace(sheet, enforced=asked).unmet == (
+        "l of column 'y' is 1, not 2",
+        "cap of column 'y' is 1, not 0.5",
+        "t of column 'illness' is 0.2, not 0.1",
+    )

@@ -124,9 +124,31 @@ def test_imputed_values_are_counted() -> None:
 
 def test_integer_categories_come_back_as_integers() -> None:
     data = columns() | {"room": [i % 4 for i in range(N)]}
-    declared = replace(DECLARED, kinds={"room": Kind.CATEGORICAL})
+    orders = {**DECLARED.orders, "room": ["0", "1", "2", "3"]}
+    declared = replace(DECLARED, kinds={"room": Kind.CATEGORICAL}, orders=orders)
     table = job(pa.table(data), declared).release(representation=Representation.BOUNDS).table
     assert table["room_min"].type == pa.int64()
+
+
+def test_categories_have_bounds_only_in_an_order_of_the_owner_s() -> None:
+    data = columns()
+    plain = job(pa.table(data), replace(DECLARED, orders={}))
+    assert plain.release().n_classes > 1
+    with pytest.raises(TableError, match="'city' has categories without an order of yours"):
+        plain.release(representation=Representation.BOUNDS)
+    cities = pd.Categorical(data["city"], ["Genf", "Chur", "Bern"], ordered=True)
+    ordered = job(pd.DataFrame(data | {"city": cities}), replace(DECLARED, orders={}))
+    assert ordered.release(representation=Representation.BOUNDS).n_classes > 1
+
+
+def test_a_set_is_what_occurs_in_the_class() -> None:
+    many = job(pa.table(columns(400)), min_leaf=3, traps=0)
+    table = many.release().table.to_pandas()
+    source = many.table.to_pandas()["city"]
+    classes = [table[name] for name in ("age", "city", "weight", "born")]
+    for (_, text, _, _), cities in source.groupby(classes):
+        assert text == "{" + ", ".join(sorted(set(cities))) + "}"
+    assert "{Bern, Genf}" in set(table["city"])
 
 
 def test_times_keep_their_zone() -> None:
@@ -164,7 +186,7 @@ def test_leaves_with_too_few_genuine_records_merge() -> None:
     assert delivery.tree.n_leaves == 2
     assert set(released.table["x"].to_pylist()) == {"1..12"}
     assert released.n_classes == 1
-    assert released.n_coarsened == released.largest_coarsened == 6
+    assert released.sheet.joined.records == released.sheet.joined.largest_class == 6
 
 
 def test_fewer_people_than_k_are_refused() -> None:

@@ -184,6 +184,7 @@ def _prepare(table: object, declared: Declared, k: int, options: PrepareOptions)
     keeping = _Keeping(submission, assembled, genuine, secret, options)
     described = _describe(planted, twins, assembled)
     manifest = keeping.manifest(table, encoded, declared, twins, described)
+    manifest = replace(manifest, diversity=declared.diversity, ordered=tuple(declared.orders))
     return Prepared(submission=submission, manifest=manifest)
 
 

@@ -1,18 +1,17 @@
 """release(): an accepted delivery as a table, without traps and with k re-checked (spec §12).
 
-Proves: every class of the published table holds at least k people, counted on the genuine
-records, and each interval is that of its class's own records; nothing of it is taken from
-the provider but which records lie together.
-Never published: the tree, leaf numbers and counts; they undo the merging and expose traps.
+Proves: every class of the published table holds at least k people and hides what the owner
+asks for, counted on the genuine records, and each interval is that of its class's own records;
+nothing of it is taken from the provider but which records lie together.
+Never published: the tree, leaf numbers and counts; they undo the joining and expose traps.
 """
 
 import hmac
 import json
-import os
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, Generic, TypeVar, overload
 
 import narwhals as nw
@@ -25,12 +24,16 @@ from verix_anon.client.ledger import Ledger
 from verix_anon.client.manifest import Manifest, read_manifest
 from verix_anon.client.notebook import as_list, as_table
 from verix_anon.client.release import accept, join, present, privacy
+from verix_anon.client.release.assemble import Classes, assemble
 from verix_anon.client.release.grouping import Grouped
 from verix_anon.client.release.present import Presentation, Representation
-from verix_anon.client.release.sheet import Sheet
+from verix_anon.client.release.privacy import Attribute
+from verix_anon.client.release.sheet import Conditions, Joining, Sheet
 from verix_anon.client.table.digest import table_digest
+from verix_anon.client.table.diversity import Asked, Measure, check_asked
 from verix_anon.client.table.encode import arrow_columns, encode
 from verix_anon.client.table.roles import Declared, TableRole
+from verix_anon.client.table.task import Task
 from verix_anon.client.verdict import Profile, Verdict, read_verdict
 from verix_anon.errors import NotAcceptedError, TableError
 from verix_anon.files.deliveries import Snapshot
@@ -53,6 +56,26 @@ class ReleaseOptions(Presentation):
     shuffle: bool = False
     """Put the rows in an order from the operating system's randomness."""
     force: bool = False
+    l: float | Mapping[str, float] | None = None  # noqa: E741
+    """At least so many values in every class: of the target, or of each column named."""
+    cap: float | Mapping[str, float] | None = None
+    """At most this share of one value in every class."""
+    t: float | Mapping[str, float] | None = None
+    """At most this distance of every class to the whole table."""
+
+    def asked(self, manifest: Manifest) -> Asked:
+        """What is asked of each column; what is given here wins over the manifest's."""
+        found = {name: dict(measures) for name, measures in manifest.diversity.items()}
+        for measure in Measure:
+            given = getattr(self, measure)
+            if isinstance(given, Real):
+                if manifest.target is None:
+                    raise TableError(f"there is no target; {measure} needs the column it is for")
+                given = {manifest.target: given}
+            for name, value in (given or {}).items():
+                found.setdefault(name, {})[measure.value] = value
+        check_asked(found, manifest.roles)
+        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -65,10 +88,6 @@ class Released(Generic[TableT]):
     sheet: Sheet
     n_classes: int
     """How many classes of records look alike in the table."""
-    n_coarsened: int
-    """Records whose leaf held too few people, so that it was merged with its neighbours."""
-    largest_coarsened: int
-    """Records of the largest class so made, 0 if none was."""
     imputed: Mapping[str, int]
     overridden: tuple[str, ...]
     """What `force` passed over."""
@@ -91,7 +110,6 @@ class Released(Generic[TableT]):
                 "root": self.root.hex(),
                 "warnings": list(self.warnings),
                 "overridden": list(self.overridden),
-                "coarsened": self.n_coarsened,
             },
             indent=1,
         )
@@ -104,6 +122,8 @@ class _Source:
     arrays: Mapping[str, pa.Array]
     values: Floats
     person_of_row: Ints | None
+    attributes: Sequence[Attribute]
+    """The target and the columns that were never sent."""
 
     @property
     def n_rows(self) -> int:
@@ -177,41 +197,40 @@ def release(
     verdict = None if verdict is None else opened(verdict, Verdict, read_verdict, "verdict")
     # 1. The table is the one that was prepared, and the options fit it.
     table = read_table(table) if is_path(table) else table
-    source = _read(table, manifest, options)
+    source, asked = _read(table, manifest, options), options.asked(manifest)
     # 2. The verdict accepts this very delivery, and the table was not released before.
     judged = accept.read(delivery, manifest)
     bare = accept.bare(judged)
     earlier = () if ledger is None else ledger.seen(manifest.table)
     overridden = accept.check(judged, manifest, verdict, earlier, force=options.force)
-    # 3. Traps drop out, each genuine row has its leaf, and leaves with too few people join others.
-    genuine = join.Genuine(
-        leaf_of_row=_align(bare, manifest, source.n_rows),
-        person_of_row=source.person_of_row,
-        values=source.values,
-        is_category=np.array([c.categories is not None for c in manifest.quasi]),
-    )
-    joined = join.join(bare.tree, genuine, manifest.contract.k, [])
-    class_of_row = joined.class_of_leaf[genuine.leaf_of_row]
+    # 3. Traps drop out, each genuine row has its leaf, and leaves that fall short join others.
+    leaf_of_row = _align(bare, manifest, source.n_rows)
+    joined = _join(bare, leaf_of_row, source, manifest, asked)
+    grouped = Grouped.by(joined.class_of_leaf[leaf_of_row], joined.n_classes)
     # 4. Classes become columns.
-    classes = _present(class_of_row, joined.n_classes, source, manifest, options)
-    published = _assemble(table, manifest, classes, options)
-    # 5. What they give away is measured.
-    sheet = _measure(classes, source, manifest, options, None if ledger is None else len(earlier))
-    assert sheet.k >= manifest.contract.k
+    types = {name: array.type for name, array in source.arrays.items()}
+    found = present.ranges(manifest.quasi, source.values, types, grouped, options)
+    classes = Classes.of(found, grouped, Representation(options.representation))
+    published = assemble(table, manifest.roles, classes, shuffle=options.shuffle)
+    # 5. What they give away is measured, and what was asked for is checked once more.
+    conditions = Conditions(
+        k_agreed=manifest.contract.k,
+        enforced=asked,
+        counted_by=options.person or "record",
+        released_before=None if ledger is None else len(earlier),
+    )
+    sheet = _measure(classes, source, conditions, _cost(joined, grouped))
     warnings = (*sheet.warnings, *_warnings(table, manifest, verdict, options))
     # 6. A release counts when it is written, and no table appears that does not count.
     with nullcontext() if out is None else table_aside(published, out, overwrite=overwrite):
         if ledger is not None:
             warnings += ledger.warnings()
             ledger.record(manifest.table, bare.header.root)
-    merged = classes.grouped.count[joined.is_joined]
     return Released(
         root=bare.header.root,
         table=published,
         sheet=sheet,
         n_classes=sheet.n_classes,
-        n_coarsened=int(merged.sum()),
-        largest_coarsened=int(merged.max(initial=0)),
         imputed=dict(manifest.imputed),
         overridden=overridden,
         warnings=warnings,
@@ -225,18 +244,26 @@ def _read(table: object, manifest: Manifest, options: ReleaseOptions) -> _Source
             "the table is not the one that was prepared: its names, order, types or values differ"
         )
     person = options.person
-    options.check(manifest.quasi)
+    arrays = arrow_columns(table)
+    options.check(manifest.quasi, _ordered(arrays, manifest))
     encoded = encode(table, _declared(manifest))
     if encoded.quasi != manifest.quasi:
         raise TableError("the manifest's columns do not fit the table")
-    arrays = arrow_columns(table)
     if person is not None and person not in arrays:
         raise TableError(
             f"there is no column {person!r} to count people by; the columns are"
             f" {', '.join(map(repr, arrays))}"
         )
     people = None if person is None else privacy.person_numbers(arrays[person])
-    return _Source(arrays, encoded.values, people)
+    return _Source(arrays, encoded.values, people, _attributes(arrays, manifest))
+
+
+def _ordered(arrays: Mapping[str, pa.Array], manifest: Manifest) -> set[str]:
+    """The columns whose categories have an order of the owner's, declared or of an ordered type."""
+    types = {name: array.type for name, array in arrays.items()}
+    return {name for name, t in types.items() if pa.types.is_dictionary(t) and t.ordered} | {
+        *manifest.ordered
+    }
 
 
 def _declared(manifest: Manifest) -> Declared:
@@ -277,98 +304,65 @@ def _align(delivery: Delivery, manifest: Manifest, n_rows: int) -> Ids:
     return leaf_of_row
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Classes:
-    """The classes, and what is published of each."""
-
-    of_row: Ints
-    grouped: Grouped
-    ranges: list[present.Range]
-    columns: Mapping[str, Mapping[str, pa.Array]]
-    """For each quasi-identifier its published columns, with one value per class."""
-
-
-def _present(
-    class_of_row: Ints,
-    n_classes: int,
-    source: _Source,
-    manifest: Manifest,
-    options: ReleaseOptions,
-) -> _Classes:
-    grouped = Grouped.by(class_of_row, n_classes)
-    types = {name: array.type for name, array in source.arrays.items()}
-    found = present.ranges(manifest.quasi, source.values, types, grouped, options)
-    columns = {
-        r.column.name: present.represent(r, Representation(options.representation), grouped.count)
-        for r in found
-    }
-    return _Classes(class_of_row, grouped, found, columns)
-
-
-def _assemble(
-    table: object, manifest: Manifest, classes: _Classes, options: ReleaseOptions
-) -> object:
-    """The owner's table with identifiers out and quasi-identifiers as published."""
-    frame = nw.from_native(table, eager_only=True)  # type: ignore[call-overload]
-    names: list[str] = []
-    for name in frame.columns:
-        if manifest.roles[name] != TableRole.IDENTIFIER:
-            names.extend(classes.columns.get(name, [name]))
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise TableError(f"the release would have two columns {twice!r}; rename the one there is")
-    rows = pa.array(classes.of_row)
-    new = {name: array for of_one in classes.columns.values() for name, array in of_one.items()}
-    with ThreadPoolExecutor() as pool:
-        published = pa.table(
-            list(pool.map(lambda array: array.take(rows), new.values())), list(new)
-        )
-    columns = nw.from_arrow(published, backend=frame.implementation)
-    frame = frame.with_columns(*(columns[name] for name in new)).select(names)
-    if options.shuffle:
-        keys = np.frombuffer(os.urandom(8 * classes.of_row.size), np.uint64)
-        # A pandas index would tell the old order.
-        frame = nw.maybe_reset_index(frame[np.argsort(keys)])
-    return frame.to_native()
-
-
-def _measure(
-    classes: _Classes,
-    source: _Source,
-    manifest: Manifest,
-    options: ReleaseOptions,
-    released_before: int | None,
-) -> Sheet:
-    """The privacy sheet; the target is measured as the category it is."""
-    attributes = []
-    for name, array in source.arrays.items():
+def _attributes(arrays: Mapping[str, pa.Array], manifest: Manifest) -> list[Attribute]:
+    """The target and the columns that were never sent; classes of a target have no order."""
+    found = []
+    for name, array in arrays.items():
         role = manifest.roles[name]
         if role in (TableRole.TARGET, TableRole.KEPT, TableRole.SENSITIVE):
             column = privacy.attribute(name, role, array)
-            is_ordered = column.is_ordered and role != TableRole.TARGET
-            attributes.append(privacy.Attribute(name, role, column.codes, is_ordered))
-    published = [array for columns in classes.columns.values() for array in columns.values()]
-    return Sheet.of(
-        privacy.Members.alike(classes.of_row, published, source.person_of_row),
-        attributes,
-        privacy.ncp(_spans(classes.ranges, source.values), classes.grouped.count),
-        k=manifest.contract.k,
-        counted_by=options.person or "record",
-        released_before=released_before,
+            is_quantity = role != TableRole.TARGET or manifest.task is Task.QUANTITY
+            found.append(replace(column, is_ordered=column.is_ordered and is_quantity))
+    return found
+
+
+def _join(
+    delivery: Delivery, leaf_of_row: Ids, source: _Source, manifest: Manifest, asked: Asked
+) -> join.Joined:
+    genuine = join.Genuine(
+        leaf_of_row=leaf_of_row,
+        person_of_row=source.person_of_row,
+        values=source.values,
+        is_category=np.array([c.categories is not None for c in manifest.quasi]),
+    )
+    return join.join(
+        delivery.tree, genuine, manifest.contract.k, _demands(asked, source.attributes)
     )
 
 
-def _spans(found: Sequence[present.Range], values: Floats) -> privacy.Spans:
-    """Published bounds beside the range of each column; a capped end reaches to its limit."""
-    low, high = values.min(axis=1), values.max(axis=1)
-    for j, r in enumerate(found):
-        if r.column.categories is not None:
-            low[j], high[j] = 0, len(r.column.categories) - 1
-    return privacy.Spans(
-        np.column_stack([np.where(r.is_below, low[j], r.low) for j, r in enumerate(found)]),
-        np.column_stack([np.where(r.is_above, high[j], r.high) for j, r in enumerate(found)]),
-        low,
-        high,
+def _demands(asked: Asked, attributes: Sequence[Attribute]) -> list[join.Demand]:
+    return [
+        join.Demand(
+            column=column,
+            least_values=int(measures.get(Measure.L, 1)),
+            cap=measures.get(Measure.CAP, 1.0),
+            closeness=measures.get(Measure.T, 1.0),
+        )
+        for column in attributes
+        if (measures := asked.get(column.name))
+    ]
+
+
+def _measure(classes: Classes, source: _Source, conditions: Conditions, cost: Joining) -> Sheet:
+    """The privacy sheet, of which all that was enforced must hold."""
+    members = classes.alike(source.person_of_row)
+    sheet = Sheet.of(members, source.attributes, conditions, cost, classes.ncp(source.values))
+    assert sheet.k >= conditions.k_agreed
+    if sheet.unmet:
+        raise NotAcceptedError(
+            f"classes that look alike as published are one, and then {'; '.join(sheet.unmet)}:"
+            " round and top-code less, or ask for less"
+        )
+    return sheet
+
+
+def _cost(joined: join.Joined, grouped: Grouped) -> Joining:
+    records = grouped.count[joined.is_joined]
+    return Joining(
+        records=int(records.sum()),
+        largest_class=int(records.max(initial=0)),
+        ncp_before=joined.ncp_before,
+        ncp_after=joined.ncp_after,
     )
 
 

@@ -14,6 +14,7 @@ from verix_anon.arrays import Flags, Floats, Ids, Ints
 from verix_anon.client.release import widths
 from verix_anon.client.release.grouping import Grouped, Slots, expand
 from verix_anon.client.release.privacy import (
+    SLACK,
     Attribute,
     Distribution,
     Members,
@@ -26,8 +27,6 @@ from verix_anon.protocol.tree import Tree
 
 __all__ = ["Demand", "Genuine", "Joined", "join"]
 
-SLACK = 1e-9
-"""What rounding may add to a distance."""
 MOST_ROWS = 1 << 22
 """Records that are tried together, to bound the memory."""
 

@@ -10,7 +10,7 @@ own records; since each bound is a real person's value there are two remedies, i
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -21,10 +21,11 @@ import pyarrow.compute as pc
 from verix_anon.arrays import Flags, Floats, Ints
 from verix_anon.client.given import check_fields
 from verix_anon.client.release.grouping import Grouped
+from verix_anon.client.release.privacy import distinct
 from verix_anon.client.table.encode import decode
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Column
-from verix_anon.protocol.generalize import NUMPY_UNITS, describe
+from verix_anon.protocol.generalize import NUMPY_UNITS
 
 __all__ = [
     "Presentation",
@@ -63,8 +64,9 @@ class Presentation:
     def __post_init__(self) -> None:
         check_fields(self)
 
-    def check(self, quasi: Sequence[Column]) -> None:
-        """Raise TableError unless the steps and caps fit the quasi-identifiers."""
+    def check(self, quasi: Sequence[Column], ordered: Collection[str]) -> None:
+        """Raise TableError unless it fits the columns; `ordered` have an order of the owner's."""
+        self._check_bounds(quasi, ordered)
         for name, step in self.round_to.items():
             column = _ordered(quasi, name, "rounded")
             if not (math.isfinite(step) and step > 0):
@@ -81,6 +83,16 @@ class Presentation:
                 raise TableError(f"column {name!r}: the lower cap must be below the upper one")
             for cap in given:
                 _check_whole(column, cap)
+
+    def _check_bounds(self, quasi: Sequence[Column], ordered: Collection[str]) -> None:
+        if self.representation != Representation.BOUNDS:
+            return
+        for column in quasi:
+            if column.categories is not None and column.name not in ordered:
+                raise TableError(
+                    f"column {column.name!r} has categories without an order of yours, so that it"
+                    " has no bounds; publish intervals, or prepare with an order for it"
+                )
 
     def caps(self, name: str) -> tuple[float, float]:
         """The lowest and the highest value that is published of a column."""
@@ -106,6 +118,22 @@ def _check_whole(column: Column, value: float) -> None:
         raise TableError(f"column {column.name!r} is a date: use whole numbers of {column.unit}")
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Sets:
+    """The categories that occur in each class: `position[start[c]:start[c + 1]]`, in order."""
+
+    position: Ints
+    start: Ints
+
+    @classmethod
+    def of(cls, laid: Ints, grouped: Grouped) -> "Sets":
+        """From every record's position, laid out class by class."""
+        width, n_classes = int(laid.max()) + 1, grouped.count.size
+        keys = distinct(np.repeat(np.arange(n_classes), grouped.count) * width + laid)
+        start = np.searchsorted(keys, np.arange(n_classes + 1) * width)
+        return cls(keys % width, start)
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Range:
     """One quasi-identifier: what each class publishes of it."""
@@ -118,6 +146,8 @@ class Range:
     is_below: Flags
     """Where values lie below the lower cap, which is then `low`."""
     is_above: Flags
+    sets: Sets | None
+    """Of a categorical column."""
     mean: Floats
     """Empty unless means are published."""
     stays_whole: bool
@@ -154,11 +184,16 @@ def ranges(
                 high=np.clip(high, least, most),
                 is_below=low < least,
                 is_above=high > most,
+                sets=_sets(column, sorted_values, grouped),
                 mean=mean,
                 stays_whole=chosen.is_whole(column.name),
             )
         )
     return found
+
+
+def _sets(column: Column, laid: Floats, grouped: Grouped) -> Sets | None:
+    return None if column.categories is None else Sets.of(laid.astype(np.int64), grouped)
 
 
 def _multiple_below(values: Floats, step: float) -> Floats:
@@ -234,9 +269,9 @@ def _user_values(found: Range, values: Floats) -> pa.Array:
 
 
 def _intervals(found: Range, records: Ints) -> pa.Array:
-    """`describe` of every class, with the marks of top-coding."""
-    if found.column.categories is not None:
-        return _category_sets(found.column, found.low, found.high, records)
+    """Text `lo..hi` with the marks of top-coding, or `{a, b}` for categories."""
+    if found.sets is not None:
+        return _category_sets(found.column, found.sets, records)
     low, high = _texts(found.column, found.low), _texts(found.column, found.high)
     low = pc.if_else(pa.array(found.is_below), _joined("<=", low, ""), low)
     high = pc.if_else(pa.array(found.is_above), _joined(">=", high, ""), high)
@@ -246,9 +281,12 @@ def _intervals(found: Range, records: Ints) -> pa.Array:
     return pc.if_else(pa.array(is_one & found.is_above), high, both)
 
 
-def _joined(first: pa.Array | str, second: pa.Array, between: str) -> pa.Array:
-    first = pa.scalar(first, pa.large_string()) if isinstance(first, str) else first
-    return pc.binary_join_element_wise(first, second, pa.scalar(between, pa.large_string()))
+def _joined(first: pa.Array | str, second: pa.Array | str, between: str) -> pa.Array:
+    parts = (
+        pa.scalar(part, pa.large_string()) if isinstance(part, str) else part
+        for part in (first, second, between)
+    )
+    return pc.binary_join_element_wise(*parts)
 
 
 def _texts(column: Column, values: Floats) -> pa.Array:
@@ -264,17 +302,19 @@ def _texts(column: Column, values: Floats) -> pa.Array:
     return pc.replace_with_mask(whole, pa.array(~is_whole), others)
 
 
-def _category_sets(column: Column, low: Floats, high: Floats, records: Ints) -> pa.Array:
-    """One text per distinct pair of bounds, if the rows can bear it."""
-    assert column.categories is not None
-    lengths = [len(label.encode()) + 2 for label in column.categories]
-    ends = np.concatenate([[0], np.cumsum(lengths)])
-    n_bytes = int(records @ (ends[high.astype(np.int64) + 1] - ends[low.astype(np.int64)]))
-    if n_bytes > MOST_TEXT:
+def _category_sets(column: Column, sets: Sets, records: Ints) -> pa.Array:
+    """One text per class, if the rows can bear it."""
+    labels = pa.array(column.categories, pa.large_string())
+    n_bytes = pc.binary_length(labels).to_numpy()[sets.position] + 2
+    total = int(records @ np.add.reduceat(n_bytes, sets.start[:-1]))
+    if total > MOST_TEXT:
         raise TableError(
-            f"column {column.name!r} would take {n_bytes / 1e9:.0f} GB as sets of categories;"
-            " publish it as bounds, or group its categories first"
+            f"column {column.name!r} would take {total / 1e9:.0f} GB as sets of categories;"
+            " group its categories first"
         )
-    pairs, pair_of_class = np.unique(low * len(column.categories) + high, return_inverse=True)
-    texts = [describe(column, *divmod(pair, len(column.categories))) for pair in pairs.tolist()]
-    return pa.array(texts, pa.large_string()).take(pa.array(pair_of_class))
+    lists = pa.LargeListArray.from_arrays(
+        pa.array(sets.start), labels.take(pa.array(sets.position))
+    )
+    return _joined(
+        "{", _joined(pc.binary_join(lists, pa.scalar(", ", pa.large_string())), "}", ""), ""
+    )

@@ -14,8 +14,10 @@ import pyarrow.compute as pc
 
 from verix_anon.arrays import Floats, Ints
 from verix_anon.client.table.digest import plain_column
+from verix_anon.client.table.diversity import Measure
 
 __all__ = [
+    "SLACK",
     "Attribute",
     "Distribution",
     "Diversity",
@@ -31,6 +33,8 @@ __all__ = [
     "singled_out",
 ]
 
+SLACK = 1e-9
+"""What rounding may add to a distance."""
 ORDERED, EQUAL = "ordered", "equal"
 UNORDERED = (pa.types.is_null, pa.types.is_boolean, pa.types.is_large_string)
 
@@ -268,9 +272,22 @@ class Diversity:
     distinct_l: int
     entropy_l: float
     closeness_t: float
+    greatest_share: float
+    given_away: float
+    """Share of the records in classes where all have the same value."""
     distance: str
     """`ordered`: earth mover's over ranks, for numbers and dates; `equal`: any two values
     are equally far, for categories."""
+
+    def meets(self, measure: str, asked: float) -> tuple[bool, float]:
+        """Whether every class is as asked for, and what the worst one reaches."""
+        match Measure(measure):
+            case Measure.L:
+                return self.distinct_l >= asked, self.distinct_l
+            case Measure.CAP:
+                return self.greatest_share <= asked, self.greatest_share
+            case Measure.T:
+                return self.closeness_t <= asked + SLACK, self.closeness_t
 
     @classmethod
     def of(cls, members: Members, column: Attribute) -> "Diversity":
@@ -283,6 +300,8 @@ class Diversity:
             n_values=found.n_values,
             distinct_l=int(found.distinct().min()),
             entropy_l=float(found.entropy().min()),
+            greatest_share=float(found.greatest_share().max()),
+            given_away=float((found.distinct() == 1)[members.class_of_row].mean()),
             closeness_t=float(found.distance(is_ordered=column.is_ordered).max()),
             distance=ORDERED if column.is_ordered else EQUAL,
         )

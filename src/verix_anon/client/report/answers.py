@@ -169,8 +169,11 @@ def _statement(verdict: Verdict, said: _Said, sheet: SheetView | None) -> tuple[
 
 def _released(sheet: SheetView) -> str:
     forced = ", against the verdict or the ledger" if sheet.overridden else ""
+    same = sheet.same_target
+    target = "" if same is None else (
+        f"; {same:.1%} of the records lie in classes that share the target"
+    )  # fmt: skip
     return (
         f"A table was released{forced}: every class holds at least {sheet.k:,}, so that nobody in"
-        f" it is picked out with a chance of more than {sheet.risk_max:.1%};"
-        f" {sheet.same_target:.1%} of the records lie in classes that share the target."
+        f" it is picked out with a chance of more than {sheet.risk_max:.1%}{target}."
     )

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from verix_anon.client.release.sheet import FORMAT
 from verix_anon.client.report.reading import Reading, Sizes
+from verix_anon.client.table.diversity import Measure
 from verix_anon.errors import TableError
 from verix_anon.fields import Fields
 
@@ -21,6 +22,10 @@ class Diversity:
     distinct_l: int
     entropy_l: float
     closeness_t: float
+    greatest_share: float
+    given_away: float
+    asked: str
+    """What was enforced, in words; empty if nothing was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +42,26 @@ class SheetView:
     largest: int
     risk_max: float
     risk_mean: float
-    same_target: float
     singled_out: float
     ncp: float
+    ncp_before: float
+    """Before leaves were joined."""
+    n_joined: int
     diversity: tuple[Diversity, ...]
     class_sizes: Sizes | None
     warnings: tuple[str, ...]
     overridden: tuple[str, ...]
 
+    @property
+    def same_target(self) -> float | None:
+        """Share of the records in classes that share the target, if there is one."""
+        return next((d.given_away for d in self.diversity if d.role == "target"), None)
+
 
 def read_sheet(text: str) -> SheetView:
     """Read a sheet; raises TableError if it is not one."""
     fields = _parse(text)
-    found = Reading(fields)
+    found, joined, enforced = Reading(fields), fields.inner("joined"), fields.inner("enforced")
     return SheetView(
         root=found.line("root"),
         k=fields.whole("k", COUNTS),
@@ -61,10 +73,11 @@ def read_sheet(text: str) -> SheetView:
         largest=fields.whole("largest_class", COUNTS),
         risk_max=fields.number("prosecutor_max"),
         risk_mean=fields.number("prosecutor_mean"),
-        same_target=fields.number("same_target"),
         singled_out=fields.number("singled_out"),
         ncp=fields.number("ncp"),
-        diversity=tuple(_diversity(each) for each in found.each("diversity")),
+        ncp_before=joined.number("ncp_before"),
+        n_joined=joined.whole("records", COUNTS),
+        diversity=tuple(_diversity(each, enforced) for each in found.each("diversity")),
         class_sizes=found.sizes("class_sizes"),
         warnings=tuple(found.lines("warnings", 20)),
         overridden=tuple(found.lines("overridden", 20)),
@@ -83,11 +96,17 @@ def _parse(text: str) -> Fields:
     return fields
 
 
-def _diversity(found: Reading) -> Diversity:
+def _diversity(found: Reading, enforced: Fields) -> Diversity:
+    name = found.fields.text("column")
+    asked = enforced.inner(name) if enforced.has(name) else None
+    measures = [m.value for m in Measure if asked is not None and asked.has(m)]
     return Diversity(
         column=found.line("column"),
+        asked=", ".join(f"{m} {asked.number(m):g}" for m in measures) if asked else "",
         role=found.line("role"),
         distinct_l=found.fields.whole("distinct_l", COUNTS),
         entropy_l=found.fields.number("entropy_l"),
         closeness_t=found.fields.number("closeness_t"),
+        greatest_share=found.fields.number("greatest_share"),
+        given_away=found.fields.number("given_away"),
     )

@@ -32,7 +32,8 @@ SENSITIVE_NAME = re.compile(
 )
 TARGET_NAME = re.compile(r"^(target|label|class|y|outcome|income|default|churn|readmitted)$", re.I)
 USUAL_K = 5
-KNOWN = frozenset({"k", "target", "task", "positive", "missing", "columns", "kinds", "orders"})
+SECTIONS = ("columns", "kinds", "orders", "diversity")
+KNOWN = frozenset({"k", "target", "task", "positive", "missing", *SECTIONS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +122,9 @@ def draft(table: object, source: str, target: str | None = None) -> str:
         "[orders]",
         '# "education" = ["school", "college", "university"]',
         "",
+        "[diversity]",
+        f"# {_toml(chosen.name)} = {{ l = 2 }}   # every class has l values of it; or cap, or t",
+        "",
     ]
     return "\n".join(lines)
 
@@ -139,7 +143,7 @@ def read_roles(path: str | os.PathLike[str]) -> tuple[int, Declared]:
 
 
 def _declared(fields: Fields) -> tuple[int, Declared]:
-    columns, kinds, orders = (_section(fields, name) for name in ("columns", "kinds", "orders"))
+    columns, kinds, orders, diversity = (_section(fields, name) for name in SECTIONS)
     roles = {name: columns.choice(name, TableRole) for name in columns.values}
     if TableRole.TARGET in roles.values():
         raise fields.fail(f'{columns.where}: the target is named by target = "..."')
@@ -156,6 +160,7 @@ def _declared(fields: Fields) -> tuple[int, Declared]:
         sensitive=named(TableRole.SENSITIVE),
         kinds={name: kinds.choice(name, Kind) for name in kinds.values},
         orders={name: orders.texts(name) for name in orders.values},
+        diversity={name: diversity.inner(name).all_numbers() for name in diversity.values},
         positive=fields.text("positive") if fields.has("positive") else None,
         missing=fields.choice("missing", Missing) if fields.has("missing") else Missing.IMPUTE,
         task=fields.choice("task", Task) if fields.has("task") else None,

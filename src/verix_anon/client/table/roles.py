@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from verix_anon.client.given import check_fields
+from verix_anon.client.table.diversity import Asked, check_asked
 from verix_anon.client.table.task import Task
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Kind
@@ -52,6 +53,8 @@ class Declared:
     missing: Missing | str = Missing.IMPUTE
     task: Task | str | None = None
     """What the target is good for; None: what it looks like."""
+    diversity: Asked = field(default_factory=dict)
+    """What every class must hide of the target and of sensitive columns: `l`, `cap`, `t`."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -70,6 +73,7 @@ class Declared:
         if TableRole.QUASI not in declared.values():
             raise TableError("no column is declared as a quasi-identifier; name at least one")
         self._check_readings(declared)
+        check_asked(self.diversity, declared)
         return {name: declared[name] for name in names}
 
     def kind(self, name: str) -> Kind | None:
