@@ -117,7 +117,7 @@ NAMES = ("leaves.parquet", "nodes.parquet", "records.parquet")
 
 def test_files_that_are_no_digests(folder: Path) -> None:
     for value in (None, True, 7, "x", [], list(NAMES)):
-        assert_refused(folder, "files", value, "files must be a JSON object")
+        assert_refused(folder, "files", value, "files must hold named fields")
     digest = "0" * 64
     others: list[object] = [None, 5, digest[:-1], digest + "0", "G" * 64, [digest], {}]
     for wrong in others:
