@@ -79,7 +79,7 @@ def write_delivery(
 ) -> None:
     """Write a delivery's folder; it appears complete or not at all."""
     records, leaves, tree = delivery.records, delivery.leaves, delivery.tree
-    leaf_columns: dict[str, object] = {
+    leaf_columns: dict[str, parquet.Array] = {
         "leaf": np.arange(leaves.n_leaves, dtype=np.int32),
         "count": leaves.count,
     }
@@ -90,18 +90,16 @@ def write_delivery(
             encodings[f"{end}_{j}"] = "BYTE_STREAM_SPLIT"
     node_columns = {name: getattr(tree, name) for name in NODES.columns}
     with written_aside(path, overwrite=overwrite, folder=True) as folder:
-        parquet.write(folder / "leaves.parquet", pa.table(leaf_columns), encodings)
-        parquet.write(folder / "nodes.parquet", pa.table(node_columns), NODE_ENCODINGS)
+        parquet.write(folder / "leaves.parquet", leaf_columns, encodings)
+        parquet.write(folder / "nodes.parquet", node_columns, NODE_ENCODINGS)
         parquet.write(
             folder / RECORDS,
-            pa.table(
-                {
-                    "row": records.row,
-                    "tracker": parquet.trackers(records.tracker),
-                    "leaf": records.leaf,
-                    **({"target": records.target} if records.has_target else {}),
-                }
-            ),
+            {
+                "row": records.row,
+                "tracker": records.tracker,
+                "leaf": records.leaf,
+                **({"target": records.target} if records.has_target else {}),
+            },
             RECORD_ENCODINGS,
         )
         stated = {name: digest_of_file(folder / name) for name in NAMED}

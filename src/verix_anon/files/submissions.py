@@ -39,14 +39,12 @@ def write_submission(
     """Write a submission's folder; it appears complete or not at all."""
     contract, records = submission.contract, submission.records
     everything = slice(0, records.n_rows)
-    table = pa.Table.from_arrays(
-        [
-            pa.array(np.arange(records.n_rows)),
-            parquet.trackers(records.tracker),
-            *(pa.array(column) for column in wire_columns(contract, records, everything)),
-        ],
-        ["row", "tracker", *(column.name for column in contract.columns)],
-    )
+    names = [column.name for column in contract.columns]
+    columns: dict[str, parquet.Array] = {
+        "row": np.arange(records.n_rows),
+        "tracker": records.tracker,
+        **dict(zip(names, wire_columns(contract, records, everything), strict=True)),
+    }
     encodings = {"row": "DELTA_BINARY_PACKED", "tracker": "PLAIN"}
     for column, values in zip(contract.quasi, records.values, strict=True):
         if _is_varied(values):
@@ -54,7 +52,7 @@ def write_submission(
             encodings[column.name] = "BYTE_STREAM_SPLIT" if is_float else "DELTA_BINARY_PACKED"
     with written_aside(path, overwrite=overwrite, folder=True) as folder:
         (folder / CONTRACT).write_bytes(contract.to_bytes())
-        parquet.write(folder / RECORDS, table, encodings)
+        parquet.write(folder / RECORDS, columns, encodings)
         stated = rfc8785.dumps(
             {
                 "format": SUBMISSION_FORMAT,

@@ -22,6 +22,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from verix_anon import __version__
+from verix_anon.client import models
 from verix_anon.client.audit_log import AuditLog
 from verix_anon.client.given import FilePath, is_path, opened, options_of
 from verix_anon.client.manifest import Manifest, read_manifest
@@ -89,6 +90,8 @@ def verify(
     if log is not None:
         check_apart(log.path, filter(is_path, (delivery, manifest, submission)))
         log.check()
+    if not {"fingerprint", "utility"} <= set(options.skip):
+        models.begin_import("xgboost")
     manifest = opened(manifest, Manifest, read_manifest, "manifest")
     if submission is not None:
         submission = opened(submission, Submission, read_submission, "submission")

@@ -16,7 +16,7 @@ from verix_anon.arrays import Bytes, Ints
 from verix_anon.errors import Error
 from verix_anon.files.hostile import footers, pages
 
-__all__ = ["TRACKER", "Expected", "Reader", "copy_group", "open_parts", "trackers", "write"]
+__all__ = ["TRACKER", "Expected", "Reader", "copy_group", "open_parts", "write"]
 
 TRACKER = pa.binary(32)
 # What a file may take beyond its values: dictionaries, levels, page headers.
@@ -238,7 +238,15 @@ def _to_numpy(column: pa.ChunkedArray) -> Array:
     if array.type == pa.int16():
         # It refuses what does not fit, where numpy would make 0 of 256.
         array = array.cast(pa.uint8())
-    return array.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+    return _numbers(array)
+
+
+def _numbers(array: pa.Array) -> Array:
+    """Numbers over the same memory, without nulls; Arrow's own way imports pandas first."""
+    if array.null_count:
+        return array.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+    flat = np.frombuffer(array.buffers()[1] or b"", array.type.to_pandas_dtype())
+    return flat[array.offset : array.offset + len(array)]
 
 
 def _unpacked(chunk: pa.DictionaryArray) -> Bytes:
@@ -249,18 +257,21 @@ def _unpacked(chunk: pa.DictionaryArray) -> Bytes:
     if (np.diff(ends) != TRACKER.byte_width).any():
         raise ValueError("a tracker does not have 32 bytes")
     flat = np.frombuffer(data or b"", np.uint8)[ends[0] : ends[-1]]
-    indices: Ints = chunk.indices.to_numpy(zero_copy_only=False)
-    return flat.reshape(-1, TRACKER.byte_width)[indices]
+    indices = _numbers(chunk.indices)
+    found: Bytes = flat.reshape(-1, TRACKER.byte_width)[indices]
+    return found
 
 
-def trackers(tracker: Bytes) -> pa.Array:
-    """Trackers, (n_rows, 32), as an Arrow array over the same memory."""
-    data = pa.py_buffer(np.ascontiguousarray(tracker))
-    return pa.FixedSizeBinaryArray.from_buffers(TRACKER, len(tracker), [None, data])
+def _to_arrow(column: Array) -> pa.Array:
+    """Numbers, or trackers of (n_rows, 32), as an Arrow array over the same memory."""
+    kind = TRACKER if column.ndim == 2 else pa.from_numpy_dtype(column.dtype)
+    data = pa.py_buffer(np.ascontiguousarray(column))
+    return pa.Array.from_buffers(kind, len(column), [None, data])
 
 
-def write(path: Path, table: pa.Table, encodings: Mapping[str, str]) -> None:
-    """Write a table with zstd; columns without an encoding get a dictionary."""
+def write(path: Path, columns: Mapping[str, Array], encodings: Mapping[str, str]) -> None:
+    """Write columns with zstd; those without an encoding get a dictionary."""
+    table = pa.table({name: _to_arrow(column) for name, column in columns.items()})
     pq.write_table(
         table,
         path,
