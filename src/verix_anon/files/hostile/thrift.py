@@ -46,7 +46,10 @@ class ThriftError(ValueError):
 
 def decode(data: memoryview, at: int) -> tuple[Fields, int]:
     """The struct that begins at a position, and where it ends."""
-    return _struct(data, at, MAX_NESTING)
+    try:
+        return _struct(data, at, MAX_NESTING)
+    except IndexError:
+        raise ThriftError("it is cut short") from None
 
 
 def number(fields: Mapping[int, tuple[int, object]], field: int, kind: int) -> int:
@@ -69,7 +72,7 @@ def _struct(data: memoryview, at: int, nesting: int) -> tuple[Fields, int]:
     fields: Fields = {}
     field = 0
     while True:
-        head, at = _byte(data, at)
+        head, at = data[at], at + 1
         kind, delta = head & 15, head >> 4
         if kind == 0:
             return fields, at
@@ -91,7 +94,7 @@ def _value(data: memoryview, at: int, kind: int, nesting: int) -> tuple[Value, i
     if kind in (TRUE, FALSE):
         return int(kind == TRUE), at
     if kind == BYTE:
-        return _byte(data, at)
+        return data[at], at + 1
     if kind == DOUBLE:
         return _bytes(data, at, 8)
     if kind == BINARY:
@@ -105,7 +108,7 @@ def _value(data: memoryview, at: int, kind: int, nesting: int) -> tuple[Value, i
 
 
 def _list(data: memoryview, at: int, nesting: int) -> tuple[List, int]:
-    head, at = _byte(data, at)
+    head, at = data[at], at + 1
     kind, size = head & 15, head >> 4
     if size == 15:
         size, at = _varint(data, at)
@@ -119,12 +122,6 @@ def _list(data: memoryview, at: int, nesting: int) -> tuple[List, int]:
     return List(kind, members), at
 
 
-def _byte(data: memoryview, at: int) -> tuple[int, int]:
-    if at >= len(data):
-        raise ThriftError("it is cut short")
-    return data[at], at + 1
-
-
 def _bytes(data: memoryview, at: int, size: int) -> tuple[bytes, int]:
     if size > len(data) - at:
         raise ThriftError("it is cut short")
@@ -132,12 +129,14 @@ def _bytes(data: memoryview, at: int, size: int) -> tuple[bytes, int]:
 
 
 def _varint(data: memoryview, at: int) -> tuple[int, int]:
-    value = 0
-    for shift in range(0, 70, 7):
-        byte, at = _byte(data, at)
+    if (value := data[at]) < 128:
+        return value, at + 1
+    value &= 127
+    for shift in range(7, 70, 7):
+        byte, at = data[at + 1], at + 1
         value |= (byte & 127) << shift
         if byte < 128:
-            return value, at
+            return value, at + 1
     raise ThriftError("a number does not end")
 
 
