@@ -181,6 +181,23 @@ def test_sheet() -> None:
     assert "No privacy sheet was given" in pages.text_of(pages.report("honest"))
 
 
+def test_sheet_says_what_was_enforced_and_what_it_cost() -> None:
+    document = json.loads(pages.released())
+    name = document["diversity"][0]["column"]
+    document |= {"enforced": {name: {"l": 2, "cap": 0.75}}}
+    document["joined"] |= {"records": 1234, "ncp_before": 0.125}
+    text = pages.text_of(render(pages.judged("honest"), read_sheet(json.dumps(document))))
+    assert "l 2, cap 0.75" in text
+    assert "1,234" in text
+    assert "12.5%" in text
+    assert "share the target" in text
+    document["diversity"] = [d for d in document["diversity"] if d["role"] != "target"]
+    text = pages.text_of(
+        render(pages.judged("honest"), read_sheet(json.dumps(document | {"warnings": []})))
+    )
+    assert "share the target" not in text
+
+
 def test_forced_release_is_said() -> None:
     document = json.loads(pages.released()) | {"overridden": ["there is no verdict"]}
     text = pages.text_of(render(pages.judged("honest"), read_sheet(json.dumps(document))))
