@@ -29,7 +29,8 @@ ALLOWED = {
     " probability at most 1 %": "a definition",
     "none unless asked; 99 for a level of 1 %": "a definition",
     "1.1 times the greatest distance": "a definition",
-    "takes at most 60 MB": "a requirement",
+    "takes at most 75 MB": "a requirement",
+    "a coded submission at most 90 MB": "a requirement",
     "touch 2 % of the records' paths": "a definition",
     "drops 5 % of the records blindly": "a definition",
     "missed with at most 1 % if the deviations touch 1 % of the records' paths or of the nodes": (
