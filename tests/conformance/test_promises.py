@@ -120,7 +120,7 @@ def renumbered(top: cases.Top, row_of: cases.Rows) -> cases.Top:
 def test_witnesses_keep_their_promise(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """400 owners of the same sorted table, each with a salt and five witnesses of their own."""
     monkeypatch.setattr(
-        models, "shap_values", lambda rows, target: np.zeros((len(rows), rows.shape[1]))
+        models, "shap_values", lambda rows, target: np.zeros((len(rows), 1, rows.shape[1]))
     )
     source = cases.table(300).sort_by("age")
     first = cases.make(source, seed=0, traps=Traps.NONE, witnesses=5)

@@ -136,7 +136,7 @@ def _runs(
         prepared = made[traps]
         if (method, traps) not in delivered:
             # The traps do not depend on k, so one outsourced table serves all, as in the paper.
-            contract = replace(prepared.submission.contract, k=k)
+            contract = replace(prepared.submission.contract, k=k, min_leaf=2 * k)
             sent = Submission(contract=contract, records=prepared.submission.records)
             delivered[method, traps] = METHODS[method](seed).anonymize(sent)
         classes = _Classes.of(delivered[method, traps], prepared, split.train)
