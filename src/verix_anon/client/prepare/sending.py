@@ -29,7 +29,7 @@ class Sent:
 
     def coded(self, values: Floats) -> Floats:
         """Other records as they are sent; all their values occur in the table."""
-        return values if self.coding is None else self.coding.positions(values, threads=1)
+        return values if self.coding is None else self.coding.positions(values)
 
 
 def send(encoded: Encoded, options: PrepareOptions, secret: Secret) -> Sent:
@@ -50,8 +50,7 @@ def send(encoded: Encoded, options: PrepareOptions, secret: Secret) -> Sent:
                 "places are for coded columns; leave them out, or do not send in clear"
             )
         return Sent(encoded.columns, encoded.values, encoded.target, None)
-    coding = code(encoded.values, places=options.places, threads=options.threads)
-    positions = coding.positions(encoded.values, threads=options.threads)
+    coding, positions = code(encoded.values, places=options.places, threads=options.threads)
     if rule is Rule.VARIANCE_REDUCTION:
         ranks = [Column(name=f"q{j}", kind=Kind.RANK, size=n) for j, n in enumerate(coding.sizes)]
         at = next(i for i, c in enumerate(encoded.columns) if c.role is Role.TARGET)

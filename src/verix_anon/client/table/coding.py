@@ -25,30 +25,31 @@ class Coding:
         """How many positions each column has."""
         return tuple(int(position[-1]) + 1 for position in self.position)
 
-    def positions(self, values: Floats, *, threads: int) -> Floats:
-        """The positions of values that all occur, (n_quasi, n)."""
+    def positions(self, values: Floats) -> Floats:
+        """The positions of some values that all occur, (n_quasi, n)."""
         out = np.empty(values.shape)
-
-        def fill(j: int) -> None:
-            out[j] = self.position[j][np.searchsorted(self.levels[j], values[j])]
-
-        with ThreadPoolExecutor(threads) as pool:
-            for _ in pool.map(fill, range(len(values))):
-                pass
+        for j, column in enumerate(values):
+            out[j] = self.position[j][np.searchsorted(self.levels[j], column)]
         return out
 
 
-def code(values: Floats, *, places: int | None, threads: int) -> Coding:
-    """The coding of these values, (n_quasi, n); at most so many places a column, by quantiles."""
+def code(values: Floats, *, places: int | None, threads: int) -> tuple[Coding, Floats]:
+    """The coding of these values, (n_quasi, n), and their positions.
 
-    def levels_of(column: Floats) -> tuple[Floats, Ints]:
-        levels, count = np.unique(column, return_counts=True)
-        if places is None or levels.size <= places:
-            return levels, np.arange(levels.size)
-        # Equal values stay together, so some places may be empty; then they are made dense.
-        below = np.cumsum(count) - count
-        return levels, np.unique(places * below // column.size, return_inverse=True)[1]
+    At most so many places a column, by quantiles.
+    """
+    positions = np.empty(values.shape)
+
+    def levels_of(j: int) -> tuple[Floats, Ints]:
+        levels, level, count = np.unique(values[j], return_inverse=True, return_counts=True)
+        position = np.arange(levels.size)
+        if places is not None and levels.size > places:
+            # Equal values stay together, so some places may be empty; then they are made dense.
+            below = np.cumsum(count) - count
+            position = np.unique(places * below // values[j].size, return_inverse=True)[1]
+        positions[j] = position[level]
+        return levels, position
 
     with ThreadPoolExecutor(threads) as pool:
-        found = list(pool.map(levels_of, values))
-    return Coding(tuple(levels for levels, _ in found), tuple(place for _, place in found))
+        levels, position = zip(*pool.map(levels_of, range(len(values))), strict=True)
+    return Coding(levels, position), positions
