@@ -5,7 +5,9 @@ import pytest
 from cli.jobs import Run
 
 
-@pytest.mark.parametrize("adversary", ["lazy", "dumb", "approximate"])
+@pytest.mark.parametrize(
+    "adversary", ["lazy", "dumb", "approximate", "flipped-labels", "no-weights"]
+)
 def test_an_adversary(adversary: str, run: Run) -> None:
     code, out, _ = run("demo", "--rows", 2000, "--adversary", adversary)
     assert code == 1

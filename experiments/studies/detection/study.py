@@ -24,9 +24,10 @@ from experiments.core.owner import (
 )
 from experiments.core.stats import wilson
 from experiments.data import NAMES
-from verix_anon.adversaries import ADVERSARIES
+from verix_anon.adversaries import under
 from verix_anon.client.prepare import Prepared
 from verix_anon.errors import MalformedDeliveryError
+from verix_anon.protocol.contract import Rule
 from verix_anon.protocol.messages import Delivery, Provider
 from verix_anon.provider.local import LocalProvider
 
@@ -76,7 +77,7 @@ def run(params: Params) -> Result:
 def _providers(seed: int) -> dict[str, Provider]:
     """The honest one and every adversary."""
     blind = BLIND_SEED if seed == PAPER_SEED else seed
-    adversaries = {name: make(blind) for name, make in ADVERSARIES.items()}
+    adversaries = {name: make(blind) for name, make in under(Rule.VARIANCE_REDUCTION).items()}
     return {"honest": LocalProvider(threads=1), **adversaries}
 
 

@@ -3,6 +3,7 @@
 growing.py    a tree by any choice of splits, delivered as if nothing were wrong
 lazy.py       leave out records, and hide it or not
 altering.py   grow another tree than the agreed one
+weighing.py   follow the agreed rule but for one of its parts
 forging.py    do the work and alter what is delivered, or deliver other work
 informed.py   find the traps first; the paper only discusses this one
 """
@@ -25,15 +26,25 @@ from verix_anon.adversaries.forging import (
     ForgesRoot,
     ReplaysOld,
     SwapsTrackers,
+    SwapsValues,
     WidensBounds,
 )
-from verix_anon.adversaries.informed import DropsFoundTraps, DropsUntrapped
+from verix_anon.adversaries.informed import DropsFoundTraps, DropsUntrapped, MovesSuspects
 from verix_anon.adversaries.lazy import DropsRows, EchoesDropped, GrowsOnSample, RefillsWithCopies
+from verix_anon.adversaries.weighing import (
+    CutsOneNode,
+    IgnoresWeights,
+    MixesWeights,
+    NeverSplitsBelow,
+    ScoresOtherwise,
+)
+from verix_anon.protocol.contract import Rule
 from verix_anon.protocol.messages import Provider
 
 __all__ = [
     "ADVERSARIES",
     "PAPER",
+    "CutsOneNode",
     "Deviates",
     "DropsFoundTraps",
     "DropsRows",
@@ -42,10 +53,15 @@ __all__ = [
     "FlipsLabels",
     "ForgesRoot",
     "GrowsOnSample",
+    "IgnoresWeights",
     "LowersK",
+    "MixesWeights",
+    "MovesSuspects",
+    "NeverSplitsBelow",
     "RefillsWithCopies",
     "ReplaysOld",
     "SamplesRecords",
+    "ScoresOtherwise",
     "SkipsColumns",
     "SplitsAtMean",
     "SplitsBlindly",
@@ -53,7 +69,10 @@ __all__ = [
     "SplitsBlindlyBelow",
     "StopsEarly",
     "SwapsTrackers",
+    "SwapsValues",
     "WidensBounds",
+    "only",
+    "under",
 ]
 
 PAPER = ("lazy", "dumb", "approximate")
@@ -84,5 +103,22 @@ ADVERSARIES: dict[str, Callable[[int], Provider]] = {
     "echoed": lambda seed: EchoesDropped(seed=seed),
     "replayed": lambda seed: ReplaysOld(seed=seed),
     "deviates": lambda seed: Deviates(0.05, seed=seed),
+    "swapped-values": lambda seed: SwapsValues(seed=seed),
+    "moved-sentinels": lambda seed: MovesSuspects(seed=seed),
+    "other-score": lambda _: ScoresOtherwise(),
+    "cut-node": lambda seed: CutsOneNode(seed=seed),
+    "no-weights": lambda _: IgnoresWeights(),
+    "mixed-weights": lambda seed: MixesWeights(seed=seed),
+    "no-value-below": lambda _: NeverSplitsBelow(),
 }
 """Every adversary by name, as a function of its seed."""
+
+
+def only(name: str) -> Rule | None:
+    """The one rule under which an adversary can misbehave, or None: it can under any."""
+    return getattr(ADVERSARIES[name](0), "only", None)
+
+
+def under(rule: Rule) -> dict[str, Callable[[int], Provider]]:
+    """The adversaries that can misbehave under a rule; the others refuse its submissions."""
+    return {name: make for name, make in ADVERSARIES.items() if only(name) in (None, rule)}

@@ -5,7 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from verix_anon.adversaries.growing import Candidates, Spot, by_the_rule, deliver, grow
+from verix_anon.adversaries.growing import (
+    Candidates,
+    Spot,
+    by_the_rule,
+    deliver,
+    grow,
+    thresholds,
+)
 from verix_anon.protocol.messages import Delivery, Submission
 
 __all__ = [
@@ -23,7 +30,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class SplitsBlindly:
-    """Splits at the median of a random column, blind to the target (paper: approximate).
+    """Splits a random column, blind to the target or to the spread (paper: approximate).
 
     Saves: scoring every column at every node. Risks: the tree is not the one the rule gives,
     which only a check of the splits can know for certain.
@@ -41,7 +48,7 @@ class SplitsBlindly:
 
 @dataclass(frozen=True, slots=True)
 class _Blind:
-    """A random column's median; purity does not stop it (spec §4)."""
+    """A random column where the rule would split it; purity does not stop it (spec §4)."""
 
     rng: np.random.Generator
     strict: bool = False
@@ -51,11 +58,10 @@ class _Blind:
         n, least = spot.rows.size, contract.min_leaf
         if n < 2 * least or spot.depth >= contract.max_depth:
             return None
-        middle = (n + 1) // 2 - 1
         columns = spot.submission.records.values
         for column in self.rng.permutation(len(columns)).tolist():
             values = columns[column][spot.rows]
-            threshold = float(np.partition(values, middle)[middle])
+            threshold = float(thresholds(spot.rule, values[None], least)[0])
             n_left = int((values <= threshold).sum())
             if least <= n_left <= n - least:
                 return column, threshold
@@ -151,7 +157,7 @@ def _unless_stopped(
         if by_the_rule(spot) is None:
             return None
         least = spot.submission.contract.min_leaf
-        return choose(spot, spot.candidates(spot.medians(), min_leaf=least))
+        return choose(spot, spot.candidates(spot.thresholds(min_leaf=least), min_leaf=least))
 
     return chosen
 
@@ -177,12 +183,15 @@ class SamplesRecords:
         def choose(spot: Spot) -> tuple[int, float] | None:
             if by_the_rule(spot) is None:
                 return None
-            n = min(spot.rows.size, max(self.least, round(self.share * spot.rows.size)))
-            some = np.sort(rng.choice(spot.rows, n, replace=False))
-            seen = Spot(submission, some, spot.depth)
-            thresholds = spot.medians() if self.exact_medians else seen.medians()
-            possible = spot.candidates(thresholds, min_leaf=submission.contract.min_leaf).column
-            found = seen.candidates(thresholds, min_leaf=1)
+            n_all, min_leaf = spot.rows.size, submission.contract.min_leaf
+            n = min(n_all, max(self.least, round(self.share * n_all)))
+            seen = Spot(submission, np.sort(rng.choice(spot.rows, n, replace=False)), spot.depth)
+            # In a sample a leaf that is just large enough has this many records.
+            few = max(1, min_leaf * n // n_all)
+            at = spot.thresholds(min_leaf=min_leaf)
+            at = at if self.exact_medians else seen.thresholds(min_leaf=few)
+            possible = spot.candidates(at, min_leaf=min_leaf).column
+            found = seen.candidates(at, min_leaf=1)
             ranked = [i for i in found.ranked().tolist() if found.column[i] in possible]
             return found.at(ranked[0]) if ranked else None
 
@@ -198,15 +207,14 @@ class SplitsAtMean:
 
     def anonymize(self, submission: Submission) -> Delivery:
         """Grow by the rule's score, with means for medians."""
-        contract = submission.contract
+        least = submission.contract.min_leaf
 
         def choose(spot: Spot) -> tuple[int, float] | None:
-            n = spot.rows.size
-            if n < 2 * contract.min_leaf or spot.is_pure or spot.depth >= contract.max_depth:
+            if spot.is_final(min_leaf=least):
                 return None
             # Divided first, so that the sum of large values cannot overflow.
-            means = (spot.values / n).sum(axis=1)
-            found = spot.candidates(means, min_leaf=contract.min_leaf)
+            means = (spot.values / spot.rows.size).sum(axis=1)
+            found = spot.candidates(means, min_leaf=least)
             return found.at(int(found.ranked()[0])) if found.column.size else None
 
         return deliver(submission, grow(submission, choose))
@@ -220,11 +228,11 @@ class LowersK:
     """
 
     share: float = 0.5
-    """Of the contract's min_leaf: 0.5 makes it k, 0.4 that of k = 2 for k = 5."""
+    """Of the contract's min_leaf: 0.5 makes k of 2k, 0.4 what k = 2 has where k = 5 has 2k."""
 
     def anonymize(self, submission: Submission) -> Delivery:
         """Grow with a smaller min_leaf."""
-        least = max(2, int(self.share * submission.contract.min_leaf))
+        least = max(1, int(self.share * submission.contract.min_leaf))
         return deliver(submission, grow(submission, lambda at: by_the_rule(at, min_leaf=least)))
 
 

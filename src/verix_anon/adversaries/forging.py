@@ -2,17 +2,27 @@
 
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from typing import ClassVar
 
 import numpy as np
 
+from verix_anon.adversaries.growing import check_rule
+from verix_anon.arrays import Floats
 from verix_anon.kernels import trees
 from verix_anon.protocol import merkle
-from verix_anon.protocol.contract import Digest
+from verix_anon.protocol.contract import Contract, Digest, Rule
 from verix_anon.protocol.messages import Delivery, Provider, Submission
 from verix_anon.protocol.table import Records
 from verix_anon.provider.local import LocalProvider
 
-__all__ = ["FlipsLabels", "ForgesRoot", "ReplaysOld", "SwapsTrackers", "WidensBounds"]
+__all__ = [
+    "FlipsLabels",
+    "ForgesRoot",
+    "ReplaysOld",
+    "SwapsTrackers",
+    "SwapsValues",
+    "WidensBounds",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +60,40 @@ class FlipsLabels:
 
     fraction: float = 0.01
     seed: int = 0
+    only: ClassVar[Rule] = Rule.VARIANCE_REDUCTION
 
     def anonymize(self, submission: Submission) -> Delivery:
         """Anonymize other labels than those that were sent."""
+        check_rule(self, submission)
         sent = submission.records
         target = sent.target.copy()
         rng = np.random.default_rng(self.seed)
         target[rng.choice(target.size, max(1, round(self.fraction * target.size)), False)] ^= 1
         records = Records(tracker=sent.tracker, values=sent.values, target=target)
+        altered = Submission(contract=submission.contract, records=records)
+        return _restamped(submission, LocalProvider().anonymize(altered))
+
+
+@dataclass(frozen=True, slots=True)
+class SwapsValues:
+    """Works with the values of a share of the records exchanged in every column.
+
+    Saves: nothing; it spoils the data, and needs no labels for it. Risks: bounds and leaves that
+    are not those of the records that were sent.
+    """
+
+    fraction: float = 0.01
+    seed: int = 0
+
+    def anonymize(self, submission: Submission) -> Delivery:
+        """Anonymize some records as if they were others."""
+        sent = submission.records
+        rng = np.random.default_rng(self.seed)
+        some = rng.choice(sent.n_rows, max(2, round(self.fraction * sent.n_rows)), replace=False)
+        values = sent.values.copy()
+        for column in values:
+            column[some] = column[rng.permutation(some)]
+        records = Records(tracker=sent.tracker, values=values, target=sent.target)
         altered = Submission(contract=submission.contract, records=records)
         return _restamped(submission, LocalProvider().anonymize(altered))
 
@@ -108,9 +144,17 @@ class WidensBounds:
         margin = self.by * (high.max(axis=0) - low.min(axis=0))
         low[some] -= margin
         high[some] += margin
+        if submission.contract.is_coded:
+            low, high = _positions(submission.contract, low, high)
         return _restamped(
             submission, replace(made, leaves=replace(leaves, minimum=low, maximum=high))
         )
+
+
+def _positions(contract: Contract, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Bounds that can be positions, so that their form does not give them away."""
+    last = np.array([float((column.size or 1) - 1) for column in contract.quasi])
+    return np.maximum(np.floor(low), 0.0), np.minimum(np.ceil(high), last)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,28 @@ from functools import cached_property
 
 import numpy as np
 
-from verix_anon.arrays import Bytes, Floats, Ints
+from verix_anon.arrays import Bytes, Flags, Floats, Ints
+from verix_anon.errors import ProviderError
 from verix_anon.protocol import rules
-from verix_anon.protocol.messages import Delivery, Submission
+from verix_anon.protocol.contract import Rule
+from verix_anon.protocol.messages import Delivery, Provider, Submission
 from verix_anon.protocol.tree import Leaves, Tree
 from verix_anon.provider import engine
 
-__all__ = ["Candidates", "Choose", "Spot", "by_the_rule", "deliver", "grow", "growth_of", "routed"]
+__all__ = [
+    "Candidates",
+    "Choose",
+    "Spot",
+    "as_rules",
+    "by_the_rule",
+    "check_rule",
+    "deliver",
+    "grow",
+    "growth_of",
+    "medians",
+    "routed",
+    "thresholds",
+]
 
 Top = rules.Node | rules.Leaf
 
@@ -57,26 +72,65 @@ class Spot:
         return self.submission.records.target[self.rows]
 
     @property
-    def is_pure(self) -> bool:
-        """Whether all records share the label."""
-        return int(self.target.sum()) in (0, self.rows.size)
+    def rule(self) -> Rule:
+        """The rule that was agreed on."""
+        return self.submission.contract.rule
 
-    def medians(self) -> Floats:
-        """The lower median of every column."""
-        middle = (self.rows.size + 1) // 2 - 1
-        found: Floats = np.partition(self.values, middle, axis=1)[:, middle]
-        return found
+    def is_final(self, *, min_leaf: int) -> bool:
+        """Whether the rule makes it a leaf, whatever its columns offer."""
+        n = self.rows.size
+        if n < 2 * min_leaf or self.depth >= self.submission.contract.max_depth:
+            return True
+        return self.rule is Rule.VARIANCE_REDUCTION and int(self.target.sum()) in (0, n)
+
+    def thresholds(self, *, min_leaf: int) -> Floats:
+        """Where the rule would split each column; NaN where it cannot know one."""
+        return thresholds(self.rule, self.values, min_leaf)
 
     def candidates(self, thresholds: Floats, *, min_leaf: int) -> Candidates:
         """The columns split at these thresholds, scored by the rule (spec §4)."""
         left = self.values <= thresholds[:, None]
-        n, positive = self.rows.size, float(self.target.sum())
         n_left = left.sum(axis=1)
-        column = np.flatnonzero((n_left >= min_leaf) & (n - n_left >= min_leaf))
-        nl = n_left[column].astype(np.float64)
-        l = (left[column] @ self.target.astype(np.int64)).astype(np.float64)  # noqa: E741
-        nr, r = n - nl, positive - l
-        return Candidates(column, thresholds[column], l * l / nl + r * r / nr)
+        column = np.flatnonzero((n_left >= min_leaf) & (self.rows.size - n_left >= min_leaf))
+        if self.rule is Rule.VARIANCE_REDUCTION:
+            score = self._gains(left[column])
+        else:
+            score = self.weights[column] * np.ptp(self.values[column], axis=1)
+        return Candidates(column, thresholds[column], score)
+
+    @property
+    def weights(self) -> Floats:
+        """The contract's weights; times a spread they are at most 2^52, so exact."""
+        return np.array([float(column.weight or 0) for column in self.submission.contract.quasi])
+
+    def _gains(self, left: Flags) -> Floats:
+        """What orders candidates by the labels on their sides."""
+        nl = left.sum(axis=1).astype(np.float64)
+        l = (left @ self.target.astype(np.int64)).astype(np.float64)  # noqa: E741
+        nr, r = self.rows.size - nl, float(self.target.sum()) - l
+        score: Floats = l * l / nl + r * r / nr
+        return score
+
+
+def medians(values: Floats) -> Floats:
+    """The lower median of every row."""
+    middle = (values.shape[1] + 1) // 2 - 1
+    found: Floats = np.partition(values, middle, axis=1)[:, middle]
+    return found
+
+
+def thresholds(rule: Rule, values: Floats, min_leaf: int) -> Floats:
+    """Where a rule would split each row of values: its lower median, or the value below it."""
+    median = medians(values)
+    if rule is Rule.VARIANCE_REDUCTION:
+        return median
+    n_left = (values <= median[:, None]).sum(axis=1)
+    is_below = values < median[:, None]
+    below = np.where(is_below, values, -np.inf).max(axis=1)
+    n_below = is_below.sum(axis=1)
+    most = values.shape[1] - min_leaf
+    other = np.where((min_leaf <= n_below) & (n_below <= most), below, np.nan)
+    return np.where((min_leaf <= n_left) & (n_left <= most), median, other)
 
 
 Choose = Callable[[Spot], tuple[int, float] | None]
@@ -85,11 +139,10 @@ Choose = Callable[[Spot], tuple[int, float] | None]
 
 def by_the_rule(spot: Spot, *, min_leaf: int | None = None) -> tuple[int, float] | None:
     """What the contract's rule chooses; with another `min_leaf`, what it would then choose."""
-    contract = spot.submission.contract
-    least = min_leaf or contract.min_leaf
-    if spot.rows.size < 2 * least or spot.is_pure or spot.depth >= contract.max_depth:
+    least = min_leaf or spot.submission.contract.min_leaf
+    if spot.is_final(min_leaf=least):
         return None
-    found = spot.candidates(spot.medians(), min_leaf=least)
+    found = spot.candidates(spot.thresholds(min_leaf=least), min_leaf=least)
     return found.at(int(found.ranked()[0])) if found.column.size else None
 
 
@@ -108,6 +161,27 @@ def grow(
         threshold,
         grow(submission, choose, rows[left], depth=depth + 1),
         grow(submission, choose, rows[~left], depth=depth + 1),
+    )
+
+
+def check_rule(provider: Provider, submission: Submission) -> None:
+    """Refuse a submission under whose rule a provider has nothing to misbehave in."""
+    rule, only = submission.contract.rule, getattr(provider, "only", None)
+    if only not in (None, rule):
+        raise ProviderError(
+            f"{type(provider).__name__} misbehaves under the rule {only} alone, not under {rule}"
+        )
+
+
+def as_rules(tree: Tree, node: int = 0) -> Top:
+    """A tree of arrays as one of objects, without rows."""
+    if tree.column[node] < 0:
+        return rules.Leaf(())
+    return rules.Node(
+        int(tree.column[node]),
+        float(tree.threshold[node]),
+        as_rules(tree, int(tree.left[node])),
+        as_rules(tree, int(tree.right[node])),
     )
 
 

@@ -2,18 +2,20 @@
 
 What gives a trap away is in the submission itself. A twin is an exact duplicate. A sentinel is
 a record moved a little, so that it has a neighbour closer than people have, and it comes from
-where a forest cannot tell the classes apart, which the provider can train as well as the owner.
+where a forest cannot tell the classes apart, which the provider can train as well as the owner,
+unless no labels were sent.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from verix_anon.adversaries.lazy import EchoesDropped, without
 from verix_anon.arrays import Flags, Floats, Ints
 from verix_anon.protocol.messages import Delivery, Submission
+from verix_anon.provider import engine, local
 
-__all__ = ["DropsFoundTraps", "DropsUntrapped", "Suspicion", "suspect"]
+__all__ = ["DropsFoundTraps", "DropsUntrapped", "MovesSuspects", "Suspicion", "suspect"]
 
 BAND = (0.40, 0.60)
 """Where sentinels come from, a little wider than the paper's, for another forest differs."""
@@ -32,7 +34,7 @@ class Suspicion:
     distance: Floats
     """To the nearest record that is not equal, in standard deviations."""
     probability: Floats
-    """P(class 1) from a forest like the owner's."""
+    """P(class 1) from a forest like the owner's; 1/2 throughout where no labels were sent."""
 
     @property
     def is_uncertain(self) -> Flags:
@@ -88,6 +90,8 @@ def _uncertainty(submission: Submission, seed: int) -> Floats:
     from sklearn.ensemble import RandomForestClassifier
 
     records = submission.records
+    if submission.contract.target is None:
+        return np.full(records.n_rows, 0.5)
     rng = np.random.default_rng(seed)
     n = max(2, round(SAMPLE * records.n_rows))
     some = rng.choice(records.n_rows, n, replace=False)
@@ -144,3 +148,32 @@ class DropsFoundTraps:
         n = round(SENTINELS * len(points))
         dropped = np.union1d(copies, found.likeliest_sentinels()[:n])
         return without(submission, dropped)
+
+
+@dataclass(frozen=True, slots=True)
+class MovesSuspects:
+    """Puts the records that look like sentinels into the next leaf, and leaves people in theirs.
+
+    Saves: nothing; it tries what a check of genuine records cannot see. Risks: replay of all
+    records; without the submission, each one that it took for a sentinel and that is a person.
+    """
+
+    seed: int = 0
+
+    def anonymize(self, submission: Submission) -> Delivery:
+        """Anonymize honestly, then move what is suspect; counts follow, and bounds widen."""
+        n = max(1, round(SENTINELS * submission.records.n_rows))
+        moved = suspect(submission, seed=self.seed).likeliest_sentinels()[:n]
+        settings = engine.Settings()
+        made = local.growth_of(submission, settings)
+        leaf = made.leaf_of_row.copy()
+        leaf[moved] = (leaf[moved] + 1) % made.tree.n_leaves
+        count = np.bincount(leaf, minlength=made.tree.n_leaves)
+        low, high = made.leaves.minimum.copy(), made.leaves.maximum.copy()
+        for row in moved.tolist():
+            values = submission.records.values[:, row]
+            np.minimum(low[leaf[row]], values, out=low[leaf[row]])
+            np.maximum(high[leaf[row]], values, out=high[leaf[row]])
+        leaves = replace(made.leaves, count=count, minimum=low, maximum=high)
+        growth = engine.Growth(tree=made.tree, leaves=leaves, leaf_of_row=leaf)
+        return engine.pack(submission, growth, np.arange(leaf.size), settings)

@@ -4,12 +4,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from verix_anon.adversaries.growing import deliver, routed
+from verix_anon.adversaries.growing import as_rules, deliver, routed
 from verix_anon.arrays import Ints
-from verix_anon.protocol import rules
 from verix_anon.protocol.messages import Delivery, Submission
 from verix_anon.protocol.table import Records
-from verix_anon.protocol.tree import Tree
 from verix_anon.provider import engine, local
 
 __all__ = ["DropsRows", "EchoesDropped", "GrowsOnSample", "RefillsWithCopies", "without"]
@@ -19,7 +17,8 @@ def without(submission: Submission, dropped: Ints) -> Delivery:
     """An honest delivery of all other records, with a root that fits it."""
     kept = np.setdiff1d(np.arange(submission.records.n_rows), dropped)
     settings = engine.Settings()
-    return engine.pack(submission, local.grow(_part(submission, kept), settings), kept, settings)
+    growth = local.growth_of(_part(submission, kept), settings)
+    return engine.pack(submission, growth, kept, settings)
 
 
 def _part(submission: Submission, kept: Ints) -> Submission:
@@ -130,18 +129,6 @@ class GrowsOnSample:
         """Grow on a sample, and deliver all records under that tree."""
         n_rows = submission.records.n_rows
         kept = np.setdiff1d(np.arange(n_rows), _drawn(n_rows, 1 - self.share, self.seed))
-        growth = local.grow(_part(submission, kept), engine.Settings())
-        top = routed(_as_rules(growth.tree), submission.records.values, np.arange(n_rows))
+        growth = local.growth_of(_part(submission, kept), engine.Settings())
+        top = routed(as_rules(growth.tree), submission.records.values, np.arange(n_rows))
         return deliver(submission, top)
-
-
-def _as_rules(tree: Tree, node: int = 0) -> rules.Node | rules.Leaf:
-    """A tree of arrays as one of objects, without rows."""
-    if tree.column[node] < 0:
-        return rules.Leaf(())
-    return rules.Node(
-        int(tree.column[node]),
-        float(tree.threshold[node]),
-        _as_rules(tree, int(tree.left[node])),
-        _as_rules(tree, int(tree.right[node])),
-    )

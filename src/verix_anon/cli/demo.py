@@ -3,7 +3,7 @@
 import sys
 import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,9 @@ from verix_anon.cli.prepare import planted_lines
 from verix_anon.cli.show import facts, printable, say, verdict_lines
 from verix_anon.cli.verify import EXIT_CODES
 from verix_anon.errors import TableError
+
+if TYPE_CHECKING:
+    from verix_anon.client.prepare.options import PrepareOptions
 
 __all__ = ["demo"]
 
@@ -50,7 +53,8 @@ def demo(
         raise TableError(f"adversaries are {', '.join(ADVERSARIES)}, not {adversary!r}")
     table = census(rows)
     say(f"1. The owner has a table of {rows:,} people and prepares it, k = {k}.")
-    prepared = prepare(table, target="income", quasi="all", k=k)
+    options = _options(adversary)
+    prepared = prepare(table, target="income", quasi="all", k=k, options=options)
     say("\n".join(f"   {line}" for line in planted_lines(prepared.manifest)))
     provider = LocalProvider() if adversary is None else ADVERSARIES[adversary](0)
     say(f"2. A provider ({adversary or 'honest'}) anonymizes it.")
@@ -81,3 +85,12 @@ def demo(
         write_report(verdict, report, overwrite=False)
         say(f"The audit report is {report}.")
     sys.exit(EXIT_CODES[verdict.outcome.value])
+
+
+def _options(adversary: str | None) -> "PrepareOptions":
+    """The usual ones, or a rule that gives this adversary something to misbehave in."""
+    from verix_anon.adversaries import only
+    from verix_anon.client.prepare.options import PrepareOptions
+
+    rule = None if adversary is None else only(adversary)
+    return PrepareOptions() if rule is None else PrepareOptions(rule=rule, clear=False)

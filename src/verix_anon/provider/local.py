@@ -24,7 +24,7 @@ from verix_anon.provider import engine, spread
 from verix_anon.provider.engine import Growth, Settings
 from verix_anon.provider.stitching import Split, stitch
 
-__all__ = ["LocalProvider", "grow", "needed_bytes", "warm_up"]
+__all__ = ["LocalProvider", "grow", "growth_of", "needed_bytes", "warm_up"]
 
 # A node this small is grown in one go: the sides of its records take 64 KiB.
 SMALL_NODE = 524_288
@@ -50,10 +50,15 @@ class LocalProvider(Settings):
             f"anonymizing {n_rows:,} records with {n_quasi} quasi-identifiers",
             ProviderError,
         )
-        grow_by = grow if contract.rule is Rule.VARIANCE_REDUCTION else spread.grow
         return engine.anonymize(
-            submission, grow_by, self, engine="verix-local", version=__version__
+            submission, growth_of, self, engine="verix-local", version=__version__
         )
+
+
+def growth_of(submission: Submission, settings: Settings) -> Growth:
+    """What the contract's rule, whichever it is, makes of the records."""
+    by_labels = submission.contract.rule is Rule.VARIANCE_REDUCTION
+    return grow(submission, settings) if by_labels else spread.grow(submission, settings)
 
 
 def needed_bytes(n_rows: int, n_quasi: int, min_leaf: int, *, threads: int) -> int:
@@ -89,7 +94,7 @@ def warm_up() -> None:
 
 
 def grow(submission: Submission, settings: Settings) -> Growth:
-    """The tree of the contract's rule, its leaves' bounds, and every row's leaf."""
+    """The tree of the rule `variance-reduction`, its leaves' bounds, and every row's leaf."""
     n_rows = submission.records.n_rows
     positive = int(submission.records.target.sum(dtype=np.int64))
     grouped = np.empty(n_rows, np.uint32)
