@@ -20,6 +20,7 @@ __all__ = [
     "clustered",
     "cohens_d",
     "intraclass",
+    "paired",
     "wilcoxon",
 ]
 
@@ -68,6 +69,13 @@ def bootstrap_mean(
     means = x[rng.integers(0, x.size, (samples, x.size))].mean(axis=1)
     low, high = np.quantile(means, [0.025, 0.975])
     return float(low), float(high)
+
+
+def paired(differences: Sequence[float]) -> tuple[float, float, float]:
+    """The mean of independent differences, two or more, and its 95 % t interval."""
+    x = np.asarray(differences, float)
+    half = float(stats.t.ppf(0.975, x.size - 1)) * float(x.std(ddof=1)) / np.sqrt(x.size)
+    return float(x.mean()), float(x.mean() - half), float(x.mean() + half)
 
 
 def intraclass(groups: Floats) -> float:

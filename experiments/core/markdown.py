@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from experiments.core.cells import Result
 
-__all__ = ["mark", "percent", "prose", "rate", "section", "table"]
+__all__ = ["beyond", "mark", "percent", "prose", "rate", "section", "table"]
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]], *, left: int = 1) -> list[str]:
@@ -39,6 +39,11 @@ def prose(text: str) -> str:
 def section(title: str, found: Result, text: str, body: Sequence[str]) -> list[str]:
     """A section on a study: what it was measured on, what was asked, what came out."""
     return [f"## {title}", "", _measured_on(found), "", prose(text), "", *body]
+
+
+def beyond(title: str, found: Result, text: str, body: Sequence[str]) -> list[str]:
+    """The same within the section on what the paper does not have."""
+    return [f"### {title}", "", _measured_on(found), "", prose(text), "", *body]
 
 
 def _measured_on(found: Result) -> str:

@@ -14,11 +14,16 @@ HEAD = """# Results
 Written by `make paper` from the JSON files in this folder; nothing here is typed by hand. Each
 section names the commit, the versions and the machine of its study.
 """
+BEYOND = """## Beyond the paper
+
+What the paper does not have, with its rule as the baseline.
+"""
 
 
 def render(results: Path) -> None:
     """Write the report on every study that was run, and draw its figures beside it."""
-    summary, sections, figures = [], [], []
+    summary, figures = list[str](), list[str]()
+    sections, others = list[str](), list[str]()
     for name in studies.names():
         path = results / f"{name}.json"
         if not path.is_file():
@@ -26,10 +31,13 @@ def render(results: Path) -> None:
         found: Result = json.loads(path.read_text(encoding="utf-8"))
         words = studies.part(name, "render")
         summary += [f"- {prose(text)}" for text in words.summary(found)]
-        sections += words.sections(found)
+        sections += words.sections(found) if hasattr(words, "sections") else []
+        others += words.beyond_the_paper(found) if hasattr(words, "beyond_the_paper") else []
         if (studies.HERE / name / "figures.py").is_file():
             figures += _drawn(name, found, results)
-    lines = [HEAD, "## Summary", "", *summary, "", *sections, "## Figures", "", *figures]
+    lines = [HEAD, "## Summary", "", *summary, "", *sections]
+    lines += [BEYOND, *others] if others else []
+    lines += ["## Figures", "", *figures]
     text = "\n".join(lines).rstrip() + "\n"
     (results / "RESULTS.md").write_text(text, encoding="utf-8")
 
