@@ -20,7 +20,7 @@ from verix_anon.client.verdict import Status
 from verix_anon.client.verify import commitment, replay, sentinels, splits, twins
 from verix_anon.client.verify.case import Case, VerifyOptions
 from verix_anon.errors import MalformedDeliveryError
-from verix_anon.protocol.contract import Commitment, Kind
+from verix_anon.protocol.contract import Commitment, Kind, Rule
 from verix_anon.protocol.generalize import midpoints
 from verix_anon.protocol.messages import Delivery
 
@@ -29,6 +29,7 @@ __all__ = [
     "K",
     "Layers",
     "case_of",
+    "coded",
     "judge",
     "measure",
     "prepared",
@@ -75,17 +76,44 @@ def sample(name: str, *, seed: int, rows: int = ROWS) -> pa.Table:
 
 
 def prepared(name: str, table: pa.Table, *, seed: int, paper: bool, calibrate: int = 0) -> Prepared:
-    """The table as an owner of today (or of the paper) would send it, repeatably."""
-    options = PrepareOptions(
+    """The table under the paper's rule, with today's traps and root or the paper's, repeatably."""
+    options = PrepareOptions.paper(
         unsafe_seed=seed,
         traps=Traps.PAPER if paper else Traps.ADAPTIVE,
         commitment=Commitment.PAPER if paper else Commitment.BINDING,
         calibrate=calibrate,
         threads=1,
     )
+    return _of(name, table, options, "target")
+
+
+def coded(
+    name: str, table: pa.Table, *, seed: int, rule: Rule, target: str | None = "target"
+) -> Prepared:
+    """The table in positions under a rule, with leaves of k records, repeatably."""
+    options = PrepareOptions(
+        rule=rule,
+        clear=False,
+        min_leaf="k",
+        traps=Traps.ADAPTIVE,
+        commitment=Commitment.BINDING,
+        unsafe_seed=seed,
+        threads=1,
+    )
+    return _of(name, table, options, target)
+
+
+def _of(name: str, table: pa.Table, options: PrepareOptions, target: str | None) -> Prepared:
     nominal = set(data.describe(name).nominal) & set(table.column_names)
-    kinds = dict.fromkeys(nominal, Kind.CATEGORICAL)
-    return prepare(table, target="target", quasi="all", k=K, kinds=kinds, options=options)
+    return prepare(
+        table,
+        target=target,
+        task=Task.NONE if target is None else None,
+        quasi="all",
+        k=K,
+        kinds=dict.fromkeys(nominal, Kind.CATEGORICAL),
+        options=options,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

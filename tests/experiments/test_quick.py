@@ -49,6 +49,8 @@ def test_quick(tmp_path: Path) -> None:
     for row in found["detection"]["rows"]:
         if row["approach"] in ("full", "full re-execution"):
             assert row["flagged"] == (0 if row["provider"] == "honest" else row["runs"]), row
+    for row in found["contracts"]["rows"]:
+        assert row["full"] == (0 if row["provider"] == "honest" else row["deviated"]), row
     for row in found["scale"]["rows"]:
         assert 0 < row["hashing_share"] < 1
         assert row["nodes"] == 2 * row["leaves"] - 1
