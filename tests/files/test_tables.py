@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from verix_anon.errors import TableError
-from verix_anon.files.tables import NULL_TOKENS, read_table, write_table
+from verix_anon.files.tables import NULL_TOKENS, read_table, table_aside, write_table
 
 DAY = datetime.date(2024, 2, 29)
 NOON = datetime.datetime(2024, 2, 29, 12, 0)
@@ -227,6 +227,23 @@ def test_what_was_written_is_read(tmp_path: Path, name: str) -> None:
         write_table(table, tmp_path / name)
     write_table(table.slice(0, 1), tmp_path / name, overwrite=True)
     assert read_table(tmp_path / name).num_rows == 1
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_readers_see_what_is_to_be_expanded_as_values(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr("verix_anon.files.tables.CSV_ROWS", 2)
+    texts = pa.array(["0..1", "2..3", "2..3", "0..1", "0..1"], pa.large_string())
+    own = pa.array([1, 2, 3, 4, 5], pa.duration("s"))
+    columns = {"x": texts} if name == "t.csv" else {"x": texts, "kept": own.dictionary_encode()}
+    held = pa.table(columns | {"x": texts.dictionary_encode()})
+    with table_aside(held, tmp_path / name, overwrite=False, expanded=["x"]):
+        assert not (tmp_path / name).exists()
+    again = read_table(tmp_path / name)
+    assert again.to_pydict() == pa.table(columns).to_pydict()
+    if name == "t.parquet":
+        assert again.schema == pa.table(columns).schema
 
 
 def test_what_cannot_be_written(tmp_path: Path) -> None:

@@ -5,7 +5,8 @@ import gzip
 import io
 import os
 import zlib
-from collections.abc import Iterator, Sequence
+from base64 import b64encode
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, cast
@@ -27,6 +28,8 @@ NULL_TOKENS = ("", "NA", "N/A", "null", "NULL", "NaN")
 CSV_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 PARQUET_SUFFIXES = (".parquet", ".pq")
 ARROW_ERRORS = (pa.ArrowException, OSError, ValueError)
+LARGEST_DICTIONARY = 1 << 30
+CSV_ROWS = 1 << 16
 LEADING_ZERO = r"^[+-]?0[0-9]"
 # What a column is read as if every value matches: the pattern, and the types to try.
 PATTERNS = (
@@ -56,7 +59,8 @@ def read_table(
     try:
         if lower.endswith(PARQUET_SUFFIXES):
             with _open(name) as file:
-                return pq.read_table(file)
+                # pq.read_table would import what reads folders of files, and pandas with it.
+                return pq.ParquetFile(file).read()
         if lower.endswith(CSV_SUFFIXES):
             text = _read_csv(name, null_tokens)
             columns = [_infer(column, leading_zeros_are_text) for column in text.columns]
@@ -88,27 +92,74 @@ def write_table(table: object, path: str | os.PathLike[str], *, overwrite: bool 
 
 
 @contextmanager
-def table_aside(table: object, path: str | os.PathLike[str], *, overwrite: bool) -> Iterator[None]:
-    """The same, but the file takes its name when the block has ended well."""
+def table_aside(
+    table: object,
+    path: str | os.PathLike[str],
+    *,
+    overwrite: bool,
+    expanded: Collection[str] = (),
+) -> Iterator[None]:
+    """The same, but the file takes its name when the block has ended well.
+
+    Of the columns to be `expanded` a dictionary is only how they are held: readers see values.
+    """
     check_table_name(path)
     try:
-        frame = nw.from_native(table, eager_only=True)  # type: ignore[call-overload]
-        # Column by column: an index of pandas is no column.
-        arrow = pa.table({name: frame[name].to_arrow() for name in frame.columns})
+        arrow = _arrow_table(table)
     except (TypeError, DuplicateError, *ARROW_ERRORS):
         raise TableError(f"a table is pandas, polars or pyarrow, not {shown(table)}") from None
     lower = path_text(path).lower()
     with written_aside(path, overwrite=overwrite, folder=False) as aside:
         try:
             if lower.endswith(PARQUET_SUFFIXES):
-                pq.write_table(arrow, aside, compression="zstd")
+                _write_parquet(arrow, aside, expanded)
             else:
                 delimiter = "\t" if lower.endswith(".tsv") else ","
-                options = pyarrow.csv.WriteOptions(delimiter=delimiter, quoting_style="needed")
-                pyarrow.csv.write_csv(arrow, aside, options)
+                _write_csv(arrow, aside, expanded, delimiter)
         except ARROW_ERRORS as error:
             raise TableError(f"{path} cannot be written ({_reason(error)})") from None
         yield
+
+
+def _arrow_table(table: object) -> pa.Table:
+    """Column by column: an index of pandas is no column."""
+    frame = nw.from_native(table, eager_only=True)  # type: ignore[call-overload]
+    columns = {name: frame[name] for name in frame.columns}
+    if frame.implementation.is_pyarrow():
+        # As they are: narwhals would copy them.
+        return pa.table({name: column.to_native() for name, column in columns.items()})
+    return pa.table({name: column.to_arrow() for name, column in columns.items()})
+
+
+def _seen(schema: pa.Schema, expanded: Collection[str]) -> pa.Schema:
+    """The types that readers see."""
+    return pa.schema([f.with_type(f.type.value_type) if f.name in expanded else f for f in schema])
+
+
+def _write_parquet(table: pa.Table, path: Path, expanded: Collection[str]) -> None:
+    """What is to be expanded is left to readers: Parquet has dictionaries for every type."""
+    seen = _seen(table.schema, expanded)
+    with pq.ParquetWriter(
+        path,
+        table.schema,
+        compression="zstd",
+        store_schema=False,
+        dictionary_pagesize_limit=LARGEST_DICTIONARY,
+        # Least and greatest of such a column would take longer than the column.
+        write_statistics=[name for name in table.column_names if name not in expanded] or False,
+    ) as writer:
+        writer.write_table(table)
+        # Where Arrow itself looks for its own types; so the file does not name dictionaries.
+        writer.add_key_value_metadata({"ARROW:schema": b64encode(seen.serialize())})
+
+
+def _write_csv(table: pa.Table, path: Path, expanded: Collection[str], delimiter: str) -> None:
+    seen = _seen(table.schema, expanded)
+    options = pyarrow.csv.WriteOptions(delimiter=delimiter, quoting_style="needed")
+    with pyarrow.csv.CSVWriter(path, seen, write_options=options) as writer:
+        # A part at a time, for the values of all may be too much to hold.
+        for at in range(0, table.num_rows, CSV_ROWS):
+            writer.write_table(table.slice(at, CSV_ROWS).cast(seen))
 
 
 def _reason(error: Exception) -> str:

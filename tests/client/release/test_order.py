@@ -38,10 +38,10 @@ def test_a_table_that_is_not_written_does_not_count(
         with pytest.raises(TableError, match=sentence):
             publish(case, tmp_path / out, ledger)
 
-    def full(*_: object) -> None:
+    def full(*_: object, **__: object) -> None:
         raise OSError("the disk is full")
 
-    monkeypatch.setattr("pyarrow.csv.write_csv", full)
+    monkeypatch.setattr("pyarrow.csv.CSVWriter", full)
     with pytest.raises(TableError, match="the disk is full"):
         publish(case, tmp_path / "out.csv", ledger)
     assert ledger.seen(case.manifest.table) == ()

@@ -1,12 +1,13 @@
 """How a class is represented: intervals, bounds, midpoints, means; rounding and top-coding."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import support
@@ -48,7 +49,13 @@ def interval(values: Sequence[float], **chosen: Any) -> str:
     return text
 
 
-@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+USUAL_NUMBERS = st.floats(-1e11, 1e11) | st.floats(-1e-3, 1e-3)
+
+
+@given(st.lists(NUMBERS | USUAL_NUMBERS, min_size=1))
+@example([1e-4, math.nextafter(1e10, 0)])
+@example([math.nextafter(1e-4, 0), 1e10 + 0.5])
 def test_intervals_are_of_values_as_people_write_them(values: list[float]) -> None:
     values = [value + 0.0 for value in values]
     assert interval(values) == "..".join(show_value(NUMBER, f(values)) for f in (min, max))

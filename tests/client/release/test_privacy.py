@@ -134,8 +134,7 @@ def test_singled_out_within_the_class() -> None:
 
 
 def test_classes_that_look_alike_are_one() -> None:
-    low, high = pa.array([1, 1, 1]), pa.array(["a", "b", "a"])
-    members = Members.alike(codes(0, 1, 2, 2), [low, high], None)
+    members = Members.alike(codes(0, 1, 2, 2), [codes(0, 0, 0), codes(0, 1, 0)], None)
     assert members.n_classes == 2
     assert members.class_of_row.tolist() == [0, 1, 0, 0]
 

@@ -7,12 +7,12 @@ Never published: the tree, leaf numbers and counts; they undo the joining and ex
 """
 
 import hmac
-import json
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 import narwhals as nw
 import numpy as np
@@ -22,12 +22,12 @@ from verix_anon.arrays import Floats, Ids, Ints
 from verix_anon.client.given import FilePath, is_path, opened, options_of
 from verix_anon.client.ledger import Ledger
 from verix_anon.client.manifest import Manifest, read_manifest
-from verix_anon.client.notebook import as_list, as_table
 from verix_anon.client.release import accept, join, present, privacy
-from verix_anon.client.release.assemble import Classes, assemble
+from verix_anon.client.release.assemble import Classes, Published, assemble
 from verix_anon.client.release.grouping import Grouped
 from verix_anon.client.release.present import Presentation, Representation
 from verix_anon.client.release.privacy import Attribute
+from verix_anon.client.release.released import Released
 from verix_anon.client.release.sheet import Conditions, Joining, Sheet
 from verix_anon.client.table.digest import table_digest
 from verix_anon.client.table.diversity import Asked, Measure, check_asked
@@ -39,7 +39,6 @@ from verix_anon.errors import NotAcceptedError, TableError
 from verix_anon.files.deliveries import Snapshot
 from verix_anon.files.store import check_apart, check_free
 from verix_anon.files.tables import check_table_name, read_table, table_aside
-from verix_anon.protocol.contract import Digest
 from verix_anon.protocol.messages import Delivery
 
 __all__ = ["ReleaseOptions", "Released", "Representation", "release"]
@@ -76,43 +75,6 @@ class ReleaseOptions(Presentation):
                 found.setdefault(name, {})[measure.value] = value
         check_asked(found, manifest.roles)
         return found
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Released(Generic[TableT]):
-    """A table to publish, and what was measured on it."""
-
-    root: Digest
-    """Of the delivery it was made from."""
-    table: TableT
-    sheet: Sheet
-    n_classes: int
-    """How many classes of records look alike in the table."""
-    imputed: Mapping[str, int]
-    overridden: tuple[str, ...]
-    """What `force` passed over."""
-    warnings: tuple[str, ...]
-
-    def __repr__(self) -> str:
-        return (
-            f"<Released: {self.sheet.n_records:,} records in {self.n_classes:,} classes,"
-            f" k {self.sheet.k:,}, {len(self.warnings)} warning(s)>"
-        )
-
-    def _repr_html_(self) -> str:
-        return as_table(self.sheet.facts().items()) + as_list((*self.overridden, *self.warnings))
-
-    def to_json(self) -> str:
-        """The privacy sheet as JSON, with the root, the warnings and what was overridden."""
-        return json.dumps(
-            {
-                **self.sheet.to_dict(),
-                "root": self.root.hex(),
-                "warnings": list(self.warnings),
-                "overridden": list(self.overridden),
-            },
-            indent=1,
-        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -189,17 +151,17 @@ def release(
     """
     options = options_of(options, ReleaseOptions)
     if out is not None:
-        check_table_name(out)
-        check_apart(out, filter(is_path, (delivery, manifest, verdict, table)))
-        check_free(out, overwrite=overwrite)
+        _check_out(out, (delivery, manifest, verdict, table), overwrite=overwrite)
     ledger = None if ledger is None else opened(ledger, Ledger, Ledger, "ledger")
     manifest = opened(manifest, Manifest, read_manifest, "manifest")
     verdict = None if verdict is None else opened(verdict, Verdict, read_verdict, "verdict")
     # 1. The table is the one that was prepared, and the options fit it.
     table = read_table(table) if is_path(table) else table
-    source, asked = _read(table, manifest, options), options.asked(manifest)
+    with ThreadPoolExecutor(1) as beside:
+        reading = beside.submit(accept.read, delivery, manifest)
+        source, asked = _read(table, manifest, options), options.asked(manifest)
     # 2. The verdict accepts this very delivery, and the table was not released before.
-    judged = accept.read(delivery, manifest)
+    judged = reading.result()
     bare = accept.bare(judged)
     earlier = () if ledger is None else ledger.seen(manifest.table)
     overridden = accept.check(judged, manifest, verdict, earlier, force=options.force)
@@ -219,22 +181,34 @@ def release(
         counted_by=options.person or "record",
         released_before=None if ledger is None else len(earlier),
     )
-    sheet = _measure(classes, source, conditions, _cost(joined, grouped))
-    warnings = (*sheet.warnings, *_warnings(table, manifest, verdict, options))
-    # 6. A release counts when it is written, and no table appears that does not count.
-    with nullcontext() if out is None else table_aside(published, out, overwrite=overwrite):
-        if ledger is not None:
-            warnings += ledger.warnings()
-            ledger.record(manifest.table, bare.header.root)
+    with ThreadPoolExecutor(1) as beside:
+        measuring = beside.submit(_measure, classes, source, conditions, _cost(joined, grouped))
+        # 6. A release counts when it is written, and no table appears that does not count.
+        with nullcontext() if out is None else _aside(published, out, overwrite=overwrite):
+            sheet = measuring.result()
+            warnings = (*sheet.warnings, *_warnings(table, manifest, verdict, options))
+            if ledger is not None:
+                warnings += ledger.warnings()
+                ledger.record(manifest.table, bare.header.root)
     return Released(
         root=bare.header.root,
-        table=published,
+        published=published,
         sheet=sheet,
         n_classes=sheet.n_classes,
         imputed=dict(manifest.imputed),
         overridden=overridden,
         warnings=warnings,
     )
+
+
+def _check_out(out: FilePath, inputs: Sequence[object], *, overwrite: bool) -> None:
+    check_table_name(out)
+    check_apart(out, filter(is_path, inputs))
+    check_free(out, overwrite=overwrite)
+
+
+def _aside(published: Published, out: FilePath, *, overwrite: bool) -> AbstractContextManager[None]:
+    return table_aside(published.compact(), out, overwrite=overwrite, expanded=published.texts)
 
 
 def _read(table: object, manifest: Manifest, options: ReleaseOptions) -> _Source:

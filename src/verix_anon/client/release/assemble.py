@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -13,10 +14,14 @@ from verix_anon.arrays import Floats, Ints
 from verix_anon.client.release import privacy
 from verix_anon.client.release.grouping import Grouped
 from verix_anon.client.release.present import Range, Representation, represent
+from verix_anon.client.table.categories import is_text
 from verix_anon.client.table.roles import TableRole
 from verix_anon.errors import TableError
 
-__all__ = ["Classes", "assemble"]
+__all__ = ["Classes", "Published", "assemble"]
+
+MOST_TEXTS = 1 << 20
+"""Parquet repeats a dictionary for every so many rows: a longer one saves nothing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +41,15 @@ class Classes:
         """Write out what is published."""
         of_row = np.empty(grouped.order.size, np.int64)
         of_row[grouped.order] = np.repeat(np.arange(grouped.count.size), grouped.count)
-        columns = {r.column.name: represent(r, representation, grouped.count) for r in ranges}
+
+        def written(r: Range) -> dict[str, pa.Array]:
+            found = represent(r, representation, grouped.count)
+            return {name: _coded(array) for name, array in found.items()}
+
+        with ThreadPoolExecutor() as pool:
+            columns = dict(
+                zip((r.column.name for r in ranges), pool.map(written, ranges), strict=True)
+            )
         return cls(of_row, grouped.count, ranges, columns)
 
     @property
@@ -46,7 +59,7 @@ class Classes:
 
     def alike(self, people: Ints | None) -> privacy.Members:
         """Who is in which class, as the public sees it."""
-        return privacy.Members.alike(self.of_row, self.arrays.values(), people)
+        return privacy.Members.alike(self.of_row, map(_codes, self.arrays.values()), people)
 
     def ncp(self, values: Floats) -> float:
         """The information lost by what is published; a capped end reaches to its limit."""
@@ -61,12 +74,73 @@ class Classes:
                 # How many occur, wherever they stand in the order.
                 low[j], high[j] = 0, privacy.distinct(r.sets.position).size - 1
                 spans.append((np.zeros(self.count.size), np.diff(r.sets.start) - 1.0))
-        lows, highs = (np.column_stack(ends) for ends in zip(*spans, strict=True))
+        # One column after the other in memory, as they are used.
+        lows, highs = (np.stack(ends).T for ends in zip(*spans, strict=True))
         return privacy.ncp(privacy.Spans(lows, highs, low, high), self.count)
 
 
-def assemble(table: object, roles: Mapping[str, str], classes: Classes, *, shuffle: bool) -> object:
+def _coded(array: pa.Array) -> pa.Array:
+    """Text as a dictionary without repetitions: it is long, and there are many rows."""
+    return array.dictionary_encode() if is_text(array.type) else array
+
+
+def _codes(array: pa.Array) -> Ints:
+    if pa.types.is_dictionary(array.type):
+        return array.indices.to_numpy().astype(np.int64)  # type: ignore[no-any-return]
+    return privacy.attribute("", "", array).codes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Published:
     """The owner's table with identifiers out and quasi-identifiers as published."""
+
+    frame: nw.DataFrame[Any]
+    """The owner's, its rows in the order of the release."""
+    names: Sequence[str]
+    class_of_row: Ints
+    columns: Mapping[str, pa.Array]
+    """With one value per class."""
+
+    def native(self) -> object:
+        """As a table of the owner's kind."""
+        rows = pa.array(self.class_of_row)
+        with ThreadPoolExecutor() as pool:
+            new = pool.map(lambda array: _plain(array).take(rows), self.columns.values())
+            published = pa.table(list(new), list(self.columns))
+        columns = nw.from_arrow(published, backend=self.frame.implementation)
+        frame = self.frame.with_columns(*(columns[name] for name in self.columns))
+        return frame.select(self.names).to_native()
+
+    @property
+    def texts(self) -> list[str]:
+        """The columns that `compact` holds as dictionaries."""
+        return [
+            name
+            for name, array in self.columns.items()
+            if pa.types.is_dictionary(array.type) and len(array.dictionary) <= MOST_TEXTS
+        ]
+
+    def compact(self) -> pa.Table:
+        """As an Arrow table to be written, each text in it once."""
+        rows, texts = pa.array(self.class_of_row), self.texts
+
+        def column(name: str) -> pa.Array:
+            array = self.columns.get(name)
+            if array is None:
+                return self.frame[name].to_arrow()
+            return (array if name in texts else _plain(array)).take(rows)
+
+        return pa.table([column(name) for name in self.names], list(self.names))
+
+
+def _plain(array: pa.Array) -> pa.Array:
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+
+
+def assemble(
+    table: object, roles: Mapping[str, str], classes: Classes, *, shuffle: bool
+) -> Published:
+    """Put what is published of each class beside what is kept, in the table's order or none."""
     frame = nw.from_native(table, eager_only=True)  # type: ignore[call-overload]
     names: list[str] = []
     for name in frame.columns:
@@ -75,16 +149,10 @@ def assemble(table: object, roles: Mapping[str, str], classes: Classes, *, shuff
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise TableError(f"the release would have two columns {twice!r}; rename the one there is")
-    rows = pa.array(classes.of_row)
-    new = classes.arrays
-    with ThreadPoolExecutor() as pool:
-        published = pa.table(
-            list(pool.map(lambda array: array.take(rows), new.values())), list(new)
-        )
-    columns = nw.from_arrow(published, backend=frame.implementation)
-    frame = frame.with_columns(*(columns[name] for name in new)).select(names)
+    of_row = classes.of_row
     if shuffle:
-        keys = np.frombuffer(os.urandom(8 * classes.of_row.size), np.uint64)
+        keys = np.frombuffer(os.urandom(8 * of_row.size), np.uint64)
+        order = np.argsort(keys)
         # A pandas index would tell the old order.
-        frame = nw.maybe_reset_index(frame[np.argsort(keys)])
-    return frame.to_native()
+        frame, of_row = nw.maybe_reset_index(frame[order]), of_row[order]
+    return Published(frame, names, of_row, classes.arrays)

@@ -38,6 +38,8 @@ __all__ = [
 Caps = tuple[float | None, float | None]
 
 EXACT = 2**53
+USUAL = (1e-4, 1e10)
+"""Between these neither Arrow nor Python writes an exponent."""
 MOST_TEXT = 1 << 30
 """Bytes that one column of sets of categories may take."""
 
@@ -294,12 +296,19 @@ def _texts(column: Column, values: Floats) -> pa.Array:
     if column.unit is not None:
         moments = values.astype(np.int64).astype(f"M8[{NUMPY_UNITS[column.unit]}]")
         return pa.array(np.datetime_as_string(moments).tolist(), pa.large_string())
-    is_whole = (values == np.floor(values)) & (np.abs(values) <= EXACT)
-    whole = pa.array(np.where(is_whole, values, 0.0).astype(np.int64)).cast(pa.large_string())
-    if is_whole.all():
-        return whole
-    others = pa.array(list(map(repr, values[~is_whole].tolist())), pa.large_string())
-    return pc.replace_with_mask(whole, pa.array(~is_whole), others)
+    size = np.abs(values)
+    is_whole = (values == np.floor(values)) & (size <= EXACT)
+    texts = pa.array(np.where(is_whole, values, 0.0).astype(np.int64)).cast(pa.large_string())
+    # Here Arrow writes what repr does, in a seventh of the time.
+    is_usual = ~is_whole & (size >= USUAL[0]) & (size < USUAL[1])
+    if is_usual.any():
+        usual = pa.array(values[is_usual]).cast(pa.large_string())
+        texts = pc.replace_with_mask(texts, pa.array(is_usual), usual)
+    is_other = ~(is_whole | is_usual)
+    if is_other.any():
+        others = pa.array(list(map(repr, values[is_other].tolist())), pa.large_string())
+        texts = pc.replace_with_mask(texts, pa.array(is_other), others)
+    return texts
 
 
 def _category_sets(column: Column, sets: Sets, records: Ints) -> pa.Array:

@@ -49,13 +49,17 @@ class Members:
     """None if each record is a person."""
 
     @classmethod
-    def alike(
-        cls, class_of_row: Ints, published: Iterable[pa.Array], people: Ints | None
-    ) -> "Members":
-        """Classes as the public sees them: those with the same published values are one."""
+    def alike(cls, class_of_row: Ints, published: Iterable[Ints], people: Ints | None) -> "Members":
+        """Classes as the public sees them: those with the same published values are one.
+
+        `published` are numbers of each class's values, column by column.
+        """
         groups = np.zeros(_top(class_of_row) + 1, np.int64)
-        for of_class in published:
-            groups = dense(_pair(groups, attribute("", "", of_class).codes)[0])
+        for codes in published:
+            groups = dense(_pair(groups, codes)[0])
+            if _top(groups) + 1 == groups.size:
+                # All differ already.
+                break
         return cls(groups[class_of_row], _top(groups) + 1, people)
 
     def people(self, groups: Ints, n_groups: int) -> Ints:
@@ -258,7 +262,7 @@ def ncp(spans: Spans, records: Ints) -> float:
     domain = spans.domain_high / 2 - spans.domain_low / 2
     low = np.clip(spans.low, spans.domain_low, spans.domain_high)
     high = np.clip(spans.high, spans.domain_low, spans.domain_high)
-    width = np.divide(high / 2 - low / 2, domain, out=np.zeros(low.shape), where=domain > 0)
+    width = (high / 2 - low / 2) / np.where(domain > 0, domain, np.inf)
     return float(records @ width.mean(axis=1) / records.sum())
 
 

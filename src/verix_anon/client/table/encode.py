@@ -5,6 +5,7 @@ through one Arrow array, so that the three give the same bytes.
 """
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,25 +91,29 @@ def encode(table: object, declared: Declared) -> Encoded:
 def _encode_sent(
     sent: dict[str, pa.Array], roles: dict[str, TableRole], declared: Declared
 ) -> Encoded:
-    n_quasi = sum(roles[name] is TableRole.QUASI for name in sent)
     n_rows = len(next(iter(sent.values())))
-    values = np.empty((n_quasi, n_rows))
-    unfilled = iter(values)
-    labels = Labels.none(n_rows)
-    columns: list[Column] = []
-    imputed: dict[str, int] = {}
-    for name, array in sent.items():
-        if roles[name] is TableRole.TARGET:
-            labels = encode_target(name, array, declared)
-            continue
-        column, encoded = _encode_quasi(name, array, declared)
+    quasi = [name for name in sent if roles[name] is TableRole.QUASI]
+    values = np.empty((len(quasi), n_rows))
+
+    def fill(name: str, out: Floats) -> tuple[Column, int]:
+        """The column, and how many of its values were imputed."""
+        column, encoded = _encode_quasi(name, sent[name], declared)
         # Adding 0.0 turns -0.0 into 0.0 and changes nothing else.
-        filled = np.add(encoded, 0.0, out=next(unfilled))
-        n_missing = _impute(column, filled, declared.missing)
-        if n_missing:
-            imputed[name] = n_missing
-        columns.append(column)
-    return Encoded(quasi=tuple(columns), values=values, labels=labels, imputed=imputed, roles=roles)
+        np.add(encoded, 0.0, out=out)
+        return column, _impute(column, out, declared.missing)
+
+    with ThreadPoolExecutor() as pool:
+        found = list(pool.map(fill, quasi, values))
+    labels = Labels.none(n_rows)
+    for name in sent.keys() - set(quasi):
+        labels = encode_target(name, sent[name], declared)
+    return Encoded(
+        quasi=tuple(column for column, _ in found),
+        values=values,
+        labels=labels,
+        imputed={column.name: n for column, n in found if n},
+        roles=roles,
+    )
 
 
 def decode(column: Column, values: Floats) -> pa.Array:

@@ -22,7 +22,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from verix_anon import __version__
-from verix_anon.client import models
+from verix_anon.client import in_memory, models
 from verix_anon.client.audit_log import AuditLog
 from verix_anon.client.given import FilePath, is_path, opened, options_of
 from verix_anon.client.manifest import Manifest, read_manifest
@@ -30,7 +30,6 @@ from verix_anon.client.verdict import DECIDING, INFORMING, LAYERS, Finding, Prof
 from verix_anon.client.verify import (
     commitment,
     fingerprint,
-    in_memory,
     replay,
     sentinels,
     splits,
