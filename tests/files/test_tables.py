@@ -235,8 +235,10 @@ def test_readers_see_what_is_to_be_expanded_as_values(
 ) -> None:
     monkeypatch.setattr("verix_anon.files.tables.CSV_ROWS", 2)
     texts = pa.array(["0..1", "2..3", "2..3", "0..1", "0..1"], pa.large_string())
-    own = pa.array([1, 2, 3, 4, 5], pa.duration("s"))
-    columns = {"x": texts} if name == "t.csv" else {"x": texts, "kept": own.dictionary_encode()}
+    columns = {"x": texts}
+    if name == "t.parquet":
+        columns["kept"] = pa.array(["a", "b", "a", "b", "a"]).dictionary_encode()
+        columns["took"] = pa.array([1, 2, 3, 4, 5], pa.duration("s"))
     held = pa.table(columns | {"x": texts.dictionary_encode()})
     with table_aside(held, tmp_path / name, overwrite=False, expanded=["x"]):
         assert not (tmp_path / name).exists()
