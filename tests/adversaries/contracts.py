@@ -51,13 +51,13 @@ def skewed(n_rows: int) -> pa.Table:
 
 
 @cache
-def prepared(contract: str, *, n_rows: int = 600, seed: int = 1) -> Prepared:
+def prepared(contract: str, *, n_rows: int = 500, seed: int = 1) -> Prepared:
     """A table of n_rows, under one of the contracts."""
     return _made(skewed(n_rows), CONTRACTS[contract], seed, k=3)
 
 
 @cache
-def of_census(contract: str, *, n_rows: int = 1_000, seed: int = 1) -> Prepared:
+def of_census(contract: str, *, n_rows: int = 700, seed: int = 1) -> Prepared:
     """The embedded table, under one of the contracts."""
     agreed = CONTRACTS[contract]
     columns = {"y": "income", "town": "education", "score": "hours_per_week"}

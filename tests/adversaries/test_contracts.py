@@ -53,7 +53,7 @@ def test_caught_with_the_submission(contract: str, name: str, seed: int) -> None
 
 @pytest.mark.parametrize(("contract", "name"), pairs())
 def test_caught_on_the_census(contract: str, name: str) -> None:
-    assert_caught(name, of_census(contract), 2)
+    assert_caught(name, of_census(contract), 3)
 
 
 @pytest.mark.parametrize("contract", CONTRACTS)

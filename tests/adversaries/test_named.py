@@ -1,6 +1,7 @@
 """Every adversary by name: what it does, what it knows, and which layer must see it."""
 
 import inspect
+from functools import cache
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from verix_anon.client.prepare import Prepared
 from verix_anon.client.verdict import Outcome, Profile, Status
 from verix_anon.client.verify import verify
 from verix_anon.protocol.contract import Rule
-from verix_anon.protocol.messages import Provider, Submission
+from verix_anon.protocol.messages import Delivery, Provider, Submission
 from verix_anon.provider.local import LocalProvider
 
 # The layers that must see each one with the submission at hand, and without.
@@ -73,6 +74,11 @@ def of_rule(rule: Rule) -> Prepared:
     return prepared(RULES[rule], n_rows=2000)
 
 
+@cache
+def delivered(name: str, rule: Rule) -> Delivery:
+    return ADVERSARIES[name](0).anonymize(of_rule(rule).submission)
+
+
 def test_every_adversary_has_its_layers() -> None:
     assert set(FULL) == set(ADVERSARIES)
     assert set(adversaries.PAPER) < set(ADVERSARIES)
@@ -81,7 +87,7 @@ def test_every_adversary_has_its_layers() -> None:
 @pytest.mark.parametrize(("name", "rule"), PAIRS)
 def test_caught_with_the_submission(name: str, rule: Rule) -> None:
     made = of_rule(rule)
-    found = failed(judged(ADVERSARIES[name](0).anonymize(made.submission), made))
+    found = failed(judged(delivered(name, rule), made))
     assert found
     assert found >= FULL[name]
 
@@ -89,14 +95,14 @@ def test_caught_with_the_submission(name: str, rule: Rule) -> None:
 @pytest.mark.parametrize(("name", "rule"), PAIRS)
 def test_caught_without_the_submission(name: str, rule: Rule) -> None:
     made = of_rule(rule)
-    found = failed(judged(ADVERSARIES[name](0).anonymize(made.submission), made, thin=True))
+    found = failed(judged(delivered(name, rule), made, thin=True))
     assert found or not THIN[name]
     assert found >= THIN[name]
 
 
 @pytest.mark.parametrize(("name", "rule"), PAIRS)
 def test_repeatable(name: str, rule: Rule) -> None:
-    sent = of_rule(rule).submission
+    sent = prepared(RULES[rule], n_rows=400).submission
     assert len({ADVERSARIES[name](3).anonymize(sent).header.root for _ in range(2)}) == 1
 
 
@@ -161,6 +167,13 @@ def test_sentinels_have_close_neighbours(made: Prepared) -> None:
     rows = made.manifest.sentinel_row
     others = np.setdiff1d(np.arange(made.manifest.n_rows), rows)
     assert np.median(found.distance[rows]) < np.median(found.distance[others])
+
+
+def test_moving_true_sentinels_is_seen_by_replay_of_all_records_alone(made: Prepared) -> None:
+    delivery = informed.moved(made.submission, made.manifest.sentinel_row)
+    assert failed(judged(delivery, made)) == {"replay"}
+    # Those that share a leaf with one of them may be witnesses, nobody else is concerned.
+    assert failed(judged(delivery, made, thin=True)) <= {"splits"}
 
 
 def test_an_informed_provider_passes_the_papers_traps() -> None:

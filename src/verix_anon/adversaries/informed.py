@@ -15,7 +15,7 @@ from verix_anon.arrays import Flags, Floats, Ints
 from verix_anon.protocol.messages import Delivery, Submission
 from verix_anon.provider import engine, local
 
-__all__ = ["DropsFoundTraps", "DropsUntrapped", "MovesSuspects", "Suspicion", "suspect"]
+__all__ = ["DropsFoundTraps", "DropsUntrapped", "MovesSuspects", "Suspicion", "moved", "suspect"]
 
 BAND = (0.40, 0.60)
 """Where sentinels come from, a little wider than the paper's, for another forest differs."""
@@ -161,19 +161,23 @@ class MovesSuspects:
     seed: int = 0
 
     def anonymize(self, submission: Submission) -> Delivery:
-        """Anonymize honestly, then move what is suspect; counts follow, and bounds widen."""
+        """Anonymize honestly, then move what is suspect."""
         n = max(1, round(SENTINELS * submission.records.n_rows))
-        moved = suspect(submission, seed=self.seed).likeliest_sentinels()[:n]
-        settings = engine.Settings()
-        made = local.growth_of(submission, settings)
-        leaf = made.leaf_of_row.copy()
-        leaf[moved] = (leaf[moved] + 1) % made.tree.n_leaves
-        count = np.bincount(leaf, minlength=made.tree.n_leaves)
-        low, high = made.leaves.minimum.copy(), made.leaves.maximum.copy()
-        for row in moved.tolist():
+        return moved(submission, suspect(submission, seed=self.seed).likeliest_sentinels()[:n])
+
+
+def moved(submission: Submission, rows: Ints) -> Delivery:
+    """The honest delivery with these rows in the next leaf, unless their own became too small."""
+    settings, least = engine.Settings(), submission.contract.min_leaf
+    made = local.growth_of(submission, settings)
+    leaf, count = made.leaf_of_row.copy(), made.leaves.count.copy()
+    low, high = made.leaves.minimum.copy(), made.leaves.maximum.copy()
+    for row in rows.tolist():
+        old, new = leaf[row], (leaf[row] + 1) % count.size
+        if count[old] > least:
+            count[old], count[new], leaf[row] = count[old] - 1, count[new] + 1, new
             values = submission.records.values[:, row]
-            np.minimum(low[leaf[row]], values, out=low[leaf[row]])
-            np.maximum(high[leaf[row]], values, out=high[leaf[row]])
-        leaves = replace(made.leaves, count=count, minimum=low, maximum=high)
-        growth = engine.Growth(tree=made.tree, leaves=leaves, leaf_of_row=leaf)
-        return engine.pack(submission, growth, np.arange(leaf.size), settings)
+            low[new], high[new] = np.minimum(low[new], values), np.maximum(high[new], values)
+    leaves = replace(made.leaves, count=count, minimum=low, maximum=high)
+    growth = engine.Growth(tree=made.tree, leaves=leaves, leaf_of_row=leaf)
+    return engine.pack(submission, growth, np.arange(leaf.size), settings)
