@@ -15,6 +15,14 @@ from verix_anon.client import models
 from verix_anon.files.deliveries import write_delivery
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test writes into the ledger of whoever runs it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VERIX_LEDGER", str(tmp_path_factory.mktemp("ledger") / "ledger.jsonl"))
+        yield
+
+
 @pytest.fixture(params=MAKERS)
 def make(request: pytest.FixtureRequest) -> Make:
     """Make a table of named columns, in each of the libraries."""

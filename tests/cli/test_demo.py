@@ -18,3 +18,11 @@ def test_an_honest_provider(run: Run) -> None:
     code, out, _ = run("demo", "--rows", 2000)
     assert code == 0
     assert "VERIFIED" in out
+    assert out.rstrip().endswith("verix-anon demo --preset paper")
+
+
+def test_the_papers_system(run: Run) -> None:
+    code, out, _ = run("demo", "--rows", 2000, "--preset", "paper")
+    assert code == 0
+    assert "profile paper" in out
+    assert "the paper has no such layer" in out

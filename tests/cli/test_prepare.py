@@ -26,11 +26,80 @@ def test_init_says_why_this_target(
     assert f"target = {reason}" in run("init", tmp_path / "t.parquet", *options)[1]
 
 
-def test_init_refuses_a_target_without_two_values(tmp_path: Path, run: Run) -> None:
-    pq.write_table(pa.table({"age": [1, 2, 3], "y": [0, 1, 1]}), tmp_path / "t.parquet")
+def test_init_refuses_a_target_of_one_value(tmp_path: Path, run: Run) -> None:
+    pq.write_table(pa.table({"age": [1, 1, 1], "y": [0, 1, 1]}), tmp_path / "t.parquet")
     code, _, err = run("init", tmp_path / "t.parquet", "--target", "age")
     assert code == 2
-    assert "the target must have two values; 'age' has 3" in err
+    assert "the target must have two values or more; 'age' has 1" in err
+
+
+def test_init_drafts_a_table_without_a_target(tmp_path: Path, run: Run) -> None:
+    table = pa.table({"age": [float(i) for i in range(60)], "zip": [str(i % 7) for i in range(60)]})
+    pq.write_table(table, tmp_path / "t.parquet")
+    assert run("init", tmp_path / "t.parquet", "--out", tmp_path / "roles.toml")[0] == 0
+    arguments = ["prepare", tmp_path / "t.parquet", "--roles", tmp_path / "roles.toml"]
+    code, out, err = run(*arguments, "--out", tmp_path / "job", "--json")
+    assert code == 0, err
+    assert json.loads(out)["target"] == "There is no target to preserve."
+
+
+def drafted(job: Path, section: str, run: Run) -> Path:
+    roles = job / f"roles-{abs(hash(section))}.toml"
+    run("init", job / "people.parquet", "--target", "income", "--out", roles)
+    text = roles.read_text()
+    roles.write_text(text.replace("[contract]", f"[contract]\n{section}"))
+    return roles
+
+
+def test_the_contract_stands_in_the_roles_file(job: Path, run: Run) -> None:
+    section = 'rule = "variance-reduction"\nmin_leaf = "3k"\nclear = true\ntraps = "none"'
+    arguments = ["prepare", job / "people.parquet", "--roles", drafted(job, section, run)]
+    assert run(*arguments, "--out", job / "by-file")[0] == 0
+    by_file = json.loads((job / "by-file/submission/contract.json").read_text())
+    assert (by_file["rule"], by_file["min_leaf"]) == ("variance-reduction", 15)
+    assert "income" in [column["name"] for column in by_file["columns"]]
+    # What is said at the prompt wins.
+    assert run(*arguments, "--coded", "--min-leaf", 7, "--out", job / "by-both")[0] == 0
+    by_both = json.loads((job / "by-both/submission/contract.json").read_text())
+    assert (by_both["rule"], by_both["min_leaf"]) == ("variance-reduction", 7)
+    assert "income" not in [column["name"] for column in by_both["columns"]]
+
+
+@pytest.mark.parametrize(
+    ("section", "sentence"),
+    [
+        ('rule = "best"', "rule must be one of"),
+        ("places = 1", "places must be a number from 2"),
+        ("importance = { age = 1.0 }", "importance must be given for every quasi-identifier"),
+        ('colour = "blue"', "unknown field 'colour'"),
+        ('task = "guess"', "task must be one of"),
+    ],
+)
+def test_mistakes_in_the_roles_files_contract(
+    section: str, sentence: str, job: Path, run: Run
+) -> None:
+    roles = drafted(job, section, run)
+    code, _, err = run("prepare", job / "people.parquet", "--roles", roles, "--out", job / "x")
+    assert code == 2
+    assert sentence in err
+
+
+def test_prepare_says_what_the_provider_sees(job: Path, run: Run) -> None:
+    arguments = ["prepare", job / "people.parquet", "--target", "income", "--quasi", "all"]
+    _, coded, err = run(*arguments, "--out", job / "coded")
+    assert "14 columns as positions, without names; no value, no label" in coded
+    assert "how much each tells about the target" in coded.replace("\n", " ")
+    assert "pseudonymous" in coded
+    assert "prepared before" not in err
+    _, uniform, err = run(*arguments, "--importance", "uniform", "--out", job / "uniform")
+    assert "Warning: this table was prepared before" in err
+    assert "tells about the target" not in uniform.replace("\n", " ")
+    rule = ["--rule", "variance-reduction"]
+    _, labels, _ = run(*arguments, *rule, "--out", job / "labels")
+    assert "which of two classes each record has" in labels.replace("\n", " ")
+    _, clear, _ = run(*arguments, "--preset", "paper", "--out", job / "paper")
+    assert "the names and values of 14 columns, and every label" in clear
+    assert clear.rstrip().endswith("--profile paper")
 
 
 def test_init_drafts_what_prepare_reads(job: Path, run: Run) -> None:
@@ -66,9 +135,11 @@ def test_init_takes_names_for_identifiers(run: Run, tmp_path: Path) -> None:
 MISTAKES: dict[str, tuple[pa.Table, list[str], str]] = {
     "a misspelled column": (small(), ["--target", "y", "--quasi", "aa"], "did you mean 'a'"),
     "a target of three classes": (
-        small(z=["p", "q", "r"]), ["--target", "z", "--quasi", "all"], "two classes",
+        small(z=["p", "q", "r"]),
+        ["--target", "z", "--quasi", "all", "--rule", "variance-reduction"],
+        "two classes",
     ),
-    "k larger than the table": (small(), ["--target", "y", "--quasi", "all", "--k", "30"], "60"),
+    "k larger than the table": (small(), ["--target", "y", "--quasi", "all", "--k", "99"], "99"),
     "k of one": (small(), ["--target", "y", "--quasi", "all", "--k", "1"], "k must be"),
     "text that names people": (
         small(name=[f"n{i}" for i in range(40)]), ["--target", "y", "--quasi", "all"], "identifier",

@@ -56,9 +56,15 @@ def make(
     traps: Traps = Traps.ADAPTIVE,
     commitment: Commitment = Commitment.BINDING,
     witnesses: int = 20,
+    clear: bool = False,
 ) -> Prepared:
-    """Prepare a table with all columns but `y` as quasi-identifiers."""
-    options = PrepareOptions(
+    """Prepare a table with all columns but `y` as quasi-identifiers.
+
+    By the usual rule; in clear, which the paper's commitment needs, by the paper's.
+    """
+    is_clear = clear or commitment is Commitment.PAPER
+    make_options = PrepareOptions.paper if is_clear else PrepareOptions
+    options = make_options(
         unsafe_seed=seed,
         traps=traps,
         commitment=commitment,
@@ -77,10 +83,17 @@ def prepared(
     traps: Traps = Traps.ADAPTIVE,
     commitment: Commitment = Commitment.BINDING,
     witnesses: int = 20,
+    clear: bool = False,
 ) -> Prepared:
     """The table above, prepared; the same object for the same wishes."""
     return make(
-        table(n_rows), seed=seed, k=k, traps=traps, commitment=commitment, witnesses=witnesses
+        table(n_rows),
+        seed=seed,
+        k=k,
+        traps=traps,
+        commitment=commitment,
+        witnesses=witnesses,
+        clear=clear,
     )
 
 

@@ -159,7 +159,7 @@ def test_evidence_holds_the_aggregates_and_survives_a_file() -> None:
         assert not any(word.strip(".").isdigit() for word in named["kind"].split())
     assert "w" in "".join(splits["tree_map"]["levels"])  # type: ignore[index]
     sizes = read.finding("replay").evidence["leaf_sizes"]
-    assert sizes["at_least"] == 2 * cases.prepared().manifest.contract.k  # type: ignore[index]
+    assert sizes["at_least"] == cases.prepared().manifest.contract.min_leaf  # type: ignore[index]
     assert verdict.time.endswith("+00:00")
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from verix_anon.client.ledger import Ledger
+from verix_anon.client.ledger import Event, Ledger
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Digest
 
@@ -24,15 +24,22 @@ def test_a_new_table_was_never_seen(ledger: Ledger) -> None:
 
 
 def test_releases_are_remembered_in_order(ledger: Ledger) -> None:
-    ledger.record(TABLE, ROOT)
-    ledger.record(OTHER, ROOT)
-    ledger.record(TABLE, OTHER)
-    assert [entry.root for entry in ledger.seen(TABLE)] == [ROOT, OTHER]
+    ledger.record(Event.RELEASE, TABLE, ROOT)
+    ledger.record(Event.RELEASE, OTHER, ROOT)
+    ledger.record(Event.RELEASE, TABLE, OTHER)
+    assert [entry.made for entry in ledger.seen(TABLE)] == [ROOT, OTHER]
     assert ledger.seen(TABLE)[0].time.endswith("+00:00")
 
 
+def test_submissions_are_remembered_apart_from_releases(ledger: Ledger) -> None:
+    ledger.record(Event.PREPARE, TABLE, OTHER)
+    assert [entry.made for entry in ledger.prepared(TABLE)] == [OTHER]
+    assert ledger.prepared(OTHER) == ()
+    assert ledger.seen(TABLE) == ()
+
+
 def test_only_the_owner_can_read_it(ledger: Ledger) -> None:
-    ledger.record(TABLE, ROOT)
+    ledger.record(Event.RELEASE, TABLE, ROOT)
     assert stat.S_IMODE(ledger.path.stat().st_mode) == 0o600
     assert stat.S_IMODE(ledger.path.parent.stat().st_mode) == 0o700
 
@@ -42,10 +49,10 @@ def test_only_the_owner_can_read_it(ledger: Ledger) -> None:
     [b"\xff\xfe", b"{", b"[]", b'"text"', b"{}", b'{"format": "verix/ledger/9"}', b"[" * 100_000],
 )
 def test_a_damaged_line_costs_nothing_but_itself(ledger: Ledger, damage: bytes) -> None:
-    ledger.record(TABLE, ROOT)
+    ledger.record(Event.RELEASE, TABLE, ROOT)
     # Cut short, so without an end: the next line must not be lost with it.
     ledger.path.write_bytes(ledger.path.read_bytes() + b"\n" + damage)
-    ledger.record(TABLE, ROOT)
+    ledger.record(Event.RELEASE, TABLE, ROOT)
     assert len(ledger.seen(TABLE)) == 2
     assert ledger.warnings() == (f"1 line(s) of the ledger {ledger.path} cannot be read",)
 
@@ -54,7 +61,7 @@ def test_a_ledger_that_cannot_be_used_is_said_to_be(tmp_path: Path) -> None:
     with pytest.raises(TableError, match="cannot be used"):
         Ledger(tmp_path).seen(TABLE)
     with pytest.raises(TableError, match="cannot be used"):
-        Ledger(tmp_path).record(TABLE, ROOT)
+        Ledger(tmp_path).record(Event.RELEASE, TABLE, ROOT)
 
 
 def test_the_default_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -301,8 +301,7 @@ def test_epsilon_of_one_calibrated_run() -> None:
 
 def test_epsilon_as_asked_for() -> None:
     names = [
-        cases.prepared().submission.contract.quasi[i].name
-        for i in cases.prepared().manifest.top_features
+        cases.prepared().manifest.quasi[i].name for i in cases.prepared().manifest.top_features
     ]
     options = VerifyOptions(epsilon=0.2, epsilon_per_feature={names[1]: 0.9})
     status, evidence = judged([0.1, 0.8, 0.1], Profile.PAPER, options, NO_RUNS)

@@ -32,7 +32,8 @@ pytestmark = pytest.mark.usefixtures("quick_models")
 
 
 def made() -> Prepared:
-    return cases.prepared()
+    """In clear, so that there are values which could be told."""
+    return cases.prepared(clear=True)
 
 
 def secrets_of(manifest: Manifest) -> list[bytes]:

@@ -3,18 +3,15 @@
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from verix_anon.cli.app import app
-from verix_anon.cli.prepare import planted_lines
+from verix_anon.cli.prepare import planted_lines, prepare_options, sent_lines
 from verix_anon.cli.show import facts, printable, say, verdict_lines
 from verix_anon.cli.verify import EXIT_CODES
 from verix_anon.errors import TableError
-
-if TYPE_CHECKING:
-    from verix_anon.client.prepare.options import PrepareOptions
 
 __all__ = ["demo"]
 
@@ -27,6 +24,9 @@ def demo(
     ] = None,
     rows: Annotated[int, typer.Option(min=200, help="How many records.")] = 20_000,
     k: Annotated[int, typer.Option(min=2, help="Every class holds at least this many people.")] = 5,
+    preset: Annotated[
+        str | None, typer.Option(help="paper: the paper's system, as published.")
+    ] = None,
     report: Annotated[
         Path | None, typer.Option(help="Write the audit report here: one HTML page.")
     ] = None,
@@ -35,7 +35,7 @@ def demo(
 
     With an adversary the verdict is VIOLATION and the exit code 1.
     """
-    from verix_anon.adversaries import ADVERSARIES
+    from verix_anon.adversaries import ADVERSARIES, only
     from verix_anon.cli.report import write_report
     from verix_anon.client.prepare import prepare
     from verix_anon.client.release import release
@@ -53,9 +53,11 @@ def demo(
         raise TableError(f"adversaries are {', '.join(ADVERSARIES)}, not {adversary!r}")
     table = census(rows)
     say(f"1. The owner has a table of {rows:,} people and prepares it, k = {k}.")
-    options = _options(adversary)
+    options = prepare_options(preset, None, rule=adversary and only(adversary))
     prepared = prepare(table, target="income", quasi="all", k=k, options=options)
-    say("\n".join(f"   {line}" for line in planted_lines(prepared.manifest)))
+    manifest = prepared.manifest
+    lines = [*planted_lines(manifest), *sent_lines(manifest)]
+    say("\n".join(f"   {line}" for line in lines))
     provider = LocalProvider() if adversary is None else ADVERSARIES[adversary](0)
     say(f"2. A provider ({adversary or 'honest'}) anonymizes it.")
     delivery = provider.anonymize(prepared.submission)
@@ -65,10 +67,13 @@ def demo(
         path = Path(scratch) / "delivery"
         write_delivery(delivery, path)
         say("3. The owner judges what came back.")
-        verdict = verify(path, prepared.manifest, submission=prepared.submission)
+        verdict = verify(path, manifest, submission=prepared.submission, profile=preset)
         say("\n".join(f"   {line}" for line in verdict_lines(verdict)))
+        if preset is not None and adversary is None and not verdict:
+            say("   The provider was honest: the paper's fingerprint accuses honest runs, too.")
+            verdict = verify(path, manifest, submission=prepared.submission)
+            say("   " + list(verdict_lines(verdict))[-1])
         # A delivery that was accepted can be read; a malformed one gets as far as its verdict.
-        manifest = prepared.manifest
         judged = read_delivery(path, manifest.contract, n_rows=manifest.n_rows) if verdict else None
     if judged:
         say("4. The owner releases the table, traps removed and k checked again.")
@@ -84,13 +89,6 @@ def demo(
     if report is not None:
         write_report(verdict, report, overwrite=False)
         say(f"The audit report is {report}.")
+    if preset is None:
+        say("The paper's own system, as published: verix-anon demo --preset paper")
     sys.exit(EXIT_CODES[verdict.outcome.value])
-
-
-def _options(adversary: str | None) -> "PrepareOptions":
-    """The usual ones, or a rule that gives this adversary something to misbehave in."""
-    from verix_anon.adversaries import only
-    from verix_anon.client.prepare.options import PrepareOptions
-
-    rule = None if adversary is None else only(adversary)
-    return PrepareOptions() if rule is None else PrepareOptions(rule=rule, clear=False)

@@ -2,6 +2,8 @@
 
 import json
 import os
+import sys
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from verix_anon.client.manifest import Manifest
     from verix_anon.client.prepare import Prepared, PrepareOptions
 
-__all__ = ["init", "planted_lines", "prepare"]
+__all__ = ["init", "planted_lines", "prepare", "prepare_options", "sent_lines"]
 
 
 @app.command(epilog="Example: [bold]verix-anon init people.csv --out roles.toml[/bold]")
@@ -29,7 +31,9 @@ def init(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Write the draft here; else to stdout.")
     ] = None,
-    target: Annotated[str | None, typer.Option(help="The binary column, if you know it.")] = None,
+    target: Annotated[
+        str | None, typer.Option(help="The column to preserve, if you know it.")
+    ] = None,
     null: NullTokens = None,
     leading_zeros: LeadingZeros = True,
     overwrite: Annotated[
@@ -210,8 +214,10 @@ def prepare(
     below. Only quasi-identifiers are sent, and the target where the rule needs it.
     """
     from verix_anon.client import models
+    from verix_anon.client.ledger import Ledger
     from verix_anon.client.prepare import prepare as make
     from verix_anon.files.store import check_free
+    from verix_anon.protocol.contract import Commitment
 
     if os.path.lexists(out):
         raise TableError(f"{out} exists already; choose another name for the job's folder")
@@ -235,6 +241,7 @@ def prepare(
             k=k,
             options=prepare_options(
                 preset,
+                roles,
                 rule=rule,
                 importance=importance,
                 min_leaf=int(min_leaf) if min_leaf and min_leaf.isdecimal() else min_leaf,
@@ -247,34 +254,42 @@ def prepare(
                 unsafe_seed=unsafe_seed,
                 progress=progress,
             ),
+            ledger=Ledger.default(),
         )
         _write(prepared, Path(out), secret)
     if not quiet:
         say_compiled()
+    for warning in prepared.warnings:
+        print(f"Warning: {printable(warning)}", file=sys.stderr)
     if as_json:
         say(json.dumps({"job": out, **prepared.facts()}))
     else:
-        say("\n".join(planted_lines(prepared.manifest)))
-        say(_next_steps(out, f" --passphrase-file {passphrase_file}" if passphrase_file else ""))
+        manifest = prepared.manifest
+        say("\n".join([*planted_lines(manifest), *sent_lines(manifest)]))
+        given = f" --passphrase-file {passphrase_file}" if passphrase_file else ""
+        is_paper = manifest.contract.commitment is Commitment.PAPER
+        say(_next_steps(out, given + (" --profile paper" if is_paper else "")))
 
 
-def prepare_options(preset: str | None, **given: Any) -> "PrepareOptions":
-    """The preset's options, and what was given beside it."""
+def prepare_options(preset: str | None, roles: Path | None, **given: Any) -> "PrepareOptions":
+    """The preset's options, or those of the roles file, and what was given beside them."""
     from verix_anon.client.prepare import PrepareOptions
 
     wanted = {name: value for name, value in given.items() if value is not None}
     if preset not in (None, "paper"):
         raise TableError(f"there is one preset, paper; {preset!r} is none")
-    return PrepareOptions(**wanted) if preset is None else PrepareOptions.paper(**wanted)
+    if preset is not None:
+        return PrepareOptions.paper(**wanted)
+    return PrepareOptions(**wanted) if roles is None else PrepareOptions.of_roles(roles, **wanted)
 
 
-def _next_steps(out: str, unseal: str) -> str:
+def _next_steps(out: str, options: str) -> str:
     return f"""
 Send {out}/submission to the provider, who runs:
   verix-anon anonymize {out}/submission --out {out}/delivery
 Keep {out}/manifest.verix to yourself, and judge what comes back:
   verix-anon verify {out}/delivery --manifest {out}/manifest.verix\
- --submission {out}/submission --out {out}/verdict.json{unseal}"""
+ --submission {out}/submission --out {out}/verdict.json{options}"""
 
 
 def _split(options: Sequence[str] | None, columns: Sequence[str]) -> Sequence[str] | str | None:
@@ -295,6 +310,14 @@ def _write(prepared: "Prepared", out: Path, secret: str | None) -> None:
     with written_aside(out, overwrite=False, folder=True) as aside:
         write_submission(prepared.submission, aside / "submission")
         write_manifest(prepared.manifest, aside / "manifest.verix", passphrase=secret)
+
+
+def sent_lines(manifest: "Manifest") -> list[str]:
+    """What the target was taken for, and what the provider will see, in lines of a terminal."""
+    from verix_anon.client.prepare.seen import seen, taken
+
+    said = [taken(manifest), *seen(manifest.contract)]
+    return [line for text in said for line in textwrap.wrap(printable(text), 100)]
 
 
 def planted_lines(manifest: "Manifest") -> list[str]:

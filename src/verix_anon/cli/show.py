@@ -125,3 +125,5 @@ def verdict_lines(verdict: "Verdict") -> Iterator[str]:
         f"{verdict.outcome.value}: profile {verdict.profile.value}, root {verdict.root.hex()},"
         f" {verdict.seconds:.2f} s.{seed}"
     )
+    if verdict.guarantee:
+        yield verdict.guarantee

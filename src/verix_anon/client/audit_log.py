@@ -1,7 +1,7 @@
 """The audit log: a line of JSON for every verdict, only ever appended to (spec §10).
 
-A VIOLATION is final: a check that may miss, passed later, does not take it back. Only what
-is written down can be held against a root.
+A VIOLATION is final for its submission: a check that may miss, passed later by this delivery
+or another, does not take it back.
 """
 
 import os
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from verix_anon.client.verdict import LAYERS, Outcome, Status, Verdict
+from verix_anon.client.verdict import Outcome, Status, Verdict
 from verix_anon.errors import NotAcceptedError, TableError
 from verix_anon.files import lines
 from verix_anon.files.store import path_text
@@ -39,20 +39,15 @@ class AuditLog:
         if beginning not in (b"", b"{"):
             raise TableError(f"{self.path} is not an audit log, so nothing is appended to it")
 
-    def violation_for(self, root: Digest) -> str | None:
-        """When the delivery with this root was found in VIOLATION; None if it never was."""
+    def violation_for(self, submission: Digest) -> str | None:
+        """When a delivery for this submission was found in VIOLATION; None if none was."""
         try:
             entries = lines.read(self.path)
         except OSError as error:
             raise self._unusable("read", error) from None
         for entry in (fields.values for fields in entries if fields is not None):
-            # A damaged line says nothing about this root, and neither does a root that did not
-            # follow from its delivery.
-            if entry.get("root") != root.hex():
-                continue
-            layers = entry.get("layers")
-            is_bound = isinstance(layers, dict) and layers.get(LAYERS[0]) == Status.PASS
-            if is_bound and entry.get("outcome") == Outcome.VIOLATION:
+            is_same = entry.get("submission") == submission.hex()
+            if is_same and entry.get("outcome") == Outcome.VIOLATION:
                 return str(entry.get("time"))
         return None
 
@@ -78,14 +73,14 @@ class AuditLog:
             raise self._unusable("written", error) from None
 
     def settle(self, verdict: Verdict, *, is_exact: bool) -> None:
-        """Append a verdict; raise if it would take back what was found of this root before."""
-        earlier = None if is_exact else self.violation_for(verdict.root)
+        """Append a verdict; raise if it would take back what was found for its submission."""
+        earlier = None if is_exact else self.violation_for(verdict.submission)
         self.append(verdict)
         if verdict and earlier is not None:
             raise NotAcceptedError(
-                f"this root was found in VIOLATION before ({earlier}), which is final: a provider"
-                " must not play until a sample misses; verify with the submission and audit all"
-                " (--audit all)"
+                f"a delivery for this submission was found in VIOLATION before ({earlier}), which"
+                " is final: a provider must not play until a sample misses; verify with the"
+                " submission and audit all (--submission, --audit all)"
             )
 
     def _unusable(self, done: str, error: OSError) -> TableError:

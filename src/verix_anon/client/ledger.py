@@ -1,13 +1,15 @@
-"""A local ledger of the tables that were released, by digest (spec §12).
+"""A local ledger of the tables that were prepared and released, by digest (spec §12).
 
 Two releases of one table under two salts cut it along different lines, and whoever holds
-both can lay them over each other. Only the owner can know, so the owner keeps a list: a
-file of JSON lines, only ever appended to, that holds digests and times and no data.
+both can lay them over each other; two submissions of one table show its traps, the rows that
+are not in both. Only the owner can know, so the owner keeps a list: a file of JSON lines, only
+ever appended to, that holds digests and times and no data.
 """
 
 import os
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import Path
 
 from verix_anon.errors import TableError
@@ -16,17 +18,30 @@ from verix_anon.files import lines
 from verix_anon.files.store import path_text
 from verix_anon.protocol.contract import Digest
 
-__all__ = ["Entry", "Ledger"]
+__all__ = ["Entry", "Event", "Ledger"]
 
 FORMAT = "verix/ledger/2"
 
 
+class Event(StrEnum):
+    """What was done with a table."""
+
+    PREPARE = "prepare"
+    RELEASE = "release"
+
+
+MADE = {Event.PREPARE: "submission", Event.RELEASE: "root"}
+"""What comes of an event, as its line names it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One release: of which table, of the delivery with which root, and when."""
+    """One event: of which table, which submission or root came of it, and when."""
 
+    event: Event
     table: Digest
-    root: Digest
+    made: Digest
+    """The submission's digest, or the root of the delivery that was released."""
     time: str
     """UTC, ISO 8601"""
 
@@ -52,19 +67,28 @@ class Ledger:
 
     def seen(self, table: Digest) -> tuple[Entry, ...]:
         """The earlier releases of a table, oldest first; none if it is new."""
-        return tuple(entry for entry in self._entries() if entry and entry.table == table)
+        return self._of(table, Event.RELEASE)
+
+    def prepared(self, table: Digest) -> tuple[Entry, ...]:
+        """The earlier submissions of a table, oldest first."""
+        return self._of(table, Event.PREPARE)
+
+    def _of(self, table: Digest, event: Event) -> tuple[Entry, ...]:
+        found = (entry for entry in self._entries() if entry is not None)
+        return tuple(entry for entry in found if (entry.table, entry.event) == (table, event))
 
     def warnings(self) -> tuple[str, ...]:
-        """What the ledger cannot vouch for: any line that is damaged may have been a release."""
+        """What the ledger cannot vouch for: a damaged line may have been of this table."""
         n_damaged = sum(entry is None for entry in self._entries())
         if not n_damaged:
             return ()
         return (f"{n_damaged} line(s) of the ledger {self.path} cannot be read",)
 
-    def record(self, table: Digest, root: Digest) -> None:
-        """Append a release."""
+    def record(self, event: Event, table: Digest, made: Digest) -> None:
+        """Append an event."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        line = {"format": FORMAT, "table": table.hex(), "root": root.hex(), "time": now}
+        names = {"event": event.value, "table": table.hex(), MADE[event]: made.hex()}
+        line = {"format": FORMAT, **names, "time": now}
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             lines.append(self.path, line)
@@ -87,8 +111,8 @@ def _entry(fields: Fields | None) -> Entry | None:
         return None
     try:
         fields.expect("format", FORMAT)
-        return Entry(
-            Digest(fields.digest("table")), Digest(fields.digest("root")), fields.text("time")
-        )
+        event = fields.choice("event", Event)
+        table, made = (Digest(fields.digest(name)) for name in ("table", MADE[event]))
+        return Entry(event, table, made, fields.text("time"))
     except TableError:
         return None

@@ -30,6 +30,9 @@ __all__ = [
 
 FORMAT = "verix/verdict/2"
 
+SHARE = 0.05
+"""Of the records a provider is taken to touch, where one number has to stand for all."""
+
 Evidence = Mapping[str, object]
 """Counts and worst cases as JSON values; never the value of an individual."""
 
@@ -118,6 +121,23 @@ class Verdict:
         if deciding and all(status is Status.PASS for status in deciding):
             return Outcome.VERIFIED
         return Outcome.INCONCLUSIVE
+
+    @property
+    def guarantee(self) -> str:
+        """What a thin pass is worth, in a sentence; of the others the findings say it."""
+        if self.profile is not Profile.THIN or not self.accepted:
+            return ""
+        watch, witnesses = (
+            self.finding(layer).evidence.get(name)
+            for layer, name in (("replay", "watch"), ("splits", "witnesses"))
+        )
+        if not isinstance(watch, int) or not isinstance(witnesses, int):
+            return ""
+        return (
+            f"Thin: wrong leaves of {SHARE:.0%} of the genuine records are missed with probability"
+            f" {(1 - SHARE) ** watch:.2g}, wrong splits on {SHARE:.0%} of their paths with"
+            f" {(1 - SHARE) ** witnesses:.2g}; moved traps are not seen."
+        )
 
     @property
     def accepted(self) -> bool:

@@ -35,7 +35,7 @@ def test_the_whole_is_genuine_sentinels_and_twins() -> None:
 
 
 def test_genuine_records_are_the_owners() -> None:
-    made, owned = cases.prepared(), cases.table()
+    made, owned = cases.prepared(clear=True), cases.table()
     is_genuine = made.manifest.owner_row >= 0
     owner_row = made.manifest.owner_row[is_genuine]
     names = [column.name for column in made.submission.contract.quasi]
@@ -77,7 +77,7 @@ def test_digests_are_those_of_what_was_sent() -> None:
 
 
 def test_watch_records_are_genuine_and_kept_as_sent() -> None:
-    made = cases.prepared(n_rows=2600)
+    made = cases.prepared(n_rows=2600, clear=True)
     manifest, records = made.manifest, made.submission.records
     rows = manifest.watch_row
     assert rows.size == np.unique(rows).size == WATCH_RECORDS
@@ -87,7 +87,7 @@ def test_watch_records_are_genuine_and_kept_as_sent() -> None:
 
 
 def test_watch_records_are_drawn_by_the_salt() -> None:
-    made = cases.prepared(n_rows=2600)
+    made = cases.prepared(n_rows=2600, clear=True)
     manifest, records = made.manifest, made.submission.records
     row_of_owner = np.empty(2600, np.int64)
     row_of_owner[manifest.owner_row[manifest.owner_row >= 0]] = np.flatnonzero(
@@ -163,7 +163,8 @@ def test_only_what_is_needed_is_sent() -> None:
         k=3,
         options=PrepareOptions(unsafe_seed=1),
     )
-    assert [c.name for c in made.submission.contract.columns] == ["age", "score", "y"]
+    assert [c.name for c in made.submission.contract.columns] == ["q0", "q1"]
+    assert not made.submission.records.target.any()
     assert made.submission.records.values.shape[0] == 2
     assert made.manifest.roles == {
         "age": "quasi",
@@ -195,7 +196,7 @@ def test_tiny_tables(n_rows: int) -> None:
 
 def test_too_few_records_are_refused() -> None:
     with pytest.raises(TableError, match="at least min_leaf = 20"):
-        cases.make(cases.table(12), k=10)
+        cases.make(cases.table(12), k=20)
 
 
 def test_k_of_one_is_refused() -> None:
@@ -223,7 +224,7 @@ def test_huge_values() -> None:
 
 
 def test_contract_is_as_asked_for() -> None:
-    options = PrepareOptions(unsafe_seed=1, max_depth=7, commitment=Commitment.PAPER)
+    options = PrepareOptions.paper(unsafe_seed=1, max_depth=7)
     made = prepare(cases.table(100), target="y", quasi="all", k=4, options=options)
     contract = made.submission.contract
     assert (contract.k, contract.min_leaf, contract.max_depth) == (4, 8, 7)

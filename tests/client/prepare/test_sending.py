@@ -14,6 +14,7 @@ from verix_anon.errors import Error, TableError
 from verix_anon.protocol.contract import Commitment, Kind, Role, Rule
 
 SPREAD: dict[str, Any] = {"rule": "importance-spread", "clear": False, "min_leaf": "k"}
+LABELS: dict[str, Any] = {"rule": "variance-reduction"}
 
 
 def made(task: str | None = None, **options: Any) -> Prepared:
@@ -76,7 +77,7 @@ def test_no_label_is_sent_where_the_rule_needs_none() -> None:
 
 def test_the_target_keeps_its_place() -> None:
     table = census(300).select(["age", "income", "education"])
-    options = PrepareOptions(unsafe_seed=1, clear=False)
+    options = PrepareOptions(unsafe_seed=1, rule=Rule.VARIANCE_REDUCTION)
     columns = prepare(
         table, target="income", quasi="all", options=options
     ).submission.contract.columns
@@ -114,7 +115,7 @@ def test_the_papers_preset() -> None:
     ("options", "message"),
     [
         (SPREAD | {"clear": True}, "importance-spread needs coded columns"),
-        ({"clear": True, "places": 9}, "places are for coded columns"),
+        (LABELS | {"clear": True, "places": 9}, "places are for coded columns"),
         (SPREAD | {"places": 1}, "places must be a number from 2"),
         (SPREAD | {"min_leaf": "k2"}, "a multiple of k"),
         (SPREAD | {"min_leaf": 2}, "min_leaf must be a whole number from 3"),
@@ -132,7 +133,7 @@ def test_what_cannot_be_joined(options: dict[str, Any], message: str) -> None:
 def test_more_classes_need_the_other_rule() -> None:
     table = pa.table({"x": list(range(60)), "y": ["a", "b", "c"] * 20})
     with pytest.raises(TableError, match="needs a target with two classes"):
-        prepare(table, target="y", quasi="all")
+        prepare(table, target="y", quasi="all", options=PrepareOptions(**LABELS))
 
 
 def test_a_target_must_be_named_or_denied() -> None:

@@ -72,7 +72,7 @@ def test_no_records_of_a_role() -> None:
 
 def test_submitted_trackers_by_hand() -> None:
     """Every tracker of a real submission, from the salt and the owner's table alone."""
-    prepared = cases.prepared(traps=Traps.NONE)
+    prepared = cases.prepared(traps=Traps.NONE, clear=True)
     sent, manifest = prepared.submission, prepared.manifest
     key = hkdf(manifest.salt, b"verix/2/trackers")
     for row in range(sent.records.n_rows):

@@ -6,7 +6,7 @@ import pyarrow.csv
 import pytest
 
 from client.release.releases import Job
-from verix_anon.client.ledger import Ledger
+from verix_anon.client.ledger import Event, Ledger
 from verix_anon.client.release import release
 from verix_anon.errors import NotAcceptedError, TableError
 from verix_anon.protocol.contract import Digest
@@ -25,7 +25,7 @@ def test_written_and_recorded(case: Job, ledger: Ledger, tmp_path: Path) -> None
     out = tmp_path / "out.csv"
     publish(case, out, ledger)
     assert pyarrow.csv.read_csv(out).num_rows == case.table.num_rows
-    assert [entry.root for entry in ledger.seen(case.manifest.table)] == [case.verdict.root]
+    assert [entry.made for entry in ledger.seen(case.manifest.table)] == [case.verdict.root]
     with pytest.raises(NotAcceptedError, match="released before"):
         publish(case, tmp_path / "again.csv", ledger)
     assert not (tmp_path / "again.csv").exists()
@@ -51,7 +51,7 @@ def test_a_table_that_is_not_written_does_not_count(
 def test_no_table_appears_that_cannot_be_recorded(
     case: Job, ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(self: Ledger, table: Digest, root: Digest) -> None:
+    def refuse(self: Ledger, event: Event, table: Digest, root: Digest) -> None:
         raise TableError("the ledger cannot be used")
 
     monkeypatch.setattr(Ledger, "record", refuse)

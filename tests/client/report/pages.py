@@ -53,7 +53,10 @@ def canary_table(n_rows: int = 300) -> pa.Table:
 
 @cache
 def canaries() -> Prepared:
-    options = PrepareOptions(unsafe_seed=3, calibrate=2, threads=1)
+    # In clear, so that there are values which a report could show.
+    options = PrepareOptions.paper(
+        unsafe_seed=3, calibrate=2, threads=1, commitment="binding", traps="adaptive"
+    )
     return prepare(
         canary_table(),
         target="outcome",

@@ -6,6 +6,7 @@ import pytest
 
 from adversaries.attacks import MATRIX, Make
 from client import cases
+from verix_anon.client.prepare import Prepared
 from verix_anon.client.verdict import Finding, Status, Verdict
 from verix_anon.client.verify import verify
 from verix_anon.client.verify.case import VerifyOptions
@@ -19,8 +20,12 @@ PROFILES = ("full", "thin")
 pytestmark = pytest.mark.usefixtures("quick_models")
 
 
+def sent_for(profile: str) -> Prepared:
+    return cases.prepared(clear=profile == "paper")
+
+
 def judged(delivery: Delivery, profile: str, skip: tuple[str, ...] | str) -> Verdict:
-    made = cases.prepared()
+    made = sent_for(profile)
     return verify(delivery, made.manifest, submission=made.submission, profile=profile, skip=skip)
 
 
@@ -75,13 +80,13 @@ def test_the_options_say_the_same() -> None:
     ],
 )
 def test_what_decides_cannot_be_left_out(profile: str, skip: tuple[str, ...], can: str) -> None:
-    delivery = cases.honest(cases.prepared().submission)
+    delivery = cases.honest(sent_for(profile).submission)
     with pytest.raises(TableError, match=f"cannot be left out: .* {profile} only {can} can"):
         judged(delivery, profile, skip)
 
 
 def test_the_paper_decides_by_the_fingerprint() -> None:
-    delivery = cases.honest(cases.prepared().submission)
+    delivery = cases.honest(sent_for("paper").submission)
     everything, less = (judged(delivery, "paper", skip) for skip in ((), "utility"))
     assert less.outcome is everything.outcome
     assert less.finding("fingerprint").decides

@@ -34,7 +34,7 @@ def test_honest_findings_say_what_was_looked_at() -> None:
 
 
 def test_deviation_shows_what_was_delivered_and_what_the_rule_gives() -> None:
-    made = cases.prepared()
+    made = cases.prepared(clear=True)
     sent = made.submission
     top = cases.grown(sent)
     assert isinstance(top, rules.Node)
@@ -104,7 +104,7 @@ def test_any_threshold_can_be_shown(column: Column, threshold: float, shown: str
 @pytest.mark.parametrize("threshold", [1e300, -1e300, 1e9])
 def test_thin_hostile_threshold_is_no_crash(name: str, threshold: float) -> None:
     """A threshold far from any category or date, at the root, where every witness passes."""
-    made = cases.prepared()
+    made = cases.prepared(clear=True)
     names = [column.name for column in made.submission.contract.quasi]
     honest = cases.honest(made.submission)
     column, thresholds = honest.tree.column.copy(), honest.tree.threshold.copy()

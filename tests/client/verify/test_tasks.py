@@ -57,7 +57,7 @@ def kept(manifest: Manifest, labels: Labels) -> Manifest:
 
 
 def with_task(task: str) -> tuple[Manifest, Delivery]:
-    made = cases.prepared()
+    made = cases.prepared(clear=True)
     labels = labels_of(task, made.manifest.watch_values)
     return kept(made.manifest, labels), cases.honest(made.submission)
 

@@ -103,7 +103,7 @@ FIVE = {"commitment", "sentinels", "twins", "replay", "splits"}
 )
 def test_who_decides(profile: Profile, deciding: set[str]) -> None:
     assert DECIDING[profile] == deciding
-    made = cases.prepared()
+    made = cases.prepared(clear=True)
     sent = None if profile is Profile.THIN else made.submission
     verdict = verify(cases.honest(made.submission), made.manifest, submission=sent, profile=profile)
     assert verdict.profile is profile
@@ -158,7 +158,7 @@ def test_sampled_says_what_it_misses() -> None:
 
 @pytest.mark.parametrize("commitment", list(Commitment))
 def test_paper_profile_follows_the_contract(commitment: Commitment) -> None:
-    made = cases.prepared(commitment=commitment)
+    made = cases.prepared(commitment=commitment, clear=True)
     verdict = verify(
         cases.honest(made.submission),
         made.manifest,
@@ -174,8 +174,24 @@ def test_paper_profile_follows_the_contract(commitment: Commitment) -> None:
     assert verdict.finding("splits").status is Status.SKIPPED
 
 
-def test_paper_profile_is_decided_by_the_fingerprint() -> None:
+def test_paper_profile_needs_values_in_clear() -> None:
     made = cases.prepared()
+    with pytest.raises(TableError, match="'paper' needs columns that were sent in clear"):
+        verify(cases.honest(made.submission), made.manifest, profile=Profile.PAPER)
+
+
+def test_thin_ignores_the_submission() -> None:
+    made, other = cases.prepared(), cases.prepared(2)
+    delivery = cases.honest(made.submission)
+    verdict = verify(delivery, made.manifest, submission=other.submission, profile=Profile.THIN)
+    assert verdict
+    assert "(1 - d)^400" in verdict.finding("replay").guarantee
+    assert "genuine records" in verdict.guarantee
+    assert verify(delivery, made.manifest, submission=made.submission).guarantee == ""
+
+
+def test_paper_profile_is_decided_by_the_fingerprint() -> None:
+    made = cases.prepared(clear=True)
     verdict = verify(
         cases.honest(made.submission),
         made.manifest,
@@ -352,7 +368,7 @@ HOSTILE = sorted(hostile(cases.honest(cases.prepared().submission)))
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_parts_are_findings(name: str) -> None:
-    made = cases.prepared()
+    made = cases.prepared(clear=True)
     delivery = hostile(cases.honest(made.submission))[name]
     for sent, profile in (
         (made.submission, Profile.FULL),

@@ -31,7 +31,7 @@ def test_judge_is_verify(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_measure_is_the_papers_profile_but_for_the_sample() -> None:
     # 400 records and traps are fewer than the sample, so every sample is the same.
-    made = cases.prepared()
+    made = cases.prepared(clear=True)
     delivery = cases.honest(made.submission)
     finding = verify(delivery, made.manifest, profile=Profile.PAPER).finding("fingerprint")
     assert finding.status is not Status.SKIPPED

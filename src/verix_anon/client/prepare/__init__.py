@@ -12,12 +12,14 @@ from narwhals.exceptions import DuplicateError
 
 from verix_anon.arrays import Bytes, Floats, Ints
 from verix_anon.client import models
-from verix_anon.client.given import FilePath, is_path, options_of
+from verix_anon.client.given import FilePath, is_path, opened, options_of
+from verix_anon.client.ledger import Event, Ledger
 from verix_anon.client.manifest import Manifest
-from verix_anon.client.notebook import as_table
+from verix_anon.client.notebook import as_list, as_table
 from verix_anon.client.prepare.assemble import Assembled, assemble
 from verix_anon.client.prepare.calibrate import honest_distances
 from verix_anon.client.prepare.options import WATCH_RECORDS, PrepareOptions
+from verix_anon.client.prepare.seen import seen, taken
 from verix_anon.client.prepare.sending import send
 from verix_anon.client.prepare.sentinels import Planted, Traps, evasion_probability, plant
 from verix_anon.client.prepare.trackers import Secret
@@ -46,6 +48,7 @@ class Prepared:
 
     submission: Submission
     manifest: Manifest
+    warnings: tuple[str, ...] = ()
 
     def facts(self) -> dict[str, object]:
         """What may be told: counts and probabilities, no secret."""
@@ -58,6 +61,9 @@ class Prepared:
             "witnesses": len(manifest.witnesses),
             "imputed": dict(manifest.imputed),
             "unsafe_seed": manifest.unsafe_seed,
+            "target": taken(manifest),
+            "provider_sees": seen(manifest.contract),
+            "warnings": list(self.warnings),
             **manifest.planted,
         }
 
@@ -65,7 +71,9 @@ class Prepared:
         sent = ", ".join(column.name for column in self.submission.contract.columns)
         counts = ("records", "genuine", "sentinels", "twins", "watch", "witnesses")
         rows = [(name, f"{self.facts()[name]:,}") for name in counts]
-        return as_table([*rows, ("columns sent", sent)])
+        return as_table([*rows, ("columns sent", sent)]) + as_list(
+            [taken(self.manifest), *seen(self.manifest.contract), *self.warnings]
+        )
 
 
 def prepare(
@@ -84,6 +92,7 @@ def prepare(
     roles: Declared | FilePath | None = None,
     k: int | None = None,
     options: PrepareOptions | None = None,
+    ledger: Ledger | FilePath | None = None,
 ) -> Prepared:
     """Prepare a table for a provider.
 
@@ -103,13 +112,19 @@ def prepare(
         task: What the target is: classes, quantity, or none; None: what it looks like.
         roles: The file that `verix-anon init` drafted, edited.
         k: Every class of the release holds at least this many persons; 5 if nothing is said.
-        options: Rule, weights, coding, traps, witnesses, calibration, commitment.
+        options: Rule, weights, coding, traps, witnesses, calibration, commitment; if not given,
+            what the section [contract] of the roles file says.
+        ledger: The tables prepared so far; this one is added, and a second submission of one
+            table is warned of. None: no memory of submissions.
 
     Raises:
         TableError: The table does not fit; the message says what to do.
         ContractError: k or the names cannot be agreed on.
     """
+    if options is None and is_path(roles):
+        options = PrepareOptions.of_roles(roles)
     options = options_of(options, PrepareOptions)
+    ledger = None if ledger is None else opened(ledger, Ledger, Ledger, "ledger")
     columns = _given(
         target=target,
         quasi=quasi,
@@ -127,7 +142,21 @@ def prepare(
             ' task="none", or --task none'
         )
     table = read_table(table) if is_path(table) else table
-    return _prepare(table, declared, drafted_k if k is None else k, options)
+    prepared = _prepare(table, declared, drafted_k if k is None else k, options)
+    return prepared if ledger is None else replace(prepared, warnings=_record(prepared, ledger))
+
+
+def _record(prepared: Prepared, ledger: Ledger) -> tuple[str, ...]:
+    """Add the submission to the ledger, and say what an earlier one of the same table means."""
+    manifest, warnings = prepared.manifest, ledger.warnings()
+    if earlier := ledger.prepared(manifest.table):
+        twice = (
+            f"this table was prepared before ({earlier[-1].time}): whoever holds two submissions"
+            " of one table sees its traps, the rows that are not in both; send only one of them"
+        )
+        warnings = (*warnings, twice)
+    ledger.record(Event.PREPARE, manifest.table, manifest.submission)
+    return warnings
 
 
 def _given(**values: Any) -> dict[str, Any]:

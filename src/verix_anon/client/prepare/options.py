@@ -1,5 +1,6 @@
 """How to prepare: the rule and its weights, what is sent, traps, witnesses (spec §3, §7)."""
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -7,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from verix_anon.client.prepare.sentinels import Plan, Traps
+from verix_anon.client.table.draft import read_contract
 from verix_anon.errors import ContractError, TableError
 from verix_anon.machine import available_cores
 from verix_anon.protocol.contract import Commitment, Rule
@@ -35,12 +37,12 @@ def _ignore(stage: str, done: int, total: int) -> None:
 class PrepareOptions(Plan):
     """How to prepare; the defaults are for everybody but researchers."""
 
-    rule: Rule | str = Rule.VARIANCE_REDUCTION
+    rule: Rule | str = Rule.IMPORTANCE_SPREAD
     importance: Importance | str | Mapping[str, float] = Importance.AUTO
     """What weighs the columns under `importance-spread`: a model, nothing, or these numbers."""
-    min_leaf: int | str = "2k"
+    min_leaf: int | str = "k"
     """The least number of records in a leaf, or a multiple of k such as "2k"."""
-    clear: bool = True
+    clear: bool = False
     """Send names and values as they are, not positions."""
     places: int | None = None
     """At most so many positions a column, by quantiles."""
@@ -71,6 +73,14 @@ class PrepareOptions(Plan):
     def paper(cls, **given: Any) -> "PrepareOptions":
         """The paper's system, as published; what is given beside it wins."""
         return cls(**(PAPER | given))
+
+    @classmethod
+    def of_roles(cls, path: str | os.PathLike[str], **given: Any) -> "PrepareOptions":
+        """What the section [contract] of a roles file says; what is given beside it wins."""
+        try:
+            return cls(**(read_contract(path) | given))
+        except TableError as error:
+            raise TableError(f"{path}: {error}") from None
 
     def least(self, k: int) -> int:
         """The least number of records in a leaf, for this k."""

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from verix_anon.arrays import Floats, Ids, Ints
 from verix_anon.client.given import FilePath, is_path, opened, options_of
-from verix_anon.client.ledger import Ledger
+from verix_anon.client.ledger import Event, Ledger
 from verix_anon.client.manifest import Manifest, read_manifest
 from verix_anon.client.release import accept, join, present, privacy
 from verix_anon.client.release.assemble import Classes, Published, assemble
@@ -189,7 +189,7 @@ def release(
             warnings = (*sheet.warnings, *_warnings(table, manifest, verdict, options))
             if ledger is not None:
                 warnings += ledger.warnings()
-                ledger.record(manifest.table, bare.header.root)
+                ledger.record(Event.RELEASE, manifest.table, bare.header.root)
     return Released(
         root=bare.header.root,
         published=published,

@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,7 +23,7 @@ from verix_anon.fields import Fields
 from verix_anon.files.store import path_text
 from verix_anon.protocol.contract import Kind
 
-__all__ = ["USUAL_K", "Guess", "draft", "guess_roles", "read_roles"]
+__all__ = ["USUAL_K", "Guess", "draft", "guess_roles", "read_contract", "read_roles"]
 
 IDENTIFIER_NAME = re.compile(
     r"(^|_)(id|uuid|name|surname|email|e_?mail|phone|ssn|passport|iban|nr|number)($|_)", re.I
@@ -33,7 +34,10 @@ SENSITIVE_NAME = re.compile(
 TARGET_NAME = re.compile(r"^(target|label|class|y|outcome|income|default|churn|readmitted)$", re.I)
 USUAL_K = 5
 SECTIONS = ("columns", "kinds", "orders", "diversity")
-KNOWN = frozenset({"k", "target", "task", "positive", "missing", *SECTIONS})
+KNOWN = frozenset({"k", "target", "positive", "missing", "contract", *SECTIONS})
+ASKED = "every class has l values of it; or cap, or t"
+CONTRACT = frozenset({"rule", "importance", "min_leaf", "traps", "clear", "places"})
+"""What the section [contract] may hold beside the task: options of prepare()."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,26 +50,26 @@ class Guess:
 
 
 def guess_roles(table: object, target: str | None = None) -> list[Guess]:
-    """A role for every column; the target is the one named, or the likeliest binary column."""
+    """A role for every column; the target is the one named, or the likeliest binary one, if any."""
     arrays = arrow_columns(table)
     reason = "as you said"
     if target is None:
         target, reason = _likeliest_target(arrays)
     elif target not in arrays:
         raise TableError(f"there is no column {target!r}")
-    elif (n := len(pc.unique(arrays[target].drop_null()))) != 2:
-        raise TableError(f"the target must have two values; {target!r} has {n:,}")
+    elif (n := len(pc.unique(arrays[target].drop_null()))) < 2:
+        raise TableError(f"the target must have two values or more; {target!r} has {n:,}")
     return [
         Guess(name, TableRole.TARGET, reason) if name == target else _guess(name, array)
         for name, array in arrays.items()
     ]
 
 
-def _likeliest_target(arrays: Mapping[str, pa.Array]) -> tuple[str, str]:
+def _likeliest_target(arrays: Mapping[str, pa.Array]) -> tuple[str | None, str]:
     """A binary column, and why it may be the target."""
     binary = [name for name, array in arrays.items() if len(pc.unique(array.drop_null())) == 2]
     if not binary:
-        raise TableError("no column has exactly two values; name the target with --target")
+        return None, "no column has exactly two values"
     named = [name for name in binary if TARGET_NAME.match(name)]
     if named:
         return named[-1], "named like a target, with two values"
@@ -98,13 +102,16 @@ def _guess(name: str, array: pa.Array) -> Guess:
 def draft(table: object, source: str, target: str | None = None) -> str:
     """The guess as a TOML file with a comment for every column."""
     guesses = guess_roles(table, target)
-    chosen = next(guess for guess in guesses if guess.role is TableRole.TARGET)
+    chosen = next((guess for guess in guesses if guess.role is TableRole.TARGET), None)
+    named = '# target = "..."  # no column has two values; name the one to preserve, if any'
+    if chosen is not None:
+        named = f"target = {_toml(chosen.name)}  # {chosen.reason}"
     lines = [
         f"# Drafted by `verix-anon init` from {_comment(source)}. Check every line.",
         "# identifier: dropped for good. kept, sensitive: never sent, joined back at release.",
-        "# quasi: sent and generalized. target: sent, exactly one, two values.",
+        "# quasi: sent, as positions, and generalized. target: what is to be preserved.",
         f"k = {USUAL_K}",
-        f"target = {_toml(chosen.name)}  # {chosen.reason}",
+        named,
         '# positive = "..."   # which of the target\'s values is class 1',
         'missing = "impute"    # or "error"',
         "",
@@ -116,6 +123,13 @@ def draft(table: object, source: str, target: str | None = None) -> str:
             lines.append(f"{entry}  # {_comment(guess.reason)}")
     lines += [
         "",
+        "[contract]",
+        '# rule = "importance-spread"   # or "variance-reduction", the paper\'s',
+        'task = "none"                  # leave this out once a target is named'
+        if chosen is None
+        else '# task = "classes"             # or "quantity"; else what the target looks like',
+        '# importance = "auto"          # or "uniform", or { "age" = 1.0, "zip" = 0.5, ... }',
+        "",
         "[kinds]",
         '# "postcode" = "categorical"   # or "numeric", "datetime"',
         "",
@@ -123,7 +137,7 @@ def draft(table: object, source: str, target: str | None = None) -> str:
         '# "education" = ["school", "college", "university"]',
         "",
         "[diversity]",
-        f"# {_toml(chosen.name)} = {{ l = 2 }}   # every class has l values of it; or cap, or t",
+        f"# {_toml(chosen.name if chosen else 'diagnosis')} = {{ l = 2 }}   # {ASKED}",
         "",
     ]
     return "\n".join(lines)
@@ -131,6 +145,16 @@ def draft(table: object, source: str, target: str | None = None) -> str:
 
 def read_roles(path: str | os.PathLike[str]) -> tuple[int, Declared]:
     """Read k and the declared roles from a file that `verix-anon init` drafted."""
+    return _declared(_read(path))
+
+
+def read_contract(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read the options of prepare() that stand in the file's section [contract]."""
+    section = _section(_read(path), "contract")
+    return {name: value for name, value in section.values.items() if name in CONTRACT}
+
+
+def _read(path: str | os.PathLike[str]) -> Fields:
     try:
         document = tomllib.loads(Path(path_text(path)).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -139,11 +163,13 @@ def read_roles(path: str | os.PathLike[str]) -> tuple[int, Declared]:
         raise TableError(f"{path} cannot be read ({error})") from None
     fields = Fields(document, str(path), TableError)
     fields.only((), optional=KNOWN)
-    return _declared(fields)
+    _section(fields, "contract").only((), optional={*CONTRACT, "task"})
+    return fields
 
 
 def _declared(fields: Fields) -> tuple[int, Declared]:
     columns, kinds, orders, diversity = (_section(fields, name) for name in SECTIONS)
+    contract = _section(fields, "contract")
     roles = {name: columns.choice(name, TableRole) for name in columns.values}
     if TableRole.TARGET in roles.values():
         raise fields.fail(f'{columns.where}: the target is named by target = "..."')
@@ -163,7 +189,7 @@ def _declared(fields: Fields) -> tuple[int, Declared]:
         diversity={name: diversity.inner(name).all_numbers() for name in diversity.values},
         positive=fields.text("positive") if fields.has("positive") else None,
         missing=fields.choice("missing", Missing) if fields.has("missing") else Missing.IMPUTE,
-        task=fields.choice("task", Task) if fields.has("task") else None,
+        task=contract.choice("task", Task) if contract.has("task") else None,
     )
 
 

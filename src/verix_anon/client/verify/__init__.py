@@ -70,7 +70,7 @@ def verify(
         delivery: What the provider returned: in memory, or the folder or URL of its files.
         manifest: What the owner kept, or its file.
         submission: What was sent, or its folder, if it is at hand; without it the verification
-            is thin.
+            is thin, and a thin one ignores it.
         profile: Which layers decide; `full` with the submission and `thin` without by default.
         skip: Informing layers to leave out, `fingerprint` and `utility`; no verdict rests on them.
         log: The audit log; the verdict is added, and a VIOLATION found before is final. None:
@@ -80,7 +80,8 @@ def verify(
     Raises:
         TableError: The submission is not the one this manifest was made for, or was altered; or
             something given is not what it should be.
-        NotAcceptedError: The log has a VIOLATION for this root, and this check may have missed it.
+        NotAcceptedError: The log has a VIOLATION for this submission, and this check may have
+            missed it.
     """
     began = time.perf_counter()
     options = options_of(options, VerifyOptions)
@@ -92,13 +93,13 @@ def verify(
     if not {"fingerprint", "utility"} <= set(options.skip):
         models.begin_import("xgboost")
     manifest = opened(manifest, Manifest, read_manifest, "manifest")
-    if submission is not None:
-        submission = opened(submission, Submission, read_submission, "submission")
     chosen = _profile(profile, submission)
-    _check_memory(manifest, chosen, options)
-    _check_own(manifest, submission, chosen, options)
     # A thin verification shows what the manifest alone can prove, whatever is at hand.
-    sent = None if chosen is Profile.THIN else submission
+    sent = None
+    if submission is not None and chosen is not Profile.THIN:
+        sent = opened(submission, Submission, read_submission, "submission")
+    _check_memory(manifest, chosen, options)
+    _check_own(manifest, sent, chosen, options)
     verdict = _judge(delivery, manifest, sent, chosen, options)
     verdict = replace(verdict, seconds=round(time.perf_counter() - began, 3))
     if log is not None:
@@ -107,7 +108,7 @@ def verify(
     return verdict
 
 
-def _profile(given: Profile | str | None, submission: Submission | None) -> Profile:
+def _profile(given: Profile | str | None, submission: object) -> Profile:
     if given is None:
         return Profile.THIN if submission is None else Profile.FULL
     if given not in list(Profile):
@@ -175,6 +176,11 @@ def _check_own(
     unknown = options.epsilon_per_feature.keys() - {c.name for c in manifest.quasi}
     if unknown:
         raise TableError(f"an epsilon is given for {min(unknown)!r}, which is no quasi-identifier")
+    if profile is Profile.PAPER and manifest.contract.is_coded:
+        raise TableError(
+            "the profile 'paper' needs columns that were sent in clear, with the target:"
+            " prepare with --preset paper"
+        )
     if profile is Profile.FULL and submission is None:
         raise TableError("the profile 'full' needs the submission")
     if submission is None:

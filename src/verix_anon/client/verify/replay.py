@@ -38,9 +38,9 @@ def check(case: Case) -> Finding:
     if case.submission is None:
         covered = f"and the leaves of {n_watch:,} watch records are right"
         guarantee = (
-            "Exact for rows, trackers and targets. Wrong leaves of a share d of the records are"
-            f" missed with probability (1 - d)^{n_watch}; widened bounds show only in a"
-            " witness's leaf."
+            "Exact for rows, trackers and targets. Wrong leaves of a share d of the genuine records"
+            f" are missed with probability (1 - d)^{n_watch}; moved traps are not seen, and widened"
+            " bounds show only in a witness's leaf."
         )
     else:
         covered = "and their leaves, counts and bounds are right"

@@ -236,8 +236,9 @@ def _witnesses(case: Case) -> Finding:
     return _finding(
         deviations,
         f"The paths and leaves of all {len(witnesses)} witnesses are those worked out before.",
-        "No false alarms. A provider whose deviations touch a share d of the records' paths is"
-        f" missed with probability (1 - d)^{len(witnesses)}.",
+        "No false alarms. A provider whose deviations touch a share d of the genuine records' paths"
+        f" is missed with probability (1 - d)^{len(witnesses)}; what touches traps alone is not"
+        " seen.",
         {"witnesses": len(witnesses)},
     )
 

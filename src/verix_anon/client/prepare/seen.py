@@ -1,0 +1,50 @@
+"""What the provider sees of a table: in words, for the owner, before anything is sent (spec §2)."""
+
+from verix_anon.client.manifest import Manifest
+from verix_anon.client.table.task import Task
+from verix_anon.protocol.contract import MAX_SCORE, Contract, Rule
+
+__all__ = ["seen", "taken"]
+
+
+def taken(manifest: Manifest) -> str:
+    """What the target was taken for."""
+    classes = manifest.classes
+    match manifest.task:
+        case Task.NONE:
+            return "There is no target to preserve."
+        case Task.QUANTITY:
+            return f"The target {manifest.target!r} is taken as a quantity."
+    if len(classes) == 2:
+        return f"The target {manifest.target!r} has two classes; {classes[1]!r} is class 1."
+    return f"The target {manifest.target!r} has {len(classes):,} classes."
+
+
+def seen(contract: Contract) -> list[str]:
+    """What the submission shows, and what that is worth; true of whoever gets hold of it."""
+    n_quasi = len(contract.quasi)
+    if not contract.is_coded:
+        return [f"The provider sees the names and values of {n_quasi} columns, and every label."]
+    by_target = contract.rule is Rule.VARIANCE_REDUCTION
+    labels = "but which of two classes each record has" if by_target else "no label"
+    weights = ", and how much each tells about the target" if _tell(contract) else ""
+    worth = (
+        "It still sees how many distinct values each column has, their order and their joint"
+        f" distribution{weights}. Whoever knows some hundreds of rows of the same population can"
+        " name the columns and most values; whoever sees the release can put values to nearly all"
+        " positions. It is pseudonymous data: this protects against a glance, a leaked file and a"
+        " provider that knows nothing of the population, and replaces neither a contract with the"
+        " provider nor encryption."
+    )
+    return [
+        f"The provider sees {n_quasi} columns as positions, without names; no value, {labels}.",
+        worth,
+    ]
+
+
+def _tell(contract: Contract) -> bool:
+    """Whether the weights say more than the sizes of the columns do."""
+    return any(
+        column.weight not in (None, max(1, MAX_SCORE // max(1, (column.size or 1) - 1)))
+        for column in contract.quasi
+    )
