@@ -2,8 +2,9 @@
 
 import sys
 import tempfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +13,11 @@ from verix_anon.cli.prepare import planted_lines, prepare_options, sent_lines
 from verix_anon.cli.show import facts, printable, say, verdict_lines
 from verix_anon.cli.verify import EXIT_CODES
 from verix_anon.errors import TableError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from verix_anon.client.release import Released
 
 __all__ = ["demo"]
 
@@ -25,7 +31,7 @@ def demo(
     rows: Annotated[int, typer.Option(min=200, help="How many records.")] = 20_000,
     k: Annotated[int, typer.Option(min=2, help="Every class holds at least this many people.")] = 5,
     preset: Annotated[
-        str | None, typer.Option(help="paper: the paper's system, as published.")
+        str | None, typer.Option(help="The paper's system, as published: paper.")
     ] = None,
     report: Annotated[
         Path | None, typer.Option(help="Write the audit report here: one HTML page.")
@@ -56,8 +62,7 @@ def demo(
     options = prepare_options(preset, None, rule=adversary and only(adversary))
     prepared = prepare(table, target="income", quasi="all", k=k, options=options)
     manifest = prepared.manifest
-    lines = [*planted_lines(manifest), *sent_lines(manifest)]
-    say("\n".join(f"   {line}" for line in lines))
+    _say([*planted_lines(manifest), *sent_lines(manifest)])
     provider = LocalProvider() if adversary is None else ADVERSARIES[adversary](0)
     say(f"2. A provider ({adversary or 'honest'}) anonymizes it.")
     delivery = provider.anonymize(prepared.submission)
@@ -68,22 +73,16 @@ def demo(
         write_delivery(delivery, path)
         say("3. The owner judges what came back.")
         verdict = verify(path, manifest, submission=prepared.submission, profile=preset)
-        say("\n".join(f"   {line}" for line in verdict_lines(verdict)))
+        _say(verdict_lines(verdict))
         if preset is not None and adversary is None and not verdict:
-            say("   The provider was honest: the paper's fingerprint accuses honest runs, too.")
             verdict = verify(path, manifest, submission=prepared.submission)
-            say("   " + list(verdict_lines(verdict))[-1])
+            honest = "The provider was honest: the paper's fingerprint accuses honest runs, too."
+            _say([honest, list(verdict_lines(verdict))[-1]])
         # A delivery that was accepted can be read; a malformed one gets as far as its verdict.
         judged = read_delivery(path, manifest.contract, n_rows=manifest.n_rows) if verdict else None
     if judged:
         say("4. The owner releases the table, traps removed and k checked again.")
-        released = release(judged, manifest, verdict, table=table)
-        lines = [*facts(released.sheet.facts())]
-        lines += [f"Warning: {printable(warning)}" for warning in released.warnings]
-        lines.append("The first person, before and after:")
-        before, after = table.slice(0, 1).to_pylist()[0], released.table.slice(0, 1).to_pylist()[0]
-        lines += [f"  {name}: {before[name]} -> {after[name]}" for name in after]
-        say("\n".join(f"   {line}" for line in lines))
+        _say(_released_lines(release(judged, manifest, verdict, table=table), table))
     else:
         say("4. Nothing is released.")
     if report is not None:
@@ -92,3 +91,16 @@ def demo(
     if preset is None:
         say("The paper's own system, as published: verix-anon demo --preset paper")
     sys.exit(EXIT_CODES[verdict.outcome.value])
+
+
+def _say(lines: Iterable[str]) -> None:
+    say("\n".join(f"   {line}" for line in lines))
+
+
+def _released_lines(released: "Released[pa.Table]", table: "pa.Table") -> Iterator[str]:
+    """The privacy sheet, the warnings, and what became of the first person."""
+    yield from facts(released.sheet.facts())
+    yield from (f"Warning: {printable(warning)}" for warning in released.warnings)
+    yield "The first person, before and after:"
+    before, after = table.slice(0, 1).to_pylist()[0], released.table.slice(0, 1).to_pylist()[0]
+    yield from (f"  {name}: {before[name]} -> {after[name]}" for name in after)

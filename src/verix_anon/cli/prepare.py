@@ -217,7 +217,6 @@ def prepare(
     from verix_anon.client.ledger import Ledger
     from verix_anon.client.prepare import prepare as make
     from verix_anon.files.store import check_free
-    from verix_anon.protocol.contract import Commitment
 
     if os.path.lexists(out):
         raise TableError(f"{out} exists already; choose another name for the job's folder")
@@ -259,16 +258,17 @@ def prepare(
         _write(prepared, Path(out), secret)
     if not quiet:
         say_compiled()
+    _tell(prepared, out, passphrase_file, as_json=as_json)
+
+
+def _tell(prepared: "Prepared", out: str, passphrase_file: Path | None, *, as_json: bool) -> None:
     for warning in prepared.warnings:
         print(f"Warning: {printable(warning)}", file=sys.stderr)
     if as_json:
         say(json.dumps({"job": out, **prepared.facts()}))
     else:
-        manifest = prepared.manifest
-        say("\n".join([*planted_lines(manifest), *sent_lines(manifest)]))
-        given = f" --passphrase-file {passphrase_file}" if passphrase_file else ""
-        is_paper = manifest.contract.commitment is Commitment.PAPER
-        say(_next_steps(out, given + (" --profile paper" if is_paper else "")))
+        say("\n".join([*planted_lines(prepared.manifest), *sent_lines(prepared.manifest)]))
+        say(_next_steps(prepared.manifest, out, passphrase_file))
 
 
 def prepare_options(preset: str | None, roles: Path | None, **given: Any) -> "PrepareOptions":
@@ -283,7 +283,11 @@ def prepare_options(preset: str | None, roles: Path | None, **given: Any) -> "Pr
     return PrepareOptions(**wanted) if roles is None else PrepareOptions.of_roles(roles, **wanted)
 
 
-def _next_steps(out: str, options: str) -> str:
+def _next_steps(manifest: "Manifest", out: str, passphrase_file: Path | None) -> str:
+    from verix_anon.protocol.contract import Commitment
+
+    options = f" --passphrase-file {passphrase_file}" if passphrase_file else ""
+    options += " --profile paper" if manifest.contract.commitment is Commitment.PAPER else ""
     return f"""
 Send {out}/submission to the provider, who runs:
   verix-anon anonymize {out}/submission --out {out}/delivery
