@@ -17,6 +17,7 @@ from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
 from verix_anon.client.prepare.sentinels import Traps
 from verix_anon.client.release import Released, ReleaseOptions, release
 from verix_anon.client.verify import verify
+from verix_anon.protocol.contract import Commitment
 from verix_anon.provider.local import LocalProvider
 
 TIMES = 3
@@ -46,7 +47,7 @@ def main(source: str, k: int, out: str) -> dict[str, object]:
 
 
 def _bare(table: pa.Table, k: int) -> Prepared:
-    bare = PrepareOptions(traps=Traps.NONE, witnesses=0)
+    bare = PrepareOptions.paper(traps=Traps.NONE, commitment=Commitment.BINDING, witnesses=0)
     return prepare(table, target="target", quasi="all", k=k, options=bare)
 
 
@@ -59,7 +60,10 @@ def _plain(table: pa.Table, k: int) -> Released[pa.Table]:
 
 
 def _whole(table: pa.Table, k: int) -> tuple[Released[pa.Table], dict[str, float]]:
-    prepared, t_prepare = _timed(lambda: prepare(table, target="target", quasi="all", k=k))
+    options = PrepareOptions.paper(traps=Traps.ADAPTIVE, commitment=Commitment.BINDING)
+    prepared, t_prepare = _timed(
+        lambda: prepare(table, target="target", quasi="all", k=k, options=options)
+    )
     delivery, t_anonymize = _timed(lambda: LocalProvider().anonymize(prepared.submission))
     verdict, t_verify = _timed(
         lambda: verify(delivery, prepared.manifest, submission=prepared.submission)

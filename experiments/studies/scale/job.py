@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from verix_anon.client.manifest import read_manifest, write_manifest
-from verix_anon.client.prepare import Prepared, prepare
+from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
+from verix_anon.client.prepare.sentinels import Traps
 from verix_anon.client.verify import verify
 from verix_anon.errors import Error
 from verix_anon.files.deliveries import Snapshot, read_delivery, write_delivery
@@ -32,6 +33,7 @@ Result = dict[str, object]
 T = TypeVar("T")
 
 SEED = 20_250_101
+PAPERS_RULE = PrepareOptions.paper(traps=Traps.ADAPTIVE, commitment=Commitment.BINDING)
 
 
 def synthetic(n_rows: int, n_columns: int) -> pa.Table:
@@ -58,7 +60,7 @@ def _prepare(size: tuple[int, int], k: int, folder: Path) -> Result:
     _rehearse()
     table = synthetic(*size)
     began = time.perf_counter()
-    prepared = prepare(table, target="target", quasi="all", k=k)
+    prepared = prepare(table, target="target", quasi="all", k=k, options=PAPERS_RULE)
     seconds = time.perf_counter() - began
     peak = peak_bytes()
     _, write_seconds = timed(lambda: write_submission(prepared.submission, folder / "submission"))
@@ -162,7 +164,9 @@ def _verify(folder: Path, times: int) -> Result:
 def _rehearse() -> None:
     """A whole job on a small table: what is compiled or imported on first use is not measured."""
     warm_up()
-    made: Prepared = prepare(synthetic(500, 4), target="target", quasi="all", k=5)
+    made: Prepared = prepare(
+        synthetic(500, 4), target="target", quasi="all", k=5, options=PAPERS_RULE
+    )
     delivery = LocalProvider().anonymize(made.submission)
     for sent in (None, made.submission):
         verify(Snapshot(delivery=delivery, files={}), made.manifest, submission=sent)

@@ -24,7 +24,7 @@ from verix_anon.client.release import privacy
 from verix_anon.client.table.encode import encode
 from verix_anon.client.table.roles import Declared
 from verix_anon.client.verify.utility import auc, f1
-from verix_anon.protocol.contract import Kind
+from verix_anon.protocol.contract import Commitment, Kind
 from verix_anon.protocol.messages import Delivery, Provider, Submission
 from verix_anon.provider.local import LocalProvider
 
@@ -123,7 +123,9 @@ def _split(name: str, seed: int, rows: int) -> _Split:
 
 
 def _prepared(split: _Split, seed: int, traps: Traps) -> Prepared:
-    options = PrepareOptions(unsafe_seed=seed, traps=traps, witnesses=0, threads=1)
+    options = PrepareOptions.paper(
+        unsafe_seed=seed, traps=traps, commitment=Commitment.BINDING, witnesses=0, threads=1
+    )
     return prepare(split.table, roles=split.declared, k=KS[0], options=options)
 
 
