@@ -6,12 +6,15 @@ Estimates are what measurement showed each step to take (docs/limitations.md); a
 little more than estimated may still be killed, but none that fits is refused for long.
 """
 
+import contextlib
 import os
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 
 from verix_anon.errors import Error
 
-__all__ = ["available_cores", "available_memory", "check_memory", "shares"]
+__all__ = ["available_cores", "available_memory", "begin_import", "check_memory", "shares"]
 
 MEMINFO = Path("/proc/meminfo")
 # A container's own limit and use: version 2 of control groups, then version 1.
@@ -30,6 +33,18 @@ def available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def begin_import(*modules: str) -> None:
+    """Import modules beside other work: some take as long as reading a million records."""
+
+    def load() -> None:
+        # Whoever uses it next says what is wrong.
+        with contextlib.suppress(ImportError):
+            for module in modules:
+                import_module(module)
+
+    Thread(target=load, daemon=True).start()
 
 
 def shares(n: int, threads: int) -> list[tuple[int, int]]:

@@ -213,16 +213,16 @@ def prepare(
     Every column needs a role: from the file that `verix-anon init` drafted, or by the options
     below. Only quasi-identifiers are sent, and the target where the rule needs it.
     """
-    from verix_anon.client import models
     from verix_anon.client.ledger import Ledger
     from verix_anon.client.prepare import prepare as make
     from verix_anon.files.store import check_free
+    from verix_anon.machine import begin_import
 
     if os.path.lexists(out):
         raise TableError(f"{out} exists already; choose another name for the job's folder")
     check_free(out, overwrite=False)
     secret = passphrase(passphrase_file, confirm=True) if seal or passphrase_file else None
-    models.begin_import("sklearn.ensemble", "xgboost")
+    begin_import("sklearn.ensemble", "xgboost")
     loaded = load_table(table, null, leading_zeros)
     named = {"quasi": quasi, "identifier": identifier, "kept": kept, "sensitive": sensitive}
     with progress_bar(quiet) as progress:

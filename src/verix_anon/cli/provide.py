@@ -3,12 +3,15 @@
 import json
 import sys
 import time
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from verix_anon.cli.app import app
 from verix_anon.cli.show import AsJson, Progress, Quiet, facts, progress_bar, say
+
+if TYPE_CHECKING:
+    from verix_anon.protocol.contract import Rule
 
 __all__ = ["anonymize", "inspect"]
 
@@ -39,17 +42,19 @@ def anonymize(
     from verix_anon.files.deliveries import write_delivery
     from verix_anon.files.store import check_apart, check_free, check_replaces
     from verix_anon.files.submissions import read_submission
-    from verix_anon.machine import available_cores
-    from verix_anon.provider.local import LocalProvider
+    from verix_anon.machine import available_cores, begin_import
 
     check_apart(out, [submission])
     check_free(out, overwrite=overwrite)
     check_replaces(out, "delivery.json")
     with progress_bar(quiet) as progress:
         progress("read", 0, 1)
+        begin_import("verix_anon.kernels.ready", "verix_anon.provider.local")
         loaded = read_submission(submission)
         progress("read", 1, 1)
-        _load_kernels(progress, quiet)
+        from verix_anon.provider.local import LocalProvider
+
+        _load_kernels(loaded.contract.rule, progress, quiet)
         delivery = LocalProvider(threads=threads or available_cores(), progress=progress).anonymize(
             loaded
         )
@@ -72,14 +77,14 @@ def anonymize(
         say(f"Written to {out} after {header.seconds:.2f} s of work.")
 
 
-def _load_kernels(progress: Progress, quiet: bool) -> None:
-    """Load the compiled kernels, and say so if that took long because they were compiled."""
+def _load_kernels(rule: "Rule", progress: Progress, quiet: bool) -> None:
+    """Load the kernels of a rule, and say so if that took long because they were compiled."""
     from verix_anon.provider.local import warm_up
 
     stage = "load (compiles on the first run)"
     progress(stage, 0, 1)
     began = time.perf_counter()
-    warm_up()
+    warm_up(rule)
     seconds = time.perf_counter() - began
     progress(stage, 1, 1)
     if seconds > NOTICEABLE_SECONDS and not quiet:

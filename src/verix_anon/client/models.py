@@ -3,10 +3,7 @@
 XGBoost computes exact tree SHAP itself; both sides of a comparison use the same settings.
 """
 
-import contextlib
 from collections.abc import Iterator, Sequence
-from importlib import import_module
-from threading import Thread
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +14,6 @@ from verix_anon.client.table.task import Labels, Task
 
 __all__ = [
     "TOP",
-    "begin_import",
     "distances",
     "fit",
     "importance",
@@ -44,18 +40,6 @@ ROUNDS = 100
 LARGEST = 1e30
 BLOCK = 2**22
 """How many SHAP values are held at a time where only their mean is wanted."""
-
-
-def begin_import(*modules: str) -> None:
-    """Import modules beside other work: xgboost takes as long as reading a million records."""
-
-    def load() -> None:
-        # Whoever uses it next says what is wrong.
-        with contextlib.suppress(ImportError):
-            for module in modules:
-                import_module(module)
-
-    Thread(target=load, daemon=True).start()
 
 
 def single_precision(rows: Floats) -> npt.NDArray[np.float32]:

@@ -143,10 +143,9 @@ def _batch(leaves: Leaves, members: Members, at: slice) -> Iterator[bytes]:
     np.take(members.tracker, positions, axis=0, out=records[:, 8:])
     data = records.tobytes()
     ends = (40 * (start - start[0])).tolist()
-    for head, begin, end in zip(heads, ends, ends[1:], strict=False):
-        digest = sha256(head)
-        digest.update(data[begin:end])
-        yield digest.digest()
+    each_head = struct.iter_unpack(f"{heads.shape[1]}s", heads.tobytes())
+    for (head,), begin, end in zip(each_head, ends, ends[1:], strict=False):
+        yield sha256(head + data[begin:end]).digest()
 
 
 def root_of(

@@ -74,23 +74,28 @@ def needed_bytes(n_rows: int, n_quasi: int, min_leaf: int, *, threads: int) -> i
     return round(max(growing, hashing))
 
 
-def warm_up() -> None:
-    """Load the kernels by anonymizing a tiny table: compiles them on the first run ever."""
-    contract = Contract(
-        submission_id="0" * 32,
-        k=2,
-        min_leaf=2,
-        columns=(
-            Column(name="x", kind=Kind.NUMERIC),
-            Column(name="y", role=Role.TARGET, kind=Kind.CATEGORICAL, categories=("0", "1")),
-        ),
-    )
-    records = Records(
-        tracker=np.zeros((16, 32), np.uint8),
-        values=np.arange(16.0).reshape(1, 16),
-        target=np.arange(16, dtype=np.uint8) % 2,
-    )
-    LocalProvider().anonymize(Submission(contract=contract, records=records))
+def warm_up(*rules: Rule) -> None:
+    """Load kernels by anonymizing a tiny table by each of these rules, or by all.
+
+    Compiles them on the first run ever.
+    """
+    for rule in rules or Rule:
+        is_spread = rule is Rule.IMPORTANCE_SPREAD
+        column = Column(name="x", kind=Kind.RANK, size=16, weight=1 if is_spread else None)
+        target = Column(name="y", role=Role.TARGET, kind=Kind.RANK, size=2)
+        contract = Contract(
+            submission_id="0" * 32,
+            k=2,
+            min_leaf=2,
+            rule=rule,
+            columns=(column,) if is_spread else (column, target),
+        )
+        records = Records(
+            tracker=np.zeros((16, 32), np.uint8),
+            values=np.arange(16.0).reshape(1, 16),
+            target=np.zeros(16, np.uint8) if is_spread else np.arange(16, dtype=np.uint8) % 2,
+        )
+        LocalProvider().anonymize(Submission(contract=contract, records=records))
 
 
 def grow(submission: Submission, settings: Settings) -> Growth:

@@ -11,6 +11,7 @@ from enum import StrEnum
 import numpy as np
 
 from verix_anon.arrays import Floats, Ints
+from verix_anon.client.evasion import evasion_probability
 from verix_anon.client.given import check_fields
 from verix_anon.client.models import single_precision
 from verix_anon.client.prepare.trackers import Secret
@@ -84,11 +85,6 @@ class Planted:
 def cap(n_rows: int) -> int:
     """The most sentinels: ceil(0.02 N)."""
     return -(-n_rows // 50)
-
-
-def evasion_probability(n_sentinels: int, n_sent: int, dropped: float) -> float:
-    """The chance that blind dropping of a share of the records hits no sentinel."""
-    return float((1 - n_sentinels / n_sent) ** (dropped * n_sent))
 
 
 def needed(plan: Plan, n_rows: int, n_twin_records: int) -> int:

@@ -9,40 +9,29 @@
     7. utility      what a model trained on the delivery is worth
 
 No layer reads what an earlier one has not checked: `splits` with the submission runs only on
-records that `replay` found to be those that were sent. The last two only measure, and run side
-by side.
+records that `replay` found to be those that were sent. The last two only measure. Layers that do
+not rest on each other run side by side.
 """
 
 import hmac
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 
 from verix_anon import __version__
-from verix_anon.client import in_memory, models
+from verix_anon.client import in_memory
 from verix_anon.client.audit_log import AuditLog
 from verix_anon.client.given import FilePath, is_path, opened, options_of
 from verix_anon.client.manifest import Manifest, read_manifest
-from verix_anon.client.verdict import DECIDING, INFORMING, LAYERS, Finding, Profile, Status, Verdict
-from verix_anon.client.verify import (
-    commitment,
-    fingerprint,
-    replay,
-    sentinels,
-    splits,
-    twins,
-    utility,
-)
+from verix_anon.client.verdict import INFORMING, LAYERS, Profile, Verdict
 from verix_anon.client.verify.case import KEPT_BYTES, Audit, Case, VerifyOptions
 from verix_anon.errors import MalformedDeliveryError, TableError
 from verix_anon.fields import shown
 from verix_anon.files.deliveries import Snapshot, read_delivery
 from verix_anon.files.store import check_apart
 from verix_anon.files.submissions import read_submission
-from verix_anon.machine import check_memory
+from verix_anon.machine import begin_import, check_memory
 from verix_anon.protocol.contract import Digest
 from verix_anon.protocol.messages import Delivery, Submission
 
@@ -50,8 +39,6 @@ __all__ = ["LAYERS", "VerifyOptions", "verify"]
 
 NO_ROOT = Digest(bytes(32))
 """Stands in a verdict on bytes that are not a delivery."""
-
-Check = Callable[[], Finding]
 
 
 def verify(
@@ -90,8 +77,10 @@ def verify(
     if log is not None:
         check_apart(log.path, filter(is_path, (delivery, manifest, submission)))
         log.check()
+    # What the layers need takes as long to import as what they judge takes to read.
+    begin_import("verix_anon.kernels.ready", "verix_anon.client.verify.layers")
     if not {"fingerprint", "utility"} <= set(options.skip):
-        models.begin_import("xgboost")
+        begin_import("xgboost")
     manifest = opened(manifest, Manifest, read_manifest, "manifest")
     chosen = _profile(profile, submission)
     # A thin verification shows what the manifest alone can prove, whatever is at hand.
@@ -127,8 +116,13 @@ def _judge(
     try:
         snapshot = _snapshot(delivery, manifest)
     except MalformedDeliveryError as error:
-        findings, root, files = _malformed(error, profile), NO_ROOT, dict[str, str]()
+        from verix_anon.client.verify.layers import malformed
+
+        findings, root, files = malformed(error, profile), NO_ROOT, dict[str, str]()
     else:
+        # Begun at the beginning, and ready by now.
+        from verix_anon.client.verify.layers import run
+
         judged = snapshot.delivery
         case = Case(
             delivery=judged,
@@ -137,7 +131,7 @@ def _judge(
             options=options,
             damaged=snapshot.damaged,
         )
-        findings, root, files = _run(case, profile), judged.header.root, dict(snapshot.files)
+        findings, root, files = run(case, profile), judged.header.root, dict(snapshot.files)
     return Verdict(
         profile=profile,
         root=root,
@@ -210,61 +204,3 @@ def _snapshot(delivery: Delivery | Snapshot | FilePath, manifest: Manifest) -> S
     if isinstance(delivery, Snapshot):
         return delivery
     return Snapshot(delivery=held, files=in_memory.digests(held))
-
-
-def _run(case: Case, profile: Profile) -> tuple[Finding, ...]:
-    """Every layer in its order; the numbers are those of the list above."""
-    done: dict[str, Finding] = {}
-
-    def layer(name: str, check: Check) -> None:
-        began = time.perf_counter()
-        finding = check()
-        done[name] = replace(
-            finding,
-            decides=name in DECIDING[profile],
-            seconds=round(time.perf_counter() - began, 4),
-        )
-
-    layer("commitment", lambda: commitment.check(case))  # 1
-    layer("sentinels", lambda: sentinels.check(case))  # 2
-    layer("twins", lambda: twins.check(case))  # 3
-    if profile is Profile.PAPER:
-        layer("replay", lambda: _skipped("replay", "the paper has no such layer"))
-        layer("splits", lambda: _skipped("splits", "the paper has no such layer"))
-    else:
-        layer("replay", lambda: replay.check(case))  # 4
-        # 5: what the nodes hold is known only if the records are those that were sent.
-        if done["replay"].status is Status.PASS:
-            layer("splits", lambda: splits.check(case))
-        else:
-            layer("splits", lambda: _skipped("splits", "replay failed"))
-    last: dict[str, Check] = {
-        "fingerprint": lambda: fingerprint.check(case, profile),  # 6
-        "utility": lambda: utility.check(case),  # 7
-    }
-    for name in case.options.skip:
-        last[name] = partial(_skipped, name, "left out by the caller")
-    # What both read is made ready before them: they run side by side, since each trains models
-    # on one core.
-    _ = case.records, case.position_of_row
-    with ThreadPoolExecutor(min(2, case.options.threads)) as pool:
-        for future in [pool.submit(layer, *named) for named in last.items()]:
-            future.result()
-    return tuple(done[name] for name in LAYERS)
-
-
-def _skipped(name: str, reason: str) -> Finding:
-    return Finding(layer=name, status=Status.SKIPPED, summary=f"Not run: {reason}.")
-
-
-def _malformed(error: MalformedDeliveryError, profile: Profile) -> tuple[Finding, ...]:
-    """The findings on bytes that are not a delivery: the first layer fails, the others rest."""
-    first = Finding(
-        layer="commitment",
-        status=Status.FAIL,
-        summary=f"This is not a delivery: {error}.",
-        guarantee="Malformed bytes are never accepted.",
-        evidence={"malformed": str(error)},
-    )
-    rest = [_skipped(name, "the delivery is malformed") for name in LAYERS[1:]]
-    return tuple(replace(f, decides=f.layer in DECIDING[profile]) for f in (first, *rest))

@@ -12,7 +12,6 @@ from verix_anon.arrays import Bytes, Floats, Ids, Ints, Numbers, Words
 from verix_anon.client.given import check_fields
 from verix_anon.client.manifest import Manifest
 from verix_anon.errors import TableError
-from verix_anon.kernels import trees
 from verix_anon.machine import available_cores, shares
 from verix_anon.protocol.contract import Contract
 from verix_anon.protocol.messages import Delivered, Delivery, Submission
@@ -117,6 +116,8 @@ class Case:
     @cached_property
     def grouped(self) -> tuple[Ints, Ints]:
         """Positions in `records` leaf by leaf, ascending within each, and where each starts."""
+        from verix_anon.kernels import trees
+
         positions, start = trees.group_rows(self.records.leaf, self.delivery.tree.n_leaves)
         return positions, start
 
@@ -134,6 +135,8 @@ class Case:
         return out
 
     def _lay_out(self, column: int, out: Floats) -> None:
+        from verix_anon.kernels import trees
+
         assert self.submission is not None
         trees.gather(self.submission.records.values[column], self._rows_by_leaf, out)
 

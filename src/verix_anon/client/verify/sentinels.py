@@ -9,7 +9,7 @@ Can err: misses a provider that drops records blindly with the stated probabilit
 import numpy as np
 
 from verix_anon.client import aggregates
-from verix_anon.client.prepare.sentinels import evasion_probability
+from verix_anon.client.evasion import evasion_probability
 from verix_anon.client.verdict import Finding, Status
 from verix_anon.client.verify.case import Case, as_words
 

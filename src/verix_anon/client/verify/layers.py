@@ -1,0 +1,83 @@
+"""The layers, one after the other where one rests on another, and else side by side."""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+
+from verix_anon.client.verdict import DECIDING, LAYERS, Finding, Profile, Status
+from verix_anon.client.verify import (
+    commitment,
+    fingerprint,
+    replay,
+    sentinels,
+    splits,
+    twins,
+    utility,
+)
+from verix_anon.client.verify.case import Case
+from verix_anon.errors import MalformedDeliveryError
+
+__all__ = ["malformed", "run"]
+
+Check = Callable[[], Finding]
+
+
+def run(case: Case, profile: Profile) -> tuple[Finding, ...]:
+    """What every layer finds; the numbers are those of the package's list."""
+    done: dict[str, Finding] = {}
+
+    def layer(name: str, check: Check) -> None:
+        began = time.perf_counter()
+        finding = check()
+        done[name] = replace(
+            finding,
+            decides=name in DECIDING[profile],
+            seconds=round(time.perf_counter() - began, 4),
+        )
+
+    # These hold on to one core each, by hashing or by training models; the others share all.
+    alone: dict[str, Check] = {
+        "commitment": lambda: commitment.check(case),  # 1
+        "fingerprint": lambda: fingerprint.check(case, profile),  # 6
+        "utility": lambda: utility.check(case),  # 7
+    }
+    for name in case.options.skip:
+        alone[name] = partial(_skipped, name, "left out by the caller")
+    # What several read is made ready before them.
+    _ = case.records, case.position_of_row, case.grouped
+    with ThreadPoolExecutor(min(2, case.options.threads)) as pool:
+        futures = [pool.submit(layer, *named) for named in alone.items()]
+        layer("sentinels", lambda: sentinels.check(case))  # 2
+        layer("twins", lambda: twins.check(case))  # 3
+        if profile is Profile.PAPER:
+            layer("replay", lambda: _skipped("replay", "the paper has no such layer"))
+            layer("splits", lambda: _skipped("splits", "the paper has no such layer"))
+        else:
+            layer("replay", lambda: replay.check(case))  # 4
+            # 5: what the nodes hold is known only if the records are those that were sent.
+            if done["replay"].status is Status.PASS:
+                layer("splits", lambda: splits.check(case))
+            else:
+                layer("splits", lambda: _skipped("splits", "replay failed"))
+        for future in futures:
+            future.result()
+    return tuple(done[name] for name in LAYERS)
+
+
+def _skipped(name: str, reason: str) -> Finding:
+    return Finding(layer=name, status=Status.SKIPPED, summary=f"Not run: {reason}.")
+
+
+def malformed(error: MalformedDeliveryError, profile: Profile) -> tuple[Finding, ...]:
+    """The findings on bytes that are not a delivery: the first layer fails, the others rest."""
+    first = Finding(
+        layer="commitment",
+        status=Status.FAIL,
+        summary=f"This is not a delivery: {error}.",
+        guarantee="Malformed bytes are never accepted.",
+        evidence={"malformed": str(error)},
+    )
+    rest = [_skipped(name, "the delivery is malformed") for name in LAYERS[1:]]
+    return tuple(replace(f, decides=f.layer in DECIDING[profile]) for f in (first, *rest))
