@@ -6,6 +6,7 @@ python -m tools.bench [commands] [engine] [owner] [primitives]
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 from tools.bench import commands, engine, machine, owner, primitives
 
@@ -60,14 +61,22 @@ def render_engine(result: dict[str, object]) -> list[str]:
         f"| {r['table']} | {r['seconds']:.3f} s | {r['leaves']:,} | {r['depth']} |"
         for r in result["kinds"]  # type: ignore[attr-defined]
     ]
+    lines += ["", "By rule at 1,000,000 x 16, with k for the least leaf:", ""]
+    lines += ["| rule | sent | grow | leaves | times the first | aim |"]
+    lines += ["| --- | --- | ---: | ---: | ---: | ---: |"]
+    rules: list[dict[str, Any]] = result["rules"]  # type: ignore[assignment]
+    for r, aim in zip(rules, ("", "0.7", "0.5"), strict=True):
+        lines.append(
+            f"| {r['rule']} | {r['sent']} | {r['seconds']:.3f} s | {r['leaves']:,}"
+            f" | {r['seconds'] / rules[0]['seconds']:.2f} | {aim} |"
+        )
     return [*lines, "", *_facts(result), ""]
 
 
 def _facts(result: dict[str, object]) -> list[str]:
-    ten, stages, files = result["ten_million"], result["stages"], result["files"]
+    ten, stages = result["ten_million"], result["stages"]
     assert isinstance(ten, dict)
     assert isinstance(stages, dict)
-    assert isinstance(files, dict)
     bandwidth = float(str(result["copy_gb_per_second"])) * 1e9
     lines = [
         "Where the time goes at 1,000,000 x 16, and what copying the same bytes would take:",
@@ -90,11 +99,6 @@ def _facts(result: dict[str, object]) -> list[str]:
     )
     lines.append(
         f"- Encoding a pandas table of 1,000,000 x 16: {result['encode_pandas_seconds']:.2f} s."
-    )
-    lines.append(
-        f"- `verix-anon anonymize` at 1,000,000 x 16, from file to file:"
-        f" {files['anonymize_command_seconds']:.2f} s; the delivery takes"
-        f" {files['delivery_megabytes']:.1f} MB."
     )
     lines.append(
         f"- The first run ever compiles for {result['first_run_compile_seconds']:.1f} s;"

@@ -28,6 +28,8 @@ AIMS = {
     "verify, models left out": 1.2,
     "release": 4.0,
 }
+MEGABYTES = {"submission": 90, "delivery": 75}
+"""Aims."""
 SOURCE = Path(__file__).parent.parent.parent / "src"
 
 Seconds = dict[str, float]
@@ -40,8 +42,15 @@ def measure() -> dict[str, object]:
         versions = {"now": (str(SOURCE), "verix_anon")}
         if before := os.environ.get("VERIX_BENCH_BEFORE"):
             versions["before"] = tuple(before.rsplit(":", 1))  # type: ignore[assignment]
-        found = {name: _journey(Path(folder), *where) for name, where in versions.items()}
-    return {"rows": ROWS, "columns": COLUMNS, "commands": found}
+        found, sizes = {}, {}
+        for name, where in versions.items():
+            found[name] = _journey(Path(folder), *where)
+            sizes[name] = {part: _megabytes(Path(folder) / "job" / part) for part in MEGABYTES}
+    return {"rows": ROWS, "columns": COLUMNS, "commands": found, "megabytes": sizes}
+
+
+def _megabytes(folder: Path) -> float:
+    return sum(file.stat().st_size for file in folder.iterdir()) / 1e6
 
 
 def _write_table(path: Path) -> None:
@@ -100,7 +109,8 @@ def render(result: dict[str, Any]) -> list[str]:
     now, before = result["commands"]["now"], result["commands"].get("before", {})
     where = f"{result['rows']:,} records, {result['columns']} quasi-identifiers, Parquet in and out"
     lines = [
-        f"{where}; the best of {TIMES} runs, wall seconds, processor seconds in brackets.",
+        f"{where}; the best of {TIMES} runs, wall seconds, processor seconds in brackets;",
+        "at the end what is sent each way takes as files.",
         "",
         "| command | before | now | aim |",
         "| --- | ---: | ---: | ---: |",
@@ -108,6 +118,10 @@ def render(result: dict[str, Any]) -> list[str]:
     for name, took in now.items():
         earlier = _shown(before[name]) if name in before else ""
         lines.append(f"| {name} | {earlier} | {_shown(took)} | {AIMS[name]:.1f} |")
+    sizes = result["megabytes"]
+    for part, aim in MEGABYTES.items():
+        earlier = f"{sizes['before'][part]:.1f} MB" if before else ""
+        lines.append(f"| {part} | {earlier} | {sizes['now'][part]:.1f} MB | {aim} MB |")
     note = "`before` is another version, measured in the same run." if before else ""
     return [*lines, "", *([note, ""] if note else [])]
 

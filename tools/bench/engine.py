@@ -6,18 +6,18 @@ import subprocess
 import sys
 import tempfile
 import time
-from pathlib import Path
+from functools import partial
 
 import pandas as pd
 
-from tools.bench.tables import best_of, submission
+from tools.bench.tables import best_of, submission, table_of
+from verix_anon.client.prepare import PrepareOptions, prepare
 from verix_anon.client.table.encode import encode
 from verix_anon.client.table.roles import Declared
-from verix_anon.files.deliveries import write_delivery
-from verix_anon.files.submissions import write_submission
+from verix_anon.protocol.contract import Rule
 from verix_anon.protocol.messages import Submission
 from verix_anon.provider.engine import Settings
-from verix_anon.provider.local import LocalProvider, grow, warm_up
+from verix_anon.provider.local import LocalProvider, grow, growth_of, warm_up
 
 Result = dict[str, object]
 
@@ -38,9 +38,9 @@ def measure() -> Result:
             },
             {"table": "100,000 x 128, continuous", **_grow(submission(100_000, 128))},
         ],
+        "rules": _rules(million),
         "stages": _stages(million),
         "encode_pandas_seconds": _encode(million),
-        "files": _files(million),
         "first_run_compile_seconds": _first_run(),
         "help_seconds": best_of(5, lambda: _run("-m", "verix_anon", "--help")),
     }
@@ -82,6 +82,28 @@ def _grow(table: Submission) -> Result:
     }
 
 
+def _rules(table: Submission) -> list[Result]:
+    """Growing by each rule from the same table, with the same least leaf."""
+    found: list[Result] = []
+    for rule, clear in (
+        (Rule.VARIANCE_REDUCTION, True),
+        (Rule.VARIANCE_REDUCTION, False),
+        (Rule.IMPORTANCE_SPREAD, False),
+    ):
+        options = PrepareOptions(rule=rule, clear=clear, traps="none", witnesses=0)
+        sent = prepare(table_of(table), target="y", quasi="all", options=options).submission
+        growth = growth_of(sent, Settings())
+        found.append(
+            {
+                "rule": rule.value,
+                "sent": "in clear" if clear else "coded",
+                "seconds": best_of(3, partial(growth_of, sent, Settings())),
+                "leaves": growth.tree.n_leaves,
+            }
+        )
+    return found
+
+
 def _stages(table: Submission) -> Result:
     """Seconds per stage of a whole anonymization, and what memory bandwidth would allow."""
     runs = []
@@ -113,24 +135,6 @@ def _encode(table: Submission) -> float:
     frame = pd.DataFrame({f"x{j}": values for j, values in enumerate(table.records.values)})
     frame["y"] = table.records.target
     return best_of(3, lambda: encode(frame, Declared(target="y", quasi="all")))
-
-
-def _files(table: Submission) -> Result:
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        began = time.perf_counter()
-        write_submission(table, folder / "submission")
-        written = time.perf_counter()
-        command = ("-m", "verix_anon", "anonymize", str(folder / "submission"), "--quiet", "--out")
-        seconds = best_of(1, lambda: _run(*command, str(folder / "delivery")))
-        write_delivery(LocalProvider().anonymize(table), folder / "again")
-        sizes = {p.name: p.stat().st_size for p in sorted((folder / "again").iterdir())}
-    return {
-        "write_submission_seconds": written - began,
-        "anonymize_command_seconds": seconds,
-        "delivery_bytes": sizes,
-        "delivery_megabytes": sum(sizes.values()) / 1e6,
-    }
 
 
 def _first_run() -> float:

@@ -8,26 +8,27 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import cast
 
+import numpy as np
 import pyarrow as pa
 
-from tools.bench.tables import best_of, peak_bytes, submission
+from tools.bench.tables import best_of, peak_bytes, submission, table_of
 from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
+from verix_anon.client.release import join
+from verix_anon.client.table.encode import encode
+from verix_anon.client.table.roles import Declared
 from verix_anon.client.verdict import Verdict
-from verix_anon.client.verify import verify
-from verix_anon.protocol.messages import Delivery, Submission
+from verix_anon.client.verify import commitment, replay, sentinels, splits, twins, verify
+from verix_anon.client.verify.case import Case
+from verix_anon.protocol.messages import Delivery
 from verix_anon.provider.engine import Settings
-from verix_anon.provider.local import LocalProvider, grow, warm_up
+from verix_anon.provider.local import LocalProvider, growth_of, warm_up
 
 Result = dict[str, object]
 
 TIMES = 3
 """How often a thing is measured, the fastest counting."""
-
-
-def table_of(made: Submission) -> pa.Table:
-    columns = {f"x{j}": values for j, values in enumerate(made.records.values)}
-    return pa.table({**columns, "y": made.records.target})
 
 
 class Stages:
@@ -59,11 +60,41 @@ def layers(verdict: Verdict) -> dict[str, float]:
 
 
 def judge(delivery: Delivery, prepared: Prepared, times: int, *, thin: bool) -> Result:
-    """The layers' seconds of the fastest of several verifications, and the whole of it."""
+    """The whole of the fastest of several verifications, and what each layer takes by itself."""
     sent = None if thin else prepared.submission
     verdicts = [verify(delivery, prepared.manifest, submission=sent) for _ in range(times)]
     best = min(verdicts, key=lambda verdict: verdict.seconds)
-    return {"layers": layers(best), "whole": best.seconds}
+    # Side by side with the others a layer takes longer than alone.
+    alone = [exact(delivery, prepared, thin=thin) for _ in range(times)]
+    fastest = {name: min(run[name] for run in alone) for name in alone[0]}
+    return {"layers": layers(best) | fastest, "whole": best.seconds}
+
+
+def exact(delivery: Delivery, prepared: Prepared, *, thin: bool) -> dict[str, float]:
+    """Seconds of the layers that decide, one after the other."""
+    sent = None if thin else prepared.submission
+    case = Case(delivery=delivery, manifest=prepared.manifest, submission=sent)
+    seconds: Result = {}
+    for layer in (commitment, sentinels, twins, replay, splits):
+        with timed(seconds, layer.LAYER):
+            layer.check(case)
+    return cast("dict[str, float]", seconds)
+
+
+def joining(table: pa.Table, delivery: Delivery, prepared: Prepared) -> float:
+    """Seconds of joining at release what traps have left too small."""
+    owner_row, tree = prepared.manifest.owner_row, delivery.tree
+    is_genuine = owner_row >= 0
+    leaf_of_row = np.empty(table.num_rows, np.int32)
+    leaf_of_row[owner_row[is_genuine]] = delivery.records.leaf[is_genuine]
+    values = encode(table, Declared(target="y", quasi="all")).values
+    genuine = join.Genuine(
+        leaf_of_row=leaf_of_row,
+        person_of_row=None,
+        values=values,
+        is_category=np.zeros(len(values), np.bool_),
+    )
+    return best_of(TIMES, lambda: join.join(tree, genuine, prepared.manifest.contract.k, ()))
 
 
 def measure(n_rows: int, n_quasi: int) -> Result:
@@ -81,10 +112,11 @@ def measure(n_rows: int, n_quasi: int) -> Result:
             table, target="y", quasi="all", k=5, options=PrepareOptions(progress=stages)
         )
     result["prepare_stages"] = stages.seconds()
-    result["grow"] = best_of(TIMES, lambda: grow(prepared.submission, Settings()))
+    result["grow"] = best_of(TIMES, lambda: growth_of(prepared.submission, Settings()))
     delivery = LocalProvider().anonymize(prepared.submission)
     result["full"] = judge(delivery, prepared, TIMES, thin=False)
     result["thin"] = judge(delivery, prepared, TIMES, thin=True)
+    result["join"] = joining(table, delivery, prepared)
     result["peak_bytes"] = peak_bytes()
     result["submission_bytes"] = prepared.submission.records.nbytes
     return result

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 from verix_anon.protocol.contract import Column, Contract, Kind, Role
 from verix_anon.protocol.messages import Submission
@@ -30,6 +31,12 @@ def submission(n_rows: int, n_quasi: int, *, n_values: int | None = None, k: int
     tracker = rng.integers(0, 256, (n_rows, 32), np.uint8)
     records = Records(tracker=tracker, values=values, target=target)
     return Submission(contract=contract, records=records)
+
+
+def table_of(made: Submission) -> pa.Table:
+    """The same as the owner has it."""
+    columns = {f"x{j}": values for j, values in enumerate(made.records.values)}
+    return pa.table({**columns, "y": made.records.target})
 
 
 def peak_bytes() -> int:
