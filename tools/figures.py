@@ -174,6 +174,42 @@ def audit_ratio_million() -> str:
     return _audit_ratio("1000000x16")
 
 
+def _arx(name: str) -> Result:
+    found: Result = next(r for r in _load("arx")["rows"] if r["name"] == name)
+    return found
+
+
+def _arx_cells(name: str) -> Figure:
+    """Seconds, NCP, F1 and AUC of one way to run ARX, or of verix-anon on the same day."""
+
+    def cells() -> str:
+        r = _arx(name)
+        seconds = " / ".join(f"{s:g}" for s in r["seconds"])
+        rest = ("-" if r[m] is None else f"{r[m]:.3f}" for m in ("ncp", "f1", "auc"))
+        return " | ".join([seconds, *rest])
+
+    return cells
+
+
+for _name in (
+    *("global8", "suppressing8", "local8", "diverse8", "ours8"),
+    *("local14", "ours14"),
+):
+    figure(f"arx.{_name}")(_arx_cells(_name))
+
+
+@figure("arx.global_seconds")
+def arx_global_seconds() -> str:
+    """How long ARX's optimal global search takes with its eight hierarchies."""
+    return f"{_arx('global8')['seconds'][0]:g} s"
+
+
+@figure("arx.date")
+def arx_date() -> str:
+    """When ARX was measured."""
+    return str(_load("arx")["date"])
+
+
 def main() -> None:
     """Write every figure of every page."""
     for path in pages():
