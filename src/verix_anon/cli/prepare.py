@@ -5,6 +5,7 @@ import os
 import sys
 import textwrap
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -222,7 +223,7 @@ def prepare(
         raise TableError(f"{out} exists already; choose another name for the job's folder")
     check_free(out, overwrite=False)
     secret = passphrase(passphrase_file, confirm=True) if seal or passphrase_file else None
-    begin_import("sklearn.ensemble", "xgboost")
+    begin_import("xgboost", "sklearn.ensemble", "verix_anon.kernels.ready")
     loaded = load_table(table, null, leading_zeros)
     named = {"quasi": quasi, "identifier": identifier, "kept": kept, "sensitive": sensitive}
     with progress_bar(quiet) as progress:
@@ -311,9 +312,10 @@ def _write(prepared: "Prepared", out: Path, secret: str | None) -> None:
     from verix_anon.files.store import written_aside
     from verix_anon.files.submissions import write_submission
 
-    with written_aside(out, overwrite=False, folder=True) as aside:
-        write_submission(prepared.submission, aside / "submission")
+    with written_aside(out, overwrite=False, folder=True) as aside, ThreadPoolExecutor(1) as beside:
+        writing = beside.submit(write_submission, prepared.submission, aside / "submission")
         write_manifest(prepared.manifest, aside / "manifest.verix", passphrase=secret)
+        writing.result()
 
 
 def sent_lines(manifest: "Manifest") -> list[str]:

@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,7 +25,6 @@ from verix_anon.client.prepare.sending import send
 from verix_anon.client.prepare.sentinels import Planted, Traps, evasion_probability, plant
 from verix_anon.client.prepare.trackers import Secret
 from verix_anon.client.prepare.twins import choose_twins
-from verix_anon.client.prepare.witnesses import find_witnesses
 from verix_anon.client.table.digest import table_digest
 from verix_anon.client.table.draft import USUAL_K, read_roles
 from verix_anon.client.table.encode import Encoded, arrow_columns, encode
@@ -33,7 +33,7 @@ from verix_anon.client.table.task import Labels, Task
 from verix_anon.errors import TableError
 from verix_anon.files.tables import read_table
 from verix_anon.machine import check_memory
-from verix_anon.protocol.contract import Commitment, Contract, Kind, Rule
+from verix_anon.protocol.contract import Commitment, Contract, Digest, Kind, Rule
 from verix_anon.protocol.messages import Submission
 from verix_anon.protocol.table import Records
 
@@ -197,22 +197,25 @@ def _prepare(table: object, declared: Declared, k: int, options: PrepareOptions)
     )
     genuine = _untracked(sent.values, sent.target)
     genuine.check(contract)
-    planted = None
-    twins = np.empty(0, np.int64)
-    if options.traps is not Traps.NONE:
-        options.progress("sentinels", 0, 1)
-        planted = plant(encoded.values, encoded.labels, encoded.quasi, options, secret)
-        planted = replace(planted, values=sent.coded(planted.values))
-        twins = choose_twins(genuine.n_rows, secret.generator("twins"))
-        options.progress("sentinels", 1, 1)
-    options.progress("trackers", 0, 1)
-    parts = _parts(genuine, planted, twins)
-    assembled = assemble(contract, parts, secret)
-    submission = Submission(contract=contract, records=assembled.records)
-    options.progress("trackers", 1, 1)
+    with ThreadPoolExecutor(1) as beside:
+        # One core's work, while traps and trackers leave one idle for much of the time.
+        knowing = beside.submit(_Known.of, table, genuine, encoded.labels, secret)
+        planted = None
+        twins = np.empty(0, np.int64)
+        if options.traps is not Traps.NONE:
+            options.progress("sentinels", 0, 1)
+            planted = plant(encoded.values, encoded.labels, encoded.quasi, options, secret)
+            planted = replace(planted, values=sent.coded(planted.values))
+            twins = choose_twins(genuine.n_rows, secret.generator("twins"))
+            options.progress("sentinels", 1, 1)
+        options.progress("trackers", 0, 1)
+        parts = _parts(genuine, planted, twins)
+        assembled = assemble(contract, parts, secret)
+        submission = Submission(contract=contract, records=assembled.records)
+        options.progress("trackers", 1, 1)
     keeping = _Keeping(submission, assembled, genuine, secret, options)
     described = _describe(planted, twins, assembled)
-    manifest = keeping.manifest(table, encoded, declared, twins, described)
+    manifest = keeping.manifest(knowing.result(), encoded, declared, twins, described)
     manifest = replace(manifest, diversity=declared.diversity, ordered=tuple(declared.orders))
     return Prepared(submission=submission, manifest=manifest)
 
@@ -277,6 +280,23 @@ def _fingerprint(rows: Floats, labels: Labels) -> tuple[list[int], Floats]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class _Known:
+    """What is kept of the table whatever is planted in it: digest, watch records, fingerprint."""
+
+    table: Digest
+    watch: Ints
+    top: list[int]
+    baseline: Floats
+
+    @classmethod
+    def of(cls, table: object, genuine: Records, labels: Labels, secret: Secret) -> "_Known":
+        # In the order drawn, so that the first few of them are a random choice as well.
+        watch = secret.generator("watch").permutation(genuine.n_rows)[:WATCH_RECORDS]
+        fingerprint = _fingerprint(genuine.values[:, watch].T, labels.of(watch))
+        return cls(table_digest(table), watch, *fingerprint)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class _Keeping:
     """What the owner works out and keeps: watch records, witnesses, fingerprint."""
 
@@ -288,16 +308,18 @@ class _Keeping:
 
     def manifest(
         self,
-        table: object,
+        known: _Known,
         encoded: Encoded,
         declared: Declared,
         twins: Ints,
         planted: dict[str, object],
     ) -> Manifest:
+        # Compiled code comes with it, which is loaded beside the work before.
+        from verix_anon.client.prepare.witnesses import find_witnesses
+
         options, assembled, genuine = self.options, self.assembled, self.genuine
         tracker, contract = assembled.records.tracker, self.submission.contract
-        # In the order drawn, so that the first few of them are a random choice as well.
-        watch = self.secret.generator("watch").permutation(genuine.n_rows)[:WATCH_RECORDS]
+        watch = known.watch
         watch_row = assembled.genuine_row[watch]
         options.progress("witnesses", 0, 1)
         witnesses = find_witnesses(
@@ -305,7 +327,6 @@ class _Keeping:
         )
         options.progress("witnesses", 1, 1)
         labels = encoded.labels
-        top, baseline = _fingerprint(genuine.values[:, watch].T, labels.of(watch))
         paired, apart = honest_distances(
             genuine,
             labels,
@@ -318,7 +339,7 @@ class _Keeping:
         return Manifest(
             contract=contract,
             submission=self.submission.digest(threads=options.threads),
-            table=table_digest(table),
+            table=known.table,
             salt=self.secret.salt,
             unsafe_seed=options.unsafe_seed is not None,
             roles={name: role.value for name, role in encoded.roles.items()},
@@ -339,8 +360,8 @@ class _Keeping:
             classes=labels.classes,
             watch_target=labels.values[watch],
             witnesses=witnesses,
-            top_features=top,
-            baseline=baseline,
+            top_features=known.top,
+            baseline=known.baseline,
             calibration=paired,
             paper_calibration=apart,
         )
