@@ -6,6 +6,7 @@ Error:
 ├── ProviderError            the provider could not be reached or refused
 ├── MalformedDeliveryError   the bytes are not a delivery
 └── NotAcceptedError         release() was asked for a delivery that did not pass
+    └── GateError            the release does not reach what was required of it
 
 Each message is one sentence for the person who made the mistake. Anything else that
 escapes is a bug of ours.
@@ -14,6 +15,7 @@ escapes is a bug of ours.
 __all__ = [
     "ContractError",
     "Error",
+    "GateError",
     "MalformedDeliveryError",
     "NotAcceptedError",
     "ProviderError",
@@ -43,3 +45,7 @@ class MalformedDeliveryError(Error):
 
 class NotAcceptedError(Error):
     """release() was asked for a delivery that did not pass."""
+
+
+class GateError(NotAcceptedError):
+    """The release does not reach what was required of it, so nothing is published."""

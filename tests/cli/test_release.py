@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -77,3 +78,35 @@ def test_what_is_asked_for_is_enforced(job: Path, run: Run) -> None:
     assert sheet["enforced"] == {"income": {"l": 2, "cap": 0.9}}
     assert sheet["diversity"][0]["given_away"] == 0
     assert sheet["joined"]["ncp_before"] < sheet["joined"]["ncp_after"]
+
+
+def test_gates_publish_nothing(job: Path, run: Run) -> None:
+    assert run(*verify_arguments(job), "--out", job / "verdict.json")[0] == 0
+    release = [*release_arguments(job), "--out", job / "out.csv"]
+    code, _, err = run(*release, "--require", "k=10", "--require", "risk=0.1", "--require", "l=2")
+    assert code == 1
+    assert "k is 5, not at least 10; risk is 0.2, not at most 0.1; l is 1, not at least 2" in err
+    assert not (job / "out.csv").exists()
+    code, _, err = run(*release, "--require", "privacy=1")
+    assert code == 2
+    assert "the gates are k, l, cap, t, risk, singled-out, ncp" in err
+    # Nothing was published, so nothing was recorded.
+    passed = ["--require", "k=5", "--require", "risk=0.2", "--require", "l=2", "--l", "2"]
+    code, _, err = run(*release, *passed)
+    assert code == 0, err
+
+
+def test_a_violation_in_the_log_stands_above_an_older_pass(job: Path, run: Run) -> None:
+    assert run(*verify_arguments(job), "--out", job / "verdict.json")[0] == 0
+    forged = job / "job/forged"
+    shutil.copytree(job / "job/delivery", forged)
+    (forged / "delivery.json").write_text("{}")
+    assert run("verify", forged, *verify_arguments(job)[2:])[0] == 1
+    release = [*release_arguments(job), "--out", job / "out.csv"]
+    code, _, err = run(*release)
+    assert code == 2
+    assert "which stands above an older or weaker pass" in err
+    # A weaker pass is refused by verify itself; the exact one answers it.
+    assert run(*verify_arguments(job), "--out", job / "verdict.json", "--overwrite")[0] == 0
+    code, _, err = run(*release)
+    assert code == 0, err

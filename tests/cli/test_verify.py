@@ -151,3 +151,31 @@ def test_informing_layers_left_out(job: Path, run: Run) -> None:
         code, _, err = run(*verify_arguments(job), *options)
         assert code == 2
         assert "cannot be left out" in err
+
+
+def test_a_delivery_of_another_job_says_so_first(job: Path, run: Run) -> None:
+    people = pq.read_table(job / "people.parquet").drop(["commute_km"])
+    pq.write_table(people, job / "fewer.parquet")
+    assert run("prepare", job / "fewer.parquet", "--out", job / "fewer", *JOB)[0] == 0
+    other = job / "fewer/delivery"
+    assert run("anonymize", job / "fewer/submission", "--out", other)[0] == 0
+    code, out, _ = run("verify", other, *verify_arguments(job)[2:])
+    assert code == 1
+    assert "answers another submission; are folders mixed up?" in out
+    assert "keep everything" in out
+    # Of the same shape, so that it can be read.
+    assert run("prepare", job / "people.parquet", "--out", job / "again", *JOB[:-3])[0] == 0
+    same = job / "again/delivery"
+    assert run("anonymize", job / "again/submission", "--out", same)[0] == 0
+    code, out, _ = run("verify", same, *verify_arguments(job)[2:])
+    assert code == 1
+    assert "This delivery answers another submission; are folders mixed up?" in out
+
+
+def test_thin_beside_a_submission_is_warned_of(job: Path, run: Run) -> None:
+    thin = verify_arguments(job)[:4]
+    code, out, err = run(*thin)
+    assert code == 0
+    assert "Warning: a thin verification, though" in err
+    assert out.rstrip().endswith("moved traps are not seen.")
+    assert "Warning: a thin" not in run(*thin, "--profile", "thin")[2]

@@ -73,7 +73,7 @@ def test_a_violation_is_final(log: AuditLog) -> None:
             replace(f, status=Status.FAIL) if f.layer == "splits" else f for f in accepted.findings
         ),
     )
-    log.append(violated)
+    log.append(violated, is_exact=True)
     assert log.violation_for(accepted.submission) == entries(log)[0]["time"]
     with pytest.raises(NotAcceptedError, match="found in VIOLATION before"):
         judged(good, log, "thin")
@@ -105,7 +105,7 @@ def test_a_damaged_line_costs_nothing_but_itself(log: AuditLog, damage: bytes) -
     submission = judged(bad, log).submission
     # Cut short, so without an end: the next line must not be lost with it.
     log.path.write_bytes(b"{}\n" + damage)
-    log.append(judged(bad, None))
+    log.append(judged(bad, None), is_exact=True)
     assert log.violation_for(submission) is not None
 
 

@@ -1,6 +1,7 @@
 """The application: exit codes, and what happens to errors (spec §10).
 
-0 done or VERIFIED, 1 VIOLATION, 2 the caller's mistake, 3 INCONCLUSIVE, 70 a bug of ours.
+0 done or VERIFIED, 1 VIOLATION or a gate not passed, 2 the caller's mistake, 3 INCONCLUSIVE,
+70 a bug of ours.
 Results go to stdout, progress and errors to stderr.
 """
 
@@ -13,11 +14,11 @@ import typer
 
 from verix_anon import __version__
 from verix_anon.cli.show import printable, say
-from verix_anon.errors import Error
+from verix_anon.errors import Error, GateError
 
 __all__ = ["app", "main"]
 
-MISTAKE, OUR_BUG, INTERRUPTED = 2, 70, 130
+REFUSED, MISTAKE, OUR_BUG, INTERRUPTED = 1, 2, 70, 130
 
 JOURNEY = """
 Start: [bold]verix-anon demo[/bold] shows the whole journey on an embedded table.
@@ -25,7 +26,8 @@ Start: [bold]verix-anon demo[/bold] shows the whole journey on an embedded table
 On your own table: [bold]verix-anon init people.csv --out roles.toml[/bold], then prepare, \
 anonymize, verify, release; each owner's step prints the next, and each --help has an example.
 
-Exit codes: 0 done or VERIFIED, 1 VIOLATION, 3 INCONCLUSIVE, 2 a mistake of the caller's, 70 a bug.
+Exit codes: 0 done or VERIFIED, 1 VIOLATION or a gate not passed, \
+3 INCONCLUSIVE, 2 a mistake of the caller's, 70 a bug.
 """
 
 app = typer.Typer(
@@ -45,7 +47,7 @@ def main() -> None:
         app()
     except Error as error:
         _complain(str(error))
-        sys.exit(MISTAKE)
+        sys.exit(REFUSED if isinstance(error, GateError) else MISTAKE)
     except KeyboardInterrupt:
         _complain("interrupted; nothing half-written was left")
         sys.exit(INTERRUPTED)

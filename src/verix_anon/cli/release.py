@@ -91,6 +91,19 @@ def release(
         bool,
         typer.Option("--shuffle", help="Rows in random order.", rich_help_panel="Values"),
     ] = False,
+    require: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Publish nothing, with exit code 1, unless NAME=VALUE is reached: k, l, cap, t,"
+            " risk, singled-out or ncp; any number of times.",
+            metavar="NAME=VALUE",
+            rich_help_panel="Privacy",
+        ),
+    ] = None,
+    log: Annotated[
+        Path | None,
+        typer.Option(help="The audit log; audit.jsonl beside the manifest if not given."),
+    ] = None,
     force: Annotated[
         bool,
         typer.Option(
@@ -142,8 +155,10 @@ def release(
             l=_asked(l, kept),
             cap=_asked(cap, kept),
             t=_asked(t, kept),
+            require=numbers_by_column(require or []),
         ),
         ledger=Ledger.default(),
+        log=log or manifest.parent / "audit.jsonl",
     )
     giveaways = released.sheet.giveaways
     for warning in (*released.overridden, *released.warnings):

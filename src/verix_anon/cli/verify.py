@@ -1,5 +1,6 @@
 """The owner's judgement: verify."""
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -17,6 +18,11 @@ __all__ = ["verify"]
 NEXT = (
     "Release it: verix-anon release {delivery} --manifest {manifest} --verdict {out}"
     " --table TABLE --out released.csv"
+)
+AFTER = (
+    "Do not release it, and keep everything: delivery, submission, manifest, verdict and log.\n"
+    "If it may be another job's, or damaged on the way: verix-anon inspect {delivery}\n"
+    "What to do next: docs/how-to/after-a-violation.md"
 )
 EXIT_CODES = {"VERIFIED": 0, "VIOLATION": 1, "INCONCLUSIVE": 3}
 
@@ -119,6 +125,13 @@ def verify(
         epsilon=epsilon,
         epsilon_per_feature=numbers_by_column(epsilon_per_feature or []),
     )
+    beside = manifest.parent / "submission"
+    if profile is None and submission is None and beside.is_dir():
+        print(
+            f"Warning: a thin verification, though {beside} lies beside the manifest;"
+            f" --submission {shlex.quote(str(beside))} checks everything",
+            file=sys.stderr,
+        )
     verdict = judge(
         delivery,
         load_manifest(manifest, passphrase_file),
@@ -136,4 +149,6 @@ def verify(
     say(verdict.to_json() if as_json else "\n".join(verdict_lines(verdict)))
     if verdict and out is not None and not as_json:
         say(NEXT.format(delivery=delivery, manifest=manifest, out=out))
+    if verdict.outcome.value == "VIOLATION" and not as_json:
+        say(AFTER.format(delivery=delivery))
     sys.exit(EXIT_CODES[verdict.outcome.value])

@@ -5,6 +5,7 @@ or another, does not take it back.
 """
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -41,22 +42,36 @@ class AuditLog:
 
     def violation_for(self, submission: Digest) -> str | None:
         """When a delivery for this submission was found in VIOLATION; None if none was."""
+        found = (e for e in self._of(submission) if e.get("outcome") == Outcome.VIOLATION)
+        return next((str(entry.get("time")) for entry in found), None)
+
+    def _of(self, submission: Digest) -> list[Mapping[str, object]]:
+        """The lines about a submission, oldest first; one that is damaged says nothing."""
         try:
             entries = lines.read(self.path)
         except OSError as error:
             raise self._unusable("read", error) from None
-        for entry in (fields.values for fields in entries if fields is not None):
-            is_same = entry.get("submission") == submission.hex()
-            if is_same and entry.get("outcome") == Outcome.VIOLATION:
-                return str(entry.get("time"))
-        return None
+        found = (fields.values for fields in entries if fields is not None)
+        return [entry for entry in found if entry.get("submission") == submission.hex()]
 
-    def append(self, verdict: Verdict) -> None:
-        """Add a line: which layers fired, on what, when."""
+    def standing_violation(self, submission: Digest, root: Digest) -> str | None:
+        """When a VIOLATION was found that no exact pass of this root has answered since."""
+        found = None
+        for entry in self._of(submission):
+            is_exact_pass = entry.get("outcome") == Outcome.VERIFIED and entry.get("exact") is True
+            if entry.get("outcome") == Outcome.VIOLATION:
+                found = str(entry.get("time"))
+            elif is_exact_pass and entry.get("root") == root.hex():
+                found = None
+        return found
+
+    def append(self, verdict: Verdict, *, is_exact: bool) -> None:
+        """Add a line: which layers fired, on what, when, and whether everything was looked at."""
         line = {
             "time": datetime.now(UTC).isoformat(timespec="seconds"),
             "outcome": verdict.outcome.value,
             "profile": verdict.profile.value,
+            "exact": is_exact,
             "root": verdict.root.hex(),
             "contract": verdict.contract.hex(),
             "submission": verdict.submission.hex(),
@@ -75,7 +90,7 @@ class AuditLog:
     def settle(self, verdict: Verdict, *, is_exact: bool) -> None:
         """Append a verdict; raise if it would take back what was found for its submission."""
         earlier = None if is_exact else self.violation_for(verdict.submission)
-        self.append(verdict)
+        self.append(verdict, is_exact=is_exact)
         if verdict and earlier is not None:
             raise NotAcceptedError(
                 f"a delivery for this submission was found in VIOLATION before ({earlier}), which"

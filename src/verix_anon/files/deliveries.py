@@ -25,12 +25,13 @@ from verix_anon.protocol.contract import Contract, Digest
 from verix_anon.protocol.messages import DELIVERY_FORMAT, Delivered, Delivery, Header
 from verix_anon.protocol.tree import Leaves, Tree
 
-__all__ = ["Snapshot", "damage", "read_delivery", "read_header", "write_delivery"]
+__all__ = ["MIXED_UP", "Snapshot", "damage", "read_delivery", "read_header", "write_delivery"]
 
 HEADER_FIELDS = frozenset(
     {"format", "contract", "submission", "root", "engine", "version", "rows", "leaves"}
     | {"nodes", "seconds", "files"}
 )
+MIXED_UP = "answers another submission; are folders mixed up"
 NAMED = ("leaves.parquet", "nodes.parquet", RECORDS)
 """The files whose digests are stated."""
 MAX_HEADER_BYTES = 1 << 16
@@ -122,9 +123,9 @@ def read_delivery(path: str | os.PathLike[str], contract: Contract, *, n_rows: i
         raise TableError(f"{path} is a submission, not a delivery")
     files = Files(folder)
     header, stated = _parse_header(files.read("delivery.json", MAX_HEADER_BYTES))
-    # What the counts promise bounds what is read below.
-    header.check(contract, n_rows=n_rows)
     try:
+        # What the counts promise bounds what is read below.
+        header.check(contract, n_rows=n_rows)
         delivery = Delivery(
             header=header,
             leaves=_read_leaves(files, header.leaves, len(contract.quasi)),
@@ -133,6 +134,8 @@ def read_delivery(path: str | os.PathLike[str], contract: Contract, *, n_rows: i
         )
         delivery.check(contract, n_rows=n_rows)
     except MalformedDeliveryError as error:
+        if header.contract != contract.digest:
+            raise MalformedDeliveryError(f"it {MIXED_UP}? ({error})") from None
         if damaged := files.different(stated):
             raise MalformedDeliveryError(f"{error}; {damage(damaged)}") from None
         raise

@@ -10,7 +10,7 @@ import hmac
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, TypeVar, overload
 
@@ -19,10 +19,11 @@ import numpy as np
 import pyarrow as pa
 
 from verix_anon.arrays import Floats, Ids, Ints
+from verix_anon.client.audit_log import AuditLog
 from verix_anon.client.given import FilePath, is_path, opened, options_of
 from verix_anon.client.ledger import Event, Ledger
 from verix_anon.client.manifest import Manifest, read_manifest
-from verix_anon.client.release import accept, join, present, privacy
+from verix_anon.client.release import accept, gates, join, present, privacy
 from verix_anon.client.release.assemble import Classes, Published, assemble
 from verix_anon.client.release.grouping import Grouped
 from verix_anon.client.release.present import Presentation, Representation
@@ -44,6 +45,7 @@ from verix_anon.protocol.messages import Delivery
 __all__ = ["ReleaseOptions", "Released", "Representation", "release"]
 
 TableT = TypeVar("TableT")
+Memory = TypeVar("Memory", Ledger, AuditLog)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +63,12 @@ class ReleaseOptions(Presentation):
     """At most this share of one value in every class."""
     t: float | Mapping[str, float] | None = None
     """At most this distance of every class to the whole table."""
+    require: Mapping[str, float] = field(default_factory=dict)
+    """What the release must reach, or nothing is published: k, l, cap, t, risk and others."""
+
+    def __post_init__(self) -> None:
+        Presentation.__post_init__(self)
+        gates.check_names(self.require)
 
     def asked(self, manifest: Manifest) -> Asked:
         """What is asked of each column; what is given here wins over the manifest's."""
@@ -91,6 +99,10 @@ class _Source:
     def n_rows(self) -> int:
         return int(self.values.shape[1])
 
+    @property
+    def types(self) -> dict[str, pa.DataType]:
+        return {name: array.type for name, array in self.arrays.items()}
+
 
 @overload
 def release(
@@ -103,6 +115,7 @@ def release(
     overwrite: bool = False,
     options: ReleaseOptions | None = None,
     ledger: Ledger | FilePath | None = None,
+    log: AuditLog | FilePath | None = None,
 ) -> Released[pa.Table]: ...
 
 
@@ -117,6 +130,7 @@ def release(
     overwrite: bool = False,
     options: ReleaseOptions | None = None,
     ledger: Ledger | FilePath | None = None,
+    log: AuditLog | FilePath | None = None,
 ) -> Released[TableT]: ...
 
 
@@ -130,6 +144,7 @@ def release(
     overwrite: bool = False,
     options: ReleaseOptions | None = None,
     ledger: Ledger | FilePath | None = None,
+    log: AuditLog | FilePath | None = None,
 ) -> Released[Any]:
     """Turn an accepted delivery into a table of the kind that was given.
 
@@ -143,8 +158,11 @@ def release(
         options: What to publish, and how.
         ledger: The releases so far; this one is added before the table appears under its name.
             None: no memory of releases.
+        log: The audit log: a VIOLATION in it stands above an older or weaker pass. None: no
+            memory of verdicts.
 
     Raises:
+        GateError: The release does not reach what `require` asks of it.
         NotAcceptedError: There is no accepted verdict on this delivery, or the records cannot
             be released with k, or the table was released before.
         TableError: The table is not the one that was prepared, or an option does not fit it.
@@ -152,7 +170,7 @@ def release(
     options = options_of(options, ReleaseOptions)
     if out is not None:
         _check_out(out, (delivery, manifest, verdict, table), overwrite=overwrite)
-    ledger = None if ledger is None else opened(ledger, Ledger, Ledger, "ledger")
+    ledger, log = _opened(ledger, Ledger, "ledger"), _opened(log, AuditLog, "log")
     manifest = opened(manifest, Manifest, read_manifest, "manifest")
     verdict = None if verdict is None else opened(verdict, Verdict, read_verdict, "verdict")
     # 1. The table is the one that was prepared, and the options fit it.
@@ -164,14 +182,13 @@ def release(
     judged = reading.result()
     bare = accept.bare(judged)
     earlier = () if ledger is None else ledger.seen(manifest.table)
-    overridden = accept.check(judged, manifest, verdict, earlier, force=options.force)
+    overridden = accept.check(judged, manifest, verdict, earlier, log=log, force=options.force)
     # 3. Traps drop out, each genuine row has its leaf, and leaves that fall short join others.
     leaf_of_row = _align(bare, manifest, source.n_rows)
     joined = _join(bare, leaf_of_row, source, manifest, asked)
     grouped = Grouped.by(joined.class_of_leaf[leaf_of_row], joined.n_classes)
     # 4. Classes become columns.
-    types = {name: array.type for name, array in source.arrays.items()}
-    found = present.ranges(manifest.quasi, source.values, types, grouped, options)
+    found = present.ranges(manifest.quasi, source.values, source.types, grouped, options)
     classes = Classes.of(found, grouped, Representation(options.representation))
     published = assemble(table, manifest.roles, classes, shuffle=options.shuffle)
     # 5. What they give away is measured, and what was asked for is checked once more.
@@ -186,6 +203,7 @@ def release(
         # 6. A release counts when it is written, and no table appears that does not count.
         with nullcontext() if out is None else _aside(published, out, overwrite=overwrite):
             sheet = measuring.result()
+            gates.check(options.require, sheet)
             warnings = (*sheet.warnings, *_warnings(table, manifest, verdict, options))
             if ledger is not None:
                 warnings += ledger.warnings()
@@ -199,6 +217,10 @@ def release(
         overridden=overridden,
         warnings=warnings,
     )
+
+
+def _opened(given: Memory | FilePath | None, kind: type[Memory], what: str) -> Memory | None:
+    return None if given is None else opened(given, kind, kind, what)
 
 
 def _check_out(out: FilePath, inputs: Sequence[object], *, overwrite: bool) -> None:

@@ -4,6 +4,7 @@ import hmac
 from collections.abc import Sequence
 
 from verix_anon.client import in_memory
+from verix_anon.client.audit_log import AuditLog
 from verix_anon.client.given import FilePath, opened
 from verix_anon.client.ledger import Entry
 from verix_anon.client.manifest import Manifest
@@ -42,11 +43,19 @@ def check(
     verdict: Verdict | None,
     earlier: Sequence[Entry],
     *,
+    log: AuditLog | None,
     force: bool,
 ) -> tuple[str, ...]:
     """Raise unless this delivery may be released; returns what `force` passed over."""
-    _check_form(bare(delivery), manifest)
+    held = bare(delivery)
+    _check_form(held, manifest)
     problems = _verdict_problems(delivery, manifest, verdict)
+    found = log and log.standing_violation(manifest.submission, held.header.root)
+    if found:
+        problems.append(
+            f"a delivery for this submission was found in VIOLATION ({found}), which stands above"
+            " an older or weaker pass; verify this one with the submission and audit all"
+        )
     if earlier:
         problems.append(
             f"this table was released before ({earlier[-1].time}); two releases of one table"

@@ -12,7 +12,7 @@ import hmac
 
 from verix_anon.client.verdict import Finding, Status
 from verix_anon.client.verify.case import Case
-from verix_anon.files.deliveries import damage
+from verix_anon.files.deliveries import MIXED_UP, damage
 from verix_anon.protocol import merkle
 from verix_anon.protocol.contract import Commitment, Digest
 
@@ -31,10 +31,10 @@ def check(case: Case) -> Finding:
     """Recompute the root from the delivery and compare it, and both digests, in constant time."""
     header, manifest = case.delivery.header, case.manifest
     problems = []
+    if not hmac.compare_digest(header.submission, manifest.submission):
+        problems.append(MIXED_UP)
     if not hmac.compare_digest(header.contract, case.contract.digest):
         problems.append("it was made for another contract")
-    if not hmac.compare_digest(header.submission, manifest.submission):
-        problems.append("it was made for another submission")
     if not problems and not hmac.compare_digest(header.root, root_of(case)):
         problems.append("its root does not follow from its records, leaves and tree")
     if case.damaged:
@@ -43,7 +43,7 @@ def check(case: Case) -> Finding:
         layer=LAYER,
         status=Status.FAIL if problems else Status.PASS,
         summary=(
-            f"The delivery is not consistent: {', and '.join(problems)}."
+            _sentence(problems)
             if problems
             else "The root follows from the delivery, for this contract and submission."
         ),
@@ -57,6 +57,12 @@ def check(case: Case) -> Finding:
             "problems": problems,
         },
     )
+
+
+def _sentence(problems: list[str]) -> str:
+    if problems[0] == MIXED_UP:
+        return " ".join([f"This delivery {MIXED_UP}?", *(f"Also, {p}." for p in problems[1:])])
+    return f"The delivery is not consistent: {', and '.join(problems)}."
 
 
 def root_of(case: Case) -> Digest:
