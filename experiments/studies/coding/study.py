@@ -110,7 +110,8 @@ def _case(params: Params) -> _Case:
         table=table,
         made=prepare(table, roles=declared, k=owner.K, options=options),
         columns=encoded.quasi,
-        values=encoded.values[:, order[OTHERS:]],
+        # Encoded by itself: what is missing is filled in from this part alone.
+        values=encode(table, declared).values,
         others=encoded.values[:, order[:OTHERS]],
     )
 

@@ -184,10 +184,11 @@ def _verdicts(found: Result) -> list[str]:
     for measure, name in (("auc", "AUC"), ("ncp", "NCP"), ("f1", "F1")):
         (better, all_of), (hidden, _) = (count(found, measure, least=n) for n in (1, 2))
         if all_of:
+            views = [f"{VIEWS[v]} {count(found, measure, view=v)[0]}" for v in VIEWS]
             lines.append(
                 f"{'Held' if better == all_of else 'Did not hold'}: {name} better than under the"
                 f" paper's rule on all data sets ({better} of {all_of}; with l = 2"
-                f" {hidden} of {all_of})."
+                f" {hidden} of {all_of}; by what is published: {', '.join(views)})."
             )
     if not lines:
         return []
