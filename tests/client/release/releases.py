@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -61,12 +62,15 @@ class Job:
     delivery: Delivery
     verdict: Verdict
 
-    def release(self, ledger: Ledger | None = None, **options: Any) -> Released[Any]:
+    def release(
+        self, ledger: Ledger | None = None, out: Path | None = None, **options: Any
+    ) -> Released[Any]:
         return release(
             self.delivery,
             self.manifest,
             self.verdict,
             table=self.table,
+            out=out,
             options=ReleaseOptions(**options),
             ledger=ledger,
         )

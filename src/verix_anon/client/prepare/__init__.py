@@ -28,6 +28,7 @@ from verix_anon.client.prepare.twins import choose_twins
 from verix_anon.client.table.digest import table_digest
 from verix_anon.client.table.draft import USUAL_K, read_roles
 from verix_anon.client.table.encode import Encoded, arrow_columns, encode
+from verix_anon.client.table.index import index_warnings
 from verix_anon.client.table.roles import Declared, Missing, TableRole
 from verix_anon.client.table.task import Labels, Task
 from verix_anon.errors import TableError
@@ -142,8 +143,11 @@ def prepare(
             ' task="none", or --task none'
         )
     table = read_table(table) if is_path(table) else table
+    warnings = index_warnings(table)
     prepared = _prepare(table, declared, drafted_k if k is None else k, options)
-    return prepared if ledger is None else replace(prepared, warnings=_record(prepared, ledger))
+    if ledger is not None:
+        warnings += _record(prepared, ledger)
+    return replace(prepared, warnings=warnings)
 
 
 def _record(prepared: Prepared, ledger: Ledger) -> tuple[str, ...]:

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, TypeVar, overload
 
-import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
@@ -204,7 +203,7 @@ def release(
         with nullcontext() if out is None else _aside(published, out, overwrite=overwrite):
             sheet = measuring.result()
             gates.check(options.require, sheet)
-            warnings = (*sheet.warnings, *_warnings(table, manifest, verdict, options))
+            warnings = (*sheet.warnings, *_warnings(manifest, verdict, options))
             if ledger is not None:
                 warnings += ledger.warnings()
                 ledger.record(Event.RELEASE, manifest.table, bare.header.root)
@@ -365,7 +364,7 @@ def _cost(joined: join.Joined, grouped: Grouped) -> Joining:
 
 
 def _warnings(
-    table: object, manifest: Manifest, verdict: Verdict | None, options: ReleaseOptions
+    manifest: Manifest, verdict: Verdict | None, options: ReleaseOptions
 ) -> tuple[str, ...]:
     """What else the owner should know."""
     found = []
@@ -380,8 +379,4 @@ def _warnings(
                 f"the person column {options.person!r} is published: all records of a person"
                 " can be linked; make it an identifier"
             )
-    index = nw.maybe_get_index(nw.from_native(table, eager_only=True))
-    # A RangeIndex only numbers the rows; by name, for pandas may not be installed.
-    if index is not None and not options.shuffle and type(index).__name__ != "RangeIndex":
-        found.append("the index of the pandas table is published as it is")
     return tuple(found)

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from verix_anon.arrays import Floats, Ints
 from verix_anon.client.release import privacy
+from verix_anon.client.release.bare import bare_array, bare_frame
 from verix_anon.client.release.grouping import Grouped
 from verix_anon.client.release.present import Range, Representation, represent
 from verix_anon.client.table.categories import is_text
@@ -109,7 +110,7 @@ class Published:
             published = pa.table(list(new), list(self.columns))
         columns = nw.from_arrow(published, backend=self.frame.implementation)
         frame = self.frame.with_columns(*(columns[name] for name in self.columns))
-        return frame.select(self.names).to_native()
+        return bare_frame(frame.select(self.names))
 
     @property
     def texts(self) -> list[str]:
@@ -127,7 +128,7 @@ class Published:
         def column(name: str) -> pa.Array:
             array = self.columns.get(name)
             if array is None:
-                return self.frame[name].to_arrow()
+                return bare_array(self.frame[name].to_arrow())
             return (array if name in texts else _plain(array)).take(rows)
 
         return pa.table([column(name) for name in self.names], list(self.names))
@@ -153,6 +154,6 @@ def assemble(
     if shuffle:
         keys = np.frombuffer(os.urandom(8 * of_row.size), np.uint64)
         order = np.argsort(keys)
-        # A pandas index would tell the old order.
-        frame, of_row = nw.maybe_reset_index(frame[order]), of_row[order]
-    return Published(frame, names, of_row, classes.arrays)
+        frame, of_row = frame[order], of_row[order]
+    # A pandas index is no column, and would tell the old order.
+    return Published(nw.maybe_reset_index(frame), names, of_row, classes.arrays)
