@@ -14,7 +14,14 @@ from threading import Thread
 
 from verix_anon.errors import Error
 
-__all__ = ["available_cores", "available_memory", "begin_import", "check_memory", "shares"]
+__all__ = [
+    "available_cores",
+    "available_memory",
+    "begin_import",
+    "check_memory",
+    "lacking",
+    "shares",
+]
 
 MEMINFO = Path("/proc/meminfo")
 # A container's own limit and use: version 2 of control groups, then version 1.
@@ -61,6 +68,13 @@ def check_memory(needed: float, work: str, fail: type[Error]) -> None:
             f"{work} needs about {_gigabytes(needed)} of memory beyond what is in use, and"
             f" {_gigabytes(available)} are available: free some, or use a larger machine"
         )
+
+
+def lacking(work: str) -> str:
+    """The sentence for work that found no memory; `work` says what for, as a subject."""
+    available = available_memory()
+    left = "" if available is None else f", and {_gigabytes(available)} are available"
+    return f"{work} needs more memory than there is{left}: free some, or use a larger machine"
 
 
 def _gigabytes(n_bytes: float) -> str:

@@ -1,191 +1,79 @@
-"""What is written appears complete or not at all; what was there stays until then."""
+"""A folder is read relative to what was opened, and only its content is its owner's fault."""
 
+import errno
 import os
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from verix_anon.errors import TableError
+from verix_anon.errors import MalformedDeliveryError, TableError
 from verix_anon.files import store
-from verix_anon.files.store import check_free, written_aside
-
-
-class Interrupted(BaseException):
-    """What an impatient user does."""
-
-
-def interrupt() -> None:
-    raise Interrupted
-
-
-def tree(path: Path) -> dict[str, str]:
-    """Every file under a folder, hidden ones too."""
-    return {
-        str(file.relative_to(path)): file.read_text() for file in path.rglob("*") if file.is_file()
-    }
-
-
-@contextmanager
-def interrupted(kind: type[BaseException] = Interrupted) -> Iterator[None]:
-    with pytest.raises(kind):
-        yield
-
-
-@pytest.fixture
-def old(tmp_path: Path) -> Path:
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "old").write_text("old")
-    return tmp_path / "out"
-
-
-def write(path: Path, text: str = "new", *, overwrite: bool = False) -> None:
-    with written_aside(path, overwrite=overwrite, folder=True) as aside:
-        (aside / "new").write_text(text)
-
-
-def test_a_new_folder(tmp_path: Path) -> None:
-    write(tmp_path / "out")
-    assert tree(tmp_path) == {"out/new": "new"}
-
-
-def test_a_new_file(tmp_path: Path) -> None:
-    with written_aside(tmp_path / "file", overwrite=False, folder=False) as aside:
-        aside.write_text("new")
-        assert not (tmp_path / "file").exists()
-    assert tree(tmp_path) == {"file": "new"}
-
-
-def test_an_interruption_leaves_nothing(tmp_path: Path) -> None:
-    with interrupted(), written_aside(tmp_path / "out", overwrite=False, folder=True) as aside:
-        (aside / "half").write_text("half")
-        interrupt()
-    assert not list(tmp_path.iterdir())
-
-
-def test_an_interruption_leaves_what_was_there(tmp_path: Path, old: Path) -> None:
-    with interrupted(), written_aside(old, overwrite=True, folder=True) as aside:
-        (aside / "half").write_text("half")
-        interrupt()
-    assert tree(tmp_path) == {"out/old": "old"}
-    (tmp_path / "file").write_text("old")
-    with interrupted(), written_aside(tmp_path / "file", overwrite=True, folder=False) as aside:
-        aside.write_text("half")
-        interrupt()
-    assert tree(tmp_path) == {"out/old": "old", "file": "old"}
-
-
-@pytest.mark.parametrize("when", ["before", "after"])
-def test_an_interruption_while_names_are_changed(
-    tmp_path: Path, old: Path, monkeypatch: pytest.MonkeyPatch, when: str
-) -> None:
-    rename = Path.rename
-
-    def impatient(self: Path, target: Path) -> Path:
-        if not self.name.endswith(".partial"):
-            return rename(self, target)
-        if when == "after":
-            rename(self, target)
-        raise Interrupted
-
-    monkeypatch.setattr(Path, "rename", impatient)
-    with interrupted():
-        write(old, overwrite=True)
-    assert tree(tmp_path) == ({"out/old": "old"} if when == "before" else {"out/new": "new"})
-
-
-def test_what_is_there_is_refused_before_the_work(tmp_path: Path, old: Path) -> None:
-    (tmp_path / "dangling").symlink_to("nothing")
-    for path in (old, old / "old", tmp_path / "dangling"):
-        with pytest.raises(TableError, match=r"exists already; .*--overwrite"):
-            write(path)
-    assert tree(tmp_path) == {"out/old": "old"}
-
-
-def test_overwriting(tmp_path: Path, old: Path) -> None:
-    write(old, overwrite=True)
-    assert tree(tmp_path) == {"out/new": "new"}
-    write(old / "new", "in place of a file", overwrite=True)
-    assert tree(tmp_path) == {"out/new/new": "in place of a file"}
-
-
-def test_overwriting_a_link_leaves_what_it_points_to(tmp_path: Path, old: Path) -> None:
-    (tmp_path / "link").symlink_to(old, target_is_directory=True)
-    write(tmp_path / "link", overwrite=True)
-    assert tree(old) == {"old": "old"}
-    assert not (tmp_path / "link").is_symlink()
-    assert tree(tmp_path / "link") == {"new": "new"}
-
-
-def test_a_file_does_not_replace_a_folder(tmp_path: Path, old: Path) -> None:
-    with (
-        pytest.raises(TableError, match="out cannot be written"),
-        written_aside(old, overwrite=True, folder=False) as aside,
-    ):
-        aside.write_text("new")
-    assert tree(tmp_path) == {"out/old": "old"}
-
-
-def test_places_where_nothing_can_be_written(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    for path in (tmp_path / "no" / "out", tmp_path / "file" / "out"):
-        with pytest.raises(TableError, match=r"there is no folder .* to write to"):
-            write(path)
-    with pytest.raises(TableError, match=r"cannot be written \(File name too long\)"):
-        write(tmp_path / ("x" * 250))
-    with pytest.raises(TableError, match="is a URL"):
-        check_free("memory://x", overwrite=False)
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
-
-
-def test_strange_targets(tmp_path: Path, old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(old)
-    for path in (Path(), Path("..")):
-        with pytest.raises(TableError):
-            write(path, overwrite=True)
-    assert tree(tmp_path) == {"out/old": "old"}
-
-
-def test_a_full_disk_is_said_in_a_sentence(tmp_path: Path) -> None:
-    with (
-        pytest.raises(TableError, match=r"out cannot be written \(No space left on device\)"),
-        written_aside(tmp_path / "out", overwrite=False, folder=True),
-    ):
-        raise OSError(28, os.strerror(28))
-    assert not list(tmp_path.iterdir())
-
-
-def test_two_writers(tmp_path: Path) -> None:
-    """Both began before the other was done: one gets the name, the other a sentence."""
-    with (
-        pytest.raises(TableError, match="out exists already"),
-        written_aside(tmp_path / "out", overwrite=False, folder=True),
-    ):
-        write(tmp_path / "out", "early")
-    assert tree(tmp_path) == {"out/new": "early"}
-
-
-def test_many_writers(tmp_path: Path) -> None:
-    refused = []
-
-    def work(i: int) -> None:
-        try:
-            write(tmp_path / "out", str(i), overwrite=True)
-        except TableError as error:
-            refused.append(error)
-
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    found = tree(tmp_path)
-    assert list(found) == ["out/new"]
-    assert len(refused) < 8
+from verix_anon.files.store import open_folder
 
 
 def test_what_a_link_is_called() -> None:
-    assert store._reason(OSError(40, "Too many levels of symbolic links")) == "it is a link"
-    assert store._reason(OSError("plain words")) == "plain words"
+    assert store.reason(OSError(errno.ELOOP, "Too many levels")) == "it is a link"
+    assert store.reason(OSError("plain words")) == "plain words"
+
+
+def test_another_folder_under_the_same_name_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "file").write_text("mine")
+    folder = open_folder(tmp_path / "mine", MalformedDeliveryError)
+    (tmp_path / "mine").rename(tmp_path / "moved")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "file").write_text("other")
+    assert folder.read("file", limit=9) == b"mine"
+    assert [entry.name for entry in folder.entries(most=9)] == ["file"]
+
+
+def test_a_folder_of_parts_that_becomes_a_link(tmp_path: Path) -> None:
+    """Between the look at the folder and the opening of its parts."""
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "a.parquet").write_text("secret")
+    (tmp_path / "mine" / "records.parquet").mkdir(parents=True)
+    (tmp_path / "mine" / "records.parquet" / "a.parquet").touch()
+    folder = open_folder(tmp_path / "mine", MalformedDeliveryError)
+    assert folder.parts("records.parquet") == ["records.parquet/a.parquet"]
+    (tmp_path / "mine" / "records.parquet").rename(tmp_path / "old")
+    (tmp_path / "mine" / "records.parquet").symlink_to(tmp_path / "secret")
+    with pytest.raises(MalformedDeliveryError, match=r"cannot be read"):
+        folder.read("records.parquet/a.parquet", limit=99)
+
+
+def test_a_url_of_a_local_folder_follows_no_link_either(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "file").symlink_to("/etc/hostname")
+    folder = open_folder(f"file://{tmp_path}/mine", MalformedDeliveryError)
+    with pytest.raises(MalformedDeliveryError, match="it is a link"):
+        folder.read("file", limit=999)
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EIO, errno.EMFILE, errno.ENOMEM])
+def test_what_the_machine_refuses_accuses_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    (tmp_path / "file").touch()
+    folder = open_folder(tmp_path, MalformedDeliveryError)
+
+    def refuse(*_: object, **__: object) -> int:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(TableError, match=rf"file cannot be read \({os.strerror(number)}\)"):
+        folder.read("file", limit=9)
+
+
+def test_a_lack_of_memory_accuses_nobody(tmp_path: Path) -> None:
+    with (tmp_path / "file").open("wb") as file:
+        file.truncate(1 << 43)
+    folder = open_folder(tmp_path, MalformedDeliveryError)
+    with pytest.raises(TableError, match=r"reading the .* bytes of file needs more memory than"):
+        folder.read("file", limit=1 << 44)
+
+
+def test_a_folder_is_closed_when_nobody_holds_it(tmp_path: Path) -> None:
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for _ in range(3):
+        open_folder(tmp_path, TableError).failing(MalformedDeliveryError)
+    assert len(list(Path("/proc/self/fd").iterdir())) == before

@@ -240,8 +240,9 @@ def test_readers_see_what_is_to_be_expanded_as_values(
         columns["kept"] = pa.array(["a", "b", "a", "b", "a"]).dictionary_encode()
         columns["took"] = pa.array([1, 2, 3, 4, 5], pa.duration("s"))
     held = pa.table(columns | {"x": texts.dictionary_encode()})
-    with table_aside(held, tmp_path / name, overwrite=False, expanded=["x"]):
+    with table_aside(held, tmp_path / name, overwrite=False, expanded=["x"]) as aside:
         assert not (tmp_path / name).exists()
+        aside.take_name()
     again = read_table(tmp_path / name)
     assert again.to_pydict() == pa.table(columns).to_pydict()
     if name == "t.parquet":

@@ -48,8 +48,8 @@ def demo(
     from verix_anon.client.report import check_installed
     from verix_anon.client.verify import verify
     from verix_anon.datasets import census
+    from verix_anon.files.aside import check_free
     from verix_anon.files.deliveries import read_delivery, write_delivery
-    from verix_anon.files.store import check_free
     from verix_anon.provider.local import LocalProvider
 
     if report is not None:

@@ -216,7 +216,7 @@ def prepare(
     """
     from verix_anon.client.ledger import Ledger
     from verix_anon.client.prepare import prepare as make
-    from verix_anon.files.store import check_free
+    from verix_anon.files.aside import check_free
     from verix_anon.machine import begin_import
 
     if os.path.lexists(out):
@@ -309,10 +309,13 @@ def _split(options: Sequence[str] | None, columns: Sequence[str]) -> Sequence[st
 
 def _write(prepared: "Prepared", out: Path, secret: str | None) -> None:
     from verix_anon.client.manifest import write_manifest
-    from verix_anon.files.store import written_aside
+    from verix_anon.files.aside import written_aside
     from verix_anon.files.submissions import write_submission
 
-    with written_aside(out, overwrite=False, folder=True) as aside, ThreadPoolExecutor(1) as beside:
+    with (
+        written_aside(out, overwrite=False, folder=True, private=True) as aside,
+        ThreadPoolExecutor(1) as beside,
+    ):
         writing = beside.submit(write_submission, prepared.submission, aside / "submission")
         write_manifest(prepared.manifest, aside / "manifest.verix", passphrase=secret)
         writing.result()

@@ -39,8 +39,8 @@ def anonymize(
     The delivery appears under its name when it is complete, and is the same to the byte for
     any number of threads, but for the time it took.
     """
+    from verix_anon.files.aside import check_apart, check_free, check_replaces
     from verix_anon.files.deliveries import write_delivery
-    from verix_anon.files.store import check_apart, check_free, check_replaces
     from verix_anon.files.submissions import read_submission
     from verix_anon.machine import available_cores, begin_import
 

@@ -110,7 +110,7 @@ def verify(
     from verix_anon.client.verdict import write_verdict
     from verix_anon.client.verify import VerifyOptions
     from verix_anon.client.verify import verify as judge
-    from verix_anon.files.store import check_apart
+    from verix_anon.files.aside import check_apart
 
     inputs: list[object] = [delivery, manifest, submission]
     audit_log = AuditLog(log or manifest.parent / "audit.jsonl")

@@ -10,7 +10,7 @@ def check_outputs(
     outputs: Sequence[str | Path | None], inputs: Iterable[object], *, overwrite: bool
 ) -> None:
     """Raise unless every output can be written, and replaces no input and no other output."""
-    from verix_anon.files.store import check_apart, check_free
+    from verix_anon.files.aside import check_apart, check_free
 
     for i, output in enumerate(outputs):
         if output is not None:
@@ -19,8 +19,8 @@ def check_outputs(
 
 
 def write_text(text: str, out: Path, *, overwrite: bool) -> None:
-    """Write a file that appears under its name when it is complete."""
-    from verix_anon.files.store import written_aside
+    """Write a file for its owner alone, which appears under its name when it is complete."""
+    from verix_anon.files.aside import write_bytes, written_aside
 
-    with written_aside(out, overwrite=overwrite, folder=False) as aside:
-        aside.write_text(text, encoding="utf-8")
+    with written_aside(out, overwrite=overwrite, folder=False, private=True) as aside:
+        write_bytes(aside, text.encode())

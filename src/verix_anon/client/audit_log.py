@@ -5,13 +5,14 @@ or another, does not take it back.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from verix_anon.client.verdict import Outcome, Status, Verdict
 from verix_anon.errors import NotAcceptedError, TableError
+from verix_anon.fields import Fields
 from verix_anon.files import lines
 from verix_anon.files.store import path_text
 from verix_anon.protocol.contract import Digest
@@ -42,17 +43,13 @@ class AuditLog:
 
     def violation_for(self, submission: Digest) -> str | None:
         """When a delivery for this submission was found in VIOLATION; None if none was."""
-        found = (e for e in self._of(submission) if e.get("outcome") == Outcome.VIOLATION)
-        return next((str(entry.get("time")) for entry in found), None)
+        return _violation(self._of(submission))
 
     def _of(self, submission: Digest) -> list[Mapping[str, object]]:
-        """The lines about a submission, oldest first; one that is damaged says nothing."""
         try:
-            entries = lines.read(self.path)
+            return _about(submission, lines.read(self.path))
         except OSError as error:
             raise self._unusable("read", error) from None
-        found = (fields.values for fields in entries if fields is not None)
-        return [entry for entry in found if entry.get("submission") == submission.hex()]
 
     def standing_violation(self, submission: Digest, root: Digest) -> str | None:
         """When a VIOLATION was found that no exact pass of this root has answered since."""
@@ -67,30 +64,21 @@ class AuditLog:
 
     def append(self, verdict: Verdict, *, is_exact: bool) -> None:
         """Add a line: which layers fired, on what, when, and whether everything was looked at."""
-        line = {
-            "time": datetime.now(UTC).isoformat(timespec="seconds"),
-            "outcome": verdict.outcome.value,
-            "profile": verdict.profile.value,
-            "exact": is_exact,
-            "root": verdict.root.hex(),
-            "contract": verdict.contract.hex(),
-            "submission": verdict.submission.hex(),
-            "files": dict(verdict.files),
-            "fired": [f.layer for f in verdict.findings if f.status is Status.FAIL],
-            "layers": {f.layer: f.status.value for f in verdict.findings},
-            "unsafe_seed": verdict.unsafe_seed,
-            "version": verdict.version,
-            "seconds": verdict.seconds,
-        }
         try:
-            lines.append(self.path, line)
+            lines.append(self.path, _line(verdict, is_exact=is_exact))
         except OSError as error:
             raise self._unusable("written", error) from None
 
     def settle(self, verdict: Verdict, *, is_exact: bool) -> None:
         """Append a verdict; raise if it would take back what was found for its submission."""
-        earlier = None if is_exact else self.violation_for(verdict.submission)
-        self.append(verdict, is_exact=is_exact)
+        try:
+            # Under one lock: of two verdicts at once, one knows of the other.
+            with lines.locked(self.path) as held:
+                found = _violation(_about(verdict.submission, held.read()))
+                held.append(_line(verdict, is_exact=is_exact))
+        except OSError as error:
+            raise self._unusable("written", error) from None
+        earlier = None if is_exact else found
         if verdict and earlier is not None:
             raise NotAcceptedError(
                 f"a delivery for this submission was found in VIOLATION before ({earlier}), which"
@@ -101,3 +89,32 @@ class AuditLog:
     def _unusable(self, done: str, error: OSError) -> TableError:
         reason = error.strerror or error
         return TableError(f"the audit log {self.path} cannot be {done} ({reason})")
+
+
+def _about(submission: Digest, entries: Sequence[Fields | None]) -> list[Mapping[str, object]]:
+    """The lines about a submission, oldest first; one that is damaged says nothing."""
+    found = (fields.values for fields in entries if fields is not None)
+    return [entry for entry in found if entry.get("submission") == submission.hex()]
+
+
+def _violation(entries: Sequence[Mapping[str, object]]) -> str | None:
+    found = (entry for entry in entries if entry.get("outcome") == Outcome.VIOLATION)
+    return next((str(entry.get("time")) for entry in found), None)
+
+
+def _line(verdict: Verdict, *, is_exact: bool) -> dict[str, object]:
+    return {
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "outcome": verdict.outcome.value,
+        "profile": verdict.profile.value,
+        "exact": is_exact,
+        "root": verdict.root.hex(),
+        "contract": verdict.contract.hex(),
+        "submission": verdict.submission.hex(),
+        "files": dict(verdict.files),
+        "fired": [f.layer for f in verdict.findings if f.status is Status.FAIL],
+        "layers": {f.layer: f.status.value for f in verdict.findings},
+        "unsafe_seed": verdict.unsafe_seed,
+        "version": verdict.version,
+        "seconds": verdict.seconds,
+    }

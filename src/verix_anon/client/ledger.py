@@ -4,21 +4,27 @@ Two releases of one table under two salts cut it along different lines, and whoe
 both can lay them over each other; two submissions of one table show its traps, the rows that
 are not in both. Only the owner can know, so the owner keeps a list: a file of JSON lines, only
 ever appended to, that holds digests and times and no data.
+
+A release is recorded before its table gets its name, and again when it has it, all under a lock:
+no table is without its line. A line whose table never got its name is used up by the very same
+release, which publishes the same rows and nothing new.
 """
 
 import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 
-from verix_anon.errors import TableError
+from verix_anon.errors import NotAcceptedError, TableError
 from verix_anon.fields import Fields
 from verix_anon.files import lines
 from verix_anon.files.store import path_text
 from verix_anon.protocol.contract import Digest
 
-__all__ = ["Entry", "Event", "Ledger"]
+__all__ = ["Claim", "Entry", "Event", "Ledger"]
 
 FORMAT = "verix/ledger/2"
 
@@ -28,9 +34,11 @@ class Event(StrEnum):
 
     PREPARE = "prepare"
     RELEASE = "release"
+    NAMED = "named"
+    """The released table has its name."""
 
 
-MADE = {Event.PREPARE: "submission", Event.RELEASE: "root"}
+MADE = {Event.PREPARE: "submission", Event.RELEASE: "root", Event.NAMED: "release"}
 """What comes of an event, as its line names it."""
 
 
@@ -41,9 +49,37 @@ class Entry:
     event: Event
     table: Digest
     made: Digest
-    """The submission's digest, or the root of the delivery that was released."""
+    """The submission's digest, the root of the delivery that was released, or the release's."""
     time: str
     """UTC, ISO 8601"""
+    release: Digest | None = None
+    """What was released of that delivery, and how; None in lines that do not say it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A release: of which table, from which root, and the digest of all that decides its rows."""
+
+    table: Digest
+    root: Digest
+    release: Digest
+
+    def is_pending(self, entries: Sequence[Entry | None]) -> bool:
+        """Whether this very release was recorded, and its table never got its name."""
+        mine = [e.event for e in entries if e is not None and self._is_mine(e)]
+        return mine.count(Event.RELEASE) > mine.count(Event.NAMED)
+
+    def others(self, entries: Sequence[Entry | None]) -> tuple[Entry, ...]:
+        """The releases of the table, oldest first, but for this very one if it is pending."""
+        found = list(_of(entries, self.table, Event.RELEASE))
+        if self.is_pending(entries):
+            last = max(i for i, entry in enumerate(found) if self._is_mine(entry))
+            found.pop(last)
+        return tuple(found)
+
+    def _is_mine(self, entry: Entry) -> bool:
+        named = entry.made if entry.event is Event.NAMED else entry.release
+        return entry.table == self.table and named == self.release
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -67,15 +103,15 @@ class Ledger:
 
     def seen(self, table: Digest) -> tuple[Entry, ...]:
         """The earlier releases of a table, oldest first; none if it is new."""
-        return self._of(table, Event.RELEASE)
+        return _of(self._entries(), table, Event.RELEASE)
 
     def prepared(self, table: Digest) -> tuple[Entry, ...]:
         """The earlier submissions of a table, oldest first."""
-        return self._of(table, Event.PREPARE)
+        return _of(self._entries(), table, Event.PREPARE)
 
-    def _of(self, table: Digest, event: Event) -> tuple[Entry, ...]:
-        found = (entry for entry in self._entries() if entry is not None)
-        return tuple(entry for entry in found if (entry.table, entry.event) == (table, event))
+    def others(self, claim: Claim) -> tuple[Entry, ...]:
+        """The earlier releases of a table but for this very one, if it never got its name."""
+        return claim.others(self._entries())
 
     def warnings(self) -> tuple[str, ...]:
         """What the ledger cannot vouch for: a damaged line may have been of this table."""
@@ -86,12 +122,37 @@ class Ledger:
 
     def record(self, event: Event, table: Digest, made: Digest) -> None:
         """Append an event."""
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        names = {"event": event.value, "table": table.hex(), MADE[event]: made.hex()}
-        line = {"format": FORMAT, **names, "time": now}
+        with self._held() as held:
+            held.append(_line(event, table, made))
+
+    @contextmanager
+    def releasing(self, claim: Claim, after: Sequence[Entry]) -> Iterator[None]:
+        """Record a release; its table gets its name in the block, with the ledger locked.
+
+        Raises:
+            NotAcceptedError: There are other releases than those it was found to come `after`.
+        """
+        with self._held() as held:
+            entries = [_entry(fields) for fields in held.read()]
+            if claim.others(entries) != tuple(after):
+                raise NotAcceptedError(
+                    f"another release of this table was recorded in the ledger {self.path} in the"
+                    " meantime; release again to be told of it"
+                )
+            if not claim.is_pending(entries):
+                made = {"release": claim.release.hex()}
+                held.append({**_line(Event.RELEASE, claim.table, claim.root), **made})
+            yield
+            # Without this line the very same release could be repeated, and reveal nothing new.
+            with suppress(OSError):
+                held.append(_line(Event.NAMED, claim.table, claim.release))
+
+    @contextmanager
+    def _held(self) -> Iterator[lines.Lines]:
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            lines.append(self.path, line)
+            with lines.locked(self.path) as held:
+                yield held
         except OSError as error:
             raise self._unusable(error) from None
 
@@ -106,6 +167,17 @@ class Ledger:
         return TableError(f"the ledger {self.path} cannot be used ({error.strerror or error})")
 
 
+def _of(entries: Sequence[Entry | None], table: Digest, event: Event) -> tuple[Entry, ...]:
+    found = (entry for entry in entries if entry is not None)
+    return tuple(entry for entry in found if (entry.table, entry.event) == (table, event))
+
+
+def _line(event: Event, table: Digest, made: Digest) -> dict[str, str]:
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    names = {"event": event.value, "table": table.hex(), MADE[event]: made.hex()}
+    return {"format": FORMAT, **names, "time": now}
+
+
 def _entry(fields: Fields | None) -> Entry | None:
     if fields is None:
         return None
@@ -113,6 +185,8 @@ def _entry(fields: Fields | None) -> Entry | None:
         fields.expect("format", FORMAT)
         event = fields.choice("event", Event)
         table, made = (Digest(fields.digest(name)) for name in ("table", MADE[event]))
-        return Entry(event, table, made, fields.text("time"))
+        is_whole = event is Event.RELEASE and fields.has("release")
+        release = Digest(fields.digest("release")) if is_whole else None
+        return Entry(event, table, made, fields.text("time"), release)
     except TableError:
         return None

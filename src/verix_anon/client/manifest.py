@@ -25,7 +25,8 @@ from verix_anon.client.table.diversity import Asked
 from verix_anon.client.table.task import Labels, Task
 from verix_anon.errors import Error, TableError
 from verix_anon.fields import Fields
-from verix_anon.files.store import path_text, written_aside
+from verix_anon.files.aside import write_bytes, written_aside
+from verix_anon.files.store import path_text
 from verix_anon.protocol.contract import Column, Contract, Digest, column_from_json, column_to_json
 
 __all__ = ["Manifest", "Step", "Witness", "read_manifest", "write_manifest"]
@@ -165,10 +166,8 @@ def write_manifest(
     else:
         salt, nonce = secrets.token_bytes(SCRYPT_SALT), secrets.token_bytes(NONCE)
         data = SEALED + salt + nonce + _cipher(passphrase, salt).encrypt(nonce, data, SEALED)
-    with written_aside(path, overwrite=overwrite, folder=False) as aside:
-        descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
+    with written_aside(path, overwrite=overwrite, folder=False, private=True) as aside:
+        write_bytes(aside, data)
 
 
 def is_sealed(path: str | os.PathLike[str]) -> bool:

@@ -10,7 +10,8 @@ from pathlib import Path
 from verix_anon.client.notebook import as_table
 from verix_anon.errors import TableError
 from verix_anon.fields import Fields
-from verix_anon.files.store import path_text, written_aside
+from verix_anon.files.aside import write_bytes, written_aside
+from verix_anon.files.store import path_text
 from verix_anon.protocol.contract import Digest
 
 __all__ = [
@@ -242,9 +243,9 @@ def _finding(fields: Fields) -> Finding:
 def write_verdict(
     verdict: Verdict, path: str | os.PathLike[str], *, overwrite: bool = False
 ) -> None:
-    """Write a verdict as JSON."""
-    with written_aside(path, overwrite=overwrite, folder=False) as aside:
-        aside.write_text(verdict.to_json() + "\n", encoding="utf-8")
+    """Write a verdict as JSON, for the owner's eyes only."""
+    with written_aside(path, overwrite=overwrite, folder=False, private=True) as aside:
+        write_bytes(aside, verdict.to_json().encode() + b"\n")
 
 
 def read_verdict(path: str | os.PathLike[str]) -> Verdict:

@@ -17,9 +17,10 @@ import rfc8785
 from verix_anon.arrays import Floats
 from verix_anon.errors import MalformedDeliveryError, TableError
 from verix_anon.fields import Fields
+from verix_anon.files.aside import write_bytes, written_aside
 from verix_anon.files.hashed import RECORDS, Files, digest_of_file, stated_digests
 from verix_anon.files.hostile import reader as parquet
-from verix_anon.files.store import open_folder, written_aside
+from verix_anon.files.store import open_folder
 from verix_anon.machine import available_cores
 from verix_anon.protocol.contract import Contract, Digest
 from verix_anon.protocol.messages import DELIVERY_FORMAT, Delivered, Delivery, Header
@@ -90,7 +91,7 @@ def write_delivery(
             leaf_columns[f"{end}_{j}"] = bound[:, j]
             encodings[f"{end}_{j}"] = "BYTE_STREAM_SPLIT"
     node_columns = {name: getattr(tree, name) for name in NODES.columns}
-    with written_aside(path, overwrite=overwrite, folder=True) as folder:
+    with written_aside(path, overwrite=overwrite, folder=True, private=False) as folder:
         parquet.write(folder / "leaves.parquet", leaf_columns, encodings)
         parquet.write(folder / "nodes.parquet", node_columns, NODE_ENCODINGS)
         parquet.write(
@@ -104,7 +105,7 @@ def write_delivery(
             RECORD_ENCODINGS,
         )
         stated = {name: digest_of_file(folder / name) for name in NAMED}
-        (folder / "delivery.json").write_bytes(_header_to_bytes(delivery.header, stated))
+        write_bytes(folder / "delivery.json", _header_to_bytes(delivery.header, stated))
 
 
 def read_delivery(path: str | os.PathLike[str], contract: Contract, *, n_rows: int) -> Snapshot:

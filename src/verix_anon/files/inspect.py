@@ -17,7 +17,7 @@ def inspect_folder(path: str | os.PathLike[str]) -> Facts:
     """Facts about the submission or delivery in a folder."""
     folder = open_folder(path, TableError)
     if folder.has("delivery.json"):
-        return _delivery(Folder(folder.path, MalformedDeliveryError))
+        return _delivery(folder.failing(MalformedDeliveryError))
     if folder.has("submission.json"):
         return _submission(folder)
     if folder.is_folder("submission"):

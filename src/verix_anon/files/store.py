@@ -1,39 +1,28 @@
-"""Folders and files, here or behind an fsspec URL: read within limits, written aside.
+"""Folders and files that somebody else filled, here or behind an fsspec URL: read within limits.
 
-A folder that somebody else filled is read file by file, by name, never through a link and
-never past a limit; what is written appears under its name only when it is complete.
+A folder is held open and read file by file, by name, relative to what is held: never through a
+link, and never past a limit. What is wrong with its content is the fault of whoever filled it;
+that it cannot be read for another reason, such as a lack of rights or memory, is not.
 """
 
 import errno
 import os
-import secrets
-import shutil
 import stat
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, Any
 
 from verix_anon.errors import Error, TableError
 from verix_anon.fields import shown
+from verix_anon.machine import lacking
 
 MAX_PARTS = 10_000
 # Some engines write a checksum beside each part.
 MAX_ENTRIES = 3 * MAX_PARTS
+# What is there in place of a file, or is not: the only failures that a folder's content explains.
+OF_CONTENT = frozenset({errno.ENOENT, errno.ELOOP, errno.ENOTDIR, errno.ENXIO})
 
-__all__ = [
-    "Entry",
-    "Folder",
-    "check_apart",
-    "check_free",
-    "check_replaces",
-    "filesystem",
-    "is_url",
-    "open_folder",
-    "path_text",
-    "written_aside",
-]
+__all__ = ["Entry", "Folder", "filesystem", "is_url", "open_folder", "path_text", "reason"]
 
 
 def path_text(path: object) -> str:
@@ -57,12 +46,17 @@ class Entry:
     is_folder: bool
 
 
-@dataclass(frozen=True, slots=True)
 class Folder:
     """A folder to read from; `fail` is the error that its content raises."""
 
-    path: str
-    fail: type[Error]
+    def __init__(self, path: str, fail: type[Error], descriptor: int | None = None) -> None:
+        self.path, self.fail = path, fail
+        self.descriptor = descriptor
+        """Of the folder itself; None behind a URL."""
+
+    def __del__(self) -> None:
+        if self.descriptor is not None:
+            os.close(self.descriptor)
 
     def entries(self, *, most: int) -> list[Entry]:
         """The names in the folder, sorted; more than `most` are refused."""
@@ -73,12 +67,23 @@ class Folder:
                     raise self.fail(f"{self.path} holds more than {most} files, which is the limit")
                 found.append(entry)
         except OSError as error:
-            raise self.fail(f"{self.path} cannot be listed ({_reason(error)})") from None
+            raise self._unreadable(self.path, "listed", error) from None
         return sorted(found, key=lambda entry: entry.name)
+
+    def failing(self, fail: type[Error]) -> "Folder":
+        """The same folder, for whom its content is another error."""
+        held = None if self.descriptor is None else os.dup(self.descriptor)
+        return Folder(self.path, fail, held)
 
     def folder(self, name: str) -> "Folder":
         """A folder in this one."""
-        return Folder(f"{self.path.rstrip('/')}/{name}", self.fail)
+        path = f"{self.path.rstrip('/')}/{name}"
+        if self.descriptor is None:
+            return Folder(path, self.fail)
+        try:
+            return Folder(path, self.fail, _open_within(self.descriptor, name, os.O_DIRECTORY))
+        except OSError as error:
+            raise self._unreadable(name, "listed", error) from None
 
     def read(self, name: str, *, limit: int) -> bytes:
         """The whole of a regular file of at most `limit` bytes."""
@@ -89,25 +94,24 @@ class Folder:
                 # No more room is made than there are bytes, whatever the limit.
                 data = file.read(min(limit, size) + 1)
             except OSError as error:
-                raise self.fail(f"{name} cannot be read ({_reason(error)})") from None
+                raise self._unreadable(name, "read", error) from None
             except MemoryError:
-                raise self.fail(f"{name} has {size} bytes, more than memory holds") from None
+                raise TableError(lacking(f"reading the {size:,} bytes of {name}")) from None
         if len(data) > limit:
             raise self.fail(f"{name} is larger than the {limit} bytes it may have")
         return data
 
     def open(self, name: str) -> IO[bytes]:
         """A regular file, opened without following a link."""
-        path = f"{self.path.rstrip('/')}/{name}"
         try:
-            if is_url(path):
-                fs, inner = filesystem(path)
+            if self.descriptor is None:
+                fs, inner = filesystem(f"{self.path.rstrip('/')}/{name}")
                 return fs.open(inner, "rb")  # type: ignore[no-any-return]
-            return _open_regular(path)
+            return _open_regular(self.descriptor, name)
         except FileNotFoundError:
             raise self.fail(f"{name} is missing in {self.path}") from None
         except OSError as error:
-            raise self.fail(f"{name} cannot be read ({_reason(error)})") from None
+            raise self._unreadable(name, "read", error) from None
 
     def size(self, name: str) -> int:
         """How many bytes a regular file has."""
@@ -116,22 +120,30 @@ class Folder:
 
     def has(self, name: str) -> bool:
         """Whether something of that name is there."""
-        path = f"{self.path.rstrip('/')}/{name}"
-        if is_url(path):
-            fs, inner = filesystem(path)
+        if self.descriptor is None:
+            fs, inner = filesystem(f"{self.path.rstrip('/')}/{name}")
             return bool(fs.exists(inner))
-        return os.path.lexists(path)
+        return self._mode(name) is not None
 
     def is_folder(self, name: str) -> bool:
         """Whether that name is a folder, and not a link to one."""
-        path = f"{self.path.rstrip('/')}/{name}"
-        if is_url(path):
-            fs, inner = filesystem(path)
+        if self.descriptor is None:
+            fs, inner = filesystem(f"{self.path.rstrip('/')}/{name}")
             return bool(fs.isdir(inner))
+        mode = self._mode(name)
+        return mode is not None and stat.S_ISDIR(mode)
+
+    def _mode(self, name: str) -> int | None:
         try:
-            return stat.S_ISDIR(os.lstat(path).st_mode)
+            return os.stat(name, dir_fd=self.descriptor, follow_symlinks=False).st_mode
         except OSError:
-            return False
+            return None
+
+    def _unreadable(self, name: str, done: str, error: OSError) -> Error:
+        # An error without a number is one that is raised here.
+        is_content = error.errno is None or error.errno in OF_CONTENT
+        fail = self.fail if is_content and self.descriptor is not None else TableError
+        return fail(f"{name} cannot be {done} ({reason(error)})")
 
     def parts(self, name: str) -> list[str]:
         """The files of a data set that is one file or a folder of files (spec §8).
@@ -159,8 +171,8 @@ class Folder:
         return parts
 
     def _scan(self) -> Iterator[Entry]:
-        if not is_url(self.path):
-            with os.scandir(self.path) as entries:
+        if self.descriptor is not None:
+            with os.scandir(self.descriptor) as entries:
                 for entry in entries:
                     yield Entry(entry.name, entry.is_dir(follow_symlinks=False))
             return
@@ -174,12 +186,18 @@ def open_folder(path: str | os.PathLike[str], fail: type[Error]) -> Folder:
     text = path_text(path)
     if is_url(text):
         fs, inner = filesystem(text)
-        found = fs.isdir(inner)
-    else:
-        found = os.path.isdir(text)  # noqa: PTH112, because Path.is_dir raises on some names
-    if not found:
-        raise TableError(f"there is no folder {text}")
-    return Folder(text, fail)
+        if "file" not in (fs.protocol if isinstance(fs.protocol, tuple) else (fs.protocol,)):
+            if not fs.isdir(inner):
+                raise TableError(f"there is no folder {text}")
+            return Folder(text, fail)
+        text = inner
+    try:
+        # The caller's own path: a link in it, or to it, is the caller's.
+        return Folder(text, fail, os.open(text, os.O_RDONLY | os.O_DIRECTORY))
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG):
+            raise TableError(f"there is no folder {text}") from None
+        raise TableError(f"{text} cannot be opened ({reason(error)})") from None
 
 
 def filesystem(url: str) -> tuple[Any, str]:
@@ -193,94 +211,33 @@ def filesystem(url: str) -> tuple[Any, str]:
     return fs, path
 
 
-def check_free(path: str | os.PathLike[str], *, overwrite: bool) -> None:
-    """Raise unless something can be written under that name; asked before long work."""
-    if is_url(path):
-        raise TableError(f"{path} is a URL; results are written to local folders")
-    target = Path(path)
-    if os.path.lexists(target) and not overwrite:
-        raise TableError(
-            f"{target} exists already; choose another name, or overwrite it (--overwrite)"
-        )
-    if not os.path.isdir(target.parent):  # noqa: PTH112, as above
-        raise TableError(f"there is no folder {target.parent} to write to")
-
-
-def check_apart(path: str | os.PathLike[str], inputs: Iterable[object]) -> None:
-    """Raise if writing there would replace one of the inputs, or a folder that holds one."""
-    target = Path(path).resolve()
-    for given in inputs:
-        if given is None or is_url(str(given)):
-            continue
-        source = Path(str(given)).resolve()
-        if target == source or target in source.parents:
-            raise TableError(f"{path} is, or holds, the input {given}; choose another name")
-
-
-def check_replaces(path: str | os.PathLike[str], marker: str) -> None:
-    """Raise if a folder that is not of the kind that is written would be replaced."""
-    target = Path(path)
-    if os.path.lexists(target) and not (target / marker).is_file():
-        raise TableError(f"{path} is not a folder with a {marker}, so it is not overwritten")
-
-
-@contextmanager
-def written_aside(path: str | os.PathLike[str], *, overwrite: bool, folder: bool) -> Iterator[Path]:
-    """A place beside `path` to write to, which takes its name when all went well.
-
-    An interrupted run leaves what was there before, and nothing half-written.
-    """
-    check_free(path, overwrite=overwrite)
-    target = Path(path)
-    aside = target.parent / f".{target.name}.{secrets.token_hex(4)}.partial"
+def _open_within(folder: int, name: str, flags: int) -> int:
+    """What has that name in an open folder; each part of the name is opened without a link."""
+    *places, last = name.split("/")
+    held = os.dup(folder)
     try:
-        if folder:
-            aside.mkdir()
-        yield aside
-        check_free(path, overwrite=overwrite)  # Somebody else may have been faster.
-        _take_name(aside, target)
-    except OSError as error:
-        raise TableError(f"{target} cannot be written ({_reason(error)})") from None
-    finally:
-        if os.path.lexists(aside):
-            _remove(aside)
+        for place, kind in [*((place, os.O_DIRECTORY) for place in places), (last, flags)]:
+            # O_NONBLOCK: opening a named pipe must not wait for somebody to write to it.
+            how = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | kind
+            inner = os.open(place, how, dir_fd=held)
+            os.close(held)
+            held = inner
+    except BaseException:
+        os.close(held)
+        raise
+    return held
 
 
-def _take_name(aside: Path, target: Path) -> None:
-    if aside.is_file() or not os.path.lexists(target):
-        aside.replace(target)
-        return
-    # A folder cannot replace one that is not empty: move the old one out of the way first.
-    old = target.parent / f".{target.name}.{secrets.token_hex(4)}.old"
-    target.rename(old)
-    try:
-        aside.rename(target)
-    finally:
-        # Whatever came between, an interruption too: one of the two has the name.
-        if os.path.lexists(target):
-            _remove(old)
-        else:
-            old.rename(target)
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
-
-
-def _open_regular(path: str) -> IO[bytes]:
-    # O_NONBLOCK: opening a named pipe must not wait for somebody to write to it.
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    descriptor = os.open(path, flags | getattr(os, "O_BINARY", 0))
+def _open_regular(folder: int, name: str) -> IO[bytes]:
+    descriptor = _open_within(folder, name, 0)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise OSError("it is not a regular file")
     return os.fdopen(descriptor, "rb")
 
 
-def _reason(error: OSError) -> str:
+def reason(error: OSError) -> str:
+    """Why something failed, in words."""
     if error.errno == errno.ELOOP:
         return "it is a link"
     return error.strerror or str(error)

@@ -14,9 +14,10 @@ import rfc8785
 from verix_anon.arrays import Floats, Ints
 from verix_anon.errors import ContractError, TableError
 from verix_anon.fields import Fields
+from verix_anon.files.aside import write_bytes, written_aside
 from verix_anon.files.hashed import RECORDS, Files, digest_of_file, stated_digests
 from verix_anon.files.hostile import reader as parquet
-from verix_anon.files.store import open_folder, written_aside
+from verix_anon.files.store import open_folder
 from verix_anon.machine import available_cores, check_memory
 from verix_anon.protocol.contract import Contract
 from verix_anon.protocol.messages import SUBMISSION_FORMAT, Submission
@@ -36,7 +37,7 @@ LEAST_BYTES_PER_ROW = 16
 def write_submission(
     submission: Submission, path: str | os.PathLike[str], *, overwrite: bool = False
 ) -> None:
-    """Write a submission's folder; it appears complete or not at all."""
+    """Write a submission's folder for its owner alone; it appears complete or not at all."""
     contract, records = submission.contract, submission.records
     everything = slice(0, records.n_rows)
     names = [column.name for column in contract.columns]
@@ -50,8 +51,8 @@ def write_submission(
         if _is_varied(values):
             is_float = column.n_values is None
             encodings[column.name] = "BYTE_STREAM_SPLIT" if is_float else "DELTA_BINARY_PACKED"
-    with written_aside(path, overwrite=overwrite, folder=True) as folder:
-        (folder / CONTRACT).write_bytes(contract.to_bytes())
+    with written_aside(path, overwrite=overwrite, folder=True, private=True) as folder:
+        write_bytes(folder / CONTRACT, contract.to_bytes())
         parquet.write(folder / RECORDS, columns, encodings)
         stated = rfc8785.dumps(
             {
@@ -62,7 +63,7 @@ def write_submission(
                 "files": {name: digest_of_file(folder / name) for name in NAMED},
             }
         )
-        (folder / HEADER).write_bytes(stated)
+        write_bytes(folder / HEADER, stated)
 
 
 def _is_varied(values: Floats) -> bool:

@@ -20,7 +20,8 @@ from narwhals.exceptions import DuplicateError
 
 from verix_anon.errors import TableError
 from verix_anon.fields import shown
-from verix_anon.files.store import filesystem, is_url, path_text, written_aside
+from verix_anon.files.aside import Aside, begun
+from verix_anon.files.store import filesystem, is_url, path_text
 
 __all__ = ["NULL_TOKENS", "check_table_name", "read_table", "table_aside", "write_table"]
 
@@ -87,8 +88,8 @@ def write_table(table: object, path: str | os.PathLike[str], *, overwrite: bool 
 
     It appears complete or not at all.
     """
-    with table_aside(table, path, overwrite=overwrite):
-        pass
+    with table_aside(table, path, overwrite=overwrite) as aside:
+        aside.take_name()
 
 
 @contextmanager
@@ -98,8 +99,8 @@ def table_aside(
     *,
     overwrite: bool,
     expanded: Collection[str] = (),
-) -> Iterator[None]:
-    """The same, but the file takes its name when the block has ended well.
+) -> Iterator[Aside]:
+    """The same, but the file takes its name in the block, if at all.
 
     Of the columns to be `expanded` a dictionary is only how they are held: readers see values.
     """
@@ -109,16 +110,17 @@ def table_aside(
     except (TypeError, DuplicateError, *ARROW_ERRORS):
         raise TableError(f"a table is pandas, polars or pyarrow, not {shown(table)}") from None
     lower = path_text(path).lower()
-    with written_aside(path, overwrite=overwrite, folder=False) as aside:
+    with begun(path, overwrite=overwrite, folder=False, private=False) as aside:
         try:
             if lower.endswith(PARQUET_SUFFIXES):
-                _write_parquet(arrow, aside, expanded)
+                _write_parquet(arrow, aside.path, expanded)
             else:
                 delimiter = "\t" if lower.endswith(".tsv") else ","
-                _write_csv(arrow, aside, expanded, delimiter)
+                _write_csv(arrow, aside.path, expanded, delimiter)
         except ARROW_ERRORS as error:
             raise TableError(f"{path} cannot be written ({_reason(error)})") from None
-        yield
+        aside.settle()
+        yield aside
 
 
 def _arrow_table(table: object) -> pa.Table:

@@ -1,15 +1,18 @@
 """A release counts when it is written, and no table appears that does not count."""
 
+import errno
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow.csv
 import pytest
 
 from client.release.releases import Job
-from verix_anon.client.ledger import Event, Ledger
+from verix_anon.client.ledger import Claim, Entry, Ledger
 from verix_anon.client.release import release
 from verix_anon.errors import NotAcceptedError, TableError
-from verix_anon.protocol.contract import Digest
+from verix_anon.files import lines
 
 
 @pytest.fixture
@@ -51,10 +54,84 @@ def test_a_table_that_is_not_written_does_not_count(
 def test_no_table_appears_that_cannot_be_recorded(
     case: Job, ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(self: Ledger, event: Event, table: Digest, root: Digest) -> None:
-        raise TableError("the ledger cannot be used")
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(Ledger, "record", refuse)
-    with pytest.raises(TableError, match="the ledger cannot be used"):
+    with monkeypatch.context() as patch:
+        patch.setattr(lines.Lines, "append", full)
+        with pytest.raises(TableError, match=r"ledger\.jsonl cannot be used"):
+            publish(case, tmp_path / "out.csv", ledger)
+    assert [path.name for path in tmp_path.iterdir()] == ["ledger.jsonl"]
+    publish(case, tmp_path / "out.csv", ledger)
+
+
+def test_a_refusal_names_the_ledger_and_the_option(
+    case: Job, ledger: Ledger, tmp_path: Path
+) -> None:
+    publish(case, tmp_path / "out.csv", ledger)
+    with pytest.raises(NotAcceptedError, match=rf"by the ledger {ledger.path}\).*\(--force\)"):
+        publish(case, tmp_path / "again.csv", ledger)
+
+
+def fail_to_name(case: Job, ledger: Ledger, out: Path) -> None:
+    """A release whose line is written, and whose table never gets its name."""
+
+    def full(self: Path, target: Path) -> Path:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "replace", full)
+        with pytest.raises(TableError, match=r"out.csv cannot be written \(No space"):
+            publish(case, out, ledger)
+    assert not out.exists()
+    assert len(ledger.seen(case.manifest.table)) == 1
+
+
+def test_the_line_of_a_table_that_never_got_its_name_is_used_up(
+    case: Job, ledger: Ledger, tmp_path: Path
+) -> None:
+    fail_to_name(case, ledger, tmp_path / "out.csv")
+    released = case.release(ledger, shuffle=True)
+    assert released.sheet.released_before == 0
+    assert released.overridden == ()
+    assert len(ledger.seen(case.manifest.table)) == 1
+    with pytest.raises(NotAcceptedError, match="released before"):
         publish(case, tmp_path / "out.csv", ledger)
-    assert [*tmp_path.iterdir()] == []
+
+
+def test_another_release_does_not_use_up_that_line(
+    case: Job, ledger: Ledger, tmp_path: Path
+) -> None:
+    fail_to_name(case, ledger, tmp_path / "out.csv")
+    for other in ({"representation": "midpoint"}, {"l": 1}, {"person": case.table.column_names[0]}):
+        with pytest.raises(NotAcceptedError, match="released before"):
+            case.release(ledger, **other)
+    forced = case.release(ledger, representation="midpoint", force=True)
+    assert forced.sheet.released_before == 1
+    with pytest.raises(NotAcceptedError, match="released before"):
+        publish(case, tmp_path / "out.csv", ledger)
+
+
+def test_of_two_releases_at_once_one_is_refused(case: Job, ledger: Ledger, tmp_path: Path) -> None:
+    """Each looked into the ledger before the other's line was there."""
+    both = threading.Barrier(2)
+    began = Ledger.releasing
+
+    def together(self: Ledger, claim: Claim, after: tuple[Entry, ...]) -> object:
+        both.wait(60)
+        return began(self, claim, after)
+
+    def attempt(name: str) -> str:
+        try:
+            publish(case, tmp_path / name, ledger)
+        except NotAcceptedError as error:
+            return str(error)
+        return ""
+
+    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(2) as pool:
+        patch.setattr(Ledger, "releasing", together)
+        said = sorted(pool.map(attempt, ["a.csv", "b.csv"]))
+    assert said[0] == ""
+    assert f"recorded in the ledger {ledger.path} in the meantime" in said[1]
+    assert len(list(tmp_path.glob("*.csv"))) == 1
+    assert len(ledger.seen(case.manifest.table)) == 1

@@ -20,10 +20,11 @@ import pyarrow as pa
 from verix_anon.arrays import Floats, Ids, Ints
 from verix_anon.client.audit_log import AuditLog
 from verix_anon.client.given import FilePath, is_path, opened, options_of
-from verix_anon.client.ledger import Event, Ledger
+from verix_anon.client.ledger import Ledger
 from verix_anon.client.manifest import Manifest, read_manifest
 from verix_anon.client.release import accept, gates, join, present, privacy
 from verix_anon.client.release.assemble import Classes, Published, assemble
+from verix_anon.client.release.counting import count
 from verix_anon.client.release.grouping import Grouped
 from verix_anon.client.release.present import Presentation, Representation
 from verix_anon.client.release.privacy import Attribute
@@ -36,8 +37,8 @@ from verix_anon.client.table.roles import Declared, TableRole
 from verix_anon.client.table.task import Task
 from verix_anon.client.verdict import Profile, Verdict, read_verdict
 from verix_anon.errors import NotAcceptedError, TableError
+from verix_anon.files.aside import Aside, check_apart, check_free
 from verix_anon.files.deliveries import Snapshot
-from verix_anon.files.store import check_apart, check_free
 from verix_anon.files.tables import check_table_name, read_table, table_aside
 from verix_anon.protocol.messages import Delivery
 
@@ -82,6 +83,16 @@ class ReleaseOptions(Presentation):
                 found.setdefault(name, {})[measure.value] = value
         check_asked(found, manifest.roles)
         return found
+
+    def decides(self, asked: Asked) -> dict[str, object]:
+        """What decides which rows are published, but for their order."""
+        return {
+            "asked": {name: dict(measures) for name, measures in asked.items()},
+            "person": self.person,
+            "representation": self.representation,
+            "round_to": dict(self.round_to),
+            "top_code": dict(self.top_code),
+        }
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -180,8 +191,9 @@ def release(
     # 2. The verdict accepts this very delivery, and the table was not released before.
     judged = reading.result()
     bare = accept.bare(judged)
-    earlier = () if ledger is None else ledger.seen(manifest.table)
-    overridden = accept.check(judged, manifest, verdict, earlier, log=log, force=options.force)
+    counted = count(ledger, judged, manifest, options.decides(asked))
+    against, force = counted.problems, options.force
+    overridden = accept.check(judged, manifest, verdict, against, log=log, force=force)
     # 3. Traps drop out, each genuine row has its leaf, and leaves that fall short join others.
     leaf_of_row = _align(bare, manifest, source.n_rows)
     joined = _join(bare, leaf_of_row, source, manifest, asked)
@@ -195,18 +207,17 @@ def release(
         k_agreed=manifest.contract.k,
         enforced=asked,
         counted_by=options.person or "record",
-        released_before=None if ledger is None else len(earlier),
+        released_before=counted.n_earlier,
     )
     with ThreadPoolExecutor(1) as beside:
         measuring = beside.submit(_measure, classes, source, conditions, _cost(joined, grouped))
         # 6. A release counts when it is written, and no table appears that does not count.
-        with nullcontext() if out is None else _aside(published, out, overwrite=overwrite):
+        with nullcontext() if out is None else _aside(published, out, overwrite=overwrite) as aside:
             sheet = measuring.result()
             gates.check(options.require, sheet)
             warnings = (*sheet.warnings, *_warnings(manifest, verdict, options))
-            if ledger is not None:
-                warnings += ledger.warnings()
-                ledger.record(Event.RELEASE, manifest.table, bare.header.root)
+            warnings += counted.warnings
+            counted.name(aside)
     return Released(
         root=bare.header.root,
         published=published,
@@ -228,7 +239,9 @@ def _check_out(out: FilePath, inputs: Sequence[object], *, overwrite: bool) -> N
     check_free(out, overwrite=overwrite)
 
 
-def _aside(published: Published, out: FilePath, *, overwrite: bool) -> AbstractContextManager[None]:
+def _aside(
+    published: Published, out: FilePath, *, overwrite: bool
+) -> AbstractContextManager[Aside]:
     return table_aside(published.compact(), out, overwrite=overwrite, expanded=published.texts)
 
 

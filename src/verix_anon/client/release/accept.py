@@ -1,12 +1,10 @@
 """What may be released: a delivery that can be followed, and a verdict on that very delivery."""
 
 import hmac
-from collections.abc import Sequence
 
 from verix_anon.client import in_memory
 from verix_anon.client.audit_log import AuditLog
 from verix_anon.client.given import FilePath, opened
-from verix_anon.client.ledger import Entry
 from verix_anon.client.manifest import Manifest
 from verix_anon.client.verdict import Status, Verdict
 from verix_anon.errors import MalformedDeliveryError, NotAcceptedError
@@ -18,11 +16,12 @@ __all__ = ["bare", "check", "read"]
 
 
 def read(delivery: Delivery | Snapshot | FilePath, manifest: Manifest) -> Delivery | Snapshot:
-    """The delivery, from its files if a path was given."""
+    """The delivery, from its files if a path was given; one that can be followed."""
     if isinstance(delivery, Delivery):
+        _check_form(delivery, manifest)
         return delivery
     try:
-        return opened(
+        held = opened(
             delivery,
             Snapshot,
             lambda path: read_delivery(path, manifest.contract, n_rows=manifest.n_rows),
@@ -30,6 +29,8 @@ def read(delivery: Delivery | Snapshot | FilePath, manifest: Manifest) -> Delive
         )
     except MalformedDeliveryError as error:
         raise NotAcceptedError(f"this is not a delivery: {error}") from None
+    _check_form(held.delivery, manifest)
+    return held
 
 
 def bare(delivery: Delivery | Snapshot) -> Delivery:
@@ -41,14 +42,16 @@ def check(
     delivery: Delivery | Snapshot,
     manifest: Manifest,
     verdict: Verdict | None,
-    earlier: Sequence[Entry],
+    others: list[str],
     *,
     log: AuditLog | None,
     force: bool,
 ) -> tuple[str, ...]:
-    """Raise unless this delivery may be released; returns what `force` passed over."""
+    """Raise unless this delivery may be released; returns what `force` passed over.
+
+    `others` is what speaks against it besides the verdict and the log.
+    """
     held = bare(delivery)
-    _check_form(held, manifest)
     problems = _verdict_problems(delivery, manifest, verdict)
     found = log and log.standing_violation(manifest.submission, held.header.root)
     if found:
@@ -56,11 +59,7 @@ def check(
             f"a delivery for this submission was found in VIOLATION ({found}), which stands above"
             " an older or weaker pass; verify this one with the submission and audit all"
         )
-    if earlier:
-        problems.append(
-            f"this table was released before ({earlier[-1].time}); two releases of one table"
-            " laid over each other single people out"
-        )
+    problems += others
     if problems and not force:
         raise NotAcceptedError("; ".join(problems))
     return tuple(problems)

@@ -28,8 +28,8 @@ from verix_anon.client.verdict import INFORMING, LAYERS, Profile, Verdict
 from verix_anon.client.verify.case import KEPT_BYTES, Audit, Case, VerifyOptions
 from verix_anon.errors import MalformedDeliveryError, TableError
 from verix_anon.fields import shown
+from verix_anon.files.aside import check_apart
 from verix_anon.files.deliveries import Snapshot, read_delivery
-from verix_anon.files.store import check_apart
 from verix_anon.files.submissions import read_submission
 from verix_anon.machine import begin_import, check_memory
 from verix_anon.protocol.contract import Digest

@@ -1,0 +1,80 @@
+"""A release counts: what the ledger has of the table, and the line of this release in it."""
+
+import json
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from hashlib import sha256
+
+from verix_anon import __version__
+from verix_anon.client import in_memory
+from verix_anon.client.ledger import Claim, Entry, Ledger
+from verix_anon.client.manifest import Manifest
+from verix_anon.files.aside import Aside
+from verix_anon.files.deliveries import Snapshot
+from verix_anon.protocol.contract import Digest
+from verix_anon.protocol.messages import Delivery
+
+__all__ = ["Counted", "count"]
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A release, and the earlier ones of its table; without a ledger nobody counts."""
+
+    ledger: Ledger | None
+    claim: Claim | None = None
+    earlier: tuple[Entry, ...] = ()
+
+    @property
+    def n_earlier(self) -> int | None:
+        """How often the table was released before; None if nobody knows."""
+        return None if self.ledger is None else len(self.earlier)
+
+    @property
+    def problems(self) -> list[str]:
+        """What speaks against releasing the table; nothing if it is the first time."""
+        if self.ledger is None or not self.earlier:
+            return []
+        before = (
+            f"this table was released before ({self.earlier[-1].time}, by the ledger"
+            f" {self.ledger.path}); two releases of one table laid over each other single people"
+            " out; if it has to be, release it once more with force (--force)"
+        )
+        return [before]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the ledger cannot vouch for."""
+        return () if self.ledger is None else self.ledger.warnings()
+
+    def name(self, aside: Aside | None) -> None:
+        """Give the table its name, if it is to have one, after its line."""
+        counts: AbstractContextManager[None] = nullcontext()
+        if self.ledger is not None and self.claim is not None:
+            counts = self.ledger.releasing(self.claim, self.earlier)
+        with counts:
+            if aside is not None:
+                aside.take_name()
+
+
+def count(
+    ledger: Ledger | None,
+    delivery: Delivery | Snapshot,
+    manifest: Manifest,
+    decides: Mapping[str, object],
+) -> Counted:
+    """Look a release up; `decides` is what else decides which rows it publishes."""
+    if ledger is None:
+        return Counted(None)
+    held = delivery.delivery if isinstance(delivery, Snapshot) else delivery
+    files = delivery.files if isinstance(delivery, Snapshot) else in_memory.digests(held)
+    told = {
+        "version": __version__,
+        "submission": manifest.submission.hex(),
+        "files": sorted(files.items()),
+        **decides,
+    }
+    release = sha256(json.dumps(told, sort_keys=True, default=str).encode()).digest()
+    claim = Claim(manifest.table, held.header.root, Digest(release))
+    return Counted(ledger, claim, ledger.others(claim))
