@@ -224,6 +224,6 @@ def test_submissions(tmp_path: Path, seed: int) -> None:
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as scratch:
-        for kind in ("delivery", "submission"):
+    for kind in ("delivery", "submission"):
+        with tempfile.TemporaryDirectory() as scratch:
             print(kind, dict(campaign(Path(scratch), int(sys.argv[1]), int(sys.argv[2]), kind)))

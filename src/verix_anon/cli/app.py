@@ -15,6 +15,7 @@ import typer
 from verix_anon import __version__
 from verix_anon.cli.show import printable, say
 from verix_anon.errors import Error, GateError
+from verix_anon.machine import lacking
 
 __all__ = ["app", "main"]
 
@@ -51,6 +52,9 @@ def main() -> None:
     except KeyboardInterrupt:
         _complain("interrupted; nothing half-written was left")
         sys.exit(INTERRUPTED)
+    except MemoryError:
+        _complain(lacking("this"))
+        sys.exit(MISTAKE)
     except Exception as error:
         _complain(
             f"internal error, a bug in verix-anon {__version__}: {type(error).__name__}: {error}"

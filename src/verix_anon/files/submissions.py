@@ -18,7 +18,7 @@ from verix_anon.files.aside import write_bytes, written_aside
 from verix_anon.files.hashed import RECORDS, Files, digest_of_file, stated_digests
 from verix_anon.files.hostile import reader as parquet
 from verix_anon.files.store import open_folder
-from verix_anon.machine import available_cores, check_memory
+from verix_anon.machine import available_cores, check_memory, lacking
 from verix_anon.protocol.contract import Contract
 from verix_anon.protocol.messages import SUBMISSION_FORMAT, Submission
 from verix_anon.protocol.table import MAX_ROWS, Records, wire_columns, wire_type
@@ -107,7 +107,7 @@ def read_submission(path: str | os.PathLike[str]) -> Submission:
     try:
         records = _fill(contract, readers, n_rows)
     except MemoryError:
-        raise TableError(f"{RECORDS} has {n_rows} rows, more than memory holds") from None
+        raise TableError(lacking(f"reading {RECORDS} ({n_rows:,} rows)")) from None
     try:
         submission = Submission(contract=contract, records=records)
     except TableError as error:

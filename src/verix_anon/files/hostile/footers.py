@@ -93,7 +93,10 @@ def _columns(fields: Fields) -> tuple[list[str], list[Fields]]:
     if any(column.get(N_CHILDREN, (I32, 0))[1] != 0 for column in columns):
         raise FooterError("its columns are nested")
     found = [column.get(NAME, (0, b"")) for column in columns]
-    names = [n.decode() for kind, n in found if kind == BINARY and isinstance(n, bytes)]
+    try:
+        names = [n.decode() for kind, n in found if kind == BINARY and isinstance(n, bytes)]
+    except UnicodeDecodeError:
+        raise FooterError("a column's name is not text") from None
     if len(names) != len(columns):
         raise FooterError("a column has no name")
     kept = [{i: column[i] for i in COLUMN_FIELDS if i in column} for column in columns]

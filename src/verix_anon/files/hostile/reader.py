@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from verix_anon.arrays import Bytes, Ints
-from verix_anon.errors import Error
+from verix_anon.errors import Error, TableError
 from verix_anon.files.hostile import footers, pages
+from verix_anon.machine import lacking
 
 __all__ = ["TRACKER", "Expected", "Reader", "copy_group", "open_parts", "write"]
 
@@ -39,6 +40,14 @@ PART_BYTES = PART_BYTES_PER_COLUMN = 1 << 10
 IN_PARTS = {TRACKER: pa.binary(), pa.uint8(): pa.int16()}
 
 Array = npt.NDArray[np.generic]
+
+
+class ValuesError(ValueError):
+    """What was decoded is not what a column holds."""
+
+
+# Arrow raises a plain OSError for most of what is wrong with pages.
+DECODERS = (footers.FooterError, pages.PageError, ValuesError, pa.ArrowException, OSError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +89,12 @@ class Reader:
         self.name, self.fail, self.expected = name, fail, expected
         self.local = threading.local()
         self.numbers = {column: str(i) for i, column in enumerate(expected.columns)}
+        self.source, self.n_rows = pa.py_buffer(data), 0
         self.n_bytes = 0
         """What the pages unfold to."""
         with self._decoding():
             most = FOOTER_BYTES + FOOTER_BYTES_PER_COLUMN * len(self.numbers) + most_rows
             footer = footers.read_footer(data, most=most)
-            self.source = pa.py_buffer(data)
             self.metadata = pq.read_metadata(pa.BufferReader(footer.clean))
             self.n_rows = int(self.metadata.num_rows)
             self.group_rows = [group.n_rows for group in footer.groups]
@@ -143,12 +152,17 @@ class Reader:
 
     @contextmanager
     def _decoding(self) -> Iterator[None]:
-        """Where bytes are decoded, whatever goes wrong is their fault: Arrow raises many types."""
+        """Where bytes are decoded: what the decoders say is the bytes' fault, and nothing else."""
         try:
             yield
-        except Error:
-            raise
-        except Exception as error:
+        except MemoryError:
+            # Arrow's own is one of the decoder's errors as well.
+            work = f"decoding {self.name} ({self.source.size:,} bytes, {self.n_rows:,} rows)"
+            raise TableError(lacking(work)) from None
+        except DECODERS as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                # The system's, not Arrow's: it reads from memory.
+                raise
             reason = " ".join(str(error).split())[:200]
             raise self.fail(f"{self.name} is not a readable Parquet file ({reason})") from None
 
@@ -255,9 +269,11 @@ def _unpacked(chunk: pa.DictionaryArray) -> Bytes:
     _, offsets, data = entries.buffers()
     ends = np.frombuffer(offsets or bytes(4), np.int32)[entries.offset :][: len(entries) + 1]
     if (np.diff(ends) != TRACKER.byte_width).any():
-        raise ValueError("a tracker does not have 32 bytes")
+        raise ValuesError("a tracker does not have 32 bytes")
     flat = np.frombuffer(data or b"", np.uint8)[ends[0] : ends[-1]]
     indices = _numbers(chunk.indices)
+    if indices.size and not 0 <= indices.min() <= indices.max() < len(entries):
+        raise ValuesError("a tracker is not in its dictionary")
     found: Bytes = flat.reshape(-1, TRACKER.byte_width)[indices]
     return found
 
