@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
+from experiments.data import TITLES
 from tools.documents.markdown import ROOT, pages
 
 __all__ = ["FIGURES", "MARKER", "filled"]
@@ -172,6 +173,151 @@ def audit_ratio_small() -> str:
 def audit_ratio_million() -> str:
     """The same at 1,000,000 records."""
     return _audit_ratio("1000000x16")
+
+
+TREES = {
+    "paper": ("variance-reduction", "", "2k", 1),
+    "paper_k": ("variance-reduction", "", "k", 1),
+    "spread": ("importance-spread", "auto", "k", 1),
+    "double": ("importance-spread", "auto", "2k", 1),
+    "uniform": ("importance-spread", "uniform", "k", 1),
+    "hidden": ("importance-spread", "auto", "k", 2),
+    "uniform_hidden": ("importance-spread", "uniform", "k", 2),
+}
+"""How trees are asked for: the rule, what weighs the columns, the least leaf, l."""
+
+
+def _tables(quasi: int) -> list[Result]:
+    """The tables of two classes that were measured: samples, or Adult with so many columns."""
+    known = _load("rules")["raw"]
+    return [r for r in known if r["quasi"] == quasi and r["target"] == "target"]
+
+
+def _released(tree: str, quasi: int = 0) -> list[Result]:
+    """What was released under a tree, as intervals, of each of these tables."""
+    key = ("rule", "importance", "min_leaf", "l")
+    return [
+        r
+        for r in _load("rules")["rows"]
+        if tuple(r[name] for name in key) == TREES[tree]
+        and (r["quasi"], r["target"], r["view"]) == (quasi, "target", "interval")
+    ]
+
+
+def _rule_cells(tree: str, quasi: int) -> Figure:
+    """NCP, the share of records in classes of one label, AUC and F1 on the whole of Adult."""
+
+    def cells() -> str:
+        if tree == "raw":
+            (raw,) = _tables(quasi)
+            return f"0 | - | {raw['auc']:.3f} | {raw['f1']:.3f}"
+        (r,) = _released(tree, quasi)
+        share = f"{100 * r['same_target']:.0f} %"
+        return f"{r['ncp']:.3f} | {share} | {r['auc']:.3f} | {r['f1']:.3f}"
+
+    return cells
+
+
+for _quasi in (8, 14):
+    for _tree in ("raw", *TREES):
+        figure(f"rules.adult{_quasi}.{_tree}")(_rule_cells(_tree, _quasi))
+
+
+@figure("rules.seeds")
+def rules_seeds() -> str:
+    """Over how many seeds the whole of Adult was measured."""
+    return str(_tables(8)[0]["seeds"])
+
+
+@figure("rules.sample_seeds")
+def rules_sample_seeds() -> str:
+    """Over how many seeds samples were measured."""
+    return str(_tables(0)[0]["seeds"])
+
+
+def _differences(measure: str, least: int = 1) -> list[Result]:
+    """Ours less the paper's rule, for each data set, as intervals; lower NCP counts as more."""
+    wanted = {"against": "paper", "measure": measure, "l": least, "view": "interval", "quasi": 0}
+    return [p for p in _load("rules")["pairs"] if wanted.items() <= p.items()]
+
+
+def _better(measure: str, least: int = 1, end: str = "mean") -> Figure:
+    def share() -> str:
+        known, sign = _differences(measure, least), -1 if measure == "ncp" else 1
+        return f"{sum(sign * p[end] > 0 for p in known)} of {len(known)}"
+
+    return share
+
+
+for _measure in ("auc", "f1", "ncp"):
+    figure(f"rules.better.{_measure}")(_better(_measure))
+figure("rules.surely.auc")(_better("auc", end="low"))
+figure("rules.hidden.auc")(_better("auc", least=2))
+
+
+@figure("rules.f1_lower")
+def rules_f1_lower() -> str:
+    """Where F1 is lower than under the paper's rule, by the mean."""
+    titles = [TITLES[p["data"]] for p in _differences("f1") if p["mean"] < 0]
+    return " and ".join(filter(None, [", ".join(titles[:-1]), *titles[-1:]])) or "no data set"
+
+
+@figure("rules.f1_surely_lower")
+def rules_f1_surely_lower() -> str:
+    """On how many data sets the whole interval of F1's difference is below 0."""
+    known = _differences("f1")
+    return f"{sum(p['high'] < 0 for p in known)} of {len(known)}"
+
+
+@figure("rules.same_target")
+def rules_same_target() -> str:
+    """The share of records in classes of one label under importance-spread, by data set."""
+    return _percents(r["same_target"] for r in _released("spread"))
+
+
+def _ncp(tree: str) -> Figure:
+    def span() -> str:
+        known = [r["ncp"] for r in _released(tree)]
+        return f"{min(known):.2f} to {max(known):.2f}"
+
+    return span
+
+
+figure("rules.ncp")(_ncp("spread"))
+figure("rules.ncp_hidden")(_ncp("hidden"))
+
+
+@figure("coding.others")
+def coding_others() -> str:
+    """How many rows of other people the provider knows."""
+    return str(_load("coding")["others"])
+
+
+def _coding_cells(sent: str, background: str) -> Figure:
+    """Columns named, cells right and nearly right, by data set."""
+
+    def cells() -> str:
+        known = [
+            r for r in _load("coding")["rows"] if (r["sent"], r["background"]) == (sent, background)
+        ]
+        return " | ".join(_share_span([r[m] for r in known]) for m in ("columns", "cells", "near"))
+
+    return cells
+
+
+def _share_span(shares: list[float]) -> str:
+    least, most = (f"{100 * share:.0f} %" for share in (min(shares), max(shares)))
+    return least if least == most else f"{least} to {most}"
+
+
+for _name, _sent, _background in (
+    ("nothing", "coded", "nothing"),
+    ("other_people", "coded", "other people"),
+    ("other_people_64", "64 places", "other people"),
+    ("release", "coded", "the release"),
+    ("release_64", "64 places", "the release"),
+):
+    figure(f"coding.{_name}")(_coding_cells(_sent, _background))
 
 
 def _arx(name: str) -> Result:

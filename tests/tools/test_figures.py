@@ -156,6 +156,9 @@ def test_a_typed_figure_is_seen(text: str) -> None:
         ("utility.f1", "its F1 is ", " data sets"),
         ("utility.auc", "its AUC ", " data sets"),
         ("utility.seeds", "Over ", " seeds its F1"),
+        ("rules.better.auc", "beside the paper's: AUC is better on ", " data sets"),
+        ("coding.others", "from ", " other people's rows it names"),
+        ("arx.global_seconds", "search with 8 hierarchies takes ", " (arx.json)"),
     ],
 )
 def test_the_summary_of_results_says_the_same(name: str, before: str, after: str) -> None:

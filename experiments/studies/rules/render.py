@@ -185,8 +185,9 @@ def _verdicts(found: Result) -> list[str]:
         (better, all_of), (hidden, _) = (count(found, measure, least=n) for n in (1, 2))
         if all_of:
             views = [f"{VIEWS[v]} {count(found, measure, view=v)[0]}" for v in VIEWS]
+            verdict = "Held" if better == all_of else "Did not hold"
             lines.append(
-                f"{'Held' if better == all_of else 'Did not hold'}: {name} better than under the"
+                f"{'Not asked' if measure == 'f1' else verdict}: {name} better than under the"
                 f" paper's rule on all data sets ({better} of {all_of}; with l = 2"
                 f" {hidden} of {all_of}; by what is published: {', '.join(views)})."
             )
