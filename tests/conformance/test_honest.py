@@ -70,6 +70,7 @@ def of_public(name: str, n_rows: int | None, options: PrepareOptions) -> Prepare
         target="target",
         quasi="all",
         identifier=facts.identifiers,
+        person="record",
         kinds=dict.fromkeys(facts.nominal, Kind.CATEGORICAL),
         options=options,
     )

@@ -81,6 +81,13 @@ def prepare(
             rich_help_panel="Roles",
         ),
     ] = None,
+    person: Annotated[
+        str | None,
+        typer.Option(
+            help="The column that tells people apart, or record; k counts people.",
+            rich_help_panel="Roles",
+        ),
+    ] = None,
     positive: Annotated[
         str | None,
         typer.Option(help="The target's value that is class 1.", rich_help_panel="Roles"),
@@ -237,6 +244,7 @@ def prepare(
             positive=positive,
             missing=missing,
             task=task,
+            person=person,
             roles=roles,
             k=k,
             options=prepare_options(

@@ -36,7 +36,7 @@ def release(
     ] = None,
     person: Annotated[
         str | None,
-        typer.Option(help="The column that names people, if one may have several records."),
+        typer.Option(help="The column that tells people apart, or record; else as at prepare."),
     ] = None,
     l: Annotated[  # noqa: E741
         list[str] | None,

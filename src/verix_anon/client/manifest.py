@@ -77,6 +77,8 @@ class Manifest:
     """What every class of a release must hide of the target and of sensitive columns."""
     ordered: Sequence[str] = ()
     """The categorical columns to which the owner gave an order."""
+    person: str | None = None
+    """The column that tells people apart, or `record`; None if nothing was said."""
     imputed: Mapping[str, int]
     planted: Mapping[str, object]
     """Band, counts and evasion probabilities of the sentinels."""
@@ -233,6 +235,7 @@ def _pack(manifest: Manifest) -> bytes:
         "missing": manifest.missing,
         "diversity": {name: dict(asked) for name, asked in manifest.diversity.items()},
         "ordered": list(manifest.ordered),
+        "person": manifest.person,
         "imputed": dict(manifest.imputed),
         "planted": dict(manifest.planted),
         "tracker_column": manifest.tracker_column.hex(),
@@ -271,6 +274,7 @@ def _unpack(data: bytes) -> Manifest:
         missing=fields.text("missing"),
         diversity={name: diversity.inner(name).all_numbers() for name in diversity.values},
         ordered=fields.texts("ordered"),
+        person=fields.text("person") if fields.has("person") else None,
         imputed={name: imputed.whole(name) for name in imputed.values},
         planted=fields.inner("planted").values,
         tracker_column=Digest(fields.digest("tracker_column")),

@@ -29,6 +29,7 @@ from verix_anon.client.table.digest import table_digest
 from verix_anon.client.table.draft import USUAL_K, read_roles
 from verix_anon.client.table.encode import Encoded, arrow_columns, encode
 from verix_anon.client.table.index import index_warnings
+from verix_anon.client.table.person import person_column
 from verix_anon.client.table.roles import Declared, Missing, TableRole
 from verix_anon.client.table.task import Labels, Task
 from verix_anon.errors import TableError
@@ -90,6 +91,7 @@ def prepare(
     positive: object = None,
     missing: Missing | str | None = None,
     task: Task | str | None = None,
+    person: str | None = None,
     roles: Declared | FilePath | None = None,
     k: int | None = None,
     options: PrepareOptions | None = None,
@@ -111,6 +113,8 @@ def prepare(
         positive: The target's value that is class 1.
         missing: What to do with missing values: impute (the default) or error.
         task: What the target is: classes, quantity, or none; None: what it looks like.
+        person: The column that tells people apart, or "record"; must be said where an identifier
+            repeats, for k counts people.
         roles: The file that `verix-anon init` drafted, edited.
         k: Every class of the release holds at least this many persons; 5 if nothing is said.
         options: Rule, weights, coding, traps, witnesses, calibration, commitment; if not given,
@@ -136,7 +140,9 @@ def prepare(
         orders=orders,
     )
     drafted_k, declared = _declared(roles, columns)
-    declared = replace(declared, **_given(positive=positive, missing=missing, task=task))
+    declared = replace(
+        declared, **_given(positive=positive, missing=missing, task=task, person=person)
+    )
     if declared.target is None and declared.task != Task.NONE:
         raise TableError(
             "name the column to preserve: target, or --target; or say that there is none:"
@@ -184,7 +190,9 @@ def _prepare(table: object, declared: Declared, k: int, options: PrepareOptions)
     _check_memory(table, declared)
     options.progress("encode", 0, 1)
     # Each column in one piece, so that what reads the table next need not copy it again.
-    table = pa.table(arrow_columns(table))
+    arrays = arrow_columns(table)
+    table = pa.table(arrays)
+    person_column(arrays, declared.roles(list(arrays)), declared.person)
     encoded = encode(table, declared)
     seed = options.unsafe_seed
     secret = Secret.fresh() if seed is None else Secret.unsafe_from_seed(seed)
@@ -220,7 +228,12 @@ def _prepare(table: object, declared: Declared, k: int, options: PrepareOptions)
     keeping = _Keeping(submission, assembled, genuine, secret, options)
     described = _describe(planted, twins, assembled)
     manifest = keeping.manifest(knowing.result(), encoded, declared, twins, described)
-    manifest = replace(manifest, diversity=declared.diversity, ordered=tuple(declared.orders))
+    manifest = replace(
+        manifest,
+        diversity=declared.diversity,
+        ordered=tuple(declared.orders),
+        person=declared.person,
+    )
     return Prepared(submission=submission, manifest=manifest)
 
 

@@ -33,6 +33,7 @@ from verix_anon.client.release.sheet import Conditions, Joining, Sheet
 from verix_anon.client.table.digest import table_digest
 from verix_anon.client.table.diversity import Asked, Measure, check_asked
 from verix_anon.client.table.encode import arrow_columns, encode
+from verix_anon.client.table.person import RECORD, person_column
 from verix_anon.client.table.roles import Declared, TableRole
 from verix_anon.client.table.task import Task
 from verix_anon.client.verdict import Profile, Verdict, read_verdict
@@ -53,7 +54,7 @@ class ReleaseOptions(Presentation):
     """How to release; `force` overrides a verdict and the ledger, never the check of the table."""
 
     person: str | None = None
-    """The column that names people, if one person may have several records."""
+    """The column that tells people apart, or `record`; None: as said at prepare()."""
     shuffle: bool = False
     """Put the rows in an order from the operating system's randomness."""
     force: bool = False
@@ -101,6 +102,8 @@ class _Source:
 
     arrays: Mapping[str, pa.Array]
     values: Floats
+    person: str | None
+    """The column that tells people apart, None if each record is a person."""
     person_of_row: Ints | None
     attributes: Sequence[Attribute]
     """The target and the columns that were never sent."""
@@ -206,7 +209,7 @@ def release(
     conditions = Conditions(
         k_agreed=manifest.contract.k,
         enforced=asked,
-        counted_by=options.person or "record",
+        counted_by=source.person or RECORD,
         released_before=counted.n_earlier,
     )
     with ThreadPoolExecutor(1) as beside:
@@ -215,7 +218,7 @@ def release(
         with nullcontext() if out is None else _aside(published, out, overwrite=overwrite) as aside:
             sheet = measuring.result()
             gates.check(options.require, sheet)
-            warnings = (*sheet.warnings, *_warnings(manifest, verdict, options))
+            warnings = (*sheet.warnings, *_warnings(manifest, verdict, source.person))
             warnings += counted.warnings
             counted.name(aside)
     return Released(
@@ -254,18 +257,13 @@ def _read(table: object, manifest: Manifest, options: ReleaseOptions) -> _Source
         raise TableError(
             "the table is not the one that was prepared: its names, order, types or values differ"
         )
-    person = options.person
+    person = person_column(arrays, manifest.roles, options.person or manifest.person)
     options.check(manifest.quasi, _ordered(arrays, manifest))
     encoded = encode(table, _declared(manifest))
     if encoded.quasi != manifest.quasi:
         raise TableError("the manifest's columns do not fit the table")
-    if person is not None and person not in arrays:
-        raise TableError(
-            f"there is no column {person!r} to count people by; the columns are"
-            f" {', '.join(map(repr, arrays))}"
-        )
     people = None if person is None else privacy.person_numbers(arrays[person])
-    return _Source(arrays, encoded.values, people, _attributes(arrays, manifest))
+    return _Source(arrays, encoded.values, person, people, _attributes(arrays, manifest))
 
 
 def _ordered(arrays: Mapping[str, pa.Array], manifest: Manifest) -> set[str]:
@@ -376,20 +374,18 @@ def _cost(joined: join.Joined, grouped: Grouped) -> Joining:
     )
 
 
-def _warnings(
-    manifest: Manifest, verdict: Verdict | None, options: ReleaseOptions
-) -> tuple[str, ...]:
+def _warnings(manifest: Manifest, verdict: Verdict | None, person: str | None) -> tuple[str, ...]:
     """What else the owner should know."""
     found = []
     if manifest.unsafe_seed:
         found.append("the submission was made with an unsafe seed: its traps can be foreseen")
     if verdict is not None and verdict.profile is Profile.PAPER:
         found.append("the verdict is of profile paper, which does not check every record")
-    if options.person is not None:
-        role = manifest.roles[options.person]
+    if person is not None:
+        role = manifest.roles[person]
         if role in (TableRole.KEPT, TableRole.SENSITIVE):
             found.append(
-                f"the person column {options.person!r} is published: all records of a person"
+                f"the person column {person!r} is published: all records of a person"
                 " can be linked; make it an identifier"
             )
     return tuple(found)

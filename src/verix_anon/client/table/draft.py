@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from verix_anon.client.table.encode import arrow_columns
+from verix_anon.client.table.person import repeats
 from verix_anon.client.table.roles import Declared, Missing, TableRole
 from verix_anon.client.table.task import Task
 from verix_anon.errors import TableError
@@ -33,11 +34,13 @@ SENSITIVE_NAME = re.compile(
 )
 TARGET_NAME = re.compile(r"^(target|label|class|y|outcome|income|default|churn|readmitted)$", re.I)
 USUAL_K = 5
+FEW = 50
+"""Numbers with no more values than this are not taken for those of people, whatever their name."""
 SECTIONS = ("columns", "kinds", "orders", "diversity")
 KNOWN = frozenset({"k", "target", "positive", "missing", "contract", *SECTIONS})
 ASKED = "every class has l values of it; or cap, or t"
 CONTRACT = frozenset({"rule", "importance", "min_leaf", "traps", "clear", "places"})
-"""What the section [contract] may hold beside the task: options of prepare()."""
+"""What the section [contract] may hold beside task and person: options of prepare()."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +93,9 @@ def _guess(name: str, array: pa.Array) -> Guess:
         return Guess(name, TableRole.IDENTIFIER, "named like something that names people")
     if is_text and 2 * n_distinct > n_rows:
         return Guess(name, TableRole.IDENTIFIER, f"text, {n_distinct:,} values in {n_rows:,} rows")
-    if IDENTIFIER_NAME.search(name) and is_whole and 2 * n_distinct > n_rows:
-        return Guess(name, TableRole.IDENTIFIER, "named like an identifier, mostly distinct")
+    if IDENTIFIER_NAME.search(name) and is_whole and n_distinct > FEW:
+        reason = f"named like an identifier, {n_distinct:,} values in {n_rows:,} rows"
+        return Guess(name, TableRole.IDENTIFIER, reason)
     if is_whole and n_distinct == n_rows and n_rows > 1:
         return Guess(name, TableRole.IDENTIFIER, "a different whole number in every row")
     if SENSITIVE_NAME.search(name):
@@ -101,6 +105,7 @@ def _guess(name: str, array: pa.Array) -> Guess:
 
 def draft(table: object, source: str, target: str | None = None) -> str:
     """The guess as a TOML file with a comment for every column."""
+    arrays = arrow_columns(table)
     guesses = guess_roles(table, target)
     chosen = next((guess for guess in guesses if guess.role is TableRole.TARGET), None)
     named = '# target = "..."  # no column has two values; name the one to preserve, if any'
@@ -128,6 +133,7 @@ def draft(table: object, source: str, target: str | None = None) -> str:
         'task = "none"                  # leave this out once a target is named'
         if chosen is None
         else '# task = "classes"             # or "quantity"; else what the target looks like',
+        _person_line([g for g in guesses if g.role is TableRole.IDENTIFIER], arrays),
         '# importance = "auto"          # or "uniform", or { "age" = 1.0, "zip" = 0.5, ... }',
         "",
         "[kinds]",
@@ -141,6 +147,15 @@ def draft(table: object, source: str, target: str | None = None) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _person_line(identifiers: list[Guess], arrays: Mapping[str, pa.Array]) -> str:
+    """Who is a person, as far as identifiers tell."""
+    repeated = next((g.name for g in identifiers if repeats(arrays[g.name])), None)
+    if repeated is None:
+        return '# person = "record"            # or the column that tells people apart'
+    why = 'fewer values than rows: k counts people; or "record" if each row is one'
+    return f"person = {_toml(repeated)}  # {why}"
 
 
 def read_roles(path: str | os.PathLike[str]) -> tuple[int, Declared]:
@@ -163,7 +178,7 @@ def _read(path: str | os.PathLike[str]) -> Fields:
         raise TableError(f"{path} cannot be read ({error})") from None
     fields = Fields(document, str(path), TableError)
     fields.only((), optional=KNOWN)
-    _section(fields, "contract").only((), optional={*CONTRACT, "task"})
+    _section(fields, "contract").only((), optional={*CONTRACT, "task", "person"})
     return fields
 
 
@@ -190,6 +205,7 @@ def _declared(fields: Fields) -> tuple[int, Declared]:
         positive=fields.text("positive") if fields.has("positive") else None,
         missing=fields.choice("missing", Missing) if fields.has("missing") else Missing.IMPUTE,
         task=contract.choice("task", Task) if contract.has("task") else None,
+        person=contract.text("person") if contract.has("person") else None,
     )
 
 

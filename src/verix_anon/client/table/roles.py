@@ -11,7 +11,7 @@ from verix_anon.client.table.task import Task
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Kind
 
-__all__ = ["SENT", "Declared", "Missing", "TableRole"]
+__all__ = ["SENT", "Declared", "Missing", "TableRole", "unknown_column"]
 
 
 class TableRole(StrEnum):
@@ -53,6 +53,8 @@ class Declared:
     missing: Missing | str = Missing.IMPUTE
     task: Task | str | None = None
     """What the target is good for; None: what it looks like."""
+    person: str | None = None
+    """The column that tells people apart, or `record`; None: nothing was said."""
     diversity: Asked = field(default_factory=dict)
     """What every class must hide of the target and of sensitive columns: `l`, `cap`, `t`."""
 
@@ -93,13 +95,13 @@ class Declared:
         declared: dict[str, TableRole] = {}
         for role, name in self._pairs():
             if name not in known:
-                raise _unknown(name, names)
+                raise unknown_column(name, names)
             if name in declared:
                 raise TableError(f"column {name!r} is declared twice: {declared[name]} and {role}")
             declared[name] = role
         for name in (*self.kinds, *self.orders):
             if name not in known:
-                raise _unknown(name, names)
+                raise unknown_column(name, names)
         return declared
 
     def _pairs(self) -> Iterator[tuple[TableRole, str]]:
@@ -133,7 +135,8 @@ class Declared:
                 )
 
 
-def _unknown(name: str, names: Sequence[str]) -> TableError:
+def unknown_column(name: str, names: Sequence[str]) -> TableError:
+    """The error for a name that no column has."""
     close = difflib.get_close_matches(str(name), names, n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"the columns are {_listed(names)}"
     return TableError(f"there is no column {name!r}; {hint}")
