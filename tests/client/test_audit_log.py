@@ -99,7 +99,13 @@ def test_another_delivery_does_not_take_it_back(log: AuditLog) -> None:
         judged(cases.honest(submission), log, "thin")
 
 
-@pytest.mark.parametrize("damage", [b"\xff", b"{", b"[]", b"{}", b'{"root": 3}', b"[" * 100_000])
+DEEP = b'{"submission": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+LONG = b'{"submission": ' + b"9" * 5_000 + b"}"
+
+
+@pytest.mark.parametrize(
+    "damage", [b"\xff", b"{", b"[]", b"{}", b'{"root": 3}', b"[" * 100_000, DEEP, LONG]
+)
 def test_a_damaged_line_costs_nothing_but_itself(log: AuditLog, damage: bytes) -> None:
     bad = takes_second_best(cases.prepared().submission).delivery
     submission = judged(bad, log).submission

@@ -208,5 +208,5 @@ def test_other_encodings(folder: Path) -> None:
 def test_oversized(folder: Path) -> None:
     path = folder / "delivery.json"
     path.write_bytes(path.read_bytes() + b" " * MAX_HEADER_BYTES)
-    with refused(f"larger than the {MAX_HEADER_BYTES} bytes it may have"):
+    with refused(f"larger than {MAX_HEADER_BYTES} bytes, the limit for what it holds"):
         read(folder)

@@ -146,7 +146,7 @@ def test_a_name_that_is_not_text(folder: Path) -> None:
 def test_oversized_sparse_file(folder: Path, name: str) -> None:
     with (folder / name).open("r+b") as file:
         file.truncate(1 << 40)
-    with refused(rf"{name} is larger than the \d+ bytes it may have"):
+    with refused(rf"{name} is larger than \d+ bytes, the limit for what it holds"):
         read(folder)
 
 

@@ -98,7 +98,7 @@ class Folder:
             except MemoryError:
                 raise TableError(lacking(f"reading the {size:,} bytes of {name}")) from None
         if len(data) > limit:
-            raise self.fail(f"{name} is larger than the {limit} bytes it may have")
+            raise self.fail(f"{name} is larger than {limit} bytes, the limit for what it holds")
         return data
 
     def open(self, name: str) -> IO[bytes]:

@@ -107,9 +107,11 @@ class Published:
         rows = pa.array(self.class_of_row)
         with ThreadPoolExecutor() as pool:
             new = pool.map(lambda array: _plain(array).take(rows), self.columns.values())
-            published = pa.table(list(new), list(self.columns))
+            # By number: Polars gives a column whose name is empty another.
+            published = pa.table({str(i): array for i, array in enumerate(new)})
         columns = nw.from_arrow(published, backend=self.frame.implementation)
-        frame = self.frame.with_columns(*(columns[name] for name in self.columns))
+        named = (columns[str(i)].alias(name) for i, name in enumerate(self.columns))
+        frame = self.frame.with_columns(*named)
         return bare_frame(frame.select(self.names))
 
     @property

@@ -10,6 +10,8 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
+from verix_anon.client.table.encode import without_views
+
 __all__ = ["bare_array", "bare_frame"]
 
 
@@ -22,7 +24,7 @@ def bare_array(array: pa.Array) -> pa.Array:
         return _occurring(array)
     if pa.types.is_nested(kind):
         return pa.array(array.to_pylist(), _plain(kind))
-    return array
+    return without_views(array)
 
 
 def _occurring(array: pa.DictionaryArray) -> pa.DictionaryArray:

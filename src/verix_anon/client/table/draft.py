@@ -60,7 +60,7 @@ def guess_roles(table: object, target: str | None = None) -> list[Guess]:
         target, reason = _likeliest_target(arrays)
     elif target not in arrays:
         raise TableError(f"there is no column {target!r}")
-    elif (n := len(pc.unique(arrays[target].drop_null()))) < 2:
+    elif (n := _n_distinct(arrays[target])) is not None and n < 2:
         raise TableError(f"the target must have two values or more; {target!r} has {n:,}")
     return [
         Guess(name, TableRole.TARGET, reason) if name == target else _guess(name, array)
@@ -70,7 +70,7 @@ def guess_roles(table: object, target: str | None = None) -> list[Guess]:
 
 def _likeliest_target(arrays: Mapping[str, pa.Array]) -> tuple[str | None, str]:
     """A binary column, and why it may be the target."""
-    binary = [name for name, array in arrays.items() if len(pc.unique(array.drop_null())) == 2]
+    binary = [name for name, array in arrays.items() if _n_distinct(array) == 2]
     if not binary:
         return None, "no column has exactly two values"
     named = [name for name in binary if TARGET_NAME.match(name)]
@@ -79,13 +79,20 @@ def _likeliest_target(arrays: Mapping[str, pa.Array]) -> tuple[str | None, str]:
     return binary[-1], "a mere guess: the last column with two values; is it what to preserve?"
 
 
+def _n_distinct(array: pa.Array) -> int | None:
+    """How many values a column has; None for a type whose values are not told apart."""
+    try:
+        return len(pc.unique(array.drop_null()))
+    except pa.ArrowNotImplementedError:
+        return None
+
+
 def _guess(name: str, array: pa.Array) -> Guess:
     n_rows = len(array)
     if array.null_count == n_rows:
         return Guess(name, TableRole.KEPT, "has no values, so there is nothing to anonymize")
-    try:
-        n_distinct = len(pc.unique(array.drop_null()))
-    except pa.ArrowException:
+    n_distinct = _n_distinct(array)
+    if n_distinct is None:
         return Guess(name, TableRole.KEPT, f"type {array.type} cannot be a quasi-identifier")
     is_text = pa.types.is_string(array.type) or pa.types.is_large_string(array.type)
     is_whole = pa.types.is_integer(array.type)

@@ -24,7 +24,7 @@ from verix_anon.errors import ContractError, TableError
 from verix_anon.protocol.contract import Column, Kind, Role, Unit
 from verix_anon.protocol.generalize import NUMPY_UNITS
 
-__all__ = ["Encoded", "arrow_columns", "decode", "encode"]
+__all__ = ["Encoded", "arrow_columns", "decode", "encode", "without_views"]
 
 SECONDS_PER_DAY = 86_400
 
@@ -160,11 +160,18 @@ def _to_arrow(name: str, series: "nw.Series[Any]") -> pa.Array:
     native = series.to_native()
     if isinstance(native, pa.ChunkedArray) and native.num_chunks == 1:
         # As it is: narwhals would copy it.
-        return native.chunk(0)
+        return without_views(native.chunk(0))
     try:
-        return series.to_arrow()
+        return without_views(series.to_arrow())
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise TableError(f"column {name!r} mixes types or cannot be read ({error})") from None
+
+
+def without_views(array: pa.Array) -> pa.Array:
+    """Views of text and bytes as text and bytes: much of Arrow does not know them."""
+    if array.type == pa.string_view():
+        return array.cast(pa.large_string())
+    return array.cast(pa.large_binary()) if array.type == pa.binary_view() else array
 
 
 def _encode_quasi(name: str, array: pa.Array, declared: Declared) -> tuple[Column, Floats]:

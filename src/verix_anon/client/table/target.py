@@ -30,6 +30,10 @@ def encode_target(name: str, array: pa.Array, declared: Declared) -> Labels:
 def _likely_task(name: str, array: pa.Array, declared: Declared) -> Task:
     """Text, booleans and columns of two values are classes; other numbers and dates a quantity."""
     kind = array.type
+    if pa.types.is_nested(kind):
+        raise TableError(
+            f"target {name!r} has type {kind}, which is neither a number, a date nor text"
+        )
     is_class = (
         is_text(kind)
         or pa.types.is_boolean(kind)

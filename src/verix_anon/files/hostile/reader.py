@@ -203,8 +203,8 @@ class Reader:
                 )
                 if self.n_bytes > most_bytes:
                     raise self.fail(
-                        f"{self.name} unfolds to more than the {most_bytes} bytes that"
-                        " its rows may take"
+                        f"{self.name} unfolds to more than {most_bytes} bytes, the limit for its"
+                        f" rows, where a page counts as {PAGE_BYTES} at least: write larger pages"
                     )
 
 
