@@ -163,7 +163,7 @@ OPTIONAL = {
         "options",
     ),
     "verify": ("profile", "log", "options"),
-    "release": ("out", "overwrite", "options", "ledger"),
+    "release": ("out", "sheet", "overwrite", "options", "ledger"),
     "anonymize": (),
 }
 

@@ -11,7 +11,7 @@ from verix_anon.cli.pairs import numbers_by_column, ranges_by_column
 from verix_anon.cli.reading import LeadingZeros, NullTokens, load_table
 from verix_anon.cli.secrets import PassphraseFile, load_manifest
 from verix_anon.cli.show import AsJson, facts, printable, say
-from verix_anon.cli.writing import check_outputs, write_text
+from verix_anon.cli.writing import check_outputs
 from verix_anon.errors import TableError
 
 if TYPE_CHECKING:
@@ -144,6 +144,7 @@ def release(
         verdict,
         table=load_table(table, null, leading_zeros),
         out=out,
+        sheet=sheet,
         overwrite=overwrite,
         options=ReleaseOptions(
             person=person,
@@ -164,8 +165,6 @@ def release(
     for warning in (*released.overridden, *released.warnings):
         if as_json or warning not in giveaways:
             print(f"Warning: {printable(warning)}", file=sys.stderr)
-    if sheet is not None:
-        write_text(released.to_json() + "\n", sheet, overwrite=overwrite)
     said = [f"Warning: {printable(line)}" for line in giveaways]
     lines = [*said, *facts(released.sheet.facts()), f"Written to {out}."]
     say(released.to_json() if as_json else "\n".join(lines))

@@ -9,7 +9,6 @@ Never published: the tree, leaf numbers and counts; they undo the joining and ex
 import hmac
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, TypeVar, overload
@@ -23,9 +22,10 @@ from verix_anon.client.given import FilePath, is_path, opened, options_of
 from verix_anon.client.ledger import Ledger
 from verix_anon.client.manifest import Manifest, read_manifest
 from verix_anon.client.release import accept, gates, join, present, privacy
-from verix_anon.client.release.assemble import Classes, Published, assemble
+from verix_anon.client.release.assemble import Classes, assemble
 from verix_anon.client.release.counting import count
 from verix_anon.client.release.grouping import Grouped
+from verix_anon.client.release.places import Places
 from verix_anon.client.release.present import Presentation, Representation
 from verix_anon.client.release.privacy import Attribute
 from verix_anon.client.release.released import Released
@@ -38,9 +38,8 @@ from verix_anon.client.table.roles import Declared, TableRole
 from verix_anon.client.table.task import Task
 from verix_anon.client.verdict import Profile, Verdict, read_verdict
 from verix_anon.errors import NotAcceptedError, TableError
-from verix_anon.files.aside import Aside, check_apart, check_free
 from verix_anon.files.deliveries import Snapshot
-from verix_anon.files.tables import check_table_name, read_table, table_aside
+from verix_anon.files.tables import read_table
 from verix_anon.protocol.messages import Delivery
 
 __all__ = ["ReleaseOptions", "Released", "Representation", "release"]
@@ -125,6 +124,7 @@ def release(
     *,
     table: FilePath,
     out: FilePath | None = None,
+    sheet: FilePath | None = None,
     overwrite: bool = False,
     options: ReleaseOptions | None = None,
     ledger: Ledger | FilePath | None = None,
@@ -140,6 +140,7 @@ def release(
     *,
     table: TableT,
     out: FilePath | None = None,
+    sheet: FilePath | None = None,
     overwrite: bool = False,
     options: ReleaseOptions | None = None,
     ledger: Ledger | FilePath | None = None,
@@ -154,6 +155,7 @@ def release(
     *,
     table: object,
     out: FilePath | None = None,
+    sheet: FilePath | None = None,
     overwrite: bool = False,
     options: ReleaseOptions | None = None,
     ledger: Ledger | FilePath | None = None,
@@ -167,7 +169,8 @@ def release(
         verdict: What verify() found about this very delivery, or its file.
         table: The owner's table, as it was prepared, or its file.
         out: Write the table here: .csv, .tsv or .parquet. None: it is only returned.
-        overwrite: Replace a file that is there.
+        sheet: Write the privacy sheet here, as JSON. It is there before the table is.
+        overwrite: Replace files that are there.
         options: What to publish, and how.
         ledger: The releases so far; this one is added before the table appears under its name.
             None: no memory of releases.
@@ -181,8 +184,7 @@ def release(
         TableError: The table is not the one that was prepared, or an option does not fit it.
     """
     options = options_of(options, ReleaseOptions)
-    if out is not None:
-        _check_out(out, (delivery, manifest, verdict, table), overwrite=overwrite)
+    places = Places.for_release(out, sheet, (delivery, manifest, verdict, table), overwrite)
     ledger, log = _opened(ledger, Ledger, "ledger"), _opened(log, AuditLog, "log")
     manifest = opened(manifest, Manifest, read_manifest, "manifest")
     verdict = None if verdict is None else opened(verdict, Verdict, read_verdict, "verdict")
@@ -202,8 +204,8 @@ def release(
     joined = _join(bare, leaf_of_row, source, manifest, asked)
     grouped = Grouped.by(joined.class_of_leaf[leaf_of_row], joined.n_classes)
     # 4. Classes become columns.
-    found = present.ranges(manifest.quasi, source.values, source.types, grouped, options)
-    classes = Classes.of(found, grouped, Representation(options.representation))
+    shown = present.ranges(manifest.quasi, source.values, source.types, grouped, options)
+    classes = Classes.of(shown, grouped, Representation(options.representation))
     published = assemble(table, manifest.roles, classes, shuffle=options.shuffle)
     # 5. What they give away is measured, and what was asked for is checked once more.
     conditions = Conditions(
@@ -215,37 +217,26 @@ def release(
     with ThreadPoolExecutor(1) as beside:
         measuring = beside.submit(_measure, classes, source, conditions, _cost(joined, grouped))
         # 6. A release counts when it is written, and no table appears that does not count.
-        with nullcontext() if out is None else _aside(published, out, overwrite=overwrite) as aside:
-            sheet = measuring.result()
-            gates.check(options.require, sheet)
-            warnings = (*sheet.warnings, *_warnings(manifest, verdict, source.person))
-            warnings += counted.warnings
-            counted.name(aside)
-    return Released(
-        root=bare.header.root,
-        published=published,
-        sheet=sheet,
-        n_classes=sheet.n_classes,
-        imputed=dict(manifest.imputed),
-        overridden=overridden,
-        warnings=warnings,
-    )
+        with places.table_aside(published) as aside:
+            found = measuring.result()
+            gates.check(options.require, found)
+            warned = (*found.warnings, *_warnings(manifest, verdict, source.person))
+            released = Released[Any](
+                root=bare.header.root,
+                published=published,
+                sheet=found,
+                n_classes=found.n_classes,
+                imputed=dict(manifest.imputed),
+                overridden=overridden,
+                warnings=(*warned, *counted.warnings),
+            )
+            with places.sheet_aside(released.to_json()) as beside_it:
+                counted.name(beside_it, aside)
+    return released
 
 
 def _opened(given: Memory | FilePath | None, kind: type[Memory], what: str) -> Memory | None:
     return None if given is None else opened(given, kind, kind, what)
-
-
-def _check_out(out: FilePath, inputs: Sequence[object], *, overwrite: bool) -> None:
-    check_table_name(out)
-    check_apart(out, filter(is_path, inputs))
-    check_free(out, overwrite=overwrite)
-
-
-def _aside(
-    published: Published, out: FilePath, *, overwrite: bool
-) -> AbstractContextManager[Aside]:
-    return table_aside(published.compact(), out, overwrite=overwrite, expanded=published.texts)
 
 
 def _read(table: object, manifest: Manifest, options: ReleaseOptions) -> _Source:

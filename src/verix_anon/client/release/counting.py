@@ -48,13 +48,13 @@ class Counted:
         """What the ledger cannot vouch for."""
         return () if self.ledger is None else self.ledger.warnings()
 
-    def name(self, aside: Aside | None) -> None:
-        """Give the table its name, if it is to have one, after its line."""
+    def name(self, *written: Aside | None) -> None:
+        """Give files their names, in this order, after the line of the release."""
         counts: AbstractContextManager[None] = nullcontext()
         if self.ledger is not None and self.claim is not None:
             counts = self.ledger.releasing(self.claim, self.earlier)
         with counts:
-            if aside is not None:
+            for aside in filter(None, written):
                 aside.take_name()
 
 

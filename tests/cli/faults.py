@@ -1,0 +1,216 @@
+"""The owner's commands when the disk or the process fails at the n-th write, name or sync.
+
+`python -m cli.faults FOLDER` ends a process at each of them in turn, on the job in that folder.
+"""
+
+import errno
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.jobs import exit_code, release_arguments, verify_arguments
+from verix_anon.cli.prepare import _write
+from verix_anon.client.ledger import Ledger
+from verix_anon.client.manifest import read_manifest
+from verix_anon.client.prepare import Prepared
+from verix_anon.client.verdict import read_verdict
+from verix_anon.errors import TableError
+from verix_anon.files import aside, lines, tables
+from verix_anon.files.hostile import reader
+from verix_anon.files.submissions import read_submission
+
+KILLED = 137
+MOST = 200
+Command = Callable[[Path], int]
+Check = Callable[[Path], None]
+
+
+def full_disk() -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def kill() -> None:
+    os._exit(KILLED)
+
+
+class Faults:
+    """Every call that changes the disk counts; the n-th fails when it is half done."""
+
+    def __init__(self, n: int, fail: Callable[[], None]) -> None:
+        self.left, self.fail = n, fail
+
+    def strike(self) -> bool:
+        self.left -= 1
+        return self.left == 0
+
+    def counted(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        def struck(*given: Any, **named: Any) -> Any:
+            if self.strike():
+                self.fail()
+            return call(*given, **named)
+
+        return struck
+
+    def write(self, descriptor: int, data: memoryview) -> int:
+        if self.strike():
+            os.write(descriptor, data[: len(data) // 2])
+            self.fail()
+        return os.write(descriptor, data)
+
+    def open(self, path: str, flags: int, mode: int = 0o777) -> int:
+        if flags & os.O_CREAT and self.strike():
+            self.fail()
+        return os.open(path, flags, mode)
+
+    def table(self, call: Callable[..., None], at: int) -> Callable[..., None]:
+        def struck(*given: Any) -> None:
+            if self.strike():
+                Path(given[at]).write_bytes(b"half of a table")
+                self.fail()
+            call(*given)
+
+        return struck
+
+
+class System:
+    """The module `os`, in part by somebody else."""
+
+    def __init__(self, faults: Faults) -> None:
+        self.open, self.write, self.fsync = faults.open, faults.write, faults.counted(os.fsync)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(os, name)
+
+
+@contextmanager
+def failing(n: int, fail: Callable[[], None]) -> Iterator[Faults]:
+    """Let the n-th change of the disk fail."""
+    faults = Faults(n, fail)
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (aside, lines):
+            patch.setattr(module, "os", System(faults))
+        for name in ("replace", "rename", "mkdir"):
+            patch.setattr(Path, name, faults.counted(getattr(Path, name)))
+        patch.setattr(reader, "write", faults.table(reader.write, 0))
+        patch.setattr(tables, "_write_csv", faults.table(tables._write_csv, 1))
+        yield faults
+
+
+def prepare(folder: Path) -> int:
+    """The part of the command that writes."""
+    job = folder / "job"
+    prepared = Prepared(
+        submission=read_submission(job / "submission"),
+        manifest=read_manifest(job / "manifest.verix"),
+    )
+    try:
+        _write(prepared, folder / "again", None)
+    except TableError:
+        return 2
+    return 0
+
+
+def verify(folder: Path) -> int:
+    made = ("--out", folder / "new.json", "--overwrite")
+    return exit_code(*verify_arguments(folder), "--skip", "fingerprint,utility", *made)
+
+
+def release(folder: Path) -> int:
+    made = ("--out", folder / "released.csv", "--sheet", folder / "sheet.json", "--overwrite")
+    return exit_code(*release_arguments(folder), *made)
+
+
+def check_prepared(folder: Path) -> None:
+    again = folder / "again"
+    if again.exists():
+        digest = read_submission(again / "submission").digest()
+        assert digest == read_manifest(again / "manifest.verix").submission
+
+
+def check_verified(folder: Path) -> None:
+    if (folder / "new.json").exists():
+        assert read_verdict(folder / "new.json").accepted
+        assert any(lines.read(folder / "job" / "audit.jsonl"))
+
+
+def check_released(folder: Path) -> None:
+    manifest = read_manifest(folder / "job" / "manifest.verix")
+    seen = Ledger(folder / "ledger.jsonl").seen(manifest.table)
+    assert len(seen) <= 1
+    if (folder / "released.csv").exists():
+        assert (folder / "released.csv").read_bytes() == (folder / "reference.csv").read_bytes()
+        assert len(seen) == 1
+        assert (folder / "sheet.json").exists()
+    if (folder / "sheet.json").exists():
+        json.loads((folder / "sheet.json").read_text())
+
+
+COMMANDS: dict[str, tuple[Command, Check]] = {
+    "prepare": (prepare, check_prepared),
+    "verify": (verify, check_verified),
+    "release": (release, check_released),
+}
+
+
+def clean(folder: Path) -> None:
+    """Leave the job as it was before the command."""
+    for name in ("new.json", "released.csv", "sheet.json", "ledger.jsonl"):
+        (folder / name).unlink(missing_ok=True)
+    (folder / "job" / "audit.jsonl").unlink(missing_ok=True)
+    for left in (*folder.glob(".*"), folder / "again"):
+        if os.path.lexists(left):
+            aside._remove(left)
+
+
+def in_a_child(command: Command, folder: Path, n: int) -> int:
+    """The exit code of a command that is ended at its n-th change of the disk."""
+    child = os.fork()
+    if child == 0:
+        with failing(n, kill):
+            os._exit(command(folder))
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def warm(folder: Path) -> None:
+    """Import what every child would import anew, and nothing that starts a thread."""
+    child = os.fork()
+    if child == 0:
+        for command, _ in COMMANDS.values():
+            command(folder)
+        (folder / "modules").write_text("\n".join(sys.modules))
+        os._exit(0)
+    os.waitpid(child, 0)
+    for name in (folder / "modules").read_text().splitlines():
+        with suppress(ImportError):
+            import_module(name)
+
+
+def kill_everywhere(folder: Path, name: str) -> int:
+    """How often a command was ended before it came to its end."""
+    command, check = COMMANDS[name]
+    for n in range(1, MOST):
+        clean(folder)
+        code = in_a_child(command, folder, n)
+        check(folder)
+        if code != KILLED:
+            assert code == 0
+            return n - 1
+        if name == "release":
+            is_done = (folder / "released.csv").exists()
+            again = in_a_child(command, folder, 0)
+            # One that came to its end is refused a second time.
+            assert again == 0 or (again == 2 and is_done), (n, again)
+            check(folder)
+    raise AssertionError("it never ends")
+
+
+if __name__ == "__main__":
+    warm(Path(sys.argv[1]))
+    print({name: kill_everywhere(Path(sys.argv[1]), name) for name in COMMANDS}, file=sys.stderr)

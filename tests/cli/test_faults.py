@@ -1,0 +1,69 @@
+"""Wherever the disk or the process fails, what has a name is whole, counted, and can be had."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli import faults
+from cli.jobs import make
+
+pytestmark = pytest.mark.usefixtures("quick_models")
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A job that was judged, and the table that comes of it."""
+    folder = tmp_path_factory.mktemp("small")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VERIX_LEDGER", str(folder / "ledger.jsonl"))
+        make(folder, 300)
+        assert faults.verify(folder) == 0
+        (folder / "new.json").rename(folder / "verdict.json")
+        assert faults.release(folder) == 0
+        (folder / "released.csv").rename(folder / "reference.csv")
+    faults.clean(folder)
+    return folder
+
+
+@pytest.fixture
+def spoiled(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(small, tmp_path / "job")
+    monkeypatch.setenv("VERIX_LEDGER", str(tmp_path / "job" / "ledger.jsonl"))
+    return tmp_path / "job"
+
+
+@pytest.mark.parametrize("name", faults.COMMANDS)
+def test_a_disk_that_fails_once(spoiled: Path, name: str) -> None:
+    command, check = faults.COMMANDS[name]
+    for n in range(1, faults.MOST):
+        faults.clean(spoiled)
+        with faults.failing(n, faults.full_disk) as struck:
+            code = command(spoiled)
+        check(spoiled)
+        # Nothing is left beside what has a name.
+        assert list(spoiled.glob(".*")) == []
+        if struck.left > 0:
+            assert code == 0
+            break
+        assert code in (0, 2)
+        if code == 2 and not (spoiled / "again").exists():
+            assert command(spoiled) == 0
+            check(spoiled)
+    assert 8 < n < faults.MOST
+
+
+def test_a_process_that_is_killed(spoiled: Path) -> None:
+    source, tests = Path(faults.__file__).parents[2] / "src", Path(faults.__file__).parents[1]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (source, tests)))}
+    ended = subprocess.run(
+        [sys.executable, "-m", "cli.faults", str(spoiled)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
