@@ -115,10 +115,10 @@ def detection_seeds() -> str:
     return str(_load("detection")["seeds"])
 
 
-@figure("detection.adversaries")
-def detection_adversaries() -> str:
+@figure("contracts.adversaries")
+def contracts_adversaries() -> str:
     """How many providers that misbehave were tried."""
-    return str(len({r["provider"] for r in _load("detection")["rows"]} - {"honest"}))
+    return str(len({r["provider"] for r in _load("contracts")["rows"]} - {"honest"}))
 
 
 @figure("traps.free")
