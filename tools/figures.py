@@ -115,10 +115,20 @@ def detection_seeds() -> str:
     return str(_load("detection")["seeds"])
 
 
+@figure("detection.adversaries")
+def detection_adversaries() -> str:
+    """How many providers that misbehave the paper's experiment was run with."""
+    return _adversaries("detection")
+
+
 @figure("contracts.adversaries")
 def contracts_adversaries() -> str:
-    """How many providers that misbehave were tried."""
-    return str(len({r["provider"] for r in _load("contracts")["rows"]} - {"honest"}))
+    """How many providers that misbehave were tried under both rules."""
+    return _adversaries("contracts")
+
+
+def _adversaries(study: str) -> str:
+    return str(len({r["provider"] for r in _load(study)["rows"]} - {"honest"}))
 
 
 @figure("traps.free")
