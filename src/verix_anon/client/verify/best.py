@@ -48,7 +48,7 @@ def _by_variance(case: Case, nodes: Ints, stops: Flags) -> Best:
 
 def _by_spread(case: Case, nodes: Ints, stops: Flags) -> Best:
     """The delivered column first, then those that would have been preferred to it."""
-    tree, leaves, span = case.delivery.tree, case.delivery.leaves, case.node_spans
+    tree, span = case.delivery.tree, case.node_spans
     open_ = np.flatnonzero(~stops)
     chosen = nodes[open_]
     right = tree.right[chosen].astype(np.int64)
@@ -64,11 +64,11 @@ def _by_spread(case: Case, nodes: Ints, stops: Flags) -> Best:
     )
     weights = [column.weight or 0 for column in case.contract.quasi]
 
+    # Replay has found the delivered bounds to be those of the records.
+    minimum, maximum = case.bounds_by_column
+
     def spread(column: int) -> Floats:
-        # Replay has found the delivered bounds to be those of the records.
-        return offers.spread(
-            tree.right, tree.leaf, leaves.minimum[:, column], leaves.maximum[:, column]
-        )
+        return offers.spread(tree.right, tree.leaf, minimum[column], maximum[column])
 
     best = _none(open_.size)
 

@@ -90,6 +90,12 @@ class Case:
         )
 
     @cached_property
+    def bounds_by_column(self) -> tuple[Floats, Floats]:
+        """The delivered bounds of the leaves, one column after the other in memory."""
+        leaves = self.delivery.leaves
+        return np.ascontiguousarray(leaves.minimum.T), np.ascontiguousarray(leaves.maximum.T)
+
+    @cached_property
     def is_complete(self) -> bool:
         """Whether every submitted row came back exactly once."""
         row = self.records.row
