@@ -60,7 +60,15 @@ def test_journey(job: tuple[pa.Table, dict[str, list[str]], PrepareOptions]) -> 
         for name in roles["quasi"]
         if name.startswith(("text", "truth"))
     }
-    prepared = prepare(table, target="goal", **roles, orders=orders, k=K, options=options)  # type: ignore[arg-type]
+    prepared = prepare(
+        table,
+        target="goal",
+        **roles,  # type: ignore[arg-type]
+        orders=orders,
+        person="record",
+        k=K,
+        options=options,
+    )
     delivery = verix_anon.LocalProvider(threads=1).anonymize(prepared.submission)
     full = verix_anon.verify(delivery, prepared.manifest, submission=prepared.submission)
     thin = verix_anon.verify(delivery, prepared.manifest)
