@@ -29,14 +29,20 @@ def machine() -> str:
 
 
 def _commit() -> str:
-    done = subprocess.run(
-        ["git", "describe", "--always", "--dirty"],  # noqa: S607
+    """The commit, dirty if anything differs from it but the results that runs write."""
+    described = _git("describe", "--always").stdout.strip()
+    is_clean = _git("diff", "--quiet", "HEAD", "--", ":/", ":(top,exclude)results").returncode == 0
+    return (described if is_clean else f"{described}-dirty") if described else "unknown"
+
+
+def _git(*words: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(  # noqa: S603
+        ["git", *words],  # noqa: S607
         capture_output=True,
         text=True,
         check=False,
         cwd=Path(__file__).parent,
     )
-    return done.stdout.strip() or "unknown"
 
 
 def _processor() -> str:

@@ -74,7 +74,8 @@ def test_a_violation_is_final(log: AuditLog) -> None:
         ),
     )
     log.append(violated, is_exact=True)
-    assert log.violation_for(accepted.submission) == entries(log)[0]["time"]
+    standing = log.standing_violation(accepted.submission, accepted.root)
+    assert standing == entries(log)[0]["time"]
     with pytest.raises(NotAcceptedError, match="found in VIOLATION before"):
         judged(good, log, "thin")
     made = cases.prepared()
@@ -108,11 +109,11 @@ LONG = b'{"submission": ' + b"9" * 5_000 + b"}"
 )
 def test_a_damaged_line_costs_nothing_but_itself(log: AuditLog, damage: bytes) -> None:
     bad = takes_second_best(cases.prepared().submission).delivery
-    submission = judged(bad, log).submission
+    verdict = judged(bad, log)
     # Cut short, so without an end: the next line must not be lost with it.
     log.path.write_bytes(b"{}\n" + damage)
     log.append(judged(bad, None), is_exact=True)
-    assert log.violation_for(submission) is not None
+    assert log.standing_violation(verdict.submission, verdict.root) is not None
 
 
 def test_only_an_audit_log_is_appended_to(tmp_path: Path) -> None:

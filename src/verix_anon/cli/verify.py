@@ -148,7 +148,12 @@ def verify(
         write_report(verdict, report, overwrite=overwrite)
     say(verdict.to_json() if as_json else "\n".join(verdict_lines(verdict)))
     if verdict and out is not None and not as_json:
-        say(NEXT.format(delivery=delivery, manifest=manifest, out=out))
+        say(NEXT.format(**_quoted(delivery=delivery, manifest=manifest, out=out)))
     if verdict.outcome.value == "VIOLATION" and not as_json:
-        say(AFTER.format(delivery=delivery))
+        say(AFTER.format(**_quoted(delivery=delivery)))
     sys.exit(EXIT_CODES[verdict.outcome.value])
+
+
+def _quoted(**paths: object) -> dict[str, str]:
+    """As a shell takes them."""
+    return {name: shlex.quote(str(path)) for name, path in paths.items()}

@@ -41,20 +41,14 @@ class AuditLog:
         if beginning not in (b"", b"{"):
             raise TableError(f"{self.path} is not an audit log, so nothing is appended to it")
 
-    def violation_for(self, submission: Digest) -> str | None:
-        """When a delivery for this submission was found in VIOLATION; None if none was."""
-        return _violation(self._of(submission))
-
-    def _of(self, submission: Digest) -> list[Mapping[str, object]]:
-        try:
-            return _about(submission, lines.read(self.path))
-        except OSError as error:
-            raise self._unusable("read", error) from None
-
     def standing_violation(self, submission: Digest, root: Digest) -> str | None:
         """When a VIOLATION was found that no exact pass of this root has answered since."""
+        try:
+            entries = _about(submission, lines.read(self.path))
+        except OSError as error:
+            raise self._unusable("read", error) from None
         found = None
-        for entry in self._of(submission):
+        for entry in entries:
             is_exact_pass = entry.get("outcome") == Outcome.VERIFIED and entry.get("exact") is True
             if entry.get("outcome") == Outcome.VIOLATION:
                 found = str(entry.get("time"))
