@@ -31,6 +31,7 @@ __all__ = [
     "Prepared",
     "Profile",
     "Provider",
+    "Reading",
     "ReleaseOptions",
     "Released",
     "Sheet",
@@ -68,7 +69,7 @@ if TYPE_CHECKING:
     from verix_anon.client.verify import VerifyOptions, verify
     from verix_anon.files.deliveries import read_delivery, write_delivery
     from verix_anon.files.submissions import read_submission, write_submission
-    from verix_anon.files.tables import read_table, write_table
+    from verix_anon.files.tables import Reading, read_table, write_table
     from verix_anon.protocol.messages import Delivery, Provider, Submission
     from verix_anon.provider.local import LocalProvider
 
@@ -84,7 +85,7 @@ _HOMES = {
     "client.verify": ("VerifyOptions", "verify"),
     "files.deliveries": ("read_delivery", "write_delivery"),
     "files.submissions": ("read_submission", "write_submission"),
-    "files.tables": ("read_table", "write_table"),
+    "files.tables": ("Reading", "read_table", "write_table"),
     "protocol.messages": ("Delivery", "Provider", "Submission"),
     "provider.local": ("LocalProvider",),
 }

@@ -22,9 +22,10 @@ from verix_anon.client.manifest import read_manifest
 from verix_anon.client.prepare import Prepared
 from verix_anon.client.verdict import read_verdict
 from verix_anon.errors import TableError
-from verix_anon.files import aside, lines, tables
+from verix_anon.files import aside, lines
 from verix_anon.files.hostile import reader
 from verix_anon.files.submissions import read_submission
+from verix_anon.files.tables import writing
 
 KILLED = 137
 MOST = 200
@@ -99,7 +100,7 @@ def failing(n: int, fail: Callable[[], None]) -> Iterator[Faults]:
         for name in ("replace", "rename", "mkdir"):
             patch.setattr(Path, name, faults.counted(getattr(Path, name)))
         patch.setattr(reader, "write", faults.table(reader.write, 0))
-        patch.setattr(tables, "_write_csv", faults.table(tables._write_csv, 1))
+        patch.setattr(writing, "_write_csv", faults.table(writing._write_csv, 1))
         yield faults
 
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from verix_anon.errors import TableError
-from verix_anon.files.tables import NULL_TOKENS, read_table, table_aside, write_table
+from verix_anon.files.tables import NULL_TOKENS, Reading, read_table, table_aside, write_table
 
 DAY = datetime.date(2024, 2, 29)
 NOON = datetime.datetime(2024, 2, 29, 12, 0)
@@ -26,7 +26,7 @@ def csv(tmp_path: Path, text: str | bytes, name: str = "table.csv") -> Path:
 def column(tmp_path: Path, values: list[str], **options: Any) -> pa.ChunkedArray:
     """A CSV column of these values, read back."""
     text = "id,v\n" + "".join(f"r,{value}\n" for value in values)
-    return read_table(csv(tmp_path, text), **options).column("v")
+    return read_table(csv(tmp_path, text), Reading(**options)).column("v")
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_what_was_written_is_read(tmp_path: Path, name: str) -> None:
 def test_readers_see_what_is_to_be_expanded_as_values(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr("verix_anon.files.tables.CSV_ROWS", 2)
+    monkeypatch.setattr("verix_anon.files.tables.writing.CSV_ROWS", 2)
     texts = pa.array(["0..1", "2..3", "2..3", "0..1", "0..1"], pa.large_string())
     columns = {"x": texts}
     if name == "t.parquet":

@@ -32,9 +32,10 @@ LeadingZeros = Annotated[
 
 def load_table(path: str, null: list[str] | None, leading_zeros: bool) -> "pa.Table":
     """Read the owner's table."""
-    from verix_anon.files.tables import NULL_TOKENS, read_table
+    from verix_anon.files.tables import NULL_TOKENS, Reading, read_table
 
-    return read_table(path, null_tokens=null or NULL_TOKENS, leading_zeros_are_text=leading_zeros)
+    reading = Reading(null_tokens=null or NULL_TOKENS, leading_zeros_are_text=leading_zeros)
+    return read_table(path, reading)
 
 
 def read_text(path: Path, what: str) -> str:

@@ -1,0 +1,113 @@
+"""Tables as files: complete under their name, or not there at all."""
+
+import os
+from base64 import b64encode
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import narwhals as nw
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+from narwhals.exceptions import DuplicateError
+
+from verix_anon.errors import TableError
+from verix_anon.fields import shown
+from verix_anon.files.aside import Aside, begun
+from verix_anon.files.store import path_text
+from verix_anon.files.tables.opening import reason
+
+__all__ = ["ARROW_ERRORS", "PARQUET_SUFFIXES", "check_table_name", "table_aside", "write_table"]
+
+PARQUET_SUFFIXES = (".parquet", ".pq")
+ARROW_ERRORS = (pa.ArrowException, OSError, ValueError)
+LARGEST_DICTIONARY = 1 << 30
+CSV_ROWS = 1 << 16
+
+
+def check_table_name(path: str | os.PathLike[str]) -> None:
+    """Raise unless a table can be written under a name with that ending."""
+    if not path_text(path).lower().endswith((".csv", ".tsv", *PARQUET_SUFFIXES)):
+        raise TableError(f"{path}: the name of a table ends in .csv, .tsv, .parquet or .pq")
+
+
+def write_table(table: object, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    """Write a pandas, polars or pyarrow table as CSV or Parquet, by its name.
+
+    It appears complete or not at all.
+    """
+    with table_aside(table, path, overwrite=overwrite) as aside:
+        aside.take_name()
+
+
+@contextmanager
+def table_aside(
+    table: object,
+    path: str | os.PathLike[str],
+    *,
+    overwrite: bool,
+    expanded: Collection[str] = (),
+) -> Iterator[Aside]:
+    """The same, but the file takes its name in the block, if at all.
+
+    Of the columns to be `expanded` a dictionary is only how they are held: readers see values.
+    """
+    check_table_name(path)
+    try:
+        arrow = _arrow_table(table)
+    except (TypeError, DuplicateError, *ARROW_ERRORS):
+        raise TableError(f"a table is pandas, polars or pyarrow, not {shown(table)}") from None
+    lower = path_text(path).lower()
+    with begun(path, overwrite=overwrite, folder=False, private=False) as aside:
+        try:
+            if lower.endswith(PARQUET_SUFFIXES):
+                _write_parquet(arrow, aside.path, expanded)
+            else:
+                delimiter = "\t" if lower.endswith(".tsv") else ","
+                _write_csv(arrow, aside.path, expanded, delimiter)
+        except ARROW_ERRORS as error:
+            raise TableError(f"{path} cannot be written ({reason(error)})") from None
+        aside.settle()
+        yield aside
+
+
+def _arrow_table(table: object) -> pa.Table:
+    """Column by column: an index of pandas is no column."""
+    frame = nw.from_native(table, eager_only=True)  # type: ignore[call-overload]
+    columns = {name: frame[name] for name in frame.columns}
+    if frame.implementation.is_pyarrow():
+        # As they are: narwhals would copy them.
+        return pa.table({name: column.to_native() for name, column in columns.items()})
+    return pa.table({name: column.to_arrow() for name, column in columns.items()})
+
+
+def _seen(schema: pa.Schema, expanded: Collection[str]) -> pa.Schema:
+    """The types that readers see."""
+    return pa.schema([f.with_type(f.type.value_type) if f.name in expanded else f for f in schema])
+
+
+def _write_parquet(table: pa.Table, path: Path, expanded: Collection[str]) -> None:
+    """What is to be expanded is left to readers: Parquet has dictionaries for every type."""
+    seen = _seen(table.schema, expanded)
+    with pq.ParquetWriter(
+        path,
+        table.schema,
+        compression="zstd",
+        store_schema=False,
+        dictionary_pagesize_limit=LARGEST_DICTIONARY,
+        # Least and greatest of such a column would take longer than the column.
+        write_statistics=[name for name in table.column_names if name not in expanded] or False,
+    ) as writer:
+        writer.write_table(table)
+        # Where Arrow itself looks for its own types; so the file does not name dictionaries.
+        writer.add_key_value_metadata({"ARROW:schema": b64encode(seen.serialize())})
+
+
+def _write_csv(table: pa.Table, path: Path, expanded: Collection[str], delimiter: str) -> None:
+    seen = _seen(table.schema, expanded)
+    options = pyarrow.csv.WriteOptions(delimiter=delimiter, quoting_style="needed")
+    with pyarrow.csv.CSVWriter(path, seen, write_options=options) as writer:
+        # A part at a time, for the values of all may be too much to hold.
+        for at in range(0, table.num_rows, CSV_ROWS):
+            writer.write_table(table.slice(at, CSV_ROWS).cast(seen))
