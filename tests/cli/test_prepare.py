@@ -9,6 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from cli.jobs import JOB, Run
+from verix_anon.client.manifest import read_manifest
+from verix_anon.client.parties import Parties
 
 
 @pytest.mark.parametrize(
@@ -63,6 +65,25 @@ def test_the_contract_stands_in_the_roles_file(job: Path, run: Run) -> None:
     by_both = json.loads((job / "by-both/submission/contract.json").read_text())
     assert (by_both["rule"], by_both["min_leaf"]) == ("variance-reduction", 7)
     assert "income" not in [column["name"] for column in by_both["columns"]]
+
+
+def test_names_for_the_report(job: Path, run: Run) -> None:
+    roles = drafted(job, "", run)
+    section = 'table_name = "Wards"\ncontroller = "City hospital"'
+    roles.write_text(roles.read_text().replace("[report]", f"[report]\n{section}\n#"))
+    arguments = ["prepare", job / "people.parquet", "--roles", roles, "--processor", "Miller"]
+    assert run(*arguments, "--controller", "County hospital", "--out", job / "named")[0] == 0
+    found = read_manifest(job / "named/manifest.verix").parties
+    # What is said at the prompt wins.
+    wanted = Parties(table_name="Wards", controller="County hospital", processor="Miller")
+    assert found == wanted
+    code, _, err = run(*arguments, "--controller", "x" * 201, "--out", job / "long")
+    assert code == 2
+    assert "controller must be one line of at most 200 characters" in err
+    roles.write_text(roles.read_text().replace("[report]", "[report]\nowner = 'me'\n#"))
+    code, _, err = run(*arguments, "--out", job / "unknown")
+    assert code == 2
+    assert "unknown field 'owner'" in err
 
 
 @pytest.mark.parametrize(

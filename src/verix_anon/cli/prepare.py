@@ -198,6 +198,16 @@ def prepare(
             rich_help_panel="Protection",
         ),
     ] = None,
+    table_name: Annotated[
+        str | None,
+        typer.Option(help="What the table is called.", rich_help_panel="Report"),
+    ] = None,
+    controller: Annotated[
+        str | None, typer.Option(help="Who answers for it.", rich_help_panel="Report")
+    ] = None,
+    processor: Annotated[
+        str | None, typer.Option(help="Who anonymizes it.", rich_help_panel="Report")
+    ] = None,
     seal: Annotated[
         bool,
         typer.Option(
@@ -259,6 +269,9 @@ def prepare(
                 commitment=commitment,
                 witnesses=witnesses,
                 calibrate=calibrate,
+                table_name=table_name,
+                controller=controller,
+                processor=processor,
                 unsafe_seed=unsafe_seed,
                 progress=progress,
             ),
@@ -331,7 +344,7 @@ def _write(prepared: "Prepared", out: Path, secret: str | None) -> None:
 
 def sent_lines(manifest: "Manifest") -> list[str]:
     """What the target was taken for, and what the provider will see, in lines of a terminal."""
-    from verix_anon.client.prepare.seen import seen, taken
+    from verix_anon.client.seen import seen, taken
 
     said = [taken(manifest), *seen(manifest.contract)]
     return [line for text in said for line in textwrap.wrap(printable(text), 100)]

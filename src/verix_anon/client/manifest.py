@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
 from verix_anon.arrays import Bytes, Floats, Ints
+from verix_anon.client.parties import Parties
 from verix_anon.client.table.diversity import Asked
 from verix_anon.client.table.task import Labels, Task
 from verix_anon.errors import Error, TableError
@@ -79,6 +80,8 @@ class Manifest:
     """The categorical columns to which the owner gave an order."""
     person: str | None = None
     """The column that tells people apart, or `record`; None if nothing was said."""
+    parties: Parties = field(default_factory=Parties)
+    """What the report calls the table, its controller and the processor."""
     imputed: Mapping[str, int]
     planted: Mapping[str, object]
     """Band, counts and evasion probabilities of the sentinels."""
@@ -236,6 +239,7 @@ def _pack(manifest: Manifest) -> bytes:
         "diversity": {name: dict(asked) for name, asked in manifest.diversity.items()},
         "ordered": list(manifest.ordered),
         "person": manifest.person,
+        "parties": manifest.parties.to_json(),
         "imputed": dict(manifest.imputed),
         "planted": dict(manifest.planted),
         "tracker_column": manifest.tracker_column.hex(),
@@ -275,6 +279,7 @@ def _unpack(data: bytes) -> Manifest:
         diversity={name: diversity.inner(name).all_numbers() for name in diversity.values},
         ordered=fields.texts("ordered"),
         person=fields.text("person") if fields.has("person") else None,
+        parties=Parties.from_json(fields.inner("parties")),
         imputed={name: imputed.whole(name) for name in imputed.values},
         planted=fields.inner("planted").values,
         tracker_column=Digest(fields.digest("tracker_column")),

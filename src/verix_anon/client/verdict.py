@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from verix_anon.client.account import Account
 from verix_anon.client.notebook import as_table
 from verix_anon.errors import TableError
 from verix_anon.fields import Fields
@@ -107,6 +108,8 @@ class Verdict:
     contract: Digest
     submission: Digest
     findings: tuple[Finding, ...]
+    account: Account | None = None
+    """What was submitted; None in verdicts from before this was kept."""
     unsafe_seed: bool = False
     version: str = ""
     time: str = ""
@@ -164,6 +167,7 @@ class Verdict:
                 "files": dict(self.files),
                 "contract": self.contract.hex(),
                 "submission": self.submission.hex(),
+                "account": None if self.account is None else self.account.to_json(),
                 "unsafe_seed": self.unsafe_seed,
                 "version": self.version,
                 "time": self.time,
@@ -196,6 +200,7 @@ class Verdict:
             files={name: files.text(name) for name in files.values},
             contract=Digest(fields.digest("contract")),
             submission=Digest(fields.digest("submission")),
+            account=Account.from_json(fields.inner("account")) if fields.has("account") else None,
             unsafe_seed=fields.flag("unsafe_seed"),
             version=fields.text("version"),
             time=fields.text("time") if fields.has("time") else "",

@@ -20,11 +20,11 @@ from verix_anon.client.notebook import as_list, as_table
 from verix_anon.client.prepare.assemble import Assembled, assemble
 from verix_anon.client.prepare.calibrate import honest_distances
 from verix_anon.client.prepare.options import WATCH_RECORDS, PrepareOptions
-from verix_anon.client.prepare.seen import seen, taken
 from verix_anon.client.prepare.sending import send
 from verix_anon.client.prepare.sentinels import Planted, Traps, evasion_probability, plant
 from verix_anon.client.prepare.trackers import Secret
 from verix_anon.client.prepare.twins import choose_twins
+from verix_anon.client.seen import seen, taken
 from verix_anon.client.table.digest import table_digest
 from verix_anon.client.table.draft import USUAL_K, read_roles
 from verix_anon.client.table.encode import Encoded, arrow_columns, encode
@@ -117,8 +117,8 @@ def prepare(
             repeats, for k counts people.
         roles: The file that `verix-anon init` drafted, edited.
         k: Every class of the release holds at least this many persons; 5 if nothing is said.
-        options: Rule, weights, coding, traps, witnesses, calibration, commitment; if not given,
-            what the section [contract] of the roles file says.
+        options: Rule, weights, coding, traps, witnesses, calibration, commitment, names for the
+            report; if not given, what [contract] and [report] of the roles file say.
         ledger: The tables prepared so far; this one is added, and a second submission of one
             table is warned of. None: no memory of submissions.
 
@@ -233,6 +233,7 @@ def _prepare(table: object, declared: Declared, k: int, options: PrepareOptions)
         diversity=declared.diversity,
         ordered=tuple(declared.orders),
         person=declared.person,
+        parties=options.parties,
     )
     return Prepared(submission=submission, manifest=manifest)
 

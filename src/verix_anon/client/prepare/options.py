@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from verix_anon.client.parties import Parties
 from verix_anon.client.prepare.sentinels import Plan, Traps
-from verix_anon.client.table.draft import read_contract
+from verix_anon.client.table.draft import read_options
 from verix_anon.errors import ContractError, TableError
 from verix_anon.machine import available_cores
 from verix_anon.protocol.contract import Commitment, Rule
@@ -51,6 +52,12 @@ class PrepareOptions(Plan):
     witnesses: int = 20
     calibrate: int = 0
     """How many honest local runs calibrate the fingerprint."""
+    table_name: str = ""
+    """What the report calls the table; it and the parties are kept in the manifest, never sent."""
+    controller: str = ""
+    """Who answers for the table."""
+    processor: str = ""
+    """Who anonymizes it: the provider."""
     unsafe_seed: int | None = None
     """Makes everything repeatable, to anybody who knows it; the manifest says so."""
     threads: int = field(default_factory=available_cores)
@@ -68,6 +75,14 @@ class PrepareOptions(Plan):
             raise TableError("calibrate must be a number of runs, 0 or more")
         if self.threads < 1:
             raise TableError(f"threads must be at least 1, not {self.threads}")
+        _ = self.parties
+
+    @property
+    def parties(self) -> Parties:
+        """Whose table it is, for the report."""
+        return Parties(
+            table_name=self.table_name, controller=self.controller, processor=self.processor
+        )
 
     @classmethod
     def paper(cls, **given: Any) -> "PrepareOptions":
@@ -76,9 +91,9 @@ class PrepareOptions(Plan):
 
     @classmethod
     def of_roles(cls, path: str | os.PathLike[str], **given: Any) -> "PrepareOptions":
-        """What the section [contract] of a roles file says; what is given beside it wins."""
+        """What [contract] and [report] of a roles file say; what is given beside it wins."""
         try:
-            return cls(**(read_contract(path) | given))
+            return cls(**(read_options(path) | given))
         except TableError as error:
             raise TableError(f"{path}: {error}") from None
 

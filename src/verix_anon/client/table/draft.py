@@ -24,7 +24,7 @@ from verix_anon.fields import Fields
 from verix_anon.files.store import path_text
 from verix_anon.protocol.contract import Kind
 
-__all__ = ["USUAL_K", "Guess", "draft", "guess_roles", "read_contract", "read_roles"]
+__all__ = ["USUAL_K", "Guess", "draft", "guess_roles", "read_options", "read_roles"]
 
 IDENTIFIER_NAME = re.compile(
     r"(^|_)(id|uuid|name|surname|email|e_?mail|phone|ssn|passport|iban|nr|number)($|_)", re.I
@@ -37,10 +37,12 @@ USUAL_K = 5
 FEW = 50
 """Numbers with no more values than this are not taken for those of people, whatever their name."""
 SECTIONS = ("columns", "kinds", "orders", "diversity")
-KNOWN = frozenset({"k", "target", "positive", "missing", "contract", *SECTIONS})
+KNOWN = frozenset({"k", "target", "positive", "missing", "contract", "report", *SECTIONS})
 ASKED = "every class has l values of it; or cap, or t"
 CONTRACT = frozenset({"rule", "importance", "min_leaf", "traps", "clear", "places"})
 """What the section [contract] may hold beside task and person: options of prepare()."""
+REPORT = frozenset({"table_name", "controller", "processor"})
+"""What the section [report] may hold: options of prepare() as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +145,11 @@ def draft(table: object, source: str, target: str | None = None) -> str:
         _person_line([g for g in guesses if g.role is TableRole.IDENTIFIER], arrays),
         '# importance = "auto"          # or "uniform", or { "age" = 1.0, "zip" = 0.5, ... }',
         "",
+        "[report]                       # what the audit report names; never sent",
+        '# table_name = "Admissions 2024"',
+        '# controller = "..."           # who answers for the table',
+        '# processor = "..."            # who anonymizes it',
+        "",
         "[kinds]",
         '# "postcode" = "categorical"   # or "numeric", "datetime"',
         "",
@@ -170,10 +177,11 @@ def read_roles(path: str | os.PathLike[str]) -> tuple[int, Declared]:
     return _declared(_read(path))
 
 
-def read_contract(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read the options of prepare() that stand in the file's section [contract]."""
-    section = _section(_read(path), "contract")
-    return {name: value for name, value in section.values.items() if name in CONTRACT}
+def read_options(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read the options of prepare() that stand in the file's sections [contract] and [report]."""
+    fields = _read(path)
+    contract, report = (_section(fields, name).values for name in ("contract", "report"))
+    return {name: value for name, value in contract.items() if name in CONTRACT} | dict(report)
 
 
 def _read(path: str | os.PathLike[str]) -> Fields:
@@ -186,6 +194,7 @@ def _read(path: str | os.PathLike[str]) -> Fields:
     fields = Fields(document, str(path), TableError)
     fields.only((), optional=KNOWN)
     _section(fields, "contract").only((), optional={*CONTRACT, "task", "person"})
+    _section(fields, "report").only((), optional=REPORT)
     return fields
 
 

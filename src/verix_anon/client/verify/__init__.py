@@ -24,6 +24,7 @@ from verix_anon.client import in_memory
 from verix_anon.client.audit_log import AuditLog
 from verix_anon.client.given import FilePath, is_path, opened, options_of
 from verix_anon.client.manifest import Manifest, read_manifest
+from verix_anon.client.seen import account_of
 from verix_anon.client.verdict import INFORMING, LAYERS, Profile, Verdict
 from verix_anon.client.verify.case import KEPT_BYTES, Audit, Case, VerifyOptions
 from verix_anon.errors import MalformedDeliveryError, TableError
@@ -139,6 +140,7 @@ def _judge(
         contract=manifest.contract.digest,
         submission=manifest.submission,
         findings=findings,
+        account=account_of(manifest),
         unsafe_seed=manifest.unsafe_seed,
         version=__version__,
         time=datetime.now(UTC).isoformat(timespec="seconds"),

@@ -1,10 +1,12 @@
-"""What the provider sees of a table: in words, for the owner, before anything is sent (spec §2)."""
+"""What the provider sees of a table: in words, before anything is sent and after (spec §2)."""
 
+from verix_anon.client.account import Account, Form, SentColumn
 from verix_anon.client.manifest import Manifest
+from verix_anon.client.table.roles import TableRole
 from verix_anon.client.table.task import Task
 from verix_anon.protocol.contract import MAX_SCORE, Contract, Rule
 
-__all__ = ["seen", "taken"]
+__all__ = ["account_of", "seen", "taken"]
 
 
 def taken(manifest: Manifest) -> str:
@@ -40,6 +42,28 @@ def seen(contract: Contract) -> list[str]:
         f"The provider sees {n_quasi} columns as positions, without names; no value, {labels}.",
         worth,
     ]
+
+
+def account_of(manifest: Manifest) -> Account:
+    """What a verdict says of the submission that it judges the delivery of."""
+    return Account(
+        parties=manifest.parties,
+        columns=tuple(
+            SentColumn(name, TableRole(role), _form(TableRole(role), manifest.contract))
+            for name, role in manifest.roles.items()
+        ),
+        genuine=manifest.n_genuine,
+        sentinels=int(manifest.sentinel_row.size),
+        twins=len(manifest.twin_row),
+        seen=tuple(seen(manifest.contract)),
+    )
+
+
+def _form(role: TableRole, contract: Contract) -> Form:
+    is_sent = role is TableRole.QUASI or (role is TableRole.TARGET and contract.target is not None)
+    if not is_sent:
+        return Form.NEVER
+    return Form.CODED if contract.is_coded else Form.CLEAR
 
 
 def _tell(contract: Contract) -> bool:
