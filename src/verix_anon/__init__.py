@@ -31,6 +31,7 @@ __all__ = [
     "Prepared",
     "Profile",
     "Provider",
+    "Read",
     "Reading",
     "ReleaseOptions",
     "Released",
@@ -47,6 +48,7 @@ __all__ = [
     "read_manifest",
     "read_submission",
     "read_table",
+    "read_table_as",
     "read_verdict",
     "release",
     "verify",
@@ -69,7 +71,7 @@ if TYPE_CHECKING:
     from verix_anon.client.verify import VerifyOptions, verify
     from verix_anon.files.deliveries import read_delivery, write_delivery
     from verix_anon.files.submissions import read_submission, write_submission
-    from verix_anon.files.tables import Reading, read_table, write_table
+    from verix_anon.files.tables import Read, Reading, read_table, read_table_as, write_table
     from verix_anon.protocol.messages import Delivery, Provider, Submission
     from verix_anon.provider.local import LocalProvider
 
@@ -85,7 +87,7 @@ _HOMES = {
     "client.verify": ("VerifyOptions", "verify"),
     "files.deliveries": ("read_delivery", "write_delivery"),
     "files.submissions": ("read_submission", "write_submission"),
-    "files.tables": ("Reading", "read_table", "write_table"),
+    "files.tables": ("Read", "Reading", "read_table", "read_table_as", "write_table"),
     "protocol.messages": ("Delivery", "Provider", "Submission"),
     "provider.local": ("LocalProvider",),
 }

@@ -13,7 +13,7 @@ import typer
 
 from verix_anon.cli.app import app
 from verix_anon.cli.pairs import pairs
-from verix_anon.cli.reading import LeadingZeros, NullTokens, load_table
+from verix_anon.cli.reading import Given, load_open, load_table, tell_reading, with_reading
 from verix_anon.cli.secrets import PassphraseFile, passphrase
 from verix_anon.cli.show import AsJson, Quiet, printable, progress_bar, say, say_compiled
 from verix_anon.cli.writing import write_text
@@ -27,6 +27,7 @@ __all__ = ["init", "planted_lines", "prepare", "prepare_options", "sent_lines"]
 
 
 @app.command(epilog="Example: [bold]verix-anon init people.csv --out roles.toml[/bold]")
+@with_reading
 def init(
     table: Annotated[str, typer.Argument(help="The table: a CSV or Parquet file or URL.")],
     out: Annotated[
@@ -35,16 +36,18 @@ def init(
     target: Annotated[
         str | None, typer.Option(help="The column to preserve, if you know it.")
     ] = None,
-    null: NullTokens = None,
-    leading_zeros: LeadingZeros = True,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a file that is there.")
     ] = False,
+    *,
+    reading: Given,
 ) -> None:
     """Draft the roles of a table's columns, with a guess and a reason for each, to be edited."""
     from verix_anon.client.table.draft import draft
 
-    text = draft(load_table(table, null, leading_zeros), table, target)
+    read = load_open(table, None, reading)
+    text = draft(read, table, target)
+    tell_reading(table, read)
     if out is None:
         say(text)
         return
@@ -58,6 +61,7 @@ def init(
     epilog="Example: [bold]verix-anon prepare people.csv --target income --quasi all"
     " --identifier name --k 5 --out job[/bold]"
 )
+@with_reading
 def prepare(
     table: Annotated[str, typer.Argument(help="The table: a CSV or Parquet file or URL.")],
     out: Annotated[
@@ -128,8 +132,6 @@ def prepare(
             help="Missing values: impute (the default) or error.", rich_help_panel="Roles"
         ),
     ] = None,
-    null: NullTokens = None,
-    leading_zeros: LeadingZeros = True,
     preset: Annotated[
         str | None,
         typer.Option(
@@ -225,6 +227,8 @@ def prepare(
     ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
+    *,
+    reading: Given,
 ) -> None:
     """Prepare a table for a provider: a submission to send, and a manifest to keep.
 
@@ -233,6 +237,7 @@ def prepare(
     """
     from verix_anon.client.ledger import Ledger
     from verix_anon.client.prepare import prepare as make
+    from verix_anon.client.table.draft import read_reading
     from verix_anon.files.aside import check_free
     from verix_anon.machine import begin_import
 
@@ -241,13 +246,13 @@ def prepare(
     check_free(out, overwrite=False)
     secret = passphrase(passphrase_file, confirm=True) if seal or passphrase_file else None
     begin_import("xgboost", "sklearn.ensemble", "verix_anon.kernels.ready")
-    loaded = load_table(table, null, leading_zeros)
+    loaded = load_table(table, read_reading(roles) if roles else None, reading)
     named = {"quasi": quasi, "identifier": identifier, "kept": kept, "sensitive": sensitive}
     with progress_bar(quiet) as progress:
         prepared = make(
             loaded,
             target=target,
-            **{role: _split(names, loaded.column_names) for role, names in named.items()},
+            **{role: _split(names, loaded.table.column_names) for role, names in named.items()},
             kinds=pairs(kinds) if kinds else None,
             orders={name: labels.split(",") for name, labels in pairs(orders or []).items()}
             or None,

@@ -8,7 +8,7 @@ import typer
 
 from verix_anon.cli.app import app
 from verix_anon.cli.pairs import numbers_by_column, ranges_by_column
-from verix_anon.cli.reading import LeadingZeros, NullTokens, load_table
+from verix_anon.cli.reading import Given, load_table, with_reading
 from verix_anon.cli.secrets import PassphraseFile, load_manifest
 from verix_anon.cli.show import AsJson, facts, printable, say
 from verix_anon.cli.writing import check_outputs
@@ -24,6 +24,7 @@ __all__ = ["release"]
     epilog="Example: [bold]verix-anon release job/delivery --manifest job/manifest.verix"
     " --verdict job/verdict.json --table people.csv --out released.parquet[/bold]"
 )
+@with_reading
 def release(
     delivery: Annotated[str, typer.Argument(help="The delivery's folder or URL.")],
     manifest: Annotated[Path, typer.Option("--manifest", "-m", help="The manifest of the job.")],
@@ -110,8 +111,6 @@ def release(
             "--force", help="Without a matching VERIFIED verdict, or once more; says what it is."
         ),
     ] = False,
-    null: NullTokens = None,
-    leading_zeros: LeadingZeros = True,
     passphrase_file: PassphraseFile = None,
     overwrite: Annotated[
         bool,
@@ -126,6 +125,8 @@ def release(
         ),
     ] = None,
     as_json: AsJson = False,
+    *,
+    reading: Given,
 ) -> None:
     """Turn a verified delivery into a table to publish, and measure what it reveals.
 
@@ -142,7 +143,7 @@ def release(
         delivery,
         kept,
         verdict,
-        table=load_table(table, null, leading_zeros),
+        table=load_table(table, kept.reading, reading),
         out=out,
         sheet=sheet,
         overwrite=overwrite,

@@ -28,6 +28,7 @@ from verix_anon.errors import Error, TableError
 from verix_anon.fields import Fields
 from verix_anon.files.aside import write_bytes, written_aside
 from verix_anon.files.store import path_text
+from verix_anon.files.tables import Reading
 from verix_anon.protocol.contract import Column, Contract, Digest, column_from_json, column_to_json
 
 __all__ = ["Manifest", "Step", "Witness", "read_manifest", "write_manifest"]
@@ -82,6 +83,8 @@ class Manifest:
     """The column that tells people apart, or `record`; None if nothing was said."""
     parties: Parties = field(default_factory=Parties)
     """What the report calls the table, its controller and the processor."""
+    reading: Reading | None = None
+    """How the table's file was read; None if it came from memory."""
     imputed: Mapping[str, int]
     planted: Mapping[str, object]
     """Band, counts and evasion probabilities of the sentinels."""
@@ -240,6 +243,7 @@ def _pack(manifest: Manifest) -> bytes:
         "ordered": list(manifest.ordered),
         "person": manifest.person,
         "parties": manifest.parties.to_json(),
+        "reading": None if manifest.reading is None else manifest.reading.to_json(),
         "imputed": dict(manifest.imputed),
         "planted": dict(manifest.planted),
         "tracker_column": manifest.tracker_column.hex(),
@@ -280,6 +284,7 @@ def _unpack(data: bytes) -> Manifest:
         ordered=fields.texts("ordered"),
         person=fields.text("person") if fields.has("person") else None,
         parties=Parties.from_json(fields.inner("parties")),
+        reading=Reading.from_json(fields.inner("reading")) if fields.has("reading") else None,
         imputed={name: imputed.whole(name) for name in imputed.values},
         planted=fields.inner("planted").values,
         tracker_column=Digest(fields.digest("tracker_column")),

@@ -26,14 +26,14 @@ from verix_anon.client.prepare.trackers import Secret
 from verix_anon.client.prepare.twins import choose_twins
 from verix_anon.client.seen import seen, taken
 from verix_anon.client.table.digest import table_digest
-from verix_anon.client.table.draft import USUAL_K, read_roles
+from verix_anon.client.table.draft import USUAL_K, read_reading, read_roles
 from verix_anon.client.table.encode import Encoded, arrow_columns, encode
 from verix_anon.client.table.index import index_warnings
 from verix_anon.client.table.person import person_column
 from verix_anon.client.table.roles import Declared, Missing, TableRole
 from verix_anon.client.table.task import Labels, Task
 from verix_anon.errors import TableError
-from verix_anon.files.tables import read_table
+from verix_anon.files.tables import Read, Reading, read_table_as
 from verix_anon.machine import check_memory
 from verix_anon.protocol.contract import Commitment, Contract, Digest, Kind, Rule
 from verix_anon.protocol.messages import Submission
@@ -102,7 +102,7 @@ def prepare(
     Every column needs a role: from `roles`, or by the keywords from `target` to `orders`.
 
     Args:
-        table: A pandas, polars or pyarrow table, or the file of one.
+        table: A pandas, polars or pyarrow table, the file of one, or what read_table_as() gave.
         target: The column to preserve: two classes, more, or a quantity.
         quasi: Columns to generalize, or "all": all that are not named otherwise.
         identifier: Columns that name people: dropped for good.
@@ -148,12 +148,22 @@ def prepare(
             "name the column to preserve: target, or --target; or say that there is none:"
             ' task="none", or --task none'
         )
-    table = read_table(table) if is_path(table) else table
+    table, reading = _read(table, roles)
     warnings = index_warnings(table)
     prepared = _prepare(table, declared, drafted_k if k is None else k, options)
+    prepared = replace(prepared, manifest=replace(prepared.manifest, reading=reading))
     if ledger is not None:
         warnings += _record(prepared, ledger)
     return replace(prepared, warnings=warnings)
+
+
+def _read(table: object, roles: Declared | FilePath | None) -> tuple[object, Reading | None]:
+    """The table, and how its file was read, if it came from one."""
+    if is_path(table):
+        table = read_table_as(table, read_reading(roles) if is_path(roles) else None)
+    if isinstance(table, Read):
+        return table.settled().table, table.reading
+    return table, None
 
 
 def _record(prepared: Prepared, ledger: Ledger) -> tuple[str, ...]:

@@ -39,7 +39,7 @@ from verix_anon.client.table.task import Task
 from verix_anon.client.verdict import Profile, Verdict, read_verdict
 from verix_anon.errors import NotAcceptedError, TableError
 from verix_anon.files.deliveries import Snapshot
-from verix_anon.files.tables import read_table
+from verix_anon.files.tables import Read, read_table
 from verix_anon.protocol.messages import Delivery
 
 __all__ = ["ReleaseOptions", "Released", "Representation", "release"]
@@ -167,7 +167,7 @@ def release(
         delivery: What the provider returned: in memory, or the folder or URL of its files.
         manifest: What prepare() kept, or its file.
         verdict: What verify() found about this very delivery, or its file.
-        table: The owner's table, as it was prepared, or its file.
+        table: The owner's table, as it was prepared, or its file, which is read as it was then.
         out: Write the table here: .csv, .tsv or .parquet. None: it is only returned.
         sheet: Write the privacy sheet here, as JSON. It is there before the table is.
         overwrite: Replace files that are there.
@@ -189,7 +189,7 @@ def release(
     manifest = opened(manifest, Manifest, read_manifest, "manifest")
     verdict = None if verdict is None else opened(verdict, Verdict, read_verdict, "verdict")
     # 1. The table is the one that was prepared, and the options fit it.
-    table = read_table(table) if is_path(table) else table
+    table = _table(table, manifest)
     with ThreadPoolExecutor(1) as beside:
         reading = beside.submit(accept.read, delivery, manifest)
         source, asked = _read(table, manifest, options), options.asked(manifest)
@@ -237,6 +237,13 @@ def release(
 
 def _opened(given: Memory | FilePath | None, kind: type[Memory], what: str) -> Memory | None:
     return None if given is None else opened(given, kind, kind, what)
+
+
+def _table(table: object, manifest: Manifest) -> object:
+    """The table in memory; a file is read as it was for prepare()."""
+    if is_path(table):
+        return read_table(table, manifest.reading)
+    return table.settled().table if isinstance(table, Read) else table
 
 
 def _read(table: object, manifest: Manifest, options: ReleaseOptions) -> _Source:

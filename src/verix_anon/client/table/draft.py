@@ -3,7 +3,6 @@
 The guess is written as TOML; `read_roles` reads it back after the owner corrected it.
 """
 
-import json
 import os
 import re
 import tomllib
@@ -18,13 +17,15 @@ import pyarrow.compute as pc
 from verix_anon.client.table.encode import arrow_columns
 from verix_anon.client.table.person import repeats
 from verix_anon.client.table.roles import Declared, Missing, TableRole
+from verix_anon.client.table.sections import comment, reading_lines, toml
 from verix_anon.client.table.task import Task
 from verix_anon.errors import TableError
 from verix_anon.fields import Fields
 from verix_anon.files.store import path_text
+from verix_anon.files.tables import Read, Reading
 from verix_anon.protocol.contract import Kind
 
-__all__ = ["USUAL_K", "Guess", "draft", "guess_roles", "read_options", "read_roles"]
+__all__ = ["USUAL_K", "Guess", "draft", "guess_roles", "read_options", "read_reading", "read_roles"]
 
 IDENTIFIER_NAME = re.compile(
     r"(^|_)(id|uuid|name|surname|email|e_?mail|phone|ssn|passport|iban|nr|number)($|_)", re.I
@@ -37,7 +38,8 @@ USUAL_K = 5
 FEW = 50
 """Numbers with no more values than this are not taken for those of people, whatever their name."""
 SECTIONS = ("columns", "kinds", "orders", "diversity")
-KNOWN = frozenset({"k", "target", "positive", "missing", "contract", "report", *SECTIONS})
+OPTIONAL = ("contract", "report", "reading")
+KNOWN = frozenset({"k", "target", "positive", "missing", *OPTIONAL, *SECTIONS})
 ASKED = "every class has l values of it; or cap, or t"
 CONTRACT = frozenset({"rule", "importance", "min_leaf", "traps", "clear", "places"})
 """What the section [contract] may hold beside task and person: options of prepare()."""
@@ -113,15 +115,17 @@ def _guess(name: str, array: pa.Array) -> Guess:
 
 
 def draft(table: object, source: str, target: str | None = None) -> str:
-    """The guess as a TOML file with a comment for every column."""
+    """The guess as a TOML file with a comment for every column, and how the table was read."""
+    read = table if isinstance(table, Read) else None
+    table = table if read is None else read.table
     arrays = arrow_columns(table)
     guesses = guess_roles(table, target)
     chosen = next((guess for guess in guesses if guess.role is TableRole.TARGET), None)
     named = '# target = "..."  # no column has two values; name the one to preserve, if any'
     if chosen is not None:
-        named = f"target = {_toml(chosen.name)}  # {chosen.reason}"
+        named = f"target = {toml(chosen.name)}  # {chosen.reason}"
     lines = [
-        f"# Drafted by `verix-anon init` from {_comment(source)}. Check every line.",
+        f"# Drafted by `verix-anon init` from {comment(source)}. Check every line.",
         "# identifier: dropped for good. kept, sensitive: never sent, joined back at release.",
         "# quasi: sent, as positions, and generalized. target: what is to be preserved.",
         f"k = {USUAL_K}",
@@ -133,8 +137,8 @@ def draft(table: object, source: str, target: str | None = None) -> str:
     ]
     for guess in guesses:
         if guess.role is not TableRole.TARGET:
-            entry = f"{_toml(guess.name)} = {_toml(guess.role.value)}"
-            lines.append(f"{entry}  # {_comment(guess.reason)}")
+            entry = f"{toml(guess.name)} = {toml(guess.role.value)}"
+            lines.append(f"{entry}  # {comment(guess.reason)}")
     lines += [
         "",
         "[contract]",
@@ -157,8 +161,9 @@ def draft(table: object, source: str, target: str | None = None) -> str:
         '# "education" = ["school", "college", "university"]',
         "",
         "[diversity]",
-        f"# {_toml(chosen.name if chosen else 'diagnosis')} = {{ l = 2 }}   # {ASKED}",
+        f"# {toml(chosen.name if chosen else 'diagnosis')} = {{ l = 2 }}   # {ASKED}",
         "",
+        *([] if read is None else reading_lines(read)),
     ]
     return "\n".join(lines)
 
@@ -169,7 +174,7 @@ def _person_line(identifiers: list[Guess], arrays: Mapping[str, pa.Array]) -> st
     if repeated is None:
         return '# person = "record"            # or the column that tells people apart'
     why = 'fewer values than rows: k counts people; or "record" if each row is one'
-    return f"person = {_toml(repeated)}  # {why}"
+    return f"person = {toml(repeated)}  # {why}"
 
 
 def read_roles(path: str | os.PathLike[str]) -> tuple[int, Declared]:
@@ -182,6 +187,11 @@ def read_options(path: str | os.PathLike[str]) -> dict[str, Any]:
     fields = _read(path)
     contract, report = (_section(fields, name).values for name in ("contract", "report"))
     return {name: value for name, value in contract.items() if name in CONTRACT} | dict(report)
+
+
+def read_reading(path: str | os.PathLike[str]) -> Reading:
+    """Read how the table is read, from the file's section [reading]."""
+    return Reading.from_json(_section(_read(path), "reading"))
 
 
 def _read(path: str | os.PathLike[str]) -> Fields:
@@ -227,12 +237,3 @@ def _declared(fields: Fields) -> tuple[int, Declared]:
 
 def _section(fields: Fields, name: str) -> Fields:
     return fields.inner(name) if fields.has(name) else Fields({}, name, fields.fail)
-
-
-def _toml(text: str) -> str:
-    """A TOML basic string; JSON's escapes are TOML's too, but for DEL."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _comment(text: str) -> str:
-    return "".join(c if c.isprintable() else "?" for c in text)

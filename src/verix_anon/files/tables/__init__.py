@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from verix_anon.errors import TableError
 from verix_anon.files.store import path_text
 from verix_anon.files.tables.opening import opened, reason
-from verix_anon.files.tables.reading import NULL_TOKENS, Reading
+from verix_anon.files.tables.reading import NULL_TOKENS, Question, Read, Reading
 from verix_anon.files.tables.text import read_text_table
 from verix_anon.files.tables.writing import (
     ARROW_ERRORS,
@@ -22,9 +22,12 @@ from verix_anon.files.tables.writing import (
 
 __all__ = [
     "NULL_TOKENS",
+    "Question",
+    "Read",
     "Reading",
     "check_table_name",
     "read_table",
+    "read_table_as",
     "table_aside",
     "write_table",
 ]
@@ -39,17 +42,27 @@ def read_table(path: str | os.PathLike[str], reading: Reading | None = None) -> 
     otherwise. `reading` says what the file itself does not.
 
     Raises:
+        TableError: There is no such file, it cannot be read as its name says, or it can be read
+            in more than one way; the message says what to give then.
+    """
+    return read_table_as(path, reading).settled().table
+
+
+def read_table_as(path: str | os.PathLike[str], reading: Reading | None = None) -> Read:
+    """Read a file, and say how; what cannot be told from it is asked, not guessed.
+
+    Raises:
         TableError: There is no such file, or it cannot be read as its name says.
     """
-    name = path_text(path)
+    name, reading = path_text(path), reading or Reading()
     lower = name.lower()
     try:
         if lower.endswith(PARQUET_SUFFIXES):
             with opened(name) as file:
                 # pq.read_table would import what reads folders of files, and pandas with it.
-                return pq.ParquetFile(file).read()
+                return Read(pq.ParquetFile(file).read(), reading)
         if lower.endswith(TEXT_SUFFIXES):
-            return read_text_table(name, reading or Reading())
+            return read_text_table(name, reading)
     except FileNotFoundError:
         raise TableError(f"there is no file {name}") from None
     except (*ARROW_ERRORS, csv.Error, EOFError, zlib.error) as error:

@@ -12,7 +12,7 @@ import pyarrow.csv
 
 from verix_anon.errors import TableError
 from verix_anon.files.tables.opening import opened
-from verix_anon.files.tables.reading import Reading
+from verix_anon.files.tables.reading import Read, Reading
 
 __all__ = ["read_text_table"]
 
@@ -26,14 +26,14 @@ PATTERNS = (
 )
 
 
-def read_text_table(name: str, reading: Reading) -> pa.Table:
+def read_text_table(name: str, reading: Reading) -> Read:
     """Read a text table, with columns as numbers or dates where every value is one."""
     try:
         text = _read_csv(name, reading)
     except UnicodeDecodeError:
         raise TableError(f"{name} is not UTF-8 text; save it again as UTF-8") from None
     columns = [_infer(column, reading.leading_zeros_are_text) for column in text.columns]
-    return pa.Table.from_arrays(columns, text.column_names)
+    return Read(pa.Table.from_arrays(columns, text.column_names), reading)
 
 
 def _read_csv(name: str, reading: Reading) -> pa.Table:
