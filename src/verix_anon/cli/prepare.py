@@ -237,7 +237,6 @@ def prepare(
     """
     from verix_anon.client.ledger import Ledger
     from verix_anon.client.prepare import prepare as make
-    from verix_anon.client.table.draft import read_reading
     from verix_anon.files.aside import check_free
     from verix_anon.machine import begin_import
 
@@ -246,7 +245,7 @@ def prepare(
     check_free(out, overwrite=False)
     secret = passphrase(passphrase_file, confirm=True) if seal or passphrase_file else None
     begin_import("xgboost", "sklearn.ensemble", "verix_anon.kernels.ready")
-    loaded = load_table(table, read_reading(roles) if roles else None, reading)
+    loaded = load_table(table, roles, reading)
     named = {"quasi": quasi, "identifier": identifier, "kept": kept, "sensitive": sensitive}
     with progress_bar(quiet) as progress:
         prepared = make(

@@ -93,8 +93,11 @@ def with_reading(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def load_table(path: str, known: "Reading | None", given: Given) -> "Read":
-    """Read the owner's table as an earlier command did, but for what is given now; say how."""
+def load_table(path: str, known: "Reading | Path | None", given: Given) -> "Read":
+    """Read the owner's table as a manifest or a roles file says, but for what is given; say how."""
+    from verix_anon.client.table.draft import read_reading
+
+    known = read_reading(known) if isinstance(known, Path) else known
     read = load_open(path, known, given).settled()
     tell_reading(path, read)
     return read
