@@ -20,7 +20,7 @@ from verix_anon.client.prepare.options import Importance
 from verix_anon.client.prepare.sentinels import Traps
 from verix_anon.client.release import ReleaseOptions, Representation, release
 from verix_anon.client.table.encode import encode
-from verix_anon.client.table.roles import Declared
+from verix_anon.client.table.roles import Declared, Missing
 from verix_anon.protocol.contract import Column, Kind, Rule
 from verix_anon.provider.local import LocalProvider
 
@@ -103,7 +103,9 @@ def _case(params: Params) -> _Case:
     # Both parts together, so that a category is the same number in both.
     encoded = encode(drawn, Declared(target="target", quasi="all", kinds=kinds))
     orders = {c.name: c.categories for c in encoded.quasi if c.categories}
-    declared = Declared(target="target", quasi="all", kinds=kinds, orders=orders)
+    declared = Declared(
+        target="target", quasi="all", kinds=kinds, orders=orders, missing=Missing.IMPUTE
+    )
     table = drawn.take(pa.array(order[OTHERS:]))
     options = _options(str(params["sent"]), seed)
     return _Case(

@@ -28,8 +28,8 @@ def beyond_the_paper(found: Result) -> list[str]:
         released, a model fitted to what is published of them is tested on the others, raw. The
         paper's rule with a least leaf of 2k is the baseline; traps, coding and joining are the
         same for all. 'One label' is the share of the records in classes where all share the
-        target. A model takes the middle of an interval and the mean position of a set; a midpoint
-        or a mean of categories is published as the category at that position, rounded down. Means
+        target. A model takes the middle of an interval and the mean position of a set; midpoints
+        and means are of numbers, for categories stay sets. Missing values are imputed. Means
         over the seeds; AUC and F1 by what is published. A quick run has fewer rows."""
     lines = beyond("Which rule", found, text, [])
     for columns in sorted({r["quasi"] for r in found["rows"] if r["quasi"]}):

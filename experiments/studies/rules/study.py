@@ -22,9 +22,10 @@ from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
 from verix_anon.client.prepare.options import Importance
 from verix_anon.client.prepare.sentinels import Traps
 from verix_anon.client.release import ReleaseOptions, Representation, release
+from verix_anon.client.table.categories import is_text
 from verix_anon.client.table.encode import encode
-from verix_anon.client.table.roles import Declared
-from verix_anon.client.table.task import Labels, Task
+from verix_anon.client.table.roles import Declared, Missing
+from verix_anon.client.table.task import Labels
 from verix_anon.client.verify.utility import measure
 from verix_anon.protocol.contract import Column, Kind, Rule
 from verix_anon.protocol.messages import Delivery
@@ -122,8 +123,8 @@ class _Split:
 
     table: pa.Table
     declared: Declared
-    """With the categories of both parts, so that their positions agree."""
     columns: Sequence[Column]
+    """With the categories of both parts, so that their positions agree."""
     train: Floats
     train_labels: Labels
     test: Floats
@@ -142,12 +143,9 @@ def _split(params: Params) -> _Split:
     rng = np.random.default_rng([seed, table.num_rows, 2])
     is_test = np.zeros(table.num_rows, bool)
     is_test[rng.permutation(table.num_rows)[: round(TEST_SHARE * table.num_rows)]] = True
-    orders = {c.name: c.categories for c in encoded.quasi if c.categories}
-    if labels.task is Task.CLASSES:
-        orders[target] = labels.classes
     return _Split(
         table=table.filter(pa.array(~is_test)),
-        declared=Declared(target=target, quasi="all", kinds=kinds, orders=orders),
+        declared=Declared(target=target, quasi="all", kinds=kinds, missing=Missing.IMPUTE),
         columns=encoded.quasi,
         train=values[~is_test],
         train_labels=labels.of(np.flatnonzero(~is_test)),
@@ -165,10 +163,7 @@ def _released(
         options = ReleaseOptions(representation=view, force=True, l=least)
         released = release(delivery, made.manifest, None, table=split.table, options=options)
         sheet = released.sheet
-        if view is Representation.INTERVAL:
-            seen = middle(released.table, split.columns)
-        else:
-            seen = encode(released.table, split.declared).values.T
+        seen = middle(released.table, split.columns)
         yield {
             "rule": tree.rule.value,
             "importance": tree.importance,
@@ -184,9 +179,12 @@ def _released(
 
 
 def middle(published: pa.Table, columns: Sequence[Column]) -> Floats:
-    """What a model can take of intervals and sets: the middle, and the mean position."""
+    """What a model can take: numbers, the middle of intervals, and the mean position of sets."""
     found = []
     for column in columns:
+        if not is_text(published[column.name].type):
+            found.append(published[column.name].to_numpy())
+            continue
         texts = published[column.name].combine_chunks().dictionary_encode()
         known = {label: at for at, label in enumerate(column.categories or ())}
         numbers = [

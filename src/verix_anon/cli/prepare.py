@@ -129,7 +129,7 @@ def prepare(
     missing: Annotated[
         str | None,
         typer.Option(
-            help="Missing values: impute (the default) or error.", rich_help_panel="Roles"
+            help="Missing values: mark (the default), impute or error.", rich_help_panel="Roles"
         ),
     ] = None,
     preset: Annotated[
@@ -370,7 +370,8 @@ def planted_lines(manifest: "Manifest") -> list[str]:
         lines.append(f"Chance that blind dropping hits no sentinel, by share dropped: {shown}.")
     if manifest.imputed:
         counts = ", ".join(f"{printable(n)} {c:,}" for n, c in manifest.imputed.items())
-        lines.append(f"Missing values imputed: {counts}.")
+        what = "placed by imputed ones and marked" if manifest.missing == "mark" else "imputed"
+        lines.append(f"Missing values {what}: {counts}.")
     if manifest.unsafe_seed:
         lines.append("UNSAFE SEED: anybody who knows it can find the traps. For experiments only.")
     return lines

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from verix_anon.cli.app import app
-from verix_anon.cli.pairs import numbers_by_column, ranges_by_column
+from verix_anon.cli.pairs import numbers_by_column, pairs, ranges_by_column
 from verix_anon.cli.reading import Given, load_table, with_reading
 from verix_anon.cli.secrets import PassphraseFile, load_manifest
 from verix_anon.cli.show import AsJson, facts, printable, say
@@ -65,14 +65,15 @@ def release(
             rich_help_panel="Privacy",
         ),
     ] = None,
-    representation: Annotated[
-        str,
+    represent: Annotated[
+        list[str] | None,
         typer.Option(
             "--as",
-            help="How values read: interval, bounds, midpoint or mean.",
+            help="How values read: interval, bounds, midpoint, mean or shares; or COLUMN=FORM.",
+            metavar="FORM",
             rich_help_panel="Values",
         ),
-    ] = "interval",
+    ] = None,
     round_to: Annotated[
         list[str] | None,
         typer.Option(
@@ -149,7 +150,8 @@ def release(
         overwrite=overwrite,
         options=ReleaseOptions(
             person=person,
-            representation=representation,
+            representation=_general(represent or []),
+            representations=pairs([o for o in represent or [] if "=" in o]),
             round_to=numbers_by_column(round_to or []),
             top_code=ranges_by_column(top_code or [], _moments(kept)),
             shuffle=shuffle,
@@ -169,6 +171,14 @@ def release(
     said = [f"Warning: {printable(line)}" for line in giveaways]
     lines = [*said, *facts(released.sheet.facts()), f"Written to {out}."]
     say(released.to_json() if as_json else "\n".join(lines))
+
+
+def _general(options: list[str]) -> str:
+    """The form that is for all columns."""
+    found = [option for option in options if "=" not in option]
+    if len(found) > 1:
+        raise TableError(f"--as is given twice for all columns: {found[0]} and {found[1]}")
+    return found[0] if found else "interval"
 
 
 def _asked(options: list[str] | None, kept: "Manifest") -> dict[str, float]:

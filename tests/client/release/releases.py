@@ -15,7 +15,7 @@ from verix_anon.client.manifest import Manifest
 from verix_anon.client.release import Released, ReleaseOptions, release
 from verix_anon.client.table.digest import table_digest
 from verix_anon.client.table.encode import encode
-from verix_anon.client.table.roles import Declared
+from verix_anon.client.table.roles import Declared, Missing
 from verix_anon.client.table.task import Task
 from verix_anon.client.verdict import Finding, Profile, Status, Verdict
 from verix_anon.protocol.contract import Contract, Digest
@@ -111,6 +111,7 @@ def job(
     delivery = LocalProvider(threads=1).anonymize(submission)
     manifest = replace(
         manifest,
+        missing=Missing(declared.missing).value,
         imputed=encoded.imputed,
         diversity=declared.diversity,
         ordered=tuple(declared.orders),
@@ -133,7 +134,7 @@ def manifest_of(
         unsafe_seed=False,
         roles=roles,
         quasi=submission.contract.quasi,
-        missing="impute",
+        missing="mark",
         imputed={},
         planted={},
         tracker_column=NO_DIGEST,

@@ -11,16 +11,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import support
-from verix_anon.client.release import ReleaseOptions
+from verix_anon.client.release import ReleaseOptions, cells
+from verix_anon.client.release.cells import represent
 from verix_anon.client.release.grouping import Grouped
-from verix_anon.client.release.present import (
-    MOST_TEXT,
-    Presentation,
-    Range,
-    Representation,
-    ranges,
-    represent,
-)
+from verix_anon.client.release.present import Presentation, Representation
+from verix_anon.client.release.ranges import Range, ranges
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Column, Contract, Kind, Unit
 from verix_anon.protocol.generalize import show_value
@@ -36,16 +31,17 @@ def one_range(
         submission_id=support.SUBMISSION_ID, k=2, min_leaf=4, columns=(column, support.TARGET)
     )
     presentation = Presentation(**chosen)
-    presentation.check(contract.quasi, ())
+    forms = presentation.chosen(contract.quasi, ())
+    means = [name for name, form in forms.items() if form is Representation.MEAN]
     grouped = Grouped(np.arange(len(values)), np.array([0, len(values)]))
     matrix = np.array(values, np.float64).reshape(1, -1)
     types = {column.name: source or pa.float64()}
-    return ranges(contract.quasi, matrix, types, grouped, presentation)[0]
+    return ranges(contract.quasi, matrix, types, grouped, presentation, means)[0]
 
 
 def interval(values: Sequence[float], **chosen: Any) -> str:
     found = one_range(values, **chosen)
-    text: str = represent(found, Representation.INTERVAL, np.array([len(values)]))["x"][0].as_py()
+    text: str = represent(found, Representation.INTERVAL)["x"][0].as_py()
     return text
 
 
@@ -110,7 +106,7 @@ def test_a_mean_is_of_capped_values_and_stays_in_its_class() -> None:
 def test_whole_bounds_stay_whole_where_steps_are() -> None:
     def type_of(**chosen: Any) -> pa.DataType:
         found = one_range([1, 2], source=pa.int32(), **chosen)
-        return represent(found, Representation.BOUNDS, np.array([2]))["x_min"].type
+        return represent(found, Representation.BOUNDS)["x_min"].type
 
     assert type_of() == type_of(round_to={"x": 5}) == pa.int64()
     assert type_of(round_to={"x": 0.5}) == type_of(top_code={"x": (1.5, None)}) == pa.float64()
@@ -130,6 +126,12 @@ def test_whole_bounds_stay_whole_where_steps_are() -> None:
         ({"top_code": {"x": (5, 5)}}, "below the upper"),
         ({"top_code": {"d": (0.5, None)}}, "whole numbers of day"),
         ({"top_code": {"c": (0, 1)}}, "categorical"),
+        ({"representation": "bounds"}, "'c' has categories without an order of yours"),
+        ({"representations": {"z": "mean"}}, "no column 'z'"),
+        ({"representations": {"c": "mean"}}, "'c' has categories, which have no mean"),
+        ({"representations": {"c": "midpoint"}}, "'c' has categories without an order"),
+        ({"representations": {"x": "shares"}}, "'x' has no categories"),
+        ({"round_to": {"x": 1}, "representations": {"x": "mean"}}, "a mean is none"),
     ],
 )
 def test_options_that_do_not_fit(chosen: dict[str, Any], message: str) -> None:
@@ -141,7 +143,7 @@ def test_options_that_do_not_fit(chosen: dict[str, Any], message: str) -> None:
         columns=(NUMBER, day, support.categorical("c", 3), support.TARGET),
     )
     with pytest.raises(TableError, match=message):
-        Presentation(**chosen).check(contract.quasi, ())
+        Presentation(**chosen).chosen(contract.quasi, ())
 
 
 def test_representations_may_be_given_by_name() -> None:
@@ -163,8 +165,81 @@ def test_a_set_has_no_category_that_does_not_occur() -> None:
     assert interval([4, 0, 2, 2], column=column) == f"{{{a}, {c}, {e}}}"
 
 
-def test_sets_of_categories_that_no_memory_holds_are_refused() -> None:
-    column = support.categorical("x", 1000)
-    found = one_range(range(1000), column=column)
+def test_sets_and_shares_that_no_memory_holds_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = one_range(range(1000), column=support.categorical("x", 1000))
+    monkeypatch.setattr(cells, "MOST_TEXT", 1_000_000)
     with pytest.raises(TableError, match="group its categories"):
-        represent(found, Representation.INTERVAL, np.array([MOST_TEXT // 1000]))
+        represent(found, Representation.INTERVAL)
+    monkeypatch.setattr(cells, "MOST_SHARES", 999_999)
+    with pytest.raises(TableError, match="1,000 labels, too many"):
+        represent(found, Representation.SHARES)
+
+
+NAN = math.nan
+
+
+def test_intervals_say_what_is_missing() -> None:
+    assert interval([27, NAN, 34.3]) == "27..34.3 or missing"
+    assert interval([NAN, NAN]) == "missing"
+    assert interval([3, NAN, 9], top_code={"x": (20.0, None)}) == "<=20 or missing"
+    # A class without values lies beyond no cap, and rounds to nothing.
+    assert interval([NAN], top_code={"x": (20.0, None)}, round_to={"x": 5}) == "missing"
+
+
+def test_sets_say_what_is_missing() -> None:
+    column = support.categorical("x", 3)
+    assert column.categories is not None
+    a, _, c = column.categories
+    assert interval([2, NAN, 0, NAN], column=column) == f"{{{a}, {c}}} or missing"
+
+
+def test_a_category_beside_a_class_without_any() -> None:
+    column = support.categorical("x", 3)
+    assert column.categories is not None
+    grouped = Grouped(np.arange(5), np.array([0, 2, 3, 5]))
+    matrix = np.array([[NAN, NAN, 2, 1, 1]])
+    found = ranges([column], matrix, {"x": pa.string()}, grouped, Presentation(), [])[0]
+    _, b, c = column.categories
+    texts = represent(found, Representation.INTERVAL)["x"].to_pylist()
+    assert texts == ["missing", f"{{{c}}}", f"{{{b}}}"]
+
+
+def test_numbers_are_of_the_values_that_are_there() -> None:
+    found = one_range([1, NAN, 4, NAN], representation="mean")
+    columns = {
+        name: represent(found, form)
+        for name, form in (("mean", Representation.MEAN), ("bounds", Representation.BOUNDS))
+    }
+    assert {k: v.to_pylist() for k, v in columns["mean"].items()} == {
+        "x": [2.5],
+        "x_missing": [0.5],
+    }
+    assert columns["bounds"]["x_min"].to_pylist() == [1]
+    assert columns["bounds"]["x_max"].to_pylist() == [4]
+    empty = one_range([NAN, NAN], source=pa.int64())
+    for form in (Representation.BOUNDS, Representation.MIDPOINT):
+        *values, share = represent(empty, form).values()
+        assert [v.to_pylist() for v in values] == [[None]] * len(values)
+        assert share.to_pylist() == [1.0]
+
+
+def test_shares_of_labels_add_up_with_what_is_missing() -> None:
+    column = support.categorical("x", 4)
+    assert column.categories is not None
+    a, _, c, _ = column.categories
+    found = one_range([0, 2, 2, NAN], column=column, representation="shares")
+    shares = {k: v.to_pylist() for k, v in represent(found, Representation.SHARES).items()}
+    assert shares == {f"x_{a}": [0.25], f"x_{c}": [0.5], "x_missing": [0.25]}
+
+
+def test_what_fits_no_column_leaves_it_an_interval() -> None:
+    quasi = (NUMBER, support.categorical("c", 3), support.categorical("o", 3))
+
+    def forms(form: str, **single: str) -> dict[str, str]:
+        wanted = Presentation(representation=form, representations=single)
+        return {name: f.value for name, f in wanted.chosen(quasi, {"o"}).items()}
+
+    assert forms("midpoint") == {"x": "midpoint", "c": "interval", "o": "midpoint"}
+    assert forms("mean") == {"x": "mean", "c": "interval", "o": "interval"}
+    assert forms("shares") == {"x": "interval", "c": "shares", "o": "shares"}
+    assert forms("mean", c="shares") == {"x": "mean", "c": "shares", "o": "interval"}

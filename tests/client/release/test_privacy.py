@@ -166,7 +166,12 @@ def sheet() -> Sheet:
         column("note", "kept", [1, 1, 1, 1, 1]),
     ]
     conditions = Conditions(
-        k_agreed=2, enforced={"illness": {"l": 1}}, counted_by="record", released_before=1
+        k_agreed=2,
+        enforced={"illness": {"l": 1}},
+        counted_by="record",
+        released_before=1,
+        missing={"age": 3},
+        missing_as="impute",
     )
     joined = Joining(records=3, largest_class=3, ncp_before=0.25, ncp_after=0.5)
     return Sheet.of(members, attributes, conditions, joined, 0.5)
@@ -194,7 +199,8 @@ def test_the_sheet_by_hand(sheet: Sheet) -> None:
 
 
 def test_warnings_name_the_measured_share(sheet: Sheet) -> None:
-    same, ill, alone, again = sheet.warnings
+    same, ill, alone, imputed, again = sheet.warnings
+    assert "3 missing values were imputed" in imputed
     assert same.startswith("60.0% of the records")
     assert "share the target" in same
     assert "--l 2 prevents it" in same
@@ -211,7 +217,7 @@ def test_the_sheet_is_json(sheet: Sheet) -> None:
     assert fields["k"] == 2
     assert fields["diversity"][1]["column"] == "illness"
     assert fields["population"].startswith("the table itself")
-    assert len(fields["warnings"]) == 4
+    assert len(fields["warnings"]) == 5
     assert fields["enforced"] == {"illness": {"l": 1}}
     assert fields["joined"]["ncp_before"] == 0.25
 

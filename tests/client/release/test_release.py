@@ -90,8 +90,24 @@ def test_midpoints_and_means(case: Job) -> None:
     expected = source["weight"].groupby(keys).transform("mean")
     assert mean["weight"].to_numpy() == pytest.approx(expected.to_numpy())
     cities = ["Bern", "Chur", "Genf"]
-    position = source["city"].map(cities.index).groupby(keys).transform("mean")
-    assert mean["city"].tolist() == [cities[int(p)] for p in position]
+    low, high = (bounds[f"city_{end}"].map(cities.index) for end in ("min", "max"))
+    assert middle["city"].tolist() == [cities[i] for i in (low + high) // 2]
+    # Categories have no mean: what occurs is said.
+    assert set(mean["city"].str[0]) == {"{"}
+
+
+def test_unordered_categories_stay_sets_or_become_shares() -> None:
+    case = job(pa.table(columns()), replace(DECLARED, orders={}))
+    sets = case.release().table.to_pandas()["city"]
+    for form in (Representation.MIDPOINT, Representation.MEAN):
+        assert case.release(representation=form).table.to_pandas()["city"].equals(sets)
+    shares = case.release(representation=Representation.SHARES).table.to_pandas()
+    cities = [f"city_{name}" for name in ("Bern", "Chur", "Genf")]
+    assert shares[cities].sum(axis=1).to_numpy() == pytest.approx(1)
+    # What the table says of a city on the whole is what is true of it.
+    for name in cities:
+        share = (np.array(columns()["city"]) == name.removeprefix("city_")).mean()
+        assert shares[name].mean() == pytest.approx(share)
 
 
 def test_names_of_bounds_must_be_free() -> None:
@@ -113,12 +129,42 @@ def test_shuffle_keeps_the_records_and_loses_the_order() -> None:
     assert sorted(map(str, shuffled.values.tolist())) == sorted(map(str, plain.values.tolist()))
 
 
-def test_imputed_values_are_counted() -> None:
+def test_what_is_missing_is_said_in_every_cell_of_its_class() -> None:
+    data = columns()
+    for i in range(0, N, 7):
+        data["age"][i] = data["city"][i] = None
+    released = job(pa.table(data)).release()
+    assert released.sheet.missing == {"age": len(range(0, N, 7)), "city": len(range(0, N, 7))}
+    source, table = pa.table(data).to_pandas(), released.table.to_pandas()
+    for name in ("age", "city"):
+        is_missing = source[name].isna().groupby(table[name]).any()
+        assert {text for text in is_missing.index if "missing" in text} == set(
+            is_missing.index[is_missing]
+        )
+    for age, text in zip(source["age"], table["age"], strict=True):
+        if not np.isnan(age):
+            low, high = text.removesuffix(" or missing").split("..")
+            assert float(low) <= age <= float(high)
+
+
+def test_bounds_are_those_of_the_values_that_are_there() -> None:
+    data = columns()
+    # The imputed value, the lower median, must not widen a class of others.
+    for i in range(N):
+        data["age"][i] = None if i % 3 == 0 else float(1000 * (i % 2))
+    table = job(pa.table(data)).release(representation=Representation.BOUNDS).table.to_pandas()
+    present = pd.Series(data["age"]).groupby([table["age_min"], table["age_max"]], dropna=False)
+    for bounds, ages in present:
+        assert np.array_equal([ages.min(), ages.max()], np.array(bounds, float), equal_nan=True)
+
+
+def test_imputed_values_are_published_only_if_asked_for_and_warned_of() -> None:
     data = columns()
     data["age"][3] = None
-    released = job(pa.table(data)).release()
-    assert released.imputed == {"age": 1}
-    assert released.table["age"].null_count == 0
+    released = job(pa.table(data), replace(DECLARED, missing="impute")).release()
+    assert released.sheet.missing == {"age": 1}
+    assert any("1 missing values were imputed" in line for line in released.warnings)
+    assert "missing" not in "".join(released.table["age"].to_pylist())
 
 
 def test_integer_categories_come_back_as_integers() -> None:

@@ -151,7 +151,7 @@ def test_only_sent_columns_have_kinds_and_orders(option: str) -> None:
 
 def test_missing_may_be_text() -> None:
     assert roles(missing="error")
-    refused("missing must be one of impute, error, not 'drop'", missing="drop")
+    refused("missing must be one of mark, impute, error, not 'drop'", missing="drop")
 
 
 def test_names_of_many_columns_are_not_each_sought_among_all() -> None:

@@ -111,7 +111,7 @@ def prepare(
         kinds: Columns that are not what they look like: numeric, categorical or datetime.
         orders: The order of a column's categories.
         positive: The target's value that is class 1.
-        missing: What to do with missing values: impute (the default) or error.
+        missing: What to do with missing values: mark (the default), impute or error.
         task: What the target is: classes, quantity, or none; None: what it looks like.
         person: The column that tells people apart, or "record"; must be said where an identifier
             repeats, for k counts people.

@@ -6,36 +6,34 @@ nothing of it is taken from the provider but which records lie together.
 Never published: the tree, leaf numbers and counts; they undo the joining and expose traps.
 """
 
-import hmac
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, TypeVar, overload
 
 import numpy as np
 import pyarrow as pa
 
-from verix_anon.arrays import Floats, Ids, Ints
+from verix_anon.arrays import Ids
 from verix_anon.client.audit_log import AuditLog
 from verix_anon.client.given import FilePath, is_path, opened, options_of
 from verix_anon.client.ledger import Ledger
 from verix_anon.client.manifest import Manifest, read_manifest
-from verix_anon.client.release import accept, gates, join, present, privacy
+from verix_anon.client.release import accept, gates, join
 from verix_anon.client.release.assemble import Classes, assemble
 from verix_anon.client.release.counting import count
 from verix_anon.client.release.grouping import Grouped
 from verix_anon.client.release.places import Places
 from verix_anon.client.release.present import Presentation, Representation
 from verix_anon.client.release.privacy import Attribute
+from verix_anon.client.release.ranges import ranges
 from verix_anon.client.release.released import Released
 from verix_anon.client.release.sheet import Conditions, Joining, Sheet
-from verix_anon.client.table.digest import table_digest
+from verix_anon.client.release.source import Source, read_source
 from verix_anon.client.table.diversity import Asked, Measure, check_asked
-from verix_anon.client.table.encode import arrow_columns, encode
-from verix_anon.client.table.person import RECORD, person_column
-from verix_anon.client.table.roles import Declared, TableRole
-from verix_anon.client.table.task import Task
+from verix_anon.client.table.person import RECORD
+from verix_anon.client.table.roles import TableRole
 from verix_anon.client.verdict import Profile, Verdict, read_verdict
 from verix_anon.errors import NotAcceptedError, TableError
 from verix_anon.files.deliveries import Snapshot
@@ -90,30 +88,10 @@ class ReleaseOptions(Presentation):
             "asked": {name: dict(measures) for name, measures in asked.items()},
             "person": self.person,
             "representation": self.representation,
+            "representations": dict(self.representations),
             "round_to": dict(self.round_to),
             "top_code": dict(self.top_code),
         }
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Source:
-    """The owner's table, read once: its columns, what was sent of them, and the people."""
-
-    arrays: Mapping[str, pa.Array]
-    values: Floats
-    person: str | None
-    """The column that tells people apart, None if each record is a person."""
-    person_of_row: Ints | None
-    attributes: Sequence[Attribute]
-    """The target and the columns that were never sent."""
-
-    @property
-    def n_rows(self) -> int:
-        return int(self.values.shape[1])
-
-    @property
-    def types(self) -> dict[str, pa.DataType]:
-        return {name: array.type for name, array in self.arrays.items()}
 
 
 @overload
@@ -192,7 +170,8 @@ def release(
     table = _table(table, manifest)
     with ThreadPoolExecutor(1) as beside:
         reading = beside.submit(accept.read, delivery, manifest)
-        source, asked = _read(table, manifest, options), options.asked(manifest)
+        source = read_source(table, manifest, options.person, options)
+        asked = options.asked(manifest)
     # 2. The verdict accepts this very delivery, and the table was not released before.
     judged = reading.result()
     bare = accept.bare(judged)
@@ -204,16 +183,11 @@ def release(
     joined = _join(bare, leaf_of_row, source, manifest, asked)
     grouped = Grouped.by(joined.class_of_leaf[leaf_of_row], joined.n_classes)
     # 4. Classes become columns.
-    shown = present.ranges(manifest.quasi, source.values, source.types, grouped, options)
-    classes = Classes.of(shown, grouped, Representation(options.representation))
+    shown = ranges(manifest.quasi, source.values, source.types, grouped, options, source.means)
+    classes = Classes.of(shown, grouped, source.chosen)
     published = assemble(table, manifest.roles, classes, shuffle=options.shuffle)
     # 5. What they give away is measured, and what was asked for is checked once more.
-    conditions = Conditions(
-        k_agreed=manifest.contract.k,
-        enforced=asked,
-        counted_by=source.person or RECORD,
-        released_before=counted.n_earlier,
-    )
+    conditions = _conditions(manifest, asked, source, counted.n_earlier)
     with ThreadPoolExecutor(1) as beside:
         measuring = beside.submit(_measure, classes, source, conditions, _cost(joined, grouped))
         # 6. A release counts when it is written, and no table appears that does not count.
@@ -226,7 +200,6 @@ def release(
                 published=published,
                 sheet=found,
                 n_classes=found.n_classes,
-                imputed=dict(manifest.imputed),
                 overridden=overridden,
                 warnings=(*warned, *counted.warnings),
             )
@@ -244,51 +217,6 @@ def _table(table: object, manifest: Manifest) -> object:
     if is_path(table):
         return read_table(table, manifest.reading)
     return table.settled().table if isinstance(table, Read) else table
-
-
-def _read(table: object, manifest: Manifest, options: ReleaseOptions) -> _Source:
-    """Check the table, and encode it as it was encoded to be sent."""
-    arrays = arrow_columns(table)
-    # Each column in one piece, so that what reads the table next need not copy it again.
-    table = pa.table(arrays)
-    if not hmac.compare_digest(table_digest(table), manifest.table):
-        raise TableError(
-            "the table is not the one that was prepared: its names, order, types or values differ"
-        )
-    person = person_column(arrays, manifest.roles, options.person or manifest.person)
-    options.check(manifest.quasi, _ordered(arrays, manifest))
-    encoded = encode(table, _declared(manifest))
-    if encoded.quasi != manifest.quasi:
-        raise TableError("the manifest's columns do not fit the table")
-    people = None if person is None else privacy.person_numbers(arrays[person])
-    return _Source(arrays, encoded.values, person, people, _attributes(arrays, manifest))
-
-
-def _ordered(arrays: Mapping[str, pa.Array], manifest: Manifest) -> set[str]:
-    """The columns whose categories have an order of the owner's, declared or of an ordered type."""
-    types = {name: array.type for name, array in arrays.items()}
-    return {name for name, t in types.items() if pa.types.is_dictionary(t) and t.ordered} | {
-        *manifest.ordered
-    }
-
-
-def _declared(manifest: Manifest) -> Declared:
-    """What the owner declared, as far as it tells how the table is encoded."""
-    with_role = {
-        role: [name for name, given in manifest.roles.items() if given == role]
-        for role in TableRole
-    }
-    return Declared(
-        target=manifest.target,
-        quasi=with_role[TableRole.QUASI],
-        identifier=with_role[TableRole.IDENTIFIER],
-        kept=with_role[TableRole.KEPT],
-        sensitive=with_role[TableRole.SENSITIVE],
-        kinds={column.name: column.kind for column in manifest.quasi},
-        orders={c.name: c.categories for c in manifest.quasi if c.categories is not None},
-        missing=manifest.missing,
-        task=manifest.task,
-    )
 
 
 def _align(delivery: Delivery, manifest: Manifest, n_rows: int) -> Ids:
@@ -310,20 +238,8 @@ def _align(delivery: Delivery, manifest: Manifest, n_rows: int) -> Ids:
     return leaf_of_row
 
 
-def _attributes(arrays: Mapping[str, pa.Array], manifest: Manifest) -> list[Attribute]:
-    """The target and the columns that were never sent; classes of a target have no order."""
-    found = []
-    for name, array in arrays.items():
-        role = manifest.roles[name]
-        if role in (TableRole.TARGET, TableRole.KEPT, TableRole.SENSITIVE):
-            column = privacy.attribute(name, role, array)
-            is_quantity = role != TableRole.TARGET or manifest.task is Task.QUANTITY
-            found.append(replace(column, is_ordered=column.is_ordered and is_quantity))
-    return found
-
-
 def _join(
-    delivery: Delivery, leaf_of_row: Ids, source: _Source, manifest: Manifest, asked: Asked
+    delivery: Delivery, leaf_of_row: Ids, source: Source, manifest: Manifest, asked: Asked
 ) -> join.Joined:
     genuine = join.Genuine(
         leaf_of_row=leaf_of_row,
@@ -349,7 +265,7 @@ def _demands(asked: Asked, attributes: Sequence[Attribute]) -> list[join.Demand]
     ]
 
 
-def _measure(classes: Classes, source: _Source, conditions: Conditions, cost: Joining) -> Sheet:
+def _measure(classes: Classes, source: Source, conditions: Conditions, cost: Joining) -> Sheet:
     """The privacy sheet, of which all that was enforced must hold."""
     members = classes.alike(source.person_of_row)
     sheet = Sheet.of(members, source.attributes, conditions, cost, classes.ncp(source.values))
@@ -360,6 +276,19 @@ def _measure(classes: Classes, source: _Source, conditions: Conditions, cost: Jo
             " round and top-code less, or ask for less"
         )
     return sheet
+
+
+def _conditions(
+    manifest: Manifest, asked: Asked, source: Source, n_earlier: int | None
+) -> Conditions:
+    return Conditions(
+        k_agreed=manifest.contract.k,
+        enforced=asked,
+        counted_by=source.person or RECORD,
+        released_before=n_earlier,
+        missing=dict(manifest.imputed),
+        missing_as=manifest.missing,
+    )
 
 
 def _cost(joined: join.Joined, grouped: Grouped) -> Joining:

@@ -13,8 +13,10 @@ import pyarrow as pa
 from verix_anon.arrays import Floats, Ints
 from verix_anon.client.release import privacy
 from verix_anon.client.release.bare import bare_array, bare_frame
+from verix_anon.client.release.cells import represent
 from verix_anon.client.release.grouping import Grouped
-from verix_anon.client.release.present import Range, Representation, represent
+from verix_anon.client.release.present import Representation
+from verix_anon.client.release.ranges import Range
 from verix_anon.client.table.categories import is_text
 from verix_anon.client.table.roles import TableRole
 from verix_anon.errors import TableError
@@ -37,14 +39,14 @@ class Classes:
 
     @classmethod
     def of(
-        cls, ranges: Sequence[Range], grouped: Grouped, representation: Representation
+        cls, ranges: Sequence[Range], grouped: Grouped, chosen: Mapping[str, Representation]
     ) -> "Classes":
         """Write out what is published."""
         of_row = np.empty(grouped.order.size, np.int64)
         of_row[grouped.order] = np.repeat(np.arange(grouped.count.size), grouped.count)
 
         def written(r: Range) -> dict[str, pa.Array]:
-            found = represent(r, representation, grouped.count)
+            found = represent(r, chosen[r.column.name])
             return {name: _coded(array) for name, array in found.items()}
 
         with ThreadPoolExecutor() as pool:
@@ -64,7 +66,7 @@ class Classes:
 
     def ncp(self, values: Floats) -> float:
         """The information lost by what is published; a capped end reaches to its limit."""
-        low, high = values.min(axis=1), values.max(axis=1)
+        low, high = np.fmin.reduce(values, axis=1), np.fmax.reduce(values, axis=1)
         spans = []
         for j, r in enumerate(self.ranges):
             if r.sets is None:
@@ -74,7 +76,7 @@ class Classes:
             else:
                 # How many occur, wherever they stand in the order.
                 low[j], high[j] = 0, privacy.distinct(r.sets.position).size - 1
-                spans.append((np.zeros(self.count.size), np.diff(r.sets.start) - 1.0))
+                spans.append((np.zeros(self.count.size), np.fmax(np.diff(r.sets.start) - 1.0, 0)))
         # One column after the other in memory, as they are used.
         lows, highs = (np.stack(ends).T for ends in zip(*spans, strict=True))
         return privacy.ncp(privacy.Spans(lows, highs, low, high), self.count)

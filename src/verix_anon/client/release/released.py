@@ -1,7 +1,6 @@
 """What release() returns: a table to publish, and its privacy sheet."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Generic, TypeVar, cast
@@ -26,7 +25,6 @@ class Released(Generic[TableT]):
     sheet: Sheet
     n_classes: int
     """How many classes of records look alike in the table."""
-    imputed: Mapping[str, int]
     overridden: tuple[str, ...]
     """What `force` passed over."""
     warnings: tuple[str, ...]

@@ -7,6 +7,7 @@ from verix_anon.client import aggregates
 from verix_anon.client.notebook import as_list, as_table
 from verix_anon.client.release.privacy import Attribute, Diversity, Members, singled_out
 from verix_anon.client.table.diversity import Asked
+from verix_anon.client.table.roles import Missing
 
 __all__ = ["FORMAT", "Conditions", "Joining", "Sheet"]
 
@@ -26,6 +27,10 @@ class Conditions:
     """The person column, or `record`."""
     released_before: int | None
     """How often this table was released before; None if no ledger was asked."""
+    missing: Mapping[str, int]
+    """How many values of each quasi-identifier were missing; those without are not named."""
+    missing_as: str
+    """What was done with them: `mark` or `impute`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +93,8 @@ class Sheet(Conditions):
             enforced=conditions.enforced,
             counted_by=conditions.counted_by,
             released_before=conditions.released_before,
+            missing=conditions.missing,
+            missing_as=conditions.missing_as,
             k=int(sizes.min()),
             n_records=len(members.class_of_row),
             n_classes=members.n_classes,
@@ -151,6 +158,11 @@ class Sheet(Conditions):
                 f" their kept and sensitive values; the most telling column alone is {worst!r}"
                 f" ({self.singled_out_by[worst]:.1%})"
             )
+        if self.missing and self.missing_as == Missing.IMPUTE:
+            found.append(
+                f"{sum(self.missing.values()):,} missing values were imputed and are published as"
+                " if they had been observed; prepare with missing = 'mark' to have it said instead"
+            )
         if self.released_before:
             found.append(
                 f"this table was released {self.released_before} time(s) before: two releases"
@@ -170,6 +182,7 @@ class Sheet(Conditions):
             "k reached": f"{self.k:,} (agreed {self.k_agreed}), counted by {self.counted_by}",
             "classes": f"{self.n_classes:,} of {self.n_records:,} records, on average"
             f" {self.average_class_size:.1f}, the largest {self.largest_class:,}",
+            "missing values": self._missing(),
             **{
                 f"{d.column} ({d.role})": f"distinct l {d.distinct_l}, entropy l {d.entropy_l:.2f},"
                 f" one value at most {d.greatest_share:.1%}, t-closeness {d.closeness_t:.2f}"
@@ -184,6 +197,14 @@ class Sheet(Conditions):
             f" {joined.largest_class:,}; NCP {joined.ncp_before:.3f} before,"
             f" {joined.ncp_after:.3f} after",
         }
+
+    def _missing(self) -> str:
+        if not self.missing:
+            return "none in quasi-identifiers"
+        counts = ", ".join(f"{name} {n:,}" for name, n in self.missing.items())
+        is_marked = self.missing_as == Missing.MARK
+        done = "said in every cell of their class" if is_marked else "imputed"
+        return f"{counts}; {done}"
 
     def __repr__(self) -> str:
         return (

@@ -1,7 +1,8 @@
 """How much of each quasi-identifier a class loses: its width, from 0, exact, to 1 (spec §12).
 
 Of numbers and dates the range of the class over that of the column; of categories those that
-occur in the class but one, over those that occur in the table but one. Classes are slots of
+occur in the class but one, over those that occur in the table but one. Values that are not
+there, NaN, are not measured. Classes are slots of
 an array; one can be measured together with another, and can take up others.
 """
 
@@ -20,6 +21,8 @@ __all__ = ["Widths", "measured", "total"]
 MOST_BITS = 64
 MOST_ROWS = 1 << 22
 """Records that are looked at together, to bound the memory."""
+NOT_THERE = -1
+"""The code of a category that is missing."""
 BITS_OF_BYTE = np.array([byte.bit_count() for byte in range(256)], np.uint8)
 
 
@@ -40,9 +43,11 @@ def measured(values: Floats, is_category: Flags, grouped: Grouped, slots: Slots)
         if not is_set:
             found.append(_Numbers.of(of_row, grouped))
             continue
-        positions = of_row.astype(np.int64)
+        is_there = ~np.isnan(of_row)
+        positions = of_row[is_there].astype(np.int64)
         occurs = np.bincount(positions) > 0
-        codes, size = (np.cumsum(occurs) - 1)[positions], int(occurs.sum())
+        codes, size = np.full(of_row.size, NOT_THERE), int(occurs.sum())
+        codes[is_there] = (np.cumsum(occurs) - 1)[positions]
         few = size <= MOST_BITS
         found.append(_Few.of(codes, size, grouped) if few else _Many(codes, size, slots))
     return found
@@ -58,19 +63,21 @@ class _Numbers:
     @classmethod
     def of(cls, values: Floats, grouped: Grouped) -> "_Numbers":
         laid = values[grouped.order]
-        low = grouped.reduced(np.minimum, laid, np.inf)
-        high = grouped.reduced(np.maximum, laid, -np.inf)
-        return cls(low, high, (float(high.max()) / 2 - float(low.min()) / 2) or 1.0)
+        low = grouped.reduced(np.fmin, laid, np.nan)
+        high = grouped.reduced(np.fmax, laid, np.nan)
+        scale = float(np.fmax.reduce(high)) / 2 - float(np.fmin.reduce(low)) / 2
+        return cls(low, high, scale or 1.0)
 
     def together(self, first: Ints, second: Ints) -> Floats:
-        high = np.maximum(self.high[first], self.high[second])
-        low = np.minimum(self.low[first], self.low[second])
-        width: Floats = (high / 2 - low / 2) / self.scale
+        high = np.fmax(self.high[first], self.high[second])
+        low = np.fmin(self.low[first], self.low[second])
+        # NaN where neither has a value.
+        width: Floats = np.fmax((high / 2 - low / 2) / self.scale, 0.0)
         return width
 
     def take_up(self, into: Ints, parts: Ints) -> None:
-        np.minimum.at(self.low, into, self.low[parts])
-        np.maximum.at(self.high, into, self.high[parts])
+        np.fmin.at(self.low, into, self.low[parts])
+        np.fmax.at(self.high, into, self.high[parts])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,7 +89,8 @@ class _Few:
 
     @classmethod
     def of(cls, codes: Ints, size: int, grouped: Grouped) -> "_Few":
-        bits = np.left_shift(np.uint64(1), codes.astype(np.uint64))
+        bits = np.left_shift(np.uint64(1), np.maximum(codes, 0).astype(np.uint64))
+        bits[codes == NOT_THERE] = 0
         return cls(grouped.reduced(np.bitwise_or, bits[grouped.order], 0), size)
 
     def together(self, first: Ints, second: Ints) -> Floats:
@@ -112,7 +120,8 @@ class _Many:
             number = np.arange(min(end, first.size) - begin)
             pairs = np.concatenate([first[begin:end], second[begin:end]])
             pair, rows = self.slots.rows(np.concatenate([number, number]), pairs)
-            keys = distinct(pair * self.size + self.codes[rows])
+            codes = self.codes[rows]
+            keys = distinct((pair * self.size + codes)[codes != NOT_THERE])
             counts[begin:end] = np.bincount(keys // self.size, minlength=number.size)
             begin = end
         return _share(counts, self.size)
@@ -122,7 +131,7 @@ class _Many:
 
 
 def _share(n_categories: Ints, size: int) -> Floats:
-    return (n_categories - 1) / max(size - 1, 1)
+    return np.maximum(n_categories - 1, 0) / max(size - 1, 1)
 
 
 def total(widths: Sequence[Widths], first: Ints, second: Ints) -> Floats:

@@ -131,7 +131,7 @@ def draft(table: object, source: str, target: str | None = None) -> str:
         f"k = {USUAL_K}",
         named,
         '# positive = "..."   # which of the target\'s values is class 1',
-        'missing = "impute"    # or "error"',
+        'missing = "mark"      # said in every cell of their class; or "impute", or "error"',
         "",
         "[columns]",
     ]
@@ -229,7 +229,7 @@ def _declared(fields: Fields) -> tuple[int, Declared]:
         orders={name: orders.texts(name) for name in orders.values},
         diversity={name: diversity.inner(name).all_numbers() for name in diversity.values},
         positive=fields.text("positive") if fields.has("positive") else None,
-        missing=fields.choice("missing", Missing) if fields.has("missing") else Missing.IMPUTE,
+        missing=fields.choice("missing", Missing) if fields.has("missing") else Missing.MARK,
         task=contract.choice("task", Task) if contract.has("task") else None,
         person=contract.text("person") if contract.has("person") else None,
     )

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from narwhals.exceptions import DuplicateError
 
-from verix_anon.arrays import Bytes, Floats, Ints
+from verix_anon.arrays import Bytes, Flags, Floats, Ints
 from verix_anon.client.table.categories import is_text, positions
 from verix_anon.client.table.numbers import is_number, moments, numbers
 from verix_anon.client.table.roles import SENT, Declared, Missing, TableRole
@@ -37,9 +37,14 @@ class Encoded:
     values: Floats
     """(n_quasi, n_rows), in contract order"""
     labels: Labels
-    imputed: dict[str, int]
-    """How many missing values each quasi-identifier had; those without are not named."""
+    absent: dict[str, Flags]
+    """Which values of a quasi-identifier were missing and are imputed here; only where any was."""
     roles: dict[str, TableRole]
+
+    @property
+    def imputed(self) -> dict[str, int]:
+        """How many missing values each quasi-identifier had; those without are not named."""
+        return {name: int(is_missing.sum()) for name, is_missing in self.absent.items()}
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -95,8 +100,8 @@ def _encode_sent(
     quasi = [name for name in sent if roles[name] is TableRole.QUASI]
     values = np.empty((len(quasi), n_rows))
 
-    def fill(name: str, out: Floats) -> tuple[Column, int]:
-        """The column, and how many of its values were imputed."""
+    def fill(name: str, out: Floats) -> tuple[Column, Flags]:
+        """The column, and which of its values were imputed."""
         column, encoded = _encode_quasi(name, sent[name], declared)
         # Adding 0.0 turns -0.0 into 0.0 and changes nothing else.
         np.add(encoded, 0.0, out=out)
@@ -111,7 +116,7 @@ def _encode_sent(
         quasi=tuple(column for column, _ in found),
         values=values,
         labels=labels,
-        imputed={column.name: n for column, n in found if n},
+        absent={column.name: is_missing for column, is_missing in found if is_missing.any()},
         roles=roles,
     )
 
@@ -203,16 +208,16 @@ def _no_values(name: str) -> TableError:
     return TableError(f"quasi-identifier {name!r} has no values: drop it, or keep it back")
 
 
-def _impute(column: Column, values: Floats, missing: str) -> int:
-    """Fill NaN in place by lower median or mode; returns how many there were."""
+def _impute(column: Column, values: Floats, missing: str) -> Flags:
+    """Fill NaN in place by lower median or mode; returns where it was."""
     is_missing = np.isnan(values)
     n_missing = int(is_missing.sum())
     if n_missing == 0:
-        return 0
+        return is_missing
     if missing == Missing.ERROR:
         raise TableError(
             f"quasi-identifier {column.name!r} is missing in {n_missing} rows;"
-            " impute (missing='impute') or drop them"
+            " mark them (missing='mark'), impute or drop them"
         )
     present = values[~is_missing]
     if column.categories is None:
@@ -221,7 +226,7 @@ def _impute(column: Column, values: Floats, missing: str) -> int:
     else:
         # argmax gives the first of equals.
         values[is_missing] = np.bincount(present.astype(np.int64)).argmax()
-    return n_missing
+    return is_missing
 
 
 def _default_kind(name: str, arrow_type: pa.DataType) -> Kind:

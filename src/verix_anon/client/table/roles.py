@@ -28,8 +28,9 @@ SENT = frozenset({TableRole.QUASI, TableRole.TARGET})
 
 
 class Missing(StrEnum):
-    """What to do with missing values of quasi-identifiers."""
+    """What to do with missing values of quasi-identifiers; each but `error` sends imputed ones."""
 
+    MARK = "mark"
     IMPUTE = "impute"
     ERROR = "error"
 
@@ -50,7 +51,7 @@ class Declared:
     orders: Mapping[str, Sequence[str]] = field(default_factory=dict)
     positive: object = None
     """As it stands in the table, or as a label."""
-    missing: Missing | str = Missing.IMPUTE
+    missing: Missing | str = Missing.MARK
     task: Task | str | None = None
     """What the target is good for; None: what it looks like."""
     person: str | None = None

@@ -1,0 +1,116 @@
+"""The owner's table, checked to be the one that was prepared, and read once for the release."""
+
+import hmac
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from verix_anon.arrays import Floats, Ints
+from verix_anon.client.manifest import Manifest
+from verix_anon.client.release import privacy
+from verix_anon.client.release.present import Presentation, Representation
+from verix_anon.client.release.privacy import Attribute
+from verix_anon.client.table.digest import table_digest
+from verix_anon.client.table.encode import arrow_columns, encode
+from verix_anon.client.table.person import person_column
+from verix_anon.client.table.roles import Declared, Missing, TableRole
+from verix_anon.client.table.task import Task
+from verix_anon.errors import TableError
+
+__all__ = ["Source", "read_source"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Source:
+    """The owner's table, read once: its columns, what was sent of them, and the people."""
+
+    arrays: Mapping[str, pa.Array]
+    values: Floats
+    """Of quasi-identifiers; NaN where one is missing and to be marked."""
+    chosen: Mapping[str, Representation]
+    person: str | None
+    """The column that tells people apart, None if each record is a person."""
+    person_of_row: Ints | None
+    attributes: Sequence[Attribute]
+    """The target and the columns that were never sent."""
+
+    @property
+    def n_rows(self) -> int:
+        """How many records the table has."""
+        return int(self.values.shape[1])
+
+    @property
+    def means(self) -> list[str]:
+        """The columns of which means are published."""
+        return [name for name, form in self.chosen.items() if form is Representation.MEAN]
+
+    @property
+    def types(self) -> dict[str, pa.DataType]:
+        """The type of each column."""
+        return {name: array.type for name, array in self.arrays.items()}
+
+
+def read_source(
+    table: object, manifest: Manifest, person: str | None, wanted: Presentation
+) -> Source:
+    """Check the table, and encode it as it was encoded to be sent."""
+    arrays = arrow_columns(table)
+    # Each column in one piece, so that what reads the table next need not copy it again.
+    table = pa.table(arrays)
+    if not hmac.compare_digest(table_digest(table), manifest.table):
+        raise TableError(
+            "the table is not the one that was prepared: its names, order, types or values differ"
+        )
+    person = person_column(arrays, manifest.roles, person or manifest.person)
+    chosen = wanted.chosen(manifest.quasi, _ordered(arrays, manifest))
+    encoded = encode(table, _declared(manifest))
+    if encoded.quasi != manifest.quasi:
+        raise TableError("the manifest's columns do not fit the table")
+    people = None if person is None else privacy.person_numbers(arrays[person])
+    if manifest.missing == Missing.MARK:
+        for column, of_column in zip(encoded.quasi, encoded.values, strict=True):
+            if column.name in encoded.absent:
+                of_column[encoded.absent[column.name]] = np.nan
+    attributes = _attributes(arrays, manifest)
+    return Source(arrays, encoded.values, chosen, person, people, attributes)
+
+
+def _ordered(arrays: Mapping[str, pa.Array], manifest: Manifest) -> set[str]:
+    """The columns whose categories have an order of the owner's, declared or of an ordered type."""
+    types = {name: array.type for name, array in arrays.items()}
+    return {name for name, t in types.items() if pa.types.is_dictionary(t) and t.ordered} | {
+        *manifest.ordered
+    }
+
+
+def _declared(manifest: Manifest) -> Declared:
+    """What the owner declared, as far as it tells how the table is encoded."""
+    with_role = {
+        role: [name for name, given in manifest.roles.items() if given == role]
+        for role in TableRole
+    }
+    return Declared(
+        target=manifest.target,
+        quasi=with_role[TableRole.QUASI],
+        identifier=with_role[TableRole.IDENTIFIER],
+        kept=with_role[TableRole.KEPT],
+        sensitive=with_role[TableRole.SENSITIVE],
+        kinds={column.name: column.kind for column in manifest.quasi},
+        orders={c.name: c.categories for c in manifest.quasi if c.categories is not None},
+        missing=manifest.missing,
+        task=manifest.task,
+    )
+
+
+def _attributes(arrays: Mapping[str, pa.Array], manifest: Manifest) -> list[Attribute]:
+    """The target and the columns that were never sent; classes of a target have no order."""
+    found = []
+    for name, array in arrays.items():
+        role = manifest.roles[name]
+        if role in (TableRole.TARGET, TableRole.KEPT, TableRole.SENSITIVE):
+            column = privacy.attribute(name, role, array)
+            is_quantity = role != TableRole.TARGET or manifest.task is Task.QUANTITY
+            found.append(replace(column, is_ordered=column.is_ordered and is_quantity))
+    return found
