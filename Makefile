@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 # The versions that pyproject.toml claims.
 PYTHONS := $(shell sed -n 's/.*"Programming Language :: Python :: \(3\.[0-9]*\)".*/\1/p' pyproject.toml)
 
-.PHONY: setup system check test quick pythons release bench paper paper-quick peers vectors stamps figures demo screenshot docs reference notebooks clean
+.PHONY: setup system check test quick pythons release bench paper paper-quick peers vectors stamps figures fuzz demo screenshot docs reference notebooks clean
 
 setup: $(STAMP)
 
@@ -92,6 +92,15 @@ figures: setup
 
 vectors: setup
 	PYTHONPATH=tests $(BIN)/python -m tools.vectors
+
+# Spoiled deliveries and submissions, then odd tables to release; `make fuzz SEED=7` is one run again.
+COUNT ?= 1000000
+TABLES ?= 10000
+SEEDED := $(if $(SEED),--seed $(SEED))
+
+fuzz: setup
+	PYTHONPATH=tests $(BIN)/python -m tools.fuzz --count $(COUNT) $(SEEDED)
+	PYTHONPATH=tests $(BIN)/python -m tools.fuzz --target release --count $(TABLES) $(SEEDED)
 
 demo: setup
 	$(BIN)/verix-anon demo

@@ -1,5 +1,6 @@
 """Nothing is published but values: no metadata, no unused category, no index, no attribute."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from client.release.releases import N, columns, job
+from client.release.releases import DECLARED, N, columns, job
 from verix_anon.client.prepare import PrepareOptions, prepare
 from verix_anon.client.release.bare import bare_array
 from verix_anon.errors import TableError
@@ -128,3 +129,48 @@ def test_an_index_with_a_name_needs_a_role() -> None:
 )
 def test_values_stay(array: pa.Array) -> None:
     assert bare_array(array).to_pylist() == array.to_pylist()
+
+
+@pytest.mark.parametrize("representation", ["midpoint", "mean", "interval"])
+def test_the_middle_of_categories_is_one_that_occurs(representation: str) -> None:
+    """An ordered type may know of labels between those in the table."""
+    labels = ["Bern", f"{SECRET} 1", "Chur", f"{SECRET} 2", f"{SECRET} 3", "Genf"]
+    data: dict[str, Any] = columns()
+    places = pa.array([labels.index(city) for city in data["city"]], pa.int8())
+    data["city"] = pa.DictionaryArray.from_arrays(places, pa.array(labels), ordered=True)
+    found = job(pa.table(data), replace(DECLARED, orders={})).release(representation=representation)
+    assert SECRET not in str(found.table["city"].to_pylist())
+    # Nor was such a label sent.
+    made = prepare(
+        pa.table(data).select(["age", "city", "rich"]),
+        target="rich",
+        quasi="all",
+        k=3,
+        options=PrepareOptions.paper(unsafe_seed=1),
+    )
+    assert SECRET.encode() not in made.submission.contract.to_bytes()
+
+
+def test_views_can_be_shuffled() -> None:
+    data: dict[str, Any] = columns()
+    notes = data["note"]
+    data["note"] = pa.array(notes).cast(pa.string_view())
+    released = job(pa.table(data)).release(shuffle=True).table
+    assert sorted(released["note"].to_pylist()) == sorted(notes)
+
+
+def test_pandas_columns_of_arrow_hold_values_alone() -> None:
+    """Dictionaries keep what is missing missing; those within lists and structs count too."""
+    data: dict[str, Any] = columns()
+    notes = [None, *data["note"][1:]]
+    known = coded([*NOTES, f"{SECRET} unused"])
+    data["note"] = pa.array(notes).dictionary_encode()
+    inner = pa.field("inner", known.type, metadata={"who": SECRET})
+    data["illness"] = pa.StructArray.from_arrays([known], fields=[inner])
+    frame = pa.table(data).to_pandas(types_mapper=pd.ArrowDtype)
+    declared = replace(DECLARED, sensitive=[], kept=["note", "illness"])
+    released = job(frame, declared).release().table
+    assert released["note"].isna().tolist() == [True] + [False] * (N - 1)
+    held = pa.chunked_array(released["illness"].array.__arrow_array__())
+    assert held.type == pa.struct([pa.field("inner", pa.string())])
+    assert [row["inner"] for row in held.to_pylist()] == columns()["note"]

@@ -158,6 +158,9 @@ def assemble(
     if shuffle:
         keys = np.frombuffer(os.urandom(8 * of_row.size), np.uint64)
         order = np.argsort(keys)
+        # Not every type that Arrow holds can be put in another order; those that are left can.
+        bare = bare_frame(frame)
+        frame = nw.from_native(bare, eager_only=True)
         frame, of_row = frame[order], of_row[order]
     # A pandas index is no column, and would tell the old order.
     return Published(nw.maybe_reset_index(frame), names, of_row, classes.arrays)

@@ -73,11 +73,12 @@ def bare_frame(frame: nw.DataFrame[Any]) -> object:
         return frame.with_columns(nw.col(*coded).cast(nw.String)).to_native() if coded else native
     native = native.reset_index(drop=True)
     native.attrs, native.columns = {}, frame.columns
-    for name in coded:
-        is_pandas_own = native[name].dtype == "category"
-        native[name] = (
-            native[name].cat.remove_unused_categories()
-            if is_pandas_own
-            else native[name].astype(str)
-        )
+    for name in frame.columns:
+        kind = getattr(native[name].dtype, "pyarrow_dtype", None)
+        if kind is not None and (pa.types.is_dictionary(kind) or pa.types.is_nested(kind)):
+            held = native[name].array
+            array = pa.chunked_array(held.__arrow_array__()).combine_chunks()
+            native[name] = type(held)(pa.chunked_array([bare_array(array)]))
+        elif name in coded:
+            native[name] = native[name].cat.remove_unused_categories()
     return native

@@ -25,7 +25,7 @@ def positions(
 ) -> tuple[tuple[str, ...], Floats]:
     """The categories, and each value's position among them, NaN where it is missing.
 
-    Categories of the order that do not occur are kept, but not for a target.
+    Categories of an order that is given are kept even if they do not occur, but not for a target.
     """
     advice = TARGET_ADVICE if is_target else ADVICE
     _check_type(name, array.type)
@@ -37,8 +37,8 @@ def positions(
     used = np.flatnonzero(np.bincount(codes, minlength=n_entries + 1)[:n_entries])
     texts = _labels(name, encoded.dictionary.take(pa.array(used)), advice)
     if order is None and is_dictionary and array.type.ordered:
-        # An ordered dtype is the owner's own order.
-        order = [text for text in _labels(name, encoded.dictionary, advice) if text is not None]
+        # An ordered dtype is the owner's own order, but what does not occur was not declared.
+        order = [text for text in texts if text is not None]
     present = dict.fromkeys(text for text in texts if text is not None)
     labels = _ordered(name, list(present), order)
     if is_target:
