@@ -126,6 +126,14 @@ def prepare(
         list[str] | None,
         typer.Option(help="The order of its categories: COLUMN=a,b,c.", rich_help_panel="Roles"),
     ] = None,
+    hierarchies: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--hierarchy",
+            help="Names for groups of its values: COLUMN=prefix, date or a file in ARX's form.",
+            rich_help_panel="Roles",
+        ),
+    ] = None,
     missing: Annotated[
         str | None,
         typer.Option(
@@ -253,6 +261,7 @@ def prepare(
             target=target,
             **{role: _split(names, loaded.table.column_names) for role, names in named.items()},
             kinds=pairs(kinds) if kinds else None,
+            hierarchies=pairs(hierarchies) if hierarchies else None,
             orders={name: labels.split(",") for name, labels in pairs(orders or []).items()}
             or None,
             positive=positive,

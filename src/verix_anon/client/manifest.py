@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 from verix_anon.arrays import Bytes, Floats, Ints
 from verix_anon.client.parties import Parties
 from verix_anon.client.table.diversity import Asked
+from verix_anon.client.table.hierarchies import Hierarchy
 from verix_anon.client.table.task import Labels, Task
 from verix_anon.errors import Error, TableError
 from verix_anon.fields import Fields
@@ -79,6 +80,8 @@ class Manifest:
     """What every class of a release must hide of the target and of sensitive columns."""
     ordered: Sequence[str] = ()
     """The categorical columns to which the owner gave an order."""
+    hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
+    """Of quasi-identifiers, for the values that occur."""
     person: str | None = None
     """The column that tells people apart, or `record`; None if nothing was said."""
     parties: Parties = field(default_factory=Parties)
@@ -241,6 +244,7 @@ def _pack(manifest: Manifest) -> bytes:
         "missing": manifest.missing,
         "diversity": {name: dict(asked) for name, asked in manifest.diversity.items()},
         "ordered": list(manifest.ordered),
+        "hierarchies": {name: h.to_json() for name, h in manifest.hierarchies.items()},
         "person": manifest.person,
         "parties": manifest.parties.to_json(),
         "reading": None if manifest.reading is None else manifest.reading.to_json(),
@@ -270,7 +274,9 @@ def _unpack(data: bytes) -> Manifest:
         for name in ARRAYS:
             source = io.BytesIO(archive.read(f"{name}.npy"))
             arrays[name] = np.lib.format.read_array(source, allow_pickle=False)
-    roles, imputed, diversity = map(fields.inner, ("roles", "imputed", "diversity"))
+    roles, imputed, diversity, hierarchies = map(
+        fields.inner, ("roles", "imputed", "diversity", "hierarchies")
+    )
     return Manifest(
         contract=Contract.from_bytes(fields.text("contract").encode()),
         submission=Digest(fields.digest("submission")),
@@ -282,6 +288,7 @@ def _unpack(data: bytes) -> Manifest:
         missing=fields.text("missing"),
         diversity={name: diversity.inner(name).all_numbers() for name in diversity.values},
         ordered=fields.texts("ordered"),
+        hierarchies={n: Hierarchy.from_json(hierarchies.inner(n)) for n in hierarchies.values},
         person=fields.text("person") if fields.has("person") else None,
         parties=Parties.from_json(fields.inner("parties")),
         reading=Reading.from_json(fields.inner("reading")) if fields.has("reading") else None,

@@ -28,6 +28,7 @@ from verix_anon.client.seen import seen, taken
 from verix_anon.client.table.digest import table_digest
 from verix_anon.client.table.draft import USUAL_K, read_reading, read_roles
 from verix_anon.client.table.encode import Encoded, arrow_columns, encode
+from verix_anon.client.table.hierarchies import Hierarchy
 from verix_anon.client.table.index import index_warnings
 from verix_anon.client.table.person import person_column
 from verix_anon.client.table.roles import Declared, Missing, TableRole
@@ -88,6 +89,7 @@ def prepare(
     sensitive: Sequence[str] | str | None = None,
     kinds: Mapping[str, Kind | str] | None = None,
     orders: Mapping[str, Sequence[str]] | None = None,
+    hierarchies: Mapping[str, Hierarchy | str] | None = None,
     positive: object = None,
     missing: Missing | str | None = None,
     task: Task | str | None = None,
@@ -99,7 +101,7 @@ def prepare(
 ) -> Prepared:
     """Prepare a table for a provider.
 
-    Every column needs a role: from `roles`, or by the keywords from `target` to `orders`.
+    Every column needs a role: from `roles`, or by the keywords from `target` to `hierarchies`.
 
     Args:
         table: A pandas, polars or pyarrow table, the file of one, or what read_table_as() gave.
@@ -110,6 +112,7 @@ def prepare(
         sensitive: Like kept, and measured by the privacy sheet.
         kinds: Columns that are not what they look like: numeric, categorical or datetime.
         orders: The order of a column's categories.
+        hierarchies: Names for groups of a column's values: prefix, date, or a file in ARX's form.
         positive: The target's value that is class 1.
         missing: What to do with missing values: mark (the default), impute or error.
         task: What the target is: classes, quantity, or none; None: what it looks like.
@@ -138,6 +141,7 @@ def prepare(
         sensitive=sensitive,
         kinds=kinds,
         orders=orders,
+        hierarchies=hierarchies,
     )
     drafted_k, declared = _declared(roles, columns)
     declared = replace(
@@ -242,6 +246,7 @@ def _prepare(table: object, declared: Declared, k: int, options: PrepareOptions)
         manifest,
         diversity=declared.diversity,
         ordered=tuple(declared.orders),
+        hierarchies=encoded.hierarchies,
         person=declared.person,
         parties=options.parties,
     )

@@ -98,7 +98,12 @@ def _declared(manifest: Manifest) -> Declared:
         kept=with_role[TableRole.KEPT],
         sensitive=with_role[TableRole.SENSITIVE],
         kinds={column.name: column.kind for column in manifest.quasi},
-        orders={c.name: c.categories for c in manifest.quasi if c.categories is not None},
+        orders={
+            c.name: c.categories
+            for c in manifest.quasi
+            if c.categories is not None and c.name not in manifest.hierarchies
+        },
+        hierarchies=manifest.hierarchies,
         missing=manifest.missing,
         task=manifest.task,
     )

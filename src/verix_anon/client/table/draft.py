@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from verix_anon.client.table.encode import arrow_columns
+from verix_anon.client.table.hierarchies import Hierarchy
 from verix_anon.client.table.person import repeats
 from verix_anon.client.table.roles import Declared, Missing, TableRole
 from verix_anon.client.table.sections import comment, reading_lines, toml
@@ -37,7 +38,7 @@ TARGET_NAME = re.compile(r"^(target|label|class|y|outcome|income|default|churn|r
 USUAL_K = 5
 FEW = 50
 """Numbers with no more values than this are not taken for those of people, whatever their name."""
-SECTIONS = ("columns", "kinds", "orders", "diversity")
+SECTIONS = ("columns", "kinds", "orders", "diversity", "hierarchies")
 OPTIONAL = ("contract", "report", "reading")
 KNOWN = frozenset({"k", "target", "positive", "missing", *OPTIONAL, *SECTIONS})
 ASKED = "every class has l values of it; or cap, or t"
@@ -160,6 +161,9 @@ def draft(table: object, source: str, target: str | None = None) -> str:
         "[orders]",
         '# "education" = ["school", "college", "university"]',
         "",
+        "[hierarchies]",
+        '# "postcode" = "prefix"        # or "date", or a file: value;level 1;level 2;...',
+        "",
         "[diversity]",
         f"# {toml(chosen.name if chosen else 'diagnosis')} = {{ l = 2 }}   # {ASKED}",
         "",
@@ -179,7 +183,7 @@ def _person_line(identifiers: list[Guess], arrays: Mapping[str, pa.Array]) -> st
 
 def read_roles(path: str | os.PathLike[str]) -> tuple[int, Declared]:
     """Read k and the declared roles from a file that `verix-anon init` drafted."""
-    return _declared(_read(path))
+    return _declared(_read(path), Path(path_text(path)).parent)
 
 
 def read_options(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -208,8 +212,8 @@ def _read(path: str | os.PathLike[str]) -> Fields:
     return fields
 
 
-def _declared(fields: Fields) -> tuple[int, Declared]:
-    columns, kinds, orders, diversity = (_section(fields, name) for name in SECTIONS)
+def _declared(fields: Fields, beside: Path) -> tuple[int, Declared]:
+    columns, kinds, orders, diversity, hierarchies = (_section(fields, name) for name in SECTIONS)
     contract = _section(fields, "contract")
     roles = {name: columns.choice(name, TableRole) for name in columns.values}
     if TableRole.TARGET in roles.values():
@@ -227,6 +231,9 @@ def _declared(fields: Fields) -> tuple[int, Declared]:
         sensitive=named(TableRole.SENSITIVE),
         kinds={name: kinds.choice(name, Kind) for name in kinds.values},
         orders={name: orders.texts(name) for name in orders.values},
+        hierarchies={
+            name: Hierarchy.of(hierarchies.text(name), beside) for name in hierarchies.values
+        },
         diversity={name: diversity.inner(name).all_numbers() for name in diversity.values},
         positive=fields.text("positive") if fields.has("positive") else None,
         missing=fields.choice("missing", Missing) if fields.has("missing") else Missing.MARK,

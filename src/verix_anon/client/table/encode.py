@@ -5,6 +5,7 @@ through one Arrow array, so that the three give the same bytes.
 """
 
 import re
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ from narwhals.exceptions import DuplicateError
 
 from verix_anon.arrays import Bytes, Flags, Floats, Ints
 from verix_anon.client.table.categories import is_text, positions
+from verix_anon.client.table.hierarchies import DATE, Hierarchy
 from verix_anon.client.table.numbers import is_number, moments, numbers
 from verix_anon.client.table.roles import SENT, Declared, Missing, TableRole
 from verix_anon.client.table.target import encode_target
@@ -40,6 +42,8 @@ class Encoded:
     absent: dict[str, Flags]
     """Which values of a quasi-identifier were missing and are imputed here; only where any was."""
     roles: dict[str, TableRole]
+    hierarchies: dict[str, Hierarchy]
+    """Of quasi-identifiers that have one, for the categories that occur."""
 
     @property
     def imputed(self) -> dict[str, int]:
@@ -118,6 +122,11 @@ def _encode_sent(
         labels=labels,
         absent={column.name: is_missing for column, is_missing in found if is_missing.any()},
         roles=roles,
+        hierarchies={
+            column.name: declared.hierarchy(column.name).only(column.categories or ())
+            for column, _ in found
+            if column.name in declared.hierarchies
+        },
     )
 
 
@@ -191,17 +200,46 @@ def _encode_quasi(name: str, array: pa.Array, declared: Declared) -> tuple[Colum
         unit, values = moments(name, array)
     else:
         categories, values = positions(name, array, declared.orders.get(name))
+    hierarchy = _hierarchy(name, kind, declared)
+    if hierarchy is not None and categories is not None:
+        categories, values = _depth_first(name, hierarchy, categories, values)
     is_missing = np.isnan(values)
     if is_missing.all():
         raise _no_values(name)
-    if categories is not None and is_text(array.type):
+    if categories is not None and hierarchy is None and is_text(array.type):
         n_distinct = np.count_nonzero(np.bincount(values[~is_missing].astype(np.int64)))
         if 2 * n_distinct > len(values):
             raise TableError(
                 f"quasi-identifier {name!r} is text with more distinct values than half its"
-                " rows; declare it as an identifier, or group its values first"
+                " rows; declare it as an identifier, or give it a hierarchy"
             )
     return Column(name=name, kind=kind, categories=categories, unit=unit), values
+
+
+def _hierarchy(name: str, kind: Kind, declared: Declared) -> Hierarchy | None:
+    if name not in declared.hierarchies:
+        return None
+    hierarchy = declared.hierarchy(name)
+    wanted = Kind.DATETIME if hierarchy.kind == DATE else Kind.CATEGORICAL
+    if kind is not wanted:
+        raise TableError(
+            f"column {name!r} is {kind}, and its hierarchy is for {wanted} columns;"
+            f" declare its kind as {wanted}, or leave the hierarchy out"
+        )
+    return hierarchy
+
+
+def _depth_first(
+    name: str, hierarchy: Hierarchy, categories: Sequence[str], values: Floats
+) -> tuple[tuple[str, ...], Floats]:
+    """The categories as their hierarchy has them, and the positions moved with them."""
+    hierarchy.check(name, categories)
+    ordered = tuple(hierarchy.ordered(categories))
+    place = {label: i for i, label in enumerate(ordered)}
+    moved = np.array([place[label] for label in categories], np.float64)
+    is_there = ~np.isnan(values)
+    values[is_there] = moved[values[is_there].astype(np.int64)]
+    return ordered, values
 
 
 def _no_values(name: str) -> TableError:

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from verix_anon.client.given import check_fields
 from verix_anon.client.table.diversity import Asked, check_asked
+from verix_anon.client.table.hierarchies import DATE, Hierarchy
 from verix_anon.client.table.task import Task
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Kind
@@ -49,6 +50,8 @@ class Declared:
     sensitive: Sequence[str] | str = ()
     kinds: Mapping[str, Kind | str] = field(default_factory=dict)
     orders: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    hierarchies: Mapping[str, Hierarchy | str] = field(default_factory=dict)
+    """Names for groups of values: `prefix`, `date`, or a hierarchy or its file."""
     positive: object = None
     """As it stands in the table, or as a label."""
     missing: Missing | str = Missing.MARK
@@ -61,6 +64,12 @@ class Declared:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        found = {name: Hierarchy.of(given) for name, given in self.hierarchies.items()}
+        object.__setattr__(self, "hierarchies", found)
+
+    def hierarchy(self, name: str) -> Hierarchy:
+        """The one of a column that has one."""
+        return Hierarchy.of(self.hierarchies[name])
 
     def roles(self, names: Sequence[str]) -> dict[str, TableRole]:
         """The role of each column, in table order; raises unless each has exactly one."""
@@ -83,6 +92,9 @@ class Declared:
         """The kind declared for a column, by itself or by an order, if one is."""
         if name in self.kinds:
             return Kind(self.kinds[name])
+        if name in self.hierarchies:
+            is_date = self.hierarchy(name).kind == DATE
+            return Kind.DATETIME if is_date else Kind.CATEGORICAL
         return Kind.CATEGORICAL if self.orders.get(name) is not None else None
 
     @property
@@ -100,7 +112,7 @@ class Declared:
             if name in declared:
                 raise TableError(f"column {name!r} is declared twice: {declared[name]} and {role}")
             declared[name] = role
-        for name in (*self.kinds, *self.orders):
+        for name in (*self.kinds, *self.orders, *self.hierarchies):
             if name not in known:
                 raise unknown_column(name, names)
         return declared
@@ -119,6 +131,12 @@ class Declared:
 
     def _check_readings(self, roles: Mapping[str, TableRole]) -> None:
         """How to read a column is said only of sent ones, and without contradiction."""
+        for name in self.hierarchies:
+            if roles[name] is not TableRole.QUASI:
+                raise TableError(
+                    f"column {name!r} is declared as {roles[name]}; a hierarchy is for"
+                    " quasi-identifiers, which are generalized"
+                )
         for name in (*self.kinds, *self.orders):
             if roles[name] not in SENT:
                 what = "kind" if name in self.kinds else "order"
@@ -127,6 +145,11 @@ class Declared:
                     f" leave out its {what}, which only quasi-identifiers and the target have"
                 )
             kind = self.kind(name)
+            if name in self.hierarchies and self.orders.get(name) is not None:
+                raise TableError(
+                    f"column {name!r} has an order and a hierarchy, which orders it too;"
+                    " leave out one of the two"
+                )
             if kind in (None, Kind.CATEGORICAL):
                 continue
             if self.orders.get(name) is not None:
