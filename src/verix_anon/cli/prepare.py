@@ -260,10 +260,9 @@ def prepare(
             loaded,
             target=target,
             **{role: _split(names, loaded.table.column_names) for role, names in named.items()},
-            kinds=pairs(kinds) if kinds else None,
-            hierarchies=pairs(hierarchies) if hierarchies else None,
-            orders={name: labels.split(",") for name, labels in pairs(orders or []).items()}
-            or None,
+            kinds=pairs(kinds or []) or None,
+            orders={c: labels.split(",") for c, labels in pairs(orders or []).items()} or None,
+            hierarchies=pairs(hierarchies or []) or None,
             positive=positive,
             missing=missing,
             task=task,

@@ -41,6 +41,23 @@ FEW = 50
 SECTIONS = ("columns", "kinds", "orders", "diversity", "hierarchies")
 OPTIONAL = ("contract", "report", "reading")
 KNOWN = frozenset({"k", "target", "positive", "missing", *OPTIONAL, *SECTIONS})
+HINTS = (
+    "[report]                       # what the audit report names; never sent",
+    '# table_name = "Admissions 2024"',
+    '# controller = "..."           # who answers for the table',
+    '# processor = "..."            # who anonymizes it',
+    "",
+    "[kinds]",
+    '# "postcode" = "categorical"   # or "numeric", "datetime"',
+    "",
+    "[orders]",
+    '# "education" = ["school", "college", "university"]',
+    "",
+    "[hierarchies]",
+    '# "postcode" = "prefix"        # or "date", or a file: value;level 1;level 2;...',
+    "",
+)
+"""Sections that most tables do not need, each with an example."""
 ASKED = "every class has l values of it; or cap, or t"
 CONTRACT = frozenset({"rule", "importance", "min_leaf", "traps", "clear", "places"})
 """What the section [contract] may hold beside task and person: options of prepare()."""
@@ -150,20 +167,7 @@ def draft(table: object, source: str, target: str | None = None) -> str:
         _person_line([g for g in guesses if g.role is TableRole.IDENTIFIER], arrays),
         '# importance = "auto"          # or "uniform", or { "age" = 1.0, "zip" = 0.5, ... }',
         "",
-        "[report]                       # what the audit report names; never sent",
-        '# table_name = "Admissions 2024"',
-        '# controller = "..."           # who answers for the table',
-        '# processor = "..."            # who anonymizes it',
-        "",
-        "[kinds]",
-        '# "postcode" = "categorical"   # or "numeric", "datetime"',
-        "",
-        "[orders]",
-        '# "education" = ["school", "college", "university"]',
-        "",
-        "[hierarchies]",
-        '# "postcode" = "prefix"        # or "date", or a file: value;level 1;level 2;...',
-        "",
+        *HINTS,
         "[diversity]",
         f"# {toml(chosen.name if chosen else 'diagnosis')} = {{ l = 2 }}   # {ASKED}",
         "",
