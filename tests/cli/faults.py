@@ -13,15 +13,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from cli.jobs import exit_code, release_arguments, verify_arguments
-from verix_anon.cli.prepare import _write
 from verix_anon.client.ledger import Ledger
 from verix_anon.client.manifest import read_manifest
-from verix_anon.client.prepare import Prepared
 from verix_anon.client.verdict import read_verdict
-from verix_anon.errors import TableError
 from verix_anon.files import aside, lines
 from verix_anon.files.hostile import reader
 from verix_anon.files.submissions import read_submission
@@ -100,22 +98,15 @@ def failing(n: int, fail: Callable[[], None]) -> Iterator[Faults]:
         for name in ("replace", "rename", "mkdir"):
             patch.setattr(Path, name, faults.counted(getattr(Path, name)))
         patch.setattr(reader, "write", faults.table(reader.write, 0))
-        patch.setattr(writing, "_write_csv", faults.table(writing._write_csv, 1))
+        for name in ("_write_csv", "_write_parquet"):
+            patch.setattr(writing, name, faults.table(getattr(writing, name), 1))
         yield faults
 
 
 def prepare(folder: Path) -> int:
-    """The part of the command that writes."""
-    job = folder / "job"
-    prepared = Prepared(
-        submission=read_submission(job / "submission"),
-        manifest=read_manifest(job / "manifest.verix"),
-    )
-    try:
-        _write(prepared, folder / "again", None)
-    except TableError:
-        return 2
-    return 0
+    # Without a target there is no model to wait for.
+    how = ("--task", "none", "--quasi", "all", "--unsafe-seed", "7", "--quiet")
+    return exit_code("prepare", folder / "people.parquet", "--out", folder / "again", *how)
 
 
 def verify(folder: Path) -> int:
@@ -123,46 +114,62 @@ def verify(folder: Path) -> int:
     return exit_code(*verify_arguments(folder), "--skip", "fingerprint,utility", *made)
 
 
-def release(folder: Path) -> int:
-    made = ("--out", folder / "released.csv", "--sheet", folder / "sheet.json", "--overwrite")
+def release(folder: Path, name: str = "released.csv") -> int:
+    made = ("--out", folder / name, "--sheet", folder / "sheet.json", "--overwrite")
     return exit_code(*release_arguments(folder), *made)
+
+
+def release_parquet(folder: Path) -> int:
+    return release(folder, "released.parquet")
 
 
 def check_prepared(folder: Path) -> None:
     again = folder / "again"
     if again.exists():
         digest = read_submission(again / "submission").digest()
-        assert digest == read_manifest(again / "manifest.verix").submission
+        manifest = read_manifest(again / "manifest.verix")
+        assert digest == manifest.submission
+        assert digest in [e.made for e in Ledger(folder / "ledger.jsonl").prepared(manifest.table)]
 
 
 def check_verified(folder: Path) -> None:
     if (folder / "new.json").exists():
-        assert read_verdict(folder / "new.json").accepted
-        assert any(lines.read(folder / "job" / "audit.jsonl"))
+        verdict = read_verdict(folder / "new.json")
+        assert verdict.accepted
+        logged = [fields for fields in lines.read(folder / "job" / "audit.jsonl") if fields]
+        assert verdict.root.hex() in [fields.values["root"] for fields in logged]
 
 
 def check_released(folder: Path) -> None:
     manifest = read_manifest(folder / "job" / "manifest.verix")
     seen = Ledger(folder / "ledger.jsonl").seen(manifest.table)
     assert len(seen) <= 1
-    if (folder / "released.csv").exists():
-        assert (folder / "released.csv").read_bytes() == (folder / "reference.csv").read_bytes()
+    for path in folder.glob("released.*"):
+        is_same = path.read_bytes() == (folder / f"reference{path.suffix}").read_bytes()
+        assert is_same or pq.read_table(path).equals(pq.read_table(folder / "reference.parquet"))
         assert len(seen) == 1
         assert (folder / "sheet.json").exists()
     if (folder / "sheet.json").exists():
         json.loads((folder / "sheet.json").read_text())
 
 
+def check_lines(folder: Path) -> None:
+    """Every line is whole, but for one that was cut short; what comes next leaves none of those."""
+    for path in (folder / "ledger.jsonl", folder / "job" / "audit.jsonl"):
+        assert None not in lines.read(path)
+
+
 COMMANDS: dict[str, tuple[Command, Check]] = {
     "prepare": (prepare, check_prepared),
     "verify": (verify, check_verified),
     "release": (release, check_released),
+    "release_parquet": (release_parquet, check_released),
 }
 
 
 def clean(folder: Path) -> None:
     """Leave the job as it was before the command."""
-    for name in ("new.json", "released.csv", "sheet.json", "ledger.jsonl"):
+    for name in ("new.json", "released.csv", "released.parquet", "sheet.json", "ledger.jsonl"):
         (folder / name).unlink(missing_ok=True)
     (folder / "job" / "audit.jsonl").unlink(missing_ok=True)
     for left in (*folder.glob(".*"), folder / "again"):
@@ -200,15 +207,18 @@ def kill_everywhere(folder: Path, name: str) -> int:
         clean(folder)
         code = in_a_child(command, folder, n)
         check(folder)
+        check_lines(folder)
         if code != KILLED:
             assert code == 0
             return n - 1
-        if name == "release":
-            is_done = (folder / "released.csv").exists()
-            again = in_a_child(command, folder, 0)
-            # One that came to its end is refused a second time.
-            assert again == 0 or (again == 2 and is_done), (n, again)
-            check(folder)
+        is_done = any(map(os.path.lexists, (folder / "again", *folder.glob("released.*"))))
+        again = in_a_child(command, folder, 0)
+        # One that came to its end is refused a second time.
+        assert again == 0 or (again == 2 and is_done), (n, again)
+        check(folder)
+        check_lines(folder)
+        if again == 0:
+            assert not any(map(lines.is_cut_short, folder.rglob("*.jsonl")))
     raise AssertionError("it never ends")
 
 

@@ -25,6 +25,9 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / "new.json").rename(folder / "verdict.json")
         assert faults.release(folder) == 0
         (folder / "released.csv").rename(folder / "reference.csv")
+        faults.clean(folder)
+        assert faults.release_parquet(folder) == 0
+        (folder / "released.parquet").rename(folder / "reference.parquet")
     faults.clean(folder)
     return folder
 
@@ -44,6 +47,7 @@ def test_a_disk_that_fails_once(spoiled: Path, name: str) -> None:
         with faults.failing(n, faults.full_disk) as struck:
             code = command(spoiled)
         check(spoiled)
+        faults.check_lines(spoiled)
         # Nothing is left beside what has a name.
         assert list(spoiled.glob(".*")) == []
         if struck.left > 0:
@@ -56,6 +60,7 @@ def test_a_disk_that_fails_once(spoiled: Path, name: str) -> None:
     assert 8 < n < faults.MOST
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed(spoiled: Path) -> None:
     source, tests = Path(faults.__file__).parents[2] / "src", Path(faults.__file__).parents[1]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (source, tests)))}

@@ -116,6 +116,17 @@ def test_a_damaged_line_costs_nothing_but_itself(log: AuditLog, damage: bytes) -
     assert log.standing_violation(verdict.submission, verdict.root) is not None
 
 
+def test_damaged_lines_are_told_of_but_not_one_cut_short(log: AuditLog) -> None:
+    good = judged(cases.honest(cases.prepared().submission), None)
+    log.append(good, is_exact=True)
+    whole = log.path.read_bytes()
+    log.path.write_bytes(whole + whole[:50])
+    log.append(good, is_exact=True)
+    assert log.warnings() == ()
+    log.path.write_bytes(whole[:50] + b"\n" + whole)
+    assert log.warnings() == (f"1 line(s) of the audit log {log.path} cannot be read",)
+
+
 def test_only_an_audit_log_is_appended_to(tmp_path: Path) -> None:
     good = cases.honest(cases.prepared().submission)
     thesis = tmp_path / "thesis.txt"

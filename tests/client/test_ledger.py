@@ -46,15 +46,48 @@ def test_only_the_owner_can_read_it(ledger: Ledger) -> None:
 
 @pytest.mark.parametrize(
     "damage",
-    [b"\xff\xfe", b"{", b"[]", b'"text"', b"{}", b'{"format": "verix/ledger/9"}', b"[" * 100_000],
+    [
+        b"\xff\xfe",
+        b"{}x\n",
+        b"[]",
+        b'"text"',
+        b"{}",
+        b'{"format": "verix/ledger/9"}',
+        b"[" * 100_000,
+    ],
 )
 def test_a_damaged_line_costs_nothing_but_itself(ledger: Ledger, damage: bytes) -> None:
     ledger.record(Event.RELEASE, TABLE, ROOT)
-    # Cut short, so without an end: the next line must not be lost with it.
+    # Without an end: the next line must not be lost with it.
     ledger.path.write_bytes(ledger.path.read_bytes() + b"\n" + damage)
     ledger.record(Event.RELEASE, TABLE, ROOT)
     assert len(ledger.seen(TABLE)) == 2
     assert ledger.warnings() == (f"1 line(s) of the ledger {ledger.path} cannot be read",)
+
+
+@pytest.mark.parametrize("size", [1, 2, 40, -2])
+def test_a_line_cut_short_does_not_count_and_is_told_of_once(ledger: Ledger, size: int) -> None:
+    """Nothing rests on a line that is not whole: the process ended as it wrote it."""
+    ledger.record(Event.RELEASE, TABLE, ROOT)
+    whole = ledger.path.read_bytes()
+    ledger.path.write_bytes(whole + whole[:size])
+    assert len(ledger.seen(TABLE)) == 1
+    (told,) = ledger.warnings()
+    assert f"the last line of the ledger {ledger.path} was cut short" in told
+    assert len(ledger.record(Event.RELEASE, TABLE, OTHER)) == 1
+    assert [entry.made for entry in ledger.seen(TABLE)] == [ROOT, OTHER]
+    assert ledger.warnings() == ()
+    # Nothing was taken away.
+    assert ledger.path.read_bytes().startswith(whole + whole[:size])
+
+
+def test_a_line_that_is_whole_but_for_its_end_counts(ledger: Ledger) -> None:
+    ledger.record(Event.RELEASE, TABLE, ROOT)
+    ledger.path.write_bytes(ledger.path.read_bytes()[:-1])
+    assert len(ledger.seen(TABLE)) == 1
+    assert ledger.warnings() == ()
+    ledger.record(Event.RELEASE, TABLE, OTHER)
+    assert [entry.made for entry in ledger.seen(TABLE)] == [ROOT, OTHER]
 
 
 def test_a_ledger_that_cannot_be_used_is_said_to_be(tmp_path: Path) -> None:

@@ -63,13 +63,14 @@ class _Chunk:
         context = get_context("spawn")
         self.numbers, self.core = numbers, core
         self.told, telling = context.Pipe(duplex=False)
-        self.at: Any = context.Value("q", numbers.start, lock=False)
+        # Before the first: what is imported and compiled at the beginning may take minutes.
+        self.at: Any = context.Value("q", numbers.start - 1, lock=False)
         self.process = context.Process(
             target=_work, args=(case, seed, numbers, core, (telling, self.at)), daemon=True
         )
         self.process.start()
         telling.close()
-        self.seen, self.since = numbers.start, time.monotonic()
+        self.seen, self.since = numbers.start - 1, time.monotonic()
 
     def take(self, tally: Tally) -> range | None:
         """Add what the process has told; the cases that are left if it is over, else None."""
@@ -81,13 +82,13 @@ class _Chunk:
         at, now = self.at.value, time.monotonic()
         if at != self.seen:
             self.seen, self.since = at, now
-        elif now - self.since > PATIENCE:
+        elif at in self.numbers and now - self.since > PATIENCE:
             self.process.kill()
         return None
 
     def _ended(self, tally: Tally) -> range:
         self.process.join()
-        at = self.at.value
+        at = max(self.at.value, self.numbers.start)
         if at == self.numbers.stop:
             return range(0)
         tally.failures.append(Failure(at, f"its process ended with {self.process.exitcode}"))

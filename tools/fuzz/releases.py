@@ -16,7 +16,7 @@ from client import cases
 from files import crafted
 from tools.fuzz.odd_tables import OddTable, odd_table
 from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
-from verix_anon.client.release import ReleaseOptions, release
+from verix_anon.client.release import ReleaseOptions, Representation, release
 from verix_anon.client.verify import VerifyOptions, verify
 from verix_anon.errors import Error
 from verix_anon.files.tables import read_table
@@ -46,7 +46,7 @@ def case(seed: int, number: int, path: Path) -> str:
             options=VerifyOptions(threads=1),
         )
         options = ReleaseOptions(
-            representation=rng.choice(["interval", "interval", "midpoint", "mean", "bounds"]),
+            representation=rng.choice(list(Representation)),
             shuffle=rng.random() < 0.3,
         )
         released = release(
@@ -86,6 +86,7 @@ def _prepared(given: OddTable, table: Any, person: str | None, *, seed: int) -> 
         identifier=roles["identifiers"],
         kept=roles["kept"],
         person=person,
+        missing=["mark", "impute"][seed % 2],
         k=3,
         options=PrepareOptions(unsafe_seed=seed, importance="uniform", witnesses=0, threads=1),
     )

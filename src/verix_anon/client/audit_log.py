@@ -56,6 +56,15 @@ class AuditLog:
                 found = None
         return found
 
+    def warnings(self) -> tuple[str, ...]:
+        """What the log cannot vouch for: a damaged line may have been of this submission."""
+        try:
+            n_damaged = sum(fields is None for fields in lines.read(self.path))
+        except OSError as error:
+            raise self._unusable("read", error) from None
+        found = f"{n_damaged} line(s) of the audit log {self.path} cannot be read"
+        return (found,) if n_damaged else ()
+
     def append(self, verdict: Verdict, *, is_exact: bool) -> None:
         """Add a line: which layers fired, on what, when, and whether everything was looked at."""
         try:

@@ -116,14 +116,21 @@ class Ledger:
     def warnings(self) -> tuple[str, ...]:
         """What the ledger cannot vouch for: a damaged line may have been of this table."""
         n_damaged = sum(entry is None for entry in self._entries())
-        if not n_damaged:
-            return ()
-        return (f"{n_damaged} line(s) of the ledger {self.path} cannot be read",)
+        found = [f"{n_damaged} line(s) of the ledger {self.path} cannot be read"] * bool(n_damaged)
+        if lines.is_cut_short(self.path):
+            found.append(
+                f"the last line of the ledger {self.path} was cut short: what it was about did not"
+                " come to pass, and it does not count"
+            )
+        return tuple(found)
 
-    def record(self, event: Event, table: Digest, made: Digest) -> None:
-        """Append an event."""
+    def record(self, event: Event, table: Digest, made: Digest) -> tuple[Entry, ...]:
+        """Append an event; the earlier ones of its kind and table, oldest first."""
+        # Under one lock: of two at once, one knows of the other.
         with self._held() as held:
+            earlier = _of([_entry(fields) for fields in held.read()], table, event)
             held.append(_line(event, table, made))
+        return earlier
 
     @contextmanager
     def releasing(self, claim: Claim, after: Sequence[Entry]) -> Iterator[None]:

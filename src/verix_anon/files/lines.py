@@ -1,4 +1,8 @@
-"""Files of JSON lines that are only ever appended to, for their owner's eyes alone."""
+"""Files of JSON lines that are only ever appended to, for their owner's eyes alone.
+
+Nothing rests on a line before it is whole and on the disk. So one that an abrupt end cut short says
+nothing: whoever adds the next one declares it void, and nothing is taken away.
+"""
 
 import errno
 import fcntl
@@ -13,10 +17,12 @@ from verix_anon.errors import TableError
 from verix_anon.fields import Fields
 from verix_anon.files.aside import sync_folder
 
-__all__ = ["Lines", "append", "locked", "read"]
+__all__ = ["Lines", "append", "is_cut_short", "locked", "read"]
 
 PATIENCE = 60.0
 """Seconds until whoever holds a lock is taken to hang."""
+VOID = b" (cut short)"
+"""The end of a line that was cut short, in a file that was added to since."""
 
 
 class Lines:
@@ -26,15 +32,23 @@ class Lines:
         self.descriptor = descriptor
 
     def read(self) -> list[Fields | None]:
-        """Every line that is not empty, None for one that is damaged; raises OSError."""
-        return _parsed(self._bytes(0))
+        """Every line but empty and void ones, None for one that is damaged; raises OSError."""
+        *ended, last = self._bytes(0).split(b"\n")
+        found = [_parse(line) for line in ended if line.strip() and not line.endswith(VOID)]
+        # One without an end may be whole, or damaged in another way than by being cut short.
+        return [*found, _parse(last)] if last.strip() and not _is_cut_short(last) else found
+
+    def is_cut_short(self) -> bool:
+        """Whether the last line is not whole; raises OSError."""
+        return _is_cut_short(self._bytes(0).split(b"\n")[-1])
 
     def append(self, fields: Mapping[str, object]) -> None:
         """Add a line, and see it on the disk; raises OSError, and then there is none."""
         size = os.fstat(self.descriptor).st_size
-        # A line that was cut short must not take the next one with it.
-        is_whole = size == 0 or self._bytes(size - 1) == b"\n"
-        left = memoryview((b"" if is_whole else b"\n") + json.dumps(fields).encode() + b"\n")
+        # A line that has no end must not take the next one with it.
+        has_end = size == 0 or self._bytes(size - 1) == b"\n"
+        end = b"" if has_end else (VOID if self.is_cut_short() else b"") + b"\n"
+        left = memoryview(end + json.dumps(fields).encode() + b"\n")
         try:
             while left:
                 left = left[os.write(self.descriptor, left) :]
@@ -73,14 +87,28 @@ def append(path: str | os.PathLike[str], fields: Mapping[str, object]) -> None:
 
 
 def read(path: str | os.PathLike[str]) -> list[Fields | None]:
-    """Every line that is not empty, None for one that is damaged; raises OSError."""
+    """Every line but empty and void ones, None for one that is damaged; raises OSError."""
+    with _shared(path) as held:
+        return [] if held is None else held.read()
+
+
+def is_cut_short(path: str | os.PathLike[str]) -> bool:
+    """Whether the last line is not whole; raises OSError."""
+    with _shared(path) as held:
+        return held is not None and held.is_cut_short()
+
+
+@contextmanager
+def _shared(path: str | os.PathLike[str]) -> Iterator[Lines | None]:
+    """The file, held against those who write; None if there is none."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
-        return []
+        yield None
+        return
     try:
         _lock(descriptor, fcntl.LOCK_SH)
-        return Lines(descriptor).read()
+        yield Lines(descriptor)
     finally:
         os.close(descriptor)
 
@@ -99,8 +127,9 @@ def _lock(descriptor: int, kind: int) -> None:
             return
 
 
-def _parsed(data: bytes) -> list[Fields | None]:
-    return [_parse(line) for line in data.split(b"\n") if line.strip()]
+def _is_cut_short(line: bytes) -> bool:
+    """Whether a line without an end begins as all of ours do, and is not whole."""
+    return line.startswith(b"{") and _parse(line) is None
 
 
 def _parse(line: bytes) -> Fields | None:

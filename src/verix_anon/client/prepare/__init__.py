@@ -173,13 +173,12 @@ def _read(table: object, roles: Declared | FilePath | None) -> tuple[object, Rea
 def _record(prepared: Prepared, ledger: Ledger) -> tuple[str, ...]:
     """Add the submission to the ledger, and say what an earlier one of the same table means."""
     manifest, warnings = prepared.manifest, ledger.warnings()
-    if earlier := ledger.prepared(manifest.table):
+    if earlier := ledger.record(Event.PREPARE, manifest.table, manifest.submission):
         twice = (
             f"this table was prepared before ({earlier[-1].time}): whoever holds two submissions"
             " of one table sees its traps, the rows that are not in both; send only one of them"
         )
         warnings = (*warnings, twice)
-    ledger.record(Event.PREPARE, manifest.table, manifest.submission)
     return warnings
 
 

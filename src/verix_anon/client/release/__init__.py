@@ -201,7 +201,7 @@ def release(
                 sheet=found,
                 n_classes=found.n_classes,
                 overridden=overridden,
-                warnings=(*warned, *counted.warnings),
+                warnings=(*warned, *counted.warnings, *(log.warnings() if log else ())),
             )
             with places.sheet_aside(released.to_json()) as beside_it:
                 counted.name(beside_it, aside)
