@@ -37,7 +37,7 @@ def main(out: Path) -> None:
         page.goto(path.as_uri())
         shots = [
             Image.open(io.BytesIO(page.locator(selector).first.screenshot()))
-            for selector in ("header.verdict", "article.fail")
+            for selector in ("header.head", "article.fail")
         ]
     height = sum(shot.height for shot in shots) + MARGIN * (len(shots) + 1)
     picture = Image.new("RGB", (shots[0].width + 2 * MARGIN, height), "#f4f5f7")

@@ -102,6 +102,24 @@ def test_sheet_of_another_delivery(job: Path, run: Run) -> None:
     assert "another delivery" in err
 
 
+def test_the_sheet_beside_the_verdict_is_used(job: Path, run: Run) -> None:
+    sheet, page = job / "sheet.json", job / "verdict.html"
+    assert run(*release_arguments(job), "--out", job / "a.csv", "--sheet", sheet)[0] == 0
+    code, out, _ = run("report", job / "verdict.json")
+    assert code == 0
+    assert out == f"Written to {page}, with the privacy sheet {sheet}.\n"
+    assert "A table was released" in page.read_text(encoding="utf-8")
+    assert run("report", job / "verdict.json", "--out", sheet, "--overwrite")[0] == 2
+    other = json.dumps(json.loads(sheet.read_text()) | {"root": "0" * 64})
+    for text, why in ((other, "of another delivery"), ("{}", "not a privacy sheet")):
+        sheet.write_text(text)
+        code, out, err = run("report", job / "verdict.json", "--overwrite")
+        assert (code, out) == (0, f"Written to {page}.\n")
+        assert "is left out" in err
+        assert why in err
+        assert "No release known" in page.read_text(encoding="utf-8")
+
+
 def test_nothing_is_replaced_unasked(job: Path, run: Run) -> None:
     page, verdict = job / "audit.html", job / "verdict.json"
     page.write_text("mine")
@@ -194,6 +212,10 @@ def test_demo_writes_a_report(run: Run, tmp_path: Path) -> None:
     assert code == 1
     assert f"The audit report is {page}." in out
     assert "VIOLATION" in page.read_text(encoding="utf-8")
+    assert "No release known" in page.read_text(encoding="utf-8")
+    page.unlink()
+    assert run("demo", "--rows", 400, "--report", page)[0] == 0
+    assert "A table was released" in page.read_text(encoding="utf-8")
 
 
 def test_help_has_an_example(run: Run) -> None:

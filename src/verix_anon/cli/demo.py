@@ -80,13 +80,11 @@ def demo(
             _say([honest, list(verdict_lines(verdict))[-1]])
         # A delivery that was accepted can be read; a malformed one gets as far as its verdict.
         judged = read_delivery(path, manifest.contract, n_rows=manifest.n_rows) if verdict else None
-    if judged:
-        say("4. The owner releases the table, traps removed and k checked again.")
-        _say(_released_lines(release(judged, manifest, verdict, table=table), table))
-    else:
-        say("4. Nothing is released.")
+    released = release(judged, manifest, verdict, table=table) if judged else None
+    _say_released(released, table)
     if report is not None:
-        write_report(verdict, report, overwrite=False)
+        sheet = None if released is None else released.to_json()
+        write_report(verdict, report, overwrite=False, sheet=sheet)
         say(f"The audit report is {report}.")
     if preset is None:
         say("The paper's own system, as published: verix-anon demo --preset paper")
@@ -95,6 +93,14 @@ def demo(
 
 def _say(lines: Iterable[str]) -> None:
     say("\n".join(f"   {line}" for line in lines))
+
+
+def _say_released(released: "Released[pa.Table] | None", table: "pa.Table") -> None:
+    if released is None:
+        say("4. Nothing is released.")
+        return
+    say("4. The owner releases the table, traps removed and k checked again.")
+    _say(_released_lines(released, table))
 
 
 def _released_lines(released: "Released[pa.Table]", table: "pa.Table") -> Iterator[str]:

@@ -1,5 +1,6 @@
 """A verdict for people who do not read JSON: report."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,10 +8,12 @@ import typer
 
 from verix_anon.cli.app import app
 from verix_anon.cli.reading import read_text
-from verix_anon.cli.show import say
+from verix_anon.cli.show import printable, say
 from verix_anon.cli.writing import check_outputs, write_text
+from verix_anon.errors import TableError
 
 if TYPE_CHECKING:
+    from verix_anon.client.report.sheet import SheetView
     from verix_anon.client.verdict import Verdict
 
 __all__ = ["report", "write_report"]
@@ -28,7 +31,11 @@ def report(
     ] = None,
     release: Annotated[
         Path | None,
-        typer.Option("--release", "-r", help="The privacy sheet: what release --sheet wrote."),
+        typer.Option(
+            "--release",
+            "-r",
+            help="What release --sheet wrote; else sheet.json beside the verdict, if it is there.",
+        ),
     ] = None,
     overwrite: Annotated[bool, typer.Option(help="Replace a report that is there.")] = False,
 ) -> None:
@@ -38,20 +45,46 @@ def report(
     the verdict is.
     """
     from verix_anon.client.report import check_installed, render
-    from verix_anon.client.report.sheet import read_sheet
     from verix_anon.client.verdict import read_verdict
 
     check_installed()
     target = verdict.with_suffix(".html") if out is None else out
-    check_outputs([target], [verdict, release], overwrite=overwrite)
+    beside = verdict.with_name("sheet.json")
+    check_outputs([target], [verdict, release or beside], overwrite=overwrite)
     found = read_verdict(verdict)
-    sheet = None if release is None else read_sheet(read_text(release, "privacy sheet"))
+    sheet = _beside(beside, found) if release is None else _sheet(release)
     write_text(render(found, sheet), target, overwrite=overwrite)
-    say(f"Written to {target}.")
+    is_beside = release is None and sheet is not None
+    say(f"Written to {target}{f', with the privacy sheet {beside}' if is_beside else ''}.")
 
 
-def write_report(verdict: "Verdict", out: Path, *, overwrite: bool) -> None:
-    """Write the report of a verdict that was just given."""
+def _sheet(path: Path) -> "SheetView":
+    from verix_anon.client.report.sheet import read_sheet
+
+    return read_sheet(read_text(path, "privacy sheet"))
+
+
+def _beside(path: Path, verdict: "Verdict") -> "SheetView | None":
+    """The sheet that lies beside the verdict, if it is that of the same delivery."""
+    if not path.exists():
+        return None
+    try:
+        sheet = _sheet(path)
+    except TableError as error:
+        print(f"Warning: {path} is left out: {printable(str(error))}", file=sys.stderr)
+        return None
+    if sheet.root == verdict.root.hex():
+        return sheet
+    print(f"Warning: {path} is left out: it is of another delivery", file=sys.stderr)
+    return None
+
+
+def write_report(
+    verdict: "Verdict", out: Path, *, overwrite: bool, sheet: str | None = None
+) -> None:
+    """Write the report of a verdict that was just given, and of its release if there is one."""
     from verix_anon.client.report import render
+    from verix_anon.client.report.sheet import read_sheet
 
-    write_text(render(verdict), out, overwrite=overwrite)
+    view = None if sheet is None else read_sheet(sheet)
+    write_text(render(verdict, view), out, overwrite=overwrite)

@@ -15,10 +15,10 @@ from verix_anon.client.report.sheet import read_sheet
 from verix_anon.client.verdict import LAYERS, Profile
 
 pytestmark = needs_chromium
-WIDE, PHONE = 1280, 390
+WIDE, PHONE, NARROW = 1280, 390, 320
 # A breakout from an attribute, marks that turn text around, and a name without an end.
 WORST = (1, 6, 9)
-SECTIONS = ("answers", "glance", "layers", "release", "identity")
+SECTIONS = ("open", "answers", "about", "glance", "layers", "release", "identity", "words")
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ class Visit:
 
 
 @pytest.mark.parametrize("name", ["good", "bad", "thin"])
-@pytest.mark.parametrize(("width", "scheme"), [(WIDE, "dark"), (PHONE, "light")])
+@pytest.mark.parametrize(("width", "scheme"), [(WIDE, "dark"), (PHONE, "light"), (NARROW, "dark")])
 def test_opens_and_fits(browser: Browser, files: Path, name: str, width: int, scheme: str) -> None:
     with Visit(browser, files / f"{name}.html", width, scheme) as page:
         for section in SECTIONS:
@@ -88,6 +88,25 @@ def test_opens_and_fits(browser: Browser, files: Path, name: str, width: int, sc
         # A picture follows the theme: its axes are not the colour of the card.
         text = page.locator("figure svg text").first
         assert text.evaluate("e => getComputedStyle(e).fill") != "rgb(0, 0, 0)"
+
+
+@pytest.mark.parametrize("name", ["good", "bad"])
+@pytest.mark.parametrize("width", [WIDE, PHONE, NARROW])
+def test_what_is_left_open_is_as_large_as_the_verdict(
+    browser: Browser, files: Path, name: str, width: int
+) -> None:
+    with Visit(browser, files / f"{name}.html", width, "light") as page:
+        size = "e => getComputedStyle(e).fontSize"
+        verdict = page.locator("h1").evaluate(size)
+        figures = page.locator(".open .large")
+        assert figures.count() >= 1
+        for i in range(figures.count()):
+            assert figures.nth(i).is_visible()
+            assert figures.nth(i).evaluate(size) == verdict
+        one, two = (page.locator(at).bounding_box() for at in (".verdict:not(.open)", ".open"))
+        assert one is not None
+        assert two is not None
+        assert (one["y"] == two["y"]) == (width == WIDE)
 
 
 def test_text_of_pictures_can_be_read_on_a_phone(browser: Browser, files: Path) -> None:

@@ -12,6 +12,8 @@ from client import cases
 from client.report import pages
 from client.report.pages import ALL, SCRIPT, Outline, altered
 from verix_anon.client import report
+from verix_anon.client.account import Account
+from verix_anon.client.parties import Parties
 from verix_anon.client.prepare import PrepareOptions, prepare
 from verix_anon.client.report import render
 from verix_anon.client.report.reading import clean
@@ -46,13 +48,26 @@ def hostile_verdict(text: str) -> Verdict:
     verdict = pages.judged("approximate")
     findings = [replace(f, summary=text, guarantee=text) for f in verdict.findings]
     verdict = replace(verdict, findings=tuple(findings), files={text: text}, version=text)
-    verdict = replace(verdict, time=text)
+    verdict = replace(verdict, time=text, account=hostile_account(text))
     verdict = altered(verdict, "commitment", engine=text)
     deviating = [{"node": 1, "records": 2, "kind": text}]
     verdict = altered(verdict, "splits", deviating=deviating)
     shap = verdict.finding("fingerprint").evidence["shap"]
     assert isinstance(shap, list)
     return altered(verdict, "fingerprint", shap=[{**each, "feature": text} for each in shap])
+
+
+def hostile_account(text: str) -> Account:
+    """Names as far as a verdict may hold them, columns as the owner's table may call them."""
+    account = pages.judged("approximate").account
+    assert account is not None
+    name = clean(text).replace("\N{REPLACEMENT CHARACTER}", "")
+    return replace(
+        account,
+        parties=Parties(table_name=name, controller=name, processor=name),
+        columns=tuple(replace(column, name=text) for column in account.columns),
+        seen=(text,),
+    )
 
 
 def hostile_sheet(text: str) -> str:

@@ -154,8 +154,15 @@ def test_a_failing_layer_that_informs_is_put_in_its_place() -> None:
 def test_statement_names_date_records_and_k() -> None:
     verdict = pages.judged("honest")
     text = pages.text_of(pages.report("honest"))
-    n_rows = pages.canaries().manifest.n_rows
-    assert f"On {verdict.time[:10]} we audited the anonymization of {n_rows:,} records" in text
+    manifest = pages.canaries().manifest
+    n_traps = manifest.n_rows - manifest.n_genuine
+    assert (
+        f"On {verdict.time[:10]} we audited the anonymization of a table (300 genuine records,"
+        f" {n_traps:,} traps planted among them) with k = 3 that a processor did for us" in text
+    )
+    older = pages.text_of(render(replace(verdict, account=None)))
+    assert f"the anonymization of {manifest.n_rows:,} records, traps among them, with k" in older
+    assert "does not say what was submitted" in older
     assert "with k = 3" in text
     assert "Unsafe seed" in text
     assert "Unsafe seed" not in render(replace(verdict, unsafe_seed=False))

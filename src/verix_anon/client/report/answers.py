@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from verix_anon.client.parties import Parties
+from verix_anon.client.report.about import counted
+from verix_anon.client.report.left_open import LeftOpen
 from verix_anon.client.report.reading import Reading, clean
 from verix_anon.client.report.sheet import SheetView
 from verix_anon.client.verdict import Finding, Outcome, Profile, Status, Verdict
@@ -31,7 +34,12 @@ def reading_of(finding: Finding) -> Reading:
     return Reading(Fields(finding.evidence, f"the layer {clean(finding.layer)}", TableError))
 
 
-def answers(verdict: Verdict, summaries: Mapping[str, str], sheet: SheetView | None) -> Answers:
+def answers(
+    verdict: Verdict,
+    summaries: Mapping[str, str],
+    sheet: SheetView | None,
+    left: LeftOpen,
+) -> Answers:
     """The answers that the findings give, in words; `summaries` are those that may be shown."""
     if verdict.outcome is Outcome.VERIFIED:
         said = _verified(verdict)
@@ -43,7 +51,7 @@ def answers(verdict: Verdict, summaries: Mapping[str, str], sheet: SheetView | N
         headline=said.headline,
         done=said.done,
         sure=said.sure,
-        statement=_statement(verdict, said, sheet),
+        statement=_statement(verdict, said, sheet, left),
     )
 
 
@@ -142,38 +150,54 @@ ACTIONS = {
     " released.",
     Outcome.INCONCLUSIVE: "The delivery was not accepted.",
 }
+NOT_TOLD = "No release is known to this report, so that it does not say what one leaves open."
 KEPT = (
     "The delivery is identified by the digests at the end of this report; the verdict file and the"
     " audit log are kept."
 )
 
 
-def _statement(verdict: Verdict, said: _Said, sheet: SheetView | None) -> tuple[str, ...]:
-    first = reading_of(verdict.finding("commitment"))
-    records, k = first.count("records"), first.count("k")
-    of = "" if records is None else f" of {records:,} records"
-    with_k = "" if k is None else f" with k = {k:,}"
-    when = f"On {clean(verdict.time)[:10]} we" if verdict.time else "We"
-    what = (
-        f"{when} audited the anonymization{of}{with_k} that a processor did for us, with verix-anon"
-        f" {clean(verdict.version)} (profile {verdict.profile.value}). The outcome is"
-        f" {verdict.outcome.value}."
+def _statement(
+    verdict: Verdict, said: _Said, sheet: SheetView | None, left: LeftOpen
+) -> tuple[str, ...]:
+    done = (
+        f"{_audited(verdict)}, with verix-anon {clean(verdict.version)} (profile"
+        f" {verdict.profile.value}). The outcome is {verdict.outcome.value}."
     )
+    if sheet is None:
+        released = [f"{ACTIONS[verdict.outcome]} {NOT_TOLD}"]
+    else:
+        points = "; ".join(str(point) for point in left.points)
+        released = [_released(sheet), f"What the release leaves open: {points}."]
     return (
-        what,
+        done,
         f"Was the work done as agreed? {said.done}",
         f"How sure is that? {said.sure}",
-        f"{ACTIONS[verdict.outcome] if sheet is None else _released(sheet)} {KEPT}",
+        *released,
+        KEPT,
     )
+
+
+def _audited(verdict: Verdict) -> str:
+    """When we audited which table, of how many records, by whom."""
+    first, account = reading_of(verdict.finding("commitment")), verdict.account
+    parties = Parties() if account is None else account.parties
+    records, k = first.count("records"), first.count("k")
+    of = "" if records is None else f" of {records:,} records, traps among them,"
+    if account is not None:
+        name = clean(parties.table_name, 200)
+        of = f" of {f'“{name}”' if name else 'a table'} ({counted(account)})"
+    with_k = "" if k is None else f" with k = {k:,}"
+    we = f"we, {clean(parties.controller, 200)}," if parties.controller else "we"
+    when = f"On {clean(verdict.time)[:10]} {we}" if verdict.time else f"W{we[1:]}"
+    processor = clean(parties.processor, 200) or "a processor"
+    return f"{when} audited the anonymization{of}{with_k} that {processor} did for us"
 
 
 def _released(sheet: SheetView) -> str:
     forced = ", against the verdict or the ledger" if sheet.overridden else ""
-    same = sheet.same_target
-    target = "" if same is None else (
-        f"; {same:.1%} of the records lie in classes that share the target"
-    )  # fmt: skip
     return (
-        f"A table was released{forced}: every class holds at least {sheet.k:,}, so that nobody in"
-        f" it is picked out with a chance of more than {sheet.risk_max:.1%}{target}."
+        f"A table was released{forced}: every class holds at least {sheet.k:,} ({sheet.k_agreed:,}"
+        " agreed), so that whoever knows the quasi-identifiers of somebody and nothing else picks"
+        f" the right record with a chance of at most {sheet.risk_max:.1%}."
     )

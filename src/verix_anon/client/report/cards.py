@@ -15,6 +15,15 @@ from verix_anon.client.verdict import MEASURES, Finding, Profile, Status
 __all__ = ["Card", "Picture", "card", "size_picture"]
 
 MOST_WORDS = 900
+TONES = {
+    Status.PASS: "good",
+    Status.FAIL: "bad",
+    Status.INCONCLUSIVE: "mark",
+    Status.SKIPPED: "quiet",
+}
+INFORMING_TONES = TONES | {Status.FAIL: "mark", Status.INCONCLUSIVE: "quiet"}
+"""A measure that has no threshold to be judged by is no warning: without honest runs, which
+few ask for, every fingerprint is such."""
 OLD = "this verdict does not hold what it is drawn from; verify again with this version"
 FIGURES = {
     "commitment": {"records": "records sent", "k": "agreed k"},
@@ -60,6 +69,8 @@ class Card:
 
     layer: str
     status: str
+    tone: str
+    """How alarming it is: good, bad, mark or quiet."""
     decides: bool
     words: Words
     summary: str
@@ -80,6 +91,7 @@ def card(finding: Finding, profile: Profile) -> Card:
     made = Card(
         layer=layer,
         status=finding.status.value,
+        tone=(TONES if finding.decides else INFORMING_TONES)[finding.status],
         decides=bool(finding.decides),
         words=words(layer, profile),
         summary=_summary(finding, evidence, is_thin),

@@ -4,8 +4,11 @@ from dataclasses import dataclass
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from verix_anon.client.report.about import About, about
 from verix_anon.client.report.answers import Answers, answers
 from verix_anon.client.report.cards import Card, Picture, card, size_picture
+from verix_anon.client.report.glossary import GLOSSARY, Entry
+from verix_anon.client.report.left_open import LeftOpen, left_open, share
 from verix_anon.client.report.reading import clean
 from verix_anon.client.report.sheet import SheetView
 from verix_anon.client.verdict import Verdict
@@ -30,10 +33,13 @@ class View:
     contract: str
     submission: str
     files: list[tuple[str, str]]
+    left_open: LeftOpen
     answers: Answers
+    about: About | None
     cards: list[Card]
     sheet: SheetView | None
     sheet_picture: Picture | None
+    glossary: dict[str, tuple[Entry, ...]]
 
 
 def page(verdict: Verdict, sheet: SheetView | None) -> str:
@@ -47,11 +53,13 @@ def page(verdict: Verdict, sheet: SheetView | None) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["share"] = share
     return environment.get_template("report.html").render(view=_view(verdict, sheet)) + "\n"
 
 
 def _view(verdict: Verdict, sheet: SheetView | None) -> View:
     sizes = None if sheet is None else sheet.class_sizes
+    left = left_open(verdict, sheet)
     cards = [card(finding, verdict.profile) for finding in verdict.findings]
     return View(
         outcome=verdict.outcome.value,
@@ -63,10 +71,13 @@ def _view(verdict: Verdict, sheet: SheetView | None) -> View:
         contract=verdict.contract.hex(),
         submission=verdict.submission.hex(),
         files=[(clean(name), clean(digest)) for name, digest in sorted(verdict.files.items())],
-        answers=answers(verdict, {made.layer: made.summary for made in cards}, sheet),
+        left_open=left,
+        answers=answers(verdict, {made.layer: made.summary for made in cards}, sheet, left),
+        about=None if verdict.account is None else about(verdict.account),
         cards=cards,
         sheet=sheet,
         sheet_picture=None
         if sizes is None
         else size_picture(sizes, "release", "Sizes of the released classes, against k", "class"),
+        glossary=GLOSSARY,
     )

@@ -43,6 +43,8 @@ class SheetView:
     risk_max: float
     risk_mean: float
     singled_out: float
+    has_unsent: bool
+    """Whether the release has kept or sensitive columns."""
     ncp: float
     ncp_before: float
     """Before leaves were joined."""
@@ -56,6 +58,11 @@ class SheetView:
     def same_target(self) -> float | None:
         """Share of the records in classes that share the target, if there is one."""
         return next((d.given_away for d in self.diversity if d.role == "target"), None)
+
+    @property
+    def same_sensitive(self) -> float:
+        """The same of the sensitive column that is worst off, 0 if there is none."""
+        return max((d.given_away for d in self.diversity if d.role != "target"), default=0.0)
 
 
 def read_sheet(text: str) -> SheetView:
@@ -74,6 +81,7 @@ def read_sheet(text: str) -> SheetView:
         risk_max=fields.number("prosecutor_max"),
         risk_mean=fields.number("prosecutor_mean"),
         singled_out=fields.number("singled_out"),
+        has_unsent=bool(fields.inner("singled_out_by").values),
         ncp=fields.number("ncp"),
         ncp_before=joined.number("ncp_before"),
         n_joined=joined.whole("records", COUNTS),

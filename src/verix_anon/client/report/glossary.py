@@ -1,0 +1,115 @@
+"""The words of the report, each explained once for somebody who has not read the specification."""
+
+from dataclasses import dataclass
+
+__all__ = ["GLOSSARY", "Entry"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Words that go together, and what they mean."""
+
+    terms: tuple[str, ...]
+    meaning: str
+
+    @property
+    def title(self) -> str:
+        """The words in one line."""
+        return ", ".join(self.terms)
+
+
+def _group(*entries: tuple[str, str]) -> tuple[Entry, ...]:
+    return tuple(Entry(tuple(terms.split(", ")), meaning) for terms, meaning in entries)
+
+
+GLOSSARY: dict[str, tuple[Entry, ...]] = {
+    "Who, and what passes between them": _group(
+        ("controller", "Who answers for the table, and had it anonymized: its owner."),
+        ("processor, provider", "Who did the work. It is the one that is audited here."),
+        ("contract", "What was agreed: k, the columns, the rule."),
+        ("submission", "What was sent to the provider."),
+        ("delivery", "What came back."),
+        ("manifest", "What the owner keeps secret of a submission, such as what is planted in it."),
+        ("engine", "The program that the provider says it used."),
+        ("release", "The table made of a delivery for publication; traps are taken out of it."),
+        ("privacy sheet", "What was measured on a release."),
+        ("digest, SHA-256", "A number that changes with every change of a file."),
+        ("root", "One digest over all groups of a delivery: the provider's seal."),
+    ),
+    "The verdict": _group(
+        ("VERIFIED", "Every layer that decides passed."),
+        ("VIOLATION", "A layer that decides failed."),
+        ("INCONCLUSIVE", "None failed, but one that decides could not be run."),
+        ("profile", "Which layers decide."),
+        ("full", "The profile with the submission at hand: everything is checked."),
+        ("thin", "The profile by the manifest alone: some things are checked by a sample."),
+        ("paper", "The profile of the published system: less is checked, and with errors."),
+        ("layer", "One check of a delivery."),
+        ("decides, informs", "Whether a layer counts for the verdict, or is for reading only."),
+        ("pass, fail", "It looked, and found nothing wrong; or something."),
+        ("inconclusive", "It measured and cannot judge, such as for want of a threshold."),
+        ("skipped", "It did not look."),
+        ("guarantee", "How sure a layer's answer is."),
+        ("unsafe seed", "The secrets can be worked out again: for experiments only."),
+    ),
+    "The layers": _group(
+        ("commitment", "Compares the root with the files, the contract and the submission."),
+        ("sentinels", "Looks for the sentinels."),
+        ("twins", "Looks for the twins."),
+        ("replay", "Puts every record through the delivered tree again."),
+        ("splits", "Works out every split again by the agreed rule."),
+        ("fingerprint", "Measures how far SHAP values moved. Honest work moves them, too."),
+        ("utility", "Measures what a model is worth that learnt from the delivery."),
+    ),
+    "Records": _group(
+        ("genuine record", "A record of the owner's table."),
+        ("trap", "A record that the owner planted: a sentinel or a twin."),
+        ("sentinel", "A planted record that resembles a genuine one. It must come back."),
+        ("twin", "A planted copy of a genuine record. Both must come back, in one group."),
+        ("tracker", "A random mark on each record. It does not tell traps from genuine ones."),
+        ("watch record", "A genuine record whose treatment the owner can check by the manifest."),
+        ("witness", "A watch record whose way through the tree was worked out beforehand."),
+        ("evasion curve", "How likely it is that dropping some share of the records goes unseen."),
+        ("person", "What k counts: a record, or all records of one value of a chosen column."),
+    ),
+    "Columns": _group(
+        ("role", "What a column is to the owner: one of the next five."),
+        ("identifier", "Names people. Never sent, and dropped for good."),
+        (
+            "quasi, quasi-identifiers",
+            "Known to others too, such as an age. Sent, and generalized.",
+        ),
+        ("kept", "Never sent; it stands in the release as it is."),
+        ("sensitive", "Like kept, and measured: what nobody should learn of anybody."),
+        ("target", "What models are to predict from the release; its values are the labels."),
+        ("coded", "Sent as places instead of values, without names."),
+        ("place", "The position of a value among those of its column, in order."),
+        ("clear", "Sent as it is."),
+        ("generalized", "Given in common for a whole class, such as an interval."),
+    ),
+    "Groups": _group(
+        ("tree, node, split", "The rule divides the records in two at a node, again and again."),
+        ("group, leaf", "The records at one end of the tree; they get common bounds."),
+        ("bounds", "The least and the greatest value of a group."),
+        ("class", "All records that look alike in the release by their quasi-identifiers."),
+        ("joined", "Groups that fell short without their traps, made one class."),
+        ("k", "Every class of the release holds at least so many persons."),
+    ),
+    "Measures": _group(
+        ("singled out", "Alone in its class with its kept and sensitive values: they find it."),
+        ("give away", "All of a class share a value: whoever finds the class knows it."),
+        ("risk", "The chance to pick the right record by quasi-identifiers alone: 1 in k at most."),
+        ("l", "How many distinct values every class has of a column."),
+        ("entropy l", "The same, counting rare values for less."),
+        ("cap", "The greatest share of one value in any class."),
+        ("t", "How far the values of any class are from those of the whole table, 0 to 1."),
+        ("NCP", "Detail lost: the mean width of published values; 0 is none, 1 is all."),
+        ("SHAP value", "How much one column moves a model's prediction for one record."),
+        ("honest run", "The agreed work done by the owner on a sample, for comparison."),
+        ("threshold", "How far SHAP values may move; without honest runs there is none."),
+        ("p-value", "The share of honest runs that moved as far; small is unusual."),
+        ("F1, macro F1, AUC", "How well a model tells classes apart; 1 is without a mistake."),
+        ("R2, mean absolute error", "How close a model comes to a quantity: 1, or 0, at best."),
+    ),
+}
+"""By subject."""
