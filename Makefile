@@ -14,7 +14,7 @@ $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("verix-anon needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
 	@echo "Setting up $(VENV) with the pinned packages; this takes a few minutes, once."
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench,paper,report,docs]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench,paper,report,docs,excel,statistics,sql]'
 	touch $(STAMP)
 
 # System packages that some tests need; without them those tests are skipped, with the reason.

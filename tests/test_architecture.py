@@ -46,6 +46,11 @@ EXTRAS = {
     "jinja2": "client/report/",
     "markupsafe": "client/report/",
     "matplotlib": "client/report/",
+    "python_calamine": "files/tables/sheets/",
+    "xlsxwriter": "files/tables/sheets/",
+    "pyreadstat": "files/tables/statistics/",
+    "polars": "files/tables/statistics/",
+    "adbc_driver_postgresql": "files/tables/postgresql.py",
 }
 # The protocol has no randomness, clock, network or files.
 IMPURE = {"random", "secrets", "time", "socket", "urllib", "os", "pathlib", "io", "fsspec"}

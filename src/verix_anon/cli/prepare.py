@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import sys
 import textwrap
 from collections.abc import Sequence
@@ -29,7 +30,7 @@ __all__ = ["init", "planted_lines", "prepare", "prepare_options", "sent_lines"]
 @app.command(epilog="Example: [bold]verix-anon init people.csv --out roles.toml[/bold]")
 @with_reading
 def init(
-    table: Annotated[str, typer.Argument(help="The table: a CSV or Parquet file or URL.")],
+    table: Annotated[str, typer.Argument(help="The table: a file by its ending, or a URL.")],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Write the draft here; else to stdout.")
     ] = None,
@@ -44,6 +45,7 @@ def init(
 ) -> None:
     """Draft the roles of a table's columns, with a guess and a reason for each, to be edited."""
     from verix_anon.client.table.draft import draft
+    from verix_anon.files.tables import shown_url
 
     read = load_open(table, None, reading)
     text = draft(read, table, target)
@@ -52,8 +54,10 @@ def init(
         say(text)
         return
     write_text(text, out, overwrite=overwrite)
+    source = shlex.quote(shown_url(table))
     say(
-        f"Drafted {out}. Check every line, then: verix-anon prepare {table} --roles {out} --out job"
+        f"Drafted {out}. Check every line, then:"
+        f" verix-anon prepare {source} --roles {out} --out job"
     )
 
 
@@ -63,7 +67,7 @@ def init(
 )
 @with_reading
 def prepare(
-    table: Annotated[str, typer.Argument(help="The table: a CSV or Parquet file or URL.")],
+    table: Annotated[str, typer.Argument(help="The table: a file by its ending, or a URL.")],
     out: Annotated[
         str, typer.Option("--out", "-o", help="The job's folder: submission and manifest.")
     ],

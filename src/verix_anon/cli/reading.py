@@ -48,6 +48,8 @@ OPTIONS = {
         "A leading zero keeps a column text, as it does if nothing is said.",
         "--leading-zeros/--no-leading-zeros",
     ),
+    "sheet": _option(str, "The sheet of a spreadsheet that is the table.", metavar="NAME"),
+    "query": _option(str, "What to ask a database for, in place of a table.", metavar="SQL"),
 }
 FIELDS = {"null": "null_tokens", "leading_zeros": "leading_zeros_are_text"}
 """Options that are called otherwise than the field they fill."""
@@ -79,11 +81,13 @@ def with_reading(command: Callable[..., None]) -> Callable[..., None]:
     parameters += [
         Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
         for name, annotation in OPTIONS.items()
+        # `release --sheet` is the privacy sheet's file; the manifest knows the table's sheet.
+        if name not in own.parameters
     ]
 
     @wraps(command)
     def run(**values: Any) -> None:
-        given = {name: values.pop(name) for name in OPTIONS}
+        given = {name: values.pop(name) for name in OPTIONS if name not in own.parameters}
         command(**values, reading=_given(given))
 
     # What typer reads; through __wrapped__ it would find the command's own.
@@ -112,8 +116,10 @@ def load_open(path: str, known: "Reading | None", given: Given) -> "Read":
 
 def tell_reading(path: str, read: "Read") -> None:
     """Say on stderr how the table was read, and what is to be known of it or to be asked."""
+    from verix_anon.files.tables import shown_url
+
     said = read.reading.said()
-    lines = [f"Read {path}: {said}."] if said else []
+    lines = [f"Read {shown_url(path)}: {said}."] if said else []
     lines += [f"Note: {note}." for note in read.notes]
     for line in [*lines, *(f"Question: {question}." for question in read.questions)]:
         print(printable(line), file=sys.stderr)

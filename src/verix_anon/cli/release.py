@@ -30,7 +30,12 @@ def release(
     manifest: Annotated[Path, typer.Option("--manifest", "-m", help="The manifest of the job.")],
     table: Annotated[str, typer.Option("--table", "-t", help="The table that was prepared.")],
     out: Annotated[
-        str, typer.Option("--out", "-o", help="The table to publish: .csv, .tsv or .parquet.")
+        str,
+        typer.Option(
+            "--out",
+            "-o",
+            help="The table to publish, by its ending: .csv, .parquet, .xlsx, .sav and others.",
+        ),
     ],
     verdict: Annotated[
         Path | None, typer.Option("--verdict", "-v", help="What verify --out wrote.")

@@ -35,6 +35,7 @@ from verix_anon.client.table.roles import Declared, Missing, TableRole
 from verix_anon.client.table.task import Labels, Task
 from verix_anon.errors import TableError
 from verix_anon.files.tables import Read, Reading, read_table_as
+from verix_anon.files.tables.memory import held
 from verix_anon.machine import check_memory
 from verix_anon.protocol.contract import Commitment, Contract, Digest, Kind, Rule
 from verix_anon.protocol.messages import Submission
@@ -104,7 +105,8 @@ def prepare(
     Every column needs a role: from `roles`, or by the keywords from `target` to `hierarchies`.
 
     Args:
-        table: A pandas, polars or pyarrow table, the file of one, or what read_table_as() gave.
+        table: A pandas, polars or pyarrow table, whatever else gives a stream of Arrow data, the
+            file of one, or what read_table_as() gave.
         target: The column to preserve: two classes, more, or a quantity.
         quasi: Columns to generalize, or "all": all that are not named otherwise.
         identifier: Columns that name people: dropped for good.
@@ -152,8 +154,13 @@ def prepare(
             "name the column to preserve: target, or --target; or say that there is none:"
             ' task="none", or --task none'
         )
-    table, reading = _read(table, roles)
-    warnings = index_warnings(table)
+    notes: tuple[str, ...] = ()
+    if is_path(table):
+        # Whoever hands over what was read has seen its notes.
+        table = read_table_as(table, read_reading(roles) if is_path(roles) else None)
+        notes = table.notes
+    table, reading = _held(table)
+    warnings = (*notes, *index_warnings(table))
     prepared = _prepare(table, declared, drafted_k if k is None else k, options)
     prepared = replace(prepared, manifest=replace(prepared.manifest, reading=reading))
     if ledger is not None:
@@ -161,13 +168,11 @@ def prepare(
     return replace(prepared, warnings=warnings)
 
 
-def _read(table: object, roles: Declared | FilePath | None) -> tuple[object, Reading | None]:
+def _held(table: object) -> tuple[object, Reading | None]:
     """The table, and how its file was read, if it came from one."""
-    if is_path(table):
-        table = read_table_as(table, read_reading(roles) if is_path(roles) else None)
     if isinstance(table, Read):
         return table.settled().table, table.reading
-    return table, None
+    return held(table), None
 
 
 def _record(prepared: Prepared, ledger: Ledger) -> tuple[str, ...]:

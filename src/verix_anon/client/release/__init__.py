@@ -38,6 +38,7 @@ from verix_anon.client.verdict import Profile, Verdict, read_verdict
 from verix_anon.errors import NotAcceptedError, TableError
 from verix_anon.files.deliveries import Snapshot
 from verix_anon.files.tables import Read, read_table
+from verix_anon.files.tables.memory import held
 from verix_anon.protocol.messages import Delivery
 
 __all__ = ["ReleaseOptions", "Released", "Representation", "release"]
@@ -141,12 +142,15 @@ def release(
 ) -> Released[Any]:
     """Turn an accepted delivery into a table of the kind that was given.
 
+    What was a stream comes back as a pyarrow table, a LazyFrame as a DataFrame.
+
     Args:
         delivery: What the provider returned: in memory, or the folder or URL of its files.
         manifest: What prepare() kept, or its file.
         verdict: What verify() found about this very delivery, or its file.
         table: The owner's table, as it was prepared, or its file, which is read as it was then.
-        out: Write the table here: .csv, .tsv or .parquet. None: it is only returned.
+        out: Write the table here: .csv, .tsv, .parquet, .feather, .xlsx, .sav or .dta. None: it
+            is only returned.
         sheet: Write the privacy sheet here, as JSON. It is there before the table is.
         overwrite: Replace files that are there.
         options: What to publish, and how.
@@ -216,7 +220,7 @@ def _table(table: object, manifest: Manifest) -> object:
     """The table in memory; a file is read as it was for prepare()."""
     if is_path(table):
         return read_table(table, manifest.reading)
-    return table.settled().table if isinstance(table, Read) else table
+    return table.settled().table if isinstance(table, Read) else held(table)
 
 
 def _align(delivery: Delivery, manifest: Manifest, n_rows: int) -> Ids:

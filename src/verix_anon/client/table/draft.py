@@ -23,7 +23,8 @@ from verix_anon.client.table.task import Task
 from verix_anon.errors import TableError
 from verix_anon.fields import Fields
 from verix_anon.files.store import path_text
-from verix_anon.files.tables import Read, Reading
+from verix_anon.files.tables import Read, Reading, shown_url
+from verix_anon.files.tables.memory import held
 from verix_anon.protocol.contract import Kind
 
 __all__ = ["USUAL_K", "Guess", "draft", "guess_roles", "read_options", "read_reading", "read_roles"]
@@ -50,12 +51,11 @@ HINTS = (
     "[kinds]",
     '# "postcode" = "categorical"   # or "numeric", "datetime"',
     "",
-    "[orders]",
-    '# "education" = ["school", "college", "university"]',
-    "",
     "[hierarchies]",
     '# "postcode" = "prefix"        # or "date", or a file: value;level 1;level 2;...',
     "",
+    "[orders]",
+    '# "education" = ["school", "college", "university"]',
 )
 """Sections that most tables do not need, each with an example."""
 ASKED = "every class has l values of it; or cap, or t"
@@ -135,7 +135,8 @@ def _guess(name: str, array: pa.Array) -> Guess:
 def draft(table: object, source: str, target: str | None = None) -> str:
     """The guess as a TOML file with a comment for every column, and how the table was read."""
     read = table if isinstance(table, Read) else None
-    table = table if read is None else read.table
+    # A stream of Arrow data can be read once only.
+    table = held(table) if read is None else read.table
     arrays = arrow_columns(table)
     guesses = guess_roles(table, target)
     chosen = next((guess for guess in guesses if guess.role is TableRole.TARGET), None)
@@ -143,7 +144,7 @@ def draft(table: object, source: str, target: str | None = None) -> str:
     if chosen is not None:
         named = f"target = {toml(chosen.name)}  # {chosen.reason}"
     lines = [
-        f"# Drafted by `verix-anon init` from {comment(source)}. Check every line.",
+        f"# Drafted by `verix-anon init` from {comment(shown_url(source))}. Check every line.",
         "# identifier: dropped for good. kept, sensitive: never sent, joined back at release.",
         "# quasi: sent, as positions, and generalized. target: what is to be preserved.",
         f"k = {USUAL_K}",
@@ -152,12 +153,7 @@ def draft(table: object, source: str, target: str | None = None) -> str:
         'missing = "mark"      # said in every cell of their class; or "impute", or "error"',
         "",
         "[columns]",
-    ]
-    for guess in guesses:
-        if guess.role is not TableRole.TARGET:
-            entry = f"{toml(guess.name)} = {toml(guess.role.value)}"
-            lines.append(f"{entry}  # {comment(guess.reason)}")
-    lines += [
+        *_column_lines(guesses),
         "",
         "[contract]",
         '# rule = "importance-spread"   # or "variance-reduction", the paper\'s',
@@ -168,12 +164,35 @@ def draft(table: object, source: str, target: str | None = None) -> str:
         '# importance = "auto"          # or "uniform", or { "age" = 1.0, "zip" = 0.5, ... }',
         "",
         *HINTS,
+        *_order_lines(guesses, arrays),
+        "",
         "[diversity]",
         f"# {toml(chosen.name if chosen else 'diagnosis')} = {{ l = 2 }}   # {ASKED}",
         "",
         *([] if read is None else reading_lines(read)),
     ]
     return "\n".join(lines)
+
+
+def _column_lines(guesses: list[Guess]) -> list[str]:
+    return [
+        f"{toml(guess.name)} = {toml(guess.role.value)}  # {comment(guess.reason)}"
+        for guess in guesses
+        if guess.role is not TableRole.TARGET
+    ]
+
+
+def _order_lines(guesses: list[Guess], arrays: Mapping[str, pa.Array]) -> list[str]:
+    """The orders that columns have of their own, such as that of the codes of an SPSS file."""
+    lines = []
+    for guess in guesses:
+        array = arrays[guess.name]
+        is_ordered = pa.types.is_dictionary(array.type) and array.type.ordered
+        if is_ordered and guess.role is TableRole.QUASI:
+            labels = array.dictionary.cast(pa.large_string()).to_pylist()
+            shown = ", ".join(toml(label) for label in labels if label is not None)
+            lines.append(f"{toml(guess.name)} = [{shown}]  # the column's own order")
+    return lines
 
 
 def _person_line(identifiers: list[Guess], arrays: Mapping[str, pa.Array]) -> str:

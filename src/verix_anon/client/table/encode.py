@@ -1,7 +1,7 @@
 """From a user's table to typed columns and exact values, and back (spec §2).
 
-Tables may be pandas, polars or pyarrow: narwhals reads them all, and each column passes
-through one Arrow array, so that the three give the same bytes.
+Tables may be pandas, polars or pyarrow, or whatever gives a stream of Arrow data: narwhals reads
+them all, and each column passes through one Arrow array, so that all give the same bytes.
 """
 
 import re
@@ -23,6 +23,7 @@ from verix_anon.client.table.roles import SENT, Declared, Missing, TableRole
 from verix_anon.client.table.target import encode_target
 from verix_anon.client.table.task import Labels
 from verix_anon.errors import ContractError, TableError
+from verix_anon.files.tables.memory import held
 from verix_anon.protocol.contract import Column, Kind, Role, Unit
 from verix_anon.protocol.generalize import NUMPY_UNITS
 
@@ -154,7 +155,7 @@ def _decode_moments(unit: Unit, counts: Ints) -> pa.Array:
 def arrow_columns(table: object) -> dict[str, pa.Array]:
     """Every column as one Arrow array, by name, in table order."""
     try:
-        frame = nw.from_native(table, eager_only=True)  # type: ignore[call-overload]
+        frame = nw.from_native(held(table), eager_only=True)  # type: ignore[call-overload]
     except DuplicateError as error:
         name = re.search(r"'(.*)' \d+ times", str(error))
         raise TableError(f"column name {name[1] if name else '?'!r} occurs twice") from None

@@ -1,20 +1,38 @@
-"""The owner's tables, at a path or an fsspec URL, by the endings of their names (spec §2)."""
+"""The owner's tables, at a path or a URL, by the endings of their names (spec §2.5)."""
 
 import csv
 import os
+import shutil
+import tempfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from verix_anon.errors import TableError
-from verix_anon.files.store import path_text
+from verix_anon.files.store import is_url, path_text
+from verix_anon.files.tables.apart import read_apart
+from verix_anon.files.tables.arrow import read_ipc, read_parquet
+from verix_anon.files.tables.database import is_database, read_database
+from verix_anon.files.tables.endings import (
+    IPC_SUFFIXES,
+    PARQUET_SUFFIXES,
+    SHEET_SUFFIXES,
+    STATISTICS_SUFFIXES,
+    TEXT_SUFFIXES,
+    not_taken,
+)
+from verix_anon.files.tables.extras import need
 from verix_anon.files.tables.opening import opened, reason
 from verix_anon.files.tables.reading import NULL_TOKENS, Question, Read, Reading
+from verix_anon.files.tables.sheets.packed import check_packed
 from verix_anon.files.tables.text import read_text_table
+from verix_anon.files.tables.urls import shown_url, without_secrets
 from verix_anon.files.tables.writing import (
     ARROW_ERRORS,
-    PARQUET_SUFFIXES,
     check_table_name,
     table_aside,
     write_table,
@@ -28,17 +46,16 @@ __all__ = [
     "check_table_name",
     "read_table",
     "read_table_as",
+    "shown_url",
     "table_aside",
     "write_table",
 ]
 
-TEXT_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
-
 
 def read_table(path: str | os.PathLike[str], reading: Reading | None = None) -> pa.Table:
-    """Read a CSV or Parquet file.
+    """Read a table: text, Parquet, Arrow, a spreadsheet, SPSS, Stata, SAS, or of a database.
 
-    A CSV column is a whole number, a number, a date or a time if every value is, and text
+    A column of text is a whole number, a number, a date or a time if every value is, and text
     otherwise. `reading` says what the file itself does not.
 
     Raises:
@@ -49,24 +66,79 @@ def read_table(path: str | os.PathLike[str], reading: Reading | None = None) -> 
 
 
 def read_table_as(path: str | os.PathLike[str], reading: Reading | None = None) -> Read:
-    """Read a file, and say how; what cannot be told from it is asked, not guessed.
+    """Read a table, and say how; what cannot be told from it is asked, not guessed.
 
     Raises:
         TableError: There is no such file, or it cannot be read as its name says.
     """
     name, reading = path_text(path), reading or Reading()
-    lower = name.lower()
+    shown = shown_url(name)
+    if is_database(name):
+        return read_database(name, reading)
     try:
-        if lower.endswith(PARQUET_SUFFIXES):
-            with opened(name) as file:
-                # pq.read_table would import what reads folders of files, and pandas with it.
-                return Read(pq.ParquetFile(file).read(), reading)
-        if lower.endswith(TEXT_SUFFIXES):
-            return read_text_table(name, reading)
+        return _read_file(name, reading)
     except FileNotFoundError:
-        raise TableError(f"there is no file {name}") from None
+        raise TableError(f"there is no file {shown}") from None
     except (*ARROW_ERRORS, csv.Error, EOFError, zlib.error) as error:
-        raise TableError(f"{name} cannot be read ({reason(error)})") from None
-    raise TableError(
-        f"{name}: the name of a table ends in {', '.join(TEXT_SUFFIXES + PARQUET_SUFFIXES)}"
-    )
+        said = without_secrets(f"cannot be read ({reason(error)})", name)
+        raise TableError(f"{shown} {said}") from None
+
+
+def _read_file(name: str, reading: Reading) -> Read:
+    lower = name.lower()
+    if lower.endswith(TEXT_SUFFIXES):
+        return read_text_table(name, reading)
+    if lower.endswith(PARQUET_SUFFIXES + IPC_SUFFIXES):
+        read = read_ipc if lower.endswith(IPC_SUFFIXES) else read_parquet
+        with opened(name) as file, _named(name):
+            return Read(read(file), reading)
+    if lower.endswith(SHEET_SUFFIXES):
+        need("python_calamine", "excel", f"reading {shown_url(name)}")
+        with _local(name) as path, _named(name):
+            return _read_sheet(path, reading)
+    if lower.endswith(STATISTICS_SUFFIXES):
+        need("pyreadstat", "statistics", f"reading {shown_url(name)}")
+        with _local(name) as path, _named(name):
+            return read_apart("statistics", path, Path(path).stat().st_size, reading)
+    if not is_url(name) and Path(name).is_dir():
+        raise TableError(f"{name} is a folder, not a table")
+    raise not_taken(shown_url(name))
+
+
+def _read_sheet(path: str, reading: Reading) -> Read:
+    size = Path(path).stat().st_size
+    with Path(path).open("rb") as file:
+        head = file.read(8)
+        if head.lstrip()[:1] == b"<":
+            raise TableError(
+                "is a web page under the name of a spreadsheet; open it in a spreadsheet program,"
+                " and save it as .xlsx"
+            )
+        if head[:2] != b"PK":
+            return read_apart("sheet", path, size, reading)
+        found = check_packed(file, size)
+    read = read_apart("sheet", path, found.size, reading)
+    return replace(read, notes=(*read.notes, *found.notes()))
+
+
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """What a reader says of its file begins with the name."""
+    try:
+        yield
+    except TableError as error:
+        raise TableError(f"{shown_url(name)} {error}") from None
+
+
+@contextmanager
+def _local(name: str) -> Iterator[str]:
+    """The file's path; what lies behind a URL is fetched, for as long as it is read."""
+    if not is_url(name):
+        with opened(name):
+            yield name
+        return
+    ending = PurePosixPath(name).suffix
+    with opened(name) as file, tempfile.NamedTemporaryFile(suffix=ending) as copy:
+        shutil.copyfileobj(file, copy)
+        copy.flush()
+        yield copy.name

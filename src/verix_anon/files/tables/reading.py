@@ -60,6 +60,10 @@ class Reading:
     """Words of a text table that mean missing."""
     leading_zeros_are_text: bool = True
     """Whether a leading zero keeps a column of a text table text."""
+    sheet: str | None = None
+    """The sheet of a spreadsheet that is the table; None: the only one."""
+    query: str | None = None
+    """What to ask a database for, in place of a table of it."""
 
     def __post_init__(self) -> None:
         _check_choice("decimal", self.decimal, DECIMALS)
@@ -198,5 +202,7 @@ READ_AS: Mapping[str, Callable[[Fields, str], object]] = {
     "footer": Fields.whole,
     "null_tokens": Fields.texts,
     "leading_zeros_are_text": Fields.flag,
+    "sheet": Fields.text,
+    "query": Fields.text,
 }
 """What each field must be in a roles file or a manifest."""

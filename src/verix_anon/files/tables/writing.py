@@ -16,24 +16,35 @@ from verix_anon.errors import TableError
 from verix_anon.fields import shown
 from verix_anon.files.aside import Aside, begun
 from verix_anon.files.store import path_text
+from verix_anon.files.tables.endings import PARQUET_SUFFIXES
+from verix_anon.files.tables.extras import need
+from verix_anon.files.tables.memory import held
 from verix_anon.files.tables.opening import reason
 
-__all__ = ["ARROW_ERRORS", "PARQUET_SUFFIXES", "check_table_name", "table_aside", "write_table"]
+__all__ = ["ARROW_ERRORS", "check_table_name", "table_aside", "write_table"]
 
-PARQUET_SUFFIXES = (".parquet", ".pq")
+
+FEATHER, SHEET, STATISTICS = (".feather", ".arrow"), (".xlsx",), (".sav", ".dta")
+WRITTEN = (".csv", ".tsv", *PARQUET_SUFFIXES, *FEATHER, *SHEET, *STATISTICS)
 ARROW_ERRORS = (pa.ArrowException, OSError, ValueError)
 LARGEST_DICTIONARY = 1 << 30
-CSV_ROWS = 1 << 16
+PART_ROWS = 1 << 16
 
 
 def check_table_name(path: str | os.PathLike[str]) -> None:
     """Raise unless a table can be written under a name with that ending."""
-    if not path_text(path).lower().endswith((".csv", ".tsv", *PARQUET_SUFFIXES)):
-        raise TableError(f"{path}: the name of a table ends in .csv, .tsv, .parquet or .pq")
+    lower = path_text(path).lower()
+    if not lower.endswith(WRITTEN):
+        raise TableError(f"{path}: the name of a table to write ends in {', '.join(WRITTEN)}")
+    if lower.endswith(SHEET):
+        need("xlsxwriter", "excel", f"writing {path}")
+    if lower.endswith(STATISTICS):
+        need("pyreadstat", "statistics", f"writing {path}")
+        need("polars", "statistics", f"writing {path}")
 
 
 def write_table(table: object, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-    """Write a pandas, polars or pyarrow table as CSV or Parquet, by its name.
+    """Write a table as CSV, Parquet, Feather, Excel, SPSS or Stata, by its name.
 
     It appears complete or not at all.
     """
@@ -58,23 +69,37 @@ def table_aside(
         arrow = _arrow_table(table)
     except (TypeError, DuplicateError, *ARROW_ERRORS):
         raise TableError(f"a table is pandas, polars or pyarrow, not {shown(table)}") from None
-    lower = path_text(path).lower()
     with begun(path, overwrite=overwrite, folder=False, private=False) as aside:
         try:
-            if lower.endswith(PARQUET_SUFFIXES):
-                _write_parquet(arrow, aside.path, expanded)
-            else:
-                delimiter = "\t" if lower.endswith(".tsv") else ","
-                _write_csv(arrow, aside.path, expanded, delimiter)
+            _write(arrow, aside.path, path_text(path).lower(), expanded)
+        except TableError as error:
+            raise TableError(f"{path} cannot be written: {error}") from None
         except ARROW_ERRORS as error:
             raise TableError(f"{path} cannot be written ({reason(error)})") from None
         aside.settle()
         yield aside
 
 
+def _write(table: pa.Table, path: Path, lower: str, expanded: Collection[str]) -> None:
+    if lower.endswith(PARQUET_SUFFIXES):
+        _write_parquet(table, path, expanded)
+    elif lower.endswith(FEATHER):
+        _write_feather(table, path, expanded)
+    elif lower.endswith(SHEET):
+        from verix_anon.files.tables.sheets.writing import write_sheet
+
+        write_sheet(table, path)
+    elif lower.endswith(STATISTICS):
+        from verix_anon.files.tables.statistics.writing import write_statistics
+
+        write_statistics(table, path, lower[-4:])
+    else:
+        _write_csv(table, path, expanded, "\t" if lower.endswith(".tsv") else ",")
+
+
 def _arrow_table(table: object) -> pa.Table:
     """Column by column: an index of pandas is no column."""
-    frame = nw.from_native(table, eager_only=True)  # type: ignore[call-overload]
+    frame = nw.from_native(held(table), eager_only=True)  # type: ignore[call-overload]
     columns = {name: frame[name] for name in frame.columns}
     if frame.implementation.is_pyarrow():
         # As they are: narwhals would copy them.
@@ -104,10 +129,18 @@ def _write_parquet(table: pa.Table, path: Path, expanded: Collection[str]) -> No
         writer.add_key_value_metadata({"ARROW:schema": b64encode(seen.serialize())})
 
 
+def _write_feather(table: pa.Table, path: Path, expanded: Collection[str]) -> None:
+    seen = _seen(table.schema, expanded)
+    options = pa.ipc.IpcWriteOptions(compression="zstd", unify_dictionaries=True)
+    with pa.ipc.new_file(path, seen, options=options) as writer:
+        for at in range(0, table.num_rows, PART_ROWS):
+            writer.write_table(table.slice(at, PART_ROWS).cast(seen))
+
+
 def _write_csv(table: pa.Table, path: Path, expanded: Collection[str], delimiter: str) -> None:
     seen = _seen(table.schema, expanded)
     options = pyarrow.csv.WriteOptions(delimiter=delimiter, quoting_style="needed")
     with pyarrow.csv.CSVWriter(path, seen, write_options=options) as writer:
         # A part at a time, for the values of all may be too much to hold.
-        for at in range(0, table.num_rows, CSV_ROWS):
-            writer.write_table(table.slice(at, CSV_ROWS).cast(seen))
+        for at in range(0, table.num_rows, PART_ROWS):
+            writer.write_table(table.slice(at, PART_ROWS).cast(seen))
