@@ -22,9 +22,17 @@ def held(table: object) -> object:
         if is_known or not hasattr(table, "__arrow_c_stream__"):
             return table
         # DuckDB's relations, readers of record batches, and whatever else speaks Arrow.
-        return pa.RecordBatchReader.from_stream(table).read_all()
+        return _read(table)
     except DuplicateError:
         return table  # whoever reads it says which name occurs twice
     except Exception as error:
         # A query of any engine runs only now, and fails with that engine's own errors.
         raise TableError(f"the table cannot be read ({reason(error)})") from None
+
+
+def _read(table: object) -> object:
+    try:
+        reader = pa.RecordBatchReader.from_stream(table)
+    except pa.ArrowInvalid:
+        return table  # a stream of one column is no table
+    return reader.read_all()
