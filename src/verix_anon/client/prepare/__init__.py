@@ -32,10 +32,9 @@ from verix_anon.client.table.hierarchies import Hierarchy
 from verix_anon.client.table.index import index_warnings
 from verix_anon.client.table.person import person_column
 from verix_anon.client.table.roles import Declared, Missing, TableRole
+from verix_anon.client.table.source import source
 from verix_anon.client.table.task import Labels, Task
 from verix_anon.errors import TableError
-from verix_anon.files.tables import Read, Reading, read_table_as
-from verix_anon.files.tables.memory import held
 from verix_anon.machine import check_memory
 from verix_anon.protocol.contract import Commitment, Contract, Digest, Kind, Rule
 from verix_anon.protocol.messages import Submission
@@ -154,25 +153,13 @@ def prepare(
             "name the column to preserve: target, or --target; or say that there is none:"
             ' task="none", or --task none'
         )
-    notes: tuple[str, ...] = ()
-    if is_path(table):
-        # Whoever hands over what was read has seen its notes.
-        table = read_table_as(table, read_reading(roles) if is_path(roles) else None)
-        notes = table.notes
-    table, reading = _held(table)
+    table, reading, notes = source(table, read_reading(roles) if is_path(roles) else None)
     warnings = (*notes, *index_warnings(table))
     prepared = _prepare(table, declared, drafted_k if k is None else k, options)
     prepared = replace(prepared, manifest=replace(prepared.manifest, reading=reading))
     if ledger is not None:
         warnings += _record(prepared, ledger)
     return replace(prepared, warnings=warnings)
-
-
-def _held(table: object) -> tuple[object, Reading | None]:
-    """The table, and how its file was read, if it came from one."""
-    if isinstance(table, Read):
-        return table.settled().table, table.reading
-    return held(table), None
 
 
 def _record(prepared: Prepared, ledger: Ledger) -> tuple[str, ...]:

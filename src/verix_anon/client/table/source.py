@@ -1,0 +1,29 @@
+"""The owner's table, from memory or from a file, and how that was read."""
+
+from typing import NamedTuple
+
+from verix_anon.client.given import is_path
+from verix_anon.files.tables import Read, Reading, read_table_as
+from verix_anon.files.tables.memory import held
+
+__all__ = ["Source", "source"]
+
+
+class Source(NamedTuple):
+    """A table that can be read more than once."""
+
+    table: object
+    reading: Reading | None
+    """How its file was read; None if it came from memory."""
+    notes: tuple[str, ...]
+    """What was said of it then; nothing if the caller has read it, and so has seen that."""
+
+
+def source(table: object, reading: Reading | None) -> Source:
+    """The table itself; a file is read as `reading` says."""
+    if is_path(table):
+        read = read_table_as(table, reading).settled()
+        return Source(read.table, read.reading, read.notes)
+    if isinstance(table, Read):
+        return Source(table.settled().table, table.reading, ())
+    return Source(held(table), None, ())
