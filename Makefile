@@ -17,21 +17,31 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench,paper,report,docs,excel,statistics,sql]'
 	touch $(STAMP)
 
-# System packages that some tests need; without them those tests are skipped, with the reason.
-SYSTEM_PACKAGES := chromium fonts-dejavu-core
+# System packages that some tests need, each with a program that shows it is there; without them
+# those tests are skipped, with the reason.
+SYSTEM_PACKAGES := chromium:chromium fonts-dejavu-core:fonts postgresql:postgres
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 
 system:
-	@if command -v chromium >/dev/null 2>&1; then \
-	  echo "chromium is there"; \
+	@lacking=; \
+	for pair in $(SYSTEM_PACKAGES); do \
+	  package=$${pair%%:*}; program=$${pair##*:}; \
+	  case $$program in \
+	    fonts) [ -d /usr/share/fonts/truetype/dejavu ] ;; \
+	    postgres) ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null 2>&1 ;; \
+	    *) command -v $$program >/dev/null 2>&1 ;; \
+	  esac && echo "$$package is there" || lacking="$$lacking $$package"; \
+	done; \
+	if [ -z "$$lacking" ]; then \
+	  :; \
 	elif ! command -v apt-get >/dev/null 2>&1; then \
-	  echo "no apt-get here: tests in a browser are skipped unless you install chromium"; \
+	  echo "no apt-get here: tests are skipped unless you install$$lacking"; \
 	elif [ -n "$(SUDO)" ] && ! $(SUDO) true 2>/dev/null; then \
-	  echo "neither root nor sudo: tests in a browser are skipped unless you install chromium"; \
+	  echo "neither root nor sudo: tests are skipped unless you install$$lacking"; \
 	else \
 	  { $(SUDO) apt-get update -qq && \
-	    $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(SYSTEM_PACKAGES); } || \
-	  echo "chromium could not be installed: tests in a browser are skipped"; \
+	    $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$lacking; } || \
+	  echo "could not be installed, and so tests are skipped:$$lacking"; \
 	fi
 
 check: setup

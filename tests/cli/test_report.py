@@ -193,7 +193,7 @@ def test_missing_extra(job: Path, run: Run, monkeypatch: pytest.MonkeyPatch, com
     }[command]
     code, out, err = run(*arguments)
     assert (code, out) == (2, "")
-    assert "pip install 'verix-anon[report]'" in err
+    assert ".venv/bin/pip install -c constraints.txt -e '.[report]'" in err
     assert err.count("\n") == 1
     assert not (job / "v.json").exists()
     assert (job / "job/audit.jsonl").read_bytes() == log

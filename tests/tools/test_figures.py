@@ -29,6 +29,8 @@ ALLOWED = {
     " probability at most 1 %": "a definition",
     "none unless asked; 99 for a level of 1 %": "a definition",
     "1.1 times the greatest distance": "a definition",
+    "1 GiB and 64 times the file's size, unpacked": "a limit",
+    "a zip that unpacks to more than 100 times its size": "a limit",
     "takes at most 75 MB": "a requirement",
     "a coded submission at most 90 MB": "a requirement",
     "touch 2 % of the records' paths": "a definition",

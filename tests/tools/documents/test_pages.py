@@ -18,7 +18,12 @@ from verix_anon.files.tables import read_table
 
 # The commands marked `# by hand: REASON`, page by page: everything else runs.
 BY_HAND = {
-    "docs/guide.md": {"pip install 'verix-anon[report]'": "it needs a network"},
+    "docs/guide.md": {
+        ".venv/bin/pip install -c constraints.txt -e '.[report]'": "it needs a network"
+    },
+    "docs/how-to/formats.md": {
+        ".venv/bin/pip install -c constraints.txt -e '.[excel,statistics,sql]'": "it needs a network"
+    },
     "docs/start/owner.md": {". .venv/bin/activate": "the tests run inside it"},
     "docs/how-to/notebooks.md": {
         "pip install jupyterlab": "it is your choice of an editor",

@@ -30,9 +30,9 @@ from verix_anon.client.table.draft import USUAL_K, read_reading, read_roles
 from verix_anon.client.table.encode import Encoded, arrow_columns, encode
 from verix_anon.client.table.hierarchies import Hierarchy
 from verix_anon.client.table.index import index_warnings
+from verix_anon.client.table.owned import owned
 from verix_anon.client.table.person import person_column
 from verix_anon.client.table.roles import Declared, Missing, TableRole
-from verix_anon.client.table.source import source
 from verix_anon.client.table.task import Labels, Task
 from verix_anon.errors import TableError
 from verix_anon.machine import check_memory
@@ -153,7 +153,7 @@ def prepare(
             "name the column to preserve: target, or --target; or say that there is none:"
             ' task="none", or --task none'
         )
-    table, reading, notes = source(table, read_reading(roles) if is_path(roles) else None)
+    table, reading, notes = owned(table, read_reading(roles) if is_path(roles) else None)
     warnings = (*notes, *index_warnings(table))
     prepared = _prepare(table, declared, drafted_k if k is None else k, options)
     prepared = replace(prepared, manifest=replace(prepared.manifest, reading=reading))

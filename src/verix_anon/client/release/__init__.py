@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from verix_anon.arrays import Ids
 from verix_anon.client.audit_log import AuditLog
-from verix_anon.client.given import FilePath, is_path, opened, options_of
+from verix_anon.client.given import FilePath, opened, options_of
 from verix_anon.client.ledger import Ledger
 from verix_anon.client.manifest import Manifest, read_manifest
 from verix_anon.client.release import accept, gates, join
@@ -32,13 +32,12 @@ from verix_anon.client.release.released import Released
 from verix_anon.client.release.sheet import Conditions, Joining, Sheet
 from verix_anon.client.release.source import Source, read_source
 from verix_anon.client.table.diversity import Asked, Measure, check_asked
+from verix_anon.client.table.owned import owned
 from verix_anon.client.table.person import RECORD
 from verix_anon.client.table.roles import TableRole
 from verix_anon.client.verdict import Profile, Verdict, read_verdict
 from verix_anon.errors import NotAcceptedError, TableError
 from verix_anon.files.deliveries import Snapshot
-from verix_anon.files.tables import Read, read_table
-from verix_anon.files.tables.memory import held
 from verix_anon.protocol.messages import Delivery
 
 __all__ = ["ReleaseOptions", "Released", "Representation", "release"]
@@ -171,7 +170,7 @@ def release(
     manifest = opened(manifest, Manifest, read_manifest, "manifest")
     verdict = None if verdict is None else opened(verdict, Verdict, read_verdict, "verdict")
     # 1. The table is the one that was prepared, and the options fit it.
-    table = _table(table, manifest)
+    table = owned(table, manifest.reading).table
     with ThreadPoolExecutor(1) as beside:
         reading = beside.submit(accept.read, delivery, manifest)
         source = read_source(table, manifest, options.person, options)
@@ -214,13 +213,6 @@ def release(
 
 def _opened(given: Memory | FilePath | None, kind: type[Memory], what: str) -> Memory | None:
     return None if given is None else opened(given, kind, kind, what)
-
-
-def _table(table: object, manifest: Manifest) -> object:
-    """The table in memory; a file is read as it was for prepare()."""
-    if is_path(table):
-        return read_table(table, manifest.reading)
-    return table.settled().table if isinstance(table, Read) else held(table)
 
 
 def _align(delivery: Delivery, manifest: Manifest, n_rows: int) -> Ids:

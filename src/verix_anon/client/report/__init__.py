@@ -25,8 +25,8 @@ def check_installed() -> None:
     missing = [name for name in EXTRA if find_spec(name) is None]
     if missing:
         raise TableError(
-            f"a report needs {' and '.join(missing)}, which are not installed; run"
-            " pip install 'verix-anon[report]'"
+            f"a report needs {' and '.join(missing)}, which are not installed; in your clone of"
+            " verix-anon: .venv/bin/pip install -c constraints.txt -e '.[report]'"
         )
 
 

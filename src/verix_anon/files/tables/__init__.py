@@ -1,4 +1,4 @@
-"""The owner's tables, at a path or a URL, by the endings of their names (spec §2.5)."""
+"""The owner's tables, at a path or a URL, by the endings of their names (spec §2.6)."""
 
 import csv
 import os

@@ -1,4 +1,4 @@
-"""A sheet of an Excel or OpenDocument file: a header, and typed cells below it (spec §2.5).
+"""A sheet of an Excel or OpenDocument file: a header, and typed cells below it (spec §2.6).
 
 Run in a process of its own, with a limit to its memory: two cells far apart make a sheet of
 billions, which no reader here refuses by itself.
@@ -18,7 +18,7 @@ from python_calamine import (
 )
 
 from verix_anon.errors import TableError
-from verix_anon.files.tables.columns import column_of
+from verix_anon.files.tables.cells import column_of
 from verix_anon.files.tables.opening import check_names, reason
 from verix_anon.files.tables.reading import Reading
 

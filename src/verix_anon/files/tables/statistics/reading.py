@@ -1,4 +1,4 @@
-"""SPSS, Stata and SAS: values with their labels, without what is declared missing (spec §2.5).
+"""SPSS, Stata and SAS: values with their labels, without what is declared missing (spec §2.6).
 
 Run in a process of its own, with a limit to its memory: the reader is C, and believes headers.
 """
@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyreadstat
 
 from verix_anon.errors import TableError
-from verix_anon.files.tables.columns import column_of
+from verix_anon.files.tables.cells import column_of
 from verix_anon.files.tables.opening import check_names, reason
 from verix_anon.files.tables.reading import Reading
 

@@ -6,10 +6,10 @@ from verix_anon.client.given import is_path
 from verix_anon.files.tables import Read, Reading, read_table_as
 from verix_anon.files.tables.memory import held
 
-__all__ = ["Source", "source"]
+__all__ = ["Owned", "owned"]
 
 
-class Source(NamedTuple):
+class Owned(NamedTuple):
     """A table that can be read more than once."""
 
     table: object
@@ -19,11 +19,11 @@ class Source(NamedTuple):
     """What was said of it then; nothing if the caller has read it, and so has seen that."""
 
 
-def source(table: object, reading: Reading | None) -> Source:
+def owned(table: object, reading: Reading | None) -> Owned:
     """The table itself; a file is read as `reading` says."""
     if is_path(table):
         read = read_table_as(table, reading).settled()
-        return Source(read.table, read.reading, read.notes)
+        return Owned(read.table, read.reading, read.notes)
     if isinstance(table, Read):
-        return Source(table.settled().table, table.reading, ())
-    return Source(held(table), None, ())
+        return Owned(table.settled().table, table.reading, ())
+    return Owned(held(table), None, ())
