@@ -22,7 +22,7 @@ BY_HAND = {
         ".venv/bin/pip install -c constraints.txt -e '.[report]'": "it needs a network"
     },
     "docs/how-to/formats.md": {
-        ".venv/bin/pip install -c constraints.txt -e '.[excel,statistics,sql]'": "it needs a network"
+        ".venv/bin/pip install -c constraints.txt -e '.[excel,sql]'": "it needs a network"
     },
     "docs/start/owner.md": {". .venv/bin/activate": "the tests run inside it"},
     "docs/how-to/notebooks.md": {
