@@ -42,7 +42,7 @@ def column(tmp_path: Path, values: list[str], **options: Any) -> pa.ChunkedArray
         ([" 1", "2"], pa.string(), [" 1", "2"]),
         (["2024-02-29", "2024-02-29"], pa.date32(), [DAY, DAY]),
         (["2024-02-30", "2024-02-29"], pa.string(), ["2024-02-30", "2024-02-29"]),
-        (["29.02.2024"], pa.string(), ["29.02.2024"]),
+        (["29.02.2024"], pa.date32(), [DAY]),
         (["2024-02-29 12:00", "2024-02-29T12:00:00.000"], pa.timestamp("us"), [NOON, NOON]),
         (["true", "false"], pa.string(), ["true", "false"]),
         (["a", "1"], pa.string(), ["a", "1"]),
@@ -90,8 +90,8 @@ def test_leading_zeros(tmp_path: Path) -> None:
 
 
 def test_quotes_and_newlines(tmp_path: Path) -> None:
-    table = read_table(csv(tmp_path, 'a,"b ""c"""\n"1,2","x\ny"\n"3","say ""hi"""\n'))
-    assert table.to_pydict() == {"a": ["1,2", "3"], 'b "c"': ["x\ny", 'say "hi"']}
+    table = read_table(csv(tmp_path, 'a,"b ""c"""\n"1,b","x\ny"\n"3","say ""hi"""\n'))
+    assert table.to_pydict() == {"a": ["1,b", "3"], 'b "c"': ["x\ny", 'say "hi"']}
 
 
 def test_a_number_with_a_newline_is_text(tmp_path: Path) -> None:
@@ -139,16 +139,13 @@ def test_header_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        (b"", "cannot be read (Empty CSV file)"),
-        (b"\n\n", "cannot be read"),
+        (b"", "is empty; it has no header"),
+        (b"\n\n", "is empty; it has no header"),
         (b"a,b,a\n1,2,3\n", "column name 'a' occurs twice"),
-        (b"a,,\n1,2,3\n", "column name '' occurs twice"),
-        (b"a,b\n1,2\n1,2,3\n", "Expected 2 columns, got 3"),
-        (b"a,b\n1\n", "Expected 2 columns, got 1"),
-        (b"a,b\n\xff\xfe,2\n", "is not UTF-8 text"),
-        (b"a,b\n" + b"1,2\n" * 100_000 + b"\xff\xfe,2\n", "invalid UTF8"),
-        (b"\xe9,b\n1,2\n", "is not UTF-8 text"),
-        ("a,b\n1,2\n".encode("utf-16"), "is not UTF-8 text"),
+        (b"a,b\n1,2\n1,2,3\n", "line 3 has 3 fields, the header 2"),
+        (b"a,b\n1\n", "line 2 has 1 fields, the header 2"),
+        (b"a,b\n\x81\xfe,2\n", "neither UTF-8 nor Windows-1252 text; give its encoding"),
+        (b"a,b\n" + "é,2\n".encode() * 100_000 + b"\xff\xfe,2\n", "line 100,002 is not UTF-8"),
         (b"x" * 200_000 + b"\n1\n", "field larger than field limit"),
     ],
 )
@@ -257,10 +254,3 @@ def test_what_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(TableError, match=r"t\.csv cannot be written"):
         write_table(pa.table({"a": [[1, 2]]}), tmp_path / "t.csv")
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("separator", [";", "\t", "|"])
-def test_another_separator_is_named(tmp_path: Path, separator: str) -> None:
-    path = csv(tmp_path, f"age{separator}sex\n33{separator}f\n")
-    with pytest.raises(TableError, match=r"a single column.*a comma between its columns"):
-        read_table(path)

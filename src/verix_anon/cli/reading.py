@@ -30,6 +30,7 @@ def _option(kind: Any, text: str, *names: str, **more: Any) -> Any:
 
 OPTIONS = {
     "delimiter": _option(str, "What stands between columns, such as ';' or tab."),
+    "quote": _option(str, "What stands around fields that need it; or none."),
     "encoding": _option(str, "The encoding, such as windows-1252."),
     "decimal": _option(str, "The decimal mark: a point or a comma."),
     "thousands": _option(str, "What groups digits: . or , or ' or a space; or none."),
@@ -53,7 +54,12 @@ OPTIONS = {
 }
 FIELDS = {"null": "null_tokens", "leading_zeros": "leading_zeros_are_text"}
 """Options that are called otherwise than the field they fill."""
-WORDS = {("delimiter", "tab"): "\t", ("delimiter", "\\t"): "\t", ("thousands", "none"): ""}
+WORDS = {
+    ("delimiter", "tab"): "\t",
+    ("delimiter", "\\t"): "\t",
+    ("thousands", "none"): "",
+    ("quote", "none"): "",
+}
 """What a shell makes hard to write."""
 
 

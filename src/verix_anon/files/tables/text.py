@@ -1,90 +1,176 @@
-"""Text tables: every column as text, and then as what all its values are (spec §2)."""
+"""Text tables: every column as text, and then as what all its values are (spec §2.5)."""
 
-import csv
-import gzip
-import io
-from contextlib import suppress
-from typing import IO, cast
+import re
+from collections.abc import Callable
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
 from verix_anon.errors import TableError
-from verix_anon.files.tables.opening import opened
+from verix_anon.files.tables.dialect import Form, Text, form_of, lines_of
+from verix_anon.files.tables.footer import Footer, footer_of
+from verix_anon.files.tables.kinds import Columns, recognise
+from verix_anon.files.tables.loading import LARGEST_LINE, load, to_utf8
 from verix_anon.files.tables.reading import Read, Reading
+from verix_anon.files.tables.urls import shown_url
 
-__all__ = ["read_text_table"]
+__all__ = ["LARGEST_FIELD", "read_text_table"]
 
-LEADING_ZERO = r"^[+-]?0[0-9]"
-# What a column is read as if every value matches: the pattern, and the types to try.
-PATTERNS = (
-    (r"^[+-]?[0-9]+$", (pa.int64(),)),
-    (r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$", (pa.float64(),)),
-    (r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", (pa.date32(),)),
-    (r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ]", (pa.timestamp("us"), pa.timestamp("us", tz="UTC"))),
-)
+LARGEST_FIELD = 1 << 20
+"""Bytes: a table that holds a longer field is refused."""
+BLOCK = 1 << 20
+STRADDLING = "straddling object"
+"""How Arrow begins to say that a row is larger than a block."""
 
 
 def read_text_table(name: str, reading: Reading) -> Read:
     """Read a text table, with columns as numbers or dates where every value is one."""
+    loaded = load(name, reading.encoding)
+    # What is said of it names it without the secrets of a URL.
+    name = shown_url(name)
+    data, encoding, note = to_utf8(name, loaded, reading.encoding)
+    form = form_of(name, data, reading)
+    footer = footer_of(data, form, reading.footer)
+    text = _parsed(name, data, form, footer, reading)
+    del loaded, data
+    names, used, named = _names(name, form, text)
+    text = text.select(used).rename_columns(names)
+    found = recognise(text, reading)
+    notes = [*([note] if note else []), *_outside(form, footer), *named, *found.notes]
+    return Read(
+        found.table,
+        _recognised(reading, form, footer, encoding, found),
+        tuple(notes),
+        found.questions,
+    )
+
+
+def _recognised(
+    reading: Reading, form: Form, footer: Footer, encoding: str, found: Columns
+) -> Reading:
+    # A column alone has nothing beside it; a later column would be another table.
+    delimiter = form.delimiter if len(form.header) > 1 else reading.delimiter
+    return replace(
+        reading,
+        delimiter=delimiter,
+        quote=form.quote if form.quote != '"' else reading.quote,
+        escape=form.escape or reading.escape,
+        encoding=encoding,
+        decimal=found.decimal,
+        thousands=found.thousands,
+        dates=found.dates,
+        missing=found.missing,
+        skip=form.skip or reading.skip,
+        footer=footer.lines or reading.footer,
+    )
+
+
+def _outside(form: Form, footer: Footer) -> list[str]:
+    """What is said of lines that are no part of the table."""
+    notes = []
+    if form.above:
+        notes.append(f"what stands above the header is left out: {form.above[0][:60]!r}")
+    if footer.lines and not footer.text:
+        notes.append(f"{footer.lines:,} lines with nothing in them, below the rows, are left out")
+    if footer.text:
+        notes.append(f"what stands below the rows is left out: {footer.text[:60]!r}")
+    return notes
+
+
+def _parsed(name: str, data: Text, form: Form, footer: Footer, reading: Reading) -> pa.Table:
+    """Every column as text, under the number of its place."""
+    places = [str(i) for i in range(len(form.header))]
+    rows = memoryview(data)[form.start : footer.end]
+    has_quotes = bool(form.quote) and form.quote.encode() in data
+    if not bytes(rows[: 2 * LARGEST_LINE]).strip(b"\r\n"):
+        return pa.table({place: pa.array([], pa.string()) for place in places})
+    parse = pyarrow.csv.ParseOptions(
+        delimiter=form.delimiter,
+        quote_char=form.quote or False,
+        escape_char=form.escape or False,
+        double_quote=not form.escape,
+        newlines_in_values=has_quotes,
+    )
+    convert = pyarrow.csv.ConvertOptions(
+        column_types=dict.fromkeys(places, pa.string()),
+        null_values=list(reading.null_tokens),
+        strings_can_be_null=True,
+        check_utf8=False,
+    )
+
+    def read(block: int) -> pa.Table:
+        options = pyarrow.csv.ReadOptions(column_names=places, block_size=block)
+        return pyarrow.csv.read_csv(pa.BufferReader(pa.py_buffer(rows)), options, parse, convert)
+
     try:
-        text = _read_csv(name, reading)
-    except UnicodeDecodeError:
-        raise TableError(f"{name} is not UTF-8 text; save it again as UTF-8") from None
-    columns = [_infer(column, reading.leading_zeros_are_text) for column in text.columns]
-    return Read(pa.Table.from_arrays(columns, text.column_names), reading)
+        # A row must fit into a block; small ones are read faster.
+        text = _first_that_reads(read)
+    except pa.ArrowInvalid as error:
+        raise _broken(name, data, form, footer, error) from None
+    for column, place in zip(text.columns, form.header, strict=True):
+        longest = pc.max(pc.binary_length(column)).as_py() or 0
+        if longest > LARGEST_FIELD:
+            raise TableError(
+                f"{name}: column {place[:60]!r} holds a field of {longest:,} bytes; at most"
+                f" {LARGEST_FIELD >> 20} MiB are read, for a quote may be missing"
+            )
+    return text
 
 
-def _read_csv(name: str, reading: Reading) -> pa.Table:
-    """Every column as text; what else it may be is decided on whole columns."""
-    is_packed = name.lower().endswith(".gz")
-    delimiter = "\t" if name.lower().endswith((".tsv", ".tsv.gz")) else ","
-    with opened(name) as file, _unpacked(file, is_packed) as plain:
-        text = io.TextIOWrapper(plain, encoding="utf-8-sig", newline="")
-        # Empty lines before it are passed over, as they are below.
-        header = next(filter(None, csv.reader(text, delimiter=delimiter)), [])
-    twice = [column for column in header if header.count(column) > 1]
-    if twice:
-        raise TableError(f"{name}: column name {twice[0]!r} occurs twice")
-    if len(header) == 1 and any(other in header[0] for other in ";\t|"):
-        shown = "a tab" if delimiter == "\t" else "a comma"
-        raise TableError(
-            f"{name} has a single column, {header[0][:60]!r}: a table like this is read with"
-            f" {shown} between its columns; save it again in that form, or as Parquet"
-        )
-    with opened(name) as file, _unpacked(file, is_packed) as plain:
-        return pyarrow.csv.read_csv(
-            plain,
-            parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-            convert_options=pyarrow.csv.ConvertOptions(
-                column_types=dict.fromkeys(header, pa.string()),
-                null_values=list(reading.null_tokens),
-                strings_can_be_null=True,
-            ),
-        )
+def _first_that_reads(read: Callable[[int], pa.Table]) -> pa.Table:
+    try:
+        return read(BLOCK)
+    except pa.ArrowInvalid as error:
+        if STRADDLING not in str(error):
+            raise
+    return read(2 * LARGEST_LINE)
 
 
-def _unpacked(file: IO[bytes], is_packed: bool) -> IO[bytes]:
-    return cast("IO[bytes]", gzip.open(file)) if is_packed else file
+def _broken(name: str, data: Text, form: Form, footer: Footer, error: Exception) -> TableError:
+    """The first row that has too many or too few fields, by its line."""
+    width, before = len(form.header), form.first_line
+    rows = (text for at, text in lines_of(data, form.start) if at < footer.end)
+    reader = form.rows(rows)
+    wrong, first = 0, ""
+    for row in reader:
+        if row and len(row) != width:
+            wrong += 1
+            first = first or f"line {before:,} has {len(row)} fields, the header {width}"
+        before = form.first_line + reader.line_num
+    if not wrong:
+        if STRADDLING in str(error):
+            return TableError(f"{name} holds a row of more than {2 * LARGEST_LINE >> 20} MiB")
+        return TableError(f"{name} cannot be read ({' '.join(str(error).split())[:200]})")
+    more = f" ({wrong:,} lines are so)" if wrong > 1 else ""
+    return TableError(
+        f"{name}: {first}{more}; correct it, or say with --skip and --footer which lines at the top"
+        " and at the end are no rows"
+    )
 
 
-def _infer(column: pa.ChunkedArray, leading_zeros_are_text: bool) -> pa.ChunkedArray:
-    """The column as numbers or dates if every value is one, else as it is."""
-
-    def matches(pattern: str) -> pa.ChunkedArray:
-        return pc.match_substring_regex(column, pattern)
-
-    if column.null_count == len(column):
-        return column
-    if leading_zeros_are_text and pc.any(matches(LEADING_ZERO)).as_py():
-        return column
-    for pattern, types in PATTERNS:
-        if pc.all(matches(pattern)).as_py():
-            plain = pc.replace_substring_regex(column, r"^\+", "")
-            for arrow_type in types:
-                with suppress(pa.ArrowInvalid):
-                    return plain.cast(arrow_type)
-            # What only looks like it, such as a whole number beyond 64 bits, stays text.
-            return column
-    return column
+def _names(name: str, form: Form, text: pa.Table) -> tuple[list[str], list[int], list[str]]:
+    """The columns' names, which columns have one or have values, and what is said of that."""
+    names, used, notes = [], [], []
+    for i, given in enumerate(form.header):
+        column = text.column(i)
+        if not given.strip() and column.null_count == len(column) and i > 0:
+            notes.append(f"column {i + 1} has neither a name nor values; it is left out")
+            continue
+        if not given.strip():
+            notes.append(f"column {i + 1} has no name; it is called 'column {i + 1}'")
+        elif given != given.strip():
+            notes.append(f"blanks around the name {given.strip()[:60]!r} are left out")
+        names.append(given.strip() or f"column {i + 1}")
+        used.append(i)
+    for i, one in enumerate(names):
+        if one in names[:i]:
+            first, second = used[names.index(one)] + 1, used[i] + 1
+            raise TableError(
+                f"{name}: column name {one[:60]!r} occurs twice, in columns {first} and {second} of"
+                f" line {form.skip + 1}; rename one of them"
+            )
+    if names and all(re.fullmatch(r"[+-]?[0-9][0-9.,]*", one) for one in names):
+        notes.append("all columns have numbers for names: does the table lack a header?")
+    return names, used, notes

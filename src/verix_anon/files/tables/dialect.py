@@ -1,0 +1,291 @@
+"""The form of a text table: delimiter, quotes, where the header and the rows stand (spec §2.5)."""
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from verix_anon.errors import TableError
+from verix_anon.files.tables.loading import LARGEST_LINE
+from verix_anon.files.tables.reading import Question, Reading
+
+if TYPE_CHECKING:
+    from _csv import Reader
+
+__all__ = ["MOST_COLUMNS", "Form", "form_of", "lines_of"]
+
+MOST_COLUMNS = 16_384
+DELIMITERS = (",", ";", "\t", "|")
+SAMPLE = 1 << 18
+PIECE = 1 << 20
+NEVER = "\x1f"
+"""What stands between the columns of a table with one."""
+MOST_ABOVE = 50
+"""A header is looked for in so many lines."""
+LINE = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+\Z")
+SEP = re.compile(r'"?sep=(.)"?\s*\Z', re.I | re.S)
+NUMBER = re.compile(r"\s*[+-]?[0-9][0-9.,'\s]*%?\s*")
+
+Text = bytes | bytearray
+Row = tuple[int, list[str]]
+"""The line that it begins on, counted from 0, and its fields."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How the lines of a table are cut into fields, and which of them are its header and rows."""
+
+    delimiter: str
+    quote: str
+    escape: str
+    skip: int
+    header: tuple[str, ...]
+    start: int
+    """Where the first row begins, in bytes."""
+    first_line: int
+    """The number of the line there, counted from 1."""
+    above: tuple[str, ...]
+    """What stands above the header."""
+
+    def rows(self, texts: Iterator[str]) -> "Reader":
+        """The fields of each row, as quotes and delimiters have them."""
+        return reader(texts, self.delimiter, self.quote, self.escape)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What a delimiter makes of the first lines."""
+
+    delimiter: str
+    width: int
+    at: int
+    """Which row is the header."""
+    share: float
+    """How many of the rows below have as many fields."""
+
+
+def lines_of(data: Text, start: int = 0, most: int | None = None) -> Iterator[tuple[int, str]]:
+    """The lines from an offset on, each with the offset where it begins and with its end."""
+    end = len(data) if most is None else min(len(data), start + most)
+    for found in LINE.finditer(memoryview(data), start, end):
+        yield found.start(), found.group().decode("utf-8", "replace")
+
+
+def reader(
+    texts: Iterator[str] | Sequence[str],
+    delimiter: str,
+    quote: str,
+    escape: str,
+    strict: bool = False,
+) -> "Reader":
+    return csv.reader(
+        texts,
+        delimiter=delimiter,
+        quotechar=quote or None,
+        quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
+        escapechar=escape or None,
+        doublequote=not escape,
+        strict=strict,
+    )
+
+
+def form_of(name: str, data: Text, reading: Reading) -> Form:
+    """The form of a table, as given or as recognised.
+
+    Raises:
+        TableError: There is no table, or its form cannot be told.
+    """
+    lines = _head(data)
+    if not any(text.strip() for _, text in lines):
+        raise TableError(f"{name} is empty; it has no header")
+    given, sep_lines = reading.delimiter, 0
+    if reading.skip is None and (found := SEP.match(lines[0][1])):
+        # What Excel takes for an order, not for a row.
+        given, sep_lines = given or found.group(1), 1
+    texts = [text for _, text in lines]
+    quote = _quote(texts[sep_lines:], reading)
+    shape, rows = _shaped(name, texts, reading, given, quote, sep_lines)
+    delimiter = shape.delimiter
+    if not delimiter.isascii() or delimiter == quote:
+        raise TableError(f"delimiter must be one ASCII character, not {delimiter!r}")
+    escape = _escape(name, data, reading, delimiter, quote)
+    line, header = rows[shape.at]
+    after = rows[shape.at + 1][0] if shape.at + 1 < len(rows) else len(lines)
+    if len(header) > MOST_COLUMNS:
+        raise TableError(f"{name} has {len(header):,} columns; at most {MOST_COLUMNS:,} are read")
+    return Form(
+        delimiter=delimiter,
+        quote=quote,
+        escape=escape,
+        skip=line,
+        header=tuple(header),
+        start=lines[after][0] if after < len(lines) else _end_of(data, lines),
+        first_line=after + 1,
+        above=tuple(text.strip() for text in texts[sep_lines:line] if text.strip()),
+    )
+
+
+def _head(data: Text) -> list[tuple[int, str]]:
+    """The first lines; the last of them is left out if it may go on."""
+    for most in (SAMPLE, 4 * LARGEST_LINE):
+        lines = list(lines_of(data, most=most))
+        if len(data) <= most:
+            return lines
+        if len(lines) > MOST_ABOVE:
+            return lines[:-1]
+    return lines
+
+
+def _end_of(data: Text, lines: Sequence[tuple[int, str]]) -> int:
+    at, text = lines[-1]
+    return min(len(data), at + len(text.encode()))
+
+
+def _quote(texts: Sequence[str], reading: Reading) -> str:
+    """Double quotes, unless the first line has every field in single ones."""
+    if reading.quote is not None:
+        return reading.quote
+    first = next((text.strip() for text in texts if text.strip()), "")
+    is_single = re.fullmatch(r"'[^']*'(?P<mark>[,;\t|])'[^']*'((?P=mark)'[^']*')*", first)
+    return "'" if is_single or re.fullmatch(r"'[^']+'", first) else '"'
+
+
+def _shaped(
+    name: str, texts: list[str], reading: Reading, given: str | None, quote: str, above: int
+) -> tuple[_Shape, list[Row]]:
+    """The delimiter, and the first rows as it cuts them."""
+    above = above if reading.skip is None else reading.skip
+    escape = reading.escape or ""
+
+    def cut(delimiter: str) -> list[Row]:
+        cutting, found, before = reader(iter(texts[above:]), delimiter, quote, escape), [], above
+        for row in cutting:
+            if row:
+                found.append((before, row))
+            before = above + cutting.line_num
+        return found
+
+    fixed = reading.skip is not None
+    if given is not None:
+        rows = cut(given)
+        return _shape(given, rows, fixed) or _Shape(given, 1, 0, 1.0), rows
+    shapes, error = [], None
+    for delimiter in DELIMITERS:
+        try:
+            shapes.append(_shape(delimiter, cut(delimiter), fixed))
+        except csv.Error as found:
+            error = found
+    if error and not any(shapes):
+        raise TableError(
+            f"{name}: its first lines are no rows ({error}); a quote may be missing, or the"
+            " delimiter is another (--delimiter)"
+        )
+    best = _best(name, [shape for shape in shapes if shape is not None], cut)
+    return best, cut(best.delimiter)
+
+
+def _shape(delimiter: str, rows: list[Row], fixed: bool) -> _Shape | None:
+    """How even a delimiter cuts the rows; None if it cuts none."""
+    if not rows:
+        return None
+    widths = [len(row) for _, row in rows]
+    counted = Counter(widths)
+    width = widths[0] if fixed else max(counted, key=lambda w: (counted[w], w == widths[0], w))
+    if width == 1:
+        return None
+    at = 0 if fixed else next((i for i, (_, row) in enumerate(rows) if _is_header(row, width)), 0)
+    below = widths[at + 1 :]
+    return _Shape(delimiter, width, at, below.count(width) / len(below) if below else 1.0)
+
+
+def _is_header(row: list[str], width: int) -> bool:
+    """Whether it has a name for all columns, or for all but one; a title stands alone."""
+    n_named = sum(bool(field.strip()) for field in row)
+    return len(row) == width and n_named > (1 if width > 2 else 0)
+
+
+def _best(name: str, shapes: list[_Shape], cut: object) -> _Shape:
+    """The delimiter that cuts the most evenly, with the least above the header."""
+    single = _Shape(NEVER, 1, 0, 1.0)
+    assert callable(cut)
+    shapes = [shape for shape in shapes if not _is_accident(shape, cut(shape.delimiter))]
+    if not shapes:
+        return single
+    even = [shape for shape in shapes if shape.share == 1.0]
+    if even:
+        least = min(shape.at for shape in even)
+        shapes = [shape for shape in even if shape.at == least]
+    else:
+        most = max(shape.share for shape in shapes)
+        shapes = [shape for shape in shapes if shape.share == most]
+    if len(shapes) > 1 and name.lower().endswith((".tsv", ".tsv.gz")):
+        shapes = [shape for shape in shapes if shape.delimiter == "\t"] or shapes
+    if len(shapes) > 1:
+        answers = tuple("tab" if s.delimiter == "\t" else s.delimiter for s in shapes)
+        question = Question(
+            f"{name}: its columns may end at any of these", "delimiter", None, answers
+        )
+        raise TableError(str(question))
+    found = shapes[0]
+    if found.at == 1 and found.width == 2 and not _is_headed(cut(found.delimiter)):
+        raise TableError(
+            f"{name} may have one column, or two below a title: say which, with --skip 0 or --skip"
+            " 1, or skip in [reading] of the roles file"
+        )
+    return found
+
+
+def _is_accident(shape: _Shape, rows: list[Row]) -> bool:
+    """Whether it cuts the rows of a column, such as decimals, and not its name."""
+    return shape.at > 0 and any(NUMBER.fullmatch(field) for field in rows[shape.at][1])
+
+
+def _is_headed(rows: list[Row]) -> bool:
+    """Whether a column has numbers below what is no number."""
+    below = [row for _, row in rows[2:] if len(row) == 2]
+    return bool(below) and any(all(NUMBER.fullmatch(row[i]) for row in below) for i in (0, 1))
+
+
+def _escape(name: str, data: Text, reading: Reading, delimiter: str, quote: str) -> str:
+    """What stands before a quote within quotes: another, or a backslash."""
+    if reading.escape is not None or not quote or quote.encode() not in data:
+        return reading.escape or ""
+    if _quotes_fit(data, delimiter, quote):
+        return ""
+    if (slashed := rb"\%b" % quote.encode()) in data:
+        bare = bytes(data).replace(rb"\\", b"xx").replace(slashed, b"xx")
+        if _quotes_fit(bare, delimiter, quote):
+            return "\\"
+    # Quotes within fields that begin without one are as they stand; all else is an error.
+    cutting = reader((text for _, text in lines_of(data)), delimiter, quote, "", strict=True)
+    try:
+        for _ in cutting:
+            pass
+    except csv.Error as error:
+        raise TableError(
+            f"{name}: line {cutting.line_num:,} has a quote that does not fit ({error}); correct"
+            " it, or say that quotes mean nothing, with --quote none"
+        ) from None
+    return ""
+
+
+def _quotes_fit(data: Text, delimiter: str, quote: str) -> bool:
+    """Whether each quote of all opens or closes a field, or is one of two within it."""
+    array = np.frombuffer(data, np.uint8)
+    beside = np.zeros(256, bool)
+    beside[[ord(delimiter), ord("\n"), ord("\r"), ord(quote)]] = True
+    n_before = 0
+    # Piece by piece, which the processor's cache holds.
+    for start in range(0, array.size, PIECE):
+        at = np.flatnonzero(array[start : start + PIECE] == ord(quote)) + start
+        first = n_before % 2
+        opening, closing = at[first::2], at[1 - first :: 2]
+        before, after = opening[opening > 0] - 1, closing[closing < array.size - 1] + 1
+        if not (beside[array[before]].all() and beside[array[after]].all()):
+            return False
+        n_before += at.size
+    return n_before % 2 == 0

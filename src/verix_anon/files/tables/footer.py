@@ -1,0 +1,78 @@
+"""Lines below the rows of a text table: sums, sources, and rows with nothing in them."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from verix_anon.files.tables.dialect import Form, Text, lines_of
+
+__all__ = ["Footer", "footer_of"]
+
+TAIL = 1 << 16
+SUM = re.compile(
+    r"\s*(grand total|totals?|totale|sum|summe|gesamtsumme|gesamt|insgesamt|somme|suma)\s*:?\s*",
+    re.I,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """Where the rows end, how many lines stand below, and the first of them that says something."""
+
+    end: int
+    lines: int
+    text: str = ""
+
+
+def footer_of(data: Text, form: Form, given: int | None) -> Footer:
+    """What is no row at the end of the table, as given or as recognised."""
+    lines = _tail(data, form.start)
+    while lines and not lines[-1][1].strip("\r\n "):
+        lines.pop()
+    if given is not None:
+        cut = lines[max(0, len(lines) - given) :] if given else []
+        return Footer(cut[0][0] if cut else len(data), given, cut[0][1].strip() if cut else "")
+    n_cut = _recognised(lines, form, data)
+    if not n_cut:
+        return Footer(len(data), 0)
+    cut = lines[-n_cut:]
+    return Footer(cut[0][0], n_cut, next((t.strip() for _, t in cut if _said(t, form)), ""))
+
+
+def _tail(data: Text, start: int) -> list[tuple[int, str]]:
+    if len(data) - start <= TAIL:
+        return list(lines_of(data, start))
+    # The first of them may begin in the middle.
+    return list(lines_of(data, len(data) - TAIL))[1:]
+
+
+def _said(text: str, form: Form) -> str:
+    return text.replace(form.delimiter, "").strip()
+
+
+def _recognised(lines: Sequence[tuple[int, str]], form: Form, data: Text) -> int:
+    """How many lines from the end on are sums, or stand below an empty row and are no rows."""
+    width, found, n_alone = len(form.header), 0, 0
+    for n, (_, text) in enumerate(reversed(lines), 1):
+        if form.quote and text.count(form.quote) % 2:
+            break  # It may be part of a field.
+        row = next(form.rows(iter([text])), [])
+        filled = [field for field in row if field.strip()]
+        if not filled:
+            # An empty line parts rows from what is below; a row of nothing is none.
+            found, n_alone = (n, 0) if n_alone or (row and width > 1) else (found, 0)
+        elif (
+            SUM.fullmatch(filled[0]) and (width > 1) and _once(data, text, form, len(row) == width)
+        ):
+            found, n_alone = n, 0
+        elif len(row) == 1 and width > 2:
+            n_alone += 1
+        else:
+            break
+    return found
+
+
+def _once(data: Text, text: str, form: Form, is_whole: bool) -> bool:
+    """Whether no other row begins alike, if it could be one."""
+    first = text.split(form.delimiter)[0]
+    return not is_whole or data.count(f"\n{first}{form.delimiter}".encode()) <= 1

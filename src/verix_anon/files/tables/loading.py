@@ -1,0 +1,196 @@
+"""The bytes of a text table within bounds, as UTF-8, and in what encoding they were (spec §2.5)."""
+
+import codecs
+import gzip
+import re
+from collections.abc import Callable, Iterator
+from typing import IO, cast
+
+from verix_anon.errors import TableError
+from verix_anon.files.tables.opening import opened
+from verix_anon.files.tables.urls import shown_url
+from verix_anon.machine import check_memory
+
+__all__ = ["LARGEST_LINE", "load", "to_utf8"]
+
+CHUNK = 1 << 22
+LARGEST_LINE = 1 << 22
+"""Bytes: a table that holds a longer line is refused."""
+BOMB_BYTES, BOMB_RATIO = 1 << 28, 200
+"""A .gz that unpacks to more than so many bytes, and to so many times its size, is refused."""
+TIMES_IN_MEMORY = 4
+"""The file, the columns as text, and the columns as what they are."""
+MARKS = (
+    (codecs.BOM_UTF8, "UTF-8"),
+    (codecs.BOM_UTF32_LE, "UTF-32"),
+    (codecs.BOM_UTF32_BE, "UTF-32"),
+    (codecs.BOM_UTF16_LE, "UTF-16"),
+    (codecs.BOM_UTF16_BE, "UTF-16"),
+)
+# What Windows-1252 never gives: signs and quotes within a word, or words all of accented letters.
+IMPLAUSIBLE = re.compile(
+    r"[A-Za-z][\u00a1-\u00bf\u00d7\u00f7\u201a\u201e\u2026\u2020\u2021\u02c6\u2030\u201c\u201d"
+    r"\u02dc\u2122\u0192]+[A-Za-z]|[\u00c0-\u00ff]{4}|[\u00a4\u0178]"
+)
+WORD = re.compile(r"\w*[^\W\x00-\x7f]+\w*")
+
+
+def load(name: str, encoding: str | None) -> bytearray:
+    """The whole file, unpacked; what is no text table is refused after its first few megabytes."""
+    data, shown = bytearray(), shown_url(name)
+    with opened(name) as file:
+        packed = name.lower().endswith(".gz")
+        plain = cast("IO[bytes]", gzip.GzipFile(fileobj=file)) if packed else file
+        since, may_hold_nul, largest = 0, True, 1 << 28
+        while chunk := plain.read(CHUNK):
+            if not data:
+                may_hold_nul = encoding is not None or _wide(chunk) is not None
+            if not may_hold_nul and b"\0" in chunk:
+                line = data.count(b"\n") + chunk[: chunk.index(b"\0")].count(b"\n") + 1
+                raise TableError(f"{shown}: line {line:,} holds a NUL byte; this is no text table")
+            since = _longest(shown, chunk, since)
+            data += chunk
+            if len(data) > largest:
+                largest *= 2
+                check_memory(TIMES_IN_MEMORY * len(data), f"reading {shown}", TableError)
+            if packed and len(data) > max(BOMB_BYTES, BOMB_RATIO * file.tell()):
+                raise TableError(
+                    f"{shown} unpacks to more than {BOMB_RATIO} times its size; unpack it first,"
+                    " if that is right"
+                )
+    check_memory((TIMES_IN_MEMORY - 1) * len(data), f"reading {shown}", TableError)
+    return data
+
+
+def _longest(name: str, chunk: bytes, since: int) -> int:
+    """The bytes since the last end of a line; refused if they are too many."""
+    ends = [at for at in (chunk.find(b"\n"), chunk.find(b"\r")) if at >= 0]
+    if since + (min(ends) if ends else len(chunk)) > LARGEST_LINE:
+        raise TableError(
+            f"{name} holds a line of more than {LARGEST_LINE >> 20} MiB; this is no table of"
+            " people, or its lines end in another way than in text files"
+        )
+    last = max(chunk.rfind(b"\n"), chunk.rfind(b"\r"))
+    return len(chunk) - last - 1 if last >= 0 else since + len(chunk)
+
+
+def _wide(head: bytes | bytearray) -> str | None:
+    """An encoding with NUL bytes that the first bytes show, by a mark or by where NULs stand."""
+    for mark, label in MARKS[1:]:
+        if head.startswith(mark):
+            return label
+    head = head[:4096]
+    even, odd = head[::2].count(0), head[1::2].count(0)
+    if 3 * odd > len(head) // 2 and not even:
+        return "UTF-16LE"
+    return "UTF-16BE" if 3 * even > len(head) // 2 and not odd else None
+
+
+def to_utf8(name: str, data: bytearray, given: str | None) -> tuple[bytes | bytearray, str, str]:
+    """The text in UTF-8 without a mark, the encoding it was in, and what is to be known of it."""
+    if given is not None:
+        _check_codec(given)
+        return _transcoded(name, data, given), given, ""
+    if wide := _wide(data):
+        return _transcoded(name, data, wide), wide, ""
+    wrong = _not_utf8(data)
+    if wrong is None:
+        return _bare(data), "UTF-8", ""
+    return _western(name, data, wrong)
+
+
+def _bare(data: bytearray) -> bytearray:
+    if data.startswith(codecs.BOM_UTF8):
+        del data[: len(codecs.BOM_UTF8)]
+    return data
+
+
+def _check_codec(encoding: str) -> None:
+    try:
+        known = codecs.lookup(encoding)
+        "".encode(known.name)
+    except (LookupError, ValueError, UnicodeError):
+        raise TableError(f"encoding: there is none called {encoding[:40]!r}") from None
+
+
+def _pieces(data: bytearray) -> Iterator[memoryview]:
+    view = memoryview(data)
+    for at in range(0, len(data), CHUNK):
+        yield view[at : at + CHUNK]
+
+
+def _not_utf8(data: bytearray) -> int | None:
+    """Where the first byte stands that cannot be UTF-8, if any."""
+    if data.isascii():
+        return None
+    try:
+        _each_decoded(data, "utf-8", lambda _: None)
+    except UnicodeDecodeError as error:
+        return error.start
+    return None
+
+
+def _each_decoded(data: bytearray, encoding: str, use: Callable[[str], object]) -> None:
+    """Decode piece by piece; an error says where it is in the whole."""
+    decoder = codecs.getincrementaldecoder(encoding)("strict")
+    done = 0
+    for piece in _pieces(data):
+        kept = len(decoder.getstate()[0])
+        try:
+            use(decoder.decode(piece))
+        except UnicodeDecodeError as error:
+            error.start += done - kept
+            raise
+        done += len(piece)
+    try:
+        use(decoder.decode(b"", final=True))
+    except UnicodeDecodeError as error:
+        error.start = len(data) - 1
+        raise
+
+
+def _transcoded(name: str, data: bytearray, encoding: str) -> bytearray:
+    found = bytearray()
+    try:
+        _each_decoded(data, encoding, lambda text: found.extend(text.encode()))
+    except UnicodeDecodeError as error:
+        raise TableError(
+            f"{name}: line {_line(data, error.start):,} is not {encoding} text; give another"
+            " encoding (--encoding), or save the table again as UTF-8"
+        ) from None
+    except UnicodeEncodeError:
+        raise TableError(f"{name} is not {encoding} text; give another (--encoding)") from None
+    return _bare(found)
+
+
+def _line(data: bytearray, at: int) -> int:
+    return data.count(b"\n", 0, at) + 1
+
+
+def _western(name: str, data: bytearray, wrong: int) -> tuple[bytearray, str, str]:
+    """Text that is not UTF-8: Windows-1252, of which Latin-1 is a part, or a question."""
+    way_out = "give its encoding (--encoding), or save the table again as UTF-8"
+    line = _line(data, wrong)
+    # Accented letters that happen to be UTF-8 as well are next to impossible.
+    if not data.decode("utf-8", "ignore").isascii():
+        raise TableError(f"{name}: line {line:,} is not UTF-8 text, though others are; {way_out}")
+    shown: list[str] = []
+
+    def look(text: str) -> None:
+        if odd := IMPLAUSIBLE.search(text):
+            raise TableError(
+                f"{name} is not UTF-8 text, and read as Windows-1252 it holds {odd.group()!r};"
+                f" {way_out}"
+            )
+        if len(shown) < 3:
+            shown.extend(WORD.findall(text)[:3])
+        found.extend(text.encode())
+
+    found = bytearray()
+    try:
+        _each_decoded(data, "windows-1252", look)
+    except UnicodeDecodeError:
+        raise TableError(f"{name} is neither UTF-8 nor Windows-1252 text; {way_out}") from None
+    words = ", ".join(repr(word[:30]) for word in dict.fromkeys(shown))
+    note = f"the table is not UTF-8 text; read as Windows-1252 it holds {words}" if words else ""
+    return found, "Windows-1252", f"{note}: if that is wrong, {way_out}" if note else ""
