@@ -65,6 +65,8 @@ def _read_sqlite(place: str, table: str | None, reading: Reading) -> tuple[pa.Ta
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as base:
             base.execute("PRAGMA query_only = ON")
+            # ATTACH and VACUUM INTO would make a file of their own all the same.
+            base.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
             answer = base.execute(query)
             if answer.description is None:
                 raise TableError("gave no table: the query is no SELECT")
