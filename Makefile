@@ -1,8 +1,11 @@
-# `make demo` and `make test` are all a newcomer needs; each sets up .venv first.
+# `make demo` and `make test` are all a newcomer needs; each sets up what it needs of .venv first.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+# What using the package needs, and with it what tests, studies and pages do.
+USED := $(VENV)/.used
 STAMP := $(VENV)/.installed
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 # The versions that pyproject.toml claims.
 PYTHONS := $(shell sed -n 's/.*"Programming Language :: Python :: \(3\.[0-9]*\)".*/\1/p' pyproject.toml)
 
@@ -10,11 +13,16 @@ PYTHONS := $(shell sed -n 's/.*"Programming Language :: Python :: \(3\.[0-9]*\)"
 
 setup: $(STAMP)
 
-$(STAMP): pyproject.toml constraints.txt
+$(USED): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("verix-anon needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
-	@echo "Setting up $(VENV) with the pinned packages; this takes a few minutes, once."
+	@echo "Setting up $(VENV) with the pinned packages, once; it takes a minute or so."
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench,paper,report,docs,excel,statistics,sql]'
+	$(INSTALL) -e .
+	touch $(USED)
+
+$(STAMP): $(USED)
+	@echo "Adding what tests, studies and pages need, once; it takes a few minutes."
+	$(INSTALL) -e '.[dev,bench,paper,report,docs,excel,statistics,sql]'
 	touch $(STAMP)
 
 # System packages that some tests need, each with a program that shows it is there; without them
@@ -112,7 +120,7 @@ fuzz: setup
 	PYTHONPATH=tests $(BIN)/python -m tools.fuzz --count $(COUNT) $(SEEDED)
 	PYTHONPATH=tests $(BIN)/python -m tools.fuzz --target release --count $(TABLES) $(SEEDED)
 
-demo: setup
+demo: $(USED)
 	$(BIN)/verix-anon demo
 
 # The picture in the README: the report on a provider that takes a shortcut.

@@ -3,7 +3,31 @@
 import re
 from pathlib import Path
 
-README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+import pytest
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+TEXTS = [
+    *ROOT.glob("*.md"),
+    *(ROOT / "docs").rglob("*.md"),
+    *(ROOT / "docs").rglob("*.ipynb"),
+    *(ROOT / "src").rglob("*.py"),
+]
+# Nobody holds the name there yet, and whoever takes it may be anybody.
+FETCHED = re.compile(
+    r"""(pip|pipx|uv|uvx|conda)\b[^\n]*\b(install|add|run)\b[^\n]*[ '"]verix-anon\b"""
+)
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_nobody_is_told_to_fetch_what_is_not_published(path: Path) -> None:
+    assert not FETCHED.search(path.read_text(encoding="utf-8"))
+
+
+def test_what_fetching_looks_like() -> None:
+    assert FETCHED.search("run pip install 'verix-anon[report]'")
+    assert FETCHED.search("$ uv tool install verix-anon")
+    assert not FETCHED.search("in your clone of verix-anon: pip install -e '.[report]'")
 
 
 def test_first_screen() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli.jobs import Run, exit_code, make, release_arguments, verify_arguments
-from verix_anon.client import report
+from verix_anon.files.tables import extras
 
 pytestmark = pytest.mark.usefixtures("quick_models")
 
@@ -185,7 +185,7 @@ def test_missing_files(job: Path, run: Run) -> None:
 def test_missing_extra(job: Path, run: Run, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
     """Said before any work is done: no verdict, no line in the audit log."""
     log = (job / "job/audit.jsonl").read_bytes()
-    monkeypatch.setattr(report, "find_spec", lambda name: None)
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
     arguments = {
         "verify": [*verify_arguments(job), "--out", job / "v.json", "--report", job / "a.html"],
         "report": ["report", job / "verdict.json"],
@@ -202,7 +202,7 @@ def test_missing_extra(job: Path, run: Run, monkeypatch: pytest.MonkeyPatch, com
 def test_verify_without_a_report_needs_no_extra(
     job: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(report, "find_spec", lambda name: None)
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
     assert run(*verify_arguments(job))[0] == 0
 
 

@@ -21,6 +21,7 @@ from verix_anon.client.report.sheet import read_sheet
 from verix_anon.client.verdict import Profile, Verdict
 from verix_anon.client.verify import verify
 from verix_anon.errors import TableError
+from verix_anon.files.tables import extras
 
 STYLE = Path(report.__file__).parent / "templates" / "style.css"
 HOSTILE = (
@@ -255,8 +256,8 @@ def test_sheet_with_a_hole(key: str) -> None:
 
 
 def test_missing_extra_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report, "find_spec", lambda name: None)
-    with pytest.raises(TableError, match=r"pip install 'verix-anon\[report\]'"):
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
+    with pytest.raises(TableError, match=r"pip install -c constraints.txt -e '\.\[report\]'"):
         render(pages.judged("honest"))
 
 

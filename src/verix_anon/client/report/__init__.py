@@ -5,11 +5,11 @@ category and no place of a watch record (decision 0012), loads nothing and runs 
 The packages it needs are an extra, so its modules are loaded when a report is asked for.
 """
 
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from verix_anon.client.verdict import Verdict
 from verix_anon.errors import TableError
+from verix_anon.files.tables.extras import need
 
 if TYPE_CHECKING:
     from verix_anon.client.report.sheet import SheetView
@@ -22,12 +22,8 @@ MOST_BYTES = 2_000_000
 
 def check_installed() -> None:
     """Raise unless the packages of the extra `report` are there."""
-    missing = [name for name in EXTRA if find_spec(name) is None]
-    if missing:
-        raise TableError(
-            f"a report needs {' and '.join(missing)}, which are not installed; in your clone of"
-            " verix-anon: .venv/bin/pip install -c constraints.txt -e '.[report]'"
-        )
+    for package in EXTRA:
+        need(package, "report", "a report")
 
 
 def render(verdict: Verdict, sheet: "SheetView | None" = None) -> str:
