@@ -1,4 +1,8 @@
-"""The form of a text table: delimiter, quotes, where the header and the rows stand (spec §2.5)."""
+"""The form of a text table: delimiter, quotes, where the header and the rows stand (spec §2.5).
+
+Delimiters are few, and what libraries guess from a part of the file had to be held against all of
+it anyway, with titles and sums around it that they do not know: so none is used.
+"""
 
 import csv
 import re
