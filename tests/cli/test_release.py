@@ -40,7 +40,7 @@ def test_altered_verdict_is_refused(job: Path, run: Run) -> None:
 
 def test_a_release_counts_when_it_is_written(job: Path, run: Run) -> None:
     assert run(*verify_arguments(job), "--out", job / "verdict.json")[0] == 0
-    code, _, err = run(*release_arguments(job), "--out", job / "out.xlsx")
+    code, _, err = run(*release_arguments(job), "--out", job / "out.docx")
     assert code == 2
     assert "ends in" in err
     code, _, err = run(*release_arguments(job), "--out", job / "out.csv", "--as", "bounds")

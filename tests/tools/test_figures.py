@@ -39,6 +39,8 @@ ALLOWED = {
         "a definition"
     ),
     "all of them up to 256 MB": "a definition",
+    "a line of more than 4 MiB, a field of more than 1 MiB": "a definition",
+    "that unpacks to more than 256 MiB and more than 200 times its size": "a definition",
     # Follow from other numbers on the spot.
     "0.9^20, about 12 %": "arithmetic",
     "about 12 % with the default of 20": "arithmetic",

@@ -46,11 +46,9 @@ def _table() -> pa.Table:
 def render(result: dict[str, Any]) -> list[str]:
     """The figures as Markdown."""
     ratio = result["recognised"] / result["arrow"]
+    what = f"{result['rows']:,} x {result['columns']} as CSV, {result['bytes'] / 1e6:.0f} MB"
     return [
-        (
-            f"{result['rows']:,} x {result['columns']} as CSV, {result['bytes'] / 1e6:.0f} MB; the best"
-            f" of {TIMES} runs, seconds:"
-        ),
+        f"{what}; the best of {TIMES} runs, seconds:",
         "",
         "| pyarrow.csv, told every type | recognised and read | ratio | aim |",
         "| ---: | ---: | ---: | ---: |",
