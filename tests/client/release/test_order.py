@@ -37,7 +37,7 @@ def test_written_and_recorded(case: Job, ledger: Ledger, tmp_path: Path) -> None
 def test_a_table_that_is_not_written_does_not_count(
     case: Job, ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for out, sentence in (("out.xlsx", "ends in"), ("no/out.csv", "there is no folder")):
+    for out, sentence in (("out.docx", "ends in"), ("no/out.csv", "there is no folder")):
         with pytest.raises(TableError, match=sentence):
             publish(case, tmp_path / out, ledger)
 
