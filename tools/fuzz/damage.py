@@ -4,6 +4,7 @@ import json
 import random
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from struct import error as unpack_error
 from typing import Any
 
 from files import crafted
@@ -20,6 +21,8 @@ ODD_VALUES = [
     *map(str, ODD_NUMBERS),
 ]
 PLACE = "@place@"
+UNFIT = (LookupError, ValueError, TypeError, ArithmeticError, AssertionError, RecursionError)
+"""What a way to spoil raises that cannot take apart what another has spoiled."""
 
 
 def flip(rng: random.Random, data: bytearray, _: bytes) -> None:
@@ -240,8 +243,7 @@ def spoil(rng: random.Random, data: bytes, other: bytes) -> bytes:
             way = rng.choice(JSON if spoiled[:1] == b"{" else BLIND)
         try:
             way(rng, spoiled, other)
-        except (LookupError, ValueError, TypeError, AssertionError, RecursionError):
-            # What was spoiled before cannot be taken apart any more.
+        except (*UNFIT, unpack_error):
             with suppress(IndexError):
                 flip(rng, spoiled, other)
     return bytes(spoiled)

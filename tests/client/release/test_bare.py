@@ -14,9 +14,12 @@ import pytest
 
 from client.release.releases import DECLARED, N, columns, job
 from verix_anon.client.prepare import PrepareOptions, prepare
+from verix_anon.client.release import ReleaseOptions, release
 from verix_anon.client.release.bare import bare_array
+from verix_anon.client.verify import verify
 from verix_anon.errors import TableError
 from verix_anon.files.tables import read_table
+from verix_anon.provider.local import LocalProvider
 
 SECRET = "CANARY"
 NOTES = [f"note {i % 7}" for i in range(7)]
@@ -174,3 +177,26 @@ def test_pandas_columns_of_arrow_hold_values_alone() -> None:
     held = pa.chunked_array(released["illness"].array.__arrow_array__())
     assert held.type == pa.struct([pa.field("inner", pa.string())])
     assert [row["inner"] for row in held.to_pylist()] == columns()["note"]
+
+
+@pytest.mark.parametrize("representation", ["midpoint", "interval"])
+def test_a_class_of_which_every_category_is_missing(representation: str) -> None:
+    data: dict[str, Any] = columns()
+    labels = pa.array(["Bern", "Chur", "Genf"])
+    places = [None if age < 60 else i % 3 for i, age in enumerate(data["age"])]
+    data["city"] = pa.DictionaryArray.from_arrays(pa.array(places, pa.int8()), labels, ordered=True)
+    table = pa.table(data).select(["city", "age", "rich"])
+    options = PrepareOptions(unsafe_seed=1)
+    made = prepare(table, target="rich", quasi="all", k=3, options=options)
+    delivery = LocalProvider(threads=1).anonymize(made.submission)
+    verdict = verify(
+        delivery, made.manifest, submission=made.submission, skip=("fingerprint", "utility")
+    )
+    released = release(
+        delivery,
+        made.manifest,
+        verdict,
+        table=table,
+        options=ReleaseOptions(representation=representation),
+    )
+    assert released.sheet.n_records == N

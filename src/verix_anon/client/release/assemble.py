@@ -89,7 +89,9 @@ def _coded(array: pa.Array) -> pa.Array:
 
 def _codes(array: pa.Array) -> Ints:
     if pa.types.is_dictionary(array.type):
-        return array.indices.to_numpy().astype(np.int64)  # type: ignore[no-any-return]
+        # A class of which nothing is known is told apart from every label.
+        codes = array.indices.fill_null(len(array.dictionary))
+        return codes.to_numpy().astype(np.int64)  # type: ignore[no-any-return]
     return privacy.attribute("", "", array).codes
 
 
