@@ -184,7 +184,7 @@ def _from_release(case: _Case) -> _Background:
     """The published intervals and sets, beside the bounds and members of the delivered leaves."""
     sent = case.made.submission
     delivery = LocalProvider(threads=1).anonymize(sent)
-    options = ReleaseOptions(representation=Representation.INTERVAL, force=True)
+    options = ReleaseOptions(representation=Representation.SET, force=True)
     published = release(delivery, case.made.manifest, None, table=case.table, options=options).table
     leaf, leaves = delivery.records.leaf, delivery.leaves
     values = sent.records.values[:, delivery.records.row]
@@ -212,7 +212,7 @@ def _from_release(case: _Case) -> _Background:
 def _members(text: str, column: Column) -> list[float]:
     """The ends of a published interval, or the categories of a set."""
     if column.categories is None:
-        low, _, high = text.partition("..")
+        low, _, high = text.replace("(", "").replace(")", "").partition("..")
         return [float(low), float(high or low)]
     held = set(text[1:-1].split(", "))
     return [float(at) for at, label in enumerate(column.categories) if label in held]

@@ -160,7 +160,8 @@ def _released(
     """What a release is worth in each representation."""
     for view in VIEWS:
         # Nothing is judged here: an honest provider made it.
-        options = ReleaseOptions(representation=view, force=True, l=least)
+        sets = {c.name: Representation.SET for c in split.columns if c.categories is not None}
+        options = ReleaseOptions(representation=view, representations=sets, force=True, l=least)
         released = release(delivery, made.manifest, None, table=split.table, options=options)
         sheet = released.sheet
         seen = middle(released.table, split.columns)
@@ -196,7 +197,8 @@ def middle(published: pa.Table, columns: Sequence[Column]) -> Floats:
 
 
 def _of_interval(text: str) -> float:
-    low, _, high = text.partition("..")
+    # A negative number stands in parentheses.
+    low, _, high = re.sub("[()]", "", text).partition("..")
     return float(low) / 2 + float(high or low) / 2
 
 

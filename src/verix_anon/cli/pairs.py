@@ -5,7 +5,7 @@ from datetime import date
 
 from verix_anon.errors import TableError
 
-__all__ = ["numbers_by_column", "pairs", "ranges_by_column"]
+__all__ = ["numbers_by_column", "pairs", "ranges_by_column", "steps_by_column"]
 
 
 def pairs(options: Sequence[str]) -> dict[str, str]:
@@ -22,6 +22,14 @@ def pairs(options: Sequence[str]) -> dict[str, str]:
 def numbers_by_column(options: Sequence[str]) -> dict[str, float]:
     """COLUMN=NUMBER."""
     return {name: _number(name, value) for name, value in pairs(options).items()}
+
+
+def steps_by_column(options: Sequence[str]) -> dict[str, float | str]:
+    """COLUMN=NUMBER, or COLUMN=NAME of a period."""
+    return {
+        name: value if value.isalpha() else _number(name, value)
+        for name, value in pairs(options).items()
+    }
 
 
 def ranges_by_column(

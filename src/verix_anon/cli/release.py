@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from verix_anon.cli.app import app
-from verix_anon.cli.pairs import numbers_by_column, pairs, ranges_by_column
+from verix_anon.cli.pairs import numbers_by_column, pairs, ranges_by_column, steps_by_column
 from verix_anon.cli.reading import Given, load_table, with_reading
 from verix_anon.cli.secrets import PassphraseFile, load_manifest
 from verix_anon.cli.show import AsJson, facts, printable, say
@@ -74,7 +74,8 @@ def release(
         list[str] | None,
         typer.Option(
             "--as",
-            help="How values read: interval, bounds, midpoint, mean or shares; or COLUMN=FORM.",
+            help="How values read: interval, set, bounds, midpoint, mean, shares or model; or"
+            " COLUMN=FORM.",
             metavar="FORM",
             rich_help_panel="Values",
         ),
@@ -83,7 +84,7 @@ def release(
         list[str] | None,
         typer.Option(
             "--round",
-            help="Round bounds outwards: COLUMN=STEP; days for dates.",
+            help="Round bounds outwards: COLUMN=STEP; for dates days, or month, quarter, year.",
             rich_help_panel="Values",
         ),
     ] = None,
@@ -157,7 +158,7 @@ def release(
             person=person,
             representation=_general(represent or []),
             representations=pairs([o for o in represent or [] if "=" in o]),
-            round_to=numbers_by_column(round_to or []),
+            round_to=steps_by_column(round_to or []),
             top_code=ranges_by_column(top_code or [], _moments(kept)),
             shuffle=shuffle,
             force=force,

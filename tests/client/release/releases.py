@@ -179,5 +179,5 @@ def changed(delivery: Delivery, **changes: Any) -> Delivery:
 
 
 def parse(text: str) -> tuple[float, float]:
-    low, high = text.split("..")
-    return float(low), float(high)
+    low, _, high = text.replace("(", "").replace(")", "").partition("..")
+    return float(low), float(high or low)

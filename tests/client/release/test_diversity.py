@@ -83,7 +83,7 @@ def check(released: Released[Any], table: Any, quasi: Any, k: int) -> None:
     ],
 )
 def test_what_is_asked_for_holds(case: Job, asked: dict[str, Any]) -> None:
-    released = case.release(**asked)
+    released = case.release(**asked, representation="set")
     check(released, case.table, QUASI, 3)
     assert released.sheet.joined.records > 0
     given = {
@@ -216,7 +216,7 @@ def test_the_census() -> None:
     declared = Declared(target="income", quasi="all", sensitive=["marital_status"])
     people = job(table, declared, k=5, min_leaf=5, traps=300)
     quasi = [n for n in table.column_names if n not in ("income", "marital_status")]
-    released = people.release(l={"income": 2, "marital_status": 2})
+    released = people.release(l={"income": 2, "marital_status": 2}, representation="set")
     check(released, table, quasi, 5)
     assert released.sheet.same_target == 0
     assert people.release().sheet.same_target > 0.2
@@ -233,7 +233,7 @@ def test_adult() -> None:
     quasi = [name for name in table.column_names if name != "target"]
     made = job(table, declared, k=5, min_leaf=5, traps=400)
     for asked in ({}, {"l": 2}, {"cap": 0.9}):
-        check(made.release(**asked), table, quasi, 5)
+        check(made.release(**asked, representation="set"), table, quasi, 5)
     assert made.release(l=2).sheet.same_target == 0
 
 

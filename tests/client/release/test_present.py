@@ -1,7 +1,6 @@
 """How a class is represented: intervals, bounds, midpoints, means; rounding and top-coding."""
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,39 +10,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import support
+from client.release.classes import NAN, NUMBER, interval, one_range, written
 from verix_anon.client.release import ReleaseOptions, cells
-from verix_anon.client.release.cells import represent
+from verix_anon.client.release.cells import labels, represent
 from verix_anon.client.release.grouping import Grouped
-from verix_anon.client.release.present import Presentation, Representation
-from verix_anon.client.release.ranges import Range, ranges
+from verix_anon.client.release.present import Form, Presentation, Representation
+from verix_anon.client.release.ranges import ranges
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Column, Contract, Kind, Unit
 from verix_anon.protocol.generalize import show_value
-
-NUMBER = Column(name="x", kind=Kind.NUMERIC)
-
-
-def one_range(
-    values: Sequence[float], column: Column = NUMBER, source: pa.DataType = None, **chosen: Any
-) -> Range:
-    """The range of one class."""
-    contract = Contract(
-        submission_id=support.SUBMISSION_ID, k=2, min_leaf=4, columns=(column, support.TARGET)
-    )
-    presentation = Presentation(**chosen)
-    forms = presentation.chosen(contract.quasi, ())
-    means = [name for name, form in forms.items() if form is Representation.MEAN]
-    grouped = Grouped(np.arange(len(values)), np.array([0, len(values)]))
-    matrix = np.array(values, np.float64).reshape(1, -1)
-    types = {column.name: source or pa.float64()}
-    return ranges(contract.quasi, matrix, types, grouped, presentation, means)[0]
-
-
-def interval(values: Sequence[float], **chosen: Any) -> str:
-    found = one_range(values, **chosen)
-    text: str = represent(found, Representation.INTERVAL)["x"][0].as_py()
-    return text
-
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 USUAL_NUMBERS = st.floats(-1e11, 1e11) | st.floats(-1e-3, 1e-3)
@@ -54,7 +29,10 @@ USUAL_NUMBERS = st.floats(-1e11, 1e11) | st.floats(-1e-3, 1e-3)
 @example([math.nextafter(1e-4, 0), 1e10 + 0.5])
 def test_intervals_are_of_values_as_people_write_them(values: list[float]) -> None:
     values = [value + 0.0 for value in values]
-    assert interval(values) == "..".join(show_value(NUMBER, f(values)) for f in (min, max))
+    ends = [show_value(NUMBER, f(values)) for f in (min, max)]
+    ends = [f"({end})" if end.startswith("-") else end for end in ends]
+    is_whole_one = min(values) == max(values) >= 0 and min(values).is_integer()
+    assert interval(values) == (ends[0] if is_whole_one else "..".join(ends))
 
 
 @pytest.mark.parametrize("unit", list(Unit))
@@ -79,7 +57,7 @@ def test_rounding_is_outwards_and_by_less_than_a_step(values: list[float], step:
 def test_rounded_bounds_are_printed_as_people_write_them() -> None:
     assert interval([0.3, 0.6], round_to={"x": 0.1}) == "0.3..0.6"
     assert interval([0.31, 0.61], round_to={"x": 0.1}) == "0.3..0.7"
-    assert interval([-3, 17], round_to={"x": 5}) == "-5..20"
+    assert interval([-3, 17], round_to={"x": 5}) == "(-5)..20"
     assert interval([1e300, 1.5e300], round_to={"x": 1}) == "1e+300..1.5e+300"
 
 
@@ -105,8 +83,8 @@ def test_a_mean_is_of_capped_values_and_stays_in_its_class() -> None:
 
 def test_whole_bounds_stay_whole_where_steps_are() -> None:
     def type_of(**chosen: Any) -> pa.DataType:
-        found = one_range([1, 2], source=pa.int32(), **chosen)
-        return represent(found, Representation.BOUNDS)["x_min"].type
+        found = one_range([1, 2], source=pa.int32(), representation="bounds", **chosen)
+        return represent(found).columns["x_min"].type
 
     assert type_of() == type_of(round_to={"x": 5}) == pa.int64()
     assert type_of(round_to={"x": 0.5}) == type_of(top_code={"x": (1.5, None)}) == pa.float64()
@@ -120,6 +98,8 @@ def test_whole_bounds_stay_whole_where_steps_are() -> None:
         ({"round_to": {"x": 0}}, "greater than 0"),
         ({"round_to": {"x": float("nan")}}, "greater than 0"),
         ({"round_to": {"d": 0.5}}, "whole numbers of day"),
+        ({"round_to": {"d": "week"}}, "one of month, quarter, year"),
+        ({"round_to": {"x": "month"}}, "cannot be rounded to 'month'"),
         ({"round_to": {"x": 1}, "representation": Representation.MEAN}, "a mean is none"),
         ({"top_code": {"x": (None, None)}}, "lowest or a highest"),
         ({"top_code": {"x": (None, float("inf"))}}, "lowest or a highest"),
@@ -143,7 +123,7 @@ def test_options_that_do_not_fit(chosen: dict[str, Any], message: str) -> None:
         columns=(NUMBER, day, support.categorical("c", 3), support.TARGET),
     )
     with pytest.raises(TableError, match=message):
-        Presentation(**chosen).chosen(contract.quasi, ())
+        Presentation(**chosen).chosen(contract.quasi, (), {})
 
 
 def test_representations_may_be_given_by_name() -> None:
@@ -162,20 +142,17 @@ def test_a_set_has_no_category_that_does_not_occur() -> None:
     column = support.categorical("x", 5)
     assert column.categories is not None
     a, _, c, _, e = column.categories
-    assert interval([4, 0, 2, 2], column=column) == f"{{{a}, {c}, {e}}}"
+    assert interval([4, 0, 2, 2], column=column, representation="set") == f"{{{a}, {c}, {e}}}"
 
 
 def test_sets_and_shares_that_no_memory_holds_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = one_range(range(1000), column=support.categorical("x", 1000))
-    monkeypatch.setattr(cells, "MOST_TEXT", 1_000_000)
+    column = support.categorical("x", 1000)
+    monkeypatch.setattr(labels, "MOST_TEXT", 1_000_000)
     with pytest.raises(TableError, match="group its categories"):
-        represent(found, Representation.INTERVAL)
+        represent(one_range(range(1000), column=column, representation="set"))
     monkeypatch.setattr(cells, "MOST_SHARES", 999_999)
     with pytest.raises(TableError, match="1,000 labels, too many"):
-        represent(found, Representation.SHARES)
-
-
-NAN = math.nan
+        represent(one_range(range(1000), column=column, representation="shares"))
 
 
 def test_intervals_say_what_is_missing() -> None:
@@ -190,7 +167,10 @@ def test_sets_say_what_is_missing() -> None:
     column = support.categorical("x", 3)
     assert column.categories is not None
     a, _, c = column.categories
-    assert interval([2, NAN, 0, NAN], column=column) == f"{{{a}, {c}}} or missing"
+    assert (
+        interval([2, NAN, 0, NAN], column=column, representation="set")
+        == f"{{{a}, {c}}} or missing"
+    )
 
 
 def test_a_category_beside_a_class_without_any() -> None:
@@ -198,38 +178,30 @@ def test_a_category_beside_a_class_without_any() -> None:
     assert column.categories is not None
     grouped = Grouped(np.arange(5), np.array([0, 2, 3, 5]))
     matrix = np.array([[NAN, NAN, 2, 1, 1]])
-    found = ranges([column], matrix, {"x": pa.string()}, grouped, Presentation(), [])[0]
+    forms = {"x": Form(representation=Representation.INTERVAL)}
+    found = ranges([column], matrix, {"x": pa.string()}, grouped, Presentation(), forms)[0]
     _, b, c = column.categories
-    texts = represent(found, Representation.INTERVAL)["x"].to_pylist()
-    assert texts == ["missing", f"{{{c}}}", f"{{{b}}}"]
+    assert represent(found).columns["x"].to_pylist() == ["missing", c, b]
 
 
 def test_numbers_are_of_the_values_that_are_there() -> None:
-    found = one_range([1, NAN, 4, NAN], representation="mean")
-    columns = {
-        name: represent(found, form)
-        for name, form in (("mean", Representation.MEAN), ("bounds", Representation.BOUNDS))
-    }
-    assert {k: v.to_pylist() for k, v in columns["mean"].items()} == {
-        "x": [2.5],
-        "x_missing": [0.5],
-    }
-    assert columns["bounds"]["x_min"].to_pylist() == [1]
-    assert columns["bounds"]["x_max"].to_pylist() == [4]
-    empty = one_range([NAN, NAN], source=pa.int64())
-    for form in (Representation.BOUNDS, Representation.MIDPOINT):
-        *values, share = represent(empty, form).values()
-        assert [v.to_pylist() for v in values] == [[None]] * len(values)
-        assert share.to_pylist() == [1.0]
+    values = [1, NAN, 4, NAN]
+    assert written(values, "mean") == {"x": [2.5], "x_missing": [0.5]}
+    assert written(values, "bounds") == {"x_min": [1], "x_max": [4], "x_missing": [0.5]}
+    empty = written([NAN, NAN], "bounds", source=pa.int64())
+    assert empty == {"x_min": [None], "x_max": [None], "x_missing": [1.0]}
+    assert written([NAN, NAN], "midpoint") == {"x": [None], "x_missing": [1.0]}
 
 
 def test_shares_of_labels_add_up_with_what_is_missing() -> None:
     column = support.categorical("x", 4)
     assert column.categories is not None
     a, _, c, _ = column.categories
-    found = one_range([0, 2, 2, NAN], column=column, representation="shares")
-    shares = {k: v.to_pylist() for k, v in represent(found, Representation.SHARES).items()}
-    assert shares == {f"x_{a}": [0.25], f"x_{c}": [0.5], "x_missing": [0.25]}
+    assert written([0, 2, 2, NAN], "shares", column=column) == {
+        f"x_{a}": [0.25],
+        f"x_{c}": [0.5],
+        "x_missing": [0.25],
+    }
 
 
 def test_what_fits_no_column_leaves_it_an_interval() -> None:
@@ -237,9 +209,11 @@ def test_what_fits_no_column_leaves_it_an_interval() -> None:
 
     def forms(form: str, **single: str) -> dict[str, str]:
         wanted = Presentation(representation=form, representations=single)
-        return {name: f.value for name, f in wanted.chosen(quasi, {"o"}).items()}
+        found = wanted.chosen(quasi, {"o"}, {})
+        return {name: form.representation.value for name, form in found.items()}
 
     assert forms("midpoint") == {"x": "midpoint", "c": "interval", "o": "midpoint"}
     assert forms("mean") == {"x": "mean", "c": "interval", "o": "interval"}
     assert forms("shares") == {"x": "interval", "c": "shares", "o": "shares"}
+    assert forms("model") == {"x": "mean", "c": "shares", "o": "shares"}
     assert forms("mean", c="shares") == {"x": "mean", "c": "shares", "o": "interval"}

@@ -33,7 +33,7 @@ def test_columns_rows_and_roles(case: Job) -> None:
 
 
 def test_each_value_lies_in_its_interval_and_classes_hold_k(case: Job) -> None:
-    released = case.release()
+    released = case.release(representation=Representation.SET)
     table, source = released.table.to_pydict(), case.table.to_pydict()
     for name in ("age", "weight"):
         for text, value in zip(table[name], source[name], strict=True):
@@ -93,7 +93,7 @@ def test_midpoints_and_means(case: Job) -> None:
     low, high = (bounds[f"city_{end}"].map(cities.index) for end in ("min", "max"))
     assert middle["city"].tolist() == [cities[i] for i in (low + high) // 2]
     # Categories have no mean: what occurs is said.
-    assert set(mean["city"].str[0]) == {"{"}
+    assert mean["city"].equals(case.release().table.to_pandas()["city"])
 
 
 def test_unordered_categories_stay_sets_or_become_shares() -> None:
@@ -143,8 +143,8 @@ def test_what_is_missing_is_said_in_every_cell_of_its_class() -> None:
         )
     for age, text in zip(source["age"], table["age"], strict=True):
         if not np.isnan(age):
-            low, high = text.removesuffix(" or missing").split("..")
-            assert float(low) <= age <= float(high)
+            low, high = parse(text.removesuffix(" or missing"))
+            assert low <= age <= high
 
 
 def test_bounds_are_those_of_the_values_that_are_there() -> None:
@@ -188,7 +188,7 @@ def test_categories_have_bounds_only_in_an_order_of_the_owner_s() -> None:
 
 def test_a_set_is_what_occurs_in_the_class() -> None:
     many = job(pa.table(columns(400)), min_leaf=3, traps=0)
-    table = many.release().table.to_pandas()
+    table = many.release(representation=Representation.SET).table.to_pandas()
     source = many.table.to_pandas()["city"]
     classes = [table[name] for name in ("age", "city", "weight", "born")]
     for (_, text, _, _), cities in source.groupby(classes):

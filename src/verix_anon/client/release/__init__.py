@@ -186,8 +186,8 @@ def release(
     joined = _join(bare, leaf_of_row, source, manifest, asked)
     grouped = Grouped.by(joined.class_of_leaf[leaf_of_row], joined.n_classes)
     # 4. Classes become columns.
-    shown = ranges(manifest.quasi, source.values, source.types, grouped, options, source.means)
-    classes = Classes.of(shown, grouped, source.chosen)
+    shown = ranges(manifest.quasi, source.values, source.types, grouped, options, source.forms)
+    classes = Classes.of(shown, grouped)
     published = assemble(table, manifest.roles, classes, shuffle=options.shuffle)
     # 5. What they give away is measured, and what was asked for is checked once more.
     conditions = _conditions(manifest, asked, source, counted.n_earlier)

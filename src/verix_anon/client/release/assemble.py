@@ -13,9 +13,8 @@ import pyarrow as pa
 from verix_anon.arrays import Floats, Ints
 from verix_anon.client.release import privacy
 from verix_anon.client.release.bare import bare_array, bare_frame
-from verix_anon.client.release.cells import represent
+from verix_anon.client.release.cells import Cells, represent
 from verix_anon.client.release.grouping import Grouped
-from verix_anon.client.release.present import Representation
 from verix_anon.client.release.ranges import Range
 from verix_anon.client.table.categories import is_text
 from verix_anon.client.table.roles import TableRole
@@ -34,26 +33,28 @@ class Classes:
     of_row: Ints
     count: Ints
     ranges: Sequence[Range]
-    columns: Mapping[str, Mapping[str, pa.Array]]
-    """For each quasi-identifier its published columns, with one value per class."""
+    cells: Sequence[Cells]
+    """What is read of each, with one value per class."""
 
     @classmethod
-    def of(
-        cls, ranges: Sequence[Range], grouped: Grouped, chosen: Mapping[str, Representation]
-    ) -> "Classes":
+    def of(cls, ranges: Sequence[Range], grouped: Grouped) -> "Classes":
         """Write out what is published."""
         of_row = np.empty(grouped.order.size, np.int64)
         of_row[grouped.order] = np.repeat(np.arange(grouped.count.size), grouped.count)
 
-        def written(r: Range) -> dict[str, pa.Array]:
-            found = represent(r, chosen[r.column.name])
-            return {name: _coded(array) for name, array in found.items()}
+        def written(r: Range) -> Cells:
+            found = represent(r)
+            columns = {name: _coded(array) for name, array in found.columns.items()}
+            return Cells(columns, found.covered)
 
         with ThreadPoolExecutor() as pool:
-            columns = dict(
-                zip((r.column.name for r in ranges), pool.map(written, ranges), strict=True)
-            )
-        return cls(of_row, grouped.count, ranges, columns)
+            return cls(of_row, grouped.count, ranges, list(pool.map(written, ranges)))
+
+    @property
+    def columns(self) -> dict[str, Mapping[str, pa.Array]]:
+        """For each quasi-identifier its published columns."""
+        pairs = zip(self.ranges, self.cells, strict=True)
+        return {r.column.name: cells.columns for r, cells in pairs}
 
     @property
     def arrays(self) -> dict[str, pa.Array]:
@@ -68,15 +69,16 @@ class Classes:
         """The information lost by what is published; a capped end reaches to its limit."""
         low, high = np.fmin.reduce(values, axis=1), np.fmax.reduce(values, axis=1)
         spans = []
-        for j, r in enumerate(self.ranges):
+        for j, (r, cells) in enumerate(zip(self.ranges, self.cells, strict=True)):
             if r.sets is None:
                 spans.append(
                     (np.where(r.is_below, low[j], r.low), np.where(r.is_above, high[j], r.high))
                 )
             else:
-                # How many occur, wherever they stand in the order.
+                # How many a cell leaves possible, wherever they stand in the order.
                 low[j], high[j] = 0, privacy.distinct(r.sets.position).size - 1
-                spans.append((np.zeros(self.count.size), np.fmax(np.diff(r.sets.start) - 1.0, 0)))
+                assert cells.covered is not None
+                spans.append((np.zeros(self.count.size), np.fmax(cells.covered - 1.0, 0)))
         # One column after the other in memory, as they are used.
         lows, highs = (np.stack(ends).T for ends in zip(*spans, strict=True))
         return privacy.ncp(privacy.Spans(lows, highs, low, high), self.count)

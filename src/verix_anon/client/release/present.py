@@ -16,11 +16,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from verix_anon.client.given import check_fields
+from verix_anon.client.release.periods import BY_NAME
+from verix_anon.client.table.hierarchies import Hierarchy
 from verix_anon.client.table.roles import unknown_column
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Column
 
-__all__ = ["Presentation", "Representation"]
+__all__ = ["Form", "Presentation", "Representation"]
 
 Caps = tuple[float | None, float | None]
 
@@ -33,6 +35,20 @@ class Representation(StrEnum):
     MIDPOINT = "midpoint"
     MEAN = "mean"
     SHARES = "shares"
+    SET = "set"
+    MODEL = "model"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """How one column is published."""
+
+    representation: Representation
+    is_ordered: bool = False
+    """Whether its categories have an order of the owner's."""
+    hierarchy: Hierarchy | None = None
+    is_filled: bool = False
+    """For models: dates as numbers, and a class without a value takes the column's mean."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +59,8 @@ class Presentation:
     """Of all columns that can be published so; others are published as intervals or sets."""
     representations: Mapping[str, Representation | str] = field(default_factory=dict)
     """Of single columns."""
-    round_to: Mapping[str, float] = field(default_factory=dict)
-    """Bounds are rounded outwards to multiples of this."""
+    round_to: Mapping[str, float | str] = field(default_factory=dict)
+    """Bounds are rounded outwards to multiples of this; dates to month, quarter or year, too."""
     top_code: Mapping[str, Caps] = field(default_factory=dict)
     """The lowest and the highest value that is published."""
 
@@ -52,9 +68,12 @@ class Presentation:
         check_fields(self)
 
     def chosen(
-        self, quasi: Sequence[Column], ordered: Collection[str]
-    ) -> dict[str, Representation]:
-        """The representation of each column; `ordered` have categories in an order of the owner's.
+        self,
+        quasi: Sequence[Column],
+        ordered: Collection[str],
+        hierarchies: Mapping[str, Hierarchy],
+    ) -> dict[str, Form]:
+        """The form of each column; `ordered` have categories in an order of the owner's.
 
         Raises:
             TableError: Something that was asked for does not fit a column.
@@ -63,14 +82,24 @@ class Presentation:
         for name in self.representations:
             if name not in names:
                 raise unknown_column(name, names)
-        found = {column.name: self._of(column, column.name in ordered) for column in quasi}
+        found = {
+            column.name: Form(
+                representation=self._of(column, column.name in ordered),
+                is_ordered=column.name in ordered,
+                hierarchy=hierarchies.get(column.name),
+                is_filled=self._wanted(column) is Representation.MODEL,
+            )
+            for column in quasi
+        }
         self._check_rounding(quasi, found)
         self._check_caps(quasi)
         return found
 
     def _of(self, column: Column, is_ordered: bool) -> Representation:
-        own = self.representations.get(column.name)
-        wanted = Representation(self.representation if own is None else own)
+        own, wanted = self.representations.get(column.name), self._wanted(column)
+        if wanted is Representation.MODEL:
+            is_category = column.categories is not None
+            return Representation.SHARES if is_category else Representation.MEAN
         problem = _unfit(wanted, column, is_ordered)
         if problem is None:
             return wanted
@@ -79,16 +108,24 @@ class Presentation:
             return Representation.INTERVAL
         raise TableError(f"column {column.name!r} {problem}")
 
-    def _check_rounding(
-        self, quasi: Sequence[Column], chosen: Mapping[str, Representation]
-    ) -> None:
+    def _wanted(self, column: Column) -> Representation:
+        return Representation(self.representations.get(column.name, self.representation))
+
+    def _check_rounding(self, quasi: Sequence[Column], chosen: Mapping[str, Form]) -> None:
         for name, step in self.round_to.items():
             column = _numeric(quasi, name, "rounded")
+            if chosen[name].representation is Representation.MEAN:
+                raise TableError(f"column {name!r}: bounds are rounded, and a mean is none")
+            if isinstance(step, str):
+                if step not in BY_NAME or column.unit is None:
+                    raise TableError(
+                        f"column {name!r} cannot be rounded to {step!r}: give a number, or for"
+                        f" dates one of {', '.join(BY_NAME)}"
+                    )
+                continue
             if not (math.isfinite(step) and step > 0):
                 raise TableError(f"the step for column {name!r} must be greater than 0, not {step}")
             _check_whole(column, step)
-            if chosen[name] is Representation.MEAN:
-                raise TableError(f"column {name!r}: bounds are rounded, and a mean is none")
 
     def _check_caps(self, quasi: Sequence[Column]) -> None:
         for name, (low, high) in self.top_code.items():
@@ -109,7 +146,10 @@ class Presentation:
     def is_whole(self, name: str) -> bool:
         """Whether whole bounds stay whole."""
         chosen = (self.round_to.get(name), *self.top_code.get(name, ()))
-        return all(value is None or float(value).is_integer() for value in chosen)
+        return all(
+            value is None or (not isinstance(value, str) and float(value).is_integer())
+            for value in chosen
+        )
 
 
 def _unfit(wanted: Representation, column: Column, is_ordered: bool) -> str | None:
@@ -124,6 +164,8 @@ def _unfit(wanted: Representation, column: Column, is_ordered: bool) -> str | No
             )
         case Representation.MEAN if is_category:
             return "has categories, which have no mean; publish intervals or shares of it"
+        case Representation.SET if not is_category:
+            return "has no categories; publish intervals of it"
         case Representation.SHARES if not is_category:
             return "has no categories of which a class could have shares; publish its mean"
     return None

@@ -3,7 +3,7 @@
 Values that are not there are NaN, and count for nothing but that they are missing.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from verix_anon.arrays import Flags, Floats, Ints
 from verix_anon.client.release.grouping import Grouped
-from verix_anon.client.release.present import Presentation
+from verix_anon.client.release.periods import BY_NAME, Period, covering, widened
+from verix_anon.client.release.present import Form, Presentation, Representation
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Column
 
@@ -61,6 +62,9 @@ class Range:
     """Of a categorical column."""
     mean: Floats
     """Empty unless means are published."""
+    period: Ints
+    """Of dates, the period by which each class is published."""
+    form: Form
     missing: Ints
     """How many records of the class have no value."""
     records: Ints
@@ -80,51 +84,85 @@ def ranges(
     sources: Mapping[str, pa.DataType],
     grouped: Grouped,
     wanted: Presentation,
-    means: Collection[str],
+    forms: Mapping[str, Form],
 ) -> list[Range]:
-    """The range of every class, from its genuine records, for each quasi-identifier.
-
-    `means` names the columns of which means are published.
-    """
+    """The range of every class, from its genuine records, for each quasi-identifier."""
     found = []
     for column, of_row in zip(quasi, values, strict=True):
         laid = of_row[grouped.order]
-        each = _range(column, laid, sources[column.name], grouped, wanted)
-        if column.name in means:
+        form = forms[column.name]
+        each = _Laid(column, laid, grouped, form).range(sources[column.name], wanted)
+        if form.representation is Representation.MEAN:
             capped = np.clip(laid, *wanted.caps(column.name))
             each = replace(each, mean=_means(capped, grouped, each.missing))
+            if form.is_filled:
+                each.mean[each.is_empty] = np.nanmean(capped)
         found.append(each)
     return found
 
 
-def _range(
-    column: Column, laid: Floats, source: pa.DataType, grouped: Grouped, wanted: Presentation
-) -> Range:
-    first = grouped.start[:-1]
-    is_missing = np.isnan(laid)
-    missing = np.add.reduceat(is_missing.astype(np.int64), first)
-    is_empty = missing == grouped.count
-    low = np.where(is_empty, 0.0, np.fmin.reduceat(laid, first))
-    high = np.where(is_empty, 0.0, np.fmax.reduceat(laid, first))
-    if column.name in wanted.round_to:
-        step = float(wanted.round_to[column.name])
-        low, high = _multiple_below(low, step), -_multiple_below(-high, step) + 0.0
-        if column.unit is not None and max(-low.min(), high.max()) > EXACT:
-            raise TableError(f"the step for column {column.name!r} leads beyond all dates")
-    least, most = wanted.caps(column.name)
-    return Range(
-        column=column,
-        source=source,
-        low=np.clip(low, least, most),
-        high=np.clip(high, least, most),
-        is_below=(low < least) & ~is_empty,
-        is_above=(high > most) & ~is_empty,
-        sets=None if column.categories is None else Sets.of(laid, grouped),
-        mean=np.empty(0),
-        missing=missing,
-        records=grouped.count,
-        stays_whole=wanted.is_whole(column.name),
-    )
+@dataclass(frozen=True, slots=True, eq=False)
+class _Laid:
+    """One column's values, class by class."""
+
+    column: Column
+    values: Floats
+    grouped: Grouped
+    form: Form
+
+    def range(self, source: pa.DataType, wanted: Presentation) -> Range:
+        """What each class publishes of it, but for a mean."""
+        column, grouped = self.column, self.grouped
+        first = grouped.start[:-1]
+        missing = np.add.reduceat(np.isnan(self.values).astype(np.int64), first)
+        is_empty = missing == grouped.count
+        low = np.where(is_empty, 0.0, np.fmin.reduceat(self.values, first))
+        high = np.where(is_empty, 0.0, np.fmax.reduceat(self.values, first))
+        low, high, period = self._rounded(low, high, wanted.round_to.get(column.name))
+        least, most = wanted.caps(column.name)
+        return Range(
+            column=column,
+            source=source,
+            low=np.clip(low, least, most),
+            high=np.clip(high, least, most),
+            is_below=(low < least) & ~is_empty,
+            is_above=(high > most) & ~is_empty,
+            sets=None if column.categories is None else Sets.of(self.values, grouped),
+            mean=np.empty(0),
+            period=period,
+            form=self.form,
+            missing=missing,
+            records=grouped.count,
+            stays_whole=wanted.is_whole(column.name),
+        )
+
+    def _rounded(
+        self, low: Floats, high: Floats, step: float | str | None
+    ) -> tuple[Floats, Floats, Ints]:
+        """Bounds widened to multiples of the step, or to periods, and which."""
+        column, unit = self.column, self.column.unit
+        period = np.full(low.size, int(Period.DAY))
+        if unit is not None and isinstance(step, str):
+            period[:] = int(BY_NAME[step])
+        elif step is not None:
+            low, high = _multiple_below(low, float(step)), -_multiple_below(-high, float(step))
+            high = high + 0.0
+            if unit is not None and max(-low.min(), high.max()) > EXACT:
+                raise TableError(f"the step for column {column.name!r} leads beyond all dates")
+        elif unit is not None and self._is_named:
+            period = covering(unit, low, high)
+        for each in map(Period, np.unique(period[period != Period.DAY]).tolist()):
+            assert unit is not None
+            is_such = period == each
+            low[is_such], high[is_such] = widened(unit, low[is_such], high[is_such], each)
+        return low, high, period
+
+    @property
+    def _is_named(self) -> bool:
+        """Whether dates are published by the hierarchy of periods."""
+        return (
+            self.form.hierarchy is not None and self.form.representation is Representation.INTERVAL
+        )
 
 
 def _multiple_below(values: Floats, step: float) -> Floats:

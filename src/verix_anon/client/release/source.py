@@ -10,7 +10,7 @@ import pyarrow as pa
 from verix_anon.arrays import Floats, Ints
 from verix_anon.client.manifest import Manifest
 from verix_anon.client.release import privacy
-from verix_anon.client.release.present import Presentation, Representation
+from verix_anon.client.release.present import Form, Presentation
 from verix_anon.client.release.privacy import Attribute
 from verix_anon.client.table.digest import table_digest
 from verix_anon.client.table.encode import arrow_columns, encode
@@ -29,7 +29,7 @@ class Source:
     arrays: Mapping[str, pa.Array]
     values: Floats
     """Of quasi-identifiers; NaN where one is missing and to be marked."""
-    chosen: Mapping[str, Representation]
+    forms: Mapping[str, Form]
     person: str | None
     """The column that tells people apart, None if each record is a person."""
     person_of_row: Ints | None
@@ -40,11 +40,6 @@ class Source:
     def n_rows(self) -> int:
         """How many records the table has."""
         return int(self.values.shape[1])
-
-    @property
-    def means(self) -> list[str]:
-        """The columns of which means are published."""
-        return [name for name, form in self.chosen.items() if form is Representation.MEAN]
 
     @property
     def types(self) -> dict[str, pa.DataType]:
@@ -64,7 +59,7 @@ def read_source(
             "the table is not the one that was prepared: its names, order, types or values differ"
         )
     person = person_column(arrays, manifest.roles, person or manifest.person)
-    chosen = wanted.chosen(manifest.quasi, _ordered(arrays, manifest))
+    chosen = wanted.chosen(manifest.quasi, _ordered(arrays, manifest), manifest.hierarchies)
     encoded = encode(table, _declared(manifest))
     if encoded.quasi != manifest.quasi:
         raise TableError("the manifest's columns do not fit the table")

@@ -1,0 +1,72 @@
+"""Classes of a single column, and what is published of them."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import support
+from verix_anon.client.release.cells import represent
+from verix_anon.client.release.grouping import Grouped
+from verix_anon.client.release.present import Form, Presentation, Representation
+from verix_anon.client.release.ranges import Range, ranges
+from verix_anon.protocol.contract import Column, Contract, Kind, Unit
+
+NAN = math.nan
+NUMBER = Column(name="x", kind=Kind.NUMERIC)
+
+
+def one_range(
+    values: Sequence[float], column: Column = NUMBER, source: pa.DataType = None, **chosen: Any
+) -> Range:
+    """The range of one class."""
+    ordered, hierarchies = chosen.pop("ordered", ()), chosen.pop("hierarchies", {})
+    contract = Contract(
+        submission_id=support.SUBMISSION_ID, k=2, min_leaf=4, columns=(column, support.TARGET)
+    )
+    presentation = Presentation(**chosen)
+    forms = presentation.chosen(contract.quasi, ordered, hierarchies)
+    grouped = Grouped(np.arange(len(values)), np.array([0, len(values)]))
+    matrix = np.array(values, np.float64).reshape(1, -1)
+    types = {column.name: source or pa.float64()}
+    return ranges(contract.quasi, matrix, types, grouped, presentation, forms)[0]
+
+
+def interval(values: Sequence[float], **chosen: Any) -> str:
+    found = one_range(values, **chosen)
+    text: str = represent(found).columns[found.column.name][0].as_py()
+    return text
+
+
+def written(values: Sequence[float], form: str, **chosen: Any) -> dict[str, list[object]]:
+    found = represent(one_range(values, representation=form, **chosen))
+    return {name: array.to_pylist() for name, array in found.columns.items()}
+
+
+def of_classes(
+    classes: list[list[float]], column: Column, **given: Any
+) -> tuple[list[str], list[int]]:
+    """The cells of several classes, and how many categories each leaves possible."""
+    start = np.append(0, np.cumsum([len(c) for c in classes]))
+    form = Form(representation=Representation.INTERVAL, **given)
+    found = ranges(
+        [column],
+        np.array([[value for c in classes for value in c]], np.float64),
+        {"x": pa.string()},
+        Grouped(np.arange(start[-1]), start),
+        Presentation(),
+        {"x": form},
+    )
+    made = represent(found[0])
+    assert made.covered is not None
+    return made.columns["x"].to_pylist(), made.covered.tolist()
+
+
+DAY = Column(name="x", kind=Kind.DATETIME, unit=Unit.DAY)
+
+
+def days(*texts: str) -> list[float]:
+    found: list[float] = np.array(texts, "M8[D]").astype(np.int64).astype(float).tolist()
+    return found
