@@ -6,7 +6,7 @@ nothing of it is taken from the provider but which records lie together.
 Never published: the tree, leaf numbers and counts; they undo the joining and expose traps.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from numbers import Real
@@ -20,16 +20,14 @@ from verix_anon.client.audit_log import AuditLog
 from verix_anon.client.given import FilePath, opened, options_of
 from verix_anon.client.ledger import Ledger
 from verix_anon.client.manifest import Manifest, read_manifest
-from verix_anon.client.release import accept, gates, join
-from verix_anon.client.release.assemble import Classes, assemble
+from verix_anon.client.release import accept, gates
+from verix_anon.client.release.assemble import assemble
 from verix_anon.client.release.counting import count
-from verix_anon.client.release.grouping import Grouped
+from verix_anon.client.release.forming import form
 from verix_anon.client.release.places import Places
 from verix_anon.client.release.present import Presentation, Representation
-from verix_anon.client.release.privacy import Attribute
-from verix_anon.client.release.ranges import ranges
 from verix_anon.client.release.released import Released
-from verix_anon.client.release.sheet import Conditions, Joining, Sheet
+from verix_anon.client.release.sheet import Conditions
 from verix_anon.client.release.source import Source, read_source
 from verix_anon.client.table.diversity import Asked, Measure, check_asked
 from verix_anon.client.table.owned import owned
@@ -183,16 +181,14 @@ def release(
     overridden = accept.check(judged, manifest, verdict, against, log=log, force=force)
     # 3. Traps drop out, each genuine row has its leaf, and leaves that fall short join others.
     leaf_of_row = _align(bare, manifest, source.n_rows)
-    joined = _join(bare, leaf_of_row, source, manifest, asked)
-    grouped = Grouped.by(joined.class_of_leaf[leaf_of_row], joined.n_classes)
+    conditions = _conditions(manifest, asked, source, counted.n_earlier)
+    formed = form(bare.tree, leaf_of_row, source, conditions)
     # 4. Classes become columns.
-    shown = ranges(manifest.quasi, source.values, source.types, grouped, options, source.forms)
-    classes = Classes.of(shown, grouped)
+    classes = formed.shown(options)
     published = assemble(table, manifest.roles, classes, shuffle=options.shuffle)
     # 5. What they give away is measured, and what was asked for is checked once more.
-    conditions = _conditions(manifest, asked, source, counted.n_earlier)
     with ThreadPoolExecutor(1) as beside:
-        measuring = beside.submit(_measure, classes, source, conditions, _cost(joined, grouped))
+        measuring = beside.submit(formed.measured, classes)
         # 6. A release counts when it is written, and no table appears that does not count.
         with places.table_aside(published) as aside:
             found = measuring.result()
@@ -234,46 +230,6 @@ def _align(delivery: Delivery, manifest: Manifest, n_rows: int) -> Ids:
     return leaf_of_row
 
 
-def _join(
-    delivery: Delivery, leaf_of_row: Ids, source: Source, manifest: Manifest, asked: Asked
-) -> join.Joined:
-    genuine = join.Genuine(
-        leaf_of_row=leaf_of_row,
-        person_of_row=source.person_of_row,
-        values=source.values,
-        is_category=np.array([c.categories is not None for c in manifest.quasi]),
-    )
-    return join.join(
-        delivery.tree, genuine, manifest.contract.k, _demands(asked, source.attributes)
-    )
-
-
-def _demands(asked: Asked, attributes: Sequence[Attribute]) -> list[join.Demand]:
-    return [
-        join.Demand(
-            column=column,
-            least_values=int(measures.get(Measure.L, 1)),
-            cap=measures.get(Measure.CAP, 1.0),
-            closeness=measures.get(Measure.T, 1.0),
-        )
-        for column in attributes
-        if (measures := asked.get(column.name))
-    ]
-
-
-def _measure(classes: Classes, source: Source, conditions: Conditions, cost: Joining) -> Sheet:
-    """The privacy sheet, of which all that was enforced must hold."""
-    members = classes.alike(source.person_of_row)
-    sheet = Sheet.of(members, source.attributes, conditions, cost, classes.ncp(source.values))
-    assert sheet.k >= conditions.k_agreed
-    if sheet.unmet:
-        raise NotAcceptedError(
-            f"classes that look alike as published are one, and then {'; '.join(sheet.unmet)}:"
-            " round and top-code less, or ask for less"
-        )
-    return sheet
-
-
 def _conditions(
     manifest: Manifest, asked: Asked, source: Source, n_earlier: int | None
 ) -> Conditions:
@@ -284,16 +240,6 @@ def _conditions(
         released_before=n_earlier,
         missing=dict(manifest.imputed),
         missing_as=manifest.missing,
-    )
-
-
-def _cost(joined: join.Joined, grouped: Grouped) -> Joining:
-    records = grouped.count[joined.is_joined]
-    return Joining(
-        records=int(records.sum()),
-        largest_class=int(records.max(initial=0)),
-        ncp_before=joined.ncp_before,
-        ncp_after=joined.ncp_after,
     )
 
 

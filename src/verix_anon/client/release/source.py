@@ -1,7 +1,7 @@
 """The owner's table, checked to be the one that was prepared, and read once for the release."""
 
 import hmac
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,11 +13,12 @@ from verix_anon.client.release import privacy
 from verix_anon.client.release.present import Form, Presentation
 from verix_anon.client.release.privacy import Attribute
 from verix_anon.client.table.digest import table_digest
-from verix_anon.client.table.encode import arrow_columns, encode
+from verix_anon.client.table.encode import Encoded, arrow_columns, encode
 from verix_anon.client.table.person import person_column
 from verix_anon.client.table.roles import Declared, Missing, TableRole
 from verix_anon.client.table.task import Task
 from verix_anon.errors import TableError
+from verix_anon.protocol.contract import Column
 
 __all__ = ["Source", "read_source"]
 
@@ -27,6 +28,7 @@ class Source:
     """The owner's table, read once: its columns, what was sent of them, and the people."""
 
     arrays: Mapping[str, pa.Array]
+    quasi: Sequence[Column]
     values: Floats
     """Of quasi-identifiers; NaN where one is missing and to be marked."""
     forms: Mapping[str, Form]
@@ -35,6 +37,26 @@ class Source:
     person_of_row: Ints | None
     attributes: Sequence[Attribute]
     """The target and the columns that were never sent."""
+
+    @classmethod
+    def of(
+        cls,
+        arrays: Mapping[str, pa.Array],
+        encoded: Encoded,
+        declared: Declared,
+        ordered: Iterable[str],
+        wanted: Presentation,
+    ) -> "Source":
+        """What was encoded of the table; what was missing is marked in it, if it is to be."""
+        person = person_column(arrays, encoded.roles, declared.person)
+        chosen = wanted.chosen(encoded.quasi, _ordered(arrays, ordered), encoded.hierarchies)
+        people = None if person is None else privacy.person_numbers(arrays[person])
+        if declared.missing == Missing.MARK:
+            for column, of_column in zip(encoded.quasi, encoded.values, strict=True):
+                if column.name in encoded.absent:
+                    of_column[encoded.absent[column.name]] = np.nan
+        attributes = _attributes(arrays, encoded)
+        return cls(arrays, encoded.quasi, encoded.values, chosen, person, people, attributes)
 
     @property
     def n_rows(self) -> int:
@@ -58,25 +80,18 @@ def read_source(
         raise TableError(
             "the table is not the one that was prepared: its names, order, types or values differ"
         )
-    person = person_column(arrays, manifest.roles, person or manifest.person)
-    chosen = wanted.chosen(manifest.quasi, _ordered(arrays, manifest), manifest.hierarchies)
-    encoded = encode(table, _declared(manifest))
+    declared = replace(_declared(manifest), person=person or manifest.person)
+    encoded = encode(table, declared)
     if encoded.quasi != manifest.quasi:
         raise TableError("the manifest's columns do not fit the table")
-    people = None if person is None else privacy.person_numbers(arrays[person])
-    if manifest.missing == Missing.MARK:
-        for column, of_column in zip(encoded.quasi, encoded.values, strict=True):
-            if column.name in encoded.absent:
-                of_column[encoded.absent[column.name]] = np.nan
-    attributes = _attributes(arrays, manifest)
-    return Source(arrays, encoded.values, chosen, person, people, attributes)
+    return Source.of(arrays, encoded, declared, manifest.ordered, wanted)
 
 
-def _ordered(arrays: Mapping[str, pa.Array], manifest: Manifest) -> set[str]:
+def _ordered(arrays: Mapping[str, pa.Array], declared: Iterable[str]) -> set[str]:
     """The columns whose categories have an order of the owner's, declared or of an ordered type."""
     types = {name: array.type for name, array in arrays.items()}
     return {name for name, t in types.items() if pa.types.is_dictionary(t) and t.ordered} | {
-        *manifest.ordered
+        *declared
     }
 
 
@@ -104,13 +119,13 @@ def _declared(manifest: Manifest) -> Declared:
     )
 
 
-def _attributes(arrays: Mapping[str, pa.Array], manifest: Manifest) -> list[Attribute]:
+def _attributes(arrays: Mapping[str, pa.Array], encoded: Encoded) -> list[Attribute]:
     """The target and the columns that were never sent; classes of a target have no order."""
     found = []
     for name, array in arrays.items():
-        role = manifest.roles[name]
+        role = encoded.roles[name]
         if role in (TableRole.TARGET, TableRole.KEPT, TableRole.SENSITIVE):
             column = privacy.attribute(name, role, array)
-            is_quantity = role != TableRole.TARGET or manifest.task is Task.QUANTITY
+            is_quantity = role != TableRole.TARGET or encoded.labels.task is Task.QUANTITY
             found.append(replace(column, is_ordered=column.is_ordered and is_quantity))
     return found
