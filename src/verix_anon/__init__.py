@@ -46,6 +46,7 @@ __all__ = [
     "prepare",
     "read_delivery",
     "read_manifest",
+    "read_released",
     "read_submission",
     "read_table",
     "read_table_as",
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
     from verix_anon.client.manifest import Manifest, read_manifest, write_manifest
     from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
     from verix_anon.client.release import Released, ReleaseOptions, release
+    from verix_anon.client.release.reading import read_released
     from verix_anon.client.release.sheet import Sheet
     from verix_anon.client.verdict import Finding, Profile, Verdict, read_verdict, write_verdict
     from verix_anon.client.verify import VerifyOptions, verify
@@ -82,6 +84,7 @@ _HOMES = {
     "client.manifest": ("Manifest", "read_manifest", "write_manifest"),
     "client.prepare": ("PrepareOptions", "Prepared", "prepare"),
     "client.release": ("ReleaseOptions", "Released", "release"),
+    "client.release.reading": ("read_released",),
     "client.release.sheet": ("Sheet",),
     "client.verdict": ("Finding", "Profile", "Verdict", "read_verdict", "write_verdict"),
     "client.verify": ("VerifyOptions", "verify"),

@@ -113,6 +113,7 @@ def job(
         manifest,
         missing=Missing(declared.missing).value,
         imputed=encoded.imputed,
+        hierarchies=encoded.hierarchies,
         diversity=declared.diversity,
         ordered=tuple(declared.orders),
     )

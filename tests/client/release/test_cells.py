@@ -102,7 +102,8 @@ SPREADSHEET_DATES = ("10-12", "Mar-12", "sept2", "1/2", "Dez 99", "2-Mar")
 @pytest.mark.parametrize("label", [*SPREADSHEET_DATES, "-3", "=1", "+49", "@x", "01067", "1E5", ""])
 def test_a_label_that_spreadsheets_change_stands_in_braces(label: str) -> None:
     column = Column(name="x", kind=Kind.CATEGORICAL, categories=(label, "other"))
-    assert interval([0], column=column) == f"{{{label}}}"
+    text = label or '""'
+    assert interval([0], column=column) == f"{{{text}}}"
 
 
 def test_models_take_numbers() -> None:

@@ -81,7 +81,7 @@ def fail_to_name(case: Job, ledger: Ledger, out: Path) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Path, "replace", full)
-        with pytest.raises(TableError, match=r"out.csv cannot be written \(No space"):
+        with pytest.raises(TableError, match=r"cannot be written \(No space"):
             publish(case, out, ledger)
     assert not out.exists()
     assert len(ledger.seen(case.manifest.table)) == 1

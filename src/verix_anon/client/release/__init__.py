@@ -27,6 +27,7 @@ from verix_anon.client.release.forming import form
 from verix_anon.client.release.places import Places
 from verix_anon.client.release.present import Presentation, Representation
 from verix_anon.client.release.released import Released
+from verix_anon.client.release.schema import schema_json
 from verix_anon.client.release.sheet import Conditions
 from verix_anon.client.release.source import Source, read_source
 from verix_anon.client.table.diversity import Asked, Measure, check_asked
@@ -146,8 +147,8 @@ def release(
         manifest: What prepare() kept, or its file.
         verdict: What verify() found about this very delivery, or its file.
         table: The owner's table, as it was prepared, or its file, which is read as it was then.
-        out: Write the table here: .csv, .tsv, .parquet, .feather, .xlsx, .sav or .dta. None: it
-            is only returned.
+        out: Write the table here, as .csv, .tsv, .parquet, .feather, .xlsx, .sav or .dta, and its
+            dictionary beside it as NAME.schema.json. None: it is only returned.
         sheet: Write the privacy sheet here, as JSON. It is there before the table is.
         overwrite: Replace files that are there.
         options: What to publish, and how.
@@ -202,8 +203,9 @@ def release(
                 overridden=overridden,
                 warnings=(*warned, *counted.warnings, *(log.warnings() if log else ())),
             )
-            with places.sheet_aside(released.to_json()) as beside_it:
-                counted.name(beside_it, aside)
+            schema = schema_json(published.names, source.types, manifest.roles, classes)
+            with places.texts_aside(released.to_json(), schema) as beside_it:
+                counted.name(*beside_it, aside)
     return released
 
 

@@ -16,7 +16,7 @@ from verix_anon.client.release.ranges import Range
 from verix_anon.client.table.encode import decode
 from verix_anon.errors import TableError
 
-__all__ = ["Cells", "represent"]
+__all__ = ["MISSING", "Cells", "represent"]
 
 MOST_SHARES = 1 << 27
 """Numbers that the shares of one column may be."""

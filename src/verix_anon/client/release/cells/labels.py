@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from verix_anon.arrays import Flags, Ints
-from verix_anon.client.release.cells.plain import in_braces, joined
+from verix_anon.client.release.cells.plain import alone, joined, quoted
 from verix_anon.client.release.ranges import Range, Sets
 from verix_anon.client.table.hierarchies import PREFIX, Hierarchy
 from verix_anon.errors import TableError
@@ -47,7 +47,8 @@ def exact_sets(found: Range) -> tuple[pa.Array, Ints]:
 
 def _of(found: Range) -> tuple[Sets, pa.Array]:
     assert found.sets is not None
-    return found.sets, pa.array(found.column.categories, pa.large_string())
+    labels = [quoted(label) for label in found.column.categories or ()]
+    return found.sets, pa.array(labels, pa.large_string())
 
 
 def _listed(labels: pa.Array, position: Ints, start: Ints) -> pa.Array:
@@ -80,7 +81,7 @@ def _short_sets(found: Range) -> tuple[pa.Array, Ints]:
 def _singles(texts: pa.Array, sets: Sets, labels: Sequence[str]) -> pa.Array:
     """A label by itself where a class has one."""
     is_one = np.diff(sets.start) == 1
-    bare = pa.array([in_braces(label) for label in labels], pa.large_string())
+    bare = pa.array([alone(label) for label in labels], pa.large_string())
     return pc.replace_with_mask(
         texts, pa.array(is_one), bare.take(pa.array(sets.position[sets.start[:-1][is_one]]))
     )
@@ -119,10 +120,10 @@ def _by_hierarchy(found: Range, hierarchy: Hierarchy) -> tuple[pa.Array, Ints]:
     """The lowest name that covers each class."""
     if hierarchy.kind == PREFIX:
         return _prefixes(found)
-    sets, labels = _of(found)
+    sets, _ = _of(found)
     texts = pa.array([ANY] * found.records.size, pa.large_string())
     covered = np.full(found.records.size, np.unique(sets.position).size)
-    above = [hierarchy.levels[label] for label in labels.to_pylist()]
+    above = [hierarchy.levels[label] for label in found.column.categories or ()]
     filled = np.diff(sets.start) > 0
     first = sets.start[:-1][filled]
     for level in reversed(range(hierarchy.height)):
@@ -132,7 +133,7 @@ def _by_hierarchy(found: Range, hierarchy: Hierarchy) -> tuple[pa.Array, Ints]:
         is_shared = np.zeros(filled.size, np.bool_)
         is_shared[filled] = low == np.maximum.reduceat(codes[sets.position], first)
         shared = low[is_shared[filled]]
-        bare = pa.array([in_braces(n) for n in names.dictionary.to_pylist()], pa.large_string())
+        bare = pa.array([_name(n) for n in names.dictionary.to_pylist()], pa.large_string())
         texts = pc.replace_with_mask(texts, pa.array(is_shared), bare.take(pa.array(shared)))
         occurring = np.bincount(codes[np.unique(sets.position)], minlength=len(names.dictionary))
         covered[is_shared] = occurring[shared]
@@ -140,10 +141,15 @@ def _by_hierarchy(found: Range, hierarchy: Hierarchy) -> tuple[pa.Array, Ints]:
     return texts, np.where(np.diff(sets.start) == 1, 1, covered)
 
 
+def _name(text: str) -> str:
+    """A name of a hierarchy; `*` is for all."""
+    return text if text == ANY else alone(text)
+
+
 def _prefixes(found: Range) -> tuple[pa.Array, Ints]:
     """What the codes of a class begin with; a star for each character that is left out."""
-    sets, labels = _of(found)
-    codes = labels.to_pylist()
+    sets, _ = _of(found)
+    codes = list(found.column.categories or ())
     occurring = [codes[at] for at in np.unique(sets.position)]
     length = len(occurring[0]) if len({*map(len, occurring)}) == 1 else None
     ends = np.column_stack([found.low, found.high]).astype(np.int64)
@@ -153,7 +159,7 @@ def _prefixes(found: Range) -> tuple[pa.Array, Ints]:
         prefix = _shared(codes[low], codes[high])
         is_one = low == high
         stars = ANY * (1 if length is None or not prefix else length - len(prefix))
-        texts.append(in_braces(codes[low]) if is_one else in_braces(prefix + stars))
+        texts.append(alone(codes[low]) if is_one else _name(prefix + stars))
         covered.append(1 if is_one else _n_beginning(occurring, prefix))
     which = which.ravel()
     return pa.array(texts, pa.large_string()).take(pa.array(which)), np.array(covered)[which]

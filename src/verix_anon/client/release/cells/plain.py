@@ -3,34 +3,38 @@
 Excel and its kin read `10-12` and `Mar-12` as dates, `-3..2` as a formula, and `01067` as 1067.
 """
 
+import json
 import re
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["in_braces", "is_plain", "joined"]
+__all__ = ["alone", "joined", "quoted"]
 
 # A letter first, but no month with a number, in whatever language, and no truth value.
 WORD = re.compile(r"[^\W\d_]")
 DATE_LIKE = re.compile(r"[^\W\d_]{3,10}[ .,/-]*\d{1,4}")
 TRUTH = frozenset({"true", "false", "wahr", "falsch", "vrai", "faux"})
-ENDS = "\t\r\n "
+# What is part of how sets and ranges are written.
+MARKS = re.compile(r"""[,{}"\\\n\r\t]|\.\.|^\s|\s$| or missing$| more$|^$|^\*$|^missing$""")
+
+
+def quoted(label: str) -> str:
+    """A label in a set or a range, in JSON's quotes if it could be taken for more than that."""
+    return json.dumps(label, ensure_ascii=False) if MARKS.search(label) else label
 
 
 def is_plain(text: str) -> bool:
-    """Whether a cell with this text is read as this text."""
-    if not text or text[0] in ENDS or text[-1] in ENDS or "\n" in text or "\r" in text:
-        return False
+    """Whether a cell with this text, without quotes, is read as this text."""
     if text[-1] == "*":
-        return text[0].isalnum() or text == "*"
-    return bool(WORD.match(text)) and not (
-        DATE_LIKE.match(text) or text.casefold() in TRUTH or text == "missing"
-    )
+        return text[0].isalnum()
+    return bool(WORD.match(text)) and not (DATE_LIKE.match(text) or text.casefold() in TRUTH)
 
 
-def in_braces(text: str) -> str:
+def alone(label: str) -> str:
     """A label by itself, in braces where it needs them."""
-    return text if is_plain(text) else f"{{{text}}}"
+    text = quoted(label)
+    return text if text == label and is_plain(text) else f"{{{text}}}"
 
 
 def joined(first: pa.Array | str, second: pa.Array | str, between: str) -> pa.Array:

@@ -1,0 +1,91 @@
+"""The dictionary of a released table, beside it: what each column is, and how its cells read.
+
+Its fields are those of Frictionless Table Schema where they fit. It is published with the table,
+and holds nothing that the table's cells do not show, but for the labels of a column that has no
+hierarchy, which `*` and `not {a}` speak of.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from verix_anon.client.release.assemble import Classes
+from verix_anon.client.release.cells import MISSING
+from verix_anon.client.release.present import Representation
+from verix_anon.client.release.ranges import Range
+from verix_anon.client.table.categories import is_text
+from verix_anon.client.table.roles import TableRole
+from verix_anon.protocol.generalize import show_value
+
+__all__ = ["FORMAT", "schema_json", "schema_path"]
+
+FORMAT = "verix/schema/2"
+TYPES = (
+    (pa.types.is_boolean, "boolean"),
+    (pa.types.is_integer, "integer"),
+    (pa.types.is_floating, "number"),
+    (pa.types.is_decimal, "number"),
+    (pa.types.is_date, "date"),
+    (pa.types.is_timestamp, "datetime"),
+    (is_text, "string"),
+)
+
+
+def schema_path(table: str) -> str:
+    """`released.schema.json` for `released.csv`."""
+    head, slash, name = table.rpartition("/")
+    return f"{head}{slash}{name.rpartition('.')[0] or name}.schema.json"
+
+
+def schema_json(
+    names: Sequence[str],
+    types: Mapping[str, pa.DataType],
+    roles: Mapping[str, str],
+    classes: Classes,
+) -> str:
+    """The dictionary of these published columns; `types` are those of the owner's."""
+    fields = {}
+    for found, cells in zip(classes.ranges, classes.cells, strict=True):
+        described = _described(found)
+        for name, array in cells.columns.items():
+            fields[name] = {"name": name, "type": _type(array.type), **described}
+    for name, kind in types.items():
+        if roles[name] != TableRole.QUASI:
+            fields[name] = {"name": name, "type": _type(kind), "role": str(roles[name])}
+    document = {
+        "format": FORMAT,
+        "fields": [fields[name] for name in names],
+        "missingValues": [""],
+    }
+    return json.dumps(document, ensure_ascii=False, indent=1)
+
+
+def _described(found: Range) -> dict[str, object]:
+    """What is to be known of a quasi-identifier's columns."""
+    column, form = found.column, found.form
+    described: dict[str, object] = {
+        "role": TableRole.QUASI.value,
+        "column": column.name,
+        "kind": column.kind.value,
+        "representation": form.representation.value,
+    }
+    if column.unit is not None:
+        described["unit"] = column.unit.value
+    if form.hierarchy is not None and form.representation is Representation.INTERVAL:
+        described["hierarchy"] = form.hierarchy.kind
+    elif found.sets is not None and column.categories is not None:
+        described["ordered"] = form.is_ordered
+        described["levels"] = [column.categories[i] for i in np.unique(found.sets.position)]
+    if found.sets is None and not found.is_empty.all():
+        ends = found.low[~found.is_empty].min(), found.high[~found.is_empty].max()
+        described["bounds"] = [show_value(column, float(end)) for end in ends]
+    if found.missing.any():
+        described["missing"] = MISSING
+    return described
+
+
+def _type(kind: pa.DataType) -> str:
+    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return next((name for test, name in TYPES if test(plain)), "any")
