@@ -27,7 +27,7 @@ $(STAMP): $(USED)
 
 # System packages that some tests need, each with a program that shows it is there; without them
 # those tests are skipped, with the reason.
-SYSTEM_PACKAGES := chromium:chromium fonts-dejavu-core:fonts postgresql:postgres
+SYSTEM_PACKAGES := chromium:chromium fonts-dejavu-core:fonts postgresql:postgres libreoffice-calc-nogui:soffice
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 
 system:
@@ -58,7 +58,13 @@ check: setup
 	$(BIN)/mypy
 	$(BIN)/pytest -q -n 2 --dist loadfile -m "not slow" --cov --cov-report=term
 
-test: setup
+# Somebody else's code checks the privacy sheet, in an environment of its own.
+PYCANON := .cache/peers/pycanon/installed
+
+$(PYCANON): $(STAMP)
+	-$(BIN)/python -m experiments.studies.peers.tools.setup pycanon
+
+test: setup $(PYCANON)
 	$(BIN)/pytest -q -n 2 --dist loadfile
 
 quick: setup

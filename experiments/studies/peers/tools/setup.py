@@ -1,4 +1,4 @@
-"""Make the peers' environments under .cache/peers: `make peers`.
+"""Make the peers' environments under .cache/peers, or those named: `make peers`.
 
 A peer that cannot be installed is named and left out; the study then says so.
 """
@@ -6,6 +6,7 @@ A peer that cannot be installed is named and left out; the study then says so.
 import subprocess
 import sys
 import venv
+from collections.abc import Sequence
 from pathlib import Path
 
 __all__ = ["REQUIREMENTS", "environment", "main", "python_of"]
@@ -26,10 +27,12 @@ def python_of(name: str) -> Path | None:
     return python if (environment(name) / "installed").is_file() else None
 
 
-def main() -> int:
+def main(wanted: Sequence[str] = ()) -> int:
     """Make every environment that is missing; the exit status counts those that failed."""
     failed = 0
     for name, requirements in REQUIREMENTS.items():
+        if wanted and name not in wanted:
+            continue
         if python_of(name) is not None:
             print(f"{name}: there already")
             continue
@@ -44,4 +47,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
