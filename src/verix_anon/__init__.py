@@ -23,6 +23,9 @@ __version__ = "0.2.0"
 __all__ = [
     "AuditLog",
     "Delivery",
+    "Exploration",
+    "ExploreOptions",
+    "Explored",
     "Finding",
     "Ledger",
     "LocalProvider",
@@ -43,6 +46,7 @@ __all__ = [
     "adversaries",
     "datasets",
     "errors",
+    "explore",
     "prepare",
     "read_delivery",
     "read_manifest",
@@ -63,6 +67,7 @@ __all__ = [
 if TYPE_CHECKING:
     from verix_anon import adversaries, datasets, errors
     from verix_anon.client.audit_log import AuditLog
+    from verix_anon.client.explore import Exploration, Explored, ExploreOptions, explore
     from verix_anon.client.ledger import Ledger
     from verix_anon.client.manifest import Manifest, read_manifest, write_manifest
     from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
@@ -80,6 +85,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "": ("adversaries", "datasets", "errors"),
     "client.audit_log": ("AuditLog",),
+    "client.explore": ("Exploration", "ExploreOptions", "Explored", "explore"),
     "client.ledger": ("Ledger",),
     "client.manifest": ("Manifest", "read_manifest", "write_manifest"),
     "client.prepare": ("PrepareOptions", "Prepared", "prepare"),

@@ -1,10 +1,20 @@
 """The command `verix-anon`: a subcommand per stage; what is heavy is imported where it is used."""
 
-from verix_anon.cli import demo, prepare, provide, release, report, verify
+from verix_anon.cli import demo, explore, prepare, provide, release, report, verify
 from verix_anon.cli.app import app, main
 
-__all__ = ["app", "demo", "main", "prepare", "provide", "release", "report", "verify"]
+__all__ = ["app", "demo", "explore", "main", "prepare", "provide", "release", "report", "verify"]
 
-JOURNEY = ("init", "prepare", "anonymize", "verify", "release", "report", "inspect", "demo")
+JOURNEY = (
+    "init",
+    "explore",
+    "prepare",
+    "anonymize",
+    "verify",
+    "release",
+    "report",
+    "inspect",
+    "demo",
+)
 # Help lists the commands in the order of the journey, not of the imports above.
 app.registered_commands.sort(key=lambda command: JOURNEY.index(command.callback.__name__))  # type: ignore[union-attr]

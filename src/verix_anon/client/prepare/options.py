@@ -14,7 +14,7 @@ from verix_anon.errors import ContractError, TableError
 from verix_anon.machine import available_cores
 from verix_anon.protocol.contract import Commitment, Rule
 
-__all__ = ["WATCH_RECORDS", "Importance", "PrepareOptions"]
+__all__ = ["WATCH_RECORDS", "Importance", "PrepareOptions", "Progress", "ignore"]
 
 Progress = Callable[[str, int, int], None]
 
@@ -30,7 +30,7 @@ class Importance(StrEnum):
     UNIFORM = "uniform"
 
 
-def _ignore(stage: str, done: int, total: int) -> None:
+def ignore(stage: str, done: int, total: int) -> None:
     """Report progress to nobody."""
 
 
@@ -61,7 +61,7 @@ class PrepareOptions(Plan):
     unsafe_seed: int | None = None
     """Makes everything repeatable, to anybody who knows it; the manifest says so."""
     threads: int = field(default_factory=available_cores)
-    progress: Progress = _ignore
+    progress: Progress = ignore
 
     def __post_init__(self) -> None:
         Plan.__post_init__(self)

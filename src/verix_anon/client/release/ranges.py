@@ -16,7 +16,7 @@ from verix_anon.client.release.present import Form, Presentation, Representation
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Column
 
-__all__ = ["EXACT", "Range", "Sets", "ranges"]
+__all__ = ["EXACT", "Range", "Sets", "means", "ranges"]
 
 EXACT = 2**53
 
@@ -94,7 +94,7 @@ def ranges(
         each = _Laid(column, laid, grouped, form).range(sources[column.name], wanted)
         if form.representation is Representation.MEAN:
             capped = np.clip(laid, *wanted.caps(column.name))
-            each = replace(each, mean=_means(capped, grouped, each.missing))
+            each = replace(each, mean=means(capped, grouped, each.missing))
             if form.is_filled:
                 each.mean[each.is_empty] = np.nanmean(capped)
         found.append(each)
@@ -182,7 +182,7 @@ def _multiple_below(values: Floats, step: float) -> Floats:
         return np.where(np.abs(n) < EXACT, multiple(n), values) + 0.0
 
 
-def _means(laid: Floats, grouped: Grouped, missing: Ints) -> Floats:
+def means(laid: Floats, grouped: Grouped, missing: Ints) -> Floats:
     """Of the values that are there; 0 where there is none."""
     first, count = grouped.start[:-1], np.maximum(grouped.count - missing, 1)
     filled = np.nan_to_num(laid, nan=0.0)

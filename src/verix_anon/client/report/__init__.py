@@ -1,5 +1,7 @@
 """The audit report: a verdict, and the privacy sheet of its release, as one HTML file.
 
+What explore() found is another such page.
+
 It computes nothing: what is not in the verdict is not in the report. It shows no threshold, no
 category and no place of a watch record (decision 0012), loads nothing and runs no script.
 The packages it needs are an extra, so its modules are loaded when a report is asked for.
@@ -12,9 +14,10 @@ from verix_anon.errors import TableError
 from verix_anon.files.tables.extras import need
 
 if TYPE_CHECKING:
+    from verix_anon.client.explore.exploration import Exploration
     from verix_anon.client.report.sheet import SheetView
 
-__all__ = ["MOST_BYTES", "check_installed", "render"]
+__all__ = ["MOST_BYTES", "check_installed", "render", "render_exploration"]
 
 EXTRA = ("jinja2", "matplotlib")
 MOST_BYTES = 2_000_000
@@ -46,3 +49,15 @@ def render(verdict: Verdict, sheet: "SheetView | None" = None) -> str:
     if len(text.encode()) > MOST_BYTES:
         raise TableError("the verdict holds too much to be one that verix-anon wrote")
     return text
+
+
+def render_exploration(found: "Exploration") -> str:
+    """What explore() found as HTML: a table and a plot of each measure over k.
+
+    Raises:
+        TableError: The extra is not installed.
+    """
+    check_installed()
+    from verix_anon.client.report.explored import page
+
+    return page(found)

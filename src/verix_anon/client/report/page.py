@@ -14,7 +14,7 @@ from verix_anon.client.report.sheet import SheetView
 from verix_anon.client.verdict import Verdict
 from verix_anon.errors import TableError
 
-__all__ = ["page"]
+__all__ = ["page", "rendered"]
 
 MOST_FINDINGS = 20
 MOST_FILES = 100
@@ -46,6 +46,11 @@ def page(verdict: Verdict, sheet: SheetView | None) -> str:
     """The whole file."""
     if len(verdict.findings) > MOST_FINDINGS or len(verdict.files) > MOST_FILES:
         raise TableError("the verdict holds too much to be one that verix-anon wrote")
+    return rendered("report.html", _view(verdict, sheet))
+
+
+def rendered(template: str, view: object) -> str:
+    """A template of this folder with what it shows."""
     environment = Environment(
         loader=PackageLoader("verix_anon.client.report"),
         autoescape=True,
@@ -54,7 +59,7 @@ def page(verdict: Verdict, sheet: SheetView | None) -> str:
         lstrip_blocks=True,
     )
     environment.filters["share"] = share
-    return environment.get_template("report.html").render(view=_view(verdict, sheet)) + "\n"
+    return environment.get_template(template).render(view=view) + "\n"
 
 
 def _view(verdict: Verdict, sheet: SheetView | None) -> View:

@@ -18,7 +18,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 
 from verix_anon.client.report.reading import Curve, Shift, Sizes, TreeMap
 
-__all__ = ["Named", "evasion", "honest_runs", "shift", "sizes", "tree"]
+__all__ = ["Line", "Named", "evasion", "honest_runs", "over_k", "shift", "sizes", "tree"]
 
 INK, LINE, BEFORE, AFTER, GOOD, BAD, MARK, QUIET, CARD = (f"#0000{i:02x}" for i in range(1, 10))
 VARIABLES = {
@@ -61,6 +61,8 @@ SETTINGS: dict[str, object] = {
 }
 WIDTH, HEIGHT = 4.3, 2.75
 LEAST_CHANCE = 1e-8
+LINE_COLOURS = (AFTER, MARK, GOOD, BEFORE)
+LINE_STYLES = ("-", "--", "-.")
 TREE_COLOURS = {"u": QUIET, "r": GOOD, "w": BAD, "U": QUIET, "R": GOOD, "W": BAD, "M": MARK}
 
 
@@ -163,6 +165,38 @@ def evasion(curve: Curve, named: Named) -> str:
         at = max(curve.operating_probability, LEAST_CHANCE)
         axes.plot([curve.operating_drop], [at], "o", color=BAD, markersize=8)
         axes.axvline(curve.operating_drop, color=BAD, linewidth=0.8, linestyle="--")
+        return _svg(axes, named)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What one rule and diversity give over k."""
+
+    label: str
+    k: tuple[int, ...]
+    values: tuple[float, ...]
+    chosen: int | None = None
+    """The k that is marked, if any is."""
+
+
+def over_k(lines: tuple[Line, ...], level: float | None, ylabel: str, named: Named) -> str:
+    """A measure of releases over k; `level` is what raw records have of it."""
+    with _axes() as axes:
+        for i, line in enumerate(lines):
+            colour, style = LINE_COLOURS[i % len(LINE_COLOURS)], LINE_STYLES[i % len(LINE_STYLES)]
+            axes.plot(line.k, line.values, "o", ls=style, color=colour, ms=4, label=line.label)
+            if line.chosen is not None:
+                at = line.k.index(line.chosen)
+                axes.plot(line.chosen, line.values[at], "o", mfc="none", mec=BAD, ms=13, mew=2)
+        if level is not None:
+            axes.axhline(level, color=INK, linewidth=1, linestyle=":", label="raw")
+        ticks = sorted({k for line in lines for k in line.k})
+        axes.set(xscale="log", xlabel="k", ylabel=ylabel)
+        axes.xaxis.set_major_locator(FixedLocator(ticks))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda k, _: f"{k:,.0f}"))
+        axes.margins(x=0.08, y=0.15)
+        axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.98), ncols=3, borderaxespad=0)
         return _svg(axes, named)
 
 

@@ -1,0 +1,118 @@
+"""What k would cost: explore."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from verix_anon.cli.app import app
+from verix_anon.cli.reading import Given, load_table, with_reading
+from verix_anon.cli.show import AsJson, Quiet, printable, progress_bar, say
+from verix_anon.cli.writing import check_outputs, write_text
+from verix_anon.errors import TableError
+
+if TYPE_CHECKING:
+    from verix_anon.client.explore import Exploration
+
+__all__ = ["explore"]
+
+
+@app.command(
+    epilog="Example: [bold]verix-anon explore people.csv --roles roles.toml"
+    " --out explore.html[/bold]"
+)
+@with_reading
+def explore(
+    table: Annotated[str, typer.Argument(help="The table: a file by its ending, or a URL.")],
+    roles: Annotated[Path, typer.Option(help="The file that init drafted, edited.")],
+    k: Annotated[
+        str | None,
+        typer.Option(help="Which k to try, such as 5,10; else 2, 5, 10, 25 and the file's."),
+    ] = None,
+    rule: Annotated[
+        str | None,
+        typer.Option(
+            help="Which rules: importance-spread, variance-reduction or both; else the file's."
+        ),
+    ] = None,
+    l: Annotated[  # noqa: E741
+        str | None,
+        typer.Option("--l", help="Which l of the target; else 1, 2 and the file's."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="Write one HTML page with plots here.", rich_help_panel="Output"
+        ),
+    ] = None,
+    overwrite: Annotated[
+        bool,
+        typer.Option("--overwrite", help="Replace a page that is there.", rich_help_panel="Output"),
+    ] = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    *,
+    reading: Given,
+) -> None:
+    """Try k, rules and diversity on a table: risk, what is lost, and what a model is still worth.
+
+    Everything is grown on this machine, without planted records: nothing is sent, kept or counted
+    as a release. The setting of the roles file is marked.
+    """
+    from verix_anon.client.explore import ExploreOptions
+    from verix_anon.client.explore import explore as compare
+    from verix_anon.client.report import check_installed, render_exploration
+    from verix_anon.machine import begin_import
+
+    if out is not None:
+        check_installed()
+    check_outputs([out], [table, roles], overwrite=overwrite)
+    options = ExploreOptions(k=_numbers(k, "k"), rule=_names(rule), l=_numbers(l, "l"))
+    begin_import("xgboost", "verix_anon.kernels.ready")
+    loaded = load_table(table, roles, reading)
+    with progress_bar(quiet) as progress:
+        from verix_anon.provider.local import LocalProvider
+
+        wanted = replace(options, progress=progress)
+        found = compare(loaded, roles, provider=LocalProvider(), options=wanted)
+        if out is not None:
+            write_text(render_exploration(found), out, overwrite=overwrite)
+    if as_json:
+        say(found.to_json())
+        return
+    _show(found)
+    if out is not None:
+        say(f"Written to {out}.")
+
+
+def _names(given: str | None) -> list[str] | None:
+    return None if given is None else [name.strip() for name in given.split(",")]
+
+
+def _numbers(given: str | None, what: str) -> list[int] | None:
+    try:
+        return None if given is None else [int(number) for number in given.split(",")]
+    except ValueError:
+        raise TableError(f"--{what} takes whole numbers such as 5,10, not {given!r}") from None
+
+
+def _show(found: "Exploration") -> None:
+    """The table, as wide as it needs to be where nobody looks."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("", *found.head):
+        shown.add_column(title, justify="left" if title in ("", "rule") else "right", no_wrap=True)
+    for row, cells in zip(found.rows, found.cells(), strict=True):
+        mark = "chosen" if row.is_chosen else ""
+        shown.add_row(mark, *map(Text, cells), style="bold" if row.is_chosen else "")
+    console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 200)
+    with console.capture() as captured:
+        console.print(shown)
+    say("\n".join(line.rstrip() for line in captured.get().splitlines()))
+    for note in found.notes():
+        say(printable(note))

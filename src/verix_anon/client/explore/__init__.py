@@ -1,0 +1,272 @@
+"""explore(): what k, rule and diversity would cost, before anything is sent.
+
+Each setting is grown by the provider it is given, on this machine, without traps: so nothing leaves
+it, no manifest is made, and no submission or release is counted. Classes are then formed and
+measured as release() does it, from the same rows.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from verix_anon.arrays import Ids
+from verix_anon.client.explore.exploration import Exploration, Explored
+from verix_anon.client.explore.scoring import Judge
+from verix_anon.client.given import FilePath, check_fields, is_path, options_of
+from verix_anon.client.prepare.options import PrepareOptions, Progress, ignore
+from verix_anon.client.prepare.sending import Sent, send
+from verix_anon.client.prepare.trackers import Secret
+from verix_anon.client.release.forming import Formed, form
+from verix_anon.client.release.present import Presentation
+from verix_anon.client.release.sheet import Conditions, Sheet
+from verix_anon.client.release.source import Source
+from verix_anon.client.table.draft import USUAL_K, read_reading, read_roles
+from verix_anon.client.table.encode import Encoded, arrow_columns, encode
+from verix_anon.client.table.owned import owned
+from verix_anon.client.table.person import RECORD
+from verix_anon.client.table.roles import Declared
+from verix_anon.client.table.task import Task
+from verix_anon.errors import ContractError, NotAcceptedError, TableError
+from verix_anon.protocol.contract import Contract, Rule
+from verix_anon.protocol.messages import Delivery, Provider, Submission
+from verix_anon.protocol.table import Records
+
+__all__ = ["Exploration", "ExploreOptions", "Explored", "explore"]
+
+USUAL_KS = (2, 5, 10, 25)
+USUAL_LS = (1, 2)
+SEED = 0
+"""Nothing is planted or sent, so nothing must be secret: the same table gives the same page."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExploreOptions:
+    """Which settings to try; what the roles file says is among those that are not named."""
+
+    k: Sequence[int] | None = None
+    """2, 5, 10 and 25 if nothing is said."""
+    rule: Sequence[str] | None = None
+    """The one of the roles file if nothing is said."""
+    l: Sequence[int] | None = None  # noqa: E741
+    """Of the target: 1, which asks for nothing, and 2 if nothing is said."""
+    progress: Progress = ignore
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        for name in ("k", "rule", "l"):
+            given = getattr(self, name)
+            if given is not None and not len(given):
+                raise TableError(f"{name} must name at least one to try")
+        for least, name in ((2, "k"), (1, "l")):
+            if min(getattr(self, name) or (least,)) < least:
+                raise TableError(f"{name} must be {least} or more")
+        for rule in self.rule or ():
+            if rule not in set(Rule):
+                raise TableError(f"rules are {', '.join(Rule)}, not {rule!r}")
+
+
+def explore(
+    table: object,
+    roles: Declared | Mapping[str, Any] | FilePath,
+    *,
+    provider: Provider,
+    options: ExploreOptions | None = None,
+) -> Exploration:
+    """Try settings on a table: what each would give away, lose, and be worth.
+
+    Args:
+        table: What prepare() takes: a table in memory, or the file of one.
+        roles: The file that `verix-anon init` drafted, edited; or what prepare() takes as keywords,
+            such as {"target": "income", "quasi": "all"}.
+        provider: Who grows the trees; `LocalProvider()`, so that nothing leaves this machine.
+        options: Which settings to try.
+
+    Raises:
+        TableError: The table does not fit; the message says what to do.
+        NotAcceptedError: None of the settings can be reached.
+    """
+    options = options_of(options, ExploreOptions)
+    chosen, declared = _chosen(roles)
+    reading = read_reading(roles) if is_path(roles) else None
+    options.progress("encode", 0, 1)
+    arrays = arrow_columns(owned(table, reading).table)
+    encoded = encode(pa.table(arrays), declared)
+    settings = _settings(options, chosen, encoded)
+    prepared = PrepareOptions.of_roles(roles) if is_path(roles) else PrepareOptions()
+    sent = {
+        rule: _sent(encoded, prepared, rule) for rule in dict.fromkeys(s.rule for s in settings)
+    }
+    source = Source.of(arrays, encoded, declared, declared.orders, Presentation())
+    options.progress("encode", 1, 1)
+    trial = _Trial(prepared, declared, source, sent, provider)
+    judge = Judge.of(source.values, encoded.labels)
+    return _explored(settings, trial, judge, options.progress)
+
+
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    """One point to be tried."""
+
+    k: int
+    rule: Rule
+    l: int  # noqa: E741
+    is_chosen: bool = field(default=False, compare=False)
+
+    def __str__(self) -> str:
+        return f"k {self.k:,}, {self.rule}, l {self.l}"
+
+
+def _chosen(roles: Declared | Mapping[str, Any] | FilePath) -> tuple[_Setting, Declared]:
+    """What the roles file asks for, and the roles."""
+    k, rule = USUAL_K, Rule.IMPORTANCE_SPREAD
+    if is_path(roles):
+        k, declared = read_roles(roles)
+        rule = Rule(PrepareOptions.of_roles(roles).rule)
+    elif isinstance(roles, Declared):
+        declared = roles
+    else:
+        declared = _declared(roles)
+    asked = declared.diversity.get(declared.target or "", {})
+    return _Setting(k, rule, int(asked.get("l", 1)), is_chosen=True), declared
+
+
+def _declared(roles: object) -> Declared:
+    if not isinstance(roles, Mapping):
+        raise TableError(
+            "roles must be the file that init drafted, or a mapping of role to columns"
+        )
+    known = Declared.__dataclass_fields__
+    for name in roles:
+        if name not in known:
+            raise TableError(f"there is no role {name!r}; name {', '.join(known)}")
+    return Declared(**roles)
+
+
+def _settings(options: ExploreOptions, chosen: _Setting, encoded: Encoded) -> list[_Setting]:
+    """All that are to be tried, in order; the chosen one is among them if it may be."""
+    ks = options.k or sorted({*USUAL_KS, chosen.k})
+    rules = [Rule(rule) for rule in options.rule or [chosen.rule]]
+    ls = options.l or sorted({*USUAL_LS, chosen.l})
+    if encoded.labels.task is Task.NONE:
+        if options.l not in (None, [1], (1,)):
+            raise TableError("there is no target that l could be asked of")
+        ls = [1]
+    found = [_Setting(int(k), rule, int(l)) for rule in rules for k in ks for l in ls]  # noqa: E741
+    return [replace(s, is_chosen=s == chosen) for s in dict.fromkeys(found)]
+
+
+def _sent(encoded: Encoded, options: PrepareOptions, rule: Rule) -> Sent:
+    # Coded even where clear columns were agreed on: the tree is the same, and the values are ours.
+    coded = replace(options, rule=rule, clear=False)
+    return send(encoded, coded, Secret.unsafe_from_seed(SEED))
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """The table, and who grows its trees."""
+
+    options: PrepareOptions
+    declared: Declared
+    source: Source
+    sent: Mapping[Rule, Sent]
+    provider: Provider
+
+    def grown(self, k: int, rule: Rule) -> Delivery:
+        """The tree of one k and rule; trackers are blank, for nobody has to find a record again."""
+        sent = self.sent[rule]
+        contract = Contract(
+            submission_id="0" * 32,
+            k=k,
+            min_leaf=self.options.least(k),
+            rule=rule,
+            columns=sent.columns,
+            max_depth=self.options.max_depth,
+        )
+        blank = np.zeros((sent.target.size, 32), np.uint8)
+        records = Records(tracker=blank, values=sent.values, target=sent.target)
+        return self.provider.anonymize(Submission(contract=contract, records=records))
+
+    def formed(self, delivery: Delivery, setting: _Setting) -> Formed:
+        """Its classes."""
+        leaf_of_row: Ids = np.empty(delivery.records.row.size, np.int32)
+        leaf_of_row[delivery.records.row] = delivery.records.leaf
+        return form(delivery.tree, leaf_of_row, self.source, self.conditions(setting))
+
+    def conditions(self, setting: _Setting) -> Conditions:
+        """What the roles file asks for, with this k, and this l of the target."""
+        asked = {name: dict(measures) for name, measures in self.declared.diversity.items()}
+        if self.declared.target is not None:
+            of_target = asked.setdefault(self.declared.target, {})
+            of_target["l"] = setting.l
+        return Conditions(
+            k_agreed=setting.k,
+            enforced=asked,
+            counted_by=self.source.person or RECORD,
+            released_before=None,
+            missing={},
+            missing_as=str(self.declared.missing),
+        )
+
+
+def _explored(
+    settings: Sequence[_Setting], trial: _Trial, judge: Judge, progress: Progress
+) -> Exploration:
+    left_out: list[str] = []
+    rows: list[tuple[_Setting, Sheet, Future[Mapping[str, float]]]] = []
+    # Models take most of the time, and a core each: they are fitted beside growing.
+    with ThreadPoolExecutor(2) as beside:
+        raw = beside.submit(judge.raw)
+        for done, (setting, formed) in enumerate(_formed(settings, trial, left_out)):
+            progress("settings", done, len(settings))
+            try:
+                sheet = formed.measured(formed.shown(Presentation()))
+            except NotAcceptedError as error:
+                left_out.append(f"{setting}: {error}")
+                continue
+            rows.append((setting, sheet, beside.submit(judge.score, formed.grouped)))
+        explored = tuple(_row(setting, sheet, score.result()) for setting, sheet, score in rows)
+        progress("settings", len(settings), len(settings))
+    if not explored:
+        raise NotAcceptedError(f"no setting can be reached: {'; '.join(left_out)}")
+    return Exploration(
+        rows=explored,
+        raw=raw.result(),
+        target=trial.declared.target,
+        n_records=trial.source.n_rows,
+        tested_on=judge.n_tested,
+        left_out=tuple(left_out),
+    )
+
+
+def _formed(
+    settings: Sequence[_Setting], trial: _Trial, left_out: list[str]
+) -> Iterator[tuple[_Setting, Formed]]:
+    """The classes of each setting that can be reached; trees are grown once for every l."""
+    grown: tuple[object, Delivery] | None = None
+    for setting in settings:
+        try:
+            if grown is None or grown[0] != (setting.k, setting.rule):
+                grown = (setting.k, setting.rule), trial.grown(setting.k, setting.rule)
+            yield setting, trial.formed(grown[1], setting)
+        except (NotAcceptedError, ContractError, TableError) as error:
+            left_out.append(f"{setting}: {error}")
+
+
+def _row(setting: _Setting, sheet: Sheet, scores: Mapping[str, float]) -> Explored:
+    return Explored(
+        k=setting.k,
+        rule=setting.rule.value,
+        l=setting.l,
+        is_chosen=setting.is_chosen,
+        k_reached=sheet.k,
+        classes=sheet.n_classes,
+        prosecutor_max=sheet.prosecutor_max,
+        prosecutor_mean=sheet.prosecutor_mean,
+        ncp=sheet.ncp,
+        same_target=sheet.same_target,
+        scores=scores,
+    )

@@ -1,0 +1,119 @@
+"""What explore() found: one row for each setting, as numbers and as words."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+
+from verix_anon.client.notebook import as_list, as_table
+
+__all__ = ["Exploration", "Explored"]
+
+FORMAT = "verix/exploration/1"
+TITLES = {
+    "f1": "F1",
+    "macro_f1": "macro F1",
+    "auc": "AUC",
+    "r2": "R2",
+    "mean_absolute_error": "mean error",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explored:
+    """One setting, and what its release would be like."""
+
+    k: int
+    rule: str
+    l: int  # noqa: E741
+    """Of the target."""
+    is_chosen: bool
+    """Whether it is the one of the roles file."""
+    k_reached: int
+    """The people in the smallest class."""
+    classes: int
+    prosecutor_max: float
+    """The chance to pick the right record of somebody known to be in the table."""
+    prosecutor_mean: float
+    ncp: float
+    """How much is lost of a value: 0 nothing, 1 all."""
+    same_target: float
+    """Share of the records in classes of one label."""
+    scores: Mapping[str, float]
+    """Of a model trained on the release, by the measures of the task; empty without a target."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exploration:
+    """The settings that were tried on one table."""
+
+    rows: tuple[Explored, ...]
+    raw: Mapping[str, float]
+    """The scores of a model trained on raw records."""
+    target: str | None
+    n_records: int
+    tested_on: int
+    """How many raw records, which no model has seen, gave the scores."""
+    left_out: tuple[str, ...] = ()
+    """Settings that cannot be reached, each with the reason."""
+
+    @property
+    def chosen(self) -> Explored | None:
+        """The setting of the roles file, if it was tried."""
+        return next((row for row in self.rows if row.is_chosen), None)
+
+    @property
+    def head(self) -> tuple[str, ...]:
+        """The titles of the columns, as people read them."""
+        target = () if self.target is None else ("one label",)
+        rules = ("rule",) if self._has_rules else ()
+        own = ("k", *rules, "l", "classes", "risk", "mean risk", "NCP", *target)
+        return (*own, *(TITLES[name] for name in self.raw))
+
+    @property
+    def _has_rules(self) -> bool:
+        return len({row.rule for row in self.rows}) > 1
+
+    def cells(self) -> Iterator[tuple[str, ...]]:
+        """Each row as people read it, under `head`."""
+        for row in self.rows:
+            target = () if self.target is None else (f"{row.same_target:.1%}",)
+            rules = (row.rule,) if self._has_rules else ()
+            yield (
+                f"{row.k:,}",
+                *rules,
+                f"{row.l:,}",
+                f"{row.classes:,}",
+                f"{row.prosecutor_max:.3f}",
+                f"{row.prosecutor_mean:.4f}",
+                f"{row.ncp:.3f}",
+                *target,
+                *(shown(name, value) for name, value in row.scores.items()),
+            )
+
+    def notes(self) -> Iterator[str]:
+        """What is to be known beside the rows."""
+        if self.raw:
+            reached = " and ".join(
+                f"{TITLES[name]} {shown(name, v)}" for name, v in self.raw.items()
+            )
+            yield (
+                f"A model trained on raw records reaches {reached}; all are tested on"
+                f" {self.tested_on:,} raw records that they have not seen."
+            )
+        yield from (f"Left out: {sentence}" for sentence in self.left_out)
+
+    def to_json(self) -> str:
+        """All of it."""
+        return json.dumps({"format": FORMAT, **asdict(self)})
+
+    def _repr_html_(self) -> str:
+        marked = (
+            ("→" if row.is_chosen else "", *cells)
+            for row, cells in zip(self.rows, self.cells(), strict=True)
+        )
+        return as_table(marked, ("", *self.head)) + as_list(self.notes())
+
+
+def shown(name: str, score: float) -> str:
+    """A score as people read it."""
+    return f"{score:,.4g}" if name == "mean_absolute_error" else f"{score:.3f}"
