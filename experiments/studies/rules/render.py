@@ -8,7 +8,6 @@ from experiments.data import TITLES
 
 __all__ = ["beyond_the_paper", "count", "row", "summary"]
 
-VIEWS = {"interval": "intervals", "midpoint": "midpoints", "mean": "means"}
 RULES = {
     ("variance-reduction", ""): "the paper's",
     ("importance-spread", "auto"): "importance-spread",
@@ -28,9 +27,9 @@ def beyond_the_paper(found: Result) -> list[str]:
         released, a model fitted to what is published of them is tested on the others, raw. The
         paper's rule with a least leaf of 2k is the baseline; traps, coding and joining are the
         same for all. 'One label' is the share of the records in classes where all share the
-        target. A model takes the middle of an interval and the mean position of a set; midpoints
-        and means are of numbers, for categories stay sets. Missing values are imputed. Means
-        over the seeds; AUC and F1 by what is published. A quick run has fewer rows."""
+        target. A model takes the middle of an interval and the mean position of a set; missing
+        values are imputed. Means over the seeds; AUC and F1 by what is published. A quick run has
+        fewer rows."""
     lines = beyond("Which rule", found, text, [])
     for columns in sorted({r["quasi"] for r in found["rows"] if r["quasi"]}):
         lines += _adult(found, columns)
@@ -50,11 +49,10 @@ def _adult(found: Result, columns: int) -> list[str]:
     rows = [r for r in found["rows"] if r["quasi"] == columns]
     raw = next(r for r in found["raw"] if r["quasi"] == columns)
     body: list[list[object]] = [
-        ["raw", "-", "-", "0", "-", *(f"{raw[m]:.3f}" for m in ("auc", "f1") for _ in VIEWS)]
+        ["raw", "-", "-", "0", "-", *(f"{raw[m]:.3f}" for m in ("auc", "f1"))]
     ]
     for r in rows:
         if r["view"] == "interval":
-            same = [s for s in rows if _key(s) == _key(r)]
             body.append(
                 [
                     _arm(r),
@@ -62,11 +60,10 @@ def _adult(found: Result, columns: int) -> list[str]:
                     LEAST[r["l"]],
                     f"{r['ncp']:.3f}",
                     percent(r["same_target"]),
-                    *(f"{s[m]:.3f}" for m in ("auc", "f1") for s in same),
+                    *(f"{r[m]:.3f}" for m in ("auc", "f1")),
                 ]
             )
-    head = ["rule", "least leaf", "l", "NCP", "one label"]
-    head += [f"{m} {view}" for m in ("AUC,", "F1,") for view in VIEWS.values()]
+    head = ["rule", "least leaf", "l", "NCP", "one label", "AUC", "F1"]
     title = f"#### Adult, whole table, {columns} quasi-identifiers, {raw['seeds']} seed(s)"
     return [title, "", *table(head, body, left=3)]
 
@@ -166,13 +163,11 @@ def _others(found: Result) -> list[str]:
     return ["#### Targets of other kinds", "", prose(text), "", *table(head, body, left=3)]
 
 
-def count(
-    found: Result, measure: str, *, least: int = 1, view: str = "interval"
-) -> tuple[int, int]:
+def count(found: Result, measure: str, *, least: int = 1) -> tuple[int, int]:
     """On how many data sets ours is better than the paper's rule by the mean, and of how many."""
     sign = -1 if measure == "ncp" else 1
     pairs = [
-        _pair(found, raw, against="paper", measure=measure, l=least, view=view)
+        _pair(found, raw, against="paper", measure=measure, l=least, view="interval")
         for raw in _samples(found)
     ]
     return sum(sign * p["mean"] > 0 for p in pairs), len(pairs)
@@ -184,12 +179,11 @@ def _verdicts(found: Result) -> list[str]:
     for measure, name in (("auc", "AUC"), ("ncp", "NCP"), ("f1", "F1")):
         (better, all_of), (hidden, _) = (count(found, measure, least=n) for n in (1, 2))
         if all_of:
-            views = [f"{VIEWS[v]} {count(found, measure, view=v)[0]}" for v in VIEWS]
             verdict = "Held" if better == all_of else "Did not hold"
             lines.append(
                 f"{'Not asked' if measure == 'f1' else verdict}: {name} better than under the"
                 f" paper's rule on all data sets ({better} of {all_of}; with l = 2"
-                f" {hidden} of {all_of}; by what is published: {', '.join(views)})."
+                f" {hidden} of {all_of})."
             )
     if not lines:
         return []
@@ -206,15 +200,14 @@ def _on_adult(found: Result, columns: int, asked: dict[str, float]) -> Iterator[
     if plain is None or hidden is None:
         return
     raw = next(r for r in found["raw"] if r["quasi"] == columns)
-    lost = {view: raw["auc"] - _of_view(found, named, view)["auc"] for view in VIEWS}
+    lost = raw["auc"] - plain["auc"]
     adult = f"Adult with {columns} quasi-identifiers"
     yield _said(plain["ncp"] <= asked["ncp"], f"NCP of {adult}", plain["ncp"], asked["ncp"])
     yield _said(
-        lost["interval"] <= asked["auc"],
+        lost <= asked["auc"],
         f"AUC of {adult} below raw",
-        lost["interval"],
+        lost,
         asked["auc"],
-        f" (midpoints {lost['midpoint']:.4f}, means {lost['mean']:.4f})",
     )
     is_held = "Held" if hidden["same_target"] == 0 else "Did not hold"
     yield f"{is_held}: with l = 2 no class of {adult} has one label."
@@ -224,12 +217,6 @@ def _on_adult(found: Result, columns: int, asked: dict[str, float]) -> Iterator[
         hidden["ncp"],
         asked["ncp_l"],
     )
-
-
-def _of_view(found: Result, named: dict[str, object], view: str) -> Result:
-    found_row = row(found, **named, view=view, l=1)
-    assert found_row is not None
-    return found_row
 
 
 def _said(held: bool, what: str, value: float, asked: float, more: str = "") -> str:

@@ -5,7 +5,6 @@ is published of them is tested on the others, raw. The trees differ in the rule,
 columns and in the least leaf; each is released as it is and with two labels in every class.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -22,6 +21,7 @@ from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
 from verix_anon.client.prepare.options import Importance
 from verix_anon.client.prepare.sentinels import Traps
 from verix_anon.client.release import ReleaseOptions, Representation, release
+from verix_anon.client.release.cells import parsing
 from verix_anon.client.table.categories import is_text
 from verix_anon.client.table.encode import encode
 from verix_anon.client.table.roles import Declared, Missing
@@ -86,7 +86,7 @@ TREES = (
     Tree(Rule.IMPORTANCE_SPREAD, "auto", "2k"),
     Tree(Rule.IMPORTANCE_SPREAD, "uniform", "k"),
 )
-VIEWS = (Representation.INTERVAL, Representation.MIDPOINT, Representation.MEAN)
+VIEW = Representation.INTERVAL
 
 
 def cells(*, quick: bool) -> list[Params]:
@@ -112,8 +112,7 @@ def run(params: Params) -> Result:
     for tree in TREES if split.train_labels.is_binary else TREES[2:]:
         made = prepare(split.table, roles=split.declared, k=K, options=tree.options(seed))
         delivery = LocalProvider(threads=1).anonymize(made.submission)
-        for least in (1, 2):
-            runs.extend(_released(split, tree, made, delivery, least))
+        runs.extend(_released(split, tree, made, delivery, least) for least in (1, 2))
     return {"raw": _tested(split, split.train), "runs": runs, "columns": split.train.shape[1]}
 
 
@@ -154,29 +153,26 @@ def _split(params: Params) -> _Split:
     )
 
 
-def _released(
-    split: _Split, tree: Tree, made: Prepared, delivery: Delivery, least: int
-) -> Iterator[Result]:
-    """What a release is worth in each representation."""
-    for view in VIEWS:
-        # Nothing is judged here: an honest provider made it.
-        sets = {c.name: Representation.SET for c in split.columns if c.categories is not None}
-        options = ReleaseOptions(representation=view, representations=sets, force=True, l=least)
-        released = release(delivery, made.manifest, None, table=split.table, options=options)
-        sheet = released.sheet
-        seen = middle(released.table, split.columns)
-        yield {
-            "rule": tree.rule.value,
-            "importance": tree.importance,
-            "min_leaf": tree.min_leaf,
-            "l": least,
-            "view": view.value,
-            "classes": sheet.n_classes,
-            "ncp": sheet.ncp,
-            "ncp_before": sheet.joined.ncp_before,
-            "same_target": sheet.same_target,
-            **_tested(split, seen),
-        }
+def _released(split: _Split, tree: Tree, made: Prepared, delivery: Delivery, least: int) -> Result:
+    """What a release is worth, as intervals and sets."""
+    # Nothing is judged here: an honest provider made it.
+    sets = {c.name: Representation.SET for c in split.columns if c.categories is not None}
+    options = ReleaseOptions(representation=VIEW, representations=sets, force=True, l=least)
+    released = release(delivery, made.manifest, None, table=split.table, options=options)
+    sheet = released.sheet
+    seen = middle(released.table, split.columns)
+    return {
+        "rule": tree.rule.value,
+        "importance": tree.importance,
+        "min_leaf": tree.min_leaf,
+        "l": least,
+        "view": VIEW.value,
+        "classes": sheet.n_classes,
+        "ncp": sheet.ncp,
+        "ncp_before": sheet.joined.ncp_before,
+        "same_target": sheet.same_target,
+        **_tested(split, seen),
+    }
 
 
 def middle(published: pa.Table, columns: Sequence[Column]) -> Floats:
@@ -187,26 +183,19 @@ def middle(published: pa.Table, columns: Sequence[Column]) -> Floats:
             found.append(published[column.name].to_numpy())
             continue
         texts = published[column.name].combine_chunks().dictionary_encode()
-        known = {label: at for at, label in enumerate(column.categories or ())}
-        numbers = [
-            _of_set(text, known) if known else _of_interval(text)
-            for text in texts.dictionary.to_pylist()
-        ]
+        numbers = [_middle(text, column) for text in texts.dictionary.to_pylist()]
         found.append(np.array(numbers)[texts.indices.to_numpy()])
     return np.column_stack(found)
 
 
-def _of_interval(text: str) -> float:
-    # A negative number stands in parentheses.
-    low, _, high = re.sub("[()]", "", text).partition("..")
-    return float(low) / 2 + float(high or low) / 2
-
-
-def _of_set(text: str, known: dict[str, int]) -> float:
-    # A label may hold what parts labels; whole ones are looked for, the longest first.
-    labels = "|".join(re.escape(label) for label in sorted(known, key=len, reverse=True))
-    parts = re.findall(f"(?:{labels})(?=, |$)", text[1:-1])
-    return float(np.mean([known[part] for part in parts]))
+def _middle(text: str, column: Column) -> float:
+    if column.categories is None:
+        low, high = parsing.interval(text, parsing.Numbers())
+        assert isinstance(low, float)
+        assert isinstance(high, float)
+        return low / 2 + high / 2
+    possible = parsing.Labels(column.categories, is_ordered=False).read(text)
+    return float(np.mean([column.categories.index(label) for label in possible]))
 
 
 def _tested(split: _Split, rows: Floats) -> dict[str, float]:
