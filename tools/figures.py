@@ -233,6 +233,29 @@ for _quasi in (8, 14):
         figure(f"rules.adult{_quasi}.{_tree}")(_rule_cells(_tree, _quasi))
 
 
+def _cells_of(form: str) -> Figure:
+    """Size, NCP, AUC and F1 of Adult in one representation."""
+
+    def cells() -> str:
+        found = _load("representations")
+        if form == "raw":
+            return f"1.00 | 0 | {found['raw']['auc']:.3f} | {found['raw']['f1']:.3f}"
+        (r,) = (r for r in found["rows"] if r["form"] == form)
+        return f"{r['size']:.2f} | {r['ncp']:.3f} | {r['auc']:.3f} | {r['f1']:.3f}"
+
+    return cells
+
+
+for _form in ("raw", "interval", "set", "bounds", "midpoint", "mean", "shares", "model"):
+    figure(f"cells.{_form}")(_cells_of(_form))
+
+
+@figure("cells.seeds")
+def cells_seeds() -> str:
+    """Over how many seeds representations were measured."""
+    return str(_load("representations")["seeds"])
+
+
 @figure("rules.seeds")
 def rules_seeds() -> str:
     """Over how many seeds the whole of Adult was measured."""

@@ -13,9 +13,8 @@ def test_middles_of_intervals_and_mean_positions_of_sets() -> None:
         Column(name="job", kind=Kind.CATEGORICAL, categories=("a", "a, b", "b", "c")),
     ]
     published = pa.table(
-        {"age": ["17..20", "-3", "-1.5..0.5"], "job": ["{a, b, c}", "{a, c}", "{b}"]}
+        {"age": ["17..20", "(-3)..(-3)", "(-1.5)..0.5"], "job": ['{"a, b", c}', "{a, c}", "{b}"]}
     )
-    # "a, b" is one label, and the longest that fits is taken.
     assert middle(published, columns).tolist() == [[18.5, 2.0], [-3.0, 1.5], [-0.5, 2.0]]
 
 
