@@ -121,6 +121,41 @@ def test_a_table_from_a_continental_excel(tmp_path: Path, encoding: str, end: st
             "looks like dates",
         ),
         ("1,2\n3,4\n", {"1": [3], "2": [4]}, "does the table lack a header"),
+        (
+            "id;n;x\n1;2;3\nQuelle: Amt;;\n",
+            {"id": [1], "n": [2], "x": [3]},
+            "below the rows is left out: 'Quelle: Amt;;'",
+        ),
+        (
+            "id;n;x\n1;2;3\n2;4;5\nSumme;6;8\nStand: Mai;;\n(vorläufig);;\n",
+            {"id": [1, 2], "n": [2, 4], "x": [3, 5]},
+            "below the rows is left out: 'Summe;6;8'",
+        ),
+        (
+            "id;n;x\n1;2;3\n;;\nvom Amt;;\n",
+            {"id": [1], "n": [2], "x": [3]},
+            "below the rows is left out: 'vom Amt;;'",
+        ),
+        (
+            "id;n;x\n1;2;3\nvom Amt;;\n",
+            {"id": ["1", "vom Amt"], "n": [2, None], "x": [3, None]},
+            "the last row has 'vom Amt' and nothing else",
+        ),
+        (
+            "id;n;x\nA: 1;2;3\nA: 2;;\n",
+            {"id": ["A: 1", "A: 2"], "n": [2, None], "x": [3, None]},
+            "the last row has 'A: 2' and nothing else",
+        ),
+        (
+            "+-----+----+\n|plz  |n   |\n+-----+----+\n|01067|1,5 |\n|10115|  12|\n+-----+----+\n",
+            {"plz": ["01067", "10115"], "n": [1.5, 12]},
+            "blanks that pad the values",
+        ),
+        (
+            " born       | n | s\n------------+---+---\n 1980-03-03 | 1 | x\n(1 row)\n",
+            {"born": [date(1980, 3, 3)], "n": [1], "s": ["x"]},
+            "below the rows is left out: '(1 row)'",
+        ),
     ],
 )
 def test_what_programs_write(
@@ -135,11 +170,56 @@ def test_what_programs_write(
 
 
 @pytest.mark.parametrize(
+    ("values", "form"),
+    [
+        (("3. März 1980", "13. Dezember 1981"), "d. mmmm yyyy"),
+        (("03-Mar-1980", "13-Dec-1981"), "dd-mmm-yyyy"),
+        (("Mar 3, 1980", "Dec 13, 1981"), "mmm d, yyyy"),
+        (("March 3, 1980", "December 13, 1981"), "mmmm d, yyyy"),
+        (("3 mars 1980", "13 décembre 1981"), "d mmmm yyyy"),
+        (("3 mars 1980", "13 déc. 1981"), "d mmm yyyy"),
+        (("03.Mär.1980", "13.Dez.1981"), "dd.mmm.yyyy"),
+        (("03MAR1980", "13DEC1981"), "ddmmmyyyy"),
+        (("03-Mar-1980 00:00:00", "13-Dec-1981 00:00:00"), "dd-mmm-yyyy hh:mm:ss"),
+    ],
+)
+def test_months_with_names(tmp_path: Path, values: tuple[str, str], form: str) -> None:
+    text = f"a;b\n{values[0]};1\n{values[1]};2\n"
+    found = read(tmp_path, text).settled()
+    assert [f"{day:%Y-%m-%d}" for day in found.table["a"].to_pylist()] == [
+        "1980-03-03",
+        "1981-12-13",
+    ]
+    assert found.reading.dates == {"a": form}
+    for given in ({"dates": {"a": form}}, {"date_format": form}):
+        assert read(tmp_path, text, **given).table.equals(found.table)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ("31-Feb-1980", "01-Mar-1980"),
+        ("3. März 1980", "4. May 1981"),
+        ("3 March 1980", "4 Apr 1981"),
+        ("3 Mar 1980", "04 Apr 1981"),
+        ("03-Mar-1980", "04-MAR-1981"),
+        ("3-Mar-1980", "4/Mar/1981"),
+        ("1er mars 1980", "2 mars 1980"),
+    ],
+)
+def test_months_that_do_not_print_back_the_same(tmp_path: Path, values: tuple[str, str]) -> None:
+    found = read(tmp_path, f"a;b\n{values[0]};1\n{values[1]};2\n")
+    assert found.table["a"].to_pylist() == list(values)
+    assert any("stays text: it looks like dates" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
     ("text", "question", "answers"),
     [
         ("a;b\n01/02/2020;1\n", "day and month", {"dates": {"a": "mm/dd/yyyy"}}),
         ("a;b\n01.02.2020;1\n", "01.02.2020", {"date_format": "dd.mm.yyyy"}),
         ("a;b\n13.02.50;1\n", "which years are meant", {"dates": {"a": "dd.mm.yy from 1925"}}),
+        ("a;b\n13-MAR-50;1\n", "which years are", {"dates": {"a": "dd-mmm-yy from 1925"}}),
         ("a;b\n1.234;1\n", "1.234, which may be thousands or decimals", {"decimal": "."}),
         ("a;b\n1,234;1\n", "1,234, which may be thousands", {"thousands": ","}),
         ("a;b\n1,5;2.5\n", "in different ways", {"decimal": ","}),

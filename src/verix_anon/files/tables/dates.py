@@ -1,7 +1,7 @@
 """Dates in columns of text: a form counts only if every value prints back the same (spec §2.5)."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
 
@@ -9,6 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from verix_anon.errors import TableError
+from verix_anon.files.tables.months import (
+    MonthForm,
+    as_month_form,
+    looks_like_months,
+    month_forms,
+)
 
 __all__ = ["DateForm", "Dates", "as_form", "dates_in", "iso_dates", "looks_like_dates"]
 
@@ -73,7 +79,7 @@ class DateForm:
 class Dates:
     """A form that every value of a column has, and the column as dates or times."""
 
-    form: DateForm
+    form: DateForm | MonthForm
     values: pa.ChunkedArray
 
     @property
@@ -82,22 +88,30 @@ class Dates:
         return self.form.first_year == NO_YEAR
 
 
-def as_form(text: str) -> DateForm:
-    """The form that people write as dd.mm.yyyy, or yy from 1925."""
+def as_form(text: str) -> DateForm | MonthForm:
+    """The form that people write as dd.mm.yyyy, d. mmmm yyyy, or yy from 1925."""
+    named = as_month_form(text)
+    if named is not None:
+        _check_years(text, named.year == "yy", named.first_year is not None)
+        return named
     found = FORM.fullmatch(text)
     parts = found.group(1, 3, 4) if found else ()
     if found is None or sorted(part[0] for part in parts) != ["d", "m", "y"]:
         raise TableError(
             f"date-format: {text[:40]!r} is no form of dates; write it with dd, mm, yyyy and hh:mm,"
-            " such as dd.mm.yyyy, or d/m/yyyy hh:mm"
+            " such as dd.mm.yyyy, d/m/yyyy hh:mm, or with mmm for the name of a month"
         )
-    if ("yy" in parts) != (found[7] is not None):
-        raise TableError(
-            f"date-format: {text[:40]!r}: two digits of a year need the first year that they may"
-            f" mean, and only they do, such as '{found[2].join(parts)} from 1925'"
-        )
+    _check_years(text, "yy" in parts, found[7] is not None)
     clock = f"{found[5]}hh:mm{found[6] or ''}" if found[5] else ""
     return DateForm(parts, found[2], clock, int(found[7]) if found[7] else None)  # type: ignore[arg-type]
+
+
+def _check_years(text: str, has_two_digits: bool, is_said: bool) -> None:
+    if has_two_digits != is_said:
+        raise TableError(
+            f"date-format: {text[:40]!r}: two digits of a year need the first year that they may"
+            f" mean, and only they do, such as '{text.partition(' from ')[0][:30]} from 1925'"
+        )
 
 
 def iso_dates(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
@@ -120,17 +134,18 @@ def iso_dates(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 def looks_like_dates(values: Sequence[str]) -> bool:
     """Whether half of some values or more are dates in some form."""
-    return 2 * sum(VALUE.fullmatch(value) is not None for value in values) >= max(1, len(values))
+    found = sum(bool(VALUE.fullmatch(value)) or looks_like_months(value) for value in values)
+    return 2 * found >= max(1, len(values))
 
 
-def dates_in(column: pa.ChunkedArray, given: DateForm | None) -> list[Dates]:
+def dates_in(column: pa.ChunkedArray, given: DateForm | MonthForm | None) -> list[Dates]:
     """The forms that every value has, but those that give the same dates as an earlier one."""
     distinct = pc.unique(column).drop_null()
     if not len(distinct):
         return []
     texts = distinct.to_pylist()
-    found: list[tuple[DateForm, list[date | datetime]]] = []
-    for form in [given] if given else _forms(texts):
+    found: list[tuple[DateForm | MonthForm, list[date | datetime]]] = []
+    for form in _candidates(texts, given):
         days = _all_read(form, texts)
         if days is not None and all(days != others for _, others in found):
             found.append((form, days))
@@ -141,7 +156,15 @@ def dates_in(column: pa.ChunkedArray, given: DateForm | None) -> list[Dates]:
     return [Dates(form, pc.take(pa.array(days, kind), at)) for form, days in found]
 
 
-def _all_read(form: DateForm, texts: Sequence[str]) -> list[date | datetime] | None:
+def _candidates(
+    texts: Sequence[str], given: DateForm | MonthForm | None
+) -> Iterable[DateForm | MonthForm]:
+    if isinstance(given, MonthForm):
+        return given.in_languages(texts)
+    return [given] if given else [*_forms(texts), *month_forms(texts, NO_YEAR)]
+
+
+def _all_read(form: DateForm | MonthForm, texts: Sequence[str]) -> list[date | datetime] | None:
     days = []
     for text in texts:
         day = form.read(text)

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from verix_anon.errors import TableError
+from verix_anon.files.tables.endings import TAB_SUFFIXES
 from verix_anon.files.tables.loading import LARGEST_LINE
 from verix_anon.files.tables.reading import Question, Reading
 
 if TYPE_CHECKING:
     from _csv import Reader
 
-__all__ = ["MOST_COLUMNS", "Form", "form_of", "lines_of"]
+__all__ = ["MOST_COLUMNS", "Form", "form_of", "is_ruler", "lines_of"]
 
 MOST_COLUMNS = 16_384
 DELIMITERS = (",", ";", "\t", "|")
@@ -32,6 +33,7 @@ MOST_ABOVE = 50
 """A header is looked for in so many lines."""
 LINE = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+\Z")
 SEP = re.compile(r'"?sep=(.)"?\s*\Z', re.I | re.S)
+RULER = re.compile(r"[-=_+:]{3,}")
 NUMBER = re.compile(r"\s*[+-]?[0-9][0-9.,'\s]*%?\s*")
 
 Text = bytes | bytearray
@@ -168,8 +170,10 @@ def _shaped(
     def cut(delimiter: str) -> list[Row]:
         cutting, found, before = reader(iter(texts[above:]), delimiter, quote, escape), [], above
         for row in cutting:
-            if row:
+            if row and not is_ruler(row, delimiter):
                 found.append((before, row))
+            if len(row) > MOST_COLUMNS:
+                break  # No table has so many, and a few rows of them would fill the memory.
             before = above + cutting.line_num
         return found
 
@@ -190,6 +194,14 @@ def _shaped(
         )
     best = _best(name, [shape for shape in shapes if shape is not None], cut)
     return best, cut(best.delimiter)
+
+
+def is_ruler(row: Sequence[str], delimiter: str) -> bool:
+    """Whether it is a line drawn of dashes, as lists that are meant for print have them."""
+    filled = [field.strip() for field in row if field.strip()]
+    return (
+        bool(filled) and (len(row) == 1 or delimiter == "|") and all(map(RULER.fullmatch, filled))
+    )
 
 
 def _shape(delimiter: str, rows: list[Row], fixed: bool) -> _Shape | None:
@@ -226,7 +238,7 @@ def _best(name: str, shapes: list[_Shape], cut: object) -> _Shape:
     else:
         most = max(shape.share for shape in shapes)
         shapes = [shape for shape in shapes if shape.share == most]
-    if len(shapes) > 1 and name.lower().endswith((".tsv", ".tsv.gz")):
+    if len(shapes) > 1 and name.lower().endswith(TAB_SUFFIXES):
         shapes = [shape for shape in shapes if shape.delimiter == "\t"] or shapes
     if len(shapes) > 1:
         answers = tuple("tab" if s.delimiter == "\t" else s.delimiter for s in shapes)

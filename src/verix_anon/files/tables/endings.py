@@ -9,11 +9,13 @@ __all__ = [
     "PARQUET_SUFFIXES",
     "SHEET_SUFFIXES",
     "STATISTICS_SUFFIXES",
+    "TAB_SUFFIXES",
     "TEXT_SUFFIXES",
     "not_taken",
 ]
 
-TEXT_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+TAB_SUFFIXES = (".tsv", ".tab", ".tsv.gz", ".tab.gz")
+TEXT_SUFFIXES = (".csv", ".txt", ".csv.gz", ".txt.gz", *TAB_SUFFIXES)
 PARQUET_SUFFIXES = (".parquet", ".pq")
 IPC_SUFFIXES = (".feather", ".arrow", ".arrows", ".ipc")
 SHEET_SUFFIXES = (".xlsx", ".xlsm", ".xls", ".ods")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from verix_anon.files.tables.dialect import Form, Text, lines_of
+from verix_anon.files.tables.dialect import Form, Text, is_ruler, lines_of
 
 __all__ = ["Footer", "footer_of"]
 
@@ -14,6 +14,10 @@ SUM = re.compile(
     re.I,
 )
 
+REMARK = re.compile(r"\s*(\S[^:]{0,40}:(\s.*|\s*)|[*(©].*)", re.S)
+"""Such as `Source: ...` or `(200 rows)`, where nothing stands beside it."""
+MOST_REMARKS = 20
+
 
 @dataclass(frozen=True, slots=True)
 class Footer:
@@ -22,6 +26,8 @@ class Footer:
     end: int
     lines: int
     text: str = ""
+    doubt: str = ""
+    """What stands alone in the last row, if it may be a remark."""
 
 
 def footer_of(data: Text, form: Form, given: int | None) -> Footer:
@@ -34,7 +40,7 @@ def footer_of(data: Text, form: Form, given: int | None) -> Footer:
         return Footer(cut[0][0] if cut else len(data), given, cut[0][1].strip() if cut else "")
     n_cut = _recognised(lines, form, data)
     if not n_cut:
-        return Footer(len(data), 0)
+        return Footer(len(data), 0, doubt=_doubt(lines, form))
     cut = lines[-n_cut:]
     return Footer(cut[0][0], n_cut, next((t.strip() for _, t in cut if _said(t, form)), ""))
 
@@ -51,25 +57,50 @@ def _said(text: str, form: Form) -> str:
 
 
 def _recognised(lines: Sequence[tuple[int, str]], form: Form, data: Text) -> int:
-    """How many lines from the end on are sums, or stand below an empty row and are no rows."""
+    """How many lines from the end on are sums or remarks, or stand below an empty row."""
     width, found, n_alone = len(form.header), 0, 0
     for n, (_, text) in enumerate(reversed(lines), 1):
         if form.quote and text.count(form.quote) % 2:
             break  # It may be part of a field.
-        row = next(form.rows(iter([text])), [])
+        row = _row(text, form)
         filled = [field for field in row if field.strip()]
         if not filled:
             # An empty line parts rows from what is below; a row of nothing is none.
             found, n_alone = (n, 0) if n_alone or (row and width > 1) else (found, 0)
-        elif (
-            SUM.fullmatch(filled[0]) and (width > 1) and _once(data, text, form, len(row) == width)
+        elif width > 1 and (
+            is_ruler(row, form.delimiter)
+            or (SUM.fullmatch(filled[0]) and _once(data, text, form, len(row) == width))
         ):
             found, n_alone = n, 0
-        elif len(row) == 1 and width > 2:
+        elif _is_alone(row, width) and n_alone < MOST_REMARKS:
             n_alone += 1
         else:
-            break
+            return max(found, _remarks(lines, form, n - 1))
     return found
+
+
+def _row(text: str, form: Form) -> list[str]:
+    return next(form.rows(iter([text])), [])
+
+
+def _is_alone(row: Sequence[str], width: int) -> bool:
+    """Whether nothing stands beside the first field, or what does is as empty as Excel pads it."""
+    return width > 2 and len(row) in (1, width) and bool(row[0].strip()) and not any(row[1:])
+
+
+def _remarks(lines: Sequence[tuple[int, str]], form: Form, n_below: int) -> int:
+    """How many of the lines below the last row with more than one field are remarks, if all are."""
+    first = ["".join(_row(text, form)[:1]) for _, text in lines[-n_below - 1 :]]
+    above, below = first[0], [text for text in first[1:] if text.strip()]
+    is_like = bool(REMARK.fullmatch(above)) or not below
+    return 0 if is_like or not all(map(REMARK.fullmatch, below)) else n_below
+
+
+def _doubt(lines: Sequence[tuple[int, str]], form: Form) -> str:
+    rows = [_row(text, form) for _, text in lines[-2:]]
+    if len(rows) < 2 or not _is_alone(rows[1], len(form.header)) or not any(rows[0][1:]):
+        return ""
+    return rows[1][0].strip()
 
 
 def _once(data: Text, text: str, form: Form, is_whole: bool) -> bool:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from verix_anon.errors import TableError
-from verix_anon.files.tables.dates import Dates, as_form, dates_in, iso_dates
+from verix_anon.files.tables.dates import Dates, as_form, dates_in, iso_dates, looks_like_dates
 from verix_anon.files.tables.noting import sentinel_notes, text_notes
 from verix_anon.files.tables.numbers import (
     SPACES,
@@ -132,14 +132,18 @@ def _look(name: str, column: pa.ChunkedArray, reading: Reading) -> _Seen:
         return _Seen(name, column, other=column)
     if numbers:
         return _numbers(name, column, numbers, reading)
-    if not marks.others:
-        if (iso := iso_dates(column)) is not None:
-            return _Seen(name, column, other=iso)
+    if not marks.others and (iso := iso_dates(column)) is not None:
+        return _Seen(name, column, other=iso)
+    if not marks.others or looks_like_dates(_first(column)):
         given = as_form(reading.date_format) if reading.date_format else None
         dates = (dates_in(column, given) if given else []) or dates_in(column, None)
         if dates:
             return _Seen(name, column, dates=dates)
     return _Seen(name, column, notes=text_notes(name, column))
+
+
+def _first(column: pa.ChunkedArray) -> list[str]:
+    return [next(value.as_py() for value in column if value.is_valid)]
 
 
 def _numbers(name: str, column: pa.ChunkedArray, numbers: list[Numbers], reading: Reading) -> _Seen:

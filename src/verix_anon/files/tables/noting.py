@@ -13,6 +13,11 @@ FEW = 1000
 NUMBER = "[+-]?[0-9][0-9.,' \u00a0\u202f\u2019]*"
 UNITS = r"(%|‰|€|\$|£|¥|EUR|USD|CHF|GBP)"
 WITH_UNIT = f"({UNITS}[ \u00a0]?{NUMBER}|{NUMBER}[ \u00a0]?{UNITS})"
+DATE = (
+    r"^([0-9]{1,4}[./ -][0-9]{1,2}[./ -][0-9]{1,4}"
+    r"|[0-9]{1,2}[./ -]{0,2}\pL{3,9}[./ -]{0,2}[0-9]{2,4}"
+    r"|\pL{3,9}\.? [0-9]{1,2},? [0-9]{2,4})([ T:].*)?$"
+)
 NINES = frozenset(10**n - 1 for n in range(2, 9))
 
 
@@ -26,7 +31,7 @@ def text_notes(name: str, column: pa.ChunkedArray) -> tuple[str, ...]:
     what = ""
     n_numbers = sum(re.fullmatch(NUMBER, value) is not None for value in few)
     if looks_like_dates(few):
-        what, pattern = "dates", r"^[0-9]{1,4}([./ -])[0-9]{1,2}[./ -][0-9]{1,4}([ T].*)?$"
+        what, pattern = "dates", DATE
     elif 10 * n_numbers >= 9 * len(few):
         what, pattern = "numbers", rf"^({NUMBER})$"
     if not what:

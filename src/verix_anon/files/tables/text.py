@@ -35,10 +35,11 @@ def read_text_table(name: str, reading: Reading) -> Read:
     footer = footer_of(data, form, reading.footer)
     text = _parsed(name, data, form, footer, reading)
     del loaded, data
+    text, padded = _trimmed(text, form)
     names, used, named = _names(name, form, text)
     text = text.select(used).rename_columns(names)
     found = recognise(text, reading)
-    notes = [*([note] if note else []), *_outside(form, footer), *named, *found.notes]
+    notes = [*([note] if note else []), *_outside(form, footer), *padded, *named, *found.notes]
     return Read(
         found.table,
         _recognised(reading, form, footer, encoding, found),
@@ -76,6 +77,11 @@ def _outside(form: Form, footer: Footer) -> list[str]:
         notes.append(f"{footer.lines:,} lines with nothing in them, below the rows, are left out")
     if footer.text:
         notes.append(f"what stands below the rows is left out: {footer.text[:60]!r}")
+    if footer.doubt:
+        notes.append(
+            f"the last row has {footer.doubt[:60]!r} and nothing else: if it is a remark, leave it"
+            " out with --footer 1"
+        )
     return notes
 
 
@@ -119,6 +125,22 @@ def _parsed(name: str, data: Text, form: Form, footer: Footer, reading: Reading)
     return text
 
 
+def _trimmed(text: pa.Table, form: Form) -> tuple[pa.Table, list[str]]:
+    """Without the blanks that make the fields of a printed list equally wide."""
+    if form.delimiter != "|":
+        return text, []
+    columns, n_padded = [], 0
+    for column in text.columns:
+        ends = pc.min_max(pc.utf8_length(column))
+        bare = pc.utf8_trim_whitespace(column)
+        is_padded = ends["min"] == ends["max"] and not bare.equals(column)
+        bare = pc.if_else(pc.equal(bare, ""), pa.scalar(None, pa.string()), bare)
+        columns.append(bare if is_padded else column)
+        n_padded += is_padded
+    note = [f"blanks that pad the values of {n_padded} columns are left out"] if n_padded else []
+    return pa.table(columns, text.column_names), note
+
+
 def _first_that_reads(read: Callable[[int], pa.Table]) -> pa.Table:
     try:
         return read(BLOCK)
@@ -155,7 +177,7 @@ def _names(name: str, form: Form, text: pa.Table) -> tuple[list[str], list[int],
     names, used, notes = [], [], []
     for i, given in enumerate(form.header):
         column = text.column(i)
-        if not given.strip() and column.null_count == len(column) and i > 0:
+        if not given.strip() and column.null_count == len(column) and len(form.header) > 1:
             notes.append(f"column {i + 1} has neither a name nor values; it is left out")
             continue
         if not given.strip():

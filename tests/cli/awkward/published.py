@@ -1,0 +1,68 @@
+"""What a published cell says, read from the specification alone (§12, "Cells")."""
+
+import re
+from collections.abc import Sequence
+from datetime import date, datetime, timedelta
+
+__all__ = ["holds", "same"]
+
+PERIOD = re.compile(r"(\d{4})(?:-(?:M(\d\d)|Q(\d)|(\d\d)-(\d\d)))?")
+
+
+def holds(cell: str, value: object, order: Sequence[str] = ()) -> bool:
+    """Whether a record with that value may stand behind the cell, given an order of labels."""
+    if value is None:
+        return cell == "missing" or cell.endswith(" or missing")
+    cell = cell.removesuffix(" or missing")
+    low, _, high = cell.partition("..")
+    if isinstance(value, str | bool):
+        label = str(value).lower() if isinstance(value, bool) else value
+        if order and high:
+            return order.index(low) <= order.index(label) <= order.index(high)
+        return _names(cell, label)
+    if isinstance(value, datetime):
+        return _moment(low) <= value <= _moment(high or low)
+    if isinstance(value, date):
+        return _days(low)[0] <= value <= _days(high or low)[1]
+    assert isinstance(value, int | float)
+    return float(low.strip("()")) <= value <= float((high or low).strip("()"))
+
+
+def same(cell: str, value: object) -> bool:
+    """Whether a cell of a column that is published as it was has that value."""
+    if value is None or isinstance(value, str):
+        return cell == (value or "")
+    if isinstance(value, bool):
+        return cell == str(value).lower()
+    if isinstance(value, datetime):
+        return _moment(cell) == value
+    return date.fromisoformat(cell) == value if isinstance(value, date) else float(cell) == value
+
+
+def _names(cell: str, label: str) -> bool:
+    if cell in ("*", label):
+        return True
+    if cell.endswith("*") and not cell.startswith(("{", "not {")):
+        return label.startswith(cell.rstrip("*"))
+    listed, _, more = cell.removeprefix("not ").rpartition("}")
+    is_listed = f", {label}, " in f", {listed.removeprefix('{')}, "
+    if cell.startswith("not {"):
+        return not is_listed
+    return cell.startswith("{") and (is_listed or more.endswith(" more"))
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def _days(text: str) -> tuple[date, date]:
+    """The first and the last day of what is named: a day, a month, a quarter or a year."""
+    found = PERIOD.fullmatch(text)
+    assert found, text
+    year, month, quarter, of_year, of_month = (int(part or 0) for part in found.groups())
+    if of_month:
+        return date(year, of_year, of_month), date(year, of_year, of_month)
+    first = month or 3 * quarter - 2 if month or quarter else 1
+    n_months = 1 if month else 3 if quarter else 12
+    after = date(year + (first + n_months > 12), (first + n_months - 1) % 12 + 1, 1)
+    return date(year, first, 1), after - timedelta(days=1)
