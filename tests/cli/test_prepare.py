@@ -153,6 +153,57 @@ def test_init_takes_names_for_identifiers(run: Run, tmp_path: Path) -> None:
     assert '"email" = "identifier"' in out
 
 
+def test_init_explains_each_guess(run: Run, tmp_path: Path) -> None:
+    pq.write_table(
+        small(Vorname=["Ann", "Bob"], b=["p", "q", "r"]).rename_columns(
+            ["a", "y", "Vorname", "[b]"]
+        ),
+        tmp_path / "t.parquet",
+    )
+    code, out, _ = run("init", tmp_path / "t.parquet", "--explain")
+    assert code == 0
+    assert "column" in out.splitlines()[0]
+    assert "[b]" in out
+    row = next(line for line in out.splitlines() if line.startswith("Vorname"))
+    assert row.split()[1:3] == ["identifier", "categorical"]
+    assert out.rstrip().endswith("'yes' is class 1, of 'no' and 'yes': it says yes.")
+    assert "[columns]" not in out
+
+
+def test_init_gives_its_guesses_as_json(run: Run, tmp_path: Path) -> None:
+    pq.write_table(small(Vorname=["Ann", "Bob"]), tmp_path / "t.parquet")
+    arguments = ["init", tmp_path / "t.parquet", "--json", "--out", tmp_path / "roles.toml"]
+    code, out, _ = run(*arguments)
+    found = json.loads(out)
+    assert (code, found["target"], found["positive"]) == (0, "y", "yes")
+    roles = {column["name"]: column["role"] for column in found["columns"]}
+    assert roles == {"a": "quasi", "y": "target", "Vorname": "identifier"}
+    assert all(column["reason"] and column["otherwise"] for column in found["columns"])
+    assert 'positive = "yes"' in (tmp_path / "roles.toml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("options", "sent", "kept"),
+    [
+        ([], "Sent as positions: a.", "z, y"),
+        (["--preset", "paper"], "Sent as they are: a, y.", "z"),
+    ],
+)
+def test_prepare_says_what_becomes_of_each_column(
+    run: Run, tmp_path: Path, options: list[str], sent: str, kept: str
+) -> None:
+    table = small(Vorname=["Ann", "Bob"], z=["p", "q", "r"]).select(["a", "Vorname", "z", "y"])
+    pq.write_table(table, tmp_path / "t.parquet")
+    named = ["--target", "y", "--quasi", "a", "--kept", "z", "--identifier", "Vorname"]
+    arguments = ["prepare", tmp_path / "t.parquet", *named, "--person", "record", *options]
+    code, out, err = run(*arguments, "--out", tmp_path / "job")
+    assert code == 0, err
+    assert "Dropped for good: Vorname." in out
+    assert sent in out
+    assert f"Kept back, joined at release: {kept}." in out
+    assert "'yes' is class 1." in out
+
+
 MISTAKES: dict[str, tuple[pa.Table, list[str], str]] = {
     "a misspelled column": (small(), ["--target", "y", "--quasi", "aa"], "did you mean 'a'"),
     "a target of three classes": (

@@ -1,9 +1,20 @@
 """The command `verix-anon`: a subcommand per stage; what is heavy is imported where it is used."""
 
-from verix_anon.cli import demo, explore, prepare, provide, release, report, verify
+from verix_anon.cli import demo, explore, init, prepare, provide, release, report, verify
 from verix_anon.cli.app import app, main
 
-__all__ = ["app", "demo", "explore", "main", "prepare", "provide", "release", "report", "verify"]
+__all__ = [
+    "app",
+    "demo",
+    "explore",
+    "init",
+    "main",
+    "prepare",
+    "provide",
+    "release",
+    "report",
+    "verify",
+]
 
 JOURNEY = (
     "init",

@@ -1,8 +1,7 @@
-"""The owner's first steps: init and prepare."""
+"""The owner's second step: prepare."""
 
 import json
 import os
-import shlex
 import sys
 import textwrap
 from collections.abc import Sequence
@@ -14,51 +13,16 @@ import typer
 
 from verix_anon.cli.app import app
 from verix_anon.cli.pairs import pairs
-from verix_anon.cli.reading import Given, load_open, load_table, tell_reading, with_reading
+from verix_anon.cli.reading import Given, load_table, with_reading
 from verix_anon.cli.secrets import PassphraseFile, passphrase
 from verix_anon.cli.show import AsJson, Quiet, printable, progress_bar, say, say_compiled
-from verix_anon.cli.writing import write_text
 from verix_anon.errors import TableError
 
 if TYPE_CHECKING:
     from verix_anon.client.manifest import Manifest
     from verix_anon.client.prepare import Prepared, PrepareOptions
 
-__all__ = ["init", "planted_lines", "prepare", "prepare_options", "sent_lines"]
-
-
-@app.command(epilog="Example: [bold]verix-anon init people.csv --out roles.toml[/bold]")
-@with_reading
-def init(
-    table: Annotated[str, typer.Argument(help="The table: a file by its ending, or a URL.")],
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write the draft here; else to stdout.")
-    ] = None,
-    target: Annotated[
-        str | None, typer.Option(help="The column to preserve, if you know it.")
-    ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a file that is there.")
-    ] = False,
-    *,
-    reading: Given,
-) -> None:
-    """Draft the roles of a table's columns, with a guess and a reason for each, to be edited."""
-    from verix_anon.client.table.draft import draft
-    from verix_anon.files.tables import shown_url
-
-    read = load_open(table, None, reading)
-    text = draft(read, table, target)
-    tell_reading(table, read)
-    if out is None:
-        say(text)
-        return
-    write_text(text, out, overwrite=overwrite)
-    source = shlex.quote(shown_url(table))
-    say(
-        f"Drafted {out}. Check every line, then:"
-        f" verix-anon prepare {source} --roles {out} --out job"
-    )
+__all__ = ["planted_lines", "prepare", "prepare_options", "sent_lines"]
 
 
 @app.command(
@@ -359,11 +323,16 @@ def _write(prepared: "Prepared", out: Path, secret: str | None) -> None:
 
 
 def sent_lines(manifest: "Manifest") -> list[str]:
-    """What the target was taken for, and what the provider will see, in lines of a terminal."""
-    from verix_anon.client.seen import seen, taken
+    """What becomes of each column, of the target, and what the provider will see, in lines."""
+    from verix_anon.client.seen import parted, seen, taken
 
-    said = [taken(manifest), *seen(manifest.contract)]
+    columns = [f"{what}: {_listed(names)}." for what, names in parted(manifest).items()]
+    said = [*columns, taken(manifest), *seen(manifest.contract)]
     return [line for text in said for line in textwrap.wrap(printable(text), 100)]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names) or "nothing"
 
 
 def planted_lines(manifest: "Manifest") -> list[str]:

@@ -143,6 +143,7 @@ def release(
     from verix_anon.client.ledger import Ledger
     from verix_anon.client.release import ReleaseOptions
     from verix_anon.client.release import release as publish
+    from verix_anon.client.seen import taken
 
     check_outputs([out, sheet], [delivery, manifest, verdict, table], overwrite=overwrite)
     kept = load_manifest(manifest, passphrase_file)
@@ -175,7 +176,7 @@ def release(
         if as_json or warning not in giveaways:
             print(f"Warning: {printable(warning)}", file=sys.stderr)
     said = [f"Warning: {printable(line)}" for line in giveaways]
-    lines = [*said, *facts(released.sheet.facts()), f"Written to {out}."]
+    lines = [*said, *facts(released.sheet.facts()), printable(taken(kept)), f"Written to {out}."]
     say(released.to_json() if as_json else "\n".join(lines))
 
 

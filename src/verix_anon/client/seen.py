@@ -6,7 +6,13 @@ from verix_anon.client.table.roles import TableRole
 from verix_anon.client.table.task import Task
 from verix_anon.protocol.contract import MAX_SCORE, Contract, Rule
 
-__all__ = ["account_of", "seen", "taken"]
+__all__ = ["account_of", "parted", "seen", "taken"]
+
+PARTED = {
+    Form.CODED: "Sent as positions",
+    Form.CLEAR: "Sent as they are",
+    Form.NEVER: "Kept back, joined at release",
+}
 
 
 def taken(manifest: Manifest) -> str:
@@ -20,6 +26,17 @@ def taken(manifest: Manifest) -> str:
     if len(classes) == 2:
         return f"The target {manifest.target!r} has two classes; {classes[1]!r} is class 1."
     return f"The target {manifest.target!r} has {len(classes):,} classes."
+
+
+def parted(manifest: Manifest) -> dict[str, list[str]]:
+    """What becomes of the columns: each name under what is done with it."""
+    found: dict[str, list[str]] = {"Dropped for good": []}
+    for name, given in manifest.roles.items():
+        role = TableRole(given)
+        is_dropped = role is TableRole.IDENTIFIER
+        what = "Dropped for good" if is_dropped else PARTED[_form(role, manifest.contract)]
+        found.setdefault(what, []).append(name)
+    return found
 
 
 def seen(contract: Contract) -> list[str]:

@@ -24,7 +24,7 @@ from verix_anon.client.prepare.sending import send
 from verix_anon.client.prepare.sentinels import Planted, Traps, evasion_probability, plant
 from verix_anon.client.prepare.trackers import Secret
 from verix_anon.client.prepare.twins import choose_twins
-from verix_anon.client.seen import seen, taken
+from verix_anon.client.seen import parted, seen, taken
 from verix_anon.client.table.digest import table_digest
 from verix_anon.client.table.draft import USUAL_K, read_reading, read_roles
 from verix_anon.client.table.encode import Encoded, arrow_columns, encode
@@ -64,6 +64,7 @@ class Prepared:
             "witnesses": len(manifest.witnesses),
             "imputed": dict(manifest.imputed),
             "unsafe_seed": manifest.unsafe_seed,
+            "columns": parted(manifest),
             "target": taken(manifest),
             "provider_sees": seen(manifest.contract),
             "warnings": list(self.warnings),

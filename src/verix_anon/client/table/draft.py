@@ -1,22 +1,16 @@
-"""A first guess at the roles of a table's columns, with a reason for each, to be edited.
-
-The guess is written as TOML; `read_roles` reads it back after the owner corrected it.
-"""
+"""The roles file: what was guessed, as TOML to be edited, and read back after that."""
 
 import os
-import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from verix_anon.client.table.encode import arrow_columns
-from verix_anon.client.table.hierarchies import Hierarchy
-from verix_anon.client.table.person import repeats
+from verix_anon.client.table.guess import Guesses, guess_roles
+from verix_anon.client.table.hierarchies import DATE, PREFIX, Hierarchy
 from verix_anon.client.table.roles import Declared, Missing, TableRole
 from verix_anon.client.table.sections import comment, reading_lines, toml
 from verix_anon.client.table.task import Task
@@ -27,37 +21,26 @@ from verix_anon.files.tables import Read, Reading, shown_url
 from verix_anon.files.tables.memory import held
 from verix_anon.protocol.contract import Kind
 
-__all__ = ["USUAL_K", "Guess", "draft", "guess_roles", "read_options", "read_reading", "read_roles"]
+__all__ = ["USUAL_K", "draft", "drafted", "read_options", "read_reading", "read_roles"]
 
-IDENTIFIER_NAME = re.compile(
-    r"(^|_)(id|uuid|name|surname|email|e_?mail|phone|ssn|passport|iban|nr|number)($|_)", re.I
-)
-SENSITIVE_NAME = re.compile(
-    r"(diagnos|disease|condition|religio|salary|wage|hiv|treatment|medication|crime|politic)", re.I
-)
-TARGET_NAME = re.compile(r"^(target|label|class|y|outcome|income|default|churn|readmitted)$", re.I)
 USUAL_K = 5
-FEW = 50
-"""Numbers with no more values than this are not taken for those of people, whatever their name."""
 SECTIONS = ("columns", "kinds", "orders", "diversity", "hierarchies")
 OPTIONAL = ("contract", "report", "reading")
 KNOWN = frozenset({"k", "target", "positive", "missing", *OPTIONAL, *SECTIONS})
-HINTS = (
+REPORT_HINTS = (
     "[report]                       # what the audit report names; never sent",
     '# table_name = "Admissions 2024"',
     '# controller = "..."           # who answers for the table',
     '# processor = "..."            # who anonymizes it',
-    "",
-    "[kinds]",
-    '# "postcode" = "categorical"   # or "numeric", "datetime"',
-    "",
-    "[hierarchies]",
-    '# "postcode" = "prefix"        # or "date", or a file: value;level 1;level 2;...',
-    "",
-    "[orders]",
-    '# "education" = ["school", "college", "university"]',
 )
-"""Sections that most tables do not need, each with an example."""
+KIND_HINT = '# "postcode" = "categorical"   # or "numeric", "datetime"'
+HIERARCHY_HINT = '# "postcode" = "prefix"        # or "date", or a file: value;level 1;level 2;...'
+ORDER_HINT = '# "education" = ["school", "college", "university"]'
+NAMED = {
+    PREFIX: "classes are named by the first characters that they share",
+    DATE: "classes are named by months, quarters or years, not by the first and last day",
+}
+"""What a hierarchy does at release."""
 ASKED = "every class has l values of it; or cap, or t"
 CONTRACT = frozenset({"rule", "importance", "min_leaf", "traps", "clear", "places"})
 """What the section [contract] may hold beside task and person: options of prepare()."""
@@ -65,91 +48,25 @@ REPORT = frozenset({"table_name", "controller", "processor"})
 """What the section [report] may hold: options of prepare() as well."""
 
 
-@dataclass(frozen=True, slots=True)
-class Guess:
-    """The guessed role of one column, and why."""
-
-    name: str
-    role: TableRole
-    reason: str
-
-
-def guess_roles(table: object, target: str | None = None) -> list[Guess]:
-    """A role for every column; the target is the one named, or the likeliest binary one, if any."""
-    arrays = arrow_columns(table)
-    reason = "as you said"
-    if target is None:
-        target, reason = _likeliest_target(arrays)
-    elif target not in arrays:
-        raise TableError(f"there is no column {target!r}")
-    elif (n := _n_distinct(arrays[target])) is not None and n < 2:
-        raise TableError(f"the target must have two values or more; {target!r} has {n:,}")
-    return [
-        Guess(name, TableRole.TARGET, reason) if name == target else _guess(name, array)
-        for name, array in arrays.items()
-    ]
-
-
-def _likeliest_target(arrays: Mapping[str, pa.Array]) -> tuple[str | None, str]:
-    """A binary column, and why it may be the target."""
-    binary = [name for name, array in arrays.items() if _n_distinct(array) == 2]
-    if not binary:
-        return None, "no column has exactly two values"
-    named = [name for name in binary if TARGET_NAME.match(name)]
-    if named:
-        return named[-1], "named like a target, with two values"
-    return binary[-1], "a mere guess: the last column with two values; is it what to preserve?"
-
-
-def _n_distinct(array: pa.Array) -> int | None:
-    """How many values a column has; None for a type whose values are not told apart."""
-    try:
-        return len(pc.unique(array.drop_null()))
-    except pa.ArrowNotImplementedError:
-        return None
-
-
-def _guess(name: str, array: pa.Array) -> Guess:
-    n_rows = len(array)
-    if array.null_count == n_rows:
-        return Guess(name, TableRole.KEPT, "has no values, so there is nothing to anonymize")
-    n_distinct = _n_distinct(array)
-    if n_distinct is None:
-        return Guess(name, TableRole.KEPT, f"type {array.type} cannot be a quasi-identifier")
-    is_text = pa.types.is_string(array.type) or pa.types.is_large_string(array.type)
-    is_whole = pa.types.is_integer(array.type)
-    if is_text and IDENTIFIER_NAME.search(name):
-        return Guess(name, TableRole.IDENTIFIER, "named like something that names people")
-    if is_text and 2 * n_distinct > n_rows:
-        return Guess(name, TableRole.IDENTIFIER, f"text, {n_distinct:,} values in {n_rows:,} rows")
-    if IDENTIFIER_NAME.search(name) and is_whole and n_distinct > FEW:
-        reason = f"named like an identifier, {n_distinct:,} values in {n_rows:,} rows"
-        return Guess(name, TableRole.IDENTIFIER, reason)
-    if is_whole and n_distinct == n_rows and n_rows > 1:
-        return Guess(name, TableRole.IDENTIFIER, "a different whole number in every row")
-    if SENSITIVE_NAME.search(name):
-        return Guess(name, TableRole.SENSITIVE, "named like something people keep to themselves")
-    return Guess(name, TableRole.QUASI, f"{array.type}, {n_distinct:,} values")
-
-
 def draft(table: object, source: str, target: str | None = None) -> str:
     """The guess as a TOML file with a comment for every column, and how the table was read."""
     read = table if isinstance(table, Read) else None
     # A stream of Arrow data can be read once only.
     table = held(table) if read is None else read.table
-    arrays = arrow_columns(table)
-    guesses = guess_roles(table, target)
-    chosen = next((guess for guess in guesses if guess.role is TableRole.TARGET), None)
-    named = '# target = "..."  # no column has two values; name the one to preserve, if any'
-    if chosen is not None:
-        named = f"target = {toml(chosen.name)}  # {chosen.reason}"
+    return drafted(guess_roles(table, target), arrow_columns(table), source, read)
+
+
+def drafted(
+    guesses: Guesses, arrays: Mapping[str, pa.Array], source: str, read: Read | None = None
+) -> str:
+    """The same, of guesses that were made."""
+    chosen = guesses.target
     lines = [
         f"# Drafted by `verix-anon init` from {comment(shown_url(source))}. Check every line.",
         "# identifier: dropped for good. kept, sensitive: never sent, joined back at release.",
         "# quasi: sent, as positions, and generalized. target: what is to be preserved.",
         f"k = {USUAL_K}",
-        named,
-        '# positive = "..."   # which of the target\'s values is class 1',
+        *_target_lines(guesses),
         'missing = "mark"      # said in every cell of their class; or "impute", or "error"',
         "",
         "[columns]",
@@ -160,11 +77,19 @@ def draft(table: object, source: str, target: str | None = None) -> str:
         'task = "none"                  # leave this out once a target is named'
         if chosen is None
         else '# task = "classes"             # or "quantity"; else what the target looks like',
-        _person_line([g for g in guesses if g.role is TableRole.IDENTIFIER], arrays),
+        _person_line(guesses),
         '# importance = "auto"          # or "uniform", or { "age" = 1.0, "zip" = 0.5, ... }',
         "",
-        *HINTS,
-        *_order_lines(guesses, arrays),
+        *REPORT_HINTS,
+        "",
+        "[kinds]",
+        *(_kind_lines(guesses) or [KIND_HINT]),
+        "",
+        "[hierarchies]",
+        *(_hierarchy_lines(guesses) or [HIERARCHY_HINT]),
+        "",
+        "[orders]",
+        *(_order_lines(guesses, arrays) or [ORDER_HINT]),
         "",
         "[diversity]",
         f"# {toml(chosen.name if chosen else 'diagnosis')} = {{ l = 2 }}   # {ASKED}",
@@ -174,18 +99,46 @@ def draft(table: object, source: str, target: str | None = None) -> str:
     return "\n".join(lines)
 
 
-def _column_lines(guesses: list[Guess]) -> list[str]:
+def _target_lines(guesses: Guesses) -> list[str]:
+    target, positive = guesses.target, guesses.positive
+    if target is None:
+        return ['# target = "..."  # no column has two values; name the one to preserve, if any']
+    named = f"target = {toml(target.name)}  # {comment(target.reason)}"
+    if positive is None:
+        return [named, '# positive = "..."   # which of the target\'s values is class 1, if of two']
+    return [named, f"positive = {toml(positive)}  # {comment(guesses.why_positive)}"]
+
+
+def _column_lines(guesses: Guesses) -> list[str]:
     return [
         f"{toml(guess.name)} = {toml(guess.role.value)}  # {comment(guess.reason)}"
-        for guess in guesses
+        for guess in guesses.columns
         if guess.role is not TableRole.TARGET
     ]
 
 
-def _order_lines(guesses: list[Guess], arrays: Mapping[str, pa.Array]) -> list[str]:
+def _kind_lines(guesses: Guesses) -> list[str]:
+    """The kinds that the types of the columns do not tell."""
+    return [
+        f"{toml(guess.name)} = {toml(guess.kind.value)}  # {comment(guess.reason)}"
+        for guess in guesses.columns
+        if guess.is_kind_said and guess.kind is not None
+    ]
+
+
+def _hierarchy_lines(guesses: Guesses) -> list[str]:
+    return [
+        f"{'' if guess.is_hierarchy_likely else '# '}{toml(guess.name)} = {toml(guess.hierarchy)}"
+        f"  # {NAMED[guess.hierarchy]}"
+        for guess in guesses.columns
+        if guess.hierarchy is not None
+    ]
+
+
+def _order_lines(guesses: Guesses, arrays: Mapping[str, pa.Array]) -> list[str]:
     """The orders that columns have of their own, such as that of the codes of an SPSS file."""
     lines = []
-    for guess in guesses:
+    for guess in guesses.columns:
         array = arrays[guess.name]
         is_ordered = pa.types.is_dictionary(array.type) and array.type.ordered
         if is_ordered and guess.role is TableRole.QUASI:
@@ -195,13 +148,10 @@ def _order_lines(guesses: list[Guess], arrays: Mapping[str, pa.Array]) -> list[s
     return lines
 
 
-def _person_line(identifiers: list[Guess], arrays: Mapping[str, pa.Array]) -> str:
-    """Who is a person, as far as identifiers tell."""
-    repeated = next((g.name for g in identifiers if repeats(arrays[g.name])), None)
-    if repeated is None:
+def _person_line(guesses: Guesses) -> str:
+    if guesses.person is None:
         return '# person = "record"            # or the column that tells people apart'
-    why = 'fewer values than rows: k counts people; or "record" if each row is one'
-    return f"person = {toml(repeated)}  # {why}"
+    return f"person = {toml(guesses.person)}  # {comment(guesses.why_person)}"
 
 
 def read_roles(path: str | os.PathLike[str]) -> tuple[int, Declared]:

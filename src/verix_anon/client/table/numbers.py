@@ -10,6 +10,8 @@ import pyarrow.compute as pc
 from verix_anon.arrays import Floats, Ints
 from verix_anon.client.table.categories import is_text
 from verix_anon.errors import TableError
+from verix_anon.files.tables.dates import dates_in
+from verix_anon.files.tables.numbers import marks_in, numbers_in
 from verix_anon.protocol.contract import EXACT, Unit
 
 __all__ = ["is_number", "moments", "numbers"]
@@ -63,12 +65,21 @@ def numbers(name: str, array: pa.Array) -> Floats:
     try:
         values: Floats = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     except pa.ArrowException as error:
+        if is_text(array.type) and (written := _written(array)) is not None:
+            return numbers(name, written)
         raise TableError(f"column {name!r} is not numeric ({error})") from None
     if is_text(array.type):
         _check_literals(name, array, values)
     if np.isinf(values).any():
         raise TableError(f"column {name!r} has an infinite value")
     return values
+
+
+def _written(texts: pa.Array) -> pa.Array | None:
+    """Numbers with a decimal comma or thousands, if they can be read in one way only."""
+    column = pa.chunked_array([texts.cast(pa.string())])
+    found = numbers_in(column, marks_in(column))
+    return found[0].values.combine_chunks() if len(found) == 1 else None
 
 
 def _check_literals(name: str, texts: pa.Array, values: Floats) -> None:
@@ -114,13 +125,23 @@ def _coarsest_unit(name: str, source: str, present: Ints) -> tuple[Unit, int]:
 
 
 def _parse_moments(name: str, array: pa.Array) -> pa.Array:
-    """ISO 8601 text as timestamps, without or with a zone."""
+    """Text as dates or times: as in ISO 8601, or in the one form that all values have."""
     errors: list[str] = []
     for zone in (None, "UTC"):
         try:
             return array.cast(pa.timestamp("us", tz=zone))
         except pa.ArrowInvalid as error:
             errors.append(str(error))
+    column = pa.chunked_array([array.cast(pa.string())])
+    found = [] if marks_in(column).others else dates_in(column, None)
+    if len(found) == 1 and not found[0].lacks_century:
+        return found[0].values.combine_chunks()
+    if found:
+        forms = " or ".join(str(dates.form) for dates in found)
+        raise TableError(
+            f"column {name!r} has dates as {forms}, and which days they mean is not told;"
+            " write them as yyyy-mm-dd"
+        )
     # The first says what is wrong, unless it only finds a zone, as the second then expects.
     reason = errors[1] if "zone offset" in errors[0] else errors[0]
     raise TableError(f"column {name!r} is not a date in ISO 8601 form ({reason})")
