@@ -1,0 +1,128 @@
+"""Figures of the paper's studies and of the benchmarks."""
+
+from tools.figures.registry import figure, load, percents
+
+
+def _leakage(measure: str, *, whole: bool) -> str:
+    return percents(r[measure] for r in load("leakage")["rows"] if r["whole"] is whole)
+
+
+@figure("leakage.same_target")
+def same_target() -> str:
+    """The share of records in classes that share the target, by data set; samples."""
+    return _leakage("homogeneous", whole=False)
+
+
+@figure("leakage.same_target_whole")
+def same_target_whole() -> str:
+    """The same, for the data sets as a whole."""
+    return _leakage("homogeneous", whole=True)
+
+
+@figure("leakage.singled_out")
+def singled_out() -> str:
+    """The share of records alone in the meeting of two releases, by data set; samples."""
+    return _leakage("singled_out_by_two", whole=False)
+
+
+@figure("leakage.singled_out_whole")
+def singled_out_whole() -> str:
+    """The same, for the data sets as a whole."""
+    return _leakage("singled_out_by_two", whole=True)
+
+
+def _calibrated(provider: str) -> str:
+    """How often the paper's calibrated layers flag a provider, by data set."""
+    return percents(
+        r["rate"]
+        for r in load("detection")["rows"]
+        if (r["provider"], r["approach"]) == (provider, "paper, calibrated") and r["data"] != "all"
+    )
+
+
+@figure("detection.false_alarms")
+def false_alarms() -> str:
+    """How often the paper's way accuses an honest provider, by data set."""
+    return _calibrated("honest")
+
+
+@figure("detection.blind_caught")
+def blind_caught() -> str:
+    """How often the paper's way catches a provider that splits blindly, by data set."""
+    return _calibrated("approximate")
+
+
+@figure("detection.seeds")
+def detection_seeds() -> str:
+    """Over how many seeds detection was measured."""
+    return str(load("detection")["seeds"])
+
+
+@figure("detection.adversaries")
+def detection_adversaries() -> str:
+    """How many providers that misbehave the paper's experiment was run with."""
+    return _adversaries("detection")
+
+
+@figure("contracts.adversaries")
+def contracts_adversaries() -> str:
+    """How many providers that misbehave were tried under both rules."""
+    return _adversaries("contracts")
+
+
+def _adversaries(study: str) -> str:
+    return str(len({r["provider"] for r in load(study)["rows"]} - {"honest"}))
+
+
+@figure("traps.free")
+def free_of_traps() -> str:
+    """The share of records that an informed provider names as free of traps, by data set."""
+    rows = load("traps")["rows"]
+    return percents(r["free_of_traps"] for r in rows if r["traps"] == "paper")
+
+
+def _driven_against_blind(measure: str) -> str:
+    """On how many data sets target-driven trees do better and worse, beyond the interval."""
+    known = load("utility")["clustered"]["blind"][measure].values()
+    better, worse = sum(r["low"] > 0 for r in known), sum(r["high"] < 0 for r in known)
+    return f"better on {better} and worse on {worse} of {len(known)}"
+
+
+@figure("utility.f1")
+def utility_f1() -> str:
+    """F1 of target-driven trees beside blind ones, by data set."""
+    return _driven_against_blind("f1")
+
+
+@figure("utility.auc")
+def utility_auc() -> str:
+    """AUC of target-driven trees beside blind ones, by data set."""
+    return _driven_against_blind("auc")
+
+
+@figure("utility.seeds")
+def utility_seeds() -> str:
+    """Over how many seeds utility was measured."""
+    return str(len(load("utility")["seeds"]))
+
+
+EXACT_LAYERS = ("commitment", "sentinels", "twins", "replay", "splits")
+
+
+def _audit_ratio(job: str) -> str:
+    """The layers that decide, with the submission, as a multiple of growing the tree."""
+    found = load("bench-owner")["jobs"][job]
+    layers = found["full"]["layers"]
+    return f"{sum(layers[name] for name in EXACT_LAYERS) / found['grow']:.2f}"
+
+
+@figure("audit.ratio_small")
+def audit_ratio_small() -> str:
+    """What the exact check takes of growing the tree, at 10,000 records of 16 columns."""
+    return _audit_ratio("10000x16")
+
+
+@figure("audit.ratio_million")
+def audit_ratio_million() -> str:
+    """The same at 1,000,000 records."""
+    return _audit_ratio("1000000x16")
