@@ -25,13 +25,11 @@ def main() -> int:
     print(f"{options.count:,} cases of {again}", flush=True)
     numbers = range(options.start, options.start + options.count)
     began = time.monotonic()
-    tally = _told(case, seed, numbers)
+    tally = _told(case, seed, numbers, again)
     for outcome, n in tally.outcomes.most_common():
         print(f"{n:>9,}  {outcome}")
     seconds, number = tally.slowest
     print(f"The slowest took {seconds:.1f} s (--case {number}).")
-    for failure in tally.failures:
-        print(f"\n{again} --case {failure.number}\n{failure.reason}")
     minutes = (time.monotonic() - began) / 60
     print(f"{len(tally.failures)} of {tally.n_done:,} cases failed, in {minutes:.0f} minutes.")
     return 1 if tally.failures else 0
@@ -48,11 +46,14 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _told(case: Case, seed: int, numbers: range) -> Tally:
-    """Run them, with a line every now and then."""
-    began, last = time.monotonic(), 0.0
+def _told(case: Case, seed: int, numbers: range, again: str) -> Tally:
+    """Run them, with a line every now and then, and each failure as it comes."""
+    began, last, n_told = time.monotonic(), 0.0, 0
     tally = Tally()
     for tally in campaign.run(case, seed, numbers):
+        for failure in tally.failures[n_told:]:
+            print(f"\n{again} --case {failure.number}\n{failure.reason}", flush=True)
+        n_told = len(tally.failures)
         now = time.monotonic() - began
         if now - last > SECONDS_BETWEEN_LINES:
             last = now
