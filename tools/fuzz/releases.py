@@ -17,6 +17,7 @@ from files import crafted
 from tools.fuzz.odd_tables import OddTable, odd_table
 from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
 from verix_anon.client.release import ReleaseOptions, Representation, release
+from verix_anon.client.release.schema import schema_path
 from verix_anon.client.verify import VerifyOptions, verify
 from verix_anon.errors import Error
 from verix_anon.files.tables import read_table
@@ -101,8 +102,11 @@ def _check(given: OddTable, made: Prepared, out: Path, sheet: Path) -> None:
         *(found for t in trackers for found in (t.tobytes(), t.tobytes().hex().encode())),
     ]
     published = b"\0".join(everything(out))
+    dictionary = json.loads(Path(schema_path(str(out))).read_bytes())
+    beside = json.dumps(dictionary, ensure_ascii=False).encode()
     for mark in (*secret, *marks.names):
         assert mark not in published, f"{mark!r} is published in {out.name}"
+        assert mark not in beside, f"{mark!r} is published in the dictionary"
     for mark in marks.public:
         assert mark in published, f"the search does not find {mark!r}, which is published"
     told = json.loads(sheet.read_bytes())

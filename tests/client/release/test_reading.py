@@ -133,6 +133,21 @@ def test_cells_of_any_labels_read_back(
         assert len(found) == len({*found}) == n_covered
 
 
+def test_the_dictionary_tells_no_more_than_the_cells(tmp_path: Path) -> None:
+    case = odd_job()
+    weights = case.table["weight"].to_pylist()
+    for form, tells in (("interval", True), ("bounds", True), ("mean", False), ("model", False)):
+        path = tmp_path / f"{form}.csv"
+        sets = dict.fromkeys(("city", "label"), "set") if form == "bounds" else {}
+        sets |= {"zip": "set"} if form == "bounds" else {}
+        case.release(out=path, representation=form, representations=sets)
+        text = (tmp_path / f"{form}.schema.json").read_text()
+        assert (str(max(weights)) in text) is tells, form
+        assert "person 1" not in text
+        assert '"name"' in text
+        assert '"01005"' not in text or form == "bounds"
+
+
 def test_what_is_no_cell() -> None:
     labels = Labels(["a", "b"], is_ordered=True)
     for wrong in ("{", "{a", "a and b", "{c}", "", "b..", "..", "{a} and more", '"a'):

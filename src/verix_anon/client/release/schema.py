@@ -22,6 +22,8 @@ from verix_anon.protocol.generalize import show_value
 __all__ = ["FORMAT", "schema_json", "schema_path"]
 
 FORMAT = "verix/schema/2"
+IN_WORDS = (Representation.INTERVAL, Representation.SET)
+WITH_ENDS = (Representation.INTERVAL, Representation.BOUNDS)
 TYPES = (
     (pa.types.is_boolean, "boolean"),
     (pa.types.is_integer, "integer"),
@@ -73,17 +75,29 @@ def _described(found: Range) -> dict[str, object]:
     }
     if column.unit is not None:
         described["unit"] = column.unit.value
-    if form.hierarchy is not None and form.representation is Representation.INTERVAL:
-        described["hierarchy"] = form.hierarchy.kind
-    elif found.sets is not None and column.categories is not None:
-        described["ordered"] = form.is_ordered
-        described["levels"] = [column.categories[i] for i in np.unique(found.sets.position)]
-    if found.sets is None and not found.is_empty.all():
+    if form.representation in IN_WORDS:
+        described |= _words(found)
+    # A mean does not tell the ends of its class.
+    if form.representation in WITH_ENDS and found.sets is None and not found.is_empty.all():
         ends = found.low[~found.is_empty].min(), found.high[~found.is_empty].max()
         described["bounds"] = [show_value(column, float(end)) for end in ends]
     if found.missing.any():
         described["missing"] = MISSING
     return described
+
+
+def _words(found: Range) -> dict[str, object]:
+    """What the words of categories are."""
+    column, form = found.column, found.form
+    if form.hierarchy is not None and form.representation is Representation.INTERVAL:
+        return {"hierarchy": form.hierarchy.kind}
+    if found.sets is None or column.categories is None:
+        return {}
+    occurring = np.unique(found.sets.position)
+    return {
+        "ordered": form.is_ordered and form.representation is Representation.INTERVAL,
+        "levels": [column.categories[i] for i in occurring],
+    }
 
 
 def _type(kind: pa.DataType) -> str:
