@@ -168,6 +168,8 @@ def test_init_explains_each_guess(run: Run, tmp_path: Path) -> None:
     assert row.split()[1:3] == ["identifier", "categorical"]
     assert out.rstrip().endswith("'yes' is class 1, of 'no' and 'yes': it says yes.")
     assert "[columns]" not in out
+    _, out, _ = run("init", tmp_path / "t.parquet", "--explain", "--out", tmp_path / "roles.toml")
+    assert out.count("is class 1") == 1
 
 
 def test_init_gives_its_guesses_as_json(run: Run, tmp_path: Path) -> None:

@@ -63,7 +63,8 @@ def init(
         say(text)
     if out is not None and not as_json:
         source = shlex.quote(shown_url(table))
-        say(_preserved(guesses))
+        if not explain:
+            say(_preserved(guesses))
         say(
             f"Drafted {out}. Check every line, then:"
             f" verix-anon prepare {source} --roles {out} --out job"
@@ -75,7 +76,8 @@ def _preserved(guesses: "Guesses") -> str:
     target = guesses.target
     if target is None:
         return "No target was found; name one in the file, if there is one."
-    said = f"Target {target.name!r}: {target.reason}."
+    said = f"Target {target.name!r}: {target.reason}"
+    said += "" if said.endswith("?") else "."
     if guesses.positive is not None:
         said += f" {guesses.positive!r} is {guesses.why_positive}."
     return printable(said)

@@ -194,13 +194,17 @@ def others() -> list[Awkward]:
             make=lambda: pl.DataFrame(TRUE).write_ipc_stream("polars.arrows"),
             true=TRUE,
         ),
-        Awkward(name="frame.parquet", make=of_pandas, true={"plz": POSTCODE, "cured": CURED}),
+        Awkward(
+            name="frame.parquet",
+            make=of_pandas,
+            true={"born": BORN, "plz": POSTCODE, "cost": COST, "cured": CURED},
+        ),
         Awkward(name="indexed.parquet", make=indexed, true=TRUE),
         Awkward(name="typed.parquet", make=typed, true={"cost": COST, "sex": SEX}),
         Awkward(
             name="sqlite:///clinic.db?table=people",
             make=sqlite,
-            true={**TRUE, "born": [str(b) for b in BORN]},
+            true=TRUE,
         ),
     ]
 
