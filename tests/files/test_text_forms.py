@@ -132,9 +132,9 @@ def test_a_table_from_a_continental_excel(tmp_path: Path, encoding: str, end: st
             "below the rows is left out: 'Summe;6;8'",
         ),
         (
-            "id;n;x\n1;2;3\n;;\nvom Amt;;\n",
+            "id;n;x\n1;2;3\n;;\n* vom Amt;;\n",
             {"id": [1], "n": [2], "x": [3]},
-            "below the rows is left out: 'vom Amt;;'",
+            "below the rows is left out: '* vom Amt;;'",
         ),
         (
             "id;n;x\n1;2;3\nvom Amt;;\n",

@@ -87,9 +87,10 @@ def test_entities_that_multiply(tmp_path: Path, peak: Callable[[], int]) -> None
     head = f'<?xml version="1.0"?><!DOCTYPE x [<!ENTITY l0 "ha">{laughs}]>'
     cell = '<row r="1"><c r="A1" t="inlineStr"><is><t>&l9;</t></is></c></row>'
     path = with_sheet(tmp_path / "t.xlsx", f"{head}{SHEET}{cell}</sheetData></worksheet>".encode())
+    before = peak()
     with suppress(TableError):
         assert len(read_table(path).column_names[0]) < 100
-    assert peak() < 1_700 << 20
+    assert peak() - before < 1_700 << 20
 
 
 def sav(n_columns: int, n_rows: int) -> bytes:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from verix_anon.errors import TableError
 from verix_anon.files.store import is_url, path_text
 from verix_anon.files.tables.apart import read_apart
-from verix_anon.files.tables.arrow import read_ipc, read_parquet
+from verix_anon.files.tables.arrow import read_parquet
 from verix_anon.files.tables.database import is_database, read_database
 from verix_anon.files.tables.endings import (
     IPC_SUFFIXES,
@@ -88,10 +88,12 @@ def _read_file(name: str, reading: Reading) -> Read:
     lower = name.lower()
     if lower.endswith(TEXT_SUFFIXES):
         return read_text_table(name, reading)
-    if lower.endswith(PARQUET_SUFFIXES + IPC_SUFFIXES):
-        read = read_ipc if lower.endswith(IPC_SUFFIXES) else read_parquet
+    if lower.endswith(PARQUET_SUFFIXES):
         with opened(name) as file, _named(name):
-            return Read(read(file), reading)
+            return Read(read_parquet(file), reading)
+    if lower.endswith(IPC_SUFFIXES):
+        with _local(name) as path, _named(name):
+            return read_apart("ipc", path, Path(path).stat().st_size, reading)
     if lower.endswith(SHEET_SUFFIXES):
         need("python_calamine", "excel", f"reading {shown_url(name)}")
         with _local(name) as path, _named(name):

@@ -38,7 +38,7 @@ ENVIRONMENT = {
 
 
 def read_apart(reader: str, path: str, size: int, reading: Reading) -> Read:
-    """Read with `sheet` or `statistics`; `size` is how many bytes there are to be read.
+    """Read with `sheet`, `statistics` or `ipc`; `size` is how many bytes there are to be read.
 
     Raises:
         TableError: Begins with what is wrong, for the caller to put the name before.
@@ -60,8 +60,9 @@ def read_apart(reader: str, path: str, size: int, reading: Reading) -> Read:
                 table = None  # it ended before it was done, and below is why
         said.seek(0)
         if process.returncode == 0 and table is not None:
-            notes = json.loads(table.schema.metadata[NOTES])
-            return Read(table.replace_schema_metadata(None), reading, tuple(notes))
+            metadata = dict(table.schema.metadata)
+            notes = json.loads(metadata.pop(NOTES))
+            return Read(table.replace_schema_metadata(metadata), reading, tuple(notes))
         raise _failure(process.returncode, said.read().decode(errors="replace"), room)
 
 
@@ -83,6 +84,10 @@ def _reader(name: str) -> Callable[[str, Reading], tuple[pa.Table, list[str]]]:
         from verix_anon.files.tables.sheets.reading import read_sheet
 
         return read_sheet
+    if name == "ipc":
+        from verix_anon.files.tables.arrow import read_ipc
+
+        return read_ipc
     from verix_anon.files.tables.statistics.reading import read_statistics
 
     return read_statistics
@@ -92,7 +97,10 @@ def _limit(room: int) -> None:
     """No more memory than `room` beyond what is in use."""
     pages = Path("/proc/self/statm")
     used = int(pages.read_text().split()[0]) * resource.getpagesize() if pages.exists() else 0
-    resource.setrlimit(resource.RLIMIT_AS, (used + room, used + room))
+    # Whoever started us may have set a limit of their own, which cannot be raised.
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    most = used + room if hard == resource.RLIM_INFINITY else min(used + room, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
@@ -103,7 +111,8 @@ def main(reader: str, path: str, room: str, reading: str) -> int:
     _limit(int(room))
     try:
         table, notes = read(path, given)
-        table = table.replace_schema_metadata({NOTES: json.dumps(notes).encode()})
+        metadata = {**(table.schema.metadata or {}), NOTES: json.dumps(notes).encode()}
+        table = table.replace_schema_metadata(metadata)
         with pa.ipc.new_stream(sys.stdout.buffer, table.schema) as stream:
             stream.write_table(table)
     except TableError as error:

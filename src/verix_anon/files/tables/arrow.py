@@ -1,34 +1,118 @@
-"""Parquet, Feather and Arrow's own files and streams: typed columns, read as they are."""
+"""Parquet, Feather and Arrow's own files and streams: typed columns, read as they are.
+
+What a file says of its size is looked at first: a few bytes of either may unpack to gigabytes.
+"""
 
 from typing import IO
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from verix_anon.files.tables.opening import check_names
+from verix_anon.errors import TableError
+from verix_anon.files.tables.opening import check_names, reason
+from verix_anon.files.tables.reading import Reading
 
 __all__ = ["read_ipc", "read_parquet"]
 
 MAGIC = b"ARROW1"
+LARGEST_SCHEMA = 64 << 20
+"""Bytes of a description of columns; 16,384 of them take a few megabytes."""
+USUAL, TIMES = 1 << 30, 64
+"""A table may take so many bytes of memory, and so many times its file's size beyond."""
+USUAL_PAGES = 256 << 20
+"""Bytes of Parquet's pages, unpacked, that are never too many."""
 
 
 def read_parquet(file: IO[bytes]) -> pa.Table:
     """Read a Parquet file."""
+    size = file.seek(0, 2)
+    _check_schema(_footer_size(file, size, b"PAR1"))
     # pq.read_table would import what reads folders of files, and pandas with it.
-    parquet = pq.ParquetFile(file)
-    check_names(parquet.schema_arrow.names)
-    return parquet.read()
-
-
-def read_ipc(file: IO[bytes]) -> pa.Table:
-    """Read a Feather file, or an Arrow file or stream, whichever it is."""
-    head = file.read(len(MAGIC))
+    metadata = pq.ParquetFile(file).metadata
+    check_names(metadata.schema.to_arrow_schema().names)
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    chunks = [group.column(j) for group in groups for j in range(group.num_columns)]
+    unpacked = sum(chunk.total_uncompressed_size for chunk in chunks)
+    n_values = sum(chunk.num_values for chunk in chunks)
+    if unpacked > USUAL_PAGES + TIMES * size or 8 * n_values > USUAL + TIMES * size:
+        raise _too_large(size)
+    # A text that stands once in the file may stand in millions of rows.
+    repeated = {
+        chunk.path_in_schema
+        for chunk in chunks
+        if chunk.has_dictionary_page
+        and chunk.physical_type == "BYTE_ARRAY"
+        and chunk.num_values * chunk.total_uncompressed_size > USUAL_PAGES
+    }
     file.seek(0)
-    if head[:4] == b"FEA1":
-        raise ValueError("it is of the first version of Feather; write it again with a newer one")
-    source = pa.ipc.open_file(file) if head == MAGIC else pa.ipc.open_stream(file)
-    check_names(source.schema.names)
-    table = source.read_all()
-    # Offsets that lead out of their buffers would be followed later.
-    table.validate(full=True)
+    table = pq.ParquetFile(file, read_dictionary=sorted(repeated)).read()
+    return _expanded(table, metadata.schema.to_arrow_schema(), size)
+
+
+def _footer_size(file: IO[bytes], size: int, magic: bytes) -> int:
+    """As it stands before the mark at the end; without one there is no such file."""
+    file.seek(max(0, size - 4 - len(magic)))
+    tail = file.read()
+    file.seek(0)
+    return int.from_bytes(tail[:4], "little") if tail[4:] == magic else 0
+
+
+def _check_schema(size: int) -> None:
+    if size > LARGEST_SCHEMA:
+        raise TableError(
+            f"describes its columns in {size:,} bytes, as no table does; leave out what is not"
+            " needed, or write it in fewer row groups"
+        )
+
+
+def _expanded(table: pa.Table, wanted: pa.Schema, size: int) -> pa.Table:
+    """The columns that were read as dictionaries as what they are, if there is room for them."""
+    held = [n for n in wanted.names if table.schema.field(n).type != wanted.field(n).type]
+    needed = 0
+    for name in held:
+        for chunk in table[name].chunks:
+            lengths = pc.take(pc.binary_length(chunk.dictionary), chunk.indices)
+            needed += pc.sum(lengths.cast(pa.int64())).as_py() or 0
+    if needed > USUAL + TIMES * size:
+        raise _too_large(size)
+    for name in held:
+        at = table.column_names.index(name)
+        table = table.set_column(at, wanted.field(name), table[name].cast(wanted.field(name).type))
     return table
+
+
+def _too_large(size: int) -> TableError:
+    return TableError(
+        f"unpacks to far more than its {size:,} bytes make likely; save it again without"
+        " compression and dictionaries, if that is right"
+    )
+
+
+def read_ipc(path: str, _: Reading) -> tuple[pa.Table, list[str]]:
+    """Read a Feather file, or an Arrow file or stream, whichever it is.
+
+    Run in a process of its own, with a limit to its memory: buffers may be compressed.
+    """
+    with open(path, "rb") as file:  # noqa: PTH123, because it may be a descriptor's name
+        head = file.read(8)
+        if head[:4] == b"FEA1":
+            raise TableError(
+                "is of the first version of Feather; write it again with a newer program"
+            )
+        is_file = head.startswith(MAGIC)
+        # A stream begins with a mark of four bytes and the length of its schema.
+        first = int.from_bytes(head[4:8], "little")
+        _check_schema(_footer_size(file, file.seek(0, 2), MAGIC) if is_file else first)
+        file.seek(0)
+        try:
+            source = pa.ipc.open_file(file) if is_file else pa.ipc.open_stream(file)
+            check_names(source.schema.names)
+            table = source.read_all()
+            # Offsets that lead out of their buffers would be followed later.
+            table.validate(full=True)
+        except (pa.ArrowMemoryError, MemoryError):
+            raise
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise TableError(f"cannot be read ({reason(error)})") from None
+    return table, []

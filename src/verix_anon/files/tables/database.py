@@ -6,6 +6,8 @@ Nothing is written there, and no password of the URL is shown: not in an error e
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from sys import getsizeof
+from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode
 
 import pyarrow as pa
@@ -20,6 +22,9 @@ from verix_anon.files.tables.urls import shown_url, without_secrets
 __all__ = ["is_database", "read_database"]
 
 SQLITE, POSTGRESQL = ("sqlite",), ("postgresql", "postgres")
+LARGEST_ROW, ROWS = 1 << 24, 100
+USUAL, TIMES = 1 << 30, 64
+"""Rows may take so many bytes of memory, and so many times the file's size beyond."""
 EXAMPLE = "sqlite:///people.db?table=people"
 UNORDERED = (
     "the query has no ORDER BY: release needs the same rows in the same order again, so give it one"
@@ -67,12 +72,13 @@ def _read_sqlite(place: str, table: str | None, reading: Reading) -> tuple[pa.Ta
             base.execute("PRAGMA query_only = ON")
             # ATTACH and VACUUM INTO would make a file of their own all the same.
             base.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+            base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST_ROW)
             answer = base.execute(query)
             if answer.description is None:
                 raise TableError("gave no table: the query is no SELECT")
             names = [column[0] for column in answer.description]
             check_names(names)
-            rows = answer.fetchall()
+            rows = _within(answer, path.stat().st_size)
     except (sqlite3.Error, sqlite3.Warning, OverflowError) as error:
         raise TableError(f"cannot be read ({reason(error)})") from None
     columns: dict[str, pa.Array] = {}
@@ -81,6 +87,21 @@ def _read_sqlite(place: str, table: str | None, reading: Reading) -> tuple[pa.Ta
         columns[name], note = column_of(name, [row[j] for row in rows], range(1, len(rows) + 1))
         notes += [note] if note else []
     return pa.table(columns), notes
+
+
+def _within(answer: sqlite3.Cursor, size: int) -> list[tuple[Any, ...]]:
+    """All rows; a view may have rows without end, in a file of a few bytes."""
+    rows: list[tuple[Any, ...]] = []
+    held = 0
+    while part := answer.fetchmany(ROWS):
+        rows += part
+        held += sum(sum(map(getsizeof, row)) for row in part)
+        if held > USUAL + TIMES * size:
+            raise TableError(
+                f"takes more than {held / 1e9:.1f} GB to read, far more than its size makes likely;"
+                " ask for less of it (--query)"
+            )
+    return rows
 
 
 def quoted(name: str) -> str:

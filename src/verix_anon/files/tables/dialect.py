@@ -15,8 +15,8 @@ import numpy as np
 
 from verix_anon.errors import TableError
 from verix_anon.files.tables.endings import TAB_SUFFIXES
-from verix_anon.files.tables.loading import LARGEST_LINE
 from verix_anon.files.tables.reading import Question, Reading
+from verix_anon.files.tables.rows import LARGEST_LINE
 
 if TYPE_CHECKING:
     from _csv import Reader

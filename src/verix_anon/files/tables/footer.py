@@ -16,7 +16,6 @@ SUM = re.compile(
 
 REMARK = re.compile(r"\s*(\S[^:]{0,40}:(\s.*|\s*)|[*(©].*)", re.S)
 """Such as `Source: ...` or `(200 rows)`, where nothing stands beside it."""
-MOST_REMARKS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +71,8 @@ def _recognised(lines: Sequence[tuple[int, str]], form: Form, data: Text) -> int
             or (SUM.fullmatch(filled[0]) and _once(data, text, form, len(row) == width))
         ):
             found, n_alone = n, 0
-        elif _is_alone(row, width) and n_alone < MOST_REMARKS:
-            n_alone += 1
+        elif _is_alone(row, width) and (len(row) == 1 or REMARK.fullmatch(row[0])):
+            n_alone += 1  # One of full width may be a row with a single value.
         else:
             return max(found, _remarks(lines, form, n - 1))
     return found

@@ -8,14 +8,14 @@ from typing import IO, cast
 
 from verix_anon.errors import TableError
 from verix_anon.files.tables.opening import opened
+from verix_anon.files.tables.reading import Reading
+from verix_anon.files.tables.rows import LARGEST_LINE, RowEnds
 from verix_anon.files.tables.urls import shown_url
 from verix_anon.machine import check_memory
 
-__all__ = ["LARGEST_LINE", "load", "to_utf8"]
+__all__ = ["load", "to_utf8"]
 
 CHUNK = 1 << 22
-LARGEST_LINE = 1 << 22
-"""Bytes: a table that holds a longer line is refused."""
 BOMB_BYTES, BOMB_RATIO = 1 << 28, 200
 """A .gz that unpacks to more than so many bytes, and to so many times its size, is refused."""
 TIMES_IN_MEMORY = 4
@@ -35,20 +35,23 @@ IMPLAUSIBLE = re.compile(
 WORD = re.compile(r"\w*[^\W\x00-\x7f]+\w*")
 
 
-def load(name: str, encoding: str | None) -> bytearray:
+def load(name: str, reading: Reading) -> bytearray:
     """The whole file, unpacked; what is no text table is refused after its first few megabytes."""
     data, shown = bytearray(), shown_url(name)
     with opened(name) as file:
         packed = name.lower().endswith(".gz")
         plain = cast("IO[bytes]", gzip.GzipFile(fileobj=file)) if packed else file
         since, may_hold_nul, largest = 0, True, 1 << 28
+        rows: RowEnds | None = None
         while chunk := plain.read(CHUNK):
-            if not data:
-                may_hold_nul = encoding is not None or _wide(chunk) is not None
+            if rows is None:
+                may_hold_nul = reading.encoding is not None or _wide(chunk) is not None
+                rows = RowEnds(shown, _narrow(chunk), reading)
             if not may_hold_nul and b"\0" in chunk:
                 line = data.count(b"\n") + chunk[: chunk.index(b"\0")].count(b"\n") + 1
                 raise TableError(f"{shown}: line {line:,} holds a NUL byte; this is no text table")
             since = _longest(shown, chunk, since)
+            rows.feed(_narrow(chunk))
             data += chunk
             if len(data) > largest:
                 largest *= 2
@@ -60,6 +63,11 @@ def load(name: str, encoding: str | None) -> bytearray:
                 )
     check_memory((TIMES_IN_MEMORY - 1) * len(data), f"reading {shown}", TableError)
     return data
+
+
+def _narrow(chunk: bytes) -> bytes:
+    """Without the mark and the NUL bytes of wide encodings, to look for quotes and ends of rows."""
+    return chunk.replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe")
 
 
 def _longest(name: str, chunk: bytes, since: int) -> int:

@@ -12,8 +12,9 @@ from verix_anon.errors import TableError
 from verix_anon.files.tables.dialect import Form, Text, form_of, lines_of
 from verix_anon.files.tables.footer import Footer, footer_of
 from verix_anon.files.tables.kinds import Columns, recognise
-from verix_anon.files.tables.loading import LARGEST_LINE, load, to_utf8
+from verix_anon.files.tables.loading import load, to_utf8
 from verix_anon.files.tables.reading import Read, Reading
+from verix_anon.files.tables.rows import LARGEST_ROW
 from verix_anon.files.tables.urls import shown_url
 
 __all__ = ["LARGEST_FIELD", "read_text_table"]
@@ -27,7 +28,7 @@ STRADDLING = "straddling object"
 
 def read_text_table(name: str, reading: Reading) -> Read:
     """Read a text table, with columns as numbers or dates where every value is one."""
-    loaded = load(name, reading.encoding)
+    loaded = load(name, reading)
     # What is said of it names it without the secrets of a URL.
     name = shown_url(name)
     data, encoding, note = to_utf8(name, loaded, reading.encoding)
@@ -90,7 +91,7 @@ def _parsed(name: str, data: Text, form: Form, footer: Footer, reading: Reading)
     places = [str(i) for i in range(len(form.header))]
     rows = memoryview(data)[form.start : footer.end]
     has_quotes = bool(form.quote) and form.quote.encode() in data
-    if not bytes(rows[: 2 * LARGEST_LINE]).strip(b"\r\n"):
+    if not bytes(rows[:LARGEST_ROW]).strip(b"\r\n"):
         return pa.table({place: pa.array([], pa.string()) for place in places})
     parse = pyarrow.csv.ParseOptions(
         delimiter=form.delimiter,
@@ -147,7 +148,7 @@ def _first_that_reads(read: Callable[[int], pa.Table]) -> pa.Table:
     except pa.ArrowInvalid as error:
         if STRADDLING not in str(error):
             raise
-    return read(2 * LARGEST_LINE)
+    return read(LARGEST_ROW)
 
 
 def _broken(name: str, data: Text, form: Form, footer: Footer, error: Exception) -> TableError:
@@ -163,7 +164,7 @@ def _broken(name: str, data: Text, form: Form, footer: Footer, error: Exception)
         before = form.first_line + reader.line_num
     if not wrong:
         if STRADDLING in str(error):
-            return TableError(f"{name} holds a row of more than {2 * LARGEST_LINE >> 20} MiB")
+            return TableError(f"{name} holds a row of more than {LARGEST_ROW >> 20} MiB")
         return TableError(f"{name} cannot be read ({' '.join(str(error).split())[:200]})")
     more = f" ({wrong:,} lines are so)" if wrong > 1 else ""
     return TableError(

@@ -1,0 +1,102 @@
+"""Where rows end, as a text table is read: a quoted field may hold ends of lines, within bounds.
+
+Without this a quote that is never closed would be noticed only when all of the file is in memory.
+"""
+
+import re
+
+import numpy as np
+
+from verix_anon.errors import TableError
+from verix_anon.files.tables.reading import Reading
+
+__all__ = ["LARGEST_LINE", "LARGEST_ROW", "RowEnds"]
+
+LARGEST_LINE = 1 << 22
+"""Bytes: a table that holds a longer line is refused."""
+LARGEST_ROW = 2 * LARGEST_LINE
+ENDS = re.compile(rb"[\r\n]")
+
+
+class RowEnds:
+    """The bytes since the last end of a row, over one chunk after the other.
+
+    As long as each quote opens or closes a field, or is one of two within it, which of them open
+    is known by counting. Once one does not, only those that stand at the beginning of a field are
+    taken to open it.
+    """
+
+    def __init__(self, name: str, head: bytes, reading: Reading) -> None:
+        quote = reading.quote
+        if quote is None:
+            quote = "'" if head.lstrip().startswith(b"'") else '"'
+        self.name = name
+        self.quote = quote.encode()
+        self.since = 0
+        self.is_inside = False
+        self.fits = True
+        self.before = b"\n"
+        marks = {b",", b";", b"\t", b"|", b"\n", b"\r", self.quote}
+        marks |= {reading.delimiter.encode()[:1]} if reading.delimiter else set()
+        self.beside = np.zeros(256, bool)
+        self.beside[[mark[0] for mark in marks if mark]] = True
+        some = b"".join(re.escape(mark) for mark in sorted(marks - {self.quote}))
+        self.opening = re.compile(rb"(?<=[%b])%b" % (some, re.escape(self.quote)))
+        self.within = re.compile(rb"(?:[^\\%b]++|\\.|%b%b)*+" % ((self.quote,) * 3), re.S)
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next bytes; raises if a row goes on for too long."""
+        if self.quote and self.quote in chunk:
+            ends = self._counted(chunk) if self.fits else None
+            first, last = self._sought(chunk) if ends is None else ends
+        else:
+            first, last = (-1, -1) if self.is_inside else _ends(chunk, 0, len(chunk))
+        if self.since + (len(chunk) if first < 0 else first) > LARGEST_ROW:
+            raise TableError(
+                f"{self.name} holds a row of more than {LARGEST_ROW >> 20} MiB; a quote may be"
+                " missing, or mean nothing: then say so with --quote none"
+            )
+        self.since = self.since + len(chunk) if last < 0 else len(chunk) - last - 1
+        self.before = chunk[-1:]
+
+    def _counted(self, chunk: bytes) -> tuple[int, int] | None:
+        """Where the first and the last row end; None if a quote stands elsewhere."""
+        array = np.frombuffer(self.before + chunk, np.uint8)
+        at = np.flatnonzero(array[1:] == self.quote[0])
+        inside = int(self.is_inside)
+        opens, closes = at[inside::2], at[1 - inside :: 2]
+        # Before a byte of the chunk is the one with its number, for one was put before all.
+        after = closes[closes < len(chunk) - 1] + 2
+        if not (self.beside[array[opens]].all() and self.beside[array[after]].all()):
+            self.fits = False
+            return None
+        self.is_inside = bool((inside + at.size) % 2)
+        ends = np.flatnonzero((array[1:] == ord("\n")) | (array[1:] == ord("\r")))
+        ends = ends[(np.searchsorted(at, ends) + inside) % 2 == 0]
+        return (int(ends[0]), int(ends[-1])) if ends.size else (-1, -1)
+
+    def _sought(self, chunk: bytes) -> tuple[int, int]:
+        """The same, quote by quote."""
+        text, at, first, last = self.before + chunk, 1, -1, -1
+        if not self.is_inside and text[:2] == 2 * self.quote:
+            self.is_inside, at = True, 2  # Two of them, that stand in two chunks.
+        while at < len(text):
+            if self.is_inside:
+                found = self.within.match(text, at)
+                at = found.end() + 1 if found else len(text)
+                self.is_inside = text[at - 1 : at] != self.quote
+                continue
+            opening = self.opening.search(text, at)
+            stop = opening.start() if opening else len(text)
+            here = _ends(text, at, stop)
+            if here[1] >= 0:
+                first, last = here[0] if first < 0 else first, here[1]
+            at, self.is_inside = stop + 1, opening is not None
+        return (first - 1, last - 1) if first >= 0 else (-1, -1)
+
+
+def _ends(text: bytes, start: int, stop: int) -> tuple[int, int]:
+    found = ENDS.search(text, start, stop)
+    if found is None:
+        return -1, -1
+    return found.start(), max(text.rfind(b"\n", start, stop), text.rfind(b"\r", start, stop))
