@@ -144,7 +144,12 @@ def check_released(folder: Path) -> None:
     manifest = read_manifest(folder / "job" / "manifest.verix")
     seen = Ledger(folder / "ledger.jsonl").seen(manifest.table)
     assert len(seen) <= 1
-    for path in folder.glob("released.*"):
+    for path in folder.glob("released.schema.json"):
+        json.loads(path.read_text())
+        assert len(seen) == 1
+    for path in {*folder.glob("released.*")} - {folder / "released.schema.json"}:
+        # No table without its dictionary.
+        assert (folder / "released.schema.json").exists()
         is_same = path.read_bytes() == (folder / f"reference{path.suffix}").read_bytes()
         assert is_same or pq.read_table(path).equals(pq.read_table(folder / "reference.parquet"))
         assert len(seen) == 1
@@ -169,7 +174,9 @@ COMMANDS: dict[str, tuple[Command, Check]] = {
 
 def clean(folder: Path) -> None:
     """Leave the job as it was before the command."""
-    for name in ("new.json", "released.csv", "released.parquet", "sheet.json", "ledger.jsonl"):
+    for path in folder.glob("released.*"):
+        path.unlink()
+    for name in ("new.json", "sheet.json", "ledger.jsonl"):
         (folder / name).unlink(missing_ok=True)
     (folder / "job" / "audit.jsonl").unlink(missing_ok=True)
     for left in (*folder.glob(".*"), folder / "again"):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import narwhals as nw
 import pyarrow as pa
-import pyarrow.csv
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from narwhals.exceptions import DuplicateError
 
@@ -94,7 +94,7 @@ def _write(table: pa.Table, path: Path, lower: str, expanded: Collection[str]) -
 
         write_statistics(table, path, lower[-4:])
     else:
-        _write_csv(table, path, expanded, "\t" if lower.endswith(".tsv") else ",")
+        _write_csv(table, path, "\t" if lower.endswith(".tsv") else ",")
 
 
 def _arrow_table(table: object) -> pa.Table:
@@ -137,10 +137,40 @@ def _write_feather(table: pa.Table, path: Path, expanded: Collection[str]) -> No
             writer.write_table(table.slice(at, PART_ROWS).cast(seen))
 
 
-def _write_csv(table: pa.Table, path: Path, expanded: Collection[str], delimiter: str) -> None:
-    seen = _seen(table.schema, expanded)
-    options = pyarrow.csv.WriteOptions(delimiter=delimiter, quoting_style="needed")
-    with pyarrow.csv.CSVWriter(path, seen, write_options=options) as writer:
+def _write_csv(table: pa.Table, path: Path, delimiter: str) -> None:
+    """Quotes only where they are needed: Arrow's own writer puts them around all text."""
+    between = pa.scalar(delimiter, pa.large_string())
+    with path.open("wb") as file:
+        file.write(_line(_quoted(pa.array(table.column_names), delimiter), delimiter))
         # A part at a time, for the values of all may be too much to hold.
         for at in range(0, table.num_rows, PART_ROWS):
-            writer.write_table(table.slice(at, PART_ROWS).cast(seen))
+            part = table.slice(at, PART_ROWS)
+            cells = [_quoted(column.combine_chunks(), delimiter) for column in part.columns]
+            if len(cells) == 1:
+                # An empty line would be no row.
+                cells = [pc.if_else(pc.equal(cells[0], ""), '""', cells[0])]
+            file.write(_line(pc.binary_join_element_wise(*cells, between), "\n"))
+
+
+def _line(texts: pa.Array, between: str) -> bytes:
+    """All texts as one, and the end of a line."""
+    lists = pa.LargeListArray.from_arrays(pa.array([0, len(texts)], pa.int64()), texts)
+    joined = pc.binary_join(lists, pa.scalar(between, pa.large_string()))[0]
+    return b"%b\n" % joined.as_buffer()
+
+
+def _quoted(column: pa.Array, delimiter: str) -> pa.Array:
+    """Values as text; nothing for a missing one, and quotes for an empty one."""
+    if pa.types.is_dictionary(column.type):
+        # Each text once, however many rows have it.
+        return _quoted(column.dictionary, delimiter).take(column.indices).fill_null("")
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return column.cast(pa.large_string()).fill_null("")
+    texts = column.cast(pa.large_string())
+    needs = pc.match_substring_regex(texts, rf'["\r\n{delimiter}]|^\s|\s$|^$')
+    if pc.any(needs).as_py():
+        doubled = pc.replace_substring(texts, '"', '""')
+        quote = pa.scalar('"', pa.large_string())
+        within = pc.binary_join_element_wise(quote, doubled, quote, pa.scalar("", quote.type))
+        texts = pc.if_else(needs, within, texts)
+    return texts.fill_null("")
