@@ -15,22 +15,34 @@ from tools import stamps
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "verix_anon"
 
+BELOW = {"errors", "arrays", "fields", "machine", "progress", "protocol"}
 ALLOWED = {
     "errors": set[str](),
     "arrays": set[str](),
     "fields": {"errors"},
     "machine": {"errors"},
+    "progress": set[str](),
     "protocol": {"errors", "arrays", "fields"},
-    "kernels": {"arrays"},
+    "kernels": {"arrays", "progress"},
     "files": {"errors", "arrays", "fields", "machine", "protocol"},
     "datasets": {"errors", "arrays"},
-    "client": {"errors", "arrays", "fields", "machine", "protocol", "kernels", "files"},
-    "provider": {"errors", "arrays", "fields", "machine", "protocol", "kernels", "files"},
+    "client": {"errors", "arrays", "fields", "machine", "progress", "protocol", "kernels", "files"},
+    "provider": {
+        "errors",
+        "arrays",
+        "fields",
+        "machine",
+        "progress",
+        "protocol",
+        "kernels",
+        "files",
+    },
     "adversaries": {"errors", "arrays", "protocol", "kernels", "provider"},
     "cli": {
         "errors",
         "fields",
         "machine",
+        "progress",
         "protocol",
         "files",
         "datasets",

@@ -14,12 +14,24 @@ from typing import NoReturn, TypeGuard, TypeVar
 
 from verix_anon.errors import Error
 
-__all__ = ["Fields", "shown"]
+__all__ = ["Fields", "shown", "to_json"]
 
 MAX_SHOWN = 60
+HIDDEN = re.compile(r"[^\n -~]")
 
 Read = TypeVar("Read")
 Choice = TypeVar("Choice", bound=StrEnum)
+
+
+def to_json(value: object) -> str:
+    """JSON as we write it for people and programs: readable, with nothing a terminal would obey."""
+    text = json.dumps(value, ensure_ascii=False, indent=1)
+    # Only texts have characters beyond ASCII, and in a text each may be written as an escape.
+    return HIDDEN.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1]
 
 
 def shown(value: object) -> str:

@@ -102,13 +102,13 @@ def test_counts(folder: Path, name: str) -> None:
 def test_counts_that_cannot_be(folder: Path) -> None:
     n_leaves = delivered().header.leaves
     for leaves in (0, N_ROWS // 4 + 1, 2**31):
-        sentence = f"300 records make 1 to 75 leaves, not {leaves}"
+        sentence = f"300 records make 1 to 75 leaves, not {leaves:,}"
         assert_refused(folder, "leaves", leaves, sentence)
     for nodes in (0, 2 * n_leaves, 2 * n_leaves - 3):
-        sentence = f"{n_leaves} leaves make {2 * n_leaves - 1} nodes, not {nodes}"
+        sentence = f"{n_leaves:,} leaves make {2 * n_leaves - 1:,} nodes, not {nodes:,}"
         assert_refused(folder, "nodes", nodes, sentence)
     for rows in (0, N_ROWS + 1, 2**32 - 1):
-        assert_refused(folder, "rows", rows, f"{rows} rows came back of 300")
+        assert_refused(folder, "rows", rows, f"{rows:,} rows came back of 300")
     assert_refused(folder, "rows", N_ROWS - 1, "records.parquet has 300 rows, more than 299")
 
 

@@ -278,7 +278,7 @@ def test_many_rows_of_one_tracker(folder: Path) -> None:
     table = pq.read_table(folder / "records.parquet").slice(0, 1)
     many = table.take(pa.array(np.zeros(n_rows, np.int32)))
     (folder / "records.parquet").write_bytes(packed(many, compression="zstd"))
-    with refused("records.parquet is too small for the trackers of 2000000 rows"):
+    with refused("records.parquet is too small for the trackers of 2,000,000 rows"):
         read_spoiled(folder, rows=n_rows)
 
 

@@ -36,7 +36,6 @@ app = typer.Typer(
     help="Audit an outsourced k-anonymization: what was proved, with what certainty.",
     epilog=JOURNEY,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )

@@ -3,6 +3,7 @@
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +11,7 @@ import typer
 
 from verix_anon.cli.app import app
 from verix_anon.cli.prepare import planted_lines, prepare_options, sent_lines
-from verix_anon.cli.show import facts, printable, say, verdict_lines
+from verix_anon.cli.show import Quiet, during, facts, printable, say, verdict_lines
 from verix_anon.cli.verify import EXIT_CODES
 from verix_anon.errors import TableError
 
@@ -36,6 +37,7 @@ def demo(
     report: Annotated[
         Path | None, typer.Option(help="Write the audit report here: one HTML page.")
     ] = None,
+    quiet: Quiet = False,
 ) -> None:
     """Walk through prepare, anonymize, verify and release on the embedded census table.
 
@@ -58,24 +60,26 @@ def demo(
     if adversary is not None and adversary not in ADVERSARIES:
         raise TableError(f"adversaries are {', '.join(ADVERSARIES)}, not {adversary!r}")
     table = census(rows)
-    say(f"1. The owner has a table of {rows:,} people and prepares it, k = {k}.")
+    say(f"1. The owner has a table of {rows:,} people and prepares it, k = {k:,}.")
     options = prepare_options(preset, None, rule=adversary and only(adversary))
-    prepared = prepare(table, target="income", quasi="all", k=k, options=options)
+    make = partial(prepare, table, target="income", quasi="all", k=k, options=options)
+    prepared = during("prepare", quiet, make)
     manifest = prepared.manifest
     _say([*planted_lines(manifest), *sent_lines(manifest)])
     provider = LocalProvider() if adversary is None else ADVERSARIES[adversary](0)
     say(f"2. A provider ({adversary or 'honest'}) anonymizes it.")
-    delivery = provider.anonymize(prepared.submission)
+    delivery = during("anonymize", quiet, lambda: provider.anonymize(prepared.submission))
     header = delivery.header
     say(f"   {header.rows:,} records in {header.leaves:,} leaves, root {header.root.hex()}")
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "delivery"
         write_delivery(delivery, path)
         say("3. The owner judges what came back.")
-        verdict = verify(path, manifest, submission=prepared.submission, profile=preset)
+        judge = partial(verify, path, manifest, submission=prepared.submission)
+        verdict = during("verify", quiet, lambda: judge(profile=preset))
         _say(verdict_lines(verdict))
         if preset is not None and adversary is None and not verdict:
-            verdict = verify(path, manifest, submission=prepared.submission)
+            verdict = during("verify", quiet, judge)
             honest = "The provider was honest: the paper's fingerprint accuses honest runs, too."
             _say([honest, list(verdict_lines(verdict))[-1]])
         # A delivery that was accepted can be read; a malformed one gets as far as its verdict.

@@ -1,8 +1,6 @@
 """The owner's first step: a draft of the roles."""
 
 import io
-import json
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,8 +8,9 @@ import typer
 
 from verix_anon.cli.app import app
 from verix_anon.cli.reading import Given, load_open, tell_reading, with_reading
-from verix_anon.cli.show import AsJson, printable, say
+from verix_anon.cli.show import AsJson, Quiet, during, printable, quoted, say
 from verix_anon.cli.writing import write_text
+from verix_anon.fields import to_json
 
 if TYPE_CHECKING:
     from verix_anon.client.table.guess import Guesses
@@ -40,6 +39,7 @@ def init(
         bool, typer.Option("--overwrite", help="Replace a file that is there.")
     ] = False,
     as_json: AsJson = False,
+    quiet: Quiet = False,
     *,
     reading: Given,
 ) -> None:
@@ -49,26 +49,23 @@ def init(
     from verix_anon.client.table.guess import guess_roles
     from verix_anon.files.tables import shown_url
 
-    read = load_open(table, None, reading)
-    guesses = guess_roles(read.table, target)
+    read = during("read", quiet, lambda: load_open(table, None, reading))
+    guesses = during("guess", quiet, lambda: guess_roles(read.table, target))
     text = drafted(guesses, arrow_columns(read.table), table, read)
     tell_reading(table, read)
     if out is not None:
         write_text(text, out, overwrite=overwrite)
     if as_json:
-        say(json.dumps(guesses.to_json(), ensure_ascii=False))
+        say(to_json(guesses.to_json()))
     elif explain:
         say(_explained(guesses))
     elif out is None:
         say(text)
     if out is not None and not as_json:
-        source = shlex.quote(shown_url(table))
+        given = quoted(shown_url(table), "--roles", out)
         if not explain:
             say(_preserved(guesses))
-        say(
-            f"Drafted {out}. Check every line, then:"
-            f" verix-anon prepare {source} --roles {out} --out job"
-        )
+        say(f"Drafted {out}. Check every line, then: verix-anon prepare {given} --out job")
 
 
 def _preserved(guesses: "Guesses") -> str:

@@ -1,6 +1,5 @@
 """The owner's second step: prepare."""
 
-import json
 import os
 import sys
 import textwrap
@@ -15,8 +14,9 @@ from verix_anon.cli.app import app
 from verix_anon.cli.pairs import pairs
 from verix_anon.cli.reading import Given, load_table, with_reading
 from verix_anon.cli.secrets import PassphraseFile, passphrase
-from verix_anon.cli.show import AsJson, Quiet, printable, progress_bar, say, say_compiled
+from verix_anon.cli.show import AsJson, Quiet, printable, progress_bar, quoted, say
 from verix_anon.errors import TableError
+from verix_anon.fields import to_json
 
 if TYPE_CHECKING:
     from verix_anon.client.manifest import Manifest
@@ -258,8 +258,6 @@ def prepare(
             ledger=Ledger.default(),
         )
         _write(prepared, Path(out), secret)
-    if not quiet:
-        say_compiled()
     _tell(prepared, out, passphrase_file, as_json=as_json)
 
 
@@ -267,7 +265,7 @@ def _tell(prepared: "Prepared", out: str, passphrase_file: Path | None, *, as_js
     for warning in prepared.warnings:
         print(f"Warning: {printable(warning)}", file=sys.stderr)
     if as_json:
-        say(json.dumps({"job": out, **prepared.facts()}))
+        say(to_json({"job": out, **prepared.facts()}))
     else:
         say("\n".join([*planted_lines(prepared.manifest), *sent_lines(prepared.manifest)]))
         say(_next_steps(prepared.manifest, out, passphrase_file))
@@ -288,14 +286,15 @@ def prepare_options(preset: str | None, roles: Path | None, **given: Any) -> "Pr
 def _next_steps(manifest: "Manifest", out: str, passphrase_file: Path | None) -> str:
     from verix_anon.protocol.contract import Commitment
 
-    options = f" --passphrase-file {passphrase_file}" if passphrase_file else ""
+    options = f" {quoted('--passphrase-file', passphrase_file)}" if passphrase_file else ""
     options += " --profile paper" if manifest.contract.commitment is Commitment.PAPER else ""
+    names = ("submission", "delivery", "manifest.verix", "verdict.json")
+    sent, back, kept, verdict = (quoted(f"{out}/{name}") for name in names)
     return f"""
 Send {out}/submission to the provider, who runs:
-  verix-anon anonymize {out}/submission --out {out}/delivery
+  verix-anon anonymize {sent} --out {back}
 Keep {out}/manifest.verix to yourself, and judge what comes back:
-  verix-anon verify {out}/delivery --manifest {out}/manifest.verix\
- --submission {out}/submission --out {out}/verdict.json{options}"""
+  verix-anon verify {back} --manifest {kept} --submission {sent} --out {verdict}{options}"""
 
 
 def _split(options: Sequence[str] | None, columns: Sequence[str]) -> Sequence[str] | str | None:
@@ -343,7 +342,7 @@ def planted_lines(manifest: "Manifest") -> list[str]:
     sent = (
         f"{manifest.n_genuine:,} records, {planted['sentinels']:,} sentinels and"
         f" {planted['twins']:,} twins make {manifest.n_rows:,} to send;"
-        f" {manifest.watch_row.size:,} are watched, {len(manifest.witnesses)} have witnesses."
+        f" {manifest.watch_row.size:,} are watched, {len(manifest.witnesses):,} have witnesses."
     )
     lines = [sent]
     if planted["sentinels"]:

@@ -1,21 +1,18 @@
 """The provider's commands: anonymize, and inspect for everybody."""
 
-import json
-import sys
-import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from verix_anon.cli.app import app
-from verix_anon.cli.show import AsJson, Progress, Quiet, facts, progress_bar, say
+from verix_anon.cli.show import AsJson, Quiet, during, facts, progress_bar, say
+from verix_anon.fields import to_json
+from verix_anon.progress import Progress
 
 if TYPE_CHECKING:
     from verix_anon.protocol.contract import Rule
 
 __all__ = ["anonymize", "inspect"]
-
-NOTICEABLE_SECONDS = 2.0
 
 
 @app.command(epilog="Example: [bold]verix-anon anonymize job/submission --out job/delivery[/bold]")
@@ -54,7 +51,7 @@ def anonymize(
         progress("read", 1, 1)
         from verix_anon.provider.local import LocalProvider
 
-        _load_kernels(loaded.contract.rule, progress, quiet)
+        _load_kernels(loaded.contract.rule, progress)
         delivery = LocalProvider(threads=threads or available_cores(), progress=progress).anonymize(
             loaded
         )
@@ -71,33 +68,26 @@ def anonymize(
         "seconds": header.seconds,
     }
     if as_json:
-        say(json.dumps(result))
+        say(to_json(result))
     else:
         say(f"{header.rows:,} records in {header.leaves:,} leaves, root {header.root.hex()}")
         say(f"Written to {out} after {header.seconds:.2f} s of work.")
 
 
-def _load_kernels(rule: "Rule", progress: Progress, quiet: bool) -> None:
-    """Load the kernels of a rule, and say so if that took long because they were compiled."""
+def _load_kernels(rule: "Rule", progress: Progress) -> None:
+    """Load the kernels of a rule, or compile them, so that this is not booked on the work."""
     from verix_anon.provider.local import warm_up
 
-    stage = "load (compiles on the first run)"
-    progress(stage, 0, 1)
-    began = time.perf_counter()
+    progress("load", 0, 1)
     warm_up(rule)
-    seconds = time.perf_counter() - began
-    progress(stage, 1, 1)
-    if seconds > NOTICEABLE_SECONDS and not quiet:
-        print(
-            f"Compiled the engine for this machine in {seconds:.1f} s; later runs start at once.",
-            file=sys.stderr,
-        )
+    progress("load", 1, 1)
 
 
 @app.command(epilog="Example: [bold]verix-anon inspect job/delivery[/bold]")
 def inspect(
     path: Annotated[str, typer.Argument(help="A submission's or delivery's folder or URL.")],
     as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     """Show what a submission or delivery holds: contract, counts, digests, sizes.
 
@@ -106,8 +96,8 @@ def inspect(
     """
     from verix_anon.files.inspect import inspect_folder
 
-    found = inspect_folder(path)
+    found = during("read", quiet, lambda: inspect_folder(path))
     if as_json:
-        say(json.dumps(found))
+        say(to_json(found))
     else:
         say("\n".join(facts(found)))

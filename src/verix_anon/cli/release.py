@@ -10,7 +10,7 @@ from verix_anon.cli.app import app
 from verix_anon.cli.pairs import numbers_by_column, pairs, ranges_by_column, steps_by_column
 from verix_anon.cli.reading import Given, load_table, with_reading
 from verix_anon.cli.secrets import PassphraseFile, load_manifest
-from verix_anon.cli.show import AsJson, facts, printable, say
+from verix_anon.cli.show import AsJson, Quiet, facts, printable, progress_bar, say
 from verix_anon.cli.writing import check_outputs
 from verix_anon.errors import TableError
 
@@ -132,6 +132,7 @@ def release(
         ),
     ] = None,
     as_json: AsJson = False,
+    quiet: Quiet = False,
     *,
     reading: Given,
 ) -> None:
@@ -147,30 +148,33 @@ def release(
 
     check_outputs([out, sheet], [delivery, manifest, verdict, table], overwrite=overwrite)
     kept = load_manifest(manifest, passphrase_file)
-    released = publish(
-        delivery,
-        kept,
-        verdict,
-        table=load_table(table, kept.reading, reading),
-        out=out,
-        sheet=sheet,
-        overwrite=overwrite,
-        options=ReleaseOptions(
-            person=person,
-            representation=_general(represent or []),
-            representations=pairs([o for o in represent or [] if "=" in o]),
-            round_to=steps_by_column(round_to or []),
-            top_code=ranges_by_column(top_code or [], _moments(kept)),
-            shuffle=shuffle,
-            force=force,
-            l=_asked(l, kept),
-            cap=_asked(cap, kept),
-            t=_asked(t, kept),
-            require=numbers_by_column(require or []),
-        ),
-        ledger=Ledger.default(),
-        log=log or manifest.parent / "audit.jsonl",
-    )
+    loaded = load_table(table, kept.reading, reading)
+    with progress_bar(quiet) as progress:
+        released = publish(
+            delivery,
+            kept,
+            verdict,
+            table=loaded,
+            out=out,
+            sheet=sheet,
+            overwrite=overwrite,
+            options=ReleaseOptions(
+                person=person,
+                representation=_general(represent or []),
+                representations=pairs([o for o in represent or [] if "=" in o]),
+                round_to=steps_by_column(round_to or []),
+                top_code=ranges_by_column(top_code or [], _moments(kept)),
+                shuffle=shuffle,
+                force=force,
+                l=_asked(l, kept),
+                cap=_asked(cap, kept),
+                t=_asked(t, kept),
+                require=numbers_by_column(require or []),
+                progress=progress,
+            ),
+            ledger=Ledger.default(),
+            log=log or manifest.parent / "audit.jsonl",
+        )
     giveaways = released.sheet.giveaways
     for warning in (*released.overridden, *released.warnings):
         if as_json or warning not in giveaways:

@@ -8,7 +8,7 @@ import typer
 
 from verix_anon.cli.app import app
 from verix_anon.cli.reading import read_text
-from verix_anon.cli.show import printable, say
+from verix_anon.cli.show import Quiet, during, printable, say
 from verix_anon.cli.writing import check_outputs, write_text
 from verix_anon.errors import TableError
 
@@ -38,6 +38,7 @@ def report(
         ),
     ] = None,
     overwrite: Annotated[bool, typer.Option(help="Replace a report that is there.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Turn a verdict into one HTML page for a data protection officer.
 
@@ -53,7 +54,8 @@ def report(
     check_outputs([target], [verdict, release or beside], overwrite=overwrite)
     found = read_verdict(verdict)
     sheet = _beside(beside, found) if release is None else _sheet(release)
-    write_text(render(found, sheet), target, overwrite=overwrite)
+    page = during("draw", quiet, lambda: render(found, sheet))
+    write_text(page, target, overwrite=overwrite)
     is_beside = release is None and sheet is not None
     say(f"Written to {target}{f', with the privacy sheet {beside}' if is_beside else ''}.")
 

@@ -1,12 +1,15 @@
 """What people see: progress on stderr, facts and verdicts as lines of text."""
 
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
+
+from verix_anon.progress import Progress, compiling
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -16,17 +19,30 @@ if TYPE_CHECKING:
 __all__ = [
     "AsJson",
     "Quiet",
+    "during",
     "facts",
+    "painted",
     "printable",
     "progress_bar",
+    "quoted",
     "say",
-    "say_compiled",
     "verdict_lines",
 ]
 
 CLOSED_PIPE = 141
+Result = TypeVar("Result")
+COLOURS = {
+    "pass": typer.colors.GREEN,
+    "VERIFIED": typer.colors.GREEN,
+    "fail": typer.colors.RED,
+    "VIOLATION": typer.colors.RED,
+    "inconclusive": typer.colors.YELLOW,
+    "INCONCLUSIVE": typer.colors.YELLOW,
+}
 
-Progress = Callable[[str, int, int], None]
+COMPILING = (
+    "Compiling for this machine, once, which takes about ten seconds; later runs start at once."
+)
 
 AsJson = Annotated[
     bool,
@@ -55,30 +71,23 @@ def say(text: str) -> None:
         sys.exit(CLOSED_PIPE)
 
 
-def say_compiled() -> None:
-    """Explain on stderr why this run took long, if kernels were compiled in it."""
-    modules = [
-        module for name, module in list(sys.modules.items()) if name.startswith("verix_anon.")
-    ]
-    found = (getattr(value, "stats", None) for module in modules for value in vars(module).values())
-    # What numba counts of each kernel: found in its cache, or not.
-    if any(sum(getattr(stats, "cache_misses", {}).values()) for stats in found):
-        print(
-            "Kernels were compiled for this machine, once; later runs start at once.",
-            file=sys.stderr,
-        )
+def _announce() -> None:
+    print(COMPILING, file=sys.stderr)
 
 
 @contextmanager
 def progress_bar(quiet: bool) -> Iterator[Progress]:
-    """A progress bar on stderr, one line per stage, gone when the work is done."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    """A progress bar on stderr, one line per stage, gone when the work is done.
 
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TimeElapsedColumn(),
+    If kernels are compiled in the course of it, that is said before they are.
+    """
+    from rich import progress as rich
+    from rich.console import Console
+
+    bar = rich.Progress(
+        rich.TextColumn("{task.description}"),
+        rich.BarColumn(),
+        rich.TimeElapsedColumn(),
         console=Console(stderr=True),
         transient=True,
         disable=quiet or not sys.stderr.isatty(),
@@ -87,11 +96,33 @@ def progress_bar(quiet: bool) -> Iterator[Progress]:
 
     def report(stage: str, done: int, total: int) -> None:
         if stage not in stages:
-            stages[stage] = bar.add_task(stage, total=total)
-        bar.update(stages[stage], completed=done)
+            # What is one piece has no length: the bar moves until it is done.
+            stages[stage] = bar.add_task(stage, total=None if total == 1 else total)
+        bar.update(stages[stage], completed=done, total=total if done else None)
 
+    compiling.tell = None if quiet else _announce
     with bar:
         yield report
+
+
+def during(stage: str, quiet: bool, work: Callable[[], Result]) -> Result:
+    """What some work of one piece gives, with a bar while it lasts."""
+    with progress_bar(quiet) as progress:
+        progress(stage, 0, 1)
+        return work()
+
+
+def painted(text: str, meaning: str) -> str:
+    """Green, red or amber by what it says, where somebody looks and has not declined colours."""
+    is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    if meaning not in COLOURS or is_plain or not sys.stdout.isatty():
+        return text
+    return typer.style(text, fg=COLOURS[meaning], bold=True)
+
+
+def quoted(*words: object) -> str:
+    """Words of a command as a shell takes them."""
+    return " ".join(shlex.quote(str(word)) for word in words)
 
 
 def facts(found: Mapping[str, object], indent: str = "") -> Iterator[str]:
@@ -110,7 +141,8 @@ def verdict_lines(verdict: "Verdict") -> Iterator[str]:
     """The verdict as a table of one line per layer; what failed is explained below it."""
     for finding in verdict.findings:
         role = "decides" if finding.decides else "informs"
-        line = f"{finding.layer:<12} {finding.status.value:<13} {role:<8} {finding.seconds:6.2f} s"
+        status = painted(f"{finding.status.value:<13}", finding.status.value)
+        line = f"{finding.layer:<12} {status} {role:<8} {finding.seconds:6.2f} s"
         yield f"{line}  {printable(finding.summary)}"
     for finding in verdict.findings:
         if finding.decides and finding.status.value in ("fail", "inconclusive"):
@@ -121,8 +153,9 @@ def verdict_lines(verdict: "Verdict") -> Iterator[str]:
                 yield from (f"  - {printable(str(problem))}" for problem in shown)
     yield ""
     seed = " UNSAFE SEED: anybody who knows it can find the traps." if verdict.unsafe_seed else ""
+    outcome = painted(verdict.outcome.value, verdict.outcome.value)
     yield (
-        f"{verdict.outcome.value}: profile {verdict.profile.value}, root {verdict.root.hex()},"
+        f"{outcome}: profile {verdict.profile.value}, root {verdict.root.hex()},"
         f" {verdict.seconds:.2f} s.{seed}"
     )
     if verdict.guarantee:

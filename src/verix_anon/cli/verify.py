@@ -1,7 +1,7 @@
 """The owner's judgement: verify."""
 
-import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -10,15 +10,12 @@ import typer
 from verix_anon.cli.app import app
 from verix_anon.cli.pairs import numbers_by_column
 from verix_anon.cli.secrets import PassphraseFile, load_manifest
-from verix_anon.cli.show import AsJson, say, say_compiled, verdict_lines
+from verix_anon.cli.show import AsJson, Quiet, progress_bar, quoted, say, verdict_lines
 from verix_anon.cli.writing import check_outputs
 
 __all__ = ["verify"]
 
-NEXT = (
-    "Release it: verix-anon release {delivery} --manifest {manifest} --verdict {out}"
-    " --table TABLE --out released.csv"
-)
+NEXT = "Release it: verix-anon release {given} --table TABLE --out released.csv"
 AFTER = (
     "Do not release it, and keep everything: delivery, submission, manifest, verdict and log.\n"
     "If it may be another job's, or damaged on the way: verix-anon inspect {delivery}\n"
@@ -98,6 +95,7 @@ def verify(
         ),
     ] = False,
     as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     """Judge a delivery: whether the agreed work was done, on all the records.
 
@@ -129,31 +127,28 @@ def verify(
     if profile is None and submission is None and beside.is_dir():
         print(
             f"Warning: a thin verification, though {beside} lies beside the manifest;"
-            f" --submission {shlex.quote(str(beside))} checks everything",
+            f" --submission {quoted(beside)} checks everything",
             file=sys.stderr,
         )
-    verdict = judge(
-        delivery,
-        load_manifest(manifest, passphrase_file),
-        submission=submission,
-        profile=profile,
-        skip=[name.strip() for name in skip.split(",")] if skip else (),
-        log=audit_log,
-        options=options,
-    )
-    say_compiled()
+    kept = load_manifest(manifest, passphrase_file)
+    with progress_bar(quiet) as progress:
+        verdict = judge(
+            delivery,
+            kept,
+            submission=submission,
+            profile=profile,
+            skip=[name.strip() for name in skip.split(",")] if skip else (),
+            log=audit_log,
+            options=replace(options, progress=progress),
+        )
     if out is not None:
         write_verdict(verdict, out, overwrite=overwrite)
     if report is not None:
         write_report(verdict, report, overwrite=overwrite)
     say(verdict.to_json() if as_json else "\n".join(verdict_lines(verdict)))
     if verdict and out is not None and not as_json:
-        say(NEXT.format(**_quoted(delivery=delivery, manifest=manifest, out=out)))
+        given = (delivery, "--manifest", manifest, "--verdict", out)
+        say(NEXT.format(given=quoted(*given)))
     if verdict.outcome.value == "VIOLATION" and not as_json:
-        say(AFTER.format(**_quoted(delivery=delivery)))
+        say(AFTER.format(delivery=quoted(delivery)))
     sys.exit(EXIT_CODES[verdict.outcome.value])
-
-
-def _quoted(**paths: object) -> dict[str, str]:
-    """As a shell takes them."""
-    return {name: shlex.quote(str(path)) for name, path in paths.items()}

@@ -62,7 +62,7 @@ class AuditLog:
             n_damaged = sum(fields is None for fields in lines.read(self.path))
         except OSError as error:
             raise self._unusable("read", error) from None
-        found = f"{n_damaged} line(s) of the audit log {self.path} cannot be read"
+        found = f"{n_damaged:,} line(s) of the audit log {self.path} cannot be read"
         return (found,) if n_damaged else ()
 
     def append(self, verdict: Verdict, *, is_exact: bool) -> None:

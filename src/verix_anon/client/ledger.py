@@ -116,7 +116,9 @@ class Ledger:
     def warnings(self) -> tuple[str, ...]:
         """What the ledger cannot vouch for: a damaged line may have been of this table."""
         n_damaged = sum(entry is None for entry in self._entries())
-        found = [f"{n_damaged} line(s) of the ledger {self.path} cannot be read"] * bool(n_damaged)
+        found = [f"{n_damaged:,} line(s) of the ledger {self.path} cannot be read"] * bool(
+            n_damaged
+        )
         if lines.is_cut_short(self.path):
             found.append(
                 f"the last line of the ledger {self.path} was cut short: what it was about did not"

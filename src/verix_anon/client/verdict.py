@@ -1,6 +1,5 @@
 """What verification found: findings of the layers, and their conjunction (spec §10)."""
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +9,7 @@ from pathlib import Path
 from verix_anon.client.account import Account
 from verix_anon.client.notebook import as_table
 from verix_anon.errors import TableError
-from verix_anon.fields import Fields
+from verix_anon.fields import Fields, to_json
 from verix_anon.files.aside import write_bytes, written_aside
 from verix_anon.files.store import path_text
 from verix_anon.protocol.contract import Digest
@@ -158,7 +157,7 @@ class Verdict:
 
     def to_json(self) -> str:
         """The verdict as JSON, with its outcome spelled out."""
-        return json.dumps(
+        return to_json(
             {
                 "format": FORMAT,
                 "outcome": self.outcome.value,
@@ -185,7 +184,6 @@ class Verdict:
                     for f in self.findings
                 ],
             },
-            indent=1,
         )
 
     @classmethod

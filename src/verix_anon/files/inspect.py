@@ -67,7 +67,7 @@ def _delivery(folder: Folder) -> Facts:
 
 def _describe(column: Column) -> str:
     if column.categories is not None:
-        detail = f", {len(column.categories)} categories"
+        detail = f", {len(column.categories):,} categories"
     else:
         detail = f" in {column.unit}" if column.unit is not None else ""
     return f"{column.role}, {column.kind}{detail}"

@@ -96,9 +96,9 @@ def read_submission(path: str | os.PathLike[str]) -> Submission:
         parts, expected, TableError, n_rows=n_rows, most_bytes=expected.bytes_for(n_rows)
     )
     found = sum(reader.n_rows for reader in readers)
-    stated.check(found == n_rows, f"{RECORDS} has {found} rows, and not the {n_rows}")
+    stated.check(found == n_rows, f"{RECORDS} has {found:,} rows, and not the {n_rows:,}")
     if sum(map(len, parts.values())) < LEAST_BYTES_PER_ROW * n_rows:
-        raise TableError(f"{RECORDS} is too small for the trackers of {n_rows} rows")
+        raise TableError(f"{RECORDS} is too small for the trackers of {n_rows:,} rows")
     check_memory(
         (8 * len(contract.quasi) + 34) * n_rows,
         f"reading {RECORDS} ({n_rows:,} rows, {len(contract.quasi)} quasi-identifiers)",

@@ -7,3 +7,24 @@ work among threads by ranges. Compiled on first use and cached on disk by numba.
 `growing` and `spreading` are what grows a tree, `splits` and `offers` what checks one. They share
 primitives only: `radix` sorts, `medians` selects, `trees` lays records out leaf by leaf.
 """
+
+from typing import Any
+
+from numba.core import event
+
+from verix_anon.progress import compiling
+
+__all__: list[str] = []
+
+
+class _Listener(event.Listener):
+    """What numba says when a kernel was not in its cache."""
+
+    def on_start(self, event: Any) -> None:
+        compiling.begin()
+
+    def on_end(self, event: Any) -> None:
+        compiling.end()
+
+
+event.register("numba:compile", _Listener())  # type: ignore[no-untyped-call]

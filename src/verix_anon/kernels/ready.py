@@ -2,8 +2,12 @@
 
 import numpy as np
 
+from verix_anon.arrays import Ids
 from verix_anon.kernels import trees
 
-__all__: list[str] = []
+__all__ = ["leaf"]
 
-trees.group_rows(np.zeros(1, np.int32), 1)
+# Read-only, as those of deliveries are: else it would be compiled for both.
+leaf: Ids = np.zeros(1, np.int32)
+leaf.setflags(write=False)
+trees.group_rows(leaf, 1)

@@ -56,7 +56,8 @@ def _best(
     for j in range(n_quasi):
         score[j] = weights[j] * (np.int64(high[j]) - np.int64(low[j]))
     while True:
-        best = 0
+        # Not a plain 0: as a literal it would have `_threshold` compiled once more.
+        best: int = np.int64(0)  # type: ignore[assignment]
         for j in range(1, n_quasi):
             # Strictly greater: among equals the first in contract order stays.
             if score[j] > score[best]:
@@ -101,6 +102,13 @@ def split(records: Ids, rows: Numbers, weights: Ints, min_leaf: int) -> tuple[in
 
 
 @numba.njit(cache=True, nogil=True)
+def _put(waiting: Ints, at: int, span: tuple[int, int], depth: int, parent: int) -> None:
+    # Not an assignment of the whole row: that would take seconds to compile.
+    waiting[at, 0], waiting[at, 1] = span
+    waiting[at, 2], waiting[at, 3] = depth, parent
+
+
+@numba.njit(cache=True, nogil=True)
 def grow(
     records: Ids, rows: Numbers, weights: Ints, min_leaf: int, depths: tuple[int, int]
 ) -> Grown:
@@ -119,11 +127,12 @@ def grow(
     buffer = np.empty((2, n + 1))
     # A node waits with its range, its depth, and whose right child it is, or -1.
     waiting = np.empty((depths[1] - depths[0] + 2, 4), np.int64)
-    waiting[0] = 0, n, depths[0], -1
+    _put(waiting, 0, (0, n), depths[0], -1)
     n_waiting, n_nodes, n_leaves = 1, 0, 0
     while n_waiting:
         n_waiting -= 1
-        lo, hi, depth, parent = waiting[n_waiting]
+        lo, hi = waiting[n_waiting, 0], waiting[n_waiting, 1]
+        depth, parent = waiting[n_waiting, 2], waiting[n_waiting, 3]
         node, n_nodes = n_nodes, n_nodes + 1
         if parent >= 0:
             right[parent] = node
@@ -140,8 +149,8 @@ def grow(
             continue
         middle = lo + _divide(part, rows[lo:hi], best, at)
         column[node], threshold[node], left[node] = best, at, node + 1
-        waiting[n_waiting] = middle, hi, depth + 1, node
-        waiting[n_waiting + 1] = lo, middle, depth + 1, -1
+        _put(waiting, n_waiting, (middle, hi), depth + 1, node)
+        _put(waiting, n_waiting + 1, (lo, middle), depth + 1, -1)
         n_waiting += 2
     return Grown(
         column[:n_nodes],

@@ -39,7 +39,7 @@ class Submission:
         contract, n_rows = self.contract, self.records.n_rows
         return (
             f"<Submission {contract.submission_id}: {n_rows:,} records,"
-            f" {len(contract.quasi)} quasi-identifiers, k {contract.k}>"
+            f" {len(contract.quasi)} quasi-identifiers, k {contract.k:,}>"
         )
 
     def digest(self, *, threads: int | None = None) -> Digest:
@@ -70,14 +70,16 @@ class Header:
         most_leaves = n_rows // contract.min_leaf
         if not 1 <= self.leaves <= most_leaves:
             raise MalformedDeliveryError(
-                f"{n_rows} records make 1 to {most_leaves} leaves, not {self.leaves}"
+                f"{n_rows:,} records make 1 to {most_leaves:,} leaves, not {self.leaves:,}"
             )
         if self.nodes != 2 * self.leaves - 1:
             raise MalformedDeliveryError(
-                f"{self.leaves} leaves make {2 * self.leaves - 1} nodes, not {self.nodes}"
+                f"{self.leaves:,} leaves make {2 * self.leaves - 1:,} nodes, not {self.nodes:,}"
             )
         if not 1 <= self.rows <= n_rows:
-            raise MalformedDeliveryError(f"{self.rows} rows came back of {n_rows} that were sent")
+            raise MalformedDeliveryError(
+                f"{self.rows:,} rows came back of {n_rows:,} that were sent"
+            )
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -101,7 +103,7 @@ class Delivered:
     def check(self, *, n_rows: int, n_leaves: int) -> None:
         """Raise MalformedDeliveryError unless rows, leaves and targets are in range."""
         if self.row.min() < 0 or self.row.max() >= n_rows:
-            raise MalformedDeliveryError(f"records: a row is not one of the {n_rows} sent")
+            raise MalformedDeliveryError(f"records: a row is not one of the {n_rows:,} sent")
         if self.leaf.min() < 0 or self.leaf.max() >= n_leaves:
             raise MalformedDeliveryError(f"records: a leaf is not one of the {n_leaves} delivered")
         if self.target.max() > 1:
@@ -138,8 +140,9 @@ class Delivery:
         sizes = (records.row.size, leaves.n_leaves, self.tree.n_nodes)
         if sizes != (header.rows, header.leaves, header.nodes):
             raise MalformedDeliveryError(
-                f"the header says {header.rows} rows, {header.leaves} leaves and {header.nodes}"
-                f" nodes, but there are {sizes[0]}, {sizes[1]} and {sizes[2]}"
+                f"the header says {header.rows:,} rows, {header.leaves:,} leaves and"
+                f" {header.nodes:,} nodes, but there are {sizes[0]:,}, {sizes[1]:,} and"
+                f" {sizes[2]:,}"
             )
         n_quasi = len(contract.quasi)
         if leaves.minimum.shape[1] != n_quasi:

@@ -62,8 +62,8 @@ class Records:
             )
         if not contract.min_leaf <= self.n_rows <= MAX_ROWS:
             raise TableError(
-                f"a submission needs at least min_leaf = {contract.min_leaf} records"
-                f" and at most {MAX_ROWS}, not {self.n_rows}"
+                f"a submission needs at least min_leaf = {contract.min_leaf:,} records"
+                f" and at most {MAX_ROWS:,}, not {self.n_rows:,}"
             )
         if self.target.max() > (contract.target is not None):
             raise TableError("the target has a value other than 0 and 1, or none is sent")

@@ -48,7 +48,7 @@ class Tree:
         """
         if self.n_nodes % 2 == 0:
             raise MalformedDeliveryError(
-                f"the tree has {self.n_nodes} nodes; a binary tree has an odd number"
+                f"the tree has {self.n_nodes:,} nodes; a binary tree has an odd number"
             )
         is_leaf, is_inner = self.column == -1, self.column >= 0
         _refuse(

@@ -10,18 +10,12 @@ from verix_anon.arrays import Ids, Ints, Numbers
 from verix_anon.errors import ProviderError
 from verix_anon.kernels import growing, trees
 from verix_anon.machine import available_cores
+from verix_anon.progress import Progress, ignore
 from verix_anon.protocol import merkle
 from verix_anon.protocol.messages import Delivered, Delivery, Header, Submission
 from verix_anon.protocol.tree import Leaves, Tree
 
-__all__ = ["Growth", "Progress", "Settings", "anonymize", "pack"]
-
-Progress = Callable[[str, int, int], None]
-"""Called with a stage, how much of it is done, and how much there is."""
-
-
-def _ignore(stage: str, done: int, total: int) -> None:
-    """Report progress to nobody."""
+__all__ = ["Growth", "Settings", "anonymize", "pack"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +23,7 @@ class Settings:
     """How to run, as opposed to what to compute: nothing here changes a delivery's root."""
 
     threads: int = field(default_factory=available_cores)
-    progress: Progress = _ignore
+    progress: Progress = ignore
 
     def __post_init__(self) -> None:
         if self.threads < 1:

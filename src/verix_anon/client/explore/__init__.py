@@ -17,7 +17,7 @@ from verix_anon.arrays import Ids
 from verix_anon.client.explore.exploration import Exploration, Explored
 from verix_anon.client.explore.scoring import Judge
 from verix_anon.client.given import FilePath, check_fields, is_path, options_of
-from verix_anon.client.prepare.options import PrepareOptions, Progress, ignore
+from verix_anon.client.prepare.options import PrepareOptions
 from verix_anon.client.prepare.sending import Sent, send
 from verix_anon.client.prepare.trackers import Secret
 from verix_anon.client.release.forming import Formed, form
@@ -31,6 +31,7 @@ from verix_anon.client.table.person import RECORD
 from verix_anon.client.table.roles import Declared
 from verix_anon.client.table.task import Task
 from verix_anon.errors import ContractError, NotAcceptedError, TableError
+from verix_anon.progress import Progress, ignore
 from verix_anon.protocol.contract import Contract, Rule
 from verix_anon.protocol.messages import Delivery, Provider, Submission
 from verix_anon.protocol.table import Records

@@ -1,10 +1,10 @@
 """What explore() found: one row for each setting, as numbers and as words."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 
 from verix_anon.client.notebook import as_list, as_table
+from verix_anon.fields import to_json
 
 __all__ = ["Exploration", "Explored"]
 
@@ -104,7 +104,7 @@ class Exploration:
 
     def to_json(self) -> str:
         """All of it."""
-        return json.dumps({"format": FORMAT, **asdict(self)})
+        return to_json({"format": FORMAT, **asdict(self)})
 
     def _repr_html_(self) -> str:
         marked = (

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -12,11 +12,10 @@ from verix_anon.client.prepare.sentinels import Plan, Traps
 from verix_anon.client.table.draft import read_options
 from verix_anon.errors import ContractError, TableError
 from verix_anon.machine import available_cores
+from verix_anon.progress import Progress, ignore
 from verix_anon.protocol.contract import Commitment, Rule
 
-__all__ = ["WATCH_RECORDS", "Importance", "PrepareOptions", "Progress", "ignore"]
-
-Progress = Callable[[str, int, int], None]
+__all__ = ["WATCH_RECORDS", "Importance", "PrepareOptions"]
 
 WATCH_RECORDS = 2_000
 MAX_PLACES = 2**31 - 1
@@ -28,10 +27,6 @@ class Importance(StrEnum):
 
     AUTO = "auto"
     UNIFORM = "uniform"
-
-
-def ignore(stage: str, done: int, total: int) -> None:
-    """Report progress to nobody."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,6 +37,7 @@ from verix_anon.client.table.roles import TableRole
 from verix_anon.client.verdict import Profile, Verdict, read_verdict
 from verix_anon.errors import NotAcceptedError, TableError
 from verix_anon.files.deliveries import Snapshot
+from verix_anon.progress import Progress, ignore
 from verix_anon.protocol.messages import Delivery
 
 __all__ = ["ReleaseOptions", "Released", "Representation", "release"]
@@ -62,6 +63,7 @@ class ReleaseOptions(Presentation):
     """At most this distance of every class to the whole table."""
     require: Mapping[str, float] = field(default_factory=dict)
     """What the release must reach, or nothing is published: k, l, cap, t, risk and others."""
+    progress: Progress = ignore
 
     def __post_init__(self) -> None:
         Presentation.__post_init__(self)
@@ -169,6 +171,7 @@ def release(
     manifest = opened(manifest, Manifest, read_manifest, "manifest")
     verdict = None if verdict is None else opened(verdict, Verdict, read_verdict, "verdict")
     # 1. The table is the one that was prepared, and the options fit it.
+    options.progress("read", 0, 1)
     table = owned(table, manifest.reading).table
     with ThreadPoolExecutor(1) as beside:
         reading = beside.submit(accept.read, delivery, manifest)
@@ -180,13 +183,17 @@ def release(
     counted = count(ledger, judged, manifest, options.decides(asked))
     against, force = counted.problems, options.force
     overridden = accept.check(judged, manifest, verdict, against, log=log, force=force)
+    options.progress("read", 1, 1)
     # 3. Traps drop out, each genuine row has its leaf, and leaves that fall short join others.
     leaf_of_row = _align(bare, manifest, source.n_rows)
     conditions = _conditions(manifest, asked, source, counted.n_earlier)
+    options.progress("classes", 0, 1)
     formed = form(bare.tree, leaf_of_row, source, conditions)
     # 4. Classes become columns.
     classes = formed.shown(options)
     published = assemble(table, manifest.roles, classes, shuffle=options.shuffle)
+    options.progress("classes", 1, 1)
+    options.progress("write", 0, 1)
     # 5. What they give away is measured, and what was asked for is checked once more.
     with ThreadPoolExecutor(1) as beside:
         measuring = beside.submit(formed.measured, classes)
@@ -224,8 +231,8 @@ def _align(delivery: Delivery, manifest: Manifest, n_rows: int) -> Ids:
     times = np.bincount(owner[is_genuine], minlength=n_rows)
     if (times != 1).any():
         raise NotAcceptedError(
-            f"the rows cannot be aligned: of {n_rows} genuine records {(times == 0).sum()} are"
-            f" missing and {(times > 1).sum()} came back more than once"
+            f"the rows cannot be aligned: of {n_rows:,} genuine records {(times == 0).sum():,} are"
+            f" missing and {(times > 1).sum():,} came back more than once"
         )
     leaf_of_row = np.empty(n_rows, np.int32)
     leaf_of_row[owner[is_genuine]] = records.leaf[is_genuine]

@@ -1,6 +1,5 @@
 """What release() returns: a table to publish, and its privacy sheet."""
 
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Generic, TypeVar, cast
@@ -8,6 +7,7 @@ from typing import Generic, TypeVar, cast
 from verix_anon.client.notebook import as_list, as_table
 from verix_anon.client.release.assemble import Published
 from verix_anon.client.release.sheet import Sheet
+from verix_anon.fields import to_json
 from verix_anon.protocol.contract import Digest
 
 __all__ = ["Released"]
@@ -45,12 +45,11 @@ class Released(Generic[TableT]):
 
     def to_json(self) -> str:
         """The privacy sheet as JSON, with the root, the warnings and what was overridden."""
-        return json.dumps(
+        return to_json(
             {
                 **self.sheet.to_dict(),
                 "root": self.root.hex(),
                 "warnings": list(self.warnings),
                 "overridden": list(self.overridden),
             },
-            indent=1,
         )

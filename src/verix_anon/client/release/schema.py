@@ -5,7 +5,6 @@ and holds nothing that the table's cells do not show, but for the labels of a co
 hierarchy, which `*` and `not {a}` speak of.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -17,6 +16,7 @@ from verix_anon.client.release.present import Representation
 from verix_anon.client.release.ranges import Range
 from verix_anon.client.table.categories import is_text
 from verix_anon.client.table.roles import TableRole
+from verix_anon.fields import to_json
 from verix_anon.protocol.generalize import show_value
 
 __all__ = ["FORMAT", "schema_json", "schema_path"]
@@ -61,7 +61,7 @@ def schema_json(
         "fields": [fields[name] for name in names],
         "missingValues": [""],
     }
-    return json.dumps(document, ensure_ascii=False, indent=1)
+    return to_json(document)
 
 
 def _described(found: Range) -> dict[str, object]:

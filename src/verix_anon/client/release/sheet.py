@@ -165,7 +165,7 @@ class Sheet(Conditions):
             )
         if self.released_before:
             found.append(
-                f"this table was released {self.released_before} time(s) before: two releases"
+                f"this table was released {self.released_before:,} time(s) before: two releases"
                 " laid over each other single people out"
             )
         return tuple(found)
@@ -179,14 +179,14 @@ class Sheet(Conditions):
         joined = self.joined
         return {
             "enforced": "; ".join([f"k {self.k_agreed:,}", *asked]),
-            "k reached": f"{self.k:,} (agreed {self.k_agreed}), counted by {self.counted_by}",
+            "k reached": f"{self.k:,} (agreed {self.k_agreed:,}), counted by {self.counted_by}",
             "classes": f"{self.n_classes:,} of {self.n_records:,} records, on average"
             f" {self.average_class_size:.1f}, the largest {self.largest_class:,}",
             "missing values": self._missing(),
             **{
-                f"{d.column} ({d.role})": f"distinct l {d.distinct_l}, entropy l {d.entropy_l:.2f},"
-                f" one value at most {d.greatest_share:.1%}, t-closeness {d.closeness_t:.2f}"
-                f" ({d.distance} distance)"
+                f"{d.column} ({d.role})": f"distinct l {d.distinct_l:,},"
+                f" entropy l {d.entropy_l:.2f}, one value at most {d.greatest_share:.1%},"
+                f" t-closeness {d.closeness_t:.2f} ({d.distance} distance)"
                 for d in self.diversity
             },
             "risk of re-identification": f"prosecutor {self.prosecutor_max:.3f} at most,"
@@ -208,7 +208,7 @@ class Sheet(Conditions):
 
     def __repr__(self) -> str:
         return (
-            f"<Sheet: k {self.k:,} (agreed {self.k_agreed}), {self.n_classes:,} classes of"
+            f"<Sheet: k {self.k:,} (agreed {self.k_agreed:,}), {self.n_classes:,} classes of"
             f" {self.n_records:,} records, {len(self.warnings)} warning(s)>"
         )
 

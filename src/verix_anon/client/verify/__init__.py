@@ -82,6 +82,7 @@ def verify(
     begin_import("verix_anon.kernels.ready", "verix_anon.client.verify.layers")
     if not {"fingerprint", "utility"} <= set(options.skip):
         begin_import("xgboost")
+    options.progress("read", 0, 1)
     manifest = opened(manifest, Manifest, read_manifest, "manifest")
     chosen = _profile(profile, submission)
     # A thin verification shows what the manifest alone can prove, whatever is at hand.
@@ -121,6 +122,8 @@ def _judge(
 
         findings, root, files = malformed(error, profile), NO_ROOT, dict[str, str]()
     else:
+        options.progress("read", 1, 1)
+        options.progress("layers", 0, len(LAYERS))
         # Begun at the beginning, and ready by now.
         from verix_anon.client.verify.layers import run
 

@@ -13,6 +13,7 @@ from verix_anon.client.given import check_fields
 from verix_anon.client.manifest import Manifest
 from verix_anon.errors import TableError
 from verix_anon.machine import available_cores, shares
+from verix_anon.progress import Progress, ignore
 from verix_anon.protocol.contract import Contract
 from verix_anon.protocol.messages import Delivered, Delivery, Submission
 
@@ -43,6 +44,7 @@ class VerifyOptions:
     skip: Sequence[str] | str = ()
     """Informing layers to leave out."""
     threads: int = field(default_factory=available_cores)
+    progress: Progress = ignore
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -42,9 +42,9 @@ def check(case: Case) -> Finding:
         layer=LAYER,
         status=Status.FAIL if failed else Status.PASS,
         summary=(
-            f"Of {rows.size} sentinels {n_missing} are missing and {n_other} changed."
+            f"Of {rows.size:,} sentinels {n_missing:,} are missing and {n_other:,} changed."
             if failed
-            else f"All {rows.size} sentinels are back."
+            else f"All {rows.size:,} sentinels are back."
         ),
         guarantee=guarantee,
         evidence={

@@ -44,10 +44,10 @@ def check(case: Case) -> Finding:
         layer=LAYER,
         status=Status.FAIL if failed else Status.PASS,
         summary=(
-            f"Of {len(pairs)} pairs {n_missing} are incomplete, {n_changed} changed"
-            f" and {n_apart} lie in two leaves."
+            f"Of {len(pairs):,} pairs {n_missing:,} are incomplete, {n_changed:,} changed"
+            f" and {n_apart:,} lie in two leaves."
             if failed
-            else f"All {len(pairs)} pairs are back, each in one leaf."
+            else f"All {len(pairs):,} pairs are back, each in one leaf."
         ),
         guarantee=guarantee,
         evidence={
