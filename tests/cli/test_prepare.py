@@ -250,7 +250,7 @@ def test_mistakes_in_prepare(mistake: str, run: Run, tmp_path: Path) -> None:
         ("t.csv", b"a,a,y\n1,2,no\n", "occurs twice"),
         ("t.parquet", b"PAR1 not really", "cannot be read"),
         ("t.csv", b"", "is empty"),
-        ("t.txt", b"a,y\n", "ends in"),
+        ("t.docx", b"a,y\n", "docx"),
         ("t.csv", b"a,y\n1,no\n1,2,3\n", "line 3 has 3 fields"),
     ],
 )

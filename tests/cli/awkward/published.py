@@ -1,5 +1,6 @@
 """What a published cell says, read from the specification alone (§12, "Cells")."""
 
+import json
 import re
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
@@ -45,7 +46,10 @@ def _names(cell: str, label: str) -> bool:
     if cell.endswith("*") and not cell.startswith(("{", "not {")):
         return label.startswith(cell.rstrip("*"))
     listed, _, more = cell.removeprefix("not ").rpartition("}")
-    is_listed = f", {label}, " in f", {listed.removeprefix('{')}, "
+    # In JSON's quotes if it holds what parts labels.
+    is_quoted = any(mark in label for mark in ',{}"')
+    written = json.dumps(label, ensure_ascii=False) if is_quoted else label
+    is_listed = f", {written}, " in f", {listed.removeprefix('{')}, "
     if cell.startswith("not {"):
         return not is_listed
     return cell.startswith("{") and (is_listed or more.endswith(" more"))
