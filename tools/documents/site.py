@@ -13,7 +13,9 @@ CONFIG = "zensical.toml"
 PAGES, SITE = Path("pages"), Path("site")
 HERE = ROOT / "build" / "docs"
 """Where `make docs` builds; the builder keeps its cache beside the pages."""
-SHOWN = (".md", ".svg", ".png", ".ipynb", ".html")
+REMOTE = '<script src="https://unpkg.com/iframe-worker/shim" type="text/javascript"></script>'
+"""What the builder would load from elsewhere; docs/assets/worker.js does the same."""
+SHOWN = (".md", ".svg", ".png", ".ipynb", ".html", ".css", ".js")
 
 
 def gather(folder: Path) -> None:
@@ -39,7 +41,7 @@ def build(folder: Path) -> "subprocess.CompletedProcess[str]":
     shutil.copy(ROOT / CONFIG, folder / CONFIG)
     (folder / "src").unlink(missing_ok=True)
     (folder / "src").symlink_to(ROOT / "src")
-    return subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-m", "zensical", "build", "--clean", "--strict"],
         cwd=folder,
         stdout=subprocess.PIPE,
@@ -48,6 +50,10 @@ def build(folder: Path) -> "subprocess.CompletedProcess[str]":
         timeout=300,
         check=False,
     )
+    for page in (folder / SITE).rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        page.write_text(text.replace(REMOTE, ""), encoding="utf-8")
+    return done
 
 
 class Html(HTMLParser):

@@ -6,6 +6,7 @@ from urllib.parse import unquote
 
 import pytest
 
+from tools.browser import chromium, needs_chromium
 from tools.documents.markdown import ROOT
 from tools.documents.site import CONFIG, SITE, Html, build
 
@@ -62,3 +63,30 @@ def test_docstrings_became_a_reference(parsed: dict[Path, Html], site: Path) -> 
     assert ":::" not in text
     for words in ("Prepare a table for a provider.", "Judge a delivery.", "VERIFIED if some layer"):
         assert words in text
+
+
+@needs_chromium
+def test_search_and_copying_work_from_a_file(site: Path) -> None:
+    with chromium() as browser:
+        context = browser.new_context()
+        context.grant_permissions(["clipboard-read", "clipboard-write"])
+        page = context.new_page()
+        remote: list[str] = []
+        page.on(
+            "request",
+            lambda asked: remote.append(asked.url) if asked.url.startswith("http") else None,
+        )
+        page.goto((site / "docs" / "start" / "owner.html").as_uri())
+        copied = []
+        for button in page.locator(".language-console [data-md-type=copy]").all():
+            button.click(force=True)
+            page.wait_for_timeout(200)
+            copied.append(page.evaluate("navigator.clipboard.readText()"))
+        page.locator(".md-search__button").click()
+        page.keyboard.type("sentinel")
+        page.locator("a[href*='spec.html']", has_text="entinel").first.wait_for(timeout=20_000)
+    assert remote == []
+    # Commands alone: no prompt, no remark for the tests, no output.
+    assert copied[0] == "make setup\n. .venv/bin/activate"
+    assert "verix-anon init people.csv --out roles.toml" in copied
+    assert not [text for text in copied if "$ " in text or "Drafted" in text or "# by hand" in text]
