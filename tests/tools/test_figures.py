@@ -39,7 +39,9 @@ ALLOWED = {
         "a definition"
     ),
     "all of them up to 256 MB": "a definition",
-    "a line of more than 4 MiB, a field of more than 1 MiB": "a definition",
+    "a line of more than 4 MiB, a row of more than 8 MiB, a field of more than 1 MiB": "a definition",
+    "more than 1 GiB and 64 times its size (256 MiB for its pages)": "a limit",
+    "that are longer than 16 MiB": "a limit",
     "that unpacks to more than 256 MiB and more than 200 times its size": "a definition",
     # Follow from other numbers on the spot.
     "0.9^20, about 12 %": "arithmetic",
