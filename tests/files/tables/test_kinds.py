@@ -1,5 +1,6 @@
 """By the ending of its name: Feather, Arrow, what is not taken, and what is not installed."""
 
+import gzip
 from pathlib import Path
 
 import fsspec
@@ -39,6 +40,57 @@ def test_other_kinds_are_refused_with_a_way_out(tmp_path: Path, ending: str) -> 
     assert said.startswith((" is ", " holds "))
     assert ";" in said
     assert "\n" not in said
+
+
+CONTENTS = {
+    "t.xlsx": "is a zip, as spreadsheets are, by",
+    "t.parquet": "is Parquet by",
+    "t.feather": "is an Arrow file by",
+    "t.sav": "is SPSS by",
+    "t.dta": "is Stata by",
+    "t.csv": "is text by",
+    "t.csv.gz": "is packed by gzip by",
+}
+
+
+@pytest.mark.parametrize("real", CONTENTS)
+def test_files_under_the_name_of_another_kind(tmp_path: Path, real: str) -> None:
+    if real.endswith(".gz"):
+        (tmp_path / real).write_bytes(gzip.compress(b"a,b\n1,2\n"))
+    else:
+        write_table(TABLE, tmp_path / real)
+    for other in CONTENTS:
+        if other == real:
+            continue
+        path = tmp_path / f"other{other.removeprefix('t')}"
+        path.write_bytes((tmp_path / real).read_bytes())
+        with pytest.raises(TableError) as caught:
+            read_table(path)
+        said = str(caught.value)
+        ending = real.removeprefix("t")
+        if (real, other) == ("t.csv", "t.csv.gz"):
+            assert said.endswith("is not packed by gzip; leave out .gz in its name")
+        else:
+            assert CONTENTS[real].removesuffix(", by") in said
+            assert said.endswith(
+                f"by its content, whatever its name says; give it a name in {ending}"
+            )
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "is empty"),
+        (b"%PDF-1.4\n", "is a PDF by its content"),
+        (b"<!DOCTYPE html>\n<html>", "is a web page by its content"),
+        (b"SQLite format 3\0", "is a database by its content"),
+    ],
+)
+def test_what_is_no_table_by_its_content(tmp_path: Path, content: bytes, said: str) -> None:
+    for name in ("t.csv", "t.xlsx", "t.parquet", "t.sav", "t.arrow"):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(TableError, match=rf"{name} {said}.*;"):
+            read_table(tmp_path / name)
 
 
 @pytest.mark.parametrize("name", ["people", "people.unheard", ".hidden", "people."])

@@ -148,9 +148,9 @@ def test_rows_above_and_below_are_counted_as_the_sheet_does(tmp_path: Path) -> N
 
 def test_files_that_are_no_spreadsheets(tmp_path: Path) -> None:
     for data, said in (
-        (b"<html><table>", "is a web page under the name of a spreadsheet"),
-        (b"a;b\n1;2\n", "cannot be read"),
-        (b"", "cannot be read"),
+        (b"<html><table>", "is a web page by its content, whatever its name says"),
+        (b"a;b\n1;2\n", "is text by its content"),
+        (b"", "is empty"),
         (b"PK\3\4 and no more", "cannot be read"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600, "cannot be read"),
     ):

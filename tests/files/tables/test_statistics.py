@@ -98,9 +98,15 @@ def test_no_such_files(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     with pytest.raises(TableError, match="there is no file"):
         read_table(path)
-    for data in (b"", b"$FL2", b"a,b\n1,2\n" * 100, b"\0" * 5000):
+    of_spss = r"cannot be read \(" if name.endswith("sav") else "is SPSS by its content"
+    for data, said in (
+        (b"", "is empty"),
+        (b"$FL2", of_spss),
+        (b"a,b\n1,2\n" * 100, "is text by its content"),
+        (b"\0" * 5000, r"cannot be read \("),
+    ):
         path.write_bytes(data)
-        with pytest.raises(TableError, match=rf"{name} cannot be read \("):
+        with pytest.raises(TableError, match=rf"{name} {said}"):
             read_table(path)
 
 

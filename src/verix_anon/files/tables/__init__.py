@@ -16,12 +16,14 @@ from verix_anon.errors import TableError
 from verix_anon.files.store import is_url, path_text
 from verix_anon.files.tables.apart import read_apart
 from verix_anon.files.tables.arrow import read_parquet
+from verix_anon.files.tables.content import check_content
 from verix_anon.files.tables.database import is_database, read_database
 from verix_anon.files.tables.endings import (
     IPC_SUFFIXES,
     PARQUET_SUFFIXES,
     SHEET_SUFFIXES,
     STATISTICS_SUFFIXES,
+    TAKEN,
     TEXT_SUFFIXES,
     not_taken,
 )
@@ -86,6 +88,8 @@ def read_table_as(path: str | os.PathLike[str], reading: Reading | None = None) 
 
 def _read_file(name: str, reading: Reading) -> Read:
     lower = name.lower()
+    if lower.endswith(TAKEN) and not is_url(name):
+        check_content(name)
     if lower.endswith(TEXT_SUFFIXES):
         return read_text_table(name, reading)
     if lower.endswith(PARQUET_SUFFIXES):
@@ -110,13 +114,7 @@ def _read_file(name: str, reading: Reading) -> Read:
 def _read_sheet(path: str, reading: Reading) -> Read:
     size = Path(path).stat().st_size
     with Path(path).open("rb") as file:
-        head = file.read(8)
-        if head.lstrip()[:1] == b"<":
-            raise TableError(
-                "is a web page under the name of a spreadsheet; open it in a spreadsheet program,"
-                " and save it as .xlsx"
-            )
-        if head[:2] != b"PK":
+        if file.read(2) != b"PK":
             return read_apart("sheet", path, size, reading)
         found = check_packed(file, size)
     read = read_apart("sheet", path, found.size, reading)

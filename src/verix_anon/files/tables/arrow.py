@@ -102,7 +102,7 @@ def read_ipc(path: str, _: Reading) -> tuple[pa.Table, list[str]]:
             )
         is_file = head.startswith(MAGIC)
         # A stream begins with a mark of four bytes and the length of its schema.
-        first = int.from_bytes(head[4:8], "little")
+        first = int.from_bytes(head[4:8], "little") if head[:4] == b"\xff" * 4 else 0
         _check_schema(_footer_size(file, file.seek(0, 2), MAGIC) if is_file else first)
         file.seek(0)
         try:

@@ -10,6 +10,7 @@ __all__ = [
     "SHEET_SUFFIXES",
     "STATISTICS_SUFFIXES",
     "TAB_SUFFIXES",
+    "TAKEN",
     "TEXT_SUFFIXES",
     "not_taken",
 ]
@@ -32,12 +33,16 @@ WAYS_OUT = {
         ".png .jpg .jpeg .gif .tif .tiff .svg"
     ),
     "holds records, which need not be a table; write them as one, as .csv or .parquet": (
-        ".json .jsonl .ndjson .xml .yaml .yml .toml .avro .bson"
+        ".json .jsonl .ndjson .geojson .xml .yaml .yml .toml .avro .bson"
     ),
     'is of R; in R: arrow::write_parquet(people, "people.parquet")': ".rds .rdata .rda",
     "is a database of Access; export its table there as .xlsx or .csv": ".mdb .accdb",
     f"is a database; {DATABASE}": ".db .sqlite .sqlite3",
     "is a database of DuckDB; in DuckDB: COPY people TO 'people.parquet'": ".duckdb .ddb",
+    "is a script; run it in a database, and name a table of that as a URL": ".sql .dump",
+    "is text of no known form; if commas, tabs or the like part its columns, name it .csv": (
+        ".dat .asc .log .prn .fwf .out .data"
+    ),
     UNPACK: ".zip .gz .bz2 .xz .zst .7z .rar .tar .tgz",
     "is a spreadsheet of a kind that is not read; save it there as .xlsx": (
         ".xlsb .numbers .gnumeric .fods .wks .123"

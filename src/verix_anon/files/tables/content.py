@@ -1,0 +1,66 @@
+"""Files whose name says one kind and whose first bytes another, in a sentence with the way out."""
+
+from pathlib import Path
+
+from verix_anon.errors import TableError
+from verix_anon.files.tables.endings import (
+    IPC_SUFFIXES,
+    PARQUET_SUFFIXES,
+    SHEET_SUFFIXES,
+    STATISTICS_SUFFIXES,
+)
+
+__all__ = ["check_content"]
+
+KINDS = (
+    (b"PAR1", "Parquet", PARQUET_SUFFIXES),
+    (b"ARROW1", "an Arrow file", IPC_SUFFIXES),
+    (b"FEA1", "a Feather file", IPC_SUFFIXES),
+    (b"PK\x03\x04", "a zip, as spreadsheets are", SHEET_SUFFIXES),
+    (b"\xd0\xcf\x11\xe0", "an old Excel file", (".xls", *SHEET_SUFFIXES)),
+    (b"$FL2", "SPSS", (".sav", ".zsav")),
+    (b"$FL3", "SPSS", (".zsav", ".sav")),
+    (b"<stata_dta>", "Stata", (".dta",)),
+    (b"\x1f\x8b", "packed by gzip", (".csv.gz", ".gz")),
+)
+OPEN_IT = "open it in a spreadsheet program, and save it as .xlsx"
+OTHERS = (
+    (b"%pdf", "a PDF", "copy its table into a spreadsheet, and save that as .xlsx or .csv"),
+    (b"<!doctype html", "a web page", OPEN_IT),
+    (b"<html", "a web page", OPEN_IT),
+    (b"<?xml", "XML", OPEN_IT),
+    (b"sqlite format 3", "a database", "name a table of it: sqlite:///people.db?table=people"),
+)
+BINARY = PARQUET_SUFFIXES + IPC_SUFFIXES + SHEET_SUFFIXES + STATISTICS_SUFFIXES
+HEAD = 64
+WHATEVER = "by its content, whatever its name says"
+
+
+def check_content(name: str) -> None:
+    """Raise if the file is empty, or plainly of another kind; what cannot be told is let pass."""
+    path, lower = Path(name), name.lower()
+    if not path.is_file():
+        return  # A pipe can be read once only.
+    with path.open("rb") as file:
+        head = file.read(HEAD)
+    if not head:
+        raise TableError(f"{name} is empty; it has no header")
+    for magic, what, endings in KINDS:
+        if head.startswith(magic):
+            if lower.endswith(endings):
+                return
+            raise TableError(f"{name} is {what} {WHATEVER}; give it a name in {endings[0]}")
+    start = head.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    for magic, what, way_out in OTHERS:
+        if start.startswith(magic):
+            raise TableError(f"{name} is {what} {WHATEVER}; {way_out}")
+    if lower.endswith(SHEET_SUFFIXES) and start.startswith(b"<"):
+        raise TableError(f"{name} is part of a web page {WHATEVER}; {OPEN_IT}")
+    if lower.endswith(BINARY) and _is_text(head):
+        raise TableError(f"{name} is text {WHATEVER}; give it a name in .csv")
+    if lower.endswith(".gz"):
+        raise TableError(f"{name} is not packed by gzip; leave out .gz in its name")
+
+
+def _is_text(head: bytes) -> bool:
+    return all(byte >= 0x20 or byte in b"\t\r\n" for byte in head)
