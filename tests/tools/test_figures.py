@@ -30,6 +30,8 @@ ALLOWED = {
     "none unless asked; 99 for a level of 1 %": "a definition",
     "1.1 times the greatest distance": "a definition",
     "1 GiB and 64 times the file's size, unpacked": "a limit",
+    "more than 1 GiB and 64 times its size (256 MiB for its pages)": "a limit",
+    "longer than 16 MiB": "a limit",
     "a zip that unpacks to more than 100 times its size": "a limit",
     "takes at most 75 MB": "a requirement",
     "a coded submission at most 90 MB": "a requirement",
@@ -39,9 +41,9 @@ ALLOWED = {
         "a definition"
     ),
     "all of them up to 256 MB": "a definition",
-    "a line of more than 4 MiB, a row of more than 8 MiB, a field of more than 1 MiB": "a definition",
-    "more than 1 GiB and 64 times its size (256 MiB for its pages)": "a limit",
-    "that are longer than 16 MiB": "a limit",
+    "a line of more than 4 MiB, a row of more than 8 MiB, a field of more than 1 MiB": (
+        "a definition"
+    ),
     "that unpacks to more than 256 MiB and more than 200 times its size": "a definition",
     # Follow from other numbers on the spot.
     "0.9^20, about 12 %": "arithmetic",

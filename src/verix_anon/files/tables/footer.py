@@ -51,8 +51,9 @@ def _tail(data: Text, start: int) -> list[tuple[int, str]]:
     return list(lines_of(data, len(data) - TAIL))[1:]
 
 
-def _said(text: str, form: Form) -> str:
-    return text.replace(form.delimiter, "").strip()
+def _said(text: str, form: Form) -> bool:
+    row = _row(text, form)
+    return any(field.strip() for field in row) and not is_ruler(row, form.delimiter)
 
 
 def _recognised(lines: Sequence[tuple[int, str]], form: Form, data: Text) -> int:

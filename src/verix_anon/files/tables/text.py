@@ -75,7 +75,7 @@ def _outside(form: Form, footer: Footer) -> list[str]:
     if form.above:
         notes.append(f"what stands above the header is left out: {form.above[0][:60]!r}")
     if footer.lines and not footer.text:
-        notes.append(f"{footer.lines:,} lines with nothing in them, below the rows, are left out")
+        notes.append(f"lines that say nothing, below the rows, are left out: {footer.lines:,}")
     if footer.text:
         notes.append(f"what stands below the rows is left out: {footer.text[:60]!r}")
     if footer.doubt:
@@ -176,14 +176,16 @@ def _broken(name: str, data: Text, form: Form, footer: Footer, error: Exception)
 def _names(name: str, form: Form, text: pa.Table) -> tuple[list[str], list[int], list[str]]:
     """The columns' names, which columns have one or have values, and what is said of that."""
     names, used, notes = [], [], []
+    is_printed = form.delimiter == "|"  # Bars at both ends and blanks are then no surprise.
     for i, given in enumerate(form.header):
         column = text.column(i)
         if not given.strip() and column.null_count == len(column) and len(form.header) > 1:
-            notes.append(f"column {i + 1} has neither a name nor values; it is left out")
+            if not is_printed:
+                notes.append(f"column {i + 1} has neither a name nor values; it is left out")
             continue
         if not given.strip():
             notes.append(f"column {i + 1} has no name; it is called 'column {i + 1}'")
-        elif given != given.strip():
+        elif given != given.strip() and not is_printed:
             notes.append(f"blanks around the name {given.strip()[:60]!r} are left out")
         names.append(given.strip() or f"column {i + 1}")
         used.append(i)
