@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 
+from verix_anon.arrays import Ints
 from verix_anon.errors import TableError
 from verix_anon.files.tables.reading import Reading
 
@@ -61,19 +62,22 @@ class RowEnds:
 
     def _counted(self, chunk: bytes) -> tuple[int, int] | None:
         """Where the first and the last row end; None if a quote stands elsewhere."""
-        array = np.frombuffer(self.before + chunk, np.uint8)
-        at = np.flatnonzero(array[1:] == self.quote[0])
+        array = np.frombuffer(chunk, np.uint8)
+        at = np.flatnonzero(array == self.quote[0])
         inside = int(self.is_inside)
         opens, closes = at[inside::2], at[1 - inside :: 2]
-        # Before a byte of the chunk is the one with its number, for one was put before all.
-        after = closes[closes < len(chunk) - 1] + 2
-        if not (self.beside[array[opens]].all() and self.beside[array[after]].all()):
+        if opens.size and opens[0] == 0:
+            self.fits = bool(self.beside[self.before[0]])
+            opens = opens[1:]
+        closes = closes[:-1] if closes.size and closes[-1] == len(chunk) - 1 else closes
+        fits = self.beside[array[opens - 1]].all() and self.beside[array[closes + 1]].all()
+        if not (self.fits and fits):
             self.fits = False
             return None
         self.is_inside = bool((inside + at.size) % 2)
-        ends = np.flatnonzero((array[1:] == ord("\n")) | (array[1:] == ord("\r")))
-        ends = ends[(np.searchsorted(at, ends) + inside) % 2 == 0]
-        return (int(ends[0]), int(ends[-1])) if ends.size else (-1, -1)
+        # Between two quotes of which the first closes a field, or before the first, or after.
+        edges = np.concatenate(([-1] * (1 - inside), at, [len(chunk)] * (1 - self.is_inside)))
+        return _first(chunk, edges), _last(chunk, edges)
 
     def _sought(self, chunk: bytes) -> tuple[int, int]:
         """The same, quote by quote."""
@@ -93,6 +97,24 @@ class RowEnds:
                 first, last = here[0] if first < 0 else first, here[1]
             at, self.is_inside = stop + 1, opening is not None
         return (first - 1, last - 1) if first >= 0 else (-1, -1)
+
+
+def _first(chunk: bytes, edges: Ints) -> int:
+    """The first end of a line outside of quotes; edges are where that begins and ends, in turn."""
+    for i in range(0, len(edges), 2):
+        found = ENDS.search(chunk, int(edges[i]) + 1, int(edges[i + 1]))
+        if found:
+            return found.start()
+    return -1
+
+
+def _last(chunk: bytes, edges: Ints) -> int:
+    for i in range(len(edges) - 2, -1, -2):
+        start, stop = int(edges[i]) + 1, int(edges[i + 1])
+        found = max(chunk.rfind(b"\n", start, stop), chunk.rfind(b"\r", start, stop))
+        if found >= 0:
+            return found
+    return -1
 
 
 def _ends(text: bytes, start: int, stop: int) -> tuple[int, int]:
