@@ -15,6 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from files.tables.test_hostile import SHEET, sav, with_sheet
+from verix_anon.errors import TableError
+from verix_anon.files.tables import database, read_table
 
 MIB = 1 << 20
 OWN, APART = 200 * MIB, 1_200 * MIB
@@ -149,7 +151,18 @@ def test_a_sheet_that_unpacks_to_gigabytes(tmp_path: Path) -> None:
     refused(path, "unpacks to more than 100 times its")
 
 
-def test_a_view_without_end(tmp_path: Path) -> None:
+def test_a_value_of_a_view_that_no_file_holds(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "t.db")) as base:
         base.execute("CREATE VIEW long AS SELECT zeroblob(900000000) AS a")
     refused(f"sqlite:////{tmp_path / 't.db'}?table=long", "too big")
+
+
+def test_a_view_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "USUAL", MIB)
+    with closing(sqlite3.connect(tmp_path / "t.db")) as base:
+        base.execute(
+            "CREATE VIEW endless AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+            " SELECT i FROM n"
+        )
+    with pytest.raises(TableError, match=r"takes more than .* GB to read"):
+        read_table(f"sqlite:////{tmp_path / 't.db'}?table=endless")
