@@ -44,7 +44,7 @@ def test_a_table_that_is_not_written_does_not_count(
     def full(*_: object, **__: object) -> None:
         raise OSError("the disk is full")
 
-    monkeypatch.setattr("pyarrow.csv.CSVWriter", full)
+    monkeypatch.setattr("verix_anon.files.tables.writing._line", full)
     with pytest.raises(TableError, match="the disk is full"):
         publish(case, tmp_path / "out.csv", ledger)
     assert ledger.seen(case.manifest.table) == ()
