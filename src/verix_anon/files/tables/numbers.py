@@ -145,10 +145,16 @@ def _cast(column: pa.ChunkedArray, form: Written, is_whole: bool) -> list[Number
 def starts_with_zero(column: pa.ChunkedArray) -> bool:
     """Whether a value has a leading zero, as codes have: a sign may stand before it."""
     for chunk in _present(column):
-        data = np.frombuffer(_bytes(chunk) + b"  ", np.uint8)
-        at = _offsets(chunk)
-        at = at[:-1][np.diff(at) > 1] - at[0]
-        at = at + np.isin(data[at], (ord("+"), ord("-")))
+        if not (text := chunk.buffers()[2]):
+            continue
+        data, ends = np.frombuffer(text, np.uint8), _offsets(chunk)
+        at, last = ends[:-1], ends[1:] - 1
+        first = data[np.minimum(at, data.size - 1)]
+        # Few values begin so, and only they are looked at again.
+        begins = (first == ord("0")) | (first == ord("-")) | (first == ord("+"))
+        at, last, first = at[begins], last[begins], first[begins]
+        at = at + (first != ord("0"))
+        at = at[at < last]
         after = data[at + 1]
         if ((data[at] == ord("0")) & (after >= ord("0")) & (after <= ord("9"))).any():
             return True
