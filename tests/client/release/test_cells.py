@@ -99,7 +99,12 @@ def test_dates_are_rounded_outwards_to_periods() -> None:
 SPREADSHEET_DATES = ("10-12", "Mar-12", "sept2", "1/2", "Dez 99", "2-Mar")
 
 
-@pytest.mark.parametrize("label", [*SPREADSHEET_DATES, "-3", "=1", "+49", "@x", "01067", "1E5", ""])
+WORDS = ("NA", "None", "nan", "N/A", "NULL", "Inf", "TRUE")
+
+
+@pytest.mark.parametrize(
+    "label", [*SPREADSHEET_DATES, *WORDS, "-3", "=1", "+49", "@x", "01067", "1E5", ""]
+)
 def test_a_label_that_spreadsheets_change_stands_in_braces(label: str) -> None:
     column = Column(name="x", kind=Kind.CATEGORICAL, categories=(label, "other"))
     text = label or '""'

@@ -19,7 +19,7 @@ from verix_anon.client.release.cells.parsing import Labels
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Column, Kind
 
-ODD = ["a, b", "a", "b", "}", "x..y", "x", "y", "*", "missing", "10-12"]
+ODD = ["a, b", "a", "b", "}", "x..y", "x", "y", "*", "missing", "10-12", "NA", "null"]
 
 
 def odd_job() -> Job:

@@ -1,6 +1,7 @@
-"""Text that spreadsheets leave as it is: no date, no formula, no number made of a code.
+"""Text that spreadsheets and readers leave as it is: no date, no formula, no number, not missing.
 
-Excel and its kin read `10-12` and `Mar-12` as dates, `-3..2` as a formula, and `01067` as 1067.
+Excel and its kin read `10-12` and `Mar-12` as dates, `-3..2` as a formula, and `01067` as 1067; to
+R and pandas `NA` is missing.
 """
 
 import json
@@ -11,10 +12,16 @@ import pyarrow.compute as pc
 
 __all__ = ["alone", "joined", "quoted"]
 
-# A letter first, but no month with a number, in whatever language, and no truth value.
+# A letter first, but no month with a number, in whatever language, and none of the words below.
 WORD = re.compile(r"[^\W\d_]")
 DATE_LIKE = re.compile(r"[^\W\d_]{3,10}[ .,/-]*\d{1,4}")
-TRUTH = frozenset({"true", "false", "wahr", "falsch", "vrai", "faux"})
+OTHER = frozenset(
+    {
+        *("true", "false", "wahr", "falsch", "vrai", "faux"),
+        *("na", "n/a", "nan", "null", "none", "inf", "infinity"),
+    }
+)
+"""Words that are read as truth, as missing or as a number."""
 # What is part of how sets and ranges are written.
 MARKS = re.compile(r"""[,{}"\\\n\r\t]|\.\.|^\s|\s$| or missing$| more$|^$|^\*$|^missing$""")
 
@@ -28,7 +35,7 @@ def is_plain(text: str) -> bool:
     """Whether a cell with this text, without quotes, is read as this text."""
     if text[-1] == "*":
         return text[0].isalnum()
-    return bool(WORD.match(text)) and not (DATE_LIKE.match(text) or text.casefold() in TRUTH)
+    return bool(WORD.match(text)) and not (DATE_LIKE.match(text) or text.casefold() in OTHER)
 
 
 def alone(label: str) -> str:
