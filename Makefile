@@ -23,7 +23,7 @@ $(USED): pyproject.toml constraints.txt
 
 $(STAMP): $(USED)
 	@echo "Adding what tests, studies and pages need, once; it takes a few minutes."
-	$(INSTALL) -e '.[dev,bench,paper,report,docs,excel,statistics,sql]'
+	$(INSTALL) -e '.[dev,bench,paper,report,docs,excel,statistics,sql,remote,service,s3]'
 	touch $(STAMP)
 
 # System packages that some tests need, each with a program that shows it is there; without them
@@ -57,7 +57,7 @@ check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest -q -n 2 --dist loadfile -m "not slow" --cov --cov-report=term
+	$(BIN)/pytest -q tests/test_architecture.py
 
 # Somebody else's code checks the privacy sheet, in an environment of its own.
 PYCANON := .cache/peers/pycanon/installed
@@ -66,7 +66,7 @@ $(PYCANON): $(STAMP)
 	-$(BIN)/python -m experiments.studies.peers.tools.setup pycanon
 
 test: setup $(PYCANON)
-	$(BIN)/pytest -q -n 2 --dist loadfile
+	$(BIN)/pytest -q -n 2 --dist loadfile --cov --cov-report=term
 
 quick: setup
 	$(BIN)/pytest -q -n 2 --dist loadfile -m "not slow"

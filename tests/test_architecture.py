@@ -37,6 +37,7 @@ ALLOWED = {
         "kernels",
         "files",
     },
+    "service": {"errors", "fields", "machine", "progress", "protocol", "files", "provider"},
     "adversaries": {"errors", "arrays", "protocol", "kernels", "provider"},
     "cli": {
         "errors",
@@ -48,14 +49,25 @@ ALLOWED = {
         "datasets",
         "client",
         "provider",
+        "service",
         "adversaries",
     },
 }
-# Optional packages, and the one module or folder that may import each.
-EXTRAS = {
+# Optional packages, and the modules or folders that may import each.
+EXTRAS: dict[str, str | tuple[str, ...]] = {
     "pyspark": "provider/spark.py",
-    "fastapi": "provider/service.py",
-    "jinja2": "client/report/",
+    "httpx2": "client/remote.py",
+    "alembic": "service/",
+    "fastapi": "service/",
+    "limits": "service/",
+    "prometheus_client": "service/",
+    "psycopg": "service/",
+    "pydantic": "service/",
+    "sqlalchemy": "service/",
+    "starlette": "service/",
+    "structlog": "service/",
+    "uvicorn": "service/",
+    "jinja2": ("client/report/", "service/"),
     "markupsafe": "client/report/",
     "matplotlib": "client/report/",
     "python_calamine": "files/tables/sheets/",
