@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from support import TARGET, categorical, numeric, submission, trackers
 from verix_anon.kernels.trees import group_rows
-from verix_anon.protocol import merkle
+from verix_anon.protocol import digests, merkle
 from verix_anon.protocol.contract import Column, Commitment, Contract, Digest, Kind, Unit
 from verix_anon.protocol.table import Records
 from verix_anon.protocol.tree import Leaves, Tree
@@ -38,15 +38,15 @@ def test_formulas_by_hand() -> None:
     rows = [(3, bytes(ONE)), (2**40, bytes(TWO))]
     members = b"\x03" + b"\0" * 7 + ONE + b"\0\0\0\0\0\x01\0\0" + TWO
     leaf = b"\x00" + b"\x07" + b"\0" * 7 + f64(-1.5) + f64(2.0) + f64(0.0) + f64(1e300) + members
-    assert merkle.leaf_digest(7, [(-1.5, 2.0), (0.0, 1e300)], rows) == sha(leaf)
+    assert digests.leaf_digest(7, [(-1.5, 2.0), (0.0, 1e300)], rows) == sha(leaf)
     node = b"\x01" + b"\x02\x01\0\0" + f64(0.1) + ONE + TWO
-    assert merkle.node_digest(258, 0.1, ONE, TWO) == sha(node)
-    assert merkle.binding_root(ONE, TWO, THREE) == sha(b"\x03", ONE, TWO, THREE)
+    assert digests.node_digest(258, 0.1, ONE, TWO) == sha(node)
+    assert digests.binding_root(ONE, TWO, THREE) == sha(b"\x03", ONE, TWO, THREE)
 
 
 def test_minus_zero_is_written_as_zero() -> None:
-    assert merkle.leaf_digest(1, [(-0.0, -0.0)], []) == merkle.leaf_digest(1, [(0.0, 0.0)], [])
-    assert merkle.node_digest(0, -0.0, ONE, TWO) == merkle.node_digest(0, 0.0, ONE, TWO)
+    assert digests.leaf_digest(1, [(-0.0, -0.0)], []) == digests.leaf_digest(1, [(0.0, 0.0)], [])
+    assert digests.node_digest(0, -0.0, ONE, TWO) == digests.node_digest(0, 0.0, ONE, TWO)
 
 
 def test_submission_by_hand() -> None:
@@ -112,29 +112,29 @@ def test_chunks_are_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_paper_numbers(value: float, text: str) -> None:
-    assert merkle.paper_number(value) == text
+    assert digests.paper_number(value) == text
 
 
 def test_paper_numbers_are_never_cut() -> None:
-    assert merkle.paper_number(1e308) == f"{int(1e308)}.000000"
-    assert merkle.paper_number(-1e308) == f"-{int(1e308)}.000000"
-    assert merkle.paper_number(5e-324) == "0.000000"
+    assert digests.paper_number(1e308) == f"{int(1e308)}.000000"
+    assert digests.paper_number(-1e308) == f"-{int(1e308)}.000000"
+    assert digests.paper_number(5e-324) == "0.000000"
 
 
 @steady
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_paper_numbers_are_printf(value: float) -> None:
     text = "%.6f" % value  # noqa: UP031
-    assert merkle.paper_number(value) == (text if float(text) else "0.000000")
+    assert digests.paper_number(value) == (text if float(text) else "0.000000")
 
 
 def test_paper_texts() -> None:
     # Sorted by code point: upper case first, umlauts last.
     bounds = [("b", 1.0, 2.0), ("\u00e4", 0.0, 0.5), ("B", -0.0, 3.0)]
-    assert merkle.leaf_text(12, bounds) == (
+    assert digests.leaf_text(12, bounds) == (
         "LEAF|12|B:0.000000,3.000000|b:1.000000,2.000000|\u00e4:0.000000,0.500000"
     )
-    assert merkle.node_text("b", 1.5, "aa", "bb") == "INTERNAL|b|1.500000|aa|bb"
+    assert digests.node_text("b", 1.5, "aa", "bb") == "INTERNAL|b|1.500000|aa|bb"
 
 
 # A small delivery: two splits, three leaves, five rows.
@@ -174,7 +174,7 @@ def members_of(
 def by_formula(leaves: Leaves, members: merkle.Members) -> list[Digest]:
     """Each leaf's digest on its own."""
     return [
-        merkle.leaf_digest(
+        digests.leaf_digest(
             int(leaves.count[leaf]),
             list(zip(leaves.minimum[leaf].tolist(), leaves.maximum[leaf].tolist(), strict=True)),
             [
@@ -189,7 +189,7 @@ def by_formula(leaves: Leaves, members: merkle.Members) -> list[Digest]:
 def test_bulk_leaves_equal_the_formula() -> None:
     tracker = trackers(5)
     expected = [
-        merkle.leaf_digest(
+        digests.leaf_digest(
             count,
             list(zip(MINIMUM[leaf], MAXIMUM[leaf], strict=True)),
             [(row, bytes(tracker[row])) for row in rows],
@@ -241,17 +241,17 @@ def test_bulk_root_of_a_deep_tree() -> None:
     of_leaf = merkle.leaf_digests(leaves, members)
     top = of_leaf[0]
     for i in range(n - 1, -1, -1):
-        top = merkle.node_digest(i % 2, i - 0.5, top, of_leaf[n - i])
-    expected = merkle.binding_root(contract_of().digest, ONE, top)
+        top = digests.node_digest(i % 2, i - 0.5, top, of_leaf[n - i])
+    expected = digests.binding_root(contract_of().digest, ONE, top)
     assert merkle.root_of(contract_of(), ONE, tree, leaves, members) == expected
 
 
 def test_bulk_root_equals_the_formulas() -> None:
     members = members_of(trackers(5))
     first, second, third = merkle.leaf_digests(leaves_of(), members)
-    inner = merkle.node_digest(0, -1.0, first, second)
-    top = merkle.node_digest(1, 2.5, inner, third)
-    expected = merkle.binding_root(contract_of().digest, ONE, top)
+    inner = digests.node_digest(0, -1.0, first, second)
+    top = digests.node_digest(1, 2.5, inner, third)
+    expected = digests.binding_root(contract_of().digest, ONE, top)
     assert merkle.root_of(contract_of(), ONE, tree_of(), leaves_of(), members) == expected
 
 
@@ -280,7 +280,7 @@ def test_a_tree_of_one_leaf() -> None:
     leaves = Leaves(count=np.array([4]), minimum=MINIMUM[:1].copy(), maximum=MAXIMUM[:1].copy())
     members = merkle.Members(np.arange(2), np.array([0, 2]), np.arange(2), trackers(2))
     (top,) = by_formula(leaves, members)
-    expected = merkle.binding_root(contract_of().digest, TWO, top)
+    expected = digests.binding_root(contract_of().digest, TWO, top)
     assert merkle.root_of(contract_of(), TWO, alone, leaves, members) == expected
 
 

@@ -1,8 +1,7 @@
-"""Both commitments: bytes in, bytes out (spec §6).
+"""Both commitments of a whole delivery: arrays in, bytes out (spec §6).
 
-The first half is the formulas, one function each: they are the norm. The second half computes
-the root of a whole delivery from the same preimages, laid out for many leaves at a time, because
-a million records have a hundred thousand leaves.
+The formulas stand in `digests`. Here the same preimages are laid out for many leaves at a time,
+because a million records have a hundred thousand leaves.
 """
 
 import struct
@@ -15,19 +14,15 @@ import numpy as np
 
 from verix_anon.arrays import Bytes, Ints
 from verix_anon.protocol.contract import Commitment, Contract, Digest
+from verix_anon.protocol.digests import LEAF, NODE, binding_root, leaf_text, node_text
 from verix_anon.protocol.table import Records, wire_columns
 from verix_anon.protocol.tree import Leaves, Tree
 
 __all__ = [
     "CHUNK_ROWS",
     "Members",
-    "binding_root",
-    "leaf_digest",
     "leaf_digests",
-    "leaf_text",
-    "node_digest",
-    "node_text",
-    "paper_number",
+    "node_digests",
     "root_of",
     "submission_digest",
 ]
@@ -35,57 +30,7 @@ __all__ = [
 CHUNK_ROWS = 65536
 # How many leaves are laid out at a time: few enough for the cache of a core.
 BATCH_LEAVES = 1024
-LEAF, NODE, ROOT, SUBMISSION, CHUNK = b"\0", b"\1", b"\3", b"\4", b"\5"
-
-
-def _hash(*parts: bytes) -> Digest:
-    return Digest(sha256(b"".join(parts)).digest())
-
-
-def _f64(value: float) -> bytes:
-    # Adding 0.0 turns -0.0 into 0.0 and changes nothing else.
-    return struct.pack("<d", value + 0.0)
-
-
-def leaf_digest(
-    count: int, bounds: Sequence[tuple[float, float]], members: Sequence[tuple[int, bytes]]
-) -> Digest:
-    """One leaf: its count, its bounds in contract order, row and tracker of each record.
-
-    The records are given in ascending row.
-    """
-    pairs = (_f64(low) + _f64(high) for low, high in bounds)
-    records = (struct.pack("<Q", row) + tracker for row, tracker in members)
-    return _hash(LEAF, struct.pack("<Q", count), *pairs, *records)
-
-
-def node_digest(index: int, threshold: float, left: Digest, right: Digest) -> Digest:
-    """One split: the column's index among the quasi-identifiers, its threshold, its sides."""
-    return _hash(NODE, struct.pack("<I", index), _f64(threshold), left, right)
-
-
-def binding_root(contract: Digest, submission: Digest, top: Digest) -> Digest:
-    """The root: what was agreed, what was sent, what came of it."""
-    return _hash(ROOT, contract, submission, top)
-
-
-def paper_number(value: float) -> str:
-    """A number as the paper's commitment writes it: C's %.6f without negative zero."""
-    text = f"{value:.6f}"
-    return "0.000000" if text == "-0.000000" else text
-
-
-def leaf_text(count: int, bounds: Sequence[tuple[str, float, float]]) -> str:
-    """What the paper's commitment hashes of a leaf; bounds are (name, min, max)."""
-    parts = [
-        f"{name}:{paper_number(low)},{paper_number(high)}" for name, low, high in sorted(bounds)
-    ]
-    return "|".join(["LEAF", str(count), *parts])
-
-
-def node_text(name: str, threshold: float, left: str, right: str) -> str:
-    """What the paper's commitment hashes of a split; left and right are hexadecimal."""
-    return f"INTERNAL|{name}|{paper_number(threshold)}|{left}|{right}"
+SUBMISSION, CHUNK = b"\4", b"\5"
 
 
 def submission_digest(
@@ -104,7 +49,8 @@ def submission_digest(
     n_chunks = -(-records.n_rows // CHUNK_ROWS)
     with ThreadPoolExecutor(threads) as pool:
         chunks = b"".join(pool.map(chunk, range(n_chunks)))
-    return _hash(SUBMISSION, contract.digest, struct.pack("<Q", records.n_rows), chunks)
+    head = SUBMISSION + contract.digest + struct.pack("<Q", records.n_rows)
+    return Digest(sha256(head + chunks).digest())
 
 
 class Members(NamedTuple):
@@ -154,24 +100,26 @@ def root_of(
     """The root that the contract asks for; the paper's commitment does not look at members."""
     if contract.commitment is Commitment.PAPER:
         return _paper_root(contract, tree, leaves)
-    return binding_root(contract.digest, submission, _top(tree, leaf_digests(leaves, members)))
+    top = node_digests(tree, leaf_digests(leaves, members))[0]
+    return binding_root(contract.digest, submission, top)
 
 
-def _top(tree: Tree, of_leaf: Sequence[Digest]) -> Digest:
-    """The digest of the top node, from the last node to the first: children come later."""
+def node_digests(tree: Tree, of_leaf: Sequence[Digest]) -> list[Digest]:
+    """The digest of every node, from the last node to the first: children come later."""
     heads = np.empty((tree.n_nodes, 13), np.uint8)
     heads[:, 0] = NODE[0]
     heads[:, 1:5] = tree.column.astype("<u4").reshape(-1, 1).view(np.uint8)
     heads[:, 5:] = (tree.threshold + 0.0).astype("<f8").reshape(-1, 1).view(np.uint8)
     data, right, leaf = heads.tobytes(), tree.right.tolist(), tree.leaf.tolist()
-    digest: list[bytes] = [b""] * tree.n_nodes
+    digest = [Digest(b"")] * tree.n_nodes
     for node in range(tree.n_nodes - 1, -1, -1):
         if leaf[node] >= 0:
             digest[node] = of_leaf[leaf[node]]
         else:
             head = data[13 * node : 13 * node + 13]
-            digest[node] = sha256(head + digest[node + 1] + digest[right[node]]).digest()
-    return Digest(digest[0])
+            both = digest[node + 1] + digest[right[node]]
+            digest[node] = Digest(sha256(head + both).digest())
+    return digest
 
 
 def _paper_root(contract: Contract, tree: Tree, leaves: Leaves) -> Digest:

@@ -8,7 +8,7 @@ from support import submission
 from verix_anon.client.manifest import Step, Witness
 from verix_anon.client.prepare.witnesses import find_witnesses
 from verix_anon.kernels import trees
-from verix_anon.protocol import merkle, rules
+from verix_anon.protocol import digests, merkle, rules
 from verix_anon.protocol.messages import Submission
 
 
@@ -24,7 +24,7 @@ def by_the_rules(sent: Submission, row: int) -> Witness:
     return Witness(
         row=row,
         path=tuple(path),
-        leaf=merkle.leaf_digest(
+        leaf=digests.leaf_digest(
             len(rows),
             rules.bounds(sent.records.values.tolist(), rows),
             [(r, sent.records.tracker[r].tobytes()) for r in rows],
@@ -83,6 +83,6 @@ def test_they_agree_with_an_honest_delivery() -> None:
     delivery = cases.honest(prepared.submission)
     records, leaves = delivery.records, delivery.leaves
     grouped = trees.group_rows(records.leaf, leaves.n_leaves)
-    digests = merkle.leaf_digests(leaves, merkle.Members(*grouped, records.row, records.tracker))
+    of_leaf = merkle.leaf_digests(leaves, merkle.Members(*grouped, records.row, records.tracker))
     for witness in prepared.manifest.witnesses:
-        assert witness.leaf == digests[records.leaf[witness.row]]
+        assert witness.leaf == of_leaf[records.leaf[witness.row]]

@@ -17,7 +17,7 @@ from verix_anon.arrays import Bytes, Floats, Ints, Numbers
 from verix_anon.client.manifest import Step, Witness
 from verix_anon.kernels import offers, splits, trees
 from verix_anon.machine import shares
-from verix_anon.protocol import merkle
+from verix_anon.protocol import digests
 from verix_anon.protocol.contract import Rule
 from verix_anon.protocol.messages import Submission
 
@@ -197,7 +197,7 @@ def _at_leaf(submission: Submission, node: _Node) -> list[Witness]:
     bounds = tuple((float(own.min()), float(own.max())) for own in values)
     tracker = submission.records.tracker[rows]
     members = [(int(row), own.tobytes()) for row, own in zip(rows, tracker, strict=True)]
-    leaf = merkle.leaf_digest(n, bounds, members)
+    leaf = digests.leaf_digest(n, bounds, members)
     return [
         Witness(row=int(row), path=node.path, leaf=leaf) for row in records.rows[node.witnesses]
     ]

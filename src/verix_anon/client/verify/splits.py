@@ -22,7 +22,7 @@ from verix_anon.client.manifest import Witness
 from verix_anon.client.verdict import Finding, Status
 from verix_anon.client.verify.best import best_splits
 from verix_anon.client.verify.case import Audit, Case
-from verix_anon.protocol import merkle
+from verix_anon.protocol import digests
 from verix_anon.protocol.contract import Column
 from verix_anon.protocol.generalize import show_value
 
@@ -268,7 +268,7 @@ def _leaf_departure(case: Case, witness: Witness, node: int, start: Ints) -> Dev
     at = case.grouped[0][start[leaf] : start[leaf + 1]]
     bounds = zip(leaves.minimum[leaf].tolist(), leaves.maximum[leaf].tolist(), strict=True)
     members = [(int(records.row[i]), records.tracker[i].tobytes()) for i in at]
-    digest = merkle.leaf_digest(int(leaves.count[leaf]), list(bounds), members)
+    digest = digests.leaf_digest(int(leaves.count[leaf]), list(bounds), members)
     same = hmac.compare_digest(digest, witness.leaf) and int(case.leaf_of_row[witness.row]) == leaf
     if same:
         return None
