@@ -5,6 +5,7 @@ Error:
 ├── TableError               the table does not fit the contract
 ├── ProviderError            the provider could not be reached or refused
 ├── MalformedDeliveryError   the bytes are not a delivery
+├── ReceiptError             signed bytes, or a key, are not what they must be
 └── NotAcceptedError         release() was asked for a delivery that did not pass
     └── GateError            the release does not reach what was required of it
 
@@ -19,6 +20,7 @@ __all__ = [
     "MalformedDeliveryError",
     "NotAcceptedError",
     "ProviderError",
+    "ReceiptError",
     "TableError",
 ]
 
@@ -41,6 +43,10 @@ class ProviderError(Error):
 
 class MalformedDeliveryError(Error):
     """The bytes are not a delivery."""
+
+
+class ReceiptError(Error):
+    """A receipt, a signed verdict or a key is not what it must be."""
 
 
 class NotAcceptedError(Error):

@@ -1,16 +1,23 @@
 """The provider's commands: anonymize, and inspect for everybody."""
 
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from verix_anon.cli.app import app
+from verix_anon.cli.secrets import KeyPassphraseFile, load_key
 from verix_anon.cli.show import AsJson, Quiet, during, facts, progress_bar, say
 from verix_anon.fields import to_json
 from verix_anon.progress import Progress
 
 if TYPE_CHECKING:
     from verix_anon.protocol.contract import Rule
+    from verix_anon.protocol.envelopes import SigningKey
+    from verix_anon.protocol.statements import Receipt
 
 __all__ = ["anonymize", "inspect"]
 
@@ -22,6 +29,14 @@ def anonymize(
     threads: Annotated[
         int | None, typer.Option(min=1, help="How many threads; all cores by default.")
     ] = None,
+    sign: Annotated[
+        Path | None,
+        typer.Option(
+            help="Put a receipt into the delivery, signed with this private key.",
+            rich_help_panel="Receipt",
+        ),
+    ] = None,
+    key_passphrase_file: KeyPassphraseFile = None,
     overwrite: Annotated[
         bool,
         typer.Option(
@@ -37,13 +52,15 @@ def anonymize(
     any number of threads, but for the time it took.
     """
     from verix_anon.files.aside import check_apart, check_free, check_replaces
-    from verix_anon.files.deliveries import write_delivery
+    from verix_anon.files.deliveries import RECEIPT_FILE, write_delivery
     from verix_anon.files.submissions import read_submission
     from verix_anon.machine import available_cores, begin_import
 
     check_apart(out, [submission])
     check_free(out, overwrite=overwrite)
     check_replaces(out, "delivery.json")
+    key = None if sign is None else load_key(sign, key_passphrase_file)
+    began = datetime.now(UTC)
     with progress_bar(quiet) as progress:
         progress("read", 0, 1)
         begin_import("verix_anon.kernels.ready", "verix_anon.provider.local")
@@ -56,7 +73,8 @@ def anonymize(
             loaded
         )
         progress("write", 0, 1)
-        write_delivery(delivery, out, overwrite=overwrite)
+        finish = None if key is None else _signing(key, began)
+        write_delivery(delivery, out, overwrite=overwrite, finish=finish)
         progress("write", 1, 1)
     header = delivery.header
     result = {
@@ -66,12 +84,21 @@ def anonymize(
         "nodes": header.nodes,
         "root": header.root.hex(),
         "seconds": header.seconds,
+        "signed": None if key is None else key.public.keyid,
     }
     if as_json:
         say(to_json(result))
     else:
         say(f"{header.rows:,} records in {header.leaves:,} leaves, root {header.root.hex()}")
         say(f"Written to {out} after {header.seconds:.2f} s of work.")
+        if key is not None:
+            say(f"Its receipt {RECEIPT_FILE} is signed with the key {key.public.keyid}.")
+
+
+def _signing(key: "SigningKey", began: datetime) -> "Callable[[Path], Receipt]":
+    from verix_anon.provider.receipts import write_receipt
+
+    return partial(write_receipt, key=key, began=began, finished=datetime.now(UTC))
 
 
 def _load_kernels(rule: "Rule", progress: Progress) -> None:

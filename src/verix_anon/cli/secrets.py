@@ -11,10 +11,19 @@ from verix_anon.errors import TableError
 
 if TYPE_CHECKING:
     from verix_anon.client.manifest import Manifest
+    from verix_anon.protocol.envelopes import SigningKey
 
-__all__ = ["PassphraseFile", "load_manifest", "passphrase"]
+__all__ = [
+    "KeyPassphraseFile",
+    "PassphraseFile",
+    "key_passphrase",
+    "load_key",
+    "load_manifest",
+    "passphrase",
+]
 
 VARIABLE = "VERIX_PASSPHRASE"
+KEY_VARIABLE = "VERIX_KEY_PASSPHRASE"
 
 PassphraseFile = Annotated[
     Path | None,
@@ -24,16 +33,38 @@ PassphraseFile = Annotated[
     ),
 ]
 
+KeyPassphraseFile = Annotated[
+    Path | None,
+    typer.Option(
+        help=f"A file whose first line is the key's passphrase; else ${KEY_VARIABLE}, else asked.",
+        rich_help_panel="Secrets",
+    ),
+]
+
 
 def passphrase(file: Path | None, *, confirm: bool) -> str:
-    """The passphrase from a file, the environment or a prompt; an empty one is refused."""
+    """The manifest's passphrase."""
+    why = "--seal needs a passphrase" if confirm else "the manifest is sealed"
+    refusal = f"{why}; give --passphrase-file or ${VARIABLE}"
+    return _secret(file, VARIABLE, refusal, confirm=confirm)
+
+
+def key_passphrase(file: Path | None, *, confirm: bool) -> str:
+    """The passphrase of a key."""
+    why = "--seal needs a passphrase" if confirm else "the key is sealed"
+    refusal = f"{why}; give --key-passphrase-file or ${KEY_VARIABLE}"
+    return _secret(file, KEY_VARIABLE, refusal, confirm=confirm)
+
+
+def _secret(file: Path | None, variable: str, refusal: str, *, confirm: bool) -> str:
+    """A passphrase from a file, the environment or a prompt; an empty one is refused."""
     if file is not None:
         try:
             found = file.read_text(encoding="utf-8").split("\n", 1)[0].rstrip("\r")
         except (OSError, UnicodeDecodeError):
             raise TableError(f"the passphrase file {file} cannot be read") from None
-    elif VARIABLE in os.environ:
-        found = os.environ[VARIABLE]
+    elif variable in os.environ:
+        found = os.environ[variable]
     elif sys.stdin.isatty():
         try:
             found = typer.prompt(
@@ -43,8 +74,7 @@ def passphrase(file: Path | None, *, confirm: bool) -> str:
             # Left to the framework this would be exit code 1, which means VIOLATION.
             raise KeyboardInterrupt from None
     else:
-        why = "--seal needs a passphrase" if confirm else "the manifest is sealed"
-        raise TableError(f"{why}; give --passphrase-file or ${VARIABLE}")
+        raise TableError(refusal)
     if not found:
         raise TableError("the passphrase is empty")
     return found
@@ -58,4 +88,13 @@ def load_manifest(path: Path, file: Path | None) -> "Manifest":
         raise TableError(f"there is no manifest {path}")
     return read_manifest(
         path, passphrase=passphrase(file, confirm=False) if is_sealed(path) else None
+    )
+
+
+def load_key(path: Path, file: Path | None) -> "SigningKey":
+    """Read a private key, asking for the passphrase only if it is sealed."""
+    from verix_anon.files.keys import is_sealed, read_signing_key
+
+    return read_signing_key(
+        path, passphrase=key_passphrase(file, confirm=False) if is_sealed(path) else None
     )

@@ -6,9 +6,10 @@ Each file is read once, hashed, and decoded from those very bytes.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +27,16 @@ from verix_anon.protocol.contract import Contract, Digest
 from verix_anon.protocol.messages import DELIVERY_FORMAT, Delivered, Delivery, Header
 from verix_anon.protocol.tree import Leaves, Tree
 
-__all__ = ["MIXED_UP", "Snapshot", "damage", "read_delivery", "read_header", "write_delivery"]
+__all__ = [
+    "MIXED_UP",
+    "NAMED",
+    "RECEIPT_FILE",
+    "Snapshot",
+    "damage",
+    "read_delivery",
+    "read_header",
+    "write_delivery",
+]
 
 HEADER_FIELDS = frozenset(
     {"format", "contract", "submission", "root", "engine", "version", "rows", "leaves"}
@@ -35,6 +45,8 @@ HEADER_FIELDS = frozenset(
 MIXED_UP = "answers another submission; are folders mixed up"
 NAMED = ("leaves.parquet", "nodes.parquet", RECORDS)
 """The files whose digests are stated."""
+RECEIPT_FILE = "receipt.dsse.json"
+"""The provider's receipt, where there is one"""
 MAX_HEADER_BYTES = 1 << 16
 COUNTS = range(2**32)
 MAX_WORD = 64
@@ -77,9 +89,16 @@ class Snapshot:
 
 
 def write_delivery(
-    delivery: Delivery, path: str | os.PathLike[str], *, overwrite: bool = False
+    delivery: Delivery,
+    path: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+    finish: Callable[[Path], object] | None = None,
 ) -> None:
-    """Write a delivery's folder; it appears complete or not at all."""
+    """Write a delivery's folder; it appears complete or not at all.
+
+    `finish` is called with the folder before it takes its name, such as to put a receipt there.
+    """
     records, leaves, tree = delivery.records, delivery.leaves, delivery.tree
     leaf_columns: dict[str, parquet.Array] = {
         "leaf": np.arange(leaves.n_leaves, dtype=np.int32),
@@ -106,6 +125,8 @@ def write_delivery(
         )
         stated = {name: digest_of_file(folder / name) for name in NAMED}
         write_bytes(folder / "delivery.json", _header_to_bytes(delivery.header, stated))
+        if finish is not None:
+            finish(folder)
 
 
 def read_delivery(path: str | os.PathLike[str], contract: Contract, *, n_rows: int) -> Snapshot:

@@ -13,11 +13,19 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from verix_anon.errors import TableError
 from verix_anon.fields import Fields
 from verix_anon.files.hostile import reader as parquet
-from verix_anon.files.store import Folder
+from verix_anon.files.store import Folder, open_folder
 
-__all__ = ["RECORDS", "Files", "digest_of_file", "digest_of_parts", "stated_digests"]
+__all__ = [
+    "RECORDS",
+    "Files",
+    "digest_of_file",
+    "digest_of_parts",
+    "digests_of_folder",
+    "stated_digests",
+]
 
 RECORDS = "records.parquet"
 
@@ -35,6 +43,21 @@ def digest_of_parts(parts: Iterable[tuple[str, bytes]]) -> str:
         written = name.encode()
         digest.update(struct.pack("<Q", len(written)) + written + part)
     return digest.hexdigest()
+
+
+def digests_of_folder(folder: Path, names: Iterable[str]) -> dict[str, str]:
+    """The digest of each of these in a folder of ours, be it a file or a folder of parts."""
+    return {name: _digest_of(folder, name) for name in names}
+
+
+def _digest_of(folder: Path, name: str) -> str:
+    if not (folder / name).is_dir():
+        return digest_of_file(folder / name)
+    parts = open_folder(folder, TableError).parts(name)
+    return digest_of_parts(
+        (part.removeprefix(f"{name}/"), bytes.fromhex(digest_of_file(folder / part)))
+        for part in parts
+    )
 
 
 def stated_digests(fields: Fields, names: Collection[str]) -> dict[str, str]:

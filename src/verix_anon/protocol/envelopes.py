@@ -1,0 +1,172 @@
+"""Signed envelopes: bytes, what they are, and who vouches for them (DSSE, spec §8).
+
+Only bytes that a trusted key has signed come out of an envelope, so that nothing else of it is
+ever parsed. Signatures are Ed25519; a key is named by the SHA-256 of its public half in DER, which
+is computed here and never taken on anybody's word.
+"""
+
+from base64 import b64decode
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import sha256
+
+import rfc8785
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    PublicFormat,
+    load_pem_public_key,
+)
+from securesystemslib.dsse import Envelope
+from securesystemslib.exceptions import Error as LibraryError
+from securesystemslib.signer import CryptoSigner, Signature, SSlibKey
+
+from verix_anon.errors import ReceiptError
+from verix_anon.fields import Fields, shown
+
+__all__ = [
+    "MAX_BYTES",
+    "PAYLOAD_TYPE",
+    "Opened",
+    "PublicKey",
+    "SigningKey",
+    "keyids_of",
+    "open_envelope",
+    "sign",
+]
+
+PAYLOAD_TYPE = "application/vnd.in-toto+json"
+MAX_BYTES = 1 << 16
+MAX_SIGNATURES = 16
+
+
+@dataclass(frozen=True)
+class PublicKey:
+    """An Ed25519 public key."""
+
+    raw: bytes
+    """Its 32 bytes"""
+
+    @cached_property
+    def keyid(self) -> str:
+        """Its name: SHA-256 of the key in DER, as `openssl pkey -pubin -outform DER` writes it."""
+        return sha256(self._key.public_bytes(Encoding.DER, _PUBLIC)).hexdigest()
+
+    @property
+    def pem(self) -> str:
+        """The key as text."""
+        return self._key.public_bytes(Encoding.PEM, _PUBLIC).decode()
+
+    @classmethod
+    def from_pem(cls, text: str) -> "PublicKey":
+        """Read it back; raises ReceiptError unless it is a public key of Ed25519."""
+        try:
+            key = load_pem_public_key(text.encode())
+        except (ValueError, UnsupportedAlgorithm):
+            raise ReceiptError("this is not a public key in PEM") from None
+        if not isinstance(key, Ed25519PublicKey):
+            raise ReceiptError("this is a public key, but not of Ed25519")
+        return cls(key.public_bytes_raw())
+
+    @property
+    def _key(self) -> Ed25519PublicKey:
+        return Ed25519PublicKey.from_public_bytes(self.raw)
+
+
+_PUBLIC = PublicFormat.SubjectPublicKeyInfo
+
+
+@dataclass(frozen=True, slots=True)
+class SigningKey:
+    """An Ed25519 private key. Its repr says nothing."""
+
+    held: Ed25519PrivateKey = field(repr=False)
+
+    @property
+    def public(self) -> PublicKey:
+        """The half that others are told."""
+        return PublicKey(self.held.public_key().public_bytes_raw())
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What an envelope holds, and the trusted keys that vouch for it."""
+
+    payload: bytes
+    keys: tuple[PublicKey, ...]
+
+
+def sign(payload: bytes, *keys: SigningKey) -> bytes:
+    """The envelope of a statement, signed by each of the keys."""
+    envelope = Envelope(payload, PAYLOAD_TYPE, {})
+    for key in keys:
+        envelope.sign(CryptoSigner(key.held, _library_key(key.public)))
+    return rfc8785.dumps(envelope.to_dict())
+
+
+def open_envelope(data: bytes, keys: Collection[PublicKey], where: str) -> Opened:
+    """What the envelope holds, if one of the keys at least has signed it.
+
+    Signatures of other keys count for nothing, and against nothing.
+
+    Raises:
+        ReceiptError: It is no such envelope, or none of the keys has signed it.
+    """
+    envelope = _parse(data, where)
+    vouching = tuple(key for key in keys if _has_signed(envelope, key))
+    if not vouching:
+        raise ReceiptError(f"{where}: no key that is trusted has signed it")
+    return Opened(envelope.payload, vouching)
+
+
+def keyids_of(data: bytes, where: str) -> tuple[str, ...]:
+    """The keys that an envelope names: a claim, good for telling why it was not opened."""
+    return tuple(_parse(data, where).signatures)
+
+
+def _has_signed(envelope: Envelope, key: PublicKey) -> bool:
+    try:
+        envelope.verify([_library_key(key)], 1)
+    except LibraryError:
+        return False
+    return True
+
+
+def _library_key(key: PublicKey) -> SSlibKey:
+    return SSlibKey.from_crypto(Ed25519PublicKey.from_public_bytes(key.raw), key.keyid)
+
+
+def _parse(data: bytes, where: str) -> Envelope:
+    """The envelope, with the payload as bytes; signatures that name no key are passed over."""
+    if len(data) > MAX_BYTES:
+        raise ReceiptError(f"{where}: larger than {MAX_BYTES} bytes, the limit")
+    fields = Fields.parse(data, where, ReceiptError)
+    fields.only({"payload", "payloadType", "signatures"})
+    fields.expect("payloadType", PAYLOAD_TYPE)
+    signatures = fields.each("signatures")
+    if not 1 <= len(signatures) <= MAX_SIGNATURES:
+        raise ReceiptError(f"{where}: from 1 to {MAX_SIGNATURES} signatures are taken")
+    found: dict[str, Signature] = {}
+    for each in signatures:
+        each.only({"sig"}, {"keyid"})
+        keyid, signature = each.text("keyid") if each.has("keyid") else "", _decoded(each, "sig")
+        if keyid in found:
+            raise ReceiptError(f"{where}: two signatures of the key {shown(keyid)}")
+        if keyid:
+            found[keyid] = Signature(keyid, signature.hex())
+    return Envelope(_decoded(fields, "payload"), PAYLOAD_TYPE, found)
+
+
+def _decoded(fields: Fields, name: str) -> bytes:
+    """Bytes in the standard or the URL-safe alphabet of Base64, as DSSE allows."""
+    text = fields.text(name)
+    try:
+        return b64decode(text, validate=True)
+    except ValueError:
+        pass
+    try:
+        return b64decode(text, altchars=b"-_", validate=True)
+    except ValueError:
+        raise fields.wrong(name, "Base64") from None

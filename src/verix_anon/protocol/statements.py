@@ -1,0 +1,229 @@
+"""What is signed: in-toto statements about a delivery, by its provider or by its owner (spec §8).
+
+A statement names its subjects by their SHA-256 and says something about them. All of it is the
+word of whoever signed it, its times above all.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import rfc8785
+
+from verix_anon.errors import ReceiptError
+from verix_anon.fields import Fields
+from verix_anon.protocol.contract import Digest
+
+__all__ = [
+    "RECEIPT",
+    "ROOT",
+    "STATEMENT",
+    "VERDICT",
+    "VERDICT_FILE",
+    "Judged",
+    "Judgement",
+    "Receipt",
+    "as_time",
+    "to_time",
+]
+
+STATEMENT = "https://in-toto.io/Statement/v1"
+RECEIPT = "urn:verix:receipt:1"
+VERDICT = "urn:verix:verdict:1"
+ROOT = "root"
+"""What the subject is called that no file is."""
+VERDICT_FILE = "verdict.json"
+"""What the verdict's file is called among the subjects, wherever it lies."""
+MAX_SUBJECTS = 16
+MAX_WORD = 64
+COUNTS = range(2**32)
+
+Said = Mapping[str, str | int | Sequence[Mapping[str, str | bool]]]
+"""A predicate as JSON values"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """The provider's word: these files and this root are what it made of that submission."""
+
+    root: Digest
+    files: Mapping[str, str]
+    """SHA-256 of the delivery's files, in hexadecimal digits"""
+    contract: Digest
+    submission: Digest
+    engine: str
+    version: str
+    rows: int
+    leaves: int
+    nodes: int
+    began: str
+    finished: str
+
+    def to_bytes(self) -> bytes:
+        """The statement as canonical JSON."""
+        predicate: Said = {
+            "contract": self.contract.hex(),
+            "submission": self.submission.hex(),
+            "engine": self.engine,
+            "version": self.version,
+            "rows": self.rows,
+            "leaves": self.leaves,
+            "nodes": self.nodes,
+            "began": self.began,
+            "finished": self.finished,
+        }
+        return _statement(RECEIPT, {**self.files, ROOT: self.root.hex()}, predicate)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, where: str = "the receipt") -> "Receipt":
+        """Read bytes whose signature was checked; raises ReceiptError."""
+        subjects, said = _read(data, RECEIPT, where)
+        said.only(
+            {"contract", "submission", "engine", "version", "rows", "leaves", "nodes"}
+            | {"began", "finished"}
+        )
+        return cls(
+            root=Digest(bytes.fromhex(subjects.pop(ROOT))),
+            files=subjects,
+            contract=Digest(said.digest("contract")),
+            submission=Digest(said.digest("submission")),
+            engine=_word(said, "engine"),
+            version=_word(said, "version"),
+            rows=said.whole("rows", COUNTS),
+            leaves=said.whole("leaves", COUNTS),
+            nodes=said.whole("nodes", COUNTS),
+            began=_time(said, "began"),
+            finished=_time(said, "finished"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What one layer found, without its evidence."""
+
+    layer: str
+    status: str
+    decides: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """The owner's word: what its verdict on these files and this root was."""
+
+    root: Digest
+    files: Mapping[str, str]
+    """SHA-256 of the delivery's files that were judged"""
+    verdict: str
+    """SHA-256 of the verdict's file"""
+    contract: Digest
+    submission: Digest
+    outcome: str
+    profile: str
+    findings: tuple[Judged, ...]
+    version: str
+    time: str
+
+    def to_bytes(self) -> bytes:
+        """The statement as canonical JSON."""
+        predicate: Said = {
+            "contract": self.contract.hex(),
+            "submission": self.submission.hex(),
+            "outcome": self.outcome,
+            "profile": self.profile,
+            "findings": [
+                {"layer": f.layer, "status": f.status, "decides": f.decides} for f in self.findings
+            ],
+            "version": self.version,
+            "time": self.time,
+        }
+        subjects = {**self.files, ROOT: self.root.hex(), VERDICT_FILE: self.verdict}
+        return _statement(VERDICT, subjects, predicate)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, where: str = "the signed verdict") -> "Judgement":
+        """Read bytes whose signature was checked; raises ReceiptError."""
+        subjects, said = _read(data, VERDICT, where, needed=(ROOT, VERDICT_FILE))
+        said.only({"contract", "submission", "outcome", "profile", "findings", "version", "time"})
+        return cls(
+            root=Digest(bytes.fromhex(subjects.pop(ROOT))),
+            verdict=subjects.pop(VERDICT_FILE),
+            files=subjects,
+            contract=Digest(said.digest("contract")),
+            submission=Digest(said.digest("submission")),
+            outcome=_word(said, "outcome"),
+            profile=_word(said, "profile"),
+            findings=tuple(_judged(each) for each in said.each("findings")),
+            version=_word(said, "version"),
+            time=_time(said, "time"),
+        )
+
+
+def as_time(moment: datetime) -> str:
+    """A moment as statements write it: UTC, to the second."""
+    return moment.astimezone(UTC).isoformat(timespec="seconds")
+
+
+def to_time(text: str) -> datetime | None:
+    """The moment that a text names in UTC; None if it names none."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo is not None and not moment.utcoffset() else None
+
+
+def _statement(kind: str, subjects: Mapping[str, str], predicate: Said) -> bytes:
+    return rfc8785.dumps(
+        {
+            "_type": STATEMENT,
+            "subject": [
+                {"name": name, "digest": {"sha256": digest}}
+                for name, digest in sorted(subjects.items())
+            ],
+            "predicateType": kind,
+            "predicate": predicate,
+        }
+    )
+
+
+def _read(
+    data: bytes, kind: str, where: str, needed: Collection[str] = (ROOT,)
+) -> tuple[dict[str, str], Fields]:
+    """The digests of the subjects by their names, and the fields of the predicate."""
+    fields = Fields.parse(data, where, ReceiptError)
+    fields.expect("_type", STATEMENT)
+    fields.expect("predicateType", kind)
+    fields.only({"_type", "subject", "predicateType", "predicate"})
+    subjects: dict[str, str] = {}
+    for each in fields.each("subject"):
+        each.only({"name", "digest"})
+        digest = each.inner("digest")
+        digest.only({"sha256"})
+        name = _word(each, "name")
+        if name in subjects:
+            raise ReceiptError(f"{where}: two subjects are called {name!r}")
+        subjects[name] = digest.digest("sha256").hex()
+    if missing := set(needed) - subjects.keys():
+        raise ReceiptError(f"{where}: there is no subject {min(missing)!r}")
+    if len(subjects) > MAX_SUBJECTS:
+        raise ReceiptError(f"{where}: more than {MAX_SUBJECTS} subjects")
+    return subjects, fields.inner("predicate")
+
+
+def _judged(fields: Fields) -> Judged:
+    fields.only({"layer", "status", "decides"})
+    return Judged(_word(fields, "layer"), _word(fields, "status"), fields.flag("decides"))
+
+
+def _word(fields: Fields, name: str) -> str:
+    value = fields.text(name)
+    if len(value) > MAX_WORD or not value.isprintable():
+        raise fields.wrong(name, f"printable text of at most {MAX_WORD} characters")
+    return value
+
+
+def _time(fields: Fields, name: str) -> str:
+    value = fields.text(name)
+    if to_time(value) is None or len(value) > MAX_WORD:
+        raise fields.wrong(name, "a time in UTC such as 2026-01-31T12:00:00+00:00")
+    return value
