@@ -1,13 +1,15 @@
 """Dates in columns of text: a form counts only if every value prints back the same (spec §2.5)."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, time
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
+from verix_anon.arrays import Ints
 from verix_anon.errors import TableError
 from verix_anon.files.tables.months import (
     MonthForm,
@@ -18,9 +20,11 @@ from verix_anon.files.tables.months import (
 
 __all__ = ["DateForm", "Dates", "as_form", "dates_in", "iso_dates", "looks_like_dates"]
 
+# For Python's expressions and for Arrow's, which cannot ask for the same mark again.
 VALUE = re.compile(
-    r"([0-9]{1,4})([./ -])([0-9]{1,2})\2([0-9]{1,4})"
-    r"(?:([ T])([0-9]{2}):([0-9]{2})(?::([0-9]{2}))?)?"
+    r"^(?P<first>[0-9]{1,4})(?P<mark>[./ -])(?P<middle>[0-9]{1,2})(?P<again>[./ -])"
+    r"(?P<last>[0-9]{1,4})"
+    r"(?:(?P<gap>[ T])(?P<hour>[0-9]{2}):(?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2}))?)?$"
 )
 FORM = re.compile(
     r"(dd?|mm?|yyyy|yy)([./ -])(dd?|mm?)\2(dd?|mm?|yyyy|yy)(?:([ T])hh:mm(:ss)?)?"
@@ -31,6 +35,9 @@ ORDERS = ("dmy", "mdy", "ymd")
 NO_YEAR = 0
 """In place of the first year that two digits may mean, where nobody said it."""
 ISO_TIMES = (pa.timestamp("us"), pa.timestamp("us", tz="UTC"))
+
+
+Moments = NDArray[np.datetime64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,30 +56,41 @@ class DateForm:
         since = f" from {self.first_year:04}" if self.first_year else ""
         return self.between.join(self.parts) + self.time + since
 
-    def read(self, text: str) -> date | datetime | None:
-        """The date, or None if it is none that prints back the same."""
-        found = VALUE.fullmatch(text)
-        if found is None or found[2] != self.between or self.time != _time_of(found):
+    def read(self, apart: "_Apart") -> Moments | None:
+        """The dates, or None if a value is none that prints back the same."""
+        if (apart.mark, apart.clock) != (self.between, self.time):
             return None
-        numbers = {}
-        for part, digits in zip(self.parts, (found[1], found[3], found[4]), strict=True):
-            if digits != (str(int(digits)) if len(part) == 1 else digits.zfill(len(part))):
+        said = {}
+        for part, numbers, lengths in zip(self.parts, apart.numbers, apart.lengths, strict=True):
+            printed = 1 + (numbers >= 10) if len(part) == 1 else len(part)
+            if np.any(lengths != printed):
                 return None
-            if len(digits) > max(2, len(part)):
-                return None
-            numbers[part[0]] = int(digits)
-        year = numbers["y"]
+            said[part[0]] = numbers
+        year = said["y"]
         if "yy" in self.parts:
             # Any hundred years will do to see whether there are such days.
             first = self.first_year or 2000
-            year += first - first % 100 + (100 if year < first % 100 else 0)
-        try:
-            day = date(year, numbers["m"], numbers["d"])
-            if not self.time:
-                return day
-            return datetime.combine(day, time(int(found[6]), int(found[7]), int(found[8] or 0)))
-        except ValueError:
+            year = year + first - first % 100 + 100 * (year < first % 100)
+        month, day = said["m"], said["d"]
+        months = (12 * (year - 1970) + month - 1).astype("datetime64[M]")
+        days: Moments = months.astype("datetime64[D]") + (day - 1).astype("timedelta64[D]")
+        # The 31st of February lies in March, and so does not print back the same.
+        is_day = (days.astype("datetime64[M]") == months) & (month >= 1) & (month <= 12)
+        if not (is_day & (year >= 1) & (year <= 9999)).all():
             return None
+        return apart.since_midnight + days.astype("datetime64[us]") if self.time else days
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Apart:
+    """Values that are digits with the same marks between them, part by part."""
+
+    numbers: Sequence[Ints]
+    lengths: Sequence[Ints]
+    mark: str
+    clock: str
+    """Such as ` hh:mm`."""
+    since_midnight: NDArray[np.timedelta64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,69 +139,110 @@ def iso_dates(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
         return None
     lengths = pc.min_max(pc.binary_length(column))
     is_day = lengths["max"].as_py() == 10 and lengths["min"].as_py() == 10
-    pattern = ISO.pattern + ("$" if is_day else "[T ]")
-    if not pc.all(pc.match_substring_regex(column, f"^{pattern}"), min_count=0).as_py():
+    if is_day:
+        # Days repeat: each is looked at once.
+        coded = column.dictionary_encode()
+        days = _iso(coded.chunk(0).dictionary, ISO.pattern + "$", [pa.date32()])
+        return None if days is None else pc.take(days, _places(coded))
+    return _iso(column, ISO.pattern + "[T ]", ISO_TIMES)
+
+
+def _iso(
+    texts: pa.ChunkedArray | pa.Array, pattern: str, kinds: Sequence[pa.DataType]
+) -> pa.ChunkedArray | pa.Array | None:
+    """The texts as the first of some types that holds them all."""
+    if not pc.all(pc.match_substring_regex(texts, f"^{pattern}"), min_count=0).as_py():
         return None
-    for kind in (pa.date32(),) if is_day else ISO_TIMES:
+    for kind in kinds:
         try:
-            return column.cast(kind)
+            return texts.cast(kind)
         except pa.ArrowInvalid:
             continue
     return None
 
 
+def _places(coded: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Which of the distinct values, which all chunks share, each value is."""
+    return pa.chunked_array([chunk.indices for chunk in coded.chunks])
+
+
 def looks_like_dates(values: Sequence[str]) -> bool:
     """Whether half of some values or more are dates in some form."""
-    found = sum(bool(VALUE.fullmatch(value)) or looks_like_months(value) for value in values)
+    found = sum(_is_like(value) or looks_like_months(value) for value in values)
     return 2 * found >= max(1, len(values))
+
+
+def _is_like(value: str) -> bool:
+    found = VALUE.fullmatch(value)
+    return found is not None and found["mark"] == found["again"]
 
 
 def dates_in(column: pa.ChunkedArray, given: DateForm | MonthForm | None) -> list[Dates]:
     """The forms that every value has, but those that give the same dates as an earlier one."""
-    distinct = pc.unique(column).drop_null()
-    if not len(distinct):
+    if column.null_count == len(column):
         return []
-    texts = distinct.to_pylist()
-    found: list[tuple[DateForm | MonthForm, list[date | datetime]]] = []
-    for form in _candidates(texts, given):
-        days = _all_read(form, texts)
-        if days is not None and all(days != others for _, others in found):
+    coded = column.dictionary_encode()
+    found: list[tuple[DateForm | MonthForm, pa.Array]] = []
+    for form, days in _read(coded.chunk(0).dictionary, given):
+        if not any(days.equals(others) for _, others in found):
             found.append((form, days))
-    if not found:
-        return []
-    at = pc.index_in(column, value_set=distinct)
-    kind = pa.timestamp("us") if found[0][0].time else pa.date32()
-    return [Dates(form, pc.take(pa.array(days, kind), at)) for form, days in found]
+    return [Dates(form, pc.take(days, _places(coded))) for form, days in found]
 
 
-def _candidates(
-    texts: Sequence[str], given: DateForm | MonthForm | None
-) -> Iterable[DateForm | MonthForm]:
-    if isinstance(given, MonthForm):
-        return given.in_languages(texts)
-    return [given] if given else [*_forms(texts), *month_forms(texts, NO_YEAR)]
+def _read(
+    texts: pa.Array, given: DateForm | MonthForm | None
+) -> Iterator[tuple[DateForm | MonthForm, pa.Array]]:
+    """The forms that every one of some texts has, and their dates."""
+    apart = _apart(texts)
+    if apart is not None and not isinstance(given, MonthForm):
+        for form in [given] if given else _forms(apart):
+            if (days := form.read(apart)) is not None:
+                yield form, pa.array(days)
+    if apart is None and not isinstance(given, DateForm):
+        named = texts.to_pylist()
+        for month in given.in_languages(named) if given else month_forms(named, NO_YEAR):
+            if None not in (read := [month.read(text) for text in named]):
+                yield month, pa.array(read, pa.timestamp("us") if month.time else pa.date32())
 
 
-def _all_read(form: DateForm | MonthForm, texts: Sequence[str]) -> list[date | datetime] | None:
-    days = []
-    for text in texts:
-        day = form.read(text)
-        if day is None:
-            return None
-        days.append(day)
-    return days
+def _apart(texts: pa.Array) -> _Apart | None:
+    """None if a value is no date in any form, or if they have different marks."""
+    found = pc.extract_regex(texts, VALUE.pattern)
+    if found.null_count:
+        return None
+    part = dict(zip(VALUE.groupindex, found.flatten(), strict=True))
+    marks = pc.unique(pa.concat_arrays([part["mark"], part["again"]]))
+    clock = _clock(part)
+    if len(marks) > 1 or clock is None:
+        return None
+    digits = [part[name] for name in ("first", "middle", "last")]
+    lengths = [np.asarray(pc.binary_length(each)) for each in digits]
+    return _Apart([_whole(each) for each in digits], lengths, marks[0].as_py(), *clock)
 
 
-def _time_of(found: re.Match[str]) -> str:
-    return "" if not found[5] else f"{found[5]}hh:mm" + (":ss" if found[8] else "")
+def _clock(part: Mapping[str, pa.Array]) -> tuple[str, NDArray[np.timedelta64]] | None:
+    """The form of the times and the times since midnight; None if there is none such."""
+    gaps = pc.unique(part["gap"]).to_pylist()
+    ends = pc.unique(pc.binary_length(part["second"])).to_pylist()
+    if len(gaps) > 1 or len(ends) > 1:
+        return None
+    if not gaps[0]:
+        return "", np.zeros(1, "timedelta64[s]")
+    hours, minutes = _whole(part["hour"]), _whole(part["minute"])
+    seconds = _whole(part["second"]) if ends[0] else 0 * hours
+    if hours.max() >= 24 or minutes.max() >= 60 or seconds.max() >= 60:
+        return None
+    since = 3600 * hours + 60 * minutes + seconds
+    return f"{gaps[0]}hh:mm" + ":ss" * bool(ends[0]), since.astype("timedelta64[s]")
 
 
-def _forms(texts: Sequence[str]) -> list[DateForm]:
-    """The forms that the values may have, by their lengths; none if one is no date."""
-    found = [VALUE.fullmatch(text) for text in texts]
-    if not found[0] or not all(found):
-        return []
-    digits = [{len(one[i]) for one in found if one} for i in (1, 3, 4)]
+def _whole(digits: pa.Array) -> Ints:
+    return np.asarray(digits.cast(pa.int64()))
+
+
+def _forms(apart: _Apart) -> list[DateForm]:
+    """The forms that the values may have, by their lengths."""
+    digits = [set(np.unique(lengths).tolist()) for lengths in apart.lengths]
     forms = []
     for order in ORDERS:
         at = order.index("y")
@@ -196,5 +255,5 @@ def _forms(texts: Sequence[str]) -> list[DateForm]:
             for i, lengths in enumerate(digits)
         )
         since = NO_YEAR if "yy" in parts else None
-        forms.append(DateForm(parts, found[0][2], _time_of(found[0]), since))  # type: ignore[arg-type]
+        forms.append(DateForm(parts, apart.mark, apart.clock, since))
     return forms
