@@ -13,7 +13,7 @@ from cli.awkward.programs import PROGRAMS, of_postgresql
 from cli.awkward.published import holds, same
 from cli.awkward.texts import TEXTS
 from cli.jobs import Run
-from files.tables.cluster import running, url
+from cluster import running, url
 from verix_anon.client.table.draft import read_roles
 
 ROLES, K = Path("roles.toml"), 5

@@ -14,8 +14,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+import cluster
 import verix_anon
-from files.tables import cluster
 from verix_anon.errors import TableError
 from verix_anon.files.tables import Read, Reading, read_table, read_table_as
 

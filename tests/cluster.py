@@ -30,8 +30,24 @@ def other_user() -> str | None:
     return next((name for name in ("postgres", "nobody") if name in names), None)
 
 
-def url(folder: Path, password: str = PASSWORD) -> str:
-    return f"postgresql://{USER}:{quote(password, safe='')}@/postgres?host={folder}"
+def url(folder: Path, password: str = PASSWORD, *, database: str = "postgres") -> str:
+    return f"postgresql://{USER}:{quote(password, safe='')}@/{database}?host={folder}"
+
+
+def run(folder: Path, *command: str) -> None:
+    """Run one of its programs as whose it is."""
+    done = subprocess.run(
+        command, cwd=folder, user=other_user(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def restart(folder: Path) -> None:
+    """End the server as a crash would, and start it again."""
+    control = program("pg_ctl")
+    assert control is not None
+    data, log = str(folder / "data"), str(folder / "log")
+    run(folder, control, "-w", "-D", data, "-l", log, "-m", "immediate", "restart")
 
 
 @contextmanager
@@ -48,23 +64,17 @@ def running() -> Iterator[Path]:
         (folder / "password").write_text(PASSWORD)
         if user:
             shutil.chown(folder, user)
-
-        def run(*command: str) -> None:
-            done = subprocess.run(
-                command, cwd=folder, user=user, capture_output=True, text=True, check=False
-            )
-            assert done.returncode == 0, done.stderr
-
         data = str(folder / "data")
         run(
+            folder,
             initdb,
             *("-D", data, "-U", USER, "-A", "scram-sha-256", "-N", "-E", "UTF8", "--locale=C"),
             f"--pwfile={folder / 'password'}",
         )
         options = f"-c listen_addresses='' -c unix_socket_directories={folder} -c fsync=off"
         log = str(folder / "log")
-        run(control, "-w", "-D", data, "-l", log, "-o", options, "start")
+        run(folder, control, "-w", "-D", data, "-l", log, "-o", options, "start")
         try:
             yield folder
         finally:
-            run(control, "-w", "-D", data, "-m", "immediate", "stop")
+            run(folder, control, "-w", "-D", data, "-m", "immediate", "stop")

@@ -1,0 +1,236 @@
+"""Where the service keeps its state: SQLite in WAL mode, or PostgreSQL by URL.
+
+All times are the database's own, in seconds since 1970: processes whose clocks differ agree on when
+a lease has run out.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import (
+    BigInteger,
+    Double,
+    ForeignKey,
+    Index,
+    MetaData,
+    UniqueConstraint,
+    create_engine,
+    event,
+    make_url,
+    text,
+)
+from sqlalchemy.engine import Connection
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
+from sqlalchemy.sql.functions import FunctionElement
+
+__all__ = [
+    "Database",
+    "DeliveredRow",
+    "FileRow",
+    "JobRow",
+    "Schema",
+    "TenantRow",
+    "TokenRow",
+    "now",
+]
+
+BUSY_SECONDS = 30
+"""How long a writer waits for another one of SQLite"""
+MIGRATION_LOCK = 0x7665726978
+"""Of PostgreSQL: one process at a time brings the schema up to date."""
+
+
+class now(FunctionElement[float]):  # noqa: N801, because it is used as a function of SQL
+    """The database's time, in seconds since 1970."""
+
+    type = Double()
+    inherit_cache = True
+
+
+@compiles(now, "sqlite")
+def _now_sqlite(*_: Any, **__: Any) -> str:
+    return "((julianday('now') - 2440587.5) * 86400.0)"
+
+
+@compiles(now, "postgresql")
+def _now_postgresql(*_: Any, **__: Any) -> str:
+    # Not now(), which is when the transaction began: a claim may have waited for a lock since.
+    return "extract(epoch from clock_timestamp())::float8"
+
+
+class Schema(DeclarativeBase):
+    """The tables; `migrations/` makes them."""
+
+    metadata = MetaData(
+        naming_convention={
+            "pk": "pk_%(table_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_name)s",
+            "ix": "ix_%(table_name)s_%(column_0_name)s",
+        }
+    )
+    type_annotation_map = {int: BigInteger, float: Double}  # noqa: RUF012, as SQLAlchemy has it
+
+
+class TenantRow(Schema):
+    """An owner of data: all that belongs to one is invisible to the others."""
+
+    __tablename__ = "tenants"
+    name: Mapped[str] = mapped_column(primary_key=True)
+    created: Mapped[float]
+
+
+class TokenRow(Schema):
+    """What a tenant, or the operator, proves by."""
+
+    __tablename__ = "tokens"
+    id: Mapped[str] = mapped_column(primary_key=True)
+    """Names the token in lists and commands; tells nothing about it"""
+    digest: Mapped[str] = mapped_column(unique=True)
+    """SHA-256 of the token"""
+    role: Mapped[str]
+    tenant: Mapped[str | None] = mapped_column(ForeignKey("tenants.name"))
+    """None if it is the operator's"""
+    created: Mapped[float]
+    expires: Mapped[float | None]
+    revoked: Mapped[float | None]
+
+
+class JobRow(Schema):
+    """A job: what was asked for, how far it is, whose it is for now."""
+
+    __tablename__ = "jobs"
+    __table_args__ = (
+        UniqueConstraint("tenant", "key"),
+        Index(None, "state", "not_before"),
+        Index(None, "created", "id"),
+    )
+    id: Mapped[str] = mapped_column(primary_key=True)
+    tenant: Mapped[str] = mapped_column(ForeignKey("tenants.name"))
+    state: Mapped[str]
+    key: Mapped[str | None]
+    """The Idempotency-Key"""
+    request: Mapped[str]
+    """SHA-256 of what was asked for with it"""
+    rows: Mapped[int]
+    columns: Mapped[int]
+    """Quasi-identifiers"""
+    min_leaf: Mapped[int]
+    engine: Mapped[str]
+    created: Mapped[float]
+    updated: Mapped[float]
+    expires: Mapped[float | None]
+    """None while it waits or runs"""
+    retention: Mapped[float]
+    """How many seconds what has ended is kept"""
+    queued: Mapped[float | None]
+    not_before: Mapped[float | None]
+    """When a queued job may be taken"""
+    started: Mapped[float | None]
+    finished: Mapped[float | None]
+    fence: Mapped[int] = mapped_column(default=0)
+    """Grows with every claim; whoever holds an older one has lost the job"""
+    lost: Mapped[int] = mapped_column(default=0)
+    """How many claims ended without a word"""
+    worker: Mapped[str | None]
+    lease: Mapped[float | None]
+    """Until when the worker has the job"""
+    stage: Mapped[str | None]
+    done: Mapped[int | None]
+    total: Mapped[int | None]
+    code: Mapped[str | None]
+    """Why it failed"""
+    detail: Mapped[str | None]
+    root: Mapped[str | None]
+
+
+class FileRow(Schema):
+    """A file that a job's owner uploads."""
+
+    __tablename__ = "files"
+    job: Mapped[str] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
+    name: Mapped[str] = mapped_column(primary_key=True)
+    size: Mapped[int]
+    sha256: Mapped[str]
+    is_complete: Mapped[bool] = mapped_column(default=False)
+
+
+class DeliveredRow(Schema):
+    """A file of a job's delivery."""
+
+    __tablename__ = "delivered"
+    job: Mapped[str] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
+    name: Mapped[str] = mapped_column(primary_key=True)
+    size: Mapped[int]
+    sha256: Mapped[str]
+
+
+class Database:
+    """Sessions that read or write; one object may serve many threads."""
+
+    def __init__(self, url: str) -> None:
+        parsed = make_url(url)
+        if parsed.drivername == "postgresql":
+            parsed = parsed.set(drivername="postgresql+psycopg")
+        # After a restart of the server the pool's connections are dead: each is tried first.
+        self.engine = create_engine(parsed, pool_pre_ping=True, hide_parameters=True)
+        self.is_sqlite = self.engine.dialect.name == "sqlite"
+        if self.is_sqlite:
+            event.listen(self.engine, "connect", _prepare_sqlite)
+            event.listen(self.engine, "begin", _begin_sqlite)
+        self._writing = self.engine.execution_options(is_writing=True)
+
+    @contextmanager
+    def read(self) -> Iterator[Session]:
+        """A session that sees one state of the database, and changes nothing."""
+        with Session(self.engine, expire_on_commit=False) as session:
+            yield session
+
+    @contextmanager
+    def write(self) -> Iterator[Session]:
+        """A transaction: what is done in it happens when it ends, or not at all."""
+        with Session(self._writing, expire_on_commit=False) as session, session.begin():
+            yield session
+
+    def migrate(self) -> None:
+        """Bring the schema up to date; processes that start together do so one by one."""
+        with self._writing.begin() as connection:
+            if not self.is_sqlite:
+                connection.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
+            command.upgrade(migrations(connection), "head")
+
+    def close(self) -> None:
+        """Close all connections that are not in use."""
+        self.engine.dispose()
+
+
+def migrations(connection: Connection) -> Config:
+    """What Alembic is told: where the migrations are, and whose schema is meant."""
+    config = Config(attributes={"connection": connection})
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    return config
+
+
+def _prepare_sqlite(connection: DBAPIConnection, _: object) -> None:
+    # The driver would begin transactions by itself, and only before some statements.
+    connection.isolation_level = None
+    for pragma in (
+        f"busy_timeout = {BUSY_SECONDS * 1000}",
+        "journal_mode = WAL",
+        # What was answered to a client survives a power cut.
+        "synchronous = FULL",
+        "foreign_keys = ON",
+    ):
+        connection.cursor().execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    # A reader that became a writer would fail if another one had written since.
+    is_writing = connection.get_execution_options().get("is_writing", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writing else "BEGIN")

@@ -1,0 +1,152 @@
+"""Who does a job: a lease in database time, and a number that fences off whoever lost it.
+
+Every claim of a job has a higher number than those before, and every write names its own: a worker
+that was slow, cut off or stopped cannot touch a job that another has taken up since. Processes'
+clocks are not asked.
+"""
+
+from dataclasses import dataclass
+
+from sqlalchemy import ScalarResult, Update, case, select, update
+from sqlalchemy.sql.dml import ReturningUpdate
+
+from verix_anon.errors import ProviderError
+from verix_anon.service.database import Database, DeliveredRow, JobRow, now
+from verix_anon.service.jobs import File, Reason, State
+
+__all__ = [
+    "Claim",
+    "LostError",
+    "claim",
+    "expire",
+    "fail",
+    "finish",
+    "lose",
+    "release",
+    "renew",
+]
+
+MAX_LOST = 3
+KILLED = Reason(
+    code="worker-killed",
+    detail=f"{MAX_LOST} workers that took the job up ended without a word, such as for memory",
+)
+
+FREED = {
+    "worker": None,
+    "lease": None,
+    "stage": None,
+    "done": None,
+    "total": None,
+    "updated": now(),
+}
+ENDED = {**FREED, "finished": now(), "expires": now() + JobRow.retention}
+
+
+class LostError(ProviderError):
+    """The job is another worker's by now, or was deleted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A job that is this worker's while it renews the lease."""
+
+    job_id: str
+    fence: int
+
+    @property
+    def change(self) -> ReturningUpdate[tuple[str]]:
+        """Changes the job, if it is still held."""
+        row = (JobRow.id == self.job_id, JobRow.fence == self.fence)
+        return update(JobRow).where(*row, JobRow.state == State.RUNNING).returning(JobRow.id)
+
+    def check(self, changed: ScalarResult[str]) -> None:
+        """Raise unless the job was changed."""
+        if changed.one_or_none() is None:
+            raise LostError("the job is another worker's by now, or was deleted")
+
+
+def claim(database: Database, worker: str, *, lease_seconds: float) -> Claim | None:
+    """Take up the job that waits longest, if one does."""
+    waits = (JobRow.state == State.QUEUED, JobRow.not_before <= now())
+    first = select(JobRow.id).where(*waits).order_by(JobRow.queued, JobRow.id).limit(1)
+    # What another claims at this moment is passed over; SQLite has one write at a time.
+    free = first.with_for_update(skip_locked=True).correlate(None).scalar_subquery()
+    with database.write() as session:
+        session.execute(_expired())
+        found = session.execute(
+            update(JobRow)
+            .where(JobRow.id == free)
+            .values(state=State.RUNNING, fence=JobRow.fence + 1, worker=worker)
+            .values(lease=now() + lease_seconds, started=now(), updated=now())
+            .returning(JobRow.id, JobRow.fence)
+        ).one_or_none()
+    return None if found is None else Claim(job_id=found.id, fence=found.fence)
+
+
+def renew(
+    database: Database,
+    held: Claim,
+    *,
+    lease_seconds: float,
+    progress: tuple[str, int, int] | None = None,
+) -> None:
+    """Keep the job for as long again, and say how far it is; LostError if it is lost."""
+    stage, done, total = progress or (None, None, None)
+    with database.write() as session:
+        kept = held.change.values(lease=now() + lease_seconds, updated=now())
+        held.check(session.scalars(kept.values(stage=stage, done=done, total=total)))
+
+
+def finish(database: Database, held: Claim, *, root: str, delivery: tuple[File, ...]) -> None:
+    """The job is done, and its delivery visible; LostError if it is lost."""
+    with database.write() as session:
+        held.check(session.scalars(held.change.values(state=State.DONE, root=root, **ENDED)))
+        session.add_all(
+            DeliveredRow(job=held.job_id, name=file.name, size=file.size, sha256=file.sha256)
+            for file in delivery
+        )
+
+
+def fail(database: Database, held: Claim, reason: Reason) -> None:
+    """The job has failed for good; LostError if it is lost."""
+    failed = {"state": State.FAILED, "code": reason.code, "detail": reason.detail}
+    with database.write() as session:
+        held.check(session.scalars(held.change.values(**failed, **ENDED)))
+
+
+def release(database: Database, held: Claim, *, delay_seconds: float = 0.0) -> None:
+    """Put the job back for others to do, not before a delay has passed; LostError if it is lost."""
+    with database.write() as session:
+        back = held.change.values(not_before=now() + delay_seconds, state=State.QUEUED)
+        held.check(session.scalars(back.values(**FREED)))
+
+
+def lose(database: Database, worker: str) -> None:
+    """End the leases of a worker that is known to be dead."""
+    its = (JobRow.worker == worker, JobRow.state == State.RUNNING)
+    with database.write() as session:
+        session.execute(update(JobRow).where(*its).values(lease=0.0))
+        session.execute(_expired())
+
+
+def expire(database: Database) -> None:
+    """Queue again what workers have lost; what was lost too often has failed."""
+    with database.write() as session:
+        session.execute(_expired())
+
+
+def _expired() -> Update:
+    is_last = JobRow.lost + 1 >= MAX_LOST
+    return (
+        update(JobRow)
+        .where(JobRow.state == State.RUNNING, JobRow.lease < now())
+        .values(lost=JobRow.lost + 1, **FREED)
+        .values(
+            state=case((is_last, State.FAILED), else_=State.QUEUED),
+            code=case((is_last, KILLED.code), else_=None),
+            detail=case((is_last, KILLED.detail), else_=None),
+            finished=case((is_last, now()), else_=None),
+            expires=case((is_last, now() + JobRow.retention), else_=None),
+        )
+    )

@@ -1,0 +1,87 @@
+"""What an operator decides about a service; workers are given all of it through their stdin."""
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from verix_anon.machine import available_cores
+
+__all__ = ["Limits", "Settings"]
+
+GIGABYTE = 10**9
+DAY = 86_400.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one tenant may ask for; each has an error of its own."""
+
+    upload_bytes: int = 20 * GIGABYTE
+    """Of all files of a job together"""
+    file_bytes: int = 20 * GIGABYTE
+    rows: int = 50_000_000
+    columns: int = 1_000
+    concurrent_jobs: int = 20
+    """Jobs of a tenant that are uploaded, wait or run"""
+    requests_per_minute: int = 1_200
+    """Of a tenant, at each HTTP process"""
+    request_bytes: int = 16 << 20
+    """Of a request's JSON, and of one piece of an upload"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Where the service keeps what it knows, and how it works."""
+
+    folder: Path
+    """Staged uploads; the database and the blobs too unless they are elsewhere"""
+    database: str = ""
+    """An SQLAlchemy URL, of SQLite or PostgreSQL"""
+    blobs: str = ""
+    """An fsspec URL, of this disk or S3"""
+    workers: int = field(default_factory=available_cores)
+    worker_bytes: int = 4 * GIGABYTE
+    """Memory that a job may take in its worker, beyond what the idle worker holds"""
+    lease_seconds: float = 60.0
+    """A worker that was silent for so long has lost its job"""
+    retry_seconds: float = 30.0
+    """After what a job is tried again for which there was no room on a disk or in memory"""
+    sweep_seconds: float = 60.0
+    retention_seconds: float = 7 * DAY
+    """How long an upload may take, and how long what has ended is kept"""
+    key_file: Path | None = None
+    """The private key that signs receipts"""
+    host: str = "127.0.0.1"
+    port: int = 8443
+    certificate: Path | None = None
+    certificate_key: Path | None = None
+    spark_above: int | None = None
+    """Jobs of more rows than this are given to Spark"""
+    limits: Limits = field(default_factory=Limits)
+
+    @property
+    def database_url(self) -> str:
+        """The URL of the database, which is SQLite in the folder unless one was given."""
+        return self.database or f"sqlite:///{self.folder.resolve() / 'verix.db'}"
+
+    @property
+    def blobs_url(self) -> str:
+        """The URL of the blobs, which is in the folder unless one was given."""
+        return self.blobs or str(self.folder.resolve() / "blobs")
+
+    @property
+    def staging(self) -> Path:
+        """Where uploads grow: a folder a job, of the job's id."""
+        return self.folder / "staging"
+
+    def to_json(self) -> str:
+        """On one line, as a worker reads it."""
+        return json.dumps(asdict(self), default=str)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Settings":
+        """What `to_json` wrote."""
+        given = json.loads(text)
+        paths = ("folder", "key_file", "certificate", "certificate_key")
+        given |= {name: Path(given[name]) for name in paths if given[name] is not None}
+        return cls(**given | {"limits": Limits(**given["limits"])})

@@ -1,0 +1,114 @@
+"""Who may ask: tokens of 256 random bits, of which the database keeps the SHA-256 alone."""
+
+import secrets
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import sha256
+
+from sqlalchemy import or_, select, update
+
+from verix_anon.errors import ProviderError
+from verix_anon.service.database import Database, TenantRow, TokenRow, now
+
+__all__ = ["Role", "Token", "create_token", "find", "revoke", "tokens"]
+
+PREFIX = "vrx_"
+"""By which people and scanners tell what was left lying about"""
+MAX_NAME = 64
+
+
+class Role(StrEnum):
+    """What a token is for."""
+
+    TENANT = "tenant"
+    OPERATOR = "operator"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Token:
+    """What is known of a token; the token itself is not."""
+
+    id: str
+    role: Role
+    tenant: str | None
+    """None if it is the operator's"""
+    created: float
+    expires: float | None
+    revoked: float | None
+
+
+def create_token(
+    database: Database, tenant: str | None, role: Role, expires_in: float | None = None
+) -> str:
+    """A new token, which is shown this once; a tenant of a new name begins to exist.
+
+    `expires_in` is in seconds. An operator's token has no tenant.
+    """
+    if (tenant is None) is not (role is Role.OPERATOR):
+        raise ProviderError("a token is either a tenant's or the operator's")
+    if tenant is not None and not (tenant.isprintable() and 0 < len(tenant) <= MAX_NAME):
+        raise ProviderError(f"a tenant's name has 1 to {MAX_NAME} printable characters")
+    token = PREFIX + secrets.token_urlsafe(32)
+    with database.write() as session:
+        at = session.scalars(select(now())).one()
+        if tenant is not None and session.get(TenantRow, tenant) is None:
+            session.add(TenantRow(name=tenant, created=at))
+            session.flush()
+        session.add(
+            TokenRow(
+                id=secrets.token_hex(4),
+                digest=_digest(token),
+                role=role,
+                tenant=tenant,
+                created=at,
+                expires=None if expires_in is None else at + expires_in,
+            )
+        )
+    return token
+
+
+def find(database: Database, token: str) -> Token | None:
+    """Whose token this is; None if nobody's, or if it is revoked or expired."""
+    # It is looked up by its digest: how long that takes tells nothing about any token.
+    valid = (
+        TokenRow.digest == _digest(token),
+        TokenRow.revoked.is_(None),
+        or_(TokenRow.expires.is_(None), TokenRow.expires > now()),
+    )
+    with database.read() as session:
+        row = session.scalars(select(TokenRow).where(*valid)).one_or_none()
+    return None if row is None else _token(row)
+
+
+def revoke(database: Database, token_id: str) -> bool:
+    """End a token by its id; whether there was such a one that was not revoked."""
+    ended = (
+        update(TokenRow)
+        .where(TokenRow.id == token_id, TokenRow.revoked.is_(None))
+        .values(revoked=now())
+        .returning(TokenRow.id)
+    )
+    with database.write() as session:
+        return session.scalars(ended).one_or_none() is not None
+
+
+def tokens(database: Database) -> tuple[Token, ...]:
+    """All tokens ever made, oldest first."""
+    with database.read() as session:
+        rows = session.scalars(select(TokenRow).order_by(TokenRow.created, TokenRow.id))
+        return tuple(map(_token, rows))
+
+
+def _digest(token: str) -> str:
+    return sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _token(row: TokenRow) -> Token:
+    return Token(
+        id=row.id,
+        role=Role(row.role),
+        tenant=row.tenant,
+        created=row.created,
+        expires=row.expires,
+        revoked=row.revoked,
+    )

@@ -1,0 +1,123 @@
+"""Blobs on the disk and in S3: whole files, or nothing."""
+
+import errno
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pytest
+from moto.server import ThreadedMotoServer
+
+from verix_anon.errors import ProviderError
+from verix_anon.service import blobs
+from verix_anon.service.blobs import Blobs
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[str]:
+    """The endpoint of an S3."""
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture(params=["disk", "s3"])
+def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Blobs:
+    if request.param == "disk":
+        return Blobs(str(tmp_path / "blobs"))
+    for name, value in (
+        ("AWS_ENDPOINT_URL", request.getfixturevalue("s3")),
+        ("AWS_ACCESS_KEY_ID", "k"),
+        ("AWS_SECRET_ACCESS_KEY", "s"),
+        ("AWS_DEFAULT_REGION", "us-east-1"),
+    ):
+        monkeypatch.setenv(name, value)
+    bucket = f"b{os.urandom(4).hex()}"
+    fsspec.filesystem("s3").mkdir(bucket)
+    return Blobs(f"s3://{bucket}/verix")
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "source"
+    path.write_bytes(bytes(range(256)) * 9000)
+    return path
+
+
+def test_what_is_put_is_read(store: Blobs, source: Path, tmp_path: Path) -> None:
+    name = blobs.upload("j", "records.parquet/part.parquet")
+    store.put(name, source)
+    store.get(name, tmp_path / "deep" / "back")
+    data = source.read_bytes()
+    assert (tmp_path / "deep" / "back").read_bytes() == data
+    assert b"".join(store.stream(name, 0, len(data))) == data
+    assert b"".join(store.stream(name, 1_000_001, 2_100_000)) == data[1_000_001:2_100_000]
+    assert max(map(len, store.stream(name, 0, len(data)))) <= 1 << 20
+    with store.open(name) as file:
+        file.seek(255)
+        assert file.read(2) == b"\xff\x00"
+
+
+def test_attempts_are_listed_and_deleted(store: Blobs, source: Path) -> None:
+    assert list(store.attempts()) == []
+    for name in (
+        blobs.upload("a", "x"),
+        blobs.attempt("a", 1, "x"),
+        blobs.attempt("a", 12, "y/z"),
+        blobs.attempt("b", 3, "x"),
+        blobs.upload("c", "x"),
+    ):
+        store.put(name, source)
+    assert {job: set(fences) for job, fences in store.attempts()} == {
+        "a": {1, 12},
+        "b": {3},
+        "c": set(),
+    }
+    store.delete(blobs.attempt("a", 1))
+    store.delete(blobs.attempt("a", 1))
+    store.delete(blobs.job("b"))
+    assert dict(store.attempts()) == {"a": (12,), "c": ()}
+    with pytest.raises(FileNotFoundError):
+        store.get(blobs.attempt("a", 1, "x"), source.parent / "none")
+
+
+def test_a_put_that_fails_leaves_nothing(
+    store: Blobs, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a full disk, after half of the file; in S3 as if the source could not be read."""
+    name = blobs.attempt("a", 1, "x")
+
+    def half(read: Any, write: Any, length: int = 0) -> None:
+        write.write(read.read(1000))
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(shutil, "copyfileobj", half)
+    is_local = list(store._fs.protocol)[:1] == ["file"]
+    missing = source if is_local else source.parent / "missing"
+    with pytest.raises(OSError, match=r"No space|No such file"):
+        store.put(name, missing)
+    monkeypatch.undo()
+    with pytest.raises(FileNotFoundError):
+        store.open(name)
+    if is_local:
+        assert [path for path in (source.parent / "blobs").rglob("*") if path.is_file()] == []
+
+
+def test_a_store_says_whether_it_can_be_reached(store: Blobs, tmp_path: Path) -> None:
+    store.check()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match="Not a directory"):
+        Blobs(str(tmp_path / "file" / "blobs")).check()
+    with pytest.raises(ProviderError, match="cannot be opened"):
+        Blobs("nosuch://x")
+
+
+@pytest.mark.parametrize("name", ["../x", "jobs/../../x", "jobs//x", "/x", ""])
+def test_no_name_leaves_the_store(tmp_path: Path, name: str) -> None:
+    with pytest.raises(AssertionError):
+        Blobs(str(tmp_path)).open(name)

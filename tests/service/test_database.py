@@ -1,0 +1,70 @@
+"""The schema is what the migrations make, on both databases; its time is the database's."""
+
+import datetime as dt
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import inspect, select, text
+
+from verix_anon.service.database import Database, Schema, now
+
+
+def test_the_migrations_make_the_models(database: Database) -> None:
+    with database.engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        assert compare_metadata(context, Schema.metadata) == []
+
+
+def test_processes_that_start_together_migrate_once(database_url: str) -> None:
+    many = [Database(database_url) for _ in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(Database.migrate, many))
+    many[0].migrate()
+    with many[0].engine.connect() as connection:
+        assert connection.scalars(text("SELECT version_num FROM alembic_version")).all() == [
+            "first"
+        ]
+    for each in many:
+        each.close()
+
+
+def test_a_migration_that_fails_leaves_nothing(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from alembic import op
+
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("half way")
+
+    database = Database(database_url)
+    monkeypatch.setattr(op, "create_index", fail)
+    with pytest.raises(RuntimeError, match="half way"):
+        database.migrate()
+    assert inspect(database.engine).get_table_names() == []
+    monkeypatch.undo()
+    database.migrate()
+    assert "jobs" in inspect(database.engine).get_table_names()
+    database.close()
+
+
+def test_time_is_the_databases(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = dt.datetime.now(dt.UTC).timestamp()
+    monkeypatch.setattr(time, "time", lambda: 0.0)
+    with database.read() as session:
+        found = session.scalars(select(now())).one()
+    assert abs(found - before) < 60
+
+
+def test_a_write_is_done_whole_or_not_at_all(database: Database) -> None:
+    def write_half() -> None:
+        with database.write() as session:
+            session.execute(text("INSERT INTO tenants VALUES ('clinic', 0)"))
+            raise RuntimeError("half way")
+
+    with pytest.raises(RuntimeError, match="half way"):
+        write_half()
+    with database.read() as session:
+        assert session.scalars(text("SELECT count(*) FROM tenants")).one() == 0

@@ -1,0 +1,163 @@
+"""Jobs as their owners see them."""
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from typing import Any
+
+import pytest
+
+from service import made
+from verix_anon.errors import ProviderError
+from verix_anon.service import jobs
+from verix_anon.service.database import Database, JobRow
+from verix_anon.service.jobs import File, KeyInFlightError, KeyReusedError, State, TooManyJobsError
+
+OTHER = (File(name="a", size=1, sha256="9" * 64),)
+
+
+@pytest.fixture(autouse=True)
+def _tenants(database: Database) -> None:
+    for name in (made.TENANT, "other"):
+        made.tenant(database, name)
+
+
+def create(database: Database, asked: jobs.NewJob, most: int = 10) -> tuple[jobs.Job, bool]:
+    return jobs.create(database, asked, most=most, retention_seconds=100)
+
+
+def test_a_new_job_waits_for_its_files(database: Database) -> None:
+    job = made.created(database)
+    assert job.state is State.UPLOADING
+    assert [file.name for file in job.files] == ["a", "b"]
+    assert job.expires == pytest.approx(job.created + 1000)
+    assert jobs.find(database, made.TENANT, job.id) == job
+
+
+def test_the_last_file_queues_the_job_and_once_more_changes_nothing(database: Database) -> None:
+    job = made.created(database)
+    one = jobs.complete_file(database, job.id, "a")
+    assert one is not None
+    assert one.state is State.UPLOADING
+    assert [file.is_complete for file in one.files] == [True, False]
+    both = jobs.complete_file(database, job.id, "b")
+    assert both is not None
+    assert (both.state, both.expires) == (State.QUEUED, None)
+    assert jobs.complete_file(database, job.id, "b") == both
+    assert jobs.complete_file(database, "0" * 32, "b") is None
+
+
+def test_files_that_are_completed_together_queue_the_job(database: Database) -> None:
+    names = [f"part-{i}" for i in range(8)]
+    files = tuple(File(name=name, size=1, sha256="0") for name in names)
+    job = made.created(database, made.new(files))
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda name: jobs.complete_file(database, job.id, name), names))
+    again = jobs.find(database, made.TENANT, job.id)
+    assert again is not None
+    assert again.state is State.QUEUED
+
+
+def test_the_same_key_gives_the_same_job(database: Database) -> None:
+    first, is_new = create(database, made.new(key="k"))
+    assert is_new
+    assert create(database, made.new(key="k")) == (first, False)
+    with pytest.raises(KeyReusedError):
+        create(database, made.new(OTHER, key="k"))
+    others, is_new = create(database, made.new(key="k", owner="other"))
+    assert is_new
+    assert others.id != first.id
+
+
+def test_the_same_key_at_once_makes_one_job(database: Database, database_url: str) -> None:
+    """In many threads, and on connections of their own as other processes have."""
+    many = [Database(database_url) for _ in range(4)]
+
+    def ask(at: Database) -> str | None:
+        try:
+            return create(at, made.new(key="k"))[0].id
+        except KeyInFlightError:
+            return None
+
+    with ThreadPoolExecutor(16) as pool:
+        answers = set(pool.map(ask, many * 4)) - {None}
+    assert len(answers) == 1
+    assert len(jobs.page(database, made.TENANT, limit=10).jobs) == 1
+    for each in many:
+        each.close()
+
+
+def test_a_key_in_flight_is_refused(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    make = jobs._new_row
+
+    def make_slowly(*of: Any) -> JobRow:
+        with pytest.raises(KeyInFlightError):
+            create(database, made.new(key="k"))
+        if not database.is_sqlite:
+            # As in another process, which shares the database alone.
+            with monkeypatch.context() as patch:
+                patch.setattr(jobs, "_in_flight", nullcontext)
+                with pytest.raises(KeyInFlightError):
+                    create(database, made.new(key="k"))
+        return make(*of)
+
+    monkeypatch.setattr(jobs, "_new_row", make_slowly)
+    first, _ = create(database, made.new(key="k"))
+    assert create(database, made.new(key="k")) == (first, False)
+
+
+def test_open_jobs_are_counted_by_tenant(database: Database) -> None:
+    for _ in range(3):
+        create(database, made.new(), most=3)
+    with pytest.raises(TooManyJobsError):
+        create(database, made.new(), most=3)
+    create(database, made.new(owner="other"), most=3)
+
+
+def test_requests_at_once_do_not_exceed_the_count(database: Database) -> None:
+    def ask(_: int) -> bool:
+        try:
+            return create(database, made.new(), most=3)[1]
+        except TooManyJobsError:
+            return False
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(ask, range(16))) == 3
+
+
+def test_a_job_of_another_tenant_is_not_there(database: Database) -> None:
+    job = made.created(database)
+    assert jobs.find(database, "other", job.id) is None
+    assert not jobs.delete(database, "other", job.id)
+    assert jobs.page(database, "other", limit=5).jobs == ()
+    assert jobs.find(database, made.TENANT, job.id) == jobs.find(database, None, job.id) == job
+    assert jobs.delete(database, made.TENANT, job.id)
+    assert not jobs.delete(database, made.TENANT, job.id)
+    assert jobs.find(database, made.TENANT, job.id) is None
+
+
+def test_pages_hold_every_job_once_newest_first(database: Database) -> None:
+    made_here = [made.created(database).id for _ in range(7)]
+    create(database, made.new(owner="other"))
+    seen: list[str] = []
+    after = None
+    while True:
+        page = jobs.page(database, made.TENANT, limit=3, after=after)
+        seen += [job.id for job in page.jobs]
+        after = page.next
+        if after is None:
+            break
+    assert seen == made_here[::-1]
+    assert len(jobs.page(database, None, limit=10).jobs) == 8
+
+
+@pytest.mark.parametrize("after", ["x", "0x1p9999999_00", "0x1p9_\0", "0x1p9_zz"])
+def test_a_page_after_nothing_known_is_refused(database: Database, after: str) -> None:
+    with pytest.raises(ProviderError, match="page"):
+        jobs.page(database, made.TENANT, limit=3, after=after)
+
+
+def test_states_are_counted(database: Database) -> None:
+    made.created(database)
+    made.queued(database)
+    counts = jobs.counts(database)
+    assert (counts[State.UPLOADING], counts[State.QUEUED], counts[State.DONE]) == (1, 1, 0)

@@ -1,0 +1,176 @@
+"""A job is one worker's at a time, whatever becomes of workers and of clocks."""
+
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from sqlalchemy import update
+
+from service import made
+from verix_anon.service import jobs, leases
+from verix_anon.service.database import Database, JobRow, now
+from verix_anon.service.jobs import File, Job, Reason, State
+from verix_anon.service.leases import Claim, LostError
+
+DELIVERY = (File(name="delivery.json", size=3, sha256="2" * 64, is_complete=True),)
+
+
+@pytest.fixture
+def job(database: Database) -> Job:
+    made.tenant(database)
+    return made.queued(database)
+
+
+def take(database: Database, worker: str = "one", *, seconds: float = 60.0) -> Claim | None:
+    return leases.claim(database, worker, lease_seconds=seconds)
+
+
+def taken(database: Database, worker: str = "one") -> Claim:
+    claim = take(database, worker)
+    assert claim is not None
+    return claim
+
+
+def pass_time(database: Database) -> None:
+    """All leases run out."""
+    with database.write() as session:
+        session.execute(update(JobRow).values(lease=now() - 1))
+
+
+def found(database: Database, job: Job) -> Job:
+    again = jobs.find(database, made.TENANT, job.id)
+    assert again is not None
+    return again
+
+
+def test_a_job_is_claimed_done_and_claimed_no_more(database: Database, job: Job) -> None:
+    claim = taken(database)
+    assert (claim.job_id, claim.fence) == (job.id, 1)
+    assert found(database, job).state is State.RUNNING
+    assert take(database, "two") is None
+    leases.renew(database, claim, lease_seconds=60, progress=("grow", 1, 2))
+    assert found(database, job).progress == ("grow", 1, 2)
+    leases.finish(database, claim, root="ab", delivery=DELIVERY)
+    done = found(database, job)
+    assert (done.state, done.root, done.delivery, done.fence) == (State.DONE, "ab", DELIVERY, 1)
+    assert done.expires is not None
+    assert done.finished is not None
+    assert done.progress is None
+    assert take(database) is None
+
+
+def test_jobs_are_taken_in_the_order_in_which_they_were_queued(database: Database) -> None:
+    made.tenant(database)
+    waiting = [made.queued(database).id for _ in range(5)]
+    assert [taken(database).job_id for _ in range(5)] == waiting
+
+
+def test_what_is_still_uploaded_is_not_taken(database: Database) -> None:
+    made.tenant(database)
+    made.created(database)
+    assert take(database) is None
+
+
+@pytest.mark.parametrize("word", ["renew", "finish", "fail", "release"])
+def test_whoever_lost_a_job_cannot_touch_it(database: Database, job: Job, word: str) -> None:
+    words = {
+        "renew": lambda held: leases.renew(database, held, lease_seconds=60),
+        "finish": lambda held: leases.finish(database, held, root="cd", delivery=DELIVERY),
+        "fail": lambda held: leases.fail(database, held, Reason(code="internal", detail="")),
+        "release": lambda held: leases.release(database, held),
+    }
+    slow = taken(database)
+    pass_time(database)
+    leases.expire(database)
+    with pytest.raises(LostError):
+        words[word](slow)
+    quick = taken(database, "two")
+    assert quick.fence == 2
+    before = found(database, job)
+    with pytest.raises(LostError):
+        words[word](slow)
+    assert found(database, job) == before
+    leases.finish(database, quick, root="ab", delivery=DELIVERY)
+    with pytest.raises(LostError):
+        words[word](quick)
+    assert found(database, job).root == "ab"
+
+
+def test_a_job_that_was_deleted_is_lost(database: Database, job: Job) -> None:
+    claim = taken(database)
+    assert jobs.delete(database, made.TENANT, job.id)
+    with pytest.raises(LostError):
+        leases.finish(database, claim, root="ab", delivery=DELIVERY)
+    assert jobs.find(database, None, job.id) is None
+
+
+def test_a_lease_is_kept_by_renewing_it(database: Database, job: Job) -> None:
+    claim = taken(database)
+    pass_time(database)
+    leases.renew(database, claim, lease_seconds=60)
+    assert take(database, "two") is None
+    leases.finish(database, claim, root="ab", delivery=DELIVERY)
+
+
+def test_a_job_that_kills_three_workers_has_failed(database: Database, job: Job) -> None:
+    for attempt in (1, 2, 3):
+        assert taken(database).fence == attempt
+        pass_time(database)
+    assert take(database) is None
+    failed = found(database, job)
+    assert failed.state is State.FAILED
+    assert failed.reason is not None
+    assert failed.reason.code == "worker-killed"
+    assert failed.expires is not None
+
+
+def test_a_job_that_was_put_back_is_not_lost_and_waits(database: Database, job: Job) -> None:
+    for attempt in range(1, 6):
+        claim = taken(database)
+        assert claim.fence == attempt
+        leases.release(database, claim)
+        assert found(database, job).state is State.QUEUED
+    leases.release(database, taken(database), delay_seconds=60)
+    assert take(database) is None
+    assert found(database, job).state is State.QUEUED
+
+
+def test_the_jobs_of_a_dead_worker_wait_at_once(database: Database, job: Job) -> None:
+    taken(database, "one")
+    leases.lose(database, "two")
+    assert found(database, job).state is State.RUNNING
+    leases.lose(database, "one")
+    assert found(database, job).state is State.QUEUED
+
+
+@pytest.mark.parametrize("skew", [-1e6, 1e6])
+def test_a_process_whose_clock_is_wrong_takes_nothing_away(
+    database: Database, job: Job, monkeypatch: pytest.MonkeyPatch, skew: float
+) -> None:
+    claim = taken(database)
+    right = time.time
+    monkeypatch.setattr(time, "time", lambda: right() + skew)
+    assert take(database, "two") is None
+    leases.renew(database, claim, lease_seconds=60)
+    assert take(database, "two") is None
+    monkeypatch.undo()
+    assert take(database, "three") is None
+    assert found(database, job).expires is None
+
+
+def test_threads_that_race_take_each_job_once(database: Database) -> None:
+    made.tenant(database)
+    waiting = {made.queued(database).id for _ in range(40)}
+
+    def work(worker: int) -> list[str]:
+        mine = []
+        while claim := take(database, str(worker)):
+            mine.append(claim.job_id)
+            leases.finish(database, claim, root="ab", delivery=DELIVERY)
+        return mine
+
+    with ThreadPoolExecutor(8) as pool:
+        taken_by = Counter(job_id for mine in pool.map(work, range(8)) for job_id in mine)
+    assert taken_by == Counter(waiting)
+    assert jobs.counts(database)[State.DONE] == 40
