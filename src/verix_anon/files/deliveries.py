@@ -28,11 +28,18 @@ from verix_anon.protocol.messages import DELIVERY_FORMAT, Delivered, Delivery, H
 from verix_anon.protocol.tree import Leaves, Tree
 
 __all__ = [
+    "LEAVES",
     "MIXED_UP",
     "NAMED",
+    "NODES",
+    "NODE_ENCODINGS",
     "RECEIPT_FILE",
     "Snapshot",
     "damage",
+    "header_to_bytes",
+    "leaf_columns",
+    "leaf_encodings",
+    "node_columns",
     "read_delivery",
     "read_header",
     "write_delivery",
@@ -43,7 +50,8 @@ HEADER_FIELDS = frozenset(
     | {"nodes", "seconds", "files"}
 )
 MIXED_UP = "answers another submission; are folders mixed up"
-NAMED = ("leaves.parquet", "nodes.parquet", RECORDS)
+LEAVES, NODES = "leaves.parquet", "nodes.parquet"
+NAMED = (LEAVES, NODES, RECORDS)
 """The files whose digests are stated."""
 RECEIPT_FILE = "receipt.dsse.json"
 """The provider's receipt, where there is one"""
@@ -55,7 +63,7 @@ MAX_SECONDS = 2**53
 
 COLUMNS = {"row": pa.int64(), "tracker": parquet.TRACKER, "leaf": pa.int32()}
 TARGET = {"target": pa.uint8()}
-NODES = parquet.Expected(
+NODE = parquet.Expected(
     {
         "column": pa.int32(),
         "threshold": pa.float64(),
@@ -99,20 +107,10 @@ def write_delivery(
 
     `finish` is called with the folder before it takes its name, such as to put a receipt there.
     """
-    records, leaves, tree = delivery.records, delivery.leaves, delivery.tree
-    leaf_columns: dict[str, parquet.Array] = {
-        "leaf": np.arange(leaves.n_leaves, dtype=np.int32),
-        "count": leaves.count,
-    }
-    encodings = {"leaf": "DELTA_BINARY_PACKED"}
-    for j in range(leaves.minimum.shape[1]):
-        for end, bound in (("min", leaves.minimum), ("max", leaves.maximum)):
-            leaf_columns[f"{end}_{j}"] = bound[:, j]
-            encodings[f"{end}_{j}"] = "BYTE_STREAM_SPLIT"
-    node_columns = {name: getattr(tree, name) for name in NODES.columns}
+    records, n_quasi = delivery.records, delivery.leaves.minimum.shape[1]
     with written_aside(path, overwrite=overwrite, folder=True, private=False) as folder:
-        parquet.write(folder / "leaves.parquet", leaf_columns, encodings)
-        parquet.write(folder / "nodes.parquet", node_columns, NODE_ENCODINGS)
+        parquet.write(folder / LEAVES, leaf_columns(delivery.leaves), leaf_encodings(n_quasi))
+        parquet.write(folder / NODES, node_columns(delivery.tree), NODE_ENCODINGS)
         parquet.write(
             folder / RECORDS,
             {
@@ -124,9 +122,31 @@ def write_delivery(
             RECORD_ENCODINGS,
         )
         stated = {name: digest_of_file(folder / name) for name in NAMED}
-        write_bytes(folder / "delivery.json", _header_to_bytes(delivery.header, stated))
+        write_bytes(folder / "delivery.json", header_to_bytes(delivery.header, stated))
         if finish is not None:
             finish(folder)
+
+
+def leaf_columns(leaves: Leaves, first: int = 0) -> dict[str, parquet.Array]:
+    """Leaves as columns of leaves.parquet, numbered from `first`."""
+    columns: dict[str, parquet.Array] = {
+        "leaf": np.arange(first, first + leaves.n_leaves, dtype=np.int32),
+        "count": leaves.count,
+    }
+    for j in range(leaves.minimum.shape[1]):
+        columns[f"min_{j}"], columns[f"max_{j}"] = leaves.minimum[:, j], leaves.maximum[:, j]
+    return columns
+
+
+def leaf_encodings(n_quasi: int) -> dict[str, str]:
+    """How the columns of leaves.parquet are written, of so many quasi-identifiers."""
+    bounds = (f"{end}_{j}" for j in range(n_quasi) for end in ("min", "max"))
+    return {"leaf": "DELTA_BINARY_PACKED", **dict.fromkeys(bounds, "BYTE_STREAM_SPLIT")}
+
+
+def node_columns(tree: Tree) -> dict[str, parquet.Array]:
+    """A tree as columns of nodes.parquet."""
+    return {name: getattr(tree, name) for name in NODE.columns}
 
 
 def read_delivery(path: str | os.PathLike[str], contract: Contract, *, n_rows: int) -> Snapshot:
@@ -194,7 +214,7 @@ def _check_count(name: str, found: int, stated: int) -> None:
 
 
 def _read_leaves(files: Files, n_leaves: int, n_quasi: int) -> Leaves:
-    columns = _table(files, "leaves.parquet", _leaves(n_quasi), n_leaves)
+    columns = _table(files, LEAVES, _leaves(n_quasi), n_leaves)
     if not np.array_equal(columns["leaf"], np.arange(n_leaves)):
         raise MalformedDeliveryError("leaves.parquet: column 'leaf' does not count from 0 upwards")
     minimum, maximum = np.empty((2, n_leaves, n_quasi))
@@ -212,7 +232,7 @@ def _unsigned_zeros(column: parquet.Array) -> Floats:
 
 
 def _read_tree(files: Files, n_nodes: int) -> Tree:
-    columns = _table(files, "nodes.parquet", NODES, n_nodes)
+    columns = _table(files, NODES, NODE, n_nodes)
     return Tree(
         column=columns["column"].astype(np.int32),
         threshold=_unsigned_zeros(columns["threshold"]),
@@ -247,7 +267,8 @@ def _read_records(files: Files, header: Header, n_rows: int, *, has_target: bool
     return Delivered(row=row, tracker=tracker, leaf=leaf, target=target, has_target=has_target)
 
 
-def _header_to_bytes(header: Header, files: Mapping[str, str]) -> bytes:
+def header_to_bytes(header: Header, files: Mapping[str, str]) -> bytes:
+    """What delivery.json holds: the header, and the digests of the other files."""
     return rfc8785.dumps(
         {
             "format": DELIVERY_FORMAT,

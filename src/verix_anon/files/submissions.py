@@ -23,7 +23,7 @@ from verix_anon.protocol.contract import Contract
 from verix_anon.protocol.messages import SUBMISSION_FORMAT, Submission
 from verix_anon.protocol.table import MAX_ROWS, Records, wire_columns, wire_type
 
-__all__ = ["read_submission", "write_submission"]
+__all__ = ["Stated", "open_submission", "read_submission", "write_submission"]
 
 HEADER, CONTRACT = "submission.json", "contract.json"
 NAMED = (CONTRACT, RECORDS)
@@ -80,13 +80,8 @@ def read_submission(path: str | os.PathLike[str]) -> Submission:
         TableError: a file is missing or was damaged on the way, or the records do not fit the
             contract.
     """
-    folder = open_folder(path, TableError)
-    if folder.has("delivery.json"):
-        raise TableError(f"{path} is a delivery, not a submission")
-    files = Files(folder)
-    stated = _Stated(files)
-    contract = stated.contract()
-    n_rows = stated.n_rows
+    stated = open_submission(path)
+    files, contract, n_rows = stated.files, stated.contract, stated.n_rows
     columns = {c.name: pa.from_numpy_dtype(wire_type(c)) for c in contract.columns}
     expected, parts = files.read_records(
         {"row": pa.int64(), "tracker": parquet.TRACKER, **columns}, n_rows
@@ -117,7 +112,20 @@ def read_submission(path: str | os.PathLike[str]) -> Submission:
     return submission
 
 
-class _Stated:
+def open_submission(path: str | os.PathLike[str]) -> "Stated":
+    """Open a submission's folder: the contract and what submission.json says, and no record.
+
+    Raises:
+        ContractError: contract.json is not a contract.
+        TableError: a file is missing or was damaged on the way.
+    """
+    folder = open_folder(path, TableError)
+    if folder.has("delivery.json"):
+        raise TableError(f"{path} is a delivery, not a submission")
+    return Stated(Files(folder))
+
+
+class Stated:
     """What submission.json says; whatever else is found was damaged on the way."""
 
     def __init__(self, files: Files) -> None:
@@ -130,6 +138,7 @@ class _Stated:
         self.submission = fields.digest("submission").hex()
         self.n_rows = fields.whole("rows", range(1, MAX_ROWS + 1))
         self.digests = stated_digests(fields, NAMED)
+        self.contract = self._contract()
 
     def check(self, holds: bool, problem: str) -> None:
         """Raise unless something holds that submission.json says."""
@@ -143,7 +152,7 @@ class _Stated:
         different = self.files.different(self.digests)
         self.check(not different, f"{' and '.join(different)} differs from the SHA-256")
 
-    def contract(self) -> Contract:
+    def _contract(self) -> Contract:
         """The contract, if it is the one that is meant."""
         data = self.files.read(CONTRACT, MAX_CONTRACT_BYTES)
         self.check_files()

@@ -5,7 +5,7 @@ because a million records have a hundred thousand leaves.
 """
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from typing import NamedTuple
@@ -14,23 +14,50 @@ import numpy as np
 
 from verix_anon.arrays import Bytes, Ints
 from verix_anon.protocol.contract import Commitment, Contract, Digest
-from verix_anon.protocol.digests import LEAF, NODE, binding_root, leaf_text, node_text
+from verix_anon.protocol.digests import (
+    LEAF,
+    NODE,
+    binding_root,
+    leaf_text,
+    node_digest,
+    node_text,
+)
 from verix_anon.protocol.table import Records, wire_columns
 from verix_anon.protocol.tree import Leaves, Tree
 
 __all__ = [
     "CHUNK_ROWS",
     "Members",
+    "chunk_digest",
+    "chunks_digest",
     "leaf_digests",
     "node_digests",
     "root_of",
+    "root_over",
+    "split_digest",
     "submission_digest",
+    "top_digest",
 ]
 
 CHUNK_ROWS = 65536
 # How many leaves are laid out at a time: few enough for the cache of a core.
 BATCH_LEAVES = 1024
 SUBMISSION, CHUNK = b"\4", b"\5"
+
+
+def chunk_digest(contract: Contract, number: int, records: Records) -> Digest:
+    """Some rows of what was sent, those of the chunk of this number, in ascending row."""
+    digest = sha256(CHUNK + struct.pack("<Q", number))
+    digest.update(np.ascontiguousarray(records.tracker).data)
+    for column in wire_columns(contract, records, slice(None)):
+        digest.update(column.data)
+    return Digest(digest.digest())
+
+
+def chunks_digest(contract: Contract, n_rows: int, chunks: Iterable[bytes]) -> Digest:
+    """What was sent, from the digests of its chunks in ascending number."""
+    head = SUBMISSION + contract.digest + struct.pack("<Q", n_rows)
+    return Digest(sha256(head + b"".join(chunks)).digest())
 
 
 def submission_digest(
@@ -40,17 +67,11 @@ def submission_digest(
 
     def chunk(number: int) -> bytes:
         rows = slice(number * CHUNK_ROWS, (number + 1) * CHUNK_ROWS)
-        digest = sha256(CHUNK + struct.pack("<Q", number))
-        digest.update(np.ascontiguousarray(records.tracker[rows]).data)
-        for column in wire_columns(contract, records, rows):
-            digest.update(column.data)
-        return digest.digest()
+        return chunk_digest(contract, number, records.part(rows))
 
     n_chunks = -(-records.n_rows // CHUNK_ROWS)
     with ThreadPoolExecutor(threads) as pool:
-        chunks = b"".join(pool.map(chunk, range(n_chunks)))
-    head = SUBMISSION + contract.digest + struct.pack("<Q", records.n_rows)
-    return Digest(sha256(head + chunks).digest())
+        return chunks_digest(contract, records.n_rows, pool.map(chunk, range(n_chunks)))
 
 
 class Members(NamedTuple):
@@ -98,10 +119,31 @@ def root_of(
     contract: Contract, submission: Digest, tree: Tree, leaves: Leaves, members: Members
 ) -> Digest:
     """The root that the contract asks for; the paper's commitment does not look at members."""
+    return root_over(contract, submission, top_digest(contract, tree, leaves, members))
+
+
+def root_over(contract: Contract, submission: Digest, top: Digest) -> Digest:
+    """The root, from the digest of the top node."""
     if contract.commitment is Commitment.PAPER:
-        return _paper_root(contract, tree, leaves)
-    top = node_digests(tree, leaf_digests(leaves, members))[0]
+        return top
     return binding_root(contract.digest, submission, top)
+
+
+def top_digest(contract: Contract, tree: Tree, leaves: Leaves, members: Members) -> Digest:
+    """The digest of a tree's first node, as the contract's commitment has it."""
+    if contract.commitment is Commitment.PAPER:
+        return _paper_top(contract, tree, leaves)
+    return node_digests(tree, leaf_digests(leaves, members))[0]
+
+
+def split_digest(
+    contract: Contract, index: int, threshold: float, left: Digest, right: Digest
+) -> Digest:
+    """The digest of one split over two trees, as the contract's commitment has it."""
+    if contract.commitment is Commitment.PAPER:
+        text = node_text(contract.quasi[index].name, threshold, left.hex(), right.hex())
+        return Digest(sha256(text.encode("utf-8")).digest())
+    return node_digest(index, threshold, left, right)
 
 
 def node_digests(tree: Tree, of_leaf: Sequence[Digest]) -> list[Digest]:
@@ -122,7 +164,7 @@ def node_digests(tree: Tree, of_leaf: Sequence[Digest]) -> list[Digest]:
     return digest
 
 
-def _paper_root(contract: Contract, tree: Tree, leaves: Leaves) -> Digest:
+def _paper_top(contract: Contract, tree: Tree, leaves: Leaves) -> Digest:
     names = [column.name for column in contract.quasi]
     digest: list[str] = [""] * tree.n_nodes
     for node in range(tree.n_nodes - 1, -1, -1):

@@ -53,6 +53,12 @@ class Records:
         """How much memory the records take."""
         return self.tracker.nbytes + self.values.nbytes + self.target.nbytes
 
+    def part(self, rows: slice) -> "Records":
+        """Some of the records, over the same memory."""
+        return Records(
+            tracker=self.tracker[rows], values=self.values[:, rows], target=self.target[rows]
+        )
+
     def check(self, contract: Contract) -> None:
         """Raise TableError unless these records can stand under the contract."""
         if self.values.shape[0] != len(contract.quasi):
@@ -65,6 +71,10 @@ class Records:
                 f"a submission needs at least min_leaf = {contract.min_leaf:,} records"
                 f" and at most {MAX_ROWS:,}, not {self.n_rows:,}"
             )
+        self.check_values(contract)
+
+    def check_values(self, contract: Contract) -> None:
+        """Raise TableError unless every value is one that the contract allows."""
         if self.target.max() > (contract.target is not None):
             raise TableError("the target has a value other than 0 and 1, or none is sent")
         for column, values in zip(contract.quasi, self.values, strict=True):

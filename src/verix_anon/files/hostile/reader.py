@@ -6,6 +6,7 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,7 @@ from verix_anon.errors import Error, TableError
 from verix_anon.files.hostile import footers, pages
 from verix_anon.machine import lacking
 
-__all__ = ["TRACKER", "Expected", "Reader", "copy_group", "open_parts", "write"]
+__all__ = ["TRACKER", "Expected", "Reader", "Writer", "copy_group", "open_parts", "write"]
 
 TRACKER = pa.binary(32)
 # What a file may take beyond its values: dictionaries, levels, page headers.
@@ -287,16 +288,40 @@ def _to_arrow(column: Array) -> pa.Array:
 
 def write(path: Path, columns: Mapping[str, Array], encodings: Mapping[str, str]) -> None:
     """Write columns with zstd; those without an encoding get a dictionary."""
-    table = pa.table({name: _to_arrow(column) for name, column in columns.items()})
-    pq.write_table(
-        table,
-        path,
-        compression="zstd",
-        compression_level=1,
-        use_dictionary=[name for name in table.column_names if name not in encodings],
-        column_encoding=dict(encodings) or None,
+    with Writer(path, encodings) as writer:
+        writer.add(columns)
+
+
+class Writer:
+    """One Parquet file, written in batches with zstd; columns without an encoding get a dictionary.
+
+    A batch is a row group of its own, or several.
+    """
+
+    def __init__(self, path: Path, encodings: Mapping[str, str]) -> None:
+        self.path, self.encodings = path, encodings
+        self.file: pq.ParquetWriter | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.file is not None:
+            self.file.close()
+
+    def add(self, columns: Mapping[str, Array]) -> None:
+        """Write some rows; the first say which columns there are."""
+        table = pa.table({name: _to_arrow(column) for name, column in columns.items()})
+        if self.file is None:
+            self.file = pq.ParquetWriter(
+                self.path,
+                table.schema,
+                compression="zstd",
+                compression_level=1,
+                use_dictionary=[name for name in columns if name not in self.encodings],
+                column_encoding=dict(self.encodings) or None,
+                write_statistics=False,
+                store_schema=False,
+            )
         # Fewer than what is encoded at a time costs size, more costs the reader memory.
-        row_group_size=GROUP_ROWS,
-        write_statistics=False,
-        store_schema=False,
-    )
+        self.file.write_table(table, row_group_size=GROUP_ROWS)
