@@ -55,7 +55,7 @@ ALLOWED = {
 }
 # Optional packages, and the modules or folders that may import each.
 EXTRAS: dict[str, str | tuple[str, ...]] = {
-    "pyspark": "provider/spark.py",
+    "pyspark": "provider/spark/",
     "httpx2": "client/remote.py",
     "alembic": "service/",
     "fastapi": "service/",
