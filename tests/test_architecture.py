@@ -56,7 +56,7 @@ ALLOWED = {
 # Optional packages, and the modules or folders that may import each.
 EXTRAS: dict[str, str | tuple[str, ...]] = {
     "pyspark": "provider/spark/",
-    "httpx2": "client/remote.py",
+    "httpx2": "client/remote/connection.py",
     "alembic": "service/",
     "fastapi": "service/",
     "limits": "service/",

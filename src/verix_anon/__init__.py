@@ -38,6 +38,8 @@ __all__ = [
     "Reading",
     "ReleaseOptions",
     "Released",
+    "RemoteOptions",
+    "RemoteProvider",
     "Sheet",
     "Submission",
     "Verdict",
@@ -74,6 +76,7 @@ if TYPE_CHECKING:
     from verix_anon.client.release import Released, ReleaseOptions, release
     from verix_anon.client.release.reading import read_released
     from verix_anon.client.release.sheet import Sheet
+    from verix_anon.client.remote import RemoteOptions, RemoteProvider
     from verix_anon.client.verdict import Finding, Profile, Verdict, read_verdict, write_verdict
     from verix_anon.client.verify import VerifyOptions, verify
     from verix_anon.files.deliveries import read_delivery, write_delivery
@@ -92,6 +95,7 @@ _HOMES = {
     "client.release": ("ReleaseOptions", "Released", "release"),
     "client.release.reading": ("read_released",),
     "client.release.sheet": ("Sheet",),
+    "client.remote": ("RemoteOptions", "RemoteProvider"),
     "client.verdict": ("Finding", "Profile", "Verdict", "read_verdict", "write_verdict"),
     "client.verify": ("VerifyOptions", "verify"),
     "files.deliveries": ("read_delivery", "write_delivery"),

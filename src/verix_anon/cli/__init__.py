@@ -1,6 +1,6 @@
 """The command `verix-anon`: a subcommand per stage; what is heavy is imported where it is used."""
 
-from verix_anon.cli import demo, explore, init, prepare, provide, release, report, verify
+from verix_anon.cli import demo, explore, init, prepare, provide, release, report, submit, verify
 from verix_anon.cli.app import app, main
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "provide",
     "release",
     "report",
+    "submit",
     "verify",
 ]
 
@@ -21,6 +22,7 @@ JOURNEY = (
     "explore",
     "prepare",
     "anonymize",
+    "submit",
     "verify",
     "release",
     "report",

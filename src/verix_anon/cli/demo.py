@@ -12,6 +12,7 @@ import typer
 from verix_anon.cli.app import app
 from verix_anon.cli.prepare import planted_lines, prepare_options, sent_lines
 from verix_anon.cli.show import Quiet, during, facts, printable, say, verdict_lines
+from verix_anon.cli.submit import AuthoritiesFile, InsecureHttp, Token, TokenFile, token_of
 from verix_anon.cli.verify import EXIT_CODES
 from verix_anon.errors import TableError
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from verix_anon.client.release import Released
+    from verix_anon.protocol.messages import Provider
 
 __all__ = ["demo"]
 
@@ -37,13 +39,21 @@ def demo(
     report: Annotated[
         Path | None, typer.Option(help="Write the audit report here: one HTML page.")
     ] = None,
+    url: Annotated[
+        str | None,
+        typer.Option(help="Let the service at this URL anonymize.", rich_help_panel="Service"),
+    ] = None,
+    token_file: TokenFile = None,
+    token: Token = None,
+    insecure_http: InsecureHttp = False,
+    ca_file: AuthoritiesFile = None,
     quiet: Quiet = False,
 ) -> None:
     """Walk through prepare, anonymize, verify and release on the embedded census table.
 
     With an adversary the verdict is VIOLATION and the exit code 1.
     """
-    from verix_anon.adversaries import ADVERSARIES, only
+    from verix_anon.adversaries import only
     from verix_anon.cli.report import write_report
     from verix_anon.client.prepare import prepare
     from verix_anon.client.release import release
@@ -52,13 +62,13 @@ def demo(
     from verix_anon.datasets import census
     from verix_anon.files.aside import check_free
     from verix_anon.files.deliveries import read_delivery, write_delivery
-    from verix_anon.provider.local import LocalProvider
 
     if report is not None:
         check_installed()
         check_free(report, overwrite=False)
-    if adversary is not None and adversary not in ADVERSARIES:
-        raise TableError(f"adversaries are {', '.join(ADVERSARIES)}, not {adversary!r}")
+    provider = _chosen(adversary)
+    if url is not None:
+        provider = _remote(url, token_of(token, token_file), adversary, insecure_http, ca_file)
     table = census(rows)
     say(f"1. The owner has a table of {rows:,} people and prepares it, k = {k:,}.")
     options = prepare_options(preset, None, rule=adversary and only(adversary))
@@ -66,8 +76,7 @@ def demo(
     prepared = during("prepare", quiet, make)
     manifest = prepared.manifest
     _say([*planted_lines(manifest), *sent_lines(manifest)])
-    provider = LocalProvider() if adversary is None else ADVERSARIES[adversary](0)
-    say(f"2. A provider ({adversary or 'honest'}) anonymizes it.")
+    say(f"2. A provider ({url or adversary or 'honest'}) anonymizes it.")
     delivery = during("anonymize", quiet, lambda: provider.anonymize(prepared.submission))
     header = delivery.header
     say(f"   {header.rows:,} records in {header.leaves:,} leaves, root {header.root.hex()}")
@@ -93,6 +102,30 @@ def demo(
     if preset is None:
         say("The paper's own system, as published: verix-anon demo --preset paper")
     sys.exit(EXIT_CODES[verdict.outcome.value])
+
+
+def _chosen(adversary: str | None) -> "Provider":
+    """The honest provider on this machine, or one that misbehaves."""
+    from verix_anon.adversaries import ADVERSARIES
+    from verix_anon.provider.local import LocalProvider
+
+    if adversary is None:
+        return LocalProvider()
+    if adversary not in ADVERSARIES:
+        raise TableError(f"adversaries are {', '.join(ADVERSARIES)}, not {adversary!r}")
+    return ADVERSARIES[adversary](0)
+
+
+def _remote(
+    url: str, token: str, adversary: str | None, insecure_http: bool, ca_file: Path | None
+) -> "Provider":
+    """The provider behind a service."""
+    from verix_anon.client.remote import RemoteOptions, RemoteProvider
+
+    if adversary is not None:
+        raise TableError("a service is as it is; choose --url or --adversary")
+    options = RemoteOptions(insecure_http=insecure_http, ca_file=ca_file)
+    return RemoteProvider(url, token, options=options)
 
 
 def _say(lines: Iterable[str]) -> None:

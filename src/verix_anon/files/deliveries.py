@@ -39,6 +39,7 @@ __all__ = [
     "header_to_bytes",
     "leaf_columns",
     "leaf_encodings",
+    "most_bytes",
     "node_columns",
     "read_delivery",
     "read_header",
@@ -182,6 +183,18 @@ def read_delivery(path: str | os.PathLike[str], contract: Contract, *, n_rows: i
             raise MalformedDeliveryError(f"{error}; {damage(damaged)}") from None
         raise
     return Snapshot(delivery=delivery, files=files.digests, damaged=files.different(stated))
+
+
+def most_bytes(contract: Contract, *, n_rows: int, n_parts: int = 0) -> dict[str, int]:
+    """How large each file of a delivery may be; parts of the records share what they may."""
+    n_leaves = n_rows // contract.min_leaf
+    columns = COLUMNS if contract.target is None else COLUMNS | TARGET
+    return {
+        "delivery.json": MAX_HEADER_BYTES,
+        LEAVES: _leaves(len(contract.quasi)).bytes_for(n_leaves),
+        NODES: NODE.bytes_for(2 * n_leaves - 1),
+        RECORDS: parquet.Expected(columns, parts=n_parts).bytes_for(n_rows),
+    }
 
 
 def damage(names: tuple[str, ...]) -> str:

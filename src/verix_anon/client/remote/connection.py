@@ -1,0 +1,280 @@
+"""The way to a service: one request at a time, bounded, and tried again while that may help.
+
+The token goes to the one service that was named, and nowhere else: no redirect is followed, and no
+error repeats it. No answer is read past its limit, nor for longer than a slow line would take.
+"""
+
+import ipaddress
+import re
+import ssl
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, TypeVar
+
+from verix_anon.client.remote import waiting
+from verix_anon.client.remote.answers import Problem, one_line
+from verix_anon.client.remote.options import RemoteOptions
+from verix_anon.client.remote.waiting import Waiting
+from verix_anon.errors import ProviderError, TableError
+from verix_anon.files.store import reason
+
+if TYPE_CHECKING:
+    import httpx2
+
+__all__ = ["Answer", "Connection", "Lost", "RefusedError"]
+
+TIMEOUT = 60.0
+"""Seconds without a byte after which a connection counts as lost."""
+LEAST_RATE = 1024
+"""Bytes a second below which, TIMEOUT apart, an answer counts as lost."""
+MOST_ANSWER = 16 << 20
+MOST_PROBLEM = 1 << 16
+GREETING = 15.0
+"""Seconds of patience with a service that never answered: its address may be wrong."""
+TOKEN = re.compile(r"[!-~]{1,4096}")
+BUSY = frozenset({408, 429, 502, 503, 504})
+AGAIN = frozenset({"idempotency-key-in-flight"})
+"""Codes that ask for the same again later, whatever their status."""
+
+Result = TypeVar("Result")
+
+
+class Lost(Exception):  # noqa: N818, because it is no error before patience ends
+    """An attempt that failed in a way that another one may not."""
+
+    def __init__(self, why: str, asked: float | None = None) -> None:
+        super().__init__(why)
+        self.asked = asked
+        """Seconds after which the service asks to be asked again."""
+
+
+class RefusedError(ProviderError):
+    """The service says no, and would again."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(f"the service refused: {problem}")
+        self.problem = problem
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back, whole."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def asked(self) -> float | None:
+        """Seconds after which the service asks to be asked again."""
+        return _seconds(self.headers)
+
+
+class Connection:
+    """Requests to one service, in the name of one token."""
+
+    def __init__(self, url: str, token: str, options: RemoteOptions) -> None:
+        if find_spec("httpx2") is None:
+            raise ProviderError(
+                "a remote provider needs the extra 'remote', which is not installed; in your clone"
+                " of verix-anon: .venv/bin/pip install -c constraints.txt -e '.[remote]'"
+            )
+        self.base = _checked(url, insecure_http=options.insecure_http)
+        if not isinstance(token, str) or not TOKEN.fullmatch(token):
+            raise ProviderError("the token must be printable ASCII without blanks")
+        self.options, self._token = options, token
+        self._authorities = _authorities(self.base, options)
+
+    @cached_property
+    def client(self) -> "httpx2.Client":
+        """Made when it is first needed: reading the system's certificates takes 0.1 s."""
+        import httpx2
+
+        return httpx2.Client(
+            headers={
+                "Authorization": f"Bearer {self._token}",
+                # What is packed could unfold without end.
+                "Accept-Encoding": "identity",
+                "User-Agent": "verix-anon",
+            },
+            timeout=httpx2.Timeout(TIMEOUT),
+            follow_redirects=False,
+            # A proxy of the environment's would see the token of a plain connection.
+            trust_env=self.base.startswith("https:"),
+            verify=self._authorities,
+        )
+
+    def __repr__(self) -> str:
+        return f"<Connection to {self.base}>"
+
+    def __enter__(self) -> "Connection":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.client.close()
+
+    def waiting(self, patience: float | None = None) -> Waiting:
+        """Waits for the attempts at one thing."""
+        most = self.options.patience
+        return Waiting(most if patience is None else min(most, patience), self.options.seed)
+
+    def insist(self, attempt: Callable[[], Result], waits: Waiting | None = None) -> Result:
+        """What an attempt gives, made again while it is Lost and patience lasts."""
+        waits = waits or self.waiting()
+        while True:
+            try:
+                return attempt()
+            except Lost as lost:
+                self.pause(lost, waits)
+
+    def pause(self, lost: Lost, waits: Waiting) -> None:
+        """Wait before the next attempt, or give up."""
+        delay = waits.next_delay(lost.asked)
+        if delay is None:
+            raise ProviderError(f"the service at {self.base} does not serve ({lost})") from None
+        waiting.sleep(delay)
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        content: bytes | None = None,
+    ) -> Answer:
+        """One request and its whole answer.
+
+        Raises:
+            Lost: it may be tried again.
+            RefusedError: it may not.
+        """
+        with self.stream(method, path, headers=headers, content=content) as (status, found, body):
+            return Answer(status, found, _gathered(body, MOST_ANSWER))
+
+    def get(self, path: str, patience: float | None = None) -> Answer:
+        """What a path holds, with patience."""
+        return self.insist(lambda: self.ask("GET", path), self.waiting(patience))
+
+    @contextmanager
+    def stream(
+        self,
+        method: str,
+        path: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        content: bytes | None = None,
+    ) -> Iterator[tuple[int, Mapping[str, str], Iterator[bytes]]]:
+        """Status, headers and the pieces of one answer that is no problem."""
+        import httpx2
+
+        try:
+            request = self.client.stream(
+                method, self.base + path, headers=dict(headers or {}), content=content
+            )
+            with request as response:
+                pieces = _in_time(response)
+                if response.status_code >= 300:
+                    raise _failure(response, pieces)
+                yield response.status_code, response.headers, pieces
+        except httpx2.TransportError as error:
+            raise _lost(error) from None
+        except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
+            raise ProviderError(f"the service answers no HTTP ({_words(error)})") from None
+
+
+def _checked(url: str, *, insecure_http: bool) -> str:
+    """The address without its last slash, if a token may go there."""
+    import httpx2
+
+    try:
+        parsed = httpx2.URL(url)
+    except (httpx2.InvalidURL, TypeError):
+        raise ProviderError("the service's address must be a URL such as https://host") from None
+    if parsed.scheme not in ("http", "https") or not parsed.host:
+        raise ProviderError("the service's address must be a URL such as https://host")
+    if parsed.userinfo or parsed.query or parsed.fragment:
+        raise ProviderError("the service's URL must have no user, no query and no fragment")
+    if parsed.scheme == "http" and not insecure_http and not _is_loopback(parsed.host):
+        raise ProviderError(
+            f"http:// would send the token unencrypted to {one_line(parsed.host, 80)}; use"
+            " https://, or allow it (--insecure-http)"
+        )
+    return str(parsed).rstrip("/")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _authorities(base: str, options: RemoteOptions) -> ssl.SSLContext | bool:
+    if base.startswith("http:"):
+        # Whatever else, nobody is trusted.
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if options.ca_file is None:
+        return True
+    try:
+        return ssl.create_default_context(cafile=options.ca_file)
+    except OSError as error:
+        # An SSLError is one too: the file is there, and holds no certificate.
+        raise TableError(f"{options.ca_file} holds no certificates ({reason(error)})") from None
+
+
+def _in_time(response: "httpx2.Response") -> Iterator[bytes]:
+    """The pieces of an answer as they come; one that only trickles is Lost."""
+    began, received = waiting.now(), 0
+    for piece in response.iter_raw():
+        received += len(piece)
+        yield piece
+        if waiting.now() - began > TIMEOUT + received / LEAST_RATE:
+            raise Lost("its answer only trickles")
+
+
+def _gathered(pieces: Iterator[bytes], most: int) -> bytes:
+    found = bytearray()
+    for piece in pieces:
+        found += piece
+        if len(found) > most:
+            raise ProviderError(f"the service's answer is larger than {most:,} bytes")
+    return bytes(found)
+
+
+def _failure(response: "httpx2.Response", pieces: Iterator[bytes]) -> Exception:
+    status = response.status_code
+    if status < 400:
+        return ProviderError(
+            "the service redirects to another address, which does not get the token; give the"
+            " final URL"
+        )
+    kind = response.headers.get("Content-Type", "").partition(";")[0].strip()
+    is_problem = kind == "application/problem+json"
+    data = _gathered(pieces, MOST_PROBLEM) if is_problem else b""
+    problem = Problem.parse(status, data)
+    if status in BUSY or problem.code in AGAIN:
+        return Lost(str(problem), _seconds(response.headers))
+    return RefusedError(problem)
+
+
+def _seconds(headers: Mapping[str, str]) -> float | None:
+    text = headers.get("Retry-After", "").strip()
+    return float(text) if text.isascii() and text.isdigit() and len(text) <= 9 else None
+
+
+def _lost(error: Exception) -> Exception:
+    """What a failure of the connection means: that it may be tried again, or not."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            why = one_line(cause.verify_message, 100)
+            return ProviderError(f"the service's certificate is not trusted ({why})")
+        cause = cause.__cause__ or cause.__context__
+    return Lost(_words(error))
+
+
+def _words(error: Exception) -> str:
+    return one_line(str(error), 100) or type(error).__name__

@@ -1,0 +1,38 @@
+"""How a remote provider is spoken to."""
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from verix_anon.client.given import check_fields
+from verix_anon.errors import TableError
+from verix_anon.progress import Progress, ignore
+
+__all__ = ["RemoteOptions"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteOptions:
+    """What the caller may choose about the way to a service."""
+
+    keys: Sequence[str] = ()
+    """Ids of the provider's keys that are pinned: a service that shows none of them is refused"""
+    keep: bool = False
+    """Whether the job stays at the service after its delivery came"""
+    insecure_http: bool = False
+    """Whether a token may go unencrypted to another machine"""
+    ca_file: str | os.PathLike[str] | None = None
+    """Certificates of the authorities that are trusted, in place of the system's"""
+    patience: float = 600.0
+    """Seconds after which a service that does not answer is given up"""
+    wait: float = math.inf
+    """Seconds after which a job that is not done is given up; it stays there"""
+    seed: int | None = None
+    """Of the waits' jitter, for tests"""
+    progress: Progress = ignore
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if not (self.patience >= 0 and self.wait >= 0):
+            raise TableError("patience and wait must be numbers of seconds, 0 or more")
