@@ -134,6 +134,8 @@ VERBS: dict[str, Callable[..., object]] = {
     "prepare": verix_anon.prepare,
     "verify": verix_anon.verify,
     "release": verix_anon.release,
+    "prove": verix_anon.prove,
+    "check_proof": verix_anon.check_proof,
     "anonymize": verix_anon.LocalProvider(threads=1).anonymize,
 }
 
@@ -145,6 +147,13 @@ def right(verb: str, given: Given) -> dict[str, Any]:
         return {"table": given.table, "target": "y", "quasi": "all", "k": 3}
     if verb == "anonymize":
         return {"submission": submission}
+    if verb == "prove":
+        delivery = given.folder / "delivery"
+        return {"delivery": delivery, "agreed": manifest, "table": given.table, "record": 3}
+    if verb == "check_proof":
+        tracker = submission.records.tracker[3].tobytes()
+        (proof,) = verix_anon.prove(given.delivery, submission, tracker=tracker)
+        return {"proof": proof, "root": proof.root, "tracker": tracker}
     judged = {"delivery": given.folder / "delivery", "manifest": manifest}
     if verb == "verify":
         return {**judged, "submission": submission, "skip": SKIP}
@@ -164,6 +173,8 @@ OPTIONAL = {
     ),
     "verify": ("profile", "log", "options"),
     "release": ("out", "sheet", "overwrite", "options", "ledger"),
+    "prove": ("tracker", "person"),
+    "check_proof": (),
     "anonymize": (),
 }
 
@@ -219,6 +230,7 @@ def results() -> dict[str, object]:
         "log": verix_anon.AuditLog("audit.jsonl"),
         "ledger": verix_anon.Ledger("ledger.jsonl"),
         "provider": verix_anon.LocalProvider(),
+        "proof": verix_anon.prove(delivery, prepared.manifest, table=table, record=0),
         "options": (
             verix_anon.PrepareOptions(),
             verix_anon.VerifyOptions(),

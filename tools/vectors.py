@@ -2,8 +2,8 @@
 
     PYTHONPATH=tests python -m tools.vectors
 
-What is expected comes from tests/independent.py, the implementation written from the text
-alone, so the engine has no part in its own exam. Floats are written in the shortest decimal
+What is expected comes from tests/independent.py and tests/independent_proofs.py, written from the
+text alone, so the engine has no part in its own exam. Floats are written in the shortest decimal
 form that reads back to the same binary64.
 """
 
@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import independent
+import independent_proofs
 
 FOLDER = Path(__file__).parent.parent / "tests" / "vectors"
 
@@ -86,6 +87,8 @@ def vector(columns: list[Spec], target: list[int], **terms: object) -> Vector:
     if has_target:
         sent.insert(1, target)
     result = independent.anonymize(data, trackers, sent)
+    is_binding = json.loads(data)["commitment"] == "binding"
+    proved = {"proof": _proof(data, trackers, sent)} if is_binding else {}
     return {
         "contract": data.decode(),
         "trackers": [tracker.hex() for tracker in trackers],
@@ -97,8 +100,14 @@ def vector(columns: list[Spec], target: list[int], **terms: object) -> Vector:
             "nodes": result.nodes,
             "leaves": result.leaves,
             "leaf_of_row": result.leaf_of_row,
+            **proved,
         },
     }
+
+
+def _proof(data: bytes, trackers: list[bytes], sent: list[Values]) -> str:
+    """The proof of the middle row, in the very characters that it must have."""
+    return independent_proofs.prove(data, trackers, sent, len(trackers) // 2)
 
 
 def coded(weights: list[int] | None, **terms: object) -> Vector:

@@ -33,6 +33,7 @@ __all__ = [
     "PrepareOptions",
     "Prepared",
     "Profile",
+    "Proof",
     "Provider",
     "Read",
     "Reading",
@@ -46,12 +47,15 @@ __all__ = [
     "VerifyOptions",
     "__version__",
     "adversaries",
+    "check_proof",
     "datasets",
     "errors",
     "explore",
     "prepare",
+    "prove",
     "read_delivery",
     "read_manifest",
+    "read_proof",
     "read_released",
     "read_submission",
     "read_table",
@@ -61,6 +65,7 @@ __all__ = [
     "verify",
     "write_delivery",
     "write_manifest",
+    "write_proof",
     "write_submission",
     "write_table",
     "write_verdict",
@@ -73,6 +78,7 @@ if TYPE_CHECKING:
     from verix_anon.client.ledger import Ledger
     from verix_anon.client.manifest import Manifest, read_manifest, write_manifest
     from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
+    from verix_anon.client.prove import prove
     from verix_anon.client.release import Released, ReleaseOptions, release
     from verix_anon.client.release.reading import read_released
     from verix_anon.client.release.sheet import Sheet
@@ -80,8 +86,10 @@ if TYPE_CHECKING:
     from verix_anon.client.verdict import Finding, Profile, Verdict, read_verdict, write_verdict
     from verix_anon.client.verify import VerifyOptions, verify
     from verix_anon.files.deliveries import read_delivery, write_delivery
+    from verix_anon.files.proofs import check_proof, read_proof, write_proof
     from verix_anon.files.submissions import read_submission, write_submission
     from verix_anon.files.tables import Read, Reading, read_table, read_table_as, write_table
+    from verix_anon.protocol.inclusion import Proof
     from verix_anon.protocol.messages import Delivery, Provider, Submission
     from verix_anon.provider.local import LocalProvider
 
@@ -92,6 +100,7 @@ _HOMES = {
     "client.ledger": ("Ledger",),
     "client.manifest": ("Manifest", "read_manifest", "write_manifest"),
     "client.prepare": ("PrepareOptions", "Prepared", "prepare"),
+    "client.prove": ("prove",),
     "client.release": ("ReleaseOptions", "Released", "release"),
     "client.release.reading": ("read_released",),
     "client.release.sheet": ("Sheet",),
@@ -99,8 +108,10 @@ _HOMES = {
     "client.verdict": ("Finding", "Profile", "Verdict", "read_verdict", "write_verdict"),
     "client.verify": ("VerifyOptions", "verify"),
     "files.deliveries": ("read_delivery", "write_delivery"),
+    "files.proofs": ("check_proof", "read_proof", "write_proof"),
     "files.submissions": ("read_submission", "write_submission"),
     "files.tables": ("Read", "Reading", "read_table", "read_table_as", "write_table"),
+    "protocol.inclusion": ("Proof",),
     "protocol.messages": ("Delivery", "Provider", "Submission"),
     "provider.local": ("LocalProvider",),
 }

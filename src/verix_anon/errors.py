@@ -6,6 +6,7 @@ Error:
 ├── ProviderError            the provider could not be reached or refused
 ├── MalformedDeliveryError   the bytes are not a delivery
 ├── ReceiptError             signed bytes, or a key, are not what they must be
+├── ProofError               a proof of inclusion does not hold
 └── NotAcceptedError         release() was asked for a delivery that did not pass
     └── GateError            the release does not reach what was required of it
 
@@ -19,6 +20,7 @@ __all__ = [
     "GateError",
     "MalformedDeliveryError",
     "NotAcceptedError",
+    "ProofError",
     "ProviderError",
     "ReceiptError",
     "TableError",
@@ -47,6 +49,10 @@ class MalformedDeliveryError(Error):
 
 class ReceiptError(Error):
     """A receipt, a signed verdict or a key is not what it must be."""
+
+
+class ProofError(Error):
+    """A proof of inclusion does not hold, or is not the one that was asked for."""
 
 
 class NotAcceptedError(Error):

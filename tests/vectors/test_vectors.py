@@ -6,9 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import independent_proofs
 from tools.vectors import VECTORS, render
-from verix_anon.protocol.contract import Contract, Role
+from verix_anon.protocol import inclusion
+from verix_anon.protocol.contract import Contract, Digest, Role
+from verix_anon.protocol.inclusion import Proof
 from verix_anon.protocol.messages import Submission
+from verix_anon.protocol.proving import Committed
 from verix_anon.protocol.table import Records
 from verix_anon.provider.local import LocalProvider
 
@@ -59,3 +63,20 @@ def test_engine_gives_the_vector(name: str, threads: int) -> None:
         "leaves"
     ]
     assert delivery.records.leaf.tolist() == expected["leaf_of_row"]
+    if "proof" in expected:
+        tracker = bytes.fromhex(vector["trackers"][submission.records.n_rows // 2])
+        made = Committed.of(contract, delivery).proof(tracker)
+        assert made.to_bytes().decode() == expected["proof"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_proof_is_there_and_holds_wherever_members_are_bound(name: str) -> None:
+    vector = json.loads((HERE / f"{name}.json").read_text(encoding="utf-8"))
+    expected = vector["expected"]
+    assert ("proof" in expected) is (not name.endswith("-paper"))
+    if "proof" in expected:
+        proof = Proof.from_bytes(expected["proof"].encode())
+        root = bytes.fromhex(expected["root"])
+        tracker = bytes.fromhex(vector["trackers"][len(vector["trackers"]) // 2])
+        inclusion.check(proof, root=Digest(root), tracker=tracker)
+        assert independent_proofs.holds(expected["proof"], expected["root"])

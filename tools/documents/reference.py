@@ -17,7 +17,7 @@ go to stdout, progress and errors to stderr.
 | exit code | meaning |
 | --- | --- |
 | 0 | done, or VERIFIED |
-| 1 | VIOLATION; only `verify` and `demo` exit with it |
+| 1 | VIOLATION, a gate of `release` that is not passed, or a proof that does not hold |
 | 3 | INCONCLUSIVE |
 | 2 | a mistake of the caller's; one sentence on stderr says which |
 | 70 | a bug in this software; `VERIX_DEBUG=1` shows where |
@@ -35,10 +35,21 @@ def cli_page() -> str:
     # The objects behind typer carry no public types; what is read of them is plain text.
     group = cast(Any, typer.main.get_command(app))
     parts = [HEAD, "| command | |\n| --- | --- |"]
-    for name, command in group.commands.items():
-        parts[-1] += f"\n| [`{name}`](#verix-anon-{name}) | {_first_line(command.help)} |"
-    parts += [_command(name, command) for name, command in group.commands.items()]
+    commands = dict(commands_of(group))
+    for name, command in commands.items():
+        anchor = name.replace(" ", "-")
+        parts[-1] += f"\n| [`{name}`](#verix-anon-{anchor}) | {_first_line(command.help)} |"
+    parts += [_command(name, command) for name, command in commands.items()]
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
+
+
+def commands_of(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
+    """The commands by all their words; a group stands for what is in it."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands_of(command, f"{before}{name} ")
+        else:
+            yield before + name, command
 
 
 def _command(name: str, command: Any) -> str:

@@ -1,6 +1,17 @@
 """The command `verix-anon`: a subcommand per stage; what is heavy is imported where it is used."""
 
-from verix_anon.cli import demo, explore, init, prepare, provide, release, report, submit, verify
+from verix_anon.cli import (
+    demo,
+    explore,
+    init,
+    prepare,
+    prove,
+    provide,
+    release,
+    report,
+    submit,
+    verify,
+)
 from verix_anon.cli.app import app, main
 
 __all__ = [
@@ -10,6 +21,7 @@ __all__ = [
     "init",
     "main",
     "prepare",
+    "prove",
     "provide",
     "release",
     "report",

@@ -1,7 +1,7 @@
 """The application: exit codes, and what happens to errors (spec §10).
 
-0 done or VERIFIED, 1 VIOLATION or a gate not passed, 2 the caller's mistake, 3 INCONCLUSIVE,
-70 a bug of ours.
+0 done or VERIFIED, 1 VIOLATION, a gate not passed or a proof that does not hold, 2 the caller's
+mistake, 3 INCONCLUSIVE, 70 a bug of ours.
 Results go to stdout, progress and errors to stderr.
 """
 
@@ -14,7 +14,7 @@ import typer
 
 from verix_anon import __version__
 from verix_anon.cli.show import printable, say
-from verix_anon.errors import Error, GateError
+from verix_anon.errors import Error, GateError, ProofError
 from verix_anon.machine import lacking
 
 __all__ = ["app", "main"]
@@ -27,7 +27,7 @@ Start: [bold]verix-anon demo[/bold] shows the whole journey on an embedded table
 On your own table: [bold]verix-anon init people.csv --out roles.toml[/bold], then prepare, \
 anonymize, verify, release; each owner's step prints the next, and each --help has an example.
 
-Exit codes: 0 done or VERIFIED, 1 VIOLATION or a gate not passed, \
+Exit codes: 0 done or VERIFIED, 1 VIOLATION, a gate not passed or a proof that does not hold, \
 3 INCONCLUSIVE, 2 a mistake of the caller's, 70 a bug.
 """
 
@@ -47,7 +47,7 @@ def main() -> None:
         app()
     except Error as error:
         _complain(str(error))
-        sys.exit(REFUSED if isinstance(error, GateError) else MISTAKE)
+        sys.exit(REFUSED if isinstance(error, GateError | ProofError) else MISTAKE)
     except KeyboardInterrupt:
         _complain("interrupted; nothing half-written was left")
         sys.exit(INTERRUPTED)

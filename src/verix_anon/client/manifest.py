@@ -32,7 +32,7 @@ from verix_anon.files.store import path_text
 from verix_anon.files.tables import Reading
 from verix_anon.protocol.contract import Column, Contract, Digest, column_from_json, column_to_json
 
-__all__ = ["Manifest", "Step", "Witness", "read_manifest", "write_manifest"]
+__all__ = ["Manifest", "Step", "Witness", "is_manifest", "read_manifest", "write_manifest"]
 
 PLAIN = b"verix/manifest/2 plain\n"
 SEALED = b"verix/manifest/2 sealed\n"
@@ -183,9 +183,18 @@ def write_manifest(
 
 def is_sealed(path: str | os.PathLike[str]) -> bool:
     """Whether reading the manifest takes a passphrase."""
+    return _first_line(path) == SEALED
+
+
+def is_manifest(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is that of a manifest, and not of a folder or another file."""
+    return Path(path_text(path)).is_file() and _first_line(path) in (PLAIN, SEALED)
+
+
+def _first_line(path: str | os.PathLike[str]) -> bytes:
     try:
         with Path(path_text(path)).open("rb") as file:
-            return file.read(len(SEALED)) == SEALED
+            return file.readline(len(SEALED))
     except OSError as error:
         raise TableError(f"{path} cannot be read ({error.strerror})") from None
 

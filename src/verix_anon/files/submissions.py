@@ -17,13 +17,13 @@ from verix_anon.fields import Fields
 from verix_anon.files.aside import write_bytes, written_aside
 from verix_anon.files.hashed import RECORDS, Files, digest_of_file, stated_digests
 from verix_anon.files.hostile import reader as parquet
-from verix_anon.files.store import open_folder
+from verix_anon.files.store import open_folder, path_text
 from verix_anon.machine import available_cores, check_memory, lacking
 from verix_anon.protocol.contract import Contract
 from verix_anon.protocol.messages import SUBMISSION_FORMAT, Submission
 from verix_anon.protocol.table import MAX_ROWS, Records, wire_columns, wire_type
 
-__all__ = ["Stated", "open_submission", "read_submission", "write_submission"]
+__all__ = ["Stated", "open_submission", "read_contract", "read_submission", "write_submission"]
 
 HEADER, CONTRACT = "submission.json", "contract.json"
 NAMED = (CONTRACT, RECORDS)
@@ -125,6 +125,27 @@ def open_submission(path: str | os.PathLike[str]) -> "Stated":
     return Stated(Files(folder))
 
 
+def read_contract(path: str | os.PathLike[str]) -> Contract:
+    """Read a contract: contract.json, or that of a submission's folder, of which no more is read.
+
+    Raises:
+        ContractError: It is not a contract.
+        TableError: There is none.
+    """
+    place, slash, name = path_text(path).rpartition("/")
+    if not name.endswith(".json"):
+        return open_submission(path).contract
+    folder = open_folder(place + slash or ".", TableError)
+    return _contract(folder.read(name, limit=MAX_CONTRACT_BYTES))
+
+
+def _contract(data: bytes) -> Contract:
+    try:
+        return Contract.from_bytes(data)
+    except ContractError as error:
+        raise ContractError(f"{CONTRACT}: {error}") from None
+
+
 class Stated:
     """What submission.json says; whatever else is found was damaged on the way."""
 
@@ -156,10 +177,7 @@ class Stated:
         """The contract, if it is the one that is meant."""
         data = self.files.read(CONTRACT, MAX_CONTRACT_BYTES)
         self.check_files()
-        try:
-            contract = Contract.from_bytes(data)
-        except ContractError as error:
-            raise ContractError(f"{CONTRACT}: {error}") from None
+        contract = _contract(data)
         is_same = contract.digest == self.contract_digest
         self.check(is_same, f"{CONTRACT} is not the contract")
         return contract

@@ -31,6 +31,9 @@ __all__ = [
 Digest = NewType("Digest", bytes)
 """A SHA-256 digest: 32 bytes."""
 
+ColumnJson = dict[str, str | int | list[str]]
+ContractJson = dict[str, str | int | list[ColumnJson]]
+
 FORMAT = "verix/contract/2"
 RESERVED_NAMES = frozenset({"row", "tracker", "leaf"})
 MAX_DEPTH = 50
@@ -216,20 +219,22 @@ class Contract:
         """The target column, where one is sent."""
         return next((c for c in self.columns if c.role is Role.TARGET), None)
 
+    def to_json(self) -> ContractJson:
+        """The contract as an object of JSON."""
+        return {
+            "format": FORMAT,
+            "submission_id": self.submission_id,
+            "k": self.k,
+            "min_leaf": self.min_leaf,
+            "max_depth": self.max_depth,
+            "rule": self.rule.value,
+            "commitment": self.commitment.value,
+            "columns": [column_to_json(c) for c in self.columns],
+        }
+
     def to_bytes(self) -> bytes:
         """The contract as canonical JSON (RFC 8785)."""
-        return rfc8785.dumps(
-            {
-                "format": FORMAT,
-                "submission_id": self.submission_id,
-                "k": self.k,
-                "min_leaf": self.min_leaf,
-                "max_depth": self.max_depth,
-                "rule": self.rule.value,
-                "commitment": self.commitment.value,
-                "columns": [column_to_json(c) for c in self.columns],
-            }
-        )
+        return rfc8785.dumps(self.to_json())
 
     @cached_property
     def digest(self) -> Digest:
@@ -239,11 +244,18 @@ class Contract:
     @classmethod
     def from_bytes(cls, data: bytes) -> "Contract":
         """Read a contract; anything but the canonical bytes of a valid one is refused."""
-        fields = Fields.parse(data, "contract", ContractError)
+        contract = cls.from_fields(Fields.parse(data, "contract", ContractError))
+        if contract.to_bytes() != data:
+            raise ContractError("contract: the bytes are not canonical JSON (RFC 8785)")
+        return contract
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> "Contract":
+        """The contract that an object of JSON spells; how it was written is not looked at."""
         # The format first, so that a contract of a later version is named as such.
         fields.expect("format", FORMAT)
         fields.only(CONTRACT_FIELDS)
-        contract = cls(
+        return cls(
             submission_id=fields.text("submission_id"),
             k=fields.whole("k"),
             min_leaf=fields.whole("min_leaf"),
@@ -252,9 +264,6 @@ class Contract:
             commitment=fields.choice("commitment", Commitment),
             columns=tuple(column_from_json(column) for column in fields.each("columns")),
         )
-        if contract.to_bytes() != data:
-            raise ContractError("contract: the bytes are not canonical JSON (RFC 8785)")
-        return contract
 
 
 CONTRACT_FIELDS = frozenset(
@@ -268,9 +277,9 @@ COLUMN_EXTRAS = {
 }
 
 
-def column_to_json(column: Column) -> dict[str, str | int | list[str]]:
+def column_to_json(column: Column) -> ColumnJson:
     """One column as a contract writes it."""
-    fields: dict[str, str | int | list[str]] = {
+    fields: ColumnJson = {
         "name": column.name,
         "role": column.role.value,
         "kind": column.kind.value,

@@ -18,7 +18,7 @@ from verix_anon.client.release.present import Form, Presentation, Representation
 from verix_anon.client.release.ranges import ranges
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Column, Contract, Kind, Unit
-from verix_anon.protocol.generalize import show_value
+from verix_anon.protocol.words import show_value
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 USUAL_NUMBERS = st.floats(-1e11, 1e11) | st.floats(-1e-3, 1e-3)

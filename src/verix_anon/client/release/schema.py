@@ -17,7 +17,7 @@ from verix_anon.client.release.ranges import Range
 from verix_anon.client.table.categories import is_text
 from verix_anon.client.table.roles import TableRole
 from verix_anon.fields import to_json
-from verix_anon.protocol.generalize import show_value
+from verix_anon.protocol.words import show_value
 
 __all__ = ["FORMAT", "schema_json", "schema_path"]
 

@@ -20,7 +20,7 @@ from verix_anon.client.table.task import Task
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Column
 
-__all__ = ["Source", "read_source"]
+__all__ = ["Source", "prepared_columns", "read_source"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,17 +69,22 @@ class Source:
         return {name: array.type for name, array in self.arrays.items()}
 
 
+def prepared_columns(table: object, manifest: Manifest) -> dict[str, pa.Array]:
+    """The columns of the very table that was prepared, each in one piece."""
+    arrays = arrow_columns(table)
+    if not hmac.compare_digest(table_digest(pa.table(arrays)), manifest.table):
+        raise TableError(
+            "the table is not the one that was prepared: its names, order, types or values differ"
+        )
+    return arrays
+
+
 def read_source(
     table: object, manifest: Manifest, person: str | None, wanted: Presentation
 ) -> Source:
     """Check the table, and encode it as it was encoded to be sent."""
-    arrays = arrow_columns(table)
-    # Each column in one piece, so that what reads the table next need not copy it again.
+    arrays = prepared_columns(table, manifest)
     table = pa.table(arrays)
-    if not hmac.compare_digest(table_digest(table), manifest.table):
-        raise TableError(
-            "the table is not the one that was prepared: its names, order, types or values differ"
-        )
     declared = replace(_declared(manifest), person=person or manifest.person)
     encoded = encode(table, declared)
     if encoded.quasi != manifest.quasi:

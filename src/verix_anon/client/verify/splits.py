@@ -24,7 +24,7 @@ from verix_anon.client.verify.best import best_splits
 from verix_anon.client.verify.case import Audit, Case
 from verix_anon.protocol import digests
 from verix_anon.protocol.contract import Column
-from verix_anon.protocol.generalize import show_value
+from verix_anon.protocol.words import show_value
 
 __all__ = ["check", "sample_size"]
 

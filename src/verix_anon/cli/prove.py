@@ -1,0 +1,248 @@
+"""Proofs of inclusion for a data subject or a regulator: prove, and prove check."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from verix_anon.cli.app import app as whole
+from verix_anon.cli.reading import Given, load_table, with_reading
+from verix_anon.cli.secrets import PassphraseFile, load_manifest
+from verix_anon.cli.show import AsJson, Quiet, during, printable, quoted, say
+from verix_anon.cli.writing import check_outputs
+from verix_anon.errors import ProofError, TableError
+from verix_anon.fields import to_json
+
+if TYPE_CHECKING:
+    from verix_anon.client.manifest import Manifest
+    from verix_anon.protocol.contract import Contract
+    from verix_anon.protocol.inclusion import Proof, Turn
+
+__all__ = ["check", "make"]
+
+DOES_NOT_SHOW = (
+    "It does not show whose record this is, nor its values: that the tracker is somebody's is the"
+    " owner's word. Some of the class may be records that the owner planted."
+    " The root must come from somebody you trust for it, such as a signed receipt."
+)
+REFUSED = 1
+
+
+class _MakesByDefault(TyperGroup):
+    """`prove DELIVERY …` is `prove make DELIVERY …`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] not in (*self.commands, "--help"):
+            args = ["make", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=_MakesByDefault,
+    no_args_is_help=True,
+    help="Prove to one person in which class a record lies, or check such a proof.",
+    epilog="`verix-anon prove DELIVERY …` is short for `verix-anon prove make DELIVERY …`.",
+)
+whole.add_typer(app, name="prove")
+
+
+@app.command(
+    epilog="Example: [bold]verix-anon prove make job/delivery --manifest job/manifest.verix"
+    " --table people.csv --record 17 --out proof.json[/bold]"
+)
+@with_reading
+def make(
+    delivery: Annotated[str, typer.Argument(help="The delivery's folder or URL.")],
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", help="The proof; several are called NAME-1, NAME-2 …"),
+    ],
+    tracker: Annotated[
+        str | None,
+        typer.Option(help="Of the record with this tracker, 64 hexadecimal digits.", metavar="HEX"),
+    ] = None,
+    submission: Annotated[
+        str | None,
+        typer.Option("--submission", "-s", help="What was sent; only its contract is read."),
+    ] = None,
+    contract: Annotated[
+        str | None, typer.Option(help="The contract alone, contract.json.", metavar="PATH")
+    ] = None,
+    manifest: Annotated[
+        Path | None,
+        typer.Option(
+            "--manifest", "-m", help="The manifest of the job.", rich_help_panel="For the owner"
+        ),
+    ] = None,
+    table: Annotated[
+        str | None,
+        typer.Option(
+            "--table", "-t", help="The table that was prepared.", rich_help_panel="For the owner"
+        ),
+    ] = None,
+    record: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Of the record in this row; the first is 0.",
+            rich_help_panel="For the owner",
+        ),
+    ] = None,
+    person: Annotated[
+        str | None,
+        typer.Option(
+            help="Of all records with this value of the person column, or of the only identifier.",
+            metavar="ID",
+            rich_help_panel="For the owner",
+        ),
+    ] = None,
+    passphrase_file: PassphraseFile = None,
+    overwrite: Annotated[
+        bool,
+        typer.Option(
+            "--overwrite", help="Replace a proof that is there.", rich_help_panel="Output"
+        ),
+    ] = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    *,
+    reading: Given,
+) -> None:
+    """Prove in which class of the delivery a record lies, under its root.
+
+    The record is named by its tracker, by whoever has the delivery and the contract; or, by the
+    owner, by its row or its person. The proof is for the person concerned: do not publish it.
+    """
+    from verix_anon.client.prove import prove
+    from verix_anon.files.proofs import write_proof
+
+    given = [delivery, submission, contract, manifest, table]
+    check_outputs([out], given, overwrite=overwrite)
+    kept = None if manifest is None else load_manifest(manifest, passphrase_file)
+    agreed = _agreed(kept, submission, contract)
+    loaded = None if table is None or kept is None else load_table(table, kept.reading, reading)
+    made = during(
+        "prove",
+        quiet,
+        lambda: prove(
+            delivery, agreed, tracker=tracker, record=record, person=person, table=loaded
+        ),
+    )
+    places = _places(out, len(made))
+    check_outputs(places, given, overwrite=overwrite)
+    for proof, place in zip(made, places, strict=True):
+        write_proof(proof, place, overwrite=overwrite)
+    if as_json:
+        found = zip(made, places, strict=True)
+        say(to_json([{"proof": str(place), **_facts(proof)} for proof, place in found]))
+        return
+    for proof, place in zip(made, places, strict=True):
+        say(f"Written to {place}: a class of {proof.count:,} records, {len(proof.path)} splits.")
+    words = (places[0], "--root", made[0].root.hex(), "--tracker", made[0].tracker.hex())
+    say(f"Check it: verix-anon prove check {quoted(*words)}")
+
+
+def _agreed(
+    kept: "Manifest | None", submission: str | None, contract: str | None
+) -> "Manifest | str":
+    """Where the contract stands, of which there is one."""
+    found = [each for each in (kept, submission, contract) if each is not None]
+    if len(found) != 1:
+        raise TableError("give one of --manifest, --submission and --contract")
+    return found[0]
+
+
+def _places(out: Path, n: int) -> list[Path]:
+    if n == 1:
+        return [out]
+    return [out.with_name(f"{out.stem}-{i + 1}{out.suffix}") for i in range(n)]
+
+
+@app.command(
+    epilog="Example: [bold]verix-anon prove check proof.json --root ROOT[/bold]\n\n"
+    "Exit codes: 0 it holds, 1 it does not, 2 a mistake of the caller's, 70 a bug."
+)
+def check(
+    proof: Annotated[Path, typer.Argument(help="What prove wrote.")],
+    root: Annotated[
+        str,
+        typer.Option(
+            help="The root, 64 hexadecimal digits, from somebody you trust for it.", metavar="HEX"
+        ),
+    ],
+    tracker: Annotated[
+        str | None, typer.Option(help="It must be about this tracker.", metavar="HEX")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check a proof, offline: neither the delivery nor a secret is needed.
+
+    It says in words what the proof shows, and what it does not.
+    """
+    from verix_anon.files.proofs import check_proof
+
+    try:
+        found = check_proof(proof, root=root, tracker=tracker)
+    except ProofError as error:
+        if not as_json:
+            raise
+        say(to_json({"holds": False, "reason": str(error)}))
+        sys.exit(REFUSED)
+    if as_json:
+        say(to_json({"holds": True, **_facts(found)}))
+    else:
+        say("\n".join(map(printable, _words(found))))
+
+
+def _facts(proof: "Proof") -> dict[str, object]:
+    contract, names = proof.contract, [column.name for column in proof.contract.quasi]
+    return {
+        "root": proof.root.hex(),
+        "contract": contract.digest.hex(),
+        "submission": proof.submission.hex(),
+        "tracker": proof.tracker.hex(),
+        "k": contract.k,
+        "min_leaf": contract.min_leaf,
+        "rule": contract.rule.value,
+        "count": proof.count,
+        "bounds": dict(zip(names, map(list, proof.bounds), strict=True)),
+        "splits": [
+            {"column": names[turn.column], "threshold": turn.threshold, "side": turn.side.value}
+            for turn in reversed(proof.path)
+        ],
+    }
+
+
+def _words(proof: "Proof") -> list[str]:
+    """What a proof that holds shows, and what it does not."""
+    from verix_anon.protocol.words import show_value
+
+    contract = proof.contract
+    lines = [
+        f"The proof holds under the root {proof.root.hex()}.",
+        f"It is for the contract {contract.digest.hex()}",
+        f"and the submission {proof.submission.hex()}.",
+        "",
+        f"The record with the tracker {proof.tracker.hex()}",
+        f"lies in a class of {proof.count:,} records; at least {contract.min_leaf:,} were agreed.",
+        "",
+        "Whoever committed to the root put it there by these splits, from the top:"
+        if proof.path
+        else "There was no split: all records are one class.",
+    ]
+    lines += [f"  {_split(contract, turn)}" for turn in reversed(proof.path)]
+    lines += ["", "The records of the class have, of each column:"]
+    for column, (low, high) in zip(contract.quasi, proof.bounds, strict=True):
+        least, greatest = show_value(column, low), show_value(column, high)
+        lines.append(f"  {column.name}: {least if low == high else f'{least} to {greatest}'}")
+    return [*lines, "", DOES_NOT_SHOW]
+
+
+def _split(contract: "Contract", turn: "Turn") -> str:
+    from verix_anon.protocol.words import show_value
+
+    column = contract.quasi[turn.column]
+    word = "at most" if turn.side.value == "left" else "more than"
+    return f"{column.name}: {word} {show_value(column, turn.threshold)}"

@@ -1,0 +1,84 @@
+"""Proofs of inclusion as files, checked without the delivery and without a secret (spec §14).
+
+Whoever made the file may mean harm: no more of it is read than a proof may have.
+"""
+
+import os
+import re
+from pathlib import Path
+
+from verix_anon.errors import TableError
+from verix_anon.fields import shown
+from verix_anon.files.aside import write_bytes, written_aside
+from verix_anon.files.store import path_text, reason
+from verix_anon.protocol import inclusion
+from verix_anon.protocol.contract import Digest
+from verix_anon.protocol.inclusion import MAX_BYTES, Proof
+
+__all__ = ["check_proof", "read_proof", "root_bytes", "tracker_bytes", "write_proof"]
+
+
+def check_proof(
+    proof: Proof | str | os.PathLike[str],
+    *,
+    root: str | bytes,
+    tracker: str | bytes | None = None,
+) -> Proof:
+    """Check a proof of inclusion, offline, without the delivery and without a secret.
+
+    Args:
+        proof: What prove() made, or its file.
+        root: The root that somebody committed to, as 32 bytes or 64 hexadecimal digits. It must
+            come from whom you trust for it, such as a signed receipt; never from the proof.
+        tracker: The tracker that the proof must be about, in the same form.
+
+    Returns:
+        The proof: a class, a record in it, and the splits above it, all under the root.
+
+    Raises:
+        ProofError: It is not a proof, or does not hold.
+        TableError: There is no such file, or the root or the tracker is not one.
+    """
+    wanted = None if tracker is None else tracker_bytes(tracker)
+    committed = root_bytes(root)
+    # What was made in memory is read as a file would be: annotations bind nobody.
+    found = Proof.from_bytes(proof.to_bytes()) if isinstance(proof, Proof) else read_proof(proof)
+    inclusion.check(found, root=committed, tracker=wanted)
+    return found
+
+
+def read_proof(path: str | os.PathLike[str]) -> Proof:
+    """Read a proof; it is not checked yet."""
+    try:
+        # A named pipe or a device is no file, and could be without end.
+        if not (place := Path(path_text(path))).is_file():
+            raise TableError(f"there is no file {place}")
+        with place.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise TableError(f"{path} cannot be read ({reason(error)})") from None
+    return Proof.from_bytes(data)
+
+
+def write_proof(proof: Proof, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    """Write a proof for its owner alone: it is for the person concerned, not for the public."""
+    with written_aside(path, overwrite=overwrite, folder=False, private=True) as aside:
+        write_bytes(aside, proof.to_bytes())
+
+
+def root_bytes(given: str | bytes) -> Digest:
+    """A root, as 32 bytes or as 64 hexadecimal digits."""
+    return Digest(_bytes(given, "a root"))
+
+
+def tracker_bytes(given: str | bytes) -> bytes:
+    """A tracker, as 32 bytes or as 64 hexadecimal digits."""
+    return _bytes(given, "a tracker")
+
+
+def _bytes(given: object, what: str) -> bytes:
+    if isinstance(given, bytes) and len(given) == 32:
+        return given
+    if isinstance(given, str) and re.fullmatch(r"[0-9a-fA-F]{64}", given):
+        return bytes.fromhex(given)
+    raise TableError(f"{what} has 64 hexadecimal digits, not {shown(given)}")
