@@ -38,8 +38,8 @@ def new(files: tuple[File, ...] = (), *, key: str | None = None, owner: str = TE
     return NewJob(
         tenant=owner,
         rows=N_ROWS,
-        columns=3,
-        min_leaf=5,
+        columns=len(sent().contract.quasi),
+        min_leaf=sent().contract.min_leaf,
         engine="verix-local",
         files=files,
         key=key,

@@ -88,12 +88,15 @@ class Blobs:
                 start += len(piece)
                 yield piece
 
-    def attempts(self) -> Iterator[tuple[str, tuple[int, ...]]]:
+    def attempts(self) -> dict[str, set[int]]:
         """Every job of which something lies here, and the fences of its attempts."""
-        for job in self._names(JOBS):
-            inner = self._names(f"{JOBS}/{job}")
-            fences = (name.removeprefix("attempt-") for name in inner)
-            yield job, tuple(int(fence) for fence in fences if fence.isdecimal())
+        top, found = self._path(JOBS), dict[str, set[int]]()
+        for path in self._fs.find(top, withdirs=True):
+            job, _, rest = str(path)[len(top) + 1 :].partition("/")
+            fence = rest.partition("/")[0].removeprefix("attempt-")
+            if job:
+                found.setdefault(job, set()).update({int(fence)} if fence.isdecimal() else ())
+        return found
 
     def delete(self, prefix: str) -> None:
         """Delete all files below a name; that there are none is no error."""
@@ -108,14 +111,6 @@ class Blobs:
             write_bytes(Path(target), b"")
         else:
             self._fs.pipe_file(target, b"")
-
-    def _names(self, prefix: str) -> list[str]:
-        """What stands directly below a name."""
-        try:
-            found = self._fs.ls(self._path(prefix), detail=False)
-        except FileNotFoundError:
-            return []
-        return [str(path).rstrip("/").rsplit("/", 1)[-1] for path in found]
 
     def _path(self, name: str) -> str:
         # Names are checked where they come in; this is the last place where a trick could end.

@@ -74,6 +74,11 @@ class Settings:
         """Where uploads grow: a folder a job, of the job's id."""
         return self.folder / "staging"
 
+    @property
+    def work(self) -> Path:
+        """Where workers work: a folder a claim, of the job's id and the fence."""
+        return self.folder / "work"
+
     def to_json(self) -> str:
         """On one line, as a worker reads it."""
         return json.dumps(asdict(self), default=str)
