@@ -1,1 +1,117 @@
-"""An engine on a cluster: the same tree and root, wherever the records lie."""
+"""An engine on a cluster: the same tree and root as the local one's, wherever the records lie.
+
+`top` grows the top of the tree level by level, from what `counting` finds in passes over all
+records by `medians`; `subtrees` is what a task finishes, and `joining` makes one tree of it all.
+None of these knows Spark. `session`, `tasks` and `job` do, and `writing` makes the delivery.
+"""
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from verix_anon import __version__
+from verix_anon.errors import ProviderError
+from verix_anon.files.deliveries import read_delivery
+from verix_anon.files.store import is_url
+from verix_anon.files.submissions import open_submission, write_submission
+from verix_anon.progress import Progress, ignore
+from verix_anon.protocol import merkle
+from verix_anon.protocol.messages import Delivery, Header, Submission
+from verix_anon.provider.spark.job import Job
+from verix_anon.provider.spark.session import limits_of, session
+from verix_anon.provider.spark.top import Top, grow_top
+from verix_anon.provider.spark.writing import written_delivery
+
+__all__ = ["SparkProvider"]
+
+FOLDER = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkProvider:
+    """The honest engine on Spark: on the session in use, or on one that is configured so.
+
+    Nothing here changes a delivery's root.
+    """
+
+    configuration: Mapping[str, str] = field(default_factory=dict)
+    """Spark's own settings, such as spark.master"""
+    task_rows: int | None = None
+    """How many records a task finishes at most; by the executors' memory, if not given"""
+    progress: Progress = ignore
+
+    def anonymize(self, submission: Submission | FOLDER) -> Delivery:
+        """Anonymize a submission, or the one in a folder, and hold the delivery in memory."""
+        with tempfile.TemporaryDirectory(prefix="verix-spark-") as folder:
+            if isinstance(submission, Submission):
+                write_submission(submission, Path(folder) / "submission")
+                submission = Path(folder) / "submission"
+            self.anonymize_folder(submission, Path(folder) / "delivery")
+            stated = open_submission(submission)
+            return read_delivery(
+                Path(folder) / "delivery", stated.contract, n_rows=stated.n_rows
+            ).delivery
+
+    def anonymize_folder(
+        self, submission: FOLDER, out: FOLDER, *, overwrite: bool = False
+    ) -> Header:
+        """Anonymize the submission in a folder or behind a URL; the delivery appears as a folder.
+
+        Both must be where every executor finds them under the same name.
+        """
+        if not is_url(submission):
+            # Executors are in other folders.
+            submission = Path(submission).absolute()
+        stated = open_submission(submission)
+        spark = session(self.configuration)
+        contract = stated.contract
+        began = time.perf_counter()
+        with _told(), written_delivery(out, contract, overwrite=overwrite) as delivery:
+            job = Job(spark, stated)
+            self.progress("check", 0, 1)
+            digest = job.check()
+            self.progress("check", 1, 1)
+            limits = limits_of(spark, len(contract.quasi), self.task_rows)
+            top = Top(contract, stated.n_rows, limits)
+            for n_left in grow_top(top, job.run):
+                self.progress("split", stated.n_rows - n_left, stated.n_rows)
+            self.progress("grow", 0, 1)
+            joined = job.finish(top, delivery.staging)
+            self.progress("grow", 1, 1)
+            self.progress("write", 0, 1)
+            job.write_records(joined, delivery.staging, delivery.records)
+            delivery.write_tree(joined.pieces(job.subtrees(joined, delivery.staging)))
+            n_leaves = int(joined.first_leaves()[-1])
+            header = Header(
+                contract=contract.digest,
+                submission=digest,
+                root=merkle.root_over(contract, digest, joined.digest()),
+                engine="verix-spark",
+                version=__version__,
+                rows=stated.n_rows,
+                leaves=n_leaves,
+                nodes=2 * n_leaves - 1,
+                seconds=round(time.perf_counter() - began, 3),
+            )
+            delivery.complete(header, spark)
+            self.progress("write", 1, 1)
+        return header
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """What Spark says of its failures, in a sentence."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        # The last line of a task's traceback is what it was about.
+        told = [line for line in lines if line.startswith("verix_anon.errors.")] or lines or ["?"]
+        raise ProviderError(f"Spark has failed: {told[0][:300]}") from error
