@@ -186,7 +186,7 @@ def test_nothing_half_written_is_left(run: Run, job: Path, monkeypatch: pytest.M
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(pq, "write_table", full)
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", full)
     outcome = run("anonymize", job / "submission", "--out", job / "delivery", "--quiet")
     assert_mistake(outcome, "delivery cannot be written", "No space left on device")
     assert names(job) == ["submission"]

@@ -8,7 +8,7 @@ None of these knows Spark. `session`, `tasks` and `job` do, and `writing` makes 
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,11 +57,17 @@ class SparkProvider:
             ).delivery
 
     def anonymize_folder(
-        self, submission: FOLDER, out: FOLDER, *, overwrite: bool = False
+        self,
+        submission: FOLDER,
+        out: FOLDER,
+        *,
+        overwrite: bool = False,
+        finish: Callable[[Path], object] | None = None,
     ) -> Header:
         """Anonymize the submission in a folder or behind a URL; the delivery appears as a folder.
 
-        Both must be where every executor finds them under the same name.
+        Both must be where every executor finds them under the same name. `finish` is called with
+        the folder before it takes its name, such as to put a receipt there.
         """
         if not is_url(submission):
             # Executors are in other folders.
@@ -98,6 +104,8 @@ class SparkProvider:
                 seconds=round(time.perf_counter() - began, 3),
             )
             delivery.complete(header, spark)
+            if finish is not None:
+                finish(delivery.folder)
             self.progress("write", 1, 1)
         return header
 
