@@ -1,6 +1,6 @@
 """Run the benchmarks: `make bench`; writes results/bench-*.json and tables beside them.
 
-python -m tools.bench [commands] [engine] [owner] [primitives] [reading]
+python -m tools.bench [commands] [engine] [owner] [primitives] [reading] [service]
 """
 
 import json
@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tools.bench import commands, engine, machine, owner, primitives, reading
+from tools.bench import commands, engine, machine, owner, primitives, reading, service
 
 RESULTS = Path(__file__).parent.parent.parent / "results"
 
@@ -22,6 +22,7 @@ def main(names: list[str]) -> None:
         "owner": (owner.measure, owner.render),
         "primitives": (primitives.measure, primitives.render),
         "reading": (reading.measure, reading.render),
+        "service": (service.measure, service.render),
     }
     for name in names or benches:
         measure, render = benches[name]

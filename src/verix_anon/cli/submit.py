@@ -70,6 +70,14 @@ def submit(
         float | None,
         typer.Option(min=0, help="Give up waiting after so many seconds; the job stays there."),
     ] = None,
+    provider_key: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="The provider's public key; a service that shows another is refused."
+            " May be repeated.",
+            rich_help_panel="Service",
+        ),
+    ] = None,
     insecure_http: InsecureHttp = False,
     ca_file: AuthoritiesFile = None,
     overwrite: Annotated[
@@ -95,6 +103,7 @@ def submit(
     with progress_bar(quiet) as progress:
         options = RemoteOptions(
             keep=keep,
+            provider_keys=provider_key or (),
             insecure_http=insecure_http,
             ca_file=ca_file,
             wait=float("inf") if wait is None else wait,

@@ -1,10 +1,13 @@
 """What a client meets on the way to a service that is honest."""
 
+from pathlib import Path
+
 import pytest
 
 from client.remote import clocks
 from client.remote.journeys import Client, break_off, busy, cut_after
 from client.remote.scripted import LIMITS, Handler, Scripted
+from verix_anon.files.keys import new_key, read_public_key, write_key
 
 
 def test_nothing_happens(client: Client, service: Scripted, clock: clocks.Clock) -> None:
@@ -157,9 +160,14 @@ def test_what_would_be_refused_is_not_sent(
     assert [kind for kind, _, _ in service.seen] == ["offer"]
 
 
-def test_a_rule_or_key_that_is_not_there(client: Client, service: Scripted) -> None:
-    client.fails("none of the keys that are pinned", keys=["cd" * 32])
-    service.offer = {"rules": ["another"]}
-    client.fails("does not know the rule")
-    service.offer = {}
-    client.run(keys=["cd" * 32, "ab" * 32])
+def test_a_rule_or_key_that_is_not_there(client: Client, service: Scripted, tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        write_key(new_key(), tmp_path / name)
+    files = [tmp_path / "one.pub", tmp_path / "other.pub"]
+    key = read_public_key(files[1])
+    service.offer = {"keys": [{"keyid": key.keyid, "public": key.pem}]}
+    client.fails("none of the keys that are pinned", provider_keys=files[:1])
+    service.offer["rules"] = ["another"]
+    client.fails("does not know the rule", provider_keys=files)
+    del service.offer["rules"]
+    client.run(provider_keys=files)

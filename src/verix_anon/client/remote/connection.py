@@ -86,6 +86,7 @@ class Connection:
         if not isinstance(token, str) or not TOKEN.fullmatch(token):
             raise ProviderError("the token must be printable ASCII without blanks")
         self.options, self._token = options, token
+        self.keyids = options.keyids()
         self._authorities = _authorities(self.base, options)
 
     @cached_property

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from verix_anon.client.given import check_fields
 from verix_anon.errors import TableError
+from verix_anon.files.keys import read_public_key
 from verix_anon.progress import Progress, ignore
 
 __all__ = ["RemoteOptions"]
@@ -16,8 +17,8 @@ __all__ = ["RemoteOptions"]
 class RemoteOptions:
     """What the caller may choose about the way to a service."""
 
-    keys: Sequence[str] = ()
-    """Ids of the provider's keys that are pinned: a service that shows none of them is refused"""
+    provider_keys: Sequence[str | os.PathLike[str]] = ()
+    """Files of the provider's public keys: a service that shows none of them is refused"""
     keep: bool = False
     """Whether the job stays at the service after its delivery came"""
     insecure_http: bool = False
@@ -36,3 +37,7 @@ class RemoteOptions:
         check_fields(self)
         if not (self.patience >= 0 and self.wait >= 0):
             raise TableError("patience and wait must be numbers of seconds, 0 or more")
+
+    def keyids(self) -> frozenset[str]:
+        """The names of the provider's keys."""
+        return frozenset(read_public_key(path).keyid for path in self.provider_keys)

@@ -52,7 +52,7 @@ def submit_folder(
     if overwrite:
         check_replaces(out, "delivery.json")
     offer = Offer.parse(connection.get("/v1", GREETING).body)
-    check_offer(offer, sent, connection)
+    check_offer(offer, sent, connection.keyids)
     job = _open_job(connection, sent)
     began(job.id)
     path = f"{JOBS}/{job.id}"
@@ -64,9 +64,9 @@ def submit_folder(
     return Submitted(job=job.id, kept=not _is_deleted(connection, path))
 
 
-def check_offer(offer: Offer, sent: Listed, connection: Connection) -> None:
+def check_offer(offer: Offer, sent: Listed, pinned: frozenset[str]) -> None:
     """Raise ProviderError if the service would refuse what is to be sent, before it is."""
-    limits, keys = offer.limits, connection.options.keys
+    limits = offer.limits
     sizes = {file.name: file.size for file in sent.files}
     name = max(sizes, key=lambda name: sizes[name])
     for what, has, most in (
@@ -84,7 +84,7 @@ def check_offer(offer: Offer, sent: Listed, connection: Connection) -> None:
         raise ProviderError(
             f"the service does not know the rule {sent.contract.rule.value}; nothing was uploaded"
         )
-    if keys and not set(keys) & set(offer.keys):
+    if pinned and not pinned & set(offer.keys):
         raise ProviderError(
             "the service shows none of the keys that are pinned as the provider's; nothing was"
             " uploaded"
