@@ -4,8 +4,10 @@ import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
+import fsspec
 import psycopg
 import pytest
+from moto.server import ThreadedMotoServer
 
 import cluster
 from verix_anon.service.database import Database
@@ -29,6 +31,35 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
         with psycopg.connect(cluster.url(server), autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name}")
         yield cluster.url(server, database=name)
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[str]:
+    """The endpoint of an S3."""
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture(params=["disk", "s3"])
+def blobs_url(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> str:
+    """The URL of an empty store of each kind."""
+    if request.param == "disk":
+        return str(tmp_path / "blobs")
+    for name, value in (
+        ("AWS_ENDPOINT_URL", request.getfixturevalue("s3")),
+        ("AWS_ACCESS_KEY_ID", "k"),
+        ("AWS_SECRET_ACCESS_KEY", "s"),
+        ("AWS_DEFAULT_REGION", "us-east-1"),
+    ):
+        monkeypatch.setenv(name, value)
+    bucket = f"b{secrets.token_hex(4)}"
+    fsspec.filesystem("s3").mkdir(bucket)
+    return f"s3://{bucket}/verix"
 
 
 @pytest.fixture

@@ -1,45 +1,22 @@
 """Blobs on the disk and in S3: whole files, or nothing."""
 
 import errno
-import os
 import shutil
-from collections.abc import Iterator
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
-import fsspec
 import pytest
-from moto.server import ThreadedMotoServer
 
 from verix_anon.errors import ProviderError
 from verix_anon.service import blobs
 from verix_anon.service.blobs import Blobs
 
 
-@pytest.fixture(scope="session")
-def s3() -> Iterator[str]:
-    """The endpoint of an S3."""
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
-
-
-@pytest.fixture(params=["disk", "s3"])
-def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Blobs:
-    if request.param == "disk":
-        return Blobs(str(tmp_path / "blobs"))
-    for name, value in (
-        ("AWS_ENDPOINT_URL", request.getfixturevalue("s3")),
-        ("AWS_ACCESS_KEY_ID", "k"),
-        ("AWS_SECRET_ACCESS_KEY", "s"),
-        ("AWS_DEFAULT_REGION", "us-east-1"),
-    ):
-        monkeypatch.setenv(name, value)
-    bucket = f"b{os.urandom(4).hex()}"
-    fsspec.filesystem("s3").mkdir(bucket)
-    return Blobs(f"s3://{bucket}/verix")
+@pytest.fixture
+def store(blobs_url: str) -> Blobs:
+    return Blobs(blobs_url)
 
 
 @pytest.fixture
@@ -106,6 +83,23 @@ def test_a_put_that_fails_leaves_nothing(
         store.open(name)
     if is_local:
         assert [path for path in (source.parent / "blobs").rglob("*") if path.is_file()] == []
+
+
+def test_what_another_process_puts_is_seen(store: Blobs, blobs_url: str, source: Path) -> None:
+    code = """
+import sys
+from pathlib import Path
+from verix_anon.service.blobs import Blobs
+Blobs(sys.argv[1]).put(sys.argv[2], Path(sys.argv[3]))
+"""
+    store.put(blobs.upload("a", "x"), source)
+    assert store.attempts() == {"a": set()}
+    name = blobs.attempt("a", 1, "x")
+    with pytest.raises(FileNotFoundError):
+        store.open(name)
+    subprocess.run([sys.executable, "-c", code, blobs_url, name, str(source)], check=True)
+    assert store.attempts() == {"a": {1}}
+    store.open(name).close()
 
 
 def test_a_store_says_whether_it_can_be_reached(store: Blobs, tmp_path: Path) -> None:

@@ -4,8 +4,9 @@ import dataclasses
 import errno
 import json
 import resource
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,11 +22,13 @@ from verix_anon.protocol.messages import Delivery, Submission
 from verix_anon.protocol.statements import Receipt
 from verix_anon.provider.local import LocalProvider
 from verix_anon.service import blobs, engines, jobs, leases, work
+from verix_anon.service import worker as worker_module
 from verix_anon.service.blobs import Blobs
 from verix_anon.service.database import Database
 from verix_anon.service.jobs import Job, State
 from verix_anon.service.leases import Claim
 from verix_anon.service.settings import Settings
+from verix_anon.service.sweep import sweep
 from verix_anon.service.worker import Worker
 
 
@@ -96,6 +99,17 @@ def test_a_job_is_done(worker: Worker, job: Job, tmp_path: Path) -> None:
     worker.work(taken(worker))
     check_done(worker, job, folder=tmp_path / "back")
     assert list((tmp_path / "work").iterdir()) == []
+
+
+def test_a_job_is_done_from_every_store(settings: Settings, blobs_url: str, tmp_path: Path) -> None:
+    worker = Worker(dataclasses.replace(settings, blobs=blobs_url), "one")
+    job = made.submitted(worker.database, worker.blobs, tmp_path / "submission")
+    worker.work(taken(worker))
+    check_done(worker, job, folder=tmp_path / "back")
+    jobs.delete(worker.database, made.TENANT, job.id)
+    sweep(worker.settings, worker.database, worker.blobs)
+    assert worker.blobs.attempts() == {}
+    worker.database.close()
 
 
 def test_a_delivery_is_signed(worker: Worker, job: Job, tmp_path: Path) -> None:
@@ -225,6 +239,36 @@ def test_no_room_in_the_blobs_puts_the_job_back(
     assert (waiting.state, waiting.delivery, waiting.root) == (State.QUEUED, None, None)
     worker.work(taken_later(worker))
     check_done(worker, job, fence=2, folder=tmp_path / "back")
+
+
+def test_a_disk_that_is_full_for_the_database_is_waited_for(
+    worker: Worker, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not worker.database.is_sqlite:
+        pytest.skip("PostgreSQL has a disk of its own")
+    store, full, slept = work._store, ExitStack(), []
+
+    def fill(place: work.Workplace) -> tuple[jobs.File, ...]:
+        stored = store(place)
+        full.enter_context(small_files())
+        return stored
+
+    def make_room(seconds: float) -> None:
+        slept.append(seconds)
+        full.close()
+
+    monkeypatch.setattr(work, "_store", fill)
+    monkeypatch.setattr(time, "sleep", make_room)
+    worker.work(taken(worker))
+    monkeypatch.undo()
+    assert slept == [worker_module.DATABASE_SECONDS]
+    check_done(worker, job, folder=tmp_path / "back")
+
+
+def test_a_key_that_cannot_be_read_is_waited_for(worker: Worker, job: Job, tmp_path: Path) -> None:
+    worker.settings = dataclasses.replace(worker.settings, key_file=tmp_path / "none")
+    worker.work(taken(worker))
+    assert result(worker, job).state is State.QUEUED
 
 
 def test_a_slow_worker_that_lost_its_job_cannot_finish_it(

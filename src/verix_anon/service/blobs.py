@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from verix_anon.errors import ProviderError, TableError
+from fsspec.core import url_to_fs
+
+from verix_anon.errors import ProviderError
 from verix_anon.files.aside import sync_folder, write_bytes
-from verix_anon.files.store import filesystem
 
 __all__ = ["Blobs", "attempt", "job", "upload"]
 
@@ -42,14 +43,12 @@ class Blobs:
 
     def __init__(self, url: str) -> None:
         try:
-            self._fs, self._top = filesystem(url)
-        except TableError as error:
-            raise ProviderError(str(error)) from None
+            # Other processes write there too: a listing that was kept would be wrong.
+            self._fs, self._top = url_to_fs(url, use_listings_cache=False)
+        except (ImportError, ValueError) as error:
+            raise ProviderError(f"the blobs cannot be opened ({error})") from None
         protocol = self._fs.protocol
         self._is_local = "file" in (protocol if isinstance(protocol, tuple) else (protocol,))
-        if not self._is_local:
-            # Others write there too: a listing that was kept would be wrong.
-            self._fs.use_listings_cache = False
 
     def put(self, name: str, source: Path) -> None:
         """Store a file under a name; OSError if there is no room, and then nothing is there."""

@@ -88,7 +88,7 @@ class Workplace:
 def deliver(place: Workplace, job: Job, progress: Progress) -> tuple[str, tuple[File, ...]]:
     """Do a job; the root and the files of its delivery, which lie in the blobs."""
     began = datetime.now(UTC)
-    with place, _judged(job, place.settings):
+    with _judged(job, place.settings), place:
         _check_room(job, place.settings)
         progress("fetch", 0, 1)
         _fetch(place, job)
@@ -180,7 +180,10 @@ def _read(folder: Path, job: Job) -> Submission:
 def _write(place: Workplace, delivery: Delivery, began: datetime) -> None:
     key_file, sign = place.settings.key_file, None
     if key_file is not None:
-        key = read_signing_key(key_file)
+        try:
+            key = read_signing_key(key_file)
+        except TableError:
+            raise LaterError("the key cannot be read") from None
         sign = partial(write_receipt, key=key, began=began, finished=datetime.now(UTC))
     try:
         write_delivery(delivery, place.folder / "delivery", finish=sign)

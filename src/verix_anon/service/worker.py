@@ -19,7 +19,7 @@ from threading import Event, Lock, Thread
 from typing import TypeVar
 
 import structlog
-from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
 from verix_anon.provider import local
 from verix_anon.service import jobs, leases
@@ -36,6 +36,8 @@ BEAT_SECONDS = 1.0
 """How often a worker says how far it is, unless its lease is shorter than three times that"""
 DATABASE_SECONDS = 1.0
 """After what something is said again to a database that did not listen"""
+CLAIM_SECONDS = 5.0
+"""How long a worker that is stopped waits for a claim that is being made"""
 
 Answer = TypeVar("Answer")
 log = structlog.get_logger("verix_anon.worker")
@@ -89,7 +91,7 @@ class Worker:
     def stop(self) -> None:
         """Put the job back and end this process."""
         # Held to the end: nothing is taken up after it.
-        self._claiming.acquire(timeout=self.settings.lease_seconds)
+        self._claiming.acquire(timeout=CLAIM_SECONDS)
         if (claim := self.claim) is not None:
             with contextlib.suppress(LostError, DBAPIError):
                 leases.release(self.database, claim)
@@ -109,7 +111,7 @@ class Worker:
         while True:
             try:
                 return say()
-            except OperationalError as error:
+            except (InterfaceError, OperationalError) as error:
                 log.warning("the database does not answer", error=type(error).__name__)
                 time.sleep(DATABASE_SECONDS)
 
