@@ -68,7 +68,7 @@ EXTRAS: dict[str, str | tuple[str, ...]] = {
     "structlog": "service/",
     "uvicorn": "service/",
     "jinja2": ("client/report/", "service/"),
-    "markupsafe": "client/report/",
+    "markupsafe": ("client/report/", "service/"),
     "matplotlib": "client/report/",
     "python_calamine": "files/tables/sheets/",
     "xlsxwriter": "files/tables/sheets/",

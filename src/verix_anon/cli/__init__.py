@@ -9,7 +9,9 @@ from verix_anon.cli import (
     provide,
     release,
     report,
+    serve,
     submit,
+    token,
     verify,
 )
 from verix_anon.cli.app import app, main
@@ -25,7 +27,9 @@ __all__ = [
     "provide",
     "release",
     "report",
+    "serve",
     "submit",
+    "token",
     "verify",
 ]
 
@@ -40,6 +44,7 @@ JOURNEY = (
     "report",
     "inspect",
     "demo",
+    "serve",
 )
 # Help lists the commands in the order of the journey, not of the imports above.
 app.registered_commands.sort(key=lambda command: JOURNEY.index(command.callback.__name__))  # type: ignore[union-attr]

@@ -25,9 +25,12 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Connection
 from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 from sqlalchemy.sql.functions import FunctionElement
+
+from verix_anon.errors import ProviderError
 
 __all__ = [
     "Database",
@@ -204,6 +207,26 @@ class Database:
             if not self.is_sqlite:
                 connection.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
             command.upgrade(migrations(connection), "head")
+
+    @classmethod
+    def opened(cls, url: str) -> "Database":
+        """A database whose schema is up to date.
+
+        Raises:
+            ProviderError: The URL is none, or nothing answers there; it may hold a password, and
+                is not repeated.
+        """
+        try:
+            database = cls(url)
+        except (ArgumentError, NoSuchModuleError, ImportError):
+            raise ProviderError("the database's URL is not one of SQLite or PostgreSQL") from None
+        try:
+            database.migrate()
+        except DBAPIError:
+            raise ProviderError(
+                "the database cannot be reached, or is not ours to change"
+            ) from None
+        return database
 
     def close(self) -> None:
         """Close all connections that are not in use."""

@@ -26,6 +26,7 @@ from verix_anon.service import jobs, leases
 from verix_anon.service.blobs import Blobs
 from verix_anon.service.database import Database
 from verix_anon.service.leases import Claim, LostError
+from verix_anon.service.logs import configure
 from verix_anon.service.settings import Settings
 from verix_anon.service.work import FailedError, LaterError, Workplace, deliver
 
@@ -167,6 +168,7 @@ def main() -> None:
     # A thread of its own waits for it, so that a long computation does not hold it up.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    configure()
     worker = Worker(Settings.from_json(sys.stdin.readline()), sys.argv[1])
 
     def await_signal() -> None:

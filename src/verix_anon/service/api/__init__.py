@@ -1,0 +1,1 @@
+"""The service over HTTP: what is asked is checked, and handed to jobs, uploads and blobs."""

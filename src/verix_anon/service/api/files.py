@@ -1,0 +1,204 @@
+"""Uploads over HTTP: tus 1.0, the core protocol. Files and digests are worked on in threads."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Request, Response, Security
+from fastapi.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
+
+from verix_anon.service import blobs, jobs
+from verix_anon.service.api.auth import AS_TENANT, TenantRoute
+from verix_anon.service.api.context import Context, context_of
+from verix_anon.service.api.jobs import Found
+from verix_anon.service.api.problems import Problem, described
+from verix_anon.service.api.views import upload_of
+from verix_anon.service.uploads import (
+    DigestMismatchError,
+    OffsetMismatchError,
+    TakenOverError,
+    TooLargeError,
+    Upload,
+)
+
+__all__ = ["router"]
+
+router = APIRouter(
+    prefix="/v1/jobs/{job}/files/{name:path}",
+    route_class=TenantRoute,
+    tags=["uploads"],
+    dependencies=[Security(AS_TENANT)],
+)
+VERSION = "1.0.0"
+MEDIA_TYPE = "application/offset+octet-stream"
+CHUNK = 1 << 20
+"""What is gathered before it is written"""
+
+NUMBER = {"schema": {"type": "integer", "minimum": 0}}
+RESUMABLE = {"Tus-Resumable": {"schema": {"const": VERSION}}}
+BODY = {
+    "requestBody": {"content": {MEDIA_TYPE: {"schema": {"type": "string", "format": "binary"}}}}
+}
+HEAD: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "How much is there",
+        "headers": {"Upload-Offset": NUMBER, "Upload-Length": NUMBER, **RESUMABLE},
+    }
+}
+PATCH: dict[int | str, dict[str, Any]] = {
+    204: {
+        "description": "The bytes are there",
+        "headers": {"Upload-Offset": NUMBER, **RESUMABLE},
+    }
+}
+OPTIONS: dict[int | str, dict[str, Any]] = {
+    204: {
+        "description": "What is spoken here",
+        "headers": {"Tus-Version": {"schema": {"const": VERSION}}, "Tus-Max-Size": NUMBER},
+    }
+}
+Version = Annotated[
+    str, Header(alias="Tus-Resumable", description=f"{VERSION}; any other is refused")
+]
+Offset = Annotated[int, Header(alias="Upload-Offset", ge=0, le=2**63 - 1)]
+
+
+@router.options("", status_code=204, responses=OPTIONS | described("not-found"))
+def spoken(request: Request, job: Found, name: str) -> Response:
+    """Which version of tus is spoken, and what a file has at most."""
+    _file(job, name)
+    return Response(
+        status_code=204,
+        headers={
+            "Tus-Resumable": VERSION,
+            "Tus-Version": VERSION,
+            "Tus-Max-Size": str(context_of(request).settings.limits.file_bytes),
+        },
+    )
+
+
+@router.head("", responses=HEAD | described("not-found", "unsupported-tus-version"))
+def offset(request: Request, job: Found, name: str, version: Version = "") -> Response:
+    """How much of a file is there; what is whole but not yet kept is kept now."""
+    _check_version(version)
+    context, file = context_of(request), _file(job, name)
+    upload = upload_of(context.settings.staging, job, file)
+    at = file.size if file.is_complete else upload.offset()
+    if at == file.size and not file.is_complete:
+        try:
+            _finish(context, upload)
+        except DigestMismatchError:
+            at = 0
+    return _answer(200, at, {"Upload-Length": str(file.size)})
+
+
+@router.patch(
+    "",
+    status_code=204,
+    openapi_extra=BODY,
+    responses=PATCH
+    | described(
+        "not-found",
+        "invalid-request",
+        "unsupported-tus-version",
+        "unsupported-media-type",
+        "offset-mismatch",
+        "upload-taken-over",
+        "upload-too-large",
+        "digest-mismatch",
+        "storage-full",
+        "request-timeout",
+    ),
+)
+async def append(
+    request: Request, job: Found, name: str, at: Offset, version: Version = ""
+) -> Response:
+    """Add bytes to a file at an offset; with the last of them its SHA-256 is compared."""
+    _check_version(version)
+    if request.headers.get("content-type") != MEDIA_TYPE:
+        raise Problem("unsupported-media-type", f"Uploads are {MEDIA_TYPE}.")
+    context, file = context_of(request), _file(job, name)
+    upload = upload_of(context.settings.staging, job, file)
+    if file.is_complete and at != file.size:
+        raise _mismatch(file.size)
+    _check_length(request, file.size - at)
+    if file.is_complete:
+        return _answer(204, file.size)
+    try:
+        reached = await _received(request, upload, at)
+        if reached == upload.size:
+            await run_in_threadpool(_finish, context, upload)
+    except OffsetMismatchError:
+        raise _mismatch(upload.offset()) from None
+    except TakenOverError:
+        raise Problem("upload-taken-over", "Another request continues this upload.") from None
+    except TooLargeError:
+        raise _too_large() from None
+    except DigestMismatchError:
+        raise Problem(
+            "digest-mismatch", "The bytes are not those of the SHA-256; the upload begins anew."
+        ) from None
+    except FileNotFoundError:
+        # The job was deleted meanwhile, and its folder with it.
+        raise Problem("not-found", "There is no such job.") from None
+    return _answer(204, reached)
+
+
+async def _received(request: Request, upload: Upload, at: int) -> int:
+    """Write what comes, in pieces; what came of a client that left is kept too."""
+    writer = await run_in_threadpool(upload.begin, at)
+    gathered = bytearray()
+    try:
+        async for chunk in request.stream():
+            gathered += chunk
+            if len(gathered) >= CHUNK:
+                at = await run_in_threadpool(writer.append, bytes(gathered))
+                gathered.clear()
+    except (ClientDisconnect, Problem):
+        await run_in_threadpool(writer.append, bytes(gathered))
+        raise
+    return await run_in_threadpool(writer.append, bytes(gathered))
+
+
+def _finish(context: Context, upload: Upload) -> None:
+    def keep(path: Path) -> None:
+        context.blobs.put(blobs.upload(upload.job, upload.name), path)
+        if jobs.complete_file(context.database, upload.job, upload.name) is None:
+            context.blobs.delete(blobs.job(upload.job))
+            raise Problem("not-found", "There is no such job.")
+
+    upload.finish(keep)
+
+
+def _file(job: jobs.Job, name: str) -> jobs.File:
+    for file in job.files:
+        if file.name == name:
+            return file
+    raise Problem("not-found", "The job has no such file.")
+
+
+def _check_version(version: str) -> None:
+    if version != VERSION:
+        raise Problem(
+            "unsupported-tus-version", f"tus {VERSION} is spoken here.", {"Tus-Version": VERSION}
+        )
+
+
+def _check_length(request: Request, left: int) -> None:
+    """Refuse a body that is stated to be too large before any of it is read."""
+    stated = request.headers.get("content-length", "")
+    if stated.isdecimal() and int(stated) > max(0, left):
+        raise _too_large()
+
+
+def _too_large() -> Problem:
+    return Problem("upload-too-large", "More was sent than the file's stated size.")
+
+
+def _mismatch(offset: int) -> Problem:
+    return Problem("offset-mismatch", f"The upload is at {offset}.", {"Upload-Offset": str(offset)})
+
+
+def _answer(status: int, offset: int, more: dict[str, str] | None = None) -> Response:
+    headers = {"Tus-Resumable": VERSION, "Upload-Offset": str(offset), "Cache-Control": "no-store"}
+    return Response(status_code=status, headers=headers | (more or {}))

@@ -1,0 +1,148 @@
+"""The gate that every request passes: bodies are cut, failures become problems, one line is logged.
+
+It is plain ASGI, so that a body is counted while it streams, whether or not its length was stated.
+"""
+
+import asyncio
+import errno
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from verix_anon.service.api.problems import Problem, answer
+from verix_anon.service.logs import log, where
+from verix_anon.service.metrics import METHODS, Metrics
+
+__all__ = ["Gate"]
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+GONE = 499
+"""Logged where the client left before an answer."""
+RETRY_SECONDS = 5
+# After a refusal so much more is read, so that a client that is still sending sees the answer.
+LINGER_BYTES, LINGER_SECONDS = 8 << 20, 2.0
+
+
+@dataclass(slots=True)
+class Passage:
+    """What is noted about one request."""
+
+    status: int = GONE
+    is_started: bool = False
+    is_read: bool = False
+    received: int = 0
+    sent: int = 0
+    began: float = field(default_factory=time.perf_counter)
+
+
+class Gate:
+    """Around the whole application."""
+
+    def __init__(
+        self, app: ASGIApp, *, metrics: Metrics, request_bytes: int, idle_seconds: float
+    ) -> None:
+        self.app, self.metrics = app, metrics
+        self.request_bytes, self.idle_seconds = request_bytes, idle_seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let one request through."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        passage = Passage()
+        scope.setdefault("state", {})
+
+        async def counted_send(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                passage.status, passage.is_started = message["status"], True
+                if message["status"] >= 400 and not await self._lingered(receive, passage):
+                    # Whoever sends without end is not listened to for ever.
+                    message["headers"] = [*message["headers"], (b"connection", b"close")]
+            passage.sent += len(message.get("body", b""))
+            await send(message)
+
+        counted = self._counting(scope, receive, passage)
+        try:
+            await self.app(scope, counted, counted_send)
+        except ClientDisconnect:
+            pass
+        except Exception as error:
+            problem = _problem_of(error)
+            if not passage.is_started:
+                await answer(problem)(scope, counted, counted_send)
+        finally:
+            self._note(scope, passage)
+
+    def _counting(self, scope: Scope, receive: Receive, passage: Passage) -> Receive:
+        # Only uploads are PATCHed, and each of them ends at the size that was stated.
+        most = None if scope["method"] == "PATCH" else self.request_bytes
+
+        async def counted() -> Message:
+            if passage.is_read:
+                # What remains is to learn that the client has left, for which nobody is hurried.
+                return await receive()
+            try:
+                message = await asyncio.wait_for(receive(), self.idle_seconds)
+            except TimeoutError:
+                raise Problem(
+                    "request-timeout", f"Nothing came for {self.idle_seconds:g} seconds."
+                ) from None
+            if message["type"] == "http.request":
+                passage.received += len(message.get("body", b""))
+                passage.is_read = not message.get("more_body", False)
+                if most is not None and passage.received > most:
+                    raise Problem("request-too-large", f"A request has at most {most:,} bytes.")
+            return message
+
+        return counted
+
+    async def _lingered(self, receive: Receive, passage: Passage) -> bool:
+        """Read on for a moment, because a reset would overtake the answer; whether all was read."""
+        until = passage.received + LINGER_BYTES
+        try:
+            async with asyncio.timeout(LINGER_SECONDS):
+                while not passage.is_read and passage.received < until:
+                    message = await receive()
+                    passage.received += len(message.get("body", b""))
+                    passage.is_read = not message.get("more_body", False)
+        except TimeoutError:
+            pass
+        return passage.is_read
+
+    def _note(self, scope: Scope, passage: Passage) -> None:
+        seconds = time.perf_counter() - passage.began
+        method = scope["method"] if scope["method"] in METHODS else "other"
+        # The template, never the path: a path is what somebody sent.
+        route = getattr(scope.get("route"), "path", None) or "none"
+        state: dict[str, Any] = scope["state"]
+        log.info(
+            "access",
+            method=method,
+            route=route,
+            status=passage.status,
+            seconds=round(seconds, 4),
+            tenant=state.get("tenant"),
+            job=state.get("job"),
+        )
+        self.metrics.requests.labels(method, route, str(passage.status)).inc()
+        self.metrics.seconds.labels(method, route).observe(seconds)
+        self.metrics.received.inc(passage.received)
+        self.metrics.sent.inc(passage.sent)
+
+
+def _problem_of(error: Exception) -> Problem:
+    """What a failure of ours is told as; its text may hold what was sent, and is told nobody."""
+    if isinstance(error, Problem):
+        return error
+    log.error("failure", error=type(error).__name__, where=where(error.__traceback__))
+    wait = {"Retry-After": str(RETRY_SECONDS)}
+    if isinstance(error, OperationalError | InterfaceError | PoolTimeoutError):
+        return Problem("unavailable", "The database does not answer; try again.", wait)
+    if isinstance(error, OSError) and error.errno in NO_ROOM:
+        return Problem("storage-full", "There is no room left; the upload can be resumed.")
+    return Problem("internal", "This is a bug of the service's, and was logged.")

@@ -1,0 +1,231 @@
+"""Jobs over HTTP: asked for, looked at, listed, deleted."""
+
+import re
+from typing import Annotated, Any
+
+import rfc8785
+from fastapi import APIRouter, Depends, Header, Query, Request, Response, Security
+from fastapi.concurrency import run_in_threadpool
+from pydantic import ValidationError
+
+from verix_anon.errors import ContractError
+from verix_anon.protocol.contract import Contract, Rule
+from verix_anon.service import blobs, engines, jobs
+from verix_anon.service.api import models
+from verix_anon.service.api.auth import AS_TENANT, TenantRoute
+from verix_anon.service.api.context import Context, context_of, tenant_of
+from verix_anon.service.api.problems import Problem, described, from_validation
+from verix_anon.service.api.views import seen
+from verix_anon.service.uploads import remove_uploads
+
+__all__ = ["Found", "router"]
+
+router = APIRouter(
+    prefix="/v1/jobs", route_class=TenantRoute, tags=["jobs"], dependencies=[Security(AS_TENANT)]
+)
+ID = re.compile(r"[0-9a-f]{32}\Z", re.ASCII)
+AFTER = r"^0x1\.[0-9a-f]{13}p\+[0-9]{1,2}_[0-9a-f]{32}$"
+POLL_SECONDS = {jobs.State.UPLOADING: 5, jobs.State.QUEUED: 2, jobs.State.RUNNING: 1}
+OPEN_SECONDS = 30
+RECORDS, NAMED = "records.parquet", ("submission.json", "contract.json")
+
+BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/JobOrder"}}},
+    }
+}
+LOCATION = {"Location": {"schema": {"type": "string"}, "description": "Where the job is"}}
+WAIT = {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds until news"}}
+CREATED: dict[int | str, dict[str, Any]] = {
+    201: {"description": "The job; an upload for each file is open", "headers": LOCATION}
+}
+SHOWN: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The job; `Retry-After` while it is open", "headers": WAIT}
+}
+JobPath = Annotated[str, "The job's id"]
+Key = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=200,
+        pattern="^[ -~]+$",
+        description="The same key with the same files gives the same job again",
+    ),
+]
+
+
+def found(job: str, request: Request) -> jobs.Job:
+    """The tenant's job of this id; another tenant's is not there."""
+    context = context_of(request)
+    known = jobs.find(context.database, tenant_of(request), job) if ID.match(job) else None
+    if known is None:
+        raise Problem("not-found", "There is no such job.")
+    request.state.job = known.id
+    return known
+
+
+Found = Annotated[jobs.Job, Depends(found)]
+
+
+@router.post(
+    "",
+    status_code=201,
+    response_model=models.Job,
+    openapi_extra=BODY,
+    responses=CREATED
+    | described(
+        "invalid-request",
+        "invalid-contract",
+        "unknown-rule",
+        "idempotency-key-reused",
+        "idempotency-key-in-flight",
+        "request-timeout",
+        "upload-too-large",
+        "too-many-rows",
+        "too-many-columns",
+        "job-too-large",
+        "too-many-jobs",
+    ),
+)
+async def create(request: Request, response: Response, key: Key = None) -> models.Job:
+    """Ask for a job: the contract, and the files that will be uploaded."""
+    body = await request.body()
+    job = await run_in_threadpool(_create, context_of(request), tenant_of(request), body, key)
+    request.state.job = job.id
+    response.headers["Location"] = f"/v1/jobs/{job.id}"
+    return job
+
+
+def _create(context: Context, tenant: str, body: bytes, key: str | None) -> models.Job:
+    try:
+        order = models.JobOrder.model_validate_json(body)
+    except ValidationError as error:
+        raise from_validation(error) from None
+    _check_files(context, order)
+    contract = _contract(context, order)
+    new = jobs.NewJob(
+        tenant=tenant,
+        rows=order.rows,
+        columns=len(contract.quasi),
+        min_leaf=contract.min_leaf,
+        engine=_engine(context, order, contract),
+        files=tuple(jobs.File(**file.model_dump()) for file in order.files),
+        key=key,
+    )
+    limits = context.settings.limits
+    try:
+        job, _ = jobs.create(
+            context.database,
+            new,
+            most=limits.concurrent_jobs,
+            retention_seconds=context.settings.retention_seconds,
+        )
+    except jobs.TooManyJobsError:
+        raise Problem(
+            "too-many-jobs",
+            f"At most {limits.concurrent_jobs} jobs of a tenant are open at once.",
+            {"Retry-After": str(OPEN_SECONDS)},
+        ) from None
+    except jobs.KeyReusedError:
+        raise Problem("idempotency-key-reused", "The key was used for other files.") from None
+    except jobs.KeyInFlightError:
+        raise Problem(
+            "idempotency-key-in-flight", "A request with this key is being answered."
+        ) from None
+    return seen(job, context.settings.staging)
+
+
+def _check_files(context: Context, order: models.JobOrder) -> None:
+    """The files of a submission's folder and no other, each once, and not too large."""
+    names = [file.name for file in order.files]
+    records = [name for name in names if name not in NAMED]
+    is_folder = RECORDS not in records
+    if len(set(names)) != len(names) or len(records) != len(names) - len(NAMED):
+        raise Problem(
+            "invalid-request", f"The files are {', '.join(NAMED)} and {RECORDS}, each once."
+        )
+    if not is_folder and len(records) > 1:
+        raise Problem("invalid-request", f"{RECORDS} is either a file or a folder of parts.")
+    limits = context.settings.limits
+    if max(file.size for file in order.files) > limits.file_bytes:
+        raise Problem("upload-too-large", f"A file has at most {limits.file_bytes:,} bytes.")
+    if sum(file.size for file in order.files) > limits.upload_bytes:
+        raise Problem(
+            "upload-too-large", f"All files together have at most {limits.upload_bytes:,} bytes."
+        )
+
+
+def _contract(context: Context, order: models.JobOrder) -> Contract:
+    """The contract, if it is one that is served here, and the one that will be uploaded."""
+    limits = context.settings.limits
+    columns = order.contract.get("columns")
+    if isinstance(columns, list) and len(columns) > limits.columns:
+        raise Problem("too-many-columns", f"A contract has at most {limits.columns:,} columns.")
+    if order.rows > limits.rows:
+        raise Problem("too-many-rows", f"A submission has at most {limits.rows:,} rows.")
+    rule = order.contract.get("rule")
+    if isinstance(rule, str) and rule not in set(Rule):
+        raise Problem("unknown-rule", f"The rules are {', '.join(Rule)}.")
+    try:
+        data = rfc8785.dumps(order.contract)
+        contract = Contract.from_bytes(data)
+    except (ContractError, ValueError, RecursionError):
+        # Which field is wrong would be told with the name of a column, or its value.
+        raise Problem(
+            "invalid-contract", "This is not a contract; `verix-anon inspect` says why."
+        ) from None
+    stated = next(file for file in order.files if file.name == "contract.json")
+    if (stated.size, stated.sha256) != (len(data), contract.digest.hex()):
+        raise Problem(
+            "invalid-contract", "The contract is not the contract.json that the files name."
+        )
+    return contract
+
+
+def _engine(context: Context, order: models.JobOrder, contract: Contract) -> str:
+    """Who will do the job; one that fits nowhere is refused before anything is uploaded."""
+    shape = engines.Shape(
+        rows=order.rows,
+        columns=len(contract.quasi),
+        min_leaf=contract.min_leaf,
+        file_bytes=sum(file.size for file in order.files),
+    )
+    try:
+        return engines.choose(context.settings, shape)
+    except engines.TooLargeError as error:
+        # Its sentence holds counts and two figures of memory.
+        raise Problem("job-too-large", str(error)) from None
+
+
+@router.get("", responses=described("invalid-request"))
+def listed(
+    request: Request,
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+    after: Annotated[str | None, Query(max_length=80, pattern=AFTER)] = None,
+) -> models.Jobs:
+    """The tenant's jobs, newest first."""
+    context = context_of(request)
+    page = jobs.page(context.database, tenant_of(request), limit=limit, after=after)
+    staging = context.settings.staging
+    return models.Jobs(jobs=[seen(job, staging) for job in page.jobs], next=page.next)
+
+
+@router.get("/{job}", responses=SHOWN | described("not-found"))
+def show(request: Request, response: Response, job: Found) -> models.Job:
+    """How a job stands."""
+    wait = POLL_SECONDS.get(job.state)
+    if wait is not None:
+        response.headers["Retry-After"] = str(wait)
+    return seen(job, context_of(request).settings.staging)
+
+
+@router.delete("/{job}", status_code=204, responses=described("not-found"))
+def delete(request: Request, job: Found) -> None:
+    """Delete a job with all its files; one that runs is given up."""
+    context = context_of(request)
+    if not jobs.delete(context.database, tenant_of(request), job.id):
+        raise Problem("not-found", "There is no such job.")
+    remove_uploads(context.settings.staging, job.id)
+    context.blobs.delete(blobs.job(job.id))

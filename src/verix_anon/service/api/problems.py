@@ -1,0 +1,147 @@
+"""What can go wrong over HTTP: each problem has a stable code, and repeats nothing that was sent.
+
+A problem is `application/problem+json` (RFC 9457). Its sentence may state limits and counts of
+ours; names, values and tokens that came with the request have no place in it.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from fastapi import HTTPException
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+__all__ = [
+    "PROBLEMS",
+    "Problem",
+    "ProblemBody",
+    "answer",
+    "described",
+    "from_validation",
+]
+
+MEDIA_TYPE = "application/problem+json"
+URN = "urn:verix:problem:"
+
+
+class Kind(NamedTuple):
+    """What a code means whenever it is used."""
+
+    status: int
+    title: str
+
+
+PROBLEMS: dict[str, Kind] = {
+    "unauthorized": Kind(401, "A valid token is needed"),
+    "not-found": Kind(404, "There is no such thing"),
+    "method-not-allowed": Kind(405, "The method is not allowed here"),
+    "request-timeout": Kind(408, "The request came too slowly"),
+    "offset-mismatch": Kind(409, "The upload is at another offset"),
+    "upload-taken-over": Kind(409, "Another request continues this upload"),
+    "wrong-state": Kind(409, "The job's state does not allow this"),
+    "idempotency-key-in-flight": Kind(409, "A request with this key is under way"),
+    "unsupported-tus-version": Kind(412, "The tus version is not supported"),
+    "upload-too-large": Kind(413, "The upload is too large"),
+    "request-too-large": Kind(413, "The request is too large"),
+    "too-many-rows": Kind(413, "The submission has too many rows"),
+    "too-many-columns": Kind(413, "The contract has too many columns"),
+    "job-too-large": Kind(413, "The job does not fit this service's memory"),
+    "unsupported-media-type": Kind(415, "The body is of another media type"),
+    "range-not-satisfiable": Kind(416, "The file has no such range"),
+    "invalid-request": Kind(422, "The request is not valid"),
+    "invalid-contract": Kind(422, "The contract is not valid"),
+    "unknown-rule": Kind(422, "The contract's rule is not known here"),
+    "digest-mismatch": Kind(422, "The upload has another SHA-256"),
+    "idempotency-key-reused": Kind(422, "The key was used for another job"),
+    "rate-limited": Kind(429, "Too many requests"),
+    "too-many-jobs": Kind(429, "Too many jobs at once"),
+    "internal": Kind(500, "The service failed"),
+    "unavailable": Kind(503, "The service cannot work just now"),
+    "storage-full": Kind(507, "The service has no room left"),
+}
+# What any request may meet, whatever it asks for.
+ALWAYS = ("internal", "request-too-large", "request-timeout")
+GUARDED = ("unauthorized", "rate-limited", "unavailable")
+
+
+class ProblemBody(BaseModel):
+    """A problem (RFC 9457)."""
+
+    model_config = ConfigDict(extra="forbid", title="Problem")
+
+    type: str = Field(description=f"`{URN}` and the code")
+    title: str = Field(description="What the code means")
+    status: int = Field(description="The HTTP status")
+    detail: str = Field(description="What happened here; it repeats nothing that was sent")
+    code: str = Field(description="Stable, for programs")
+
+
+class Problem(HTTPException):
+    """Raised wherever a request cannot be answered; ends as the answer."""
+
+    def __init__(self, code: str, detail: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(PROBLEMS[code].status, detail, dict(headers or {}))
+        self.code = code
+
+
+def answer(problem: Problem) -> JSONResponse:
+    """A problem as it is sent."""
+    kind = PROBLEMS[problem.code]
+    body = ProblemBody(
+        type=URN + problem.code,
+        title=kind.title,
+        status=kind.status,
+        detail=problem.detail,
+        code=problem.code,
+    )
+    headers = {"Cache-Control": "no-store", **(problem.headers or {})}
+    return JSONResponse(body.model_dump(), kind.status, headers, MEDIA_TYPE)
+
+
+def from_validation(error: RequestValidationError | ValidationError) -> Problem:
+    """Which fields are wrong, by the names that the contract of this service gives them.
+
+    Where a field has no business, its name is the sender's and is left out, as all values are.
+    """
+    found = {
+        f"{_place(each['loc'], unknown=each['type'] == 'extra_forbidden')} ({each['type']})"
+        for each in error.errors()
+    }
+    shown = sorted(found)[:5]
+    more = f" and {len(found) - 5} more" if len(found) > 5 else ""
+    return Problem("invalid-request", f"Not valid: {', '.join(shown)}{more}.")
+
+
+def _place(location: Iterable[object], *, unknown: bool) -> str:
+    parts = [str(part) for part in location]
+    return ".".join(parts[:-1] if unknown else parts) or "body"
+
+
+def described(*codes: str, public: bool = False) -> dict[int | str, dict[str, Any]]:
+    """The problems of a route as OpenAPI describes them; a public one asks for no token."""
+    by_status: dict[int | str, list[str]] = {}
+    for code in sorted({*codes, *ALWAYS, *(() if public else GUARDED)}):
+        by_status.setdefault(PROBLEMS[code].status, []).append(code)
+    return {
+        status: {
+            "description": "; ".join(f"`{code}`: {PROBLEMS[code].title}" for code in named),
+            "content": {MEDIA_TYPE: {"schema": _schema(named)}},
+            **_headers(named),
+        }
+        for status, named in by_status.items()
+    }
+
+
+def _schema(codes: list[str]) -> dict[str, Any]:
+    return {
+        "allOf": [{"$ref": "#/components/schemas/Problem"}],
+        "properties": {"code": {"enum": codes}},
+    }
+
+
+def _headers(codes: list[str]) -> dict[str, Any]:
+    if PROBLEMS[codes[0]].status not in (429, 503):
+        return {}
+    seconds = {"type": "integer", "minimum": 1}
+    return {"headers": {"Retry-After": {"schema": seconds, "description": "Seconds to wait"}}}

@@ -1,0 +1,128 @@
+"""The service as one command runs it: schema, workers, and HTTP until somebody ends it."""
+
+import ipaddress
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from types import FrameType
+
+import uvicorn
+
+from verix_anon.errors import ProviderError
+from verix_anon.files.keys import read_signing_key
+from verix_anon.files.store import reason
+from verix_anon.service import jobs
+from verix_anon.service.api.app import make_app
+from verix_anon.service.api.context import Context
+from verix_anon.service.api.models import Key
+from verix_anon.service.api.rates import Rates
+from verix_anon.service.blobs import Blobs
+from verix_anon.service.database import Database
+from verix_anon.service.logs import configure, log
+from verix_anon.service.metrics import Metrics
+from verix_anon.service.settings import Settings
+from verix_anon.service.supervisor import Supervisor
+
+__all__ = ["make_context", "serve"]
+
+# Transfers that last longer are cut, and resumed by their clients.
+GRACE_SECONDS = 10
+BACKLOG = 512
+
+
+def make_context(settings: Settings) -> Context:
+    """What the routes share, with the schema brought up to date and all places reachable."""
+    try:
+        settings.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        settings.staging.mkdir(mode=0o700, exist_ok=True)
+        blobs = Blobs(settings.blobs_url)
+        blobs.check()
+    except OSError as error:
+        raise ProviderError(f"a folder of the service cannot be used ({reason(error)})") from None
+    database = Database.opened(settings.database_url)
+    return Context(
+        settings=settings,
+        database=database,
+        blobs=blobs,
+        rates=Rates(settings.limits.requests_per_minute),
+        metrics=Metrics(lambda: jobs.counts(database).items()),
+        keys=_keys(settings),
+    )
+
+
+def _keys(settings: Settings) -> tuple[Key, ...]:
+    if settings.key_file is None:
+        return ()
+    public = read_signing_key(settings.key_file).public
+    return (Key(keyid=public.keyid, public=public.pem),)
+
+
+def serve(settings: Settings, *, behind_proxy: bool, ready: Callable[[str], None]) -> None:
+    """Serve until SIGTERM or SIGINT; `ready` is told the address when requests are answered."""
+    check_address(settings, behind_proxy=behind_proxy)
+    configure()
+    context = make_context(settings)
+    with _listening(settings) as listener:
+        config = uvicorn.Config(
+            make_app(context),
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+            ssl_certfile=settings.certificate,
+            ssl_keyfile=settings.certificate_key,
+        )
+        for number in (signal.SIGTERM, signal.SIGINT):
+            # uvicorn raises the signal once more when it has closed; then the workers are ended.
+            signal.signal(number, _leave)
+        with Supervisor(settings):
+            address = _address(settings, listener)
+            ready(address)
+            log.info("serving", workers=settings.workers)
+            uvicorn.Server(config).run(sockets=[listener])
+    context.database.close()
+
+
+def check_address(settings: Settings, *, behind_proxy: bool) -> None:
+    """Refuse to send tokens and data in clear over a network."""
+    if (settings.certificate is None) is not (settings.certificate_key is None):
+        raise ProviderError("a certificate and its key go together")
+    for path in (settings.certificate, settings.certificate_key):
+        if path is not None and not path.is_file():
+            raise ProviderError(f"there is no file {path}")
+    if settings.certificate is None and not behind_proxy and not _is_loopback(settings.host):
+        raise ProviderError(
+            f"without TLS, {settings.host} would hear tokens and data in clear: give --certificate"
+            " and --certificate-key, or say --behind-proxy if a proxy in front of it speaks TLS"
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _listening(settings: Settings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    try:
+        return socket.create_server((settings.host, settings.port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        raise ProviderError(
+            f"{settings.host} port {settings.port} cannot be listened on ({error.strerror})"
+        ) from None
+
+
+def _address(settings: Settings, listener: socket.socket) -> str:
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    scheme = "http" if settings.certificate is None else "https"
+    return f"{scheme}://{host}:{listener.getsockname()[1]}"
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    sys.exit(0)

@@ -1,0 +1,145 @@
+"""Uploads in parts: files that grow on the service's own disk until they are whole (tus 1.0).
+
+The offset of an upload is the size of its file and nothing else, so that it is true after any
+crash. Whoever begins to write takes a new number; each write happens under a lock and only while
+the writer's number is still the last: a client that died is taken over at once, and what arrives
+of it later is refused.
+"""
+
+import fcntl
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import file_digest, sha256
+from pathlib import Path
+
+from verix_anon.errors import Error
+
+__all__ = [
+    "PATTERN",
+    "DigestMismatchError",
+    "OffsetMismatchError",
+    "TakenOverError",
+    "TooLargeError",
+    "Upload",
+    "Writer",
+    "remove_uploads",
+]
+
+PART = r"/[A-Za-z0-9][A-Za-z0-9._=-]{0,180}\.parquet"
+PATTERN = rf"^(submission\.json|contract\.json|records\.parquet({PART})?)$"
+"""The files of a submission's folder (spec §8), whose parts begin with no dot or underscore"""
+
+
+class OffsetMismatchError(Error):
+    """The upload is not where the sender believes."""
+
+
+class TakenOverError(Error):
+    """Another writer has begun."""
+
+
+class TooLargeError(Error):
+    """More was sent than was stated."""
+
+
+class DigestMismatchError(Error):
+    """All bytes are there, and they are not those that were stated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """One file of a job on its way here."""
+
+    folder: Path
+    """Where all uploads lie; each job has a folder there."""
+    job: str
+    name: str
+    size: int
+    sha256: str
+
+    @property
+    def path(self) -> Path:
+        """The bytes so far; a sender's name is never a name on this disk."""
+        return self.folder / self.job / sha256(self.name.encode()).hexdigest()
+
+    def offset(self) -> int:
+        """How many bytes are there."""
+        try:
+            return self.path.stat().st_size
+        except FileNotFoundError:
+            return 0
+
+    def begin(self, offset: int) -> "Writer":
+        """Become the one who writes, from this offset on."""
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        self.path.parent.mkdir(mode=0o700, exist_ok=True)
+        with self._locked() as lock:
+            if self.offset() != offset:
+                raise OffsetMismatchError(f"the upload is at {self.offset()}")
+            number = _number(lock) + 1
+            os.pwrite(lock, number.to_bytes(8, "big"), 0)
+        return Writer(self, number)
+
+    def finish(self, keep: Callable[[Path], None]) -> None:
+        """Keep the whole file elsewhere if it is the one that was stated; another begins anew.
+
+        Of two that finish at the same time the second finds nothing left to do.
+        """
+        with self._locked():
+            if self.offset() != self.size:
+                return
+            with self.path.open("rb+") as file:
+                found = file_digest(file, "sha256").hexdigest()
+                if found != self.sha256:
+                    file.truncate(0)
+                    raise DigestMismatchError("the SHA-256 is another")
+                os.fsync(file.fileno())
+            keep(self.path)
+            self.path.unlink(missing_ok=True)
+
+    @contextmanager
+    def _locked(self) -> Iterator[int]:
+        lock = os.open(self.path.with_suffix(".writer"), os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield lock
+        finally:
+            os.close(lock)
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Who writes to an upload, until somebody else begins to."""
+
+    upload: Upload
+    number: int
+
+    def append(self, data: bytes) -> int:
+        """Add bytes at the end; the new offset."""
+        upload = self.upload
+        with upload._locked() as lock:
+            if _number(lock) != self.number:
+                raise TakenOverError("another request continues this upload")
+            file = os.open(upload.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            try:
+                if os.fstat(file).st_size + len(data) > upload.size:
+                    raise TooLargeError("more was sent than was stated")
+                left = memoryview(data)
+                while left:
+                    # A disk that fills up takes a part; the file's size says which.
+                    left = left[os.write(file, left) :]
+                return os.fstat(file).st_size
+            finally:
+                os.close(file)
+
+
+def _number(lock: int) -> int:
+    return int.from_bytes(os.pread(lock, 8, 0), "big")
+
+
+def remove_uploads(folder: Path, job: str) -> None:
+    """Remove all that was uploaded for a job and is not kept elsewhere."""
+    shutil.rmtree(folder / job, ignore_errors=True)

@@ -1,0 +1,55 @@
+"""Tokens by the command: made once, listed without their secret, revoked."""
+
+import json
+from pathlib import Path
+
+from cli.jobs import Run
+from verix_anon.service.database import Database
+from verix_anon.service.settings import Settings
+from verix_anon.service.tenants import Role, find
+
+
+def test_tokens(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "service"
+    token = run("token", "create", "acme", "--days", 2, "--folder", folder).out.strip()
+    operator = run("token", "create", "--operator", "--folder", folder).out.strip()
+    assert token.startswith("vrx_")
+    assert len(token) == 47
+    listed = run("token", "list", "--folder", folder)
+    assert "acme" in listed.out
+    assert "ends 20" in listed.out
+    assert "the operator" in listed.out
+    assert "never ends" in listed.out
+    assert token not in listed.out
+    shown = json.loads(run("token", "list", "--folder", folder, "--json").out)
+    assert [each["role"] for each in shown] == ["tenant", "operator"]
+    revoked = run("token", "revoke", shown[0]["id"], "--folder", folder)
+    assert (revoked.code, revoked.out) == (0, "Revoked.\n")
+    assert "revoked 20" in run("token", "list", "--folder", folder).out
+    database = Database(Settings(folder=folder).database_url)
+    assert find(database, token) is None
+    known = find(database, operator)
+    assert known is not None
+    assert known.role is Role.OPERATOR
+    database.close()
+
+
+def test_mistakes(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "service"
+    for arguments in (
+        ("create",),
+        ("create", "acme", "--operator"),
+        ("create", "x" * 65),
+        ("create", "a\nb"),
+        ("revoke", "0000"),
+        ("list", "--database", "nonsense"),
+    ):
+        ended = run("token", *arguments, "--folder", folder)
+        assert ended.code == 2
+        assert len(ended.err.splitlines()) == 1
+
+
+def test_help_has_an_example(run: Run) -> None:
+    for command in ("create", "list", "revoke"):
+        assert f"verix-anon token {command}" in run("token", command, "--help").out
+    assert "verix-anon serve" in run("serve", "--help").out
