@@ -17,7 +17,7 @@ go to stdout, progress and errors to stderr.
 | exit code | meaning |
 | --- | --- |
 | 0 | done, or VERIFIED |
-| 1 | VIOLATION, a gate of `release` that is not passed, or a proof that does not hold |
+| 1 | VIOLATION, a gate of `release` not passed, or a proof or receipt that does not hold |
 | 3 | INCONCLUSIVE |
 | 2 | a mistake of the caller's; one sentence on stderr says which |
 | 70 | a bug in this software; `VERIX_DEBUG=1` shows where |
@@ -25,6 +25,7 @@ go to stdout, progress and errors to stderr.
 | variable | meaning |
 | --- | --- |
 | `VERIX_PASSPHRASE` | the manifest's passphrase, where no file is given |
+| `VERIX_KEY_PASSPHRASE` | the passphrase of a key that signs, where no file is given |
 | `VERIX_LEDGER` | the ledger of releases, in place of the user's own |
 | `VERIX_DEBUG` | show where an internal error happened |
 """
@@ -79,8 +80,9 @@ def _panels(options: list[Any]) -> Iterator[tuple[str, list[Any]]]:
 def _names(option: Any, hints: dict[str, Any]) -> str:
     names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
     hint = str(hints[option.name])
-    kinds = {"bool": "", "int": " N", "float": " X", "Path": " PATH", "list": " TEXT, repeatable"}
-    return names + next((kind for word, kind in kinds.items() if word in hint), " TEXT")
+    kinds = {"bool": "", "int": " N", "float": " X", "Path": " PATH"}
+    kind = next((kind for word, kind in kinds.items() if word in hint), " TEXT")
+    return names + kind + (", repeatable" if "list" in hint else "")
 
 
 def _sentence(parameter: Any) -> str:

@@ -1,7 +1,7 @@
 """The application: exit codes, and what happens to errors (spec §10).
 
-0 done or VERIFIED, 1 VIOLATION, a gate not passed or a proof that does not hold, 2 the caller's
-mistake, 3 INCONCLUSIVE, 70 a bug of ours.
+0 done or VERIFIED, 1 VIOLATION, a gate not passed, or a proof or receipt that does not hold,
+2 the caller's mistake, 3 INCONCLUSIVE, 70 a bug of ours.
 Results go to stdout, progress and errors to stderr.
 """
 
@@ -27,8 +27,8 @@ Start: [bold]verix-anon demo[/bold] shows the whole journey on an embedded table
 On your own table: [bold]verix-anon init people.csv --out roles.toml[/bold], then prepare, \
 anonymize, verify, release; each owner's step prints the next, and each --help has an example.
 
-Exit codes: 0 done or VERIFIED, 1 VIOLATION, a gate not passed or a proof that does not hold, \
-3 INCONCLUSIVE, 2 a mistake of the caller's, 70 a bug.
+Exit codes: 0 done or VERIFIED, 1 VIOLATION, a gate not passed, or a proof or \
+receipt that does not hold, 3 INCONCLUSIVE, 2 a mistake of the caller's, 70 a bug.
 """
 
 app = typer.Typer(

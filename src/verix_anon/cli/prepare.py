@@ -186,6 +186,13 @@ def prepare(
     processor: Annotated[
         str | None, typer.Option(help="Who anonymizes it.", rich_help_panel="Report")
     ] = None,
+    provider_key: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="The provider's public key, or a file of pinned keys: verify needs its receipt.",
+            rich_help_panel="Receipt",
+        ),
+    ] = None,
     seal: Annotated[
         bool,
         typer.Option(
@@ -252,6 +259,7 @@ def prepare(
                 table_name=table_name,
                 controller=controller,
                 processor=processor,
+                provider_keys=provider_key,
                 unsafe_seed=unsafe_seed,
                 progress=progress,
             ),
@@ -287,12 +295,13 @@ def _next_steps(manifest: "Manifest", out: str, passphrase_file: Path | None) ->
     from verix_anon.protocol.contract import Commitment
 
     options = f" {quoted('--passphrase-file', passphrase_file)}" if passphrase_file else ""
+    sign = " --sign KEY" if manifest.provider_keys else ""
     options += " --profile paper" if manifest.contract.commitment is Commitment.PAPER else ""
     names = ("submission", "delivery", "manifest.verix", "verdict.json")
     sent, back, kept, verdict = (quoted(f"{out}/{name}") for name in names)
     return f"""
 Send {out}/submission to the provider, who runs:
-  verix-anon anonymize {sent} --out {back}
+  verix-anon anonymize {sent} --out {back}{sign}
 Keep {out}/manifest.verix to yourself, and judge what comes back:
   verix-anon verify {back} --manifest {kept} --submission {sent} --out {verdict}{options}"""
 

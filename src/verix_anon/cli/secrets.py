@@ -17,6 +17,7 @@ __all__ = [
     "KeyPassphraseFile",
     "PassphraseFile",
     "key_passphrase",
+    "load_envelopes",
     "load_key",
     "load_manifest",
     "passphrase",
@@ -24,6 +25,7 @@ __all__ = [
 
 VARIABLE = "VERIX_PASSPHRASE"
 KEY_VARIABLE = "VERIX_KEY_PASSPHRASE"
+CLOUD = "boto3"
 
 PassphraseFile = Annotated[
     Path | None,
@@ -95,6 +97,23 @@ def load_key(path: Path, file: Path | None) -> "SigningKey":
     """Read a private key, asking for the passphrase only if it is sealed."""
     from verix_anon.files.keys import is_sealed, read_signing_key
 
+    load_envelopes()
     return read_signing_key(
         path, passphrase=key_passphrase(file, confirm=False) if is_sealed(path) else None
     )
+
+
+def load_envelopes() -> None:
+    """Load the library of signed envelopes without a cloud's client, which takes most of a second.
+
+    It looks for those of all clouds when it is imported, for ways to sign that are not ours. Only
+    a command may do so: in another's process it would take away what others may want.
+    """
+    is_free = CLOUD not in sys.modules
+    if is_free:
+        sys.modules[CLOUD] = None  # type: ignore[assignment]
+    try:
+        import securesystemslib.dsse  # noqa: F401
+    finally:
+        if is_free:
+            del sys.modules[CLOUD]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-__all__ = ["check_outputs", "write_text"]
+__all__ = ["check_outputs", "write_data", "write_text"]
 
 
 def check_outputs(
@@ -19,8 +19,13 @@ def check_outputs(
 
 
 def write_text(text: str, out: Path, *, overwrite: bool) -> None:
-    """Write a file for its owner alone, which appears under its name when it is complete."""
+    """Write text for its owner alone, which appears under its name when it is complete."""
+    write_data(text.encode(), out, overwrite=overwrite)
+
+
+def write_data(data: bytes, out: Path, *, overwrite: bool) -> None:
+    """The same with bytes."""
     from verix_anon.files.aside import write_bytes, written_aside
 
     with written_aside(out, overwrite=overwrite, folder=False, private=True) as aside:
-        write_bytes(aside, text.encode())
+        write_bytes(aside, data)

@@ -31,6 +31,7 @@ from verix_anon.files.aside import write_bytes, written_aside
 from verix_anon.files.store import path_text
 from verix_anon.files.tables import Reading
 from verix_anon.protocol.contract import Column, Contract, Digest, column_from_json, column_to_json
+from verix_anon.protocol.envelopes import PublicKey
 
 __all__ = ["Manifest", "Step", "Witness", "is_manifest", "read_manifest", "write_manifest"]
 
@@ -86,6 +87,8 @@ class Manifest:
     """The column that tells people apart, or `record`; None if nothing was said."""
     parties: Parties = field(default_factory=Parties)
     """What the report calls the table, its controller and the processor."""
+    provider_keys: Sequence[PublicKey] = ()
+    """The provider's: where there is one, a receipt signed with it or its successor is needed."""
     reading: Reading | None = None
     """How the table's file was read; None if it came from memory."""
     imputed: Mapping[str, int]
@@ -256,6 +259,7 @@ def _pack(manifest: Manifest) -> bytes:
         "hierarchies": {name: h.to_json() for name, h in manifest.hierarchies.items()},
         "person": manifest.person,
         "parties": manifest.parties.to_json(),
+        "provider_keys": [key.pem for key in manifest.provider_keys],
         "reading": None if manifest.reading is None else manifest.reading.to_json(),
         "imputed": dict(manifest.imputed),
         "planted": dict(manifest.planted),
@@ -300,6 +304,7 @@ def _unpack(data: bytes) -> Manifest:
         hierarchies={n: Hierarchy.from_json(hierarchies.inner(n)) for n in hierarchies.values},
         person=fields.text("person") if fields.has("person") else None,
         parties=Parties.from_json(fields.inner("parties")),
+        provider_keys=_keys(fields),
         reading=Reading.from_json(fields.inner("reading")) if fields.has("reading") else None,
         imputed={name: imputed.whole(name) for name in imputed.values},
         planted=fields.inner("planted").values,
@@ -311,6 +316,12 @@ def _unpack(data: bytes) -> Manifest:
         witnesses=tuple(_witness_from_json(each) for each in fields.each("witnesses")),
         **arrays,
     )
+
+
+def _keys(fields: Fields) -> tuple[PublicKey, ...]:
+    """None in manifests from before keys were kept."""
+    found = fields.texts("provider_keys") if fields.has("provider_keys") else ()
+    return tuple(map(PublicKey.from_pem, found))
 
 
 def _witness_to_json(witness: Witness) -> dict[str, object]:

@@ -20,6 +20,7 @@ __all__ = [
     "INFORMING",
     "LAYERS",
     "MEASURES",
+    "RECEIPT",
     "Finding",
     "Outcome",
     "Profile",
@@ -71,15 +72,22 @@ MEASURES = {
     "mean_absolute_error": "mean absolute error {:.4g}",
 }
 """What `utility` measures, by task, and how it is shown."""
-LAYERS = ("commitment", "sentinels", "twins", "replay", "splits", "fingerprint", "utility")
+LAYERS = (
+    *("commitment", "sentinels", "twins", "replay", "splits", "fingerprint", "utility"),
+    "receipt",
+)
+RECEIPT = "receipt"
+"""The layer that decides in every profile, if a key of the provider's is pinned, and else rests."""
 EXACT = frozenset({"commitment", "sentinels", "twins", "replay", "splits"})
 DECIDING = {
     Profile.FULL: EXACT,
     Profile.THIN: EXACT,
     Profile.PAPER: frozenset({"commitment", "sentinels", "twins", "fingerprint"}),
 }
-"""Which layers decide in each profile."""
-INFORMING = {profile: frozenset(LAYERS) - EXACT - DECIDING[profile] for profile in Profile}
+"""Which layers decide in each profile, whatever is pinned."""
+INFORMING = {
+    profile: frozenset(LAYERS) - EXACT - DECIDING[profile] - {RECEIPT} for profile in Profile
+}
 """Which layers only inform; of the paper's profile the exact ones that it lacks are not run."""
 
 
@@ -205,8 +213,11 @@ class Verdict:
             seconds=fields.number("seconds"),
             findings=tuple(_finding(each) for each in fields.each("findings")),
         )
-        if {f.layer for f in verdict.findings if f.decides} != DECIDING[verdict.profile]:
+        deciding = {f.layer for f in verdict.findings if f.decides}
+        if deciding - {RECEIPT} != DECIDING[verdict.profile]:
             raise TableError("the verdict's deciding layers are not those of its profile")
+        if any(f.layer == RECEIPT and not _is_sound(f) for f in verdict.findings):
+            raise TableError("the verdict's receipt was judged, and does not decide")
         if fields.choice("outcome", Outcome) is not verdict.outcome:
             raise TableError("the verdict's outcome is not the conjunction of its findings")
         return verdict
@@ -229,6 +240,11 @@ class Verdict:
             f" root <code>{self.root.hex()[:16]}…</code>)</p>"
             + as_table(rows, ("layer", "status", "", "summary"))
         )
+
+
+def _is_sound(receipt: Finding) -> bool:
+    """A receipt that was looked at decides: it is not looked at unless a key is pinned."""
+    return receipt.decides or receipt.status is Status.SKIPPED
 
 
 def _finding(fields: Fields) -> Finding:

@@ -16,14 +16,15 @@ import pyarrow as pa
 import rfc8785
 
 from verix_anon.arrays import Floats
-from verix_anon.errors import MalformedDeliveryError, TableError
+from verix_anon.errors import MalformedDeliveryError, ReceiptError, TableError
 from verix_anon.fields import Fields
 from verix_anon.files.aside import write_bytes, written_aside
 from verix_anon.files.hashed import RECORDS, Files, digest_of_file, stated_digests
 from verix_anon.files.hostile import reader as parquet
-from verix_anon.files.store import open_folder
+from verix_anon.files.store import Folder, open_folder
 from verix_anon.machine import available_cores
 from verix_anon.protocol.contract import Contract, Digest
+from verix_anon.protocol.envelopes import MAX_BYTES as MAX_ENVELOPE
 from verix_anon.protocol.messages import DELIVERY_FORMAT, Delivered, Delivery, Header
 from verix_anon.protocol.tree import Leaves, Tree
 
@@ -95,6 +96,8 @@ class Snapshot:
     files: Mapping[str, str] = field(repr=False)
     damaged: tuple[str, ...] = ()
     """The files that are not those whose digests delivery.json states"""
+    receipt: bytes | ReceiptError | None = field(default=None, repr=False)
+    """The provider's receipt as it came, why it cannot be read, or None if there is none"""
 
 
 def write_delivery(
@@ -182,7 +185,22 @@ def read_delivery(path: str | os.PathLike[str], contract: Contract, *, n_rows: i
         if damaged := files.different(stated):
             raise MalformedDeliveryError(f"{error}; {damage(damaged)}") from None
         raise
-    return Snapshot(delivery=delivery, files=files.digests, damaged=files.different(stated))
+    return Snapshot(
+        delivery=delivery,
+        files=files.digests,
+        damaged=files.different(stated),
+        receipt=_read_receipt(folder),
+    )
+
+
+def _read_receipt(folder: Folder) -> bytes | ReceiptError | None:
+    """What lies there as a receipt: it says nothing about whether the rest is a delivery."""
+    if not folder.has(RECEIPT_FILE):
+        return None
+    try:
+        return folder.failing(ReceiptError).read(RECEIPT_FILE, limit=MAX_ENVELOPE)
+    except ReceiptError as error:
+        return error
 
 
 def most_bytes(contract: Contract, *, n_rows: int, n_parts: int = 0) -> dict[str, int]:

@@ -22,6 +22,8 @@ from verix_anon.protocol.envelopes import PublicKey, SigningKey
 
 __all__ = [
     "MAX_KEY_BYTES",
+    "beginning",
+    "is_private",
     "is_sealed",
     "new_key",
     "public_path",
@@ -71,6 +73,11 @@ def is_sealed(path: str | os.PathLike[str]) -> bool:
     return small_file(path, MAX_KEY_BYTES, "key").lstrip().startswith(SEALED)
 
 
+def is_private(path: str | os.PathLike[str]) -> bool:
+    """Whether it is the private half of a key."""
+    return PRIVATE in small_file(path, MAX_KEY_BYTES, "key")
+
+
 def read_signing_key(path: str | os.PathLike[str], *, passphrase: str | None = None) -> SigningKey:
     """Read a private key.
 
@@ -108,16 +115,21 @@ def read_public_key(path: str | os.PathLike[str]) -> PublicKey:
 
 def small_file(path: str | os.PathLike[str], most: int, what: str) -> bytes:
     """The whole of a small file; raises TableError."""
+    data = beginning(path, most + 1, what)
+    if len(data) > most:
+        raise TableError(f"{path} is larger than {most} bytes, so it is no {what}")
+    return data
+
+
+def beginning(path: str | os.PathLike[str], most: int, what: str) -> bytes:
+    """So many bytes of a file, or all if it has fewer; raises TableError."""
     try:
         with Path(path_text(path)).open("rb") as file:
-            data = file.read(most + 1)
+            return file.read(most)
     except FileNotFoundError:
         raise TableError(f"there is no {what} {path}") from None
     except OSError as error:
         raise TableError(f"{path} cannot be read ({reason(error)})") from None
-    if len(data) > most:
-        raise TableError(f"{path} is larger than {most} bytes, so it is no {what}")
-    return data
 
 
 def _check_private(path: str | os.PathLike[str]) -> None:

@@ -6,10 +6,11 @@ is computed here and never taken on anybody's word.
 """
 
 from base64 import b64decode
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 import rfc8785
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -19,12 +20,12 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
     load_pem_public_key,
 )
-from securesystemslib.dsse import Envelope
-from securesystemslib.exceptions import Error as LibraryError
-from securesystemslib.signer import CryptoSigner, Signature, SSlibKey
 
 from verix_anon.errors import ReceiptError
 from verix_anon.fields import Fields, shown
+
+if TYPE_CHECKING:
+    from securesystemslib.signer import SSlibKey
 
 __all__ = [
     "MAX_BYTES",
@@ -98,8 +99,21 @@ class Opened:
     keys: tuple[PublicKey, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Envelope:
+    """An envelope of the type that is ours, none of whose signatures has been looked at."""
+
+    payload: bytes
+    signatures: Mapping[str, bytes]
+    """By the key that each names"""
+
+
 def sign(payload: bytes, *keys: SigningKey) -> bytes:
     """The envelope of a statement, signed by each of the keys."""
+    # Imported where it is used: it loads the clients of all clouds that are installed.
+    from securesystemslib.dsse import Envelope
+    from securesystemslib.signer import CryptoSigner
+
     envelope = Envelope(payload, PAYLOAD_TYPE, {})
     for key in keys:
         envelope.sign(CryptoSigner(key.held, _library_key(key.public)))
@@ -115,7 +129,8 @@ def open_envelope(data: bytes, keys: Collection[PublicKey], where: str) -> Opene
         ReceiptError: It is no such envelope, or none of the keys has signed it.
     """
     envelope = _parse(data, where)
-    vouching = tuple(key for key in keys if _has_signed(envelope, key))
+    named = [key for key in keys if key.keyid in envelope.signatures]
+    vouching = tuple(key for key in named if _has_signed(envelope, key))
     if not vouching:
         raise ReceiptError(f"{where}: no key that is trusted has signed it")
     return Opened(envelope.payload, vouching)
@@ -126,19 +141,27 @@ def keyids_of(data: bytes, where: str) -> tuple[str, ...]:
     return tuple(_parse(data, where).signatures)
 
 
-def _has_signed(envelope: Envelope, key: PublicKey) -> bool:
+def _has_signed(envelope: _Envelope, key: PublicKey) -> bool:
+    from securesystemslib.dsse import Envelope
+    from securesystemslib.exceptions import Error as LibraryError
+    from securesystemslib.signer import Signature
+
+    signature = Signature(key.keyid, envelope.signatures[key.keyid].hex())
+    signed = Envelope(envelope.payload, PAYLOAD_TYPE, {key.keyid: signature})
     try:
-        envelope.verify([_library_key(key)], 1)
+        signed.verify([_library_key(key)], 1)
     except LibraryError:
         return False
     return True
 
 
-def _library_key(key: PublicKey) -> SSlibKey:
+def _library_key(key: PublicKey) -> "SSlibKey":
+    from securesystemslib.signer import SSlibKey
+
     return SSlibKey.from_crypto(Ed25519PublicKey.from_public_bytes(key.raw), key.keyid)
 
 
-def _parse(data: bytes, where: str) -> Envelope:
+def _parse(data: bytes, where: str) -> _Envelope:
     """The envelope, with the payload as bytes; signatures that name no key are passed over."""
     if len(data) > MAX_BYTES:
         raise ReceiptError(f"{where}: larger than {MAX_BYTES} bytes, the limit")
@@ -148,15 +171,15 @@ def _parse(data: bytes, where: str) -> Envelope:
     signatures = fields.each("signatures")
     if not 1 <= len(signatures) <= MAX_SIGNATURES:
         raise ReceiptError(f"{where}: from 1 to {MAX_SIGNATURES} signatures are taken")
-    found: dict[str, Signature] = {}
+    found: dict[str, bytes] = {}
     for each in signatures:
         each.only({"sig"}, {"keyid"})
         keyid, signature = each.text("keyid") if each.has("keyid") else "", _decoded(each, "sig")
         if keyid in found:
             raise ReceiptError(f"{where}: two signatures of the key {shown(keyid)}")
         if keyid:
-            found[keyid] = Signature(keyid, signature.hex())
-    return Envelope(_decoded(fields, "payload"), PAYLOAD_TYPE, found)
+            found[keyid] = signature
+    return _Envelope(_decoded(fields, "payload"), found)
 
 
 def _decoded(fields: Fields, name: str) -> bytes:

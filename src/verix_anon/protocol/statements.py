@@ -144,7 +144,7 @@ class Judgement:
         """Read bytes whose signature was checked; raises ReceiptError."""
         subjects, said = _read(data, VERDICT, where, needed=(ROOT, VERDICT_FILE))
         said.only({"contract", "submission", "outcome", "profile", "findings", "version", "time"})
-        return cls(
+        found = cls(
             root=Digest(bytes.fromhex(subjects.pop(ROOT))),
             verdict=subjects.pop(VERDICT_FILE),
             files=subjects,
@@ -156,6 +156,9 @@ class Judgement:
             version=_word(said, "version"),
             time=_time(said, "time"),
         )
+        if found.outcome != _outcome(found.findings):
+            raise ReceiptError(f"{where}: its outcome is not the conjunction of its findings")
+        return found
 
 
 def as_time(moment: datetime) -> str:
@@ -208,6 +211,14 @@ def _read(
     if len(subjects) > MAX_SUBJECTS:
         raise ReceiptError(f"{where}: more than {MAX_SUBJECTS} subjects")
     return subjects, fields.inner("predicate")
+
+
+def _outcome(findings: Collection[Judged]) -> str:
+    """As a verdict derives it (spec §10)."""
+    deciding = {each.status for each in findings if each.decides}
+    if "fail" in deciding:
+        return "VIOLATION"
+    return "VERIFIED" if deciding == {"pass"} else "INCONCLUSIVE"
 
 
 def _judged(fields: Fields) -> Judged:

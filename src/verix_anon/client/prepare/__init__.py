@@ -218,8 +218,7 @@ def _prepare(table: object, declared: Declared, k: int, options: PrepareOptions)
     with ThreadPoolExecutor(1) as beside:
         # One core's work, while traps and trackers leave one idle for much of the time.
         knowing = beside.submit(_Known.of, table, genuine, encoded.labels, secret)
-        planted = None
-        twins = np.empty(0, np.int64)
+        planted, twins = None, np.empty(0, np.int64)
         if options.traps is not Traps.NONE:
             options.progress("sentinels", 0, 1)
             planted = plant(encoded.values, encoded.labels, encoded.quasi, options, secret)
@@ -241,6 +240,7 @@ def _prepare(table: object, declared: Declared, k: int, options: PrepareOptions)
         hierarchies=encoded.hierarchies,
         person=declared.person,
         parties=options.parties,
+        provider_keys=options.pinned,
     )
     return Prepared(submission=submission, manifest=manifest)
 

@@ -2,8 +2,9 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
@@ -11,9 +12,11 @@ from verix_anon.client.parties import Parties
 from verix_anon.client.prepare.sentinels import Plan, Traps
 from verix_anon.client.table.draft import read_options
 from verix_anon.errors import ContractError, TableError
+from verix_anon.files.trust import trust_in
 from verix_anon.machine import available_cores
 from verix_anon.progress import Progress, ignore
 from verix_anon.protocol.contract import Commitment, Rule
+from verix_anon.protocol.envelopes import PublicKey
 
 __all__ = ["WATCH_RECORDS", "Importance", "PrepareOptions"]
 
@@ -53,6 +56,8 @@ class PrepareOptions(Plan):
     """Who answers for the table."""
     processor: str = ""
     """Who anonymizes it: the provider."""
+    provider_keys: Sequence[str | os.PathLike[str]] = ()
+    """The provider's public keys, or files of pinned ones: verify() then needs its receipt."""
     unsafe_seed: int | None = None
     """Makes everything repeatable, to anybody who knows it; the manifest says so."""
     threads: int = field(default_factory=available_cores)
@@ -70,7 +75,7 @@ class PrepareOptions(Plan):
             raise TableError("calibrate must be a number of runs, 0 or more")
         if self.threads < 1:
             raise TableError(f"threads must be at least 1, not {self.threads}")
-        _ = self.parties
+        _ = self.parties, self.pinned
 
     @property
     def parties(self) -> Parties:
@@ -78,6 +83,14 @@ class PrepareOptions(Plan):
         return Parties(
             table_name=self.table_name, controller=self.controller, processor=self.processor
         )
+
+    @property
+    def pinned(self) -> tuple[PublicKey, ...]:
+        """The provider's keys that count now."""
+        found = trust_in(self.provider_keys).counting(datetime.now(UTC))
+        if self.provider_keys and not found:
+            raise TableError("none of the provider's keys counts: all are revoked or out of time")
+        return found
 
     @classmethod
     def paper(cls, **given: Any) -> "PrepareOptions":

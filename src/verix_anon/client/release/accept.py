@@ -6,7 +6,7 @@ from verix_anon.client import in_memory
 from verix_anon.client.audit_log import AuditLog
 from verix_anon.client.given import FilePath, opened
 from verix_anon.client.manifest import Manifest
-from verix_anon.client.verdict import Status, Verdict
+from verix_anon.client.verdict import RECEIPT, Status, Verdict
 from verix_anon.errors import MalformedDeliveryError, NotAcceptedError
 from verix_anon.files.deliveries import Snapshot, read_delivery
 from verix_anon.protocol.contract import Digest
@@ -90,6 +90,10 @@ def _verdict_problems(
         layers = [f.layer for f in verdict.findings if f.decides and f.status is not Status.PASS]
         named = f" ({', '.join(layers)})" if layers else ""
         problems.append(f"the verdict is {verdict.outcome.value}{named}, not VERIFIED")
+    if manifest.provider_keys and not any(
+        f.layer == RECEIPT and f.decides for f in verdict.findings
+    ):
+        problems.append("the manifest pins a key of the provider's, but no receipt was looked at")
     if not hmac.compare_digest(verdict.contract, manifest.contract.digest):
         problems.append("the verdict is about another contract")
     if not hmac.compare_digest(verdict.submission, manifest.submission):

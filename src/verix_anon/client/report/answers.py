@@ -8,7 +8,7 @@ from verix_anon.client.report.about import counted
 from verix_anon.client.report.left_open import LeftOpen
 from verix_anon.client.report.reading import Reading, clean
 from verix_anon.client.report.sheet import SheetView
-from verix_anon.client.verdict import Finding, Outcome, Profile, Status, Verdict
+from verix_anon.client.verdict import RECEIPT, Finding, Outcome, Profile, Status, Verdict
 from verix_anon.errors import TableError
 from verix_anon.fields import Fields
 
@@ -41,7 +41,10 @@ def answers(
     left: LeftOpen,
 ) -> Answers:
     """The answers that the findings give, in words; `summaries` are those that may be shown."""
-    if verdict.outcome is Outcome.VERIFIED:
+    open_ = {f.layer for f in verdict.findings if f.decides and f.status is not Status.PASS}
+    if open_ == {RECEIPT}:
+        said = _unsigned(verdict, summaries[RECEIPT])
+    elif verdict.outcome is Outcome.VERIFIED:
         said = _verified(verdict)
     elif verdict.outcome is Outcome.VIOLATION:
         said = _violation(verdict, summaries)
@@ -130,6 +133,24 @@ def _violation(verdict: Verdict, summaries: Mapping[str, str]) -> _Said:
         headline="The work was not done as agreed.",
         done=f"No. Of the {n_deciding} checks that decide, {len(failed)} failed. {reasons}",
         sure=sure,
+    )
+
+
+def _unsigned(verdict: Verdict, summary: str) -> _Said:
+    """Everything that decides passed but the receipt: whose work it is, not what it is worth."""
+    work = f"The checks of the work itself passed. {summary}"
+    if verdict.outcome is Outcome.VIOLATION:
+        return _Said(
+            headline="The provider's receipt is not one for these files.",
+            done=f"Not as agreed: {work}",
+            sure="Certain that this receipt does not cover these files. A damaged or mixed-up"
+            " transfer is one reason; rule it out before you accuse anybody.",
+        )
+    return _Said(
+        headline="It is not shown that the provider answers for these files.",
+        done=f"As far as was checked, but without the signature that was agreed. {work}",
+        sure="Not sure enough to accept it. Once the receipt is there, or the provider's new key"
+        " is pinned, verify again.",
     )
 
 

@@ -111,6 +111,10 @@ def _figures(evidence: Reading, layer: str) -> list[tuple[str, str]]:
     found = [(label, f"{count:,}") for label, count in counts if count is not None]
     if layer == "commitment" and (engine := evidence.line("engine").strip()):
         found.append(("engine, in the provider's words", engine))
+    if layer == "receipt":
+        found += [("signed with the key", key) for key in evidence.lines("keys")]
+        if finished := evidence.line("finished").strip():
+            found.append(("finished, in the provider's words", finished))
     if layer == "fingerprint" and (p := evidence.number("p_value")) is not None:
         found.append(("p-value against honest runs", f"{p:.3g}"))
     return found + (_scores(evidence) if layer == "utility" else [])

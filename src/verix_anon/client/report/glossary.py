@@ -35,6 +35,8 @@ GLOSSARY: dict[str, tuple[Entry, ...]] = {
         ("privacy sheet", "What was measured on a release."),
         ("digest, SHA-256", "A number that changes with every change of a file."),
         ("root", "One digest over all groups of a delivery: the provider's seal."),
+        ("key", "A pair of numbers: with the secret one its holder signs, the other shows it."),
+        ("pinned", "A key that the owner learnt by another way than a delivery, and goes by."),
     ),
     "The verdict": _group(
         ("VERIFIED", "Every layer that decides passed."),
@@ -60,6 +62,7 @@ GLOSSARY: dict[str, tuple[Entry, ...]] = {
         ("splits", "Works out every split again by the agreed rule."),
         ("fingerprint", "Measures how far SHAP values moved. Honest work moves them, too."),
         ("utility", "Measures what a model is worth that learnt from the delivery."),
+        ("receipt", "Looks for the provider's signature under the files, if its key is pinned."),
     ),
     "Records": _group(
         ("genuine record", "A record of the owner's table."),

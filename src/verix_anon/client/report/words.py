@@ -62,6 +62,13 @@ WORDS = {
         " beside one that learnt from the raw records.",
         "That your own use of the data will do as well.",
     ),
+    "receipt": Words(
+        "Has the provider signed for these files?",
+        "The holder of a key that we pinned signed that it made these very files for this contract"
+        " and submission. It cannot say later that they are not its own.",
+        "That the work is right, which the other checks look at; when it was done, which is the"
+        " provider's word; and who holds the key, which we learnt by another way.",
+    ),
 }
 THIN = {
     "replay": Words(

@@ -7,10 +7,12 @@
     5. splits       every split is the one that the rule chooses
     6. fingerprint  how far the SHAP distributions moved
     7. utility      what a model trained on the delivery is worth
+    8. receipt      the provider has signed that these files are its own
 
 No layer reads what an earlier one has not checked: `splits` with the submission runs only on
-records that `replay` found to be those that were sent. The last two only measure. Layers that do
-not rest on each other run side by side.
+records that `replay` found to be those that were sent. Fingerprint and utility only measure, and
+the receipt is looked at only if a key of the provider's is pinned. Layers that do not rest on each
+other run side by side.
 """
 
 import hmac
@@ -18,6 +20,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from verix_anon import __version__
 from verix_anon.client import in_memory
@@ -32,6 +35,7 @@ from verix_anon.fields import shown
 from verix_anon.files.aside import check_apart
 from verix_anon.files.deliveries import Snapshot, read_delivery
 from verix_anon.files.submissions import read_submission
+from verix_anon.files.trust import Pinned, Trust, trust_in
 from verix_anon.machine import begin_import, check_memory
 from verix_anon.protocol.contract import Digest
 from verix_anon.protocol.messages import Delivery, Submission
@@ -49,6 +53,7 @@ def verify(
     submission: Submission | FilePath | None = None,
     profile: Profile | str | None = None,
     skip: Sequence[str] | str = (),
+    provider_keys: Trust | Sequence[FilePath] | FilePath = (),
     log: AuditLog | FilePath | None = None,
     options: VerifyOptions | None = None,
 ) -> Verdict:
@@ -61,6 +66,8 @@ def verify(
             is thin, and a thin one ignores it.
         profile: Which layers decide; `full` with the submission and `thin` without by default.
         skip: Informing layers to leave out, `fingerprint` and `utility`; no verdict rests on them.
+        provider_keys: The provider's public keys, or files of them, or of what was pinned and
+            revoked: with one at least, here or in the manifest, a valid receipt is needed.
         log: The audit log; the verdict is added, and a VIOLATION found before is final. None:
             nothing is written.
         options: Which nodes to audit, and the fingerprint's thresholds.
@@ -72,6 +79,7 @@ def verify(
             missed it.
     """
     began = time.perf_counter()
+    given = _trust(provider_keys)
     options = options_of(options, VerifyOptions)
     options = replace(options, skip=skip) if skip else options
     log = None if log is None else opened(log, AuditLog, AuditLog, "log")
@@ -91,7 +99,8 @@ def verify(
         sent = opened(submission, Submission, read_submission, "submission")
     _check_memory(manifest, chosen, options)
     _check_own(manifest, sent, chosen, options)
-    verdict = _judge(delivery, manifest, sent, chosen, options)
+    given += Trust(tuple(Pinned(key=key) for key in manifest.provider_keys))
+    verdict = _judge(Given(delivery, manifest, sent, given), chosen, options)
     verdict = replace(verdict, seconds=round(time.perf_counter() - began, 3))
     if log is not None:
         is_exact = chosen is Profile.FULL and options.audit is Audit.ALL
@@ -107,20 +116,33 @@ def _profile(given: Profile | str | None, submission: object) -> Profile:
     return Profile(given)
 
 
-def _judge(
-    delivery: Delivery | Snapshot | FilePath,
-    manifest: Manifest,
-    submission: Submission | None,
-    profile: Profile,
-    options: VerifyOptions,
-) -> Verdict:
+def _trust(given: object) -> Trust:
+    if isinstance(given, Trust):
+        return given
+    paths = [given] if is_path(given) else given
+    if not isinstance(paths, Sequence) or not all(map(is_path, paths)):
+        raise TableError(f"provider_keys must be paths of keys, not {shown(given)}")
+    return trust_in(paths)
+
+
+class Given(NamedTuple):
+    """What there is to judge, and by what."""
+
+    delivery: Delivery | Snapshot | FilePath
+    manifest: Manifest
+    submission: Submission | None
+    trust: Trust
+
+
+def _judge(given: Given, profile: Profile, options: VerifyOptions) -> Verdict:
     """What the layers find; bytes that are not a delivery are a finding, too."""
+    manifest, trust = given.manifest, given.trust
     try:
-        snapshot = _snapshot(delivery, manifest)
+        snapshot = _snapshot(given.delivery, manifest)
     except MalformedDeliveryError as error:
         from verix_anon.client.verify.layers import malformed
 
-        findings, root, files = malformed(error, profile), NO_ROOT, dict[str, str]()
+        findings, root, files = malformed(error, profile, trust), NO_ROOT, dict[str, str]()
     else:
         options.progress("read", 1, 1)
         options.progress("layers", 0, len(LAYERS))
@@ -131,9 +153,12 @@ def _judge(
         case = Case(
             delivery=judged,
             manifest=manifest,
-            submission=submission,
+            submission=given.submission,
             options=options,
             damaged=snapshot.damaged,
+            files=snapshot.files,
+            receipt=snapshot.receipt,
+            trust=trust,
         )
         findings, root, files = run(case, profile), judged.header.root, dict(snapshot.files)
     return Verdict(

@@ -11,7 +11,8 @@ import numpy as np
 from verix_anon.arrays import Bytes, Floats, Ids, Ints, Numbers, Words
 from verix_anon.client.given import check_fields
 from verix_anon.client.manifest import Manifest
-from verix_anon.errors import TableError
+from verix_anon.errors import ReceiptError, TableError
+from verix_anon.files.trust import NO_TRUST, Trust
 from verix_anon.machine import available_cores, shares
 from verix_anon.progress import Progress, ignore
 from verix_anon.protocol.contract import Contract
@@ -70,6 +71,12 @@ class Case:
     options: VerifyOptions = field(default_factory=VerifyOptions)
     damaged: tuple[str, ...] = ()
     """Files that are not those whose digests the delivery states."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """SHA-256 of every file that is judged."""
+    receipt: bytes | ReceiptError | None = None
+    """The provider's receipt as it came, or why it cannot be read."""
+    trust: Trust = NO_TRUST
+    """The provider's keys; where none is pinned, the receipt is not looked at."""
 
     @property
     def contract(self) -> Contract:

@@ -6,10 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 
-from verix_anon.client.verdict import DECIDING, LAYERS, Finding, Profile, Status
+from verix_anon.client.verdict import DECIDING, LAYERS, RECEIPT, Finding, Profile, Status
 from verix_anon.client.verify import (
     commitment,
     fingerprint,
+    receipt,
     replay,
     sentinels,
     splits,
@@ -18,6 +19,7 @@ from verix_anon.client.verify import (
 )
 from verix_anon.client.verify.case import Case
 from verix_anon.errors import MalformedDeliveryError
+from verix_anon.files.trust import Trust
 from verix_anon.progress import compiling
 
 __all__ = ["malformed", "run"]
@@ -36,9 +38,8 @@ def run(case: Case, profile: Profile) -> tuple[Finding, ...]:
         if compiles:
             # Of the first run on a machine, not of this layer.
             seconds -= compiling.seconds - before
-        done[name] = replace(
-            finding, decides=name in DECIDING[profile], seconds=round(max(0.0, seconds), 4)
-        )
+        decides = _decides(name, profile, case.trust)
+        done[name] = replace(finding, decides=decides, seconds=round(max(0.0, seconds), 4))
         case.options.progress("layers", len(done), len(LAYERS))
 
     # These hold on to one core each, by hashing or by training models; the others share all.
@@ -65,16 +66,21 @@ def run(case: Case, profile: Profile) -> tuple[Finding, ...]:
                 layer("splits", lambda: splits.check(case))
             else:
                 layer("splits", lambda: _skipped("splits", "replay failed"))
+        layer("receipt", lambda: receipt.check(case))  # 8
         for future in futures:
             future.result()
     return tuple(done[name] for name in LAYERS)
+
+
+def _decides(name: str, profile: Profile, trust: Trust) -> bool:
+    return name in DECIDING[profile] or (name == RECEIPT and bool(trust))
 
 
 def _skipped(name: str, reason: str) -> Finding:
     return Finding(layer=name, status=Status.SKIPPED, summary=f"Not run: {reason}.")
 
 
-def malformed(error: MalformedDeliveryError, profile: Profile) -> tuple[Finding, ...]:
+def malformed(error: MalformedDeliveryError, profile: Profile, trust: Trust) -> tuple[Finding, ...]:
     """The findings on bytes that are not a delivery: the first layer fails, the others rest."""
     first = Finding(
         layer="commitment",
@@ -84,4 +90,4 @@ def malformed(error: MalformedDeliveryError, profile: Profile) -> tuple[Finding,
         evidence={"malformed": str(error)},
     )
     rest = [_skipped(name, "the delivery is malformed") for name in LAYERS[1:]]
-    return tuple(replace(f, decides=f.layer in DECIDING[profile]) for f in (first, *rest))
+    return tuple(replace(f, decides=_decides(f.layer, profile, trust)) for f in (first, *rest))

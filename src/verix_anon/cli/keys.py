@@ -1,0 +1,161 @@
+"""Keys: a pair to sign with, and the file of those whose signatures count."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from verix_anon.cli.app import app
+from verix_anon.cli.secrets import KeyPassphraseFile, key_passphrase, load_key
+from verix_anon.cli.show import AsJson, facts, printable, quoted, say
+from verix_anon.errors import TableError
+from verix_anon.fields import to_json
+
+if TYPE_CHECKING:
+    from verix_anon.files.trust import Trust
+
+__all__ = ["keys"]
+
+keys = typer.Typer(
+    help="Make keys that sign receipts and verdicts, and keep the list of those that count.",
+    no_args_is_help=True,
+)
+app.add_typer(keys, name="keys")
+
+TrustFile = Annotated[Path, typer.Option("--trust", help="The file of keys that count.")]
+
+
+@keys.command(epilog="Example: [bold]verix-anon keys new provider.key[/bold]")
+def new(
+    name: Annotated[Path, typer.Argument(help="Where the private key goes; .pub beside it.")],
+    seal: Annotated[
+        bool,
+        typer.Option(
+            "--seal",
+            help="Encrypt the private key; --key-passphrase-file alone does too.",
+            rich_help_panel="Secrets",
+        ),
+    ] = False,
+    key_passphrase_file: KeyPassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a pair of keys: the private half to sign with, the public half to hand out.
+
+    Tell the other party the keyid by another way than the files, such as by telephone. A key that
+    is there is never replaced.
+    """
+    from verix_anon.files.keys import new_key, public_path, write_key
+
+    is_sealed = seal or key_passphrase_file is not None
+    secret = key_passphrase(key_passphrase_file, confirm=True) if is_sealed else None
+    key = new_key()
+    write_key(key, name, passphrase=secret)
+    found = {"private": str(name), "public": str(public_path(name)), "keyid": key.public.keyid}
+    say(to_json(found) if as_json else "\n".join(facts(found)))
+
+
+@keys.command(epilog="Example: [bold]verix-anon keys show provider.key.pub[/bold]")
+def show(
+    file: Annotated[Path, typer.Argument(help="A public key, or a private one.")],
+    key_passphrase_file: KeyPassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show a key's keyid and its public half; nothing of the private one."""
+    from verix_anon.files.keys import is_private, read_public_key
+
+    is_public = not is_private(file)
+    key = read_public_key(file) if is_public else load_key(file, key_passphrase_file).public
+    if as_json:
+        say(to_json({"keyid": key.keyid, "public": key.pem}))
+    else:
+        say(f"keyid: {key.keyid}\n{key.pem}".rstrip())
+
+
+@keys.command(
+    epilog="Example: [bold]verix-anon keys pin provider.key.pub --trust keys.json"
+    " --name provider-2026[/bold]"
+)
+def pin(
+    public: Annotated[Path, typer.Argument(help="The public key.")],
+    trust: TrustFile,
+    name: Annotated[str, typer.Option(help="What you call it.")] = "",
+    not_before: Annotated[
+        str | None, typer.Option(help="It counts from this time, in UTC.")
+    ] = None,
+    not_after: Annotated[str | None, typer.Option(help="It counts to this time, in UTC.")] = None,
+) -> None:
+    """Let a key count: its signatures are taken from now on, beside those of the other keys.
+
+    Compare its keyid first with what its holder tells you by another way.
+    """
+    from verix_anon.files.keys import read_public_key
+    from verix_anon.files.trust import Pinned, write_trust
+
+    known, key = _known(trust, must_exist=False), read_public_key(public)
+    pinned = Pinned(
+        key=key,
+        name=name,
+        pinned=_now(),
+        not_before=_moment(not_before, "--not-before"),
+        not_after=_moment(not_after, "--not-after"),
+    )
+    write_trust(known.pin(pinned), trust)
+    say(f"Pinned in {trust}: {key.keyid}")
+    say(f"Judge by it: verix-anon verify DELIVERY ... --provider-key {quoted(trust)}")
+
+
+@keys.command(
+    epilog="Example: [bold]verix-anon keys revoke 3f9a --trust keys.json --reason stolen[/bold]"
+)
+def revoke(
+    key: Annotated[str, typer.Argument(help="The keyid, or how it begins; or the public key.")],
+    trust: TrustFile,
+    reason: Annotated[str, typer.Option(help="Why, for whoever reads the verdict.")],
+) -> None:
+    """Let a key count no more, for good: what it signed does not count, whenever it says it was.
+
+    The time in a receipt is the claim of whoever holds the key, so that nobody can tell what was
+    signed before the key was lost.
+    """
+    from verix_anon.files.keys import read_public_key
+    from verix_anon.files.trust import write_trust
+
+    keyid = read_public_key(key).keyid if Path(key).is_file() else key
+    write_trust(_known(trust, must_exist=True).revoke(keyid, _now(), reason), trust)
+    say(f"Revoked in {trust}: receipts signed with it do not count any more.")
+
+
+@keys.command("list", epilog="Example: [bold]verix-anon keys list --trust keys.json[/bold]")
+def list_keys(trust: TrustFile, as_json: AsJson = False) -> None:
+    """List the keys that were pinned, and whether each counts now."""
+    known, now = _known(trust, must_exist=True), datetime.now(UTC)
+    if as_json:
+        say(to_json([{**each.to_json(), "counts": not each.refusal(now)} for each in known.keys]))
+        return
+    for each in known.keys:
+        said = each.refusal(now) or "counts"
+        say(f"{each.key.keyid}  {printable(each.name) or '(no name)'}: {printable(said)}")
+
+
+def _known(path: Path, *, must_exist: bool) -> "Trust":
+    from verix_anon.files.trust import NO_TRUST, read_trust
+
+    return read_trust(path) if must_exist or path.exists() else NO_TRUST
+
+
+def _now() -> datetime:
+    return datetime.now(UTC).replace(microsecond=0)
+
+
+def _moment(text: str | None, option: str) -> datetime | None:
+    """A time as given; one without a time zone is in UTC."""
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise TableError(
+            f"{option} must be a time such as 2026-01-31T12:00, not {text!r}"
+        ) from None
+    return moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC)

@@ -1,0 +1,181 @@
+"""Whose signatures count: the keys that were pinned, and those that were revoked (spec §8.5).
+
+A small file of the owner's. Several keys count at once, so that a provider can change its own; a
+revoked one never counts again. When a key counts is asked of the clock of whoever checks: the
+time in a receipt is the claim of whoever holds the key, and a thief would claim another.
+"""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from verix_anon.errors import ReceiptError, TableError
+from verix_anon.fields import Fields, to_json
+from verix_anon.files.aside import write_bytes, written_aside
+from verix_anon.files.keys import read_public_key, small_file
+from verix_anon.protocol.envelopes import PublicKey
+from verix_anon.protocol.statements import as_time, to_time
+
+__all__ = ["NO_TRUST", "Pinned", "Trust", "read_trust", "trust_in", "write_trust"]
+
+FORMAT = "verix/keys/1"
+MAX_BYTES = 1 << 20
+MAX_TEXT = 200
+OPTIONAL = ("pinned", "not_before", "not_after", "revoked", "reason")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pinned:
+    """A key that somebody decided about; times are those of the owner's clock."""
+
+    key: PublicKey
+    name: str = ""
+    pinned: datetime | None = None
+    not_before: datetime | None = None
+    not_after: datetime | None = None
+    revoked: datetime | None = None
+    reason: str = ""
+    """Why it was revoked"""
+
+    def __post_init__(self) -> None:
+        for text in (self.name, self.reason):
+            if not text.isprintable() or len(text) > MAX_TEXT:
+                raise TableError(
+                    f"a key's name and reason are one line of at most {MAX_TEXT} characters"
+                )
+        if self.not_before and self.not_after and self.not_before > self.not_after:
+            raise TableError("a key's time ends before it begins")
+
+    def refusal(self, now: datetime) -> str:
+        """Why a signature of this key does not count now; empty if it does."""
+        if self.revoked is not None:
+            why = f": {self.reason}" if self.reason else ""
+            return f"was revoked on {as_time(self.revoked)}{why}"
+        if self.not_before is not None and now < self.not_before:
+            return f"does not count before {as_time(self.not_before)}"
+        if self.not_after is not None and now > self.not_after:
+            return f"does not count after {as_time(self.not_after)}"
+        return ""
+
+    def to_json(self) -> dict[str, str]:
+        """The key as JSON values."""
+        found = {"keyid": self.key.keyid, "public": self.key.pem, "name": self.name}
+        times = {
+            name: as_time(moment)
+            for name in ("pinned", "not_before", "not_after", "revoked")
+            if (moment := getattr(self, name)) is not None
+        }
+        return {**found, **times, **({"reason": self.reason} if self.reason else {})}
+
+    @classmethod
+    def from_json(cls, fields: Fields) -> "Pinned":
+        """Read it back; the key's name is computed anew."""
+        fields.only({"keyid", "public", "name"}, OPTIONAL)
+        try:
+            key = PublicKey.from_pem(fields.text("public"))
+        except ReceiptError as error:
+            raise TableError(f"{fields.where}: {error}") from None
+        if fields.text("keyid") != key.keyid:
+            raise TableError(f"{fields.where}: keyid is not that of the key, {key.keyid}")
+        return cls(
+            key=key,
+            name=fields.text("name"),
+            pinned=_time(fields, "pinned"),
+            not_before=_time(fields, "not_before"),
+            not_after=_time(fields, "not_after"),
+            revoked=_time(fields, "revoked"),
+            reason=fields.text("reason") if fields.has("reason") else "",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """The keys that were decided about; a receipt decides wherever there is one at all."""
+
+    keys: tuple[Pinned, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.keys)
+
+    def __add__(self, other: "Trust") -> "Trust":
+        return Trust(self.keys + other.keys)
+
+    def refusal(self, keyid: str, now: datetime) -> str | None:
+        """Why a key does not count now, empty if it does; None if nobody ever pinned it.
+
+        What is pinned in one place and revoked in another is revoked.
+        """
+        found = [each for each in self.keys if each.key.keyid == keyid]
+        if not found:
+            return None
+        revoked = [each for each in found if each.revoked is not None]
+        return min((each.refusal(now) for each in revoked or found), key=len)
+
+    def counting(self, now: datetime) -> tuple[PublicKey, ...]:
+        """The keys whose signatures count now."""
+        distinct = {each.key.keyid: each.key for each in self.keys}
+        return tuple(key for keyid, key in distinct.items() if self.refusal(keyid, now) == "")
+
+    def name_of(self, keyid: str) -> str:
+        """What the owner calls a key; empty if nothing."""
+        return next((each.name for each in self.keys if each.key.keyid == keyid and each.name), "")
+
+    def pin(self, pinned: Pinned) -> "Trust":
+        """With another key; raises TableError if it is known already."""
+        known = next((each for each in self.keys if each.key == pinned.key), None)
+        if known is not None:
+            what = "revoked, which is final" if known.revoked else "pinned already"
+            raise TableError(f"the key {pinned.key.keyid} was {what}")
+        return Trust((*self.keys, pinned))
+
+    def revoke(self, keyid: str, now: datetime, reason: str) -> "Trust":
+        """With a key revoked that was pinned, by its keyid or the beginning of it."""
+        found = [each for each in self.keys if each.key.keyid.startswith(keyid)]
+        if len(found) != 1 or not keyid:
+            raise TableError(f"{len(found)} pinned keys have a keyid that begins with {keyid!r}")
+        if found[0].revoked is not None:
+            raise TableError(f"the key {found[0].key.keyid} was revoked already")
+        gone = replace(found[0], revoked=now, reason=reason)
+        return Trust(tuple(gone if each is found[0] else each for each in self.keys))
+
+
+NO_TRUST = Trust()
+
+
+def trust_in(paths: Iterable[str | os.PathLike[str]]) -> Trust:
+    """The keys in files, each a public key in PEM or a trust file."""
+    found = NO_TRUST
+    for path in paths:
+        is_pem = small_file(path, MAX_BYTES, "key").lstrip().startswith(b"-----BEGIN")
+        found += Trust((Pinned(key=read_public_key(path)),)) if is_pem else read_trust(path)
+    return found
+
+
+def read_trust(path: str | os.PathLike[str]) -> Trust:
+    """Read a trust file.
+
+    Raises:
+        TableError: There is none, or it was altered.
+    """
+    data = small_file(path, MAX_BYTES, "trust file")
+    fields = Fields.parse(data, f"{path}", TableError)
+    fields.expect("format", FORMAT)
+    fields.only({"format", "keys"})
+    return Trust(tuple(Pinned.from_json(each) for each in fields.each("keys")))
+
+
+def write_trust(trust: Trust, path: str | os.PathLike[str]) -> None:
+    """Write a trust file, in place of the one that is there."""
+    text = to_json({"format": FORMAT, "keys": [each.to_json() for each in trust.keys]})
+    with written_aside(path, overwrite=True, folder=False, private=True) as aside:
+        write_bytes(aside, text.encode() + b"\n")
+
+
+def _time(fields: Fields, name: str) -> datetime | None:
+    if not fields.has(name):
+        return None
+    moment = to_time(fields.text(name))
+    if moment is None:
+        raise fields.wrong(name, "a time in UTC such as 2026-01-31T12:00:00+00:00")
+    return moment
