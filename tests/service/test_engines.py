@@ -1,15 +1,16 @@
 """Which engine takes a job, and what is said of one that fits none."""
 
 import dataclasses
+import resource
 from pathlib import Path
 
 import pytest
 
 from verix_anon.errors import ProviderError
 from verix_anon.progress import ignore
-from verix_anon.provider.local import LocalProvider
+from verix_anon.provider.spark import SparkProvider
 from verix_anon.service import engines
-from verix_anon.service.engines import Shape, TooLargeError
+from verix_anon.service.engines import Shape, Task, TooLargeError
 from verix_anon.service.settings import Limits, Settings
 from verix_anon.service.supervisor import Supervisor
 
@@ -24,7 +25,6 @@ def settings(tmp_path: Path) -> Settings:
 def test_a_job_that_fits_is_done_here(settings: Settings) -> None:
     assert engines.choose(settings, SHAPE) == engines.LOCAL
     assert engines.names(settings) == (engines.LOCAL,)
-    assert isinstance(engines.provider(engines.LOCAL, settings, ignore), LocalProvider)
 
 
 def test_a_job_that_does_not_fit_is_refused_with_both_figures(settings: Settings) -> None:
@@ -41,14 +41,38 @@ def test_what_is_read_counts_too(settings: Settings) -> None:
 
 
 def test_large_jobs_are_for_spark_and_without_it_the_service_does_not_start(
-    settings: Settings,
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    large = dataclasses.replace(settings, spark_above=999_999)
+    large = dataclasses.replace(settings, spark_above=SHAPE.rows - 1, worker_bytes=1)
     assert engines.choose(large, SHAPE) == engines.SPARK
-    with pytest.raises(ProviderError, match="Spark"):
+    assert engines.names(large) == (engines.LOCAL, engines.SPARK)
+    monkeypatch.setattr(engines, "find_spec", lambda _: None)
+    with pytest.raises(ProviderError, match=r"Spark.* pip install"):
         Supervisor(large)
-    with pytest.raises(ProviderError, match="no engine verix-spark"):
-        engines.provider(engines.SPARK, settings, ignore)
+    Supervisor(settings)
+
+
+def test_spark_is_given_folders_its_settings_and_memory_without_the_workers_limit(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cluster itself is tried where the engine is."""
+    own = resource.getrlimit(resource.RLIMIT_AS)
+    seen: list[object] = []
+
+    def anonymize(self: SparkProvider, *given: object, finish: object) -> None:
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        seen.append((self.configuration, self.progress, given, finish, limit))
+
+    monkeypatch.setattr(SparkProvider, "anonymize_folder", anonymize)
+    task = Task(submission=Path("a"), delivery=Path("b"), progress=ignore, finish=print)
+    resource.setrlimit(resource.RLIMIT_AS, (1 << 40, own[1]))
+    try:
+        conf = {"spark.master": "local[2]"}
+        engines.run(engines.SPARK, dataclasses.replace(settings, spark=conf), task)
+        assert resource.getrlimit(resource.RLIMIT_AS)[0] == 1 << 40
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, own)
+    assert seen == [(conf, ignore, (Path("a"), Path("b")), print, own[1])]
 
 
 def test_settings_survive_the_way_to_a_worker(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import structlog
@@ -15,16 +16,18 @@ import structlog
 import cluster
 from files.samples import N_ROWS, sent
 from service import made
+from verix_anon.errors import ProviderError
 from verix_anon.files.deliveries import RECEIPT_FILE, read_delivery
 from verix_anon.files.keys import new_key, write_key
 from verix_anon.protocol.envelopes import open_envelope
-from verix_anon.protocol.messages import Delivery, Submission
+from verix_anon.protocol.messages import Header
 from verix_anon.protocol.statements import Receipt
 from verix_anon.provider.local import LocalProvider
 from verix_anon.service import blobs, engines, jobs, leases, work
 from verix_anon.service import worker as worker_module
 from verix_anon.service.blobs import Blobs
 from verix_anon.service.database import Database
+from verix_anon.service.engines import Task
 from verix_anon.service.jobs import Job, State
 from verix_anon.service.leases import Claim
 from verix_anon.service.settings import Settings
@@ -50,6 +53,11 @@ def worker(settings: Settings) -> Iterator[Worker]:
 @pytest.fixture
 def job(worker: Worker, tmp_path: Path) -> Job:
     return made.submitted(worker.database, worker.blobs, tmp_path / "submission")
+
+
+@pytest.fixture
+def place(worker: Worker, job: Job, tmp_path: Path) -> tuple[Worker, Job, Path]:
+    return worker, job, tmp_path
 
 
 def taken(worker: Worker) -> Claim:
@@ -80,19 +88,15 @@ def check_done(worker: Worker, job: Job, *, fence: int = 1, folder: Path) -> Non
     assert not snapshot.damaged
 
 
-class During:
-    """An engine in the midst of whose work something happens."""
-
-    def __init__(self, happen: Callable[[], object]) -> None:
-        self.happen = happen
-
-    def anonymize(self, submission: Submission) -> Delivery:
-        self.happen()
-        return LocalProvider(threads=1).anonymize(submission)
-
-
 def during(monkeypatch: pytest.MonkeyPatch, happen: Callable[[], object]) -> None:
-    monkeypatch.setattr(engines, "provider", lambda *_: During(happen))
+    """Something happens in the midst of an engine's work."""
+    honest = engines.run
+
+    def run(name: str, settings: Settings, task: Task) -> Header:
+        happen()
+        return honest(name, settings, task)
+
+    monkeypatch.setattr(engines, "run", run)
 
 
 def test_a_job_is_done(worker: Worker, job: Job, tmp_path: Path) -> None:
@@ -195,17 +199,23 @@ def small_files() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
-@pytest.mark.parametrize("step", ["_fetch", "_write", "_store"])
+@pytest.mark.parametrize(
+    ("module", "step"), [(work, "_fetch"), (engines, "write_delivery"), (work, "_store")]
+)
 def test_a_full_disk_puts_the_job_back(
-    worker: Worker, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+    place: tuple[Worker, Job, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    module: ModuleType,
+    step: str,
 ) -> None:
-    real = getattr(work, step)
+    worker, job, tmp_path = place
+    real = getattr(module, step)
 
-    def full(*of: object) -> object:
+    def full(*of: object, **more: object) -> object:
         with small_files():
-            return real(*of)
+            return real(*of, **more)
 
-    monkeypatch.setattr(work, step, full)
+    monkeypatch.setattr(module, step, full)
     for attempt in range(1, 5):  # More often than a worker may be killed.
         worker.work(taken_later(worker))
         waiting = result(worker, job)
@@ -303,18 +313,14 @@ def test_work_ends_once_the_heart_knows_that_it_is_lost(
     worker.settings = dataclasses.replace(worker.settings, lease_seconds=0.1)
     beaten = 0
 
-    class Endless:
-        def __init__(self, _: str, __: Settings, progress: Callable[[str, int, int], None]) -> None:
-            self.progress = progress
+    def run_endlessly(_: str, __: Settings, task: Task) -> Header:
+        nonlocal beaten
+        jobs.delete(worker.database, made.TENANT, job.id)
+        while True:
+            beaten += 1
+            task.progress("grow", beaten, 10**9)
 
-        def anonymize(self, submission: Submission) -> Delivery:
-            nonlocal beaten
-            jobs.delete(worker.database, made.TENANT, job.id)
-            while True:
-                beaten += 1
-                self.progress("grow", beaten, 10**9)
-
-    monkeypatch.setattr(engines, "provider", Endless)
+    monkeypatch.setattr(engines, "run", run_endlessly)
     worker.work(taken(worker))
     assert beaten
 
@@ -333,6 +339,21 @@ def test_our_mistake_fails_the_job_and_no_log_repeats_a_value(
     assert "secret" not in str(logs) + str(failed)
     assert "KeyError" in str(logs)
     assert "test_worker.py" in str(logs)
+
+
+def test_an_engine_that_refuses_is_asked_again_but_not_for_ever(
+    worker: Worker, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse() -> None:
+        raise ProviderError("secret-value")
+
+    during(monkeypatch, refuse)
+    monkeypatch.setattr(work, "MAX_REFUSALS", 3)
+    for _ in range(2):
+        worker.work(taken_later(worker))
+        assert result(worker, job).state is State.QUEUED
+    worker.work(taken_later(worker))
+    assert result(worker, job).reason == work.INTERNAL
 
 
 def test_a_job_that_takes_more_memory_than_there_is_fails_with_both_figures(

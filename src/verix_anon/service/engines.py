@@ -4,12 +4,17 @@ A job that fits nowhere is refused before anything is uploaded, with what it nee
 is.
 """
 
+import resource
+from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
 
 from verix_anon.errors import ProviderError
+from verix_anon.files.deliveries import write_delivery
 from verix_anon.machine import available_cores
 from verix_anon.progress import Progress
-from verix_anon.protocol.messages import Provider
+from verix_anon.protocol.messages import Header
 from verix_anon.provider import local
 from verix_anon.service.settings import Settings
 
@@ -17,12 +22,14 @@ __all__ = [
     "LOCAL",
     "SPARK",
     "Shape",
+    "Task",
     "TooLargeError",
     "check",
     "choose",
     "names",
     "needed_bytes",
-    "provider",
+    "run",
+    "threads",
 ]
 
 LOCAL, SPARK = "verix-local", "verix-spark"
@@ -48,6 +55,17 @@ class Shape:
     """Of all files that are uploaded"""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """What an engine is given."""
+
+    submission: Path
+    delivery: Path
+    progress: Progress
+    finish: Callable[[Path], object] | None
+    """Called with the delivery's folder before it takes its name"""
+
+
 def names(settings: Settings) -> tuple[str, ...]:
     """The engines that may be chosen."""
     return (LOCAL,) if settings.spark_above is None else (LOCAL, SPARK)
@@ -55,8 +73,11 @@ def names(settings: Settings) -> tuple[str, ...]:
 
 def check(settings: Settings) -> None:
     """Raise ProviderError unless all engines that are configured are there."""
-    if settings.spark_above is not None:
-        raise ProviderError("jobs cannot be given to Spark: this version has no such engine")
+    if settings.spark_above is not None and find_spec("pyspark") is None:
+        raise ProviderError(
+            f"jobs of more than {settings.spark_above:,} rows are for Spark, which is not"
+            " installed: pip install 'verix-anon[spark]'"
+        )
 
 
 def threads(settings: Settings) -> int:
@@ -86,8 +107,25 @@ def choose(settings: Settings, shape: Shape) -> str:
     return LOCAL
 
 
-def provider(name: str, settings: Settings, progress: Progress) -> Provider:
-    """The engine of a name."""
-    if name != LOCAL:
-        raise ProviderError(f"there is no engine {name} here")
-    return local.LocalProvider(threads=threads(settings), progress=progress)
+def run(name: str, settings: Settings, task: Task) -> Header:
+    """Have the engine of a name make the delivery's folder from the submission's."""
+    if name == SPARK:
+        return _run_spark(settings, task)
+    assert name == LOCAL
+    provider = local.LocalProvider(threads=threads(settings), progress=task.progress)
+    delivery = provider.anonymize(task.submission)
+    write_delivery(delivery, task.delivery, finish=task.finish)
+    return delivery.header
+
+
+def _run_spark(settings: Settings, task: Task) -> Header:
+    from verix_anon.provider.spark import SparkProvider
+
+    provider = SparkProvider(configuration=settings.spark, progress=task.progress)
+    # Java sets aside far more than it takes, and Spark keeps to limits of its own.
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (limits[1], limits[1]))
+    try:
+        return provider.anonymize_folder(task.submission, task.delivery, finish=task.finish)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limits)

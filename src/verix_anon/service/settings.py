@@ -1,6 +1,7 @@
 """What an operator decides about a service; workers are given all of it through their stdin."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -57,6 +58,8 @@ class Settings:
     certificate_key: Path | None = None
     spark_above: int | None = None
     """Jobs of more rows than this are given to Spark"""
+    spark: Mapping[str, str] = field(default_factory=dict)
+    """Spark's own settings, such as spark.master"""
     limits: Limits = field(default_factory=Limits)
 
     @property

@@ -5,29 +5,27 @@ in a sentence that repeats nothing of what was sent; there is no room for it now
 later; or it was lost to another worker.
 """
 
+import errno
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from shutil import rmtree
 
 import structlog
 
 from verix_anon.errors import ContractError, ProviderError, TableError
-from verix_anon.files.deliveries import write_delivery
 from verix_anon.files.hashed import digest_of_file
 from verix_anon.files.keys import read_signing_key
-from verix_anon.files.submissions import read_submission
+from verix_anon.files.submissions import open_submission
 from verix_anon.machine import available_memory
 from verix_anon.progress import Progress
-from verix_anon.protocol.messages import Delivery, Submission
 from verix_anon.provider.receipts import write_receipt
 from verix_anon.service import blobs, engines
 from verix_anon.service.blobs import Blobs
-from verix_anon.service.engines import Shape, TooLargeError
+from verix_anon.service.engines import Shape, Task, TooLargeError
 from verix_anon.service.jobs import File, Job, Reason
 from verix_anon.service.leases import Claim, LostError
 from verix_anon.service.settings import Settings
@@ -42,6 +40,11 @@ INTERNAL = Reason(
     code="internal",
     detail="the provider made a mistake, which its log names; nothing is wrong with the submission",
 )
+OF_THE_MACHINE = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+)
+"""Errors that say nothing of the files: there is no room, or a disk is ill"""
+MAX_REFUSALS = 10
 log = structlog.get_logger("verix_anon.work")
 
 
@@ -74,6 +77,16 @@ class Workplace:
         """Of this claim and no other; who looks for leftovers knows by its name whose it is."""
         return self.settings.work / f"{self.claim.job_id}-{self.claim.fence}"
 
+    @property
+    def submission(self) -> Path:
+        """What is worked on."""
+        return self.folder / "submission"
+
+    @property
+    def delivery(self) -> Path:
+        """What is made."""
+        return self.folder / "delivery"
+
     def __enter__(self) -> None:
         self.folder.mkdir(mode=0o700, parents=True)
 
@@ -89,16 +102,20 @@ def deliver(place: Workplace, job: Job, progress: Progress) -> tuple[str, tuple[
     """Do a job; the root and the files of its delivery, which lie in the blobs."""
     began = datetime.now(UTC)
     with _judged(job, place.settings), place:
-        _check_room(job, place.settings)
+        engine = _chosen(job, place.settings)
         progress("fetch", 0, 1)
         _fetch(place, job)
         progress("read", 0, 1)
-        submission = _read(place.folder / "submission", job)
-        delivery = engines.provider(job.engine, place.settings, progress).anonymize(submission)
-        progress("write", 0, 1)
-        _write(place, delivery, began)
+        _check_announced(place.submission, job)
+        task = Task(
+            submission=place.submission,
+            delivery=place.delivery,
+            progress=progress,
+            finish=_signing(place.settings, began),
+        )
+        header = engines.run(engine, place.settings, task)
         progress("store", 0, 1)
-        return delivery.header.root.hex(), _store(place)
+        return header.root.hex(), _store(place)
 
 
 def shape(job: Job) -> Shape:
@@ -121,15 +138,32 @@ def _judged(job: Job, settings: Settings) -> Iterator[None]:
     except MemoryError:
         raise FailedError(_too_large(job, settings)) from None
     except OSError as error:
-        raise LaterError(error.strerror or type(error).__name__) from None
+        raise LaterError(_why(error)) from None
+    except (ContractError, TableError) as error:
+        raise _judgement(error.__context__, job, settings) from None
     except ProviderError:
-        # It asks for memory that others have now.
-        raise LaterError("the engine refused") from None
+        # For memory that others have now, or a cluster that is away; but not for ever.
+        if job.fence < MAX_REFUSALS:
+            raise LaterError("the engine refused") from None
+        raise FailedError(INTERNAL) from None
     except Exception as error:
         # Neither the message nor a value, which may be what was sent.
         places = [f"{at.filename}:{at.lineno}" for at in traceback.extract_tb(error.__traceback__)]
         log.error("failed by our mistake", job=job.id, error=type(error).__name__, at=places)
         raise FailedError(INTERNAL) from None
+
+
+def _judgement(cause: BaseException | None, job: Job, settings: Settings) -> ProviderError:
+    """What a sentence about files means, by what it was made from."""
+    if isinstance(cause, MemoryError):
+        return FailedError(_too_large(job, settings))
+    if isinstance(cause, OSError) and cause.errno in OF_THE_MACHINE:
+        return LaterError(_why(cause))
+    return FailedError(DAMAGED)
+
+
+def _why(error: OSError) -> str:
+    return errno.errorcode.get(error.errno or 0, type(error).__name__)
 
 
 def _too_large(job: Job, settings: Settings) -> Reason:
@@ -141,21 +175,22 @@ def _too_large(job: Job, settings: Settings) -> Reason:
     )
 
 
-def _check_room(job: Job, settings: Settings) -> None:
-    """Raise unless the job fits a worker, as it did when it was announced, and does so now."""
+def _chosen(job: Job, settings: Settings) -> str:
+    """The engine for the job: settings may have changed since it was announced."""
     try:
-        engines.choose(settings, shape(job))
+        engine = engines.choose(settings, shape(job))
     except TooLargeError as error:
         raise FailedError(Reason(code="job-too-large", detail=str(error))) from None
     available = available_memory()
     needed = engines.needed_bytes(shape(job), threads=engines.threads(settings))
-    if available is not None and needed > available:
+    if engine == engines.LOCAL and available is not None and needed > available:
         raise LaterError("memory")
+    return engine
 
 
 def _fetch(place: Workplace, job: Job) -> None:
     for file in job.files:
-        target = place.folder / "submission" / file.name
+        target = place.submission / file.name
         place.store.get(blobs.upload(job.id, file.name), target)
         if digest_of_file(target) != file.sha256:
             # It had its digest when it was uploaded.
@@ -163,36 +198,26 @@ def _fetch(place: Workplace, job: Job) -> None:
             raise FailedError(INTERNAL)
 
 
-def _read(folder: Path, job: Job) -> Submission:
-    try:
-        submission = read_submission(folder)
-    except (ContractError, TableError) as error:
-        if isinstance(error.__context__, MemoryError):
-            raise error.__context__ from None
-        raise FailedError(DAMAGED) from None
-    contract = submission.contract
-    found = (submission.records.n_rows, len(contract.quasi), contract.min_leaf)
+def _check_announced(folder: Path, job: Job) -> None:
+    """Raise unless the submission is of the size for which there is room."""
+    stated = open_submission(folder)
+    found = (stated.n_rows, len(stated.contract.quasi), stated.contract.min_leaf)
     if found != (job.rows, job.columns, job.min_leaf):
         raise FailedError(DAMAGED)
-    return submission
 
 
-def _write(place: Workplace, delivery: Delivery, began: datetime) -> None:
-    key_file, sign = place.settings.key_file, None
-    if key_file is not None:
-        try:
-            key = read_signing_key(key_file)
-        except TableError:
-            raise LaterError("the key cannot be read") from None
-        sign = partial(write_receipt, key=key, began=began, finished=datetime.now(UTC))
+def _signing(settings: Settings, began: datetime) -> Callable[[Path], object] | None:
+    if settings.key_file is None:
+        return None
     try:
-        write_delivery(delivery, place.folder / "delivery", finish=sign)
-    except TableError as error:
-        raise error.__context__ or error from None
+        key = read_signing_key(settings.key_file)
+    except TableError:
+        raise LaterError("the key cannot be read") from None
+    return lambda folder: write_receipt(folder, key, began, datetime.now(UTC))
 
 
 def _store(place: Workplace) -> tuple[File, ...]:
-    folder, claim = place.folder / "delivery", place.claim
+    folder, claim = place.delivery, place.claim
     files = []
     for path in sorted(each for each in folder.rglob("*") if each.is_file()):
         name = path.relative_to(folder).as_posix()

@@ -160,7 +160,9 @@ def limit_memory(beyond: int) -> None:
     statm = Path("/proc/self/statm")
     if statm.exists():
         taken = int(statm.read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-        resource.setrlimit(resource.RLIMIT_AS, (taken + beyond, taken + beyond))
+        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        limit = taken + beyond if most == resource.RLIM_INFINITY else min(most, taken + beyond)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, most))
 
 
 def main() -> None:
