@@ -11,10 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from verix_anon.errors import TableError
 from verix_anon.files.tables.endings import TAB_SUFFIXES
+from verix_anon.files.tables.quotes import Quotes
 from verix_anon.files.tables.reading import Question, Reading
 from verix_anon.files.tables.rows import LARGEST_LINE
 
@@ -26,7 +25,6 @@ __all__ = ["MOST_COLUMNS", "Form", "form_of", "is_ruler", "lines_of"]
 MOST_COLUMNS = 16_384
 DELIMITERS = (",", ";", "\t", "|")
 SAMPLE = 1 << 18
-PIECE = 1 << 20
 NEVER = "\x1f"
 """What stands between the columns of a table with one."""
 MOST_ABOVE = 50
@@ -99,8 +97,8 @@ def reader(
     )
 
 
-def form_of(name: str, data: Text, reading: Reading) -> Form:
-    """The form of a table, as given or as recognised.
+def form_of(name: str, data: Text, reading: Reading, quotes: Quotes | None = None) -> Form:
+    """The form of a table, as given or as recognised; `quotes` if all were counted before.
 
     Raises:
         TableError: There is no table, or its form cannot be told.
@@ -118,7 +116,7 @@ def form_of(name: str, data: Text, reading: Reading) -> Form:
     delimiter = shape.delimiter
     if not delimiter.isascii() or delimiter == quote:
         raise TableError(f"delimiter must be one ASCII character, not {delimiter!r}")
-    escape = _escape(name, data, reading, delimiter, quote)
+    escape = _escape(name, data, reading, delimiter, quote, quotes)
     line, header = rows[shape.at]
     after = rows[shape.at + 1][0] if shape.at + 1 < len(rows) else len(lines)
     if len(header) > MOST_COLUMNS:
@@ -266,15 +264,19 @@ def _is_headed(rows: list[Row]) -> bool:
     return bool(below) and any(all(NUMBER.fullmatch(row[i]) for row in below) for i in (0, 1))
 
 
-def _escape(name: str, data: Text, reading: Reading, delimiter: str, quote: str) -> str:
+def _escape(
+    name: str, data: Text, reading: Reading, delimiter: str, quote: str, quotes: Quotes | None
+) -> str:
     """What stands before a quote within quotes: another, or a backslash."""
     if reading.escape is not None or not quote or quote.encode() not in data:
         return reading.escape or ""
-    if _quotes_fit(data, delimiter, quote):
+    if quotes is None or quotes.quote != quote:
+        quotes = Quotes.of(data, quote)
+    if _fit(quotes, delimiter):
         return ""
     if (slashed := rb"\%b" % quote.encode()) in data:
         bare = bytes(data).replace(rb"\\", b"xx").replace(slashed, b"xx")
-        if _quotes_fit(bare, delimiter, quote):
+        if _fit(Quotes.of(bare, quote), delimiter):
             return "\\"
     # Quotes within fields that begin without one are as they stand; all else is an error.
     cutting = reader((text for _, text in lines_of(data)), delimiter, quote, "", strict=True)
@@ -289,19 +291,6 @@ def _escape(name: str, data: Text, reading: Reading, delimiter: str, quote: str)
     return ""
 
 
-def _quotes_fit(data: Text, delimiter: str, quote: str) -> bool:
+def _fit(quotes: Quotes, delimiter: str) -> bool:
     """Whether each quote of all opens or closes a field, or is one of two within it."""
-    array = np.frombuffer(data, np.uint8)
-    beside = np.zeros(256, bool)
-    beside[[ord(delimiter), ord("\n"), ord("\r"), ord(quote)]] = True
-    n_before = 0
-    # Piece by piece, which the processor's cache holds.
-    for start in range(0, array.size, PIECE):
-        at = np.flatnonzero(array[start : start + PIECE] == ord(quote)) + start
-        first = n_before % 2
-        opening, closing = at[first::2], at[1 - first :: 2]
-        before, after = opening[opening > 0] - 1, closing[closing < array.size - 1] + 1
-        if not (beside[array[before]].all() and beside[array[after]].all()):
-            return False
-        n_before += at.size
-    return n_before % 2 == 0
+    return quotes.fit(delimiter.encode()) and not quotes.is_inside

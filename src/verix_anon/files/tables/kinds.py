@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -64,17 +65,13 @@ def recognise(text: pa.Table, reading: Reading) -> Columns:
         if name not in text.column_names:
             raise TableError(f"[reading]: there is no column {name[:60]!r}")
     with ThreadPoolExecutor(available_cores()) as threads:
-        looking = [
-            threads.submit(_seen, name, column, reading)
-            for name, column in zip(text.column_names, text.columns, strict=True)
-        ]
-        seen = [one.result() for one in looking]
-    agreed = _agreed(seen, reading)
-    seen = [_without_codes(one, agreed) for one in seen]
-    columns = [_chosen(one, agreed) for one in seen]
-    notes = [note for one in seen for note in one.notes]
-    for name, column in zip(text.column_names, columns, strict=True):
-        notes += sentinel_notes(name, column)
+        seen = list(threads.map(partial(_seen, reading), text.column_names, text.columns))
+        agreed = _agreed(seen, reading)
+        seen = [_without_codes(one, agreed) for one in seen]
+        columns = [_chosen(one, agreed) for one in seen]
+        sentinels = threads.map(sentinel_notes, text.column_names, columns)
+        notes = [note for one in seen for note in one.notes]
+        notes += [note for found in sentinels for note in found]
     forms = {one.name: str(one.dates[0].form) for one in seen if one.dates and not _is_open(one)}
     return Columns(
         table=pa.Table.from_arrays(columns, text.column_names),
@@ -87,7 +84,7 @@ def recognise(text: pa.Table, reading: Reading) -> Columns:
     )
 
 
-def _seen(name: str, column: pa.ChunkedArray, reading: Reading) -> _Seen:
+def _seen(reading: Reading, name: str, column: pa.ChunkedArray) -> _Seen:
     """What a column may be; words for missing are tried where it is nothing else."""
     words = tuple(reading.missing.get(name, ()))
     if words:
@@ -190,8 +187,8 @@ def _agreed(seen: Sequence[_Seen], reading: Reading) -> _Agreed:
             form = one.numbers[0].form
             decimals |= {form.decimal: one.name} if form.decimal else {}
             groups |= {form.thousands: one.name} if form.thousands else {}
-    if not decimals and (sure := groups.keys() & {".", ","}):
-        decimals = {"," if "." in sure else ".": groups[next(iter(sure))]}
+    if not decimals and (sure := [mark for mark in groups if mark in (".", ",")]):
+        decimals = {"," if "." in sure else ".": groups[sure[0]]}
     decimal, thousands = next(iter(decimals), None), next(iter(groups), None)
     found = _Agreed(decimal, thousands)
     if len(decimals) > 1 or len(groups) > 1 or decimals.keys() & groups.keys():

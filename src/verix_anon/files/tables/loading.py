@@ -8,6 +8,7 @@ from typing import IO, cast
 
 from verix_anon.errors import TableError
 from verix_anon.files.tables.opening import opened
+from verix_anon.files.tables.quotes import Quotes
 from verix_anon.files.tables.reading import Reading
 from verix_anon.files.tables.rows import LARGEST_LINE, RowEnds
 from verix_anon.files.tables.urls import shown_url
@@ -35,8 +36,11 @@ IMPLAUSIBLE = re.compile(
 WORD = re.compile(r"\w*[^\W\x00-\x7f]+\w*")
 
 
-def load(name: str, reading: Reading) -> bytearray:
-    """The whole file, unpacked; what is no text table is refused after its first few megabytes."""
+def load(name: str, reading: Reading) -> tuple[bytearray, Quotes | None]:
+    """The whole file, unpacked, and its quotes, if each may open or close a field.
+
+    What is no text table is refused after its first few megabytes.
+    """
     data, shown = bytearray(), shown_url(name)
     with opened(name) as file:
         packed = name.lower().endswith(".gz")
@@ -44,14 +48,15 @@ def load(name: str, reading: Reading) -> bytearray:
         since, may_hold_nul, largest = 0, True, 1 << 28
         rows: RowEnds | None = None
         while chunk := plain.read(CHUNK):
+            text = _narrow(chunk, is_first=rows is None)
             if rows is None:
                 may_hold_nul = reading.encoding is not None or _wide(chunk) is not None
-                rows = RowEnds(shown, _narrow(chunk), reading)
+                rows = RowEnds(shown, text, reading)
             if not may_hold_nul and b"\0" in chunk:
                 line = data.count(b"\n") + chunk[: chunk.index(b"\0")].count(b"\n") + 1
                 raise TableError(f"{shown}: line {line:,} holds a NUL byte; this is no text table")
             since = _longest(shown, chunk, since)
-            rows.feed(_narrow(chunk))
+            rows.feed(text)
             data += chunk
             if len(data) > largest:
                 largest *= 2
@@ -62,12 +67,13 @@ def load(name: str, reading: Reading) -> bytearray:
                     " if that is right"
                 )
     check_memory((TIMES_IN_MEMORY - 1) * len(data), f"reading {shown}", TableError)
-    return data
+    return data, rows.quotes if rows else None
 
 
-def _narrow(chunk: bytes) -> bytes:
+def _narrow(chunk: bytes, is_first: bool) -> bytes:
     """Without the mark and the NUL bytes of wide encodings, to look for quotes and ends of rows."""
-    return chunk.replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe")
+    text = chunk.replace(b"\0", b"")
+    return text.lstrip(b"\xef\xbb\xbf\xff\xfe") if is_first else text
 
 
 def _longest(name: str, chunk: bytes, since: int) -> int:

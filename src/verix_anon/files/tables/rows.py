@@ -9,6 +9,7 @@ import numpy as np
 
 from verix_anon.arrays import Ints
 from verix_anon.errors import TableError
+from verix_anon.files.tables.quotes import Quotes
 from verix_anon.files.tables.reading import Reading
 
 __all__ = ["LARGEST_LINE", "LARGEST_ROW", "RowEnds"]
@@ -33,50 +34,40 @@ class RowEnds:
             quote = "'" if head.lstrip().startswith(b"'") else '"'
         self.name = name
         self.quote = quote.encode()
+        self.quotes = Quotes(quote) if quote else None
         self.since = 0
         self.is_inside = False
-        self.fits = True
         self.before = b"\n"
-        marks = {b",", b";", b"\t", b"|", b"\n", b"\r", self.quote}
-        marks |= {reading.delimiter.encode()[:1]} if reading.delimiter else set()
-        self.beside = np.zeros(256, bool)
-        self.beside[[mark[0] for mark in marks if mark]] = True
-        some = b"".join(re.escape(mark) for mark in sorted(marks - {self.quote}))
-        self.opening = re.compile(rb"(?<=[%b])%b" % (some, re.escape(self.quote)))
+        self.marks = b",;\t|" + (reading.delimiter or "").encode()[:1]
+        beside = re.escape(self.marks + b"\r\n"), re.escape(self.quote)
+        self.opening = re.compile(rb"(?<=[%b])%b" % beside)
         self.within = re.compile(rb"(?:[^\\%b]++|\\.|%b%b)*+" % ((self.quote,) * 3), re.S)
 
     def feed(self, chunk: bytes) -> None:
         """Take the next bytes; raises if a row goes on for too long."""
-        if self.quote and self.quote in chunk:
-            ends = self._counted(chunk) if self.fits else None
-            first, last = self._sought(chunk) if ends is None else ends
-        else:
+        if not self.quote or (self.quotes is None and self.quote not in chunk):
             first, last = (-1, -1) if self.is_inside else _ends(chunk, 0, len(chunk))
+        else:
+            first, last = self._counted(chunk) or self._sought(chunk)
         if self.since + (len(chunk) if first < 0 else first) > LARGEST_ROW:
             raise TableError(
                 f"{self.name} holds a row of more than {LARGEST_ROW >> 20} MiB; a quote may be"
                 " missing, or mean nothing: then say so with --quote none"
             )
         self.since = self.since + len(chunk) if last < 0 else len(chunk) - last - 1
-        self.before = chunk[-1:]
+        self.before = chunk[-1:] or self.before
 
     def _counted(self, chunk: bytes) -> tuple[int, int] | None:
         """Where the first and the last row end; None if a quote stands elsewhere."""
-        array = np.frombuffer(chunk, np.uint8)
-        at = np.flatnonzero(array == self.quote[0])
-        inside = int(self.is_inside)
-        opens, closes = at[inside::2], at[1 - inside :: 2]
-        if opens.size and opens[0] == 0:
-            self.fits = bool(self.beside[self.before[0]])
-            opens = opens[1:]
-        closes = closes[:-1] if closes.size and closes[-1] == len(chunk) - 1 else closes
-        fits = self.beside[array[opens - 1]].all() and self.beside[array[closes + 1]].all()
-        if not (self.fits and fits):
-            self.fits = False
+        if self.quotes is None:
             return None
-        self.is_inside = bool((inside + at.size) % 2)
+        at = self.quotes.feed(chunk)
+        if not self.quotes.fit(self.marks):
+            self.quotes = None
+            return None
+        starts, self.is_inside = [] if self.is_inside else [-1], self.quotes.is_inside
         # Between two quotes of which the first closes a field, or before the first, or after.
-        edges = np.concatenate(([-1] * (1 - inside), at, [len(chunk)] * (1 - self.is_inside)))
+        edges = np.concatenate((starts, at, [] if self.is_inside else [len(chunk)]))
         return _first(chunk, edges), _last(chunk, edges)
 
     def _sought(self, chunk: bytes) -> tuple[int, int]:

@@ -1,7 +1,6 @@
 """Text tables: every column as text, and then as what all its values are (spec §2.5)."""
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 
 import pyarrow as pa
@@ -9,6 +8,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from verix_anon.errors import TableError
+from verix_anon.files.tables.blocks import STRADDLING, read_blocks
 from verix_anon.files.tables.dialect import Form, Text, form_of, lines_of
 from verix_anon.files.tables.footer import Footer, footer_of
 from verix_anon.files.tables.kinds import Columns, recognise
@@ -21,18 +21,16 @@ __all__ = ["LARGEST_FIELD", "read_text_table"]
 
 LARGEST_FIELD = 1 << 20
 """Bytes: a table that holds a longer field is refused."""
-BLOCK = 1 << 20
-STRADDLING = "straddling object"
-"""How Arrow begins to say that a row is larger than a block."""
 
 
 def read_text_table(name: str, reading: Reading) -> Read:
     """Read a text table, with columns as numbers or dates where every value is one."""
-    loaded = load(name, reading)
+    loaded, quotes = load(name, reading)
     # What is said of it names it without the secrets of a URL.
     name = shown_url(name)
     data, encoding, note = to_utf8(name, loaded, reading.encoding)
-    form = form_of(name, data, reading)
+    # They were counted in the bytes as loaded.
+    form = form_of(name, data, reading, quotes if data is loaded else None)
     footer = footer_of(data, form, reading.footer)
     text = _parsed(name, data, form, footer, reading)
     del loaded, data
@@ -98,7 +96,6 @@ def _parsed(name: str, data: Text, form: Form, footer: Footer, reading: Reading)
         quote_char=form.quote or False,
         escape_char=form.escape or False,
         double_quote=not form.escape,
-        newlines_in_values=has_quotes,
     )
     convert = pyarrow.csv.ConvertOptions(
         column_types=dict.fromkeys(places, pa.string()),
@@ -107,13 +104,8 @@ def _parsed(name: str, data: Text, form: Form, footer: Footer, reading: Reading)
         check_utf8=False,
     )
 
-    def read(block: int) -> pa.Table:
-        options = pyarrow.csv.ReadOptions(column_names=places, block_size=block)
-        return pyarrow.csv.read_csv(pa.BufferReader(pa.py_buffer(rows)), options, parse, convert)
-
     try:
-        # A row must fit into a block; small ones are read faster.
-        text = _first_that_reads(read)
+        text = read_blocks(rows, parse, convert, has_quotes)
     except pa.ArrowInvalid as error:
         raise _broken(name, data, form, footer, error) from None
     for column, place in zip(text.columns, form.header, strict=True):
@@ -140,15 +132,6 @@ def _trimmed(text: pa.Table, form: Form) -> tuple[pa.Table, list[str]]:
         n_padded += is_padded
     note = [f"blanks that pad the values of {n_padded} columns are left out"] if n_padded else []
     return pa.table(columns, text.column_names), note
-
-
-def _first_that_reads(read: Callable[[int], pa.Table]) -> pa.Table:
-    try:
-        return read(BLOCK)
-    except pa.ArrowInvalid as error:
-        if STRADDLING not in str(error):
-            raise
-    return read(LARGEST_ROW)
 
 
 def _broken(name: str, data: Text, form: Form, footer: Footer, error: Exception) -> TableError:
