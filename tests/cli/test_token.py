@@ -36,6 +36,7 @@ def test_tokens(run: Run, tmp_path: Path) -> None:
 
 def test_mistakes(run: Run, tmp_path: Path) -> None:
     folder = tmp_path / "service"
+    assert run("token", "list").code == 2
     for arguments in (
         ("create",),
         ("create", "acme", "--operator"),

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from verix_anon.service.api.models import FileOrder
 from verix_anon.service.uploads import (
     DigestMismatchError,
+    GoneError,
     OffsetMismatchError,
     TakenOverError,
     TooLargeError,
@@ -102,6 +103,16 @@ def test_uploads_are_private_and_go_with_their_job(tmp_path: Path) -> None:
     remove_uploads(tmp_path, JOB)
     assert not (tmp_path / JOB).exists()
     remove_uploads(tmp_path, JOB)
+
+
+def test_a_job_that_is_deleted_takes_no_more(tmp_path: Path) -> None:
+    upload_ = upload(tmp_path)
+    writer = upload_.begin(0)
+    remove_uploads(tmp_path, JOB)
+    with pytest.raises(GoneError):
+        writer.append(DATA)
+    with pytest.raises(GoneError):
+        upload_.finish(lambda path: pytest.fail("kept"))
 
 
 def ordered(name: str) -> FileOrder:

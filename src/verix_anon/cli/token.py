@@ -27,7 +27,8 @@ token = typer.Typer(
 app.add_typer(token)
 
 Folder = Annotated[
-    Path, typer.Option("--folder", "-f", help="The folder that `verix-anon serve` was given.")
+    Path | None,
+    typer.Option("--folder", "-f", help="The folder that `verix-anon serve` was given."),
 ]
 
 
@@ -42,7 +43,7 @@ def create(
     days: Annotated[
         float | None, typer.Option(min=0.0, help="After how many days it ends; never by default.")
     ] = None,
-    folder: Folder = Path(),
+    folder: Folder = None,
     database: DatabaseUrl = "",
 ) -> None:
     """Make a token and print it, this once: the service keeps no more than its digest."""
@@ -56,9 +57,7 @@ def create(
 
 
 @token.command("list", epilog="Example: [bold]verix-anon token list --folder service[/bold]")
-def list_tokens(
-    folder: Folder = Path(), database: DatabaseUrl = "", as_json: AsJson = False
-) -> None:
+def list_tokens(folder: Folder = None, database: DatabaseUrl = "", as_json: AsJson = False) -> None:
     """List all tokens by their ids: whose they are, and until when."""
     from verix_anon.service.tenants import tokens
 
@@ -75,7 +74,7 @@ def list_tokens(
 @token.command(epilog="Example: [bold]verix-anon token revoke 3f2a91c4 --folder service[/bold]")
 def revoke(
     token_id: Annotated[str, typer.Argument(help="The token's id, as `list` shows it.")],
-    folder: Folder = Path(),
+    folder: Folder = None,
     database: DatabaseUrl = "",
 ) -> None:
     """End a token at once; jobs that it began go on."""
@@ -88,13 +87,16 @@ def revoke(
 
 
 @contextmanager
-def _opened(folder: Path, url: str) -> "Iterator[Database]":
+def _opened(folder: Path | None, url: str) -> "Iterator[Database]":
     from verix_anon.service.database import Database
     from verix_anon.service.settings import Settings
 
+    if folder is None and not url:
+        raise ProviderError("say which service's: --folder, or --database if it has one of its own")
+    folder = (folder or Path()).absolute()
     if not url:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    opened = Database.opened(Settings(folder=folder.absolute(), database=url).database_url)
+    opened = Database.opened(Settings(folder=folder, database=url).database_url)
     try:
         yield opened
     finally:

@@ -66,6 +66,9 @@ def serve(settings: Settings, *, behind_proxy: bool, ready: Callable[[str], None
     with _listening(settings) as listener:
         config = uvicorn.Config(
             make_app(context),
+            http="h11",
+            ws="none",
+            lifespan="off",
             log_config=None,
             access_log=False,
             server_header=False,

@@ -20,6 +20,7 @@ from verix_anon.errors import Error
 __all__ = [
     "PATTERN",
     "DigestMismatchError",
+    "GoneError",
     "OffsetMismatchError",
     "TakenOverError",
     "TooLargeError",
@@ -31,6 +32,10 @@ __all__ = [
 PART = r"/[A-Za-z0-9][A-Za-z0-9._=-]{0,180}\.parquet"
 PATTERN = rf"^(submission\.json|contract\.json|records\.parquet({PART})?)$"
 """The files of a submission's folder (spec §8), whose parts begin with no dot or underscore"""
+
+
+class GoneError(Error):
+    """The job was deleted meanwhile, and its folder with it."""
 
 
 class OffsetMismatchError(Error):
@@ -102,7 +107,7 @@ class Upload:
 
     @contextmanager
     def _locked(self) -> Iterator[int]:
-        lock = os.open(self.path.with_suffix(".writer"), os.O_RDWR | os.O_CREAT, 0o600)
+        lock = _open(self.path.with_suffix(".writer"), os.O_RDWR)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield lock
@@ -123,7 +128,7 @@ class Writer:
         with upload._locked() as lock:
             if _number(lock) != self.number:
                 raise TakenOverError("another request continues this upload")
-            file = os.open(upload.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            file = _open(upload.path, os.O_WRONLY | os.O_APPEND)
             try:
                 if os.fstat(file).st_size + len(data) > upload.size:
                     raise TooLargeError("more was sent than was stated")
@@ -134,6 +139,13 @@ class Writer:
                 return os.fstat(file).st_size
             finally:
                 os.close(file)
+
+
+def _open(path: Path, flags: int) -> int:
+    try:
+        return os.open(path, flags | os.O_CREAT, 0o600)
+    except FileNotFoundError:
+        raise GoneError("the job was deleted") from None
 
 
 def _number(lock: int) -> int:

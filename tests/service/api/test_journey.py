@@ -1,8 +1,7 @@
 """A job's whole way through the service, on both databases, and what is kept of it."""
 
-import subprocess
-import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
 
@@ -10,7 +9,9 @@ import httpx2
 import pyarrow.parquet as pq
 import pytest
 
-from files.samples import delivered, read, restate, sent
+from files import crafted
+from files.hostile.test_bombs import first_page, swollen
+from files.samples import delivered, packed, read, restate, sent
 from service.api.test_jobs import code
 from service.running import Service, create, ended, fetch, order, running, send, submit
 from verix_anon.files.submissions import write_submission
@@ -117,11 +118,35 @@ def test_damaged_submissions_fail_with_their_reason(
     assert found["delivery"] is None
 
 
-def test_serve_says_what_it_refuses(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "verix_anon", "serve", str(tmp_path / "s")]
-    done = subprocess.run(
-        [*command, "--host", "0.0.0.0"], capture_output=True, text=True, check=False, timeout=60
-    )
-    assert done.returncode == 2
-    assert "--behind-proxy" in done.stderr
-    assert not (tmp_path / "s").exists()
+@pytest.mark.slow
+def test_a_bomb_harms_no_worker(tmp_path: Path) -> None:
+    """A page of a few bytes that says it unfolds to gigabytes; the worker lives, and works on."""
+    honest, bomb = tmp_path / "honest", tmp_path / "bomb"
+    for folder in (honest, bomb):
+        write_submission(sent(), folder)
+    data = packed(pq.read_table(bomb / "records.parquet"), compression="zstd")
+    (bomb / "records.parquet").write_bytes(crafted.rebuilt(data, first_page(swollen)))
+    restate(bomb)
+    with running(tmp_path / "folder", "--worker-memory", "500") as service:
+        with service.client() as client:
+            found = ended(client, submit(client, bomb))
+            assert found["reason"]["code"] == "damaged-submission", found
+            assert found["attempts"] == 1
+            assert ended(client, submit(client, honest))["state"] == "done"
+        assert "a worker died" not in service.log.read_text()
+
+
+def test_one_job_of_many_requests_with_a_key(either: Service, submission: Path) -> None:
+    """Those that come while the first is answered are told so, and all others see its job."""
+    asked = order(submission)
+    with either.client() as client, ThreadPoolExecutor(12) as pool:
+
+        def ask(_: int) -> httpx2.Response:
+            return client.post("/v1/jobs", json=asked, headers={"Idempotency-Key": "one"})
+
+        answers = list(pool.map(ask, range(36)))
+        made = {answer.json()["id"] for answer in answers if answer.status_code == 201}
+        codes = {answer.json()["code"] for answer in answers if answer.status_code != 201}
+        assert len(made) == 1
+        assert codes <= {"idempotency-key-in-flight"}
+        assert len(client.get("/v1/jobs").json()["jobs"]) == 1

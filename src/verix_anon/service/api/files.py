@@ -15,6 +15,7 @@ from verix_anon.service.api.problems import Problem, described
 from verix_anon.service.api.views import upload_of
 from verix_anon.service.uploads import (
     DigestMismatchError,
+    GoneError,
     OffsetMismatchError,
     TakenOverError,
     TooLargeError,
@@ -89,6 +90,8 @@ def offset(request: Request, job: Found, name: str, version: Version = "") -> Re
             _finish(context, upload)
         except DigestMismatchError:
             at = 0
+        except GoneError:
+            raise Problem("not-found", "There is no such job.") from None
     return _answer(200, at, {"Upload-Length": str(file.size)})
 
 
@@ -138,8 +141,7 @@ async def append(
         raise Problem(
             "digest-mismatch", "The bytes are not those of the SHA-256; the upload begins anew."
         ) from None
-    except FileNotFoundError:
-        # The job was deleted meanwhile, and its folder with it.
+    except GoneError:
         raise Problem("not-found", "There is no such job.") from None
     return _answer(204, reached)
 
