@@ -16,6 +16,7 @@ import numpy as np
 
 import independent
 import independent_proofs
+from tools import signed_vectors
 
 FOLDER = Path(__file__).parent.parent / "tests" / "vectors"
 
@@ -202,3 +203,4 @@ def render(name: str) -> str:
 if __name__ == "__main__":
     for vector_name in VECTORS:
         (FOLDER / f"{vector_name}.json").write_text(render(vector_name), encoding="utf-8")
+    signed_vectors.write_all()

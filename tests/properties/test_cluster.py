@@ -12,7 +12,7 @@ from verix_anon.kernels import histograms
 from verix_anon.protocol import merkle
 from verix_anon.protocol.messages import Submission
 from verix_anon.provider.local import LocalProvider
-from verix_anon.provider.spark.counting import Counter, added, summaries
+from verix_anon.provider.spark.counting import Counted, Counter, added, summaries
 from verix_anon.provider.spark.joining import Joined, Size
 from verix_anon.provider.spark.keys import keys_of
 from verix_anon.provider.spark.medians import Summary
@@ -33,7 +33,7 @@ class Cluster:
 
     def run(self, wanted: Pass) -> tuple[Ints, Summary]:
         self.n_passes += 1
-        counts = []
+        counts: list[Counted] = []
         for task in np.unique(self.tasks):
             rows = np.flatnonzero(self.tasks == task)
             counter = Counter(wanted)

@@ -2,8 +2,10 @@
 
 import base64
 import json
+import random
 import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from protocol.signing import OTHER, OURS, RECEIPT, THIRD, envelope
+from protocol.signing import JUDGEMENT, OTHER, OURS, RECEIPT, THIRD, envelope
 from verix_anon.errors import ReceiptError
 from verix_anon.protocol.envelopes import (
     MAX_BYTES,
@@ -208,3 +210,27 @@ def test_openssl_agrees(tmp_path: Path) -> None:
     except FileNotFoundError:
         pytest.skip("no openssl")
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_spoiled_envelope_gives_anything_else(seed: int) -> None:
+    """Bytes flipped, cut, doubled and moved: the very statement that was signed, or an error."""
+    rng = random.Random(seed)
+    honest = [sign(PAYLOAD, OURS), sign(JUDGEMENT.to_bytes(), OTHER)]
+    for _ in range(50):
+        data = bytearray(rng.choice(honest))
+        for _ in range(rng.choice((1, 1, 2, 8))):
+            at, end = sorted(rng.randrange(len(data)) for _ in range(2))
+            match rng.randrange(4):
+                case 0:
+                    data[at] ^= 1 << rng.randrange(8)
+                case 1:
+                    del data[at : rng.choice((at + 1, end + 1))]
+                case 2:
+                    data[at:at] = data[at:end]
+                case _:
+                    data[at:end] = rng.choice(honest)[at:end]
+            if not data:
+                break
+        with suppress(ReceiptError):
+            assert opened(bytes(data)) == PAYLOAD

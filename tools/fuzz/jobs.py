@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,14 +14,20 @@ import pyarrow.parquet as pq
 
 from client import cases
 from files.samples import packed
+from protocol.signing import OURS
 from verix_anon.client.manifest import Manifest
 from verix_anon.files.deliveries import write_delivery
 from verix_anon.files.submissions import write_submission
+from verix_anon.files.trust import Pinned, Trust
 from verix_anon.protocol.messages import Delivery, Submission
+from verix_anon.provider.receipts import write_receipt
 
 Files = dict[str, bytes]
 
 N_ROWS = 60
+NOW = datetime(2026, 11, 16, tzinfo=UTC)
+TRUST = Trust((Pinned(key=OURS.public),))
+"""The key that signs every job's first folder."""
 PACKINGS: list[dict[str, Any]] = [
     {"compression": "none"},
     {"compression": "none", "data_page_version": "2.0", "row_group_size": 25},
@@ -71,8 +78,12 @@ def _job(seed: int, *, clear: bool) -> Job:
         submission=made.submission,
         delivery=delivery,
         sent=variants(written(lambda path: write_submission(made.submission, path))),
-        returned=variants(written(lambda path: write_delivery(delivery, path))),
+        returned=variants(written(lambda path: write_delivery(delivery, path, finish=_sign))),
     )
+
+
+def _sign(folder: Path) -> None:
+    write_receipt(folder, OURS, NOW, NOW)
 
 
 def written(write: Callable[[Path], None]) -> Files:

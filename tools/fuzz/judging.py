@@ -11,12 +11,13 @@ import numpy as np
 
 from tools.fuzz.contents import false
 from tools.fuzz.folders import Folder, restated, spoiled, write
-from tools.fuzz.jobs import Job, jobs
+from tools.fuzz.jobs import TRUST, Job, jobs
 from verix_anon.client.verify import VerifyOptions, verify
 from verix_anon.errors import ContractError, Error, TableError
-from verix_anon.files.deliveries import read_delivery
+from verix_anon.files.deliveries import RECEIPT_FILE, read_delivery
 from verix_anon.files.inspect import inspect_folder
 from verix_anon.files.submissions import read_submission
+from verix_anon.files.trust import NO_TRUST
 from verix_anon.protocol.messages import Delivery
 
 SECONDS_UNTIL_IT_HANGS = 60
@@ -71,13 +72,14 @@ def case(seed: int, number: int, path: Path) -> str:
 
 def _judged(path: Path, job: Job, rng: random.Random) -> str:
     """Every delivery gets a verdict, and none that is not the honest one a full pass."""
-    is_thin = rng.random() < 0.1
+    is_thin, is_pinned = rng.random() < 0.1, rng.random() < 0.3
     try:
         verdict = verify(
             path,
             job.manifest,
             submission=None if is_thin else job.submission,
             skip=SKIPPED,
+            provider_keys=TRUST if is_pinned else NO_TRUST,
             options=VerifyOptions(threads=1),
         )
     except TableError as error:
@@ -86,10 +88,14 @@ def _judged(path: Path, job: Job, rng: random.Random) -> str:
     assert verdict.to_json().replace("\n", "").isprintable()
     for finding in verdict.findings:
         assert len(finding.summary) < LONGEST_SENTENCE, finding.summary
+    if verdict and is_pinned:
+        signed = {name: data for name, data in job.returned[0].items() if name != RECEIPT_FILE}
+        found = {name: (path / name).read_bytes() for name in signed}
+        assert found == signed, "accepted, and not what was signed"
     if verdict and not is_thin:
         contract, n_rows = job.manifest.contract, job.manifest.n_rows
-        found = read_delivery(path, contract, n_rows=n_rows).delivery
-        assert is_same(found, job.delivery), "accepted, and not what was honestly delivered"
+        read = read_delivery(path, contract, n_rows=n_rows).delivery
+        assert is_same(read, job.delivery), "accepted, and not what was honestly delivered"
     return f"{'thin ' if is_thin else ''}{verdict.outcome.value}"
 
 
