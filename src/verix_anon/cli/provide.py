@@ -30,6 +30,16 @@ class Engine(StrEnum):
     SPARK = "spark"
 
 
+SparkSettings = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A setting of Spark's, such as spark.master=local[4]; may be given several times.",
+        metavar="NAME=VALUE",
+        rich_help_panel="Spark",
+    ),
+]
+
+
 @app.command(epilog="Example: [bold]verix-anon anonymize job/submission --out job/delivery[/bold]")
 def anonymize(
     submission: Annotated[str, typer.Argument(help="The submission's folder or URL.")],
@@ -40,14 +50,7 @@ def anonymize(
     engine: Annotated[
         Engine, typer.Option(help="Where the work is done: on this machine, or on Spark.")
     ] = Engine.LOCAL,
-    spark: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A setting of Spark's, such as spark.master=local[4]; may be given several times.",
-            metavar="NAME=VALUE",
-            rich_help_panel="Spark",
-        ),
-    ] = None,
+    spark: SparkSettings = None,
     task_rows: Annotated[
         int | None,
         typer.Option(
@@ -154,6 +157,11 @@ def _configuration(engine: Engine, spark: list[str], task_rows: int | None) -> d
     """Settings as names and values; those of Spark are for Spark."""
     if engine is not Engine.SPARK and (spark or task_rows is not None):
         raise TableError("--spark and --task-rows go with --engine spark")
+    return spark_settings(spark)
+
+
+def spark_settings(spark: list[str]) -> dict[str, str]:
+    """Spark's own settings, each given as its name and value."""
     found = {}
     for each in spark:
         name, equals, value = each.partition("=")

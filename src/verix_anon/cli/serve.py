@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from verix_anon.cli.app import app
+from verix_anon.cli.provide import SparkSettings, spark_settings
 from verix_anon.cli.show import say
 
 __all__ = ["DatabaseUrl", "serve"]
@@ -53,8 +54,12 @@ def serve(
         Path | None, typer.Option(help="The private key that signs receipts.")
     ] = None,
     spark_above: Annotated[
-        int | None, typer.Option(min=1, help="Give jobs of more rows than this to Spark.")
+        int | None,
+        typer.Option(
+            min=1, help="Give jobs of more rows than this to Spark.", rich_help_panel="Spark"
+        ),
     ] = None,
+    spark: SparkSettings = None,
     host: Annotated[
         str, typer.Option(help="The address to listen on.", rich_help_panel="Network")
     ] = "127.0.0.1",
@@ -133,6 +138,7 @@ def serve(
         certificate=certificate,
         certificate_key=certificate_key,
         spark_above=spark_above,
+        spark=spark_settings(spark or []),
         limits=Limits(
             upload_bytes=max_upload * MEGABYTE,
             file_bytes=max_upload * MEGABYTE,

@@ -7,7 +7,6 @@ visible to a tenant until a row of the database says so, whatever a writer left 
 import contextlib
 import os
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
@@ -78,14 +77,6 @@ class Blobs:
     def open(self, name: str) -> IO[bytes]:
         """A file to read from any place in it; FileNotFoundError if there is none."""
         return self._fs.open(self._path(name), "rb")  # type: ignore[no-any-return]
-
-    def stream(self, name: str, start: int, stop: int) -> Iterator[bytes]:
-        """The bytes from `start` to before `stop`, in pieces of a megabyte."""
-        with self.open(name) as file:
-            file.seek(start)
-            while start < stop and (piece := file.read(min(PIECE, stop - start))):
-                start += len(piece)
-                yield piece
 
     def attempts(self) -> dict[str, set[int]]:
         """Every job of which something lies here, and the fences of its attempts."""

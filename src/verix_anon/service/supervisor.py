@@ -9,12 +9,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Event, Thread
 
-import structlog
 from sqlalchemy.exc import DBAPIError
 
 from verix_anon.service import engines, leases
 from verix_anon.service.blobs import Blobs
 from verix_anon.service.database import Database
+from verix_anon.service.logs import log
 from verix_anon.service.settings import Settings
 from verix_anon.service.sweep import sweep
 
@@ -32,7 +32,6 @@ ENVIRONMENT = {
     "MALLOC_ARENA_MAX": "2",
     "OPENBLAS_NUM_THREADS": "1",
 }
-log = structlog.get_logger("verix_anon.supervisor")
 
 
 @dataclass(frozen=True, slots=True)

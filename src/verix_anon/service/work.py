@@ -14,8 +14,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from shutil import rmtree
 
-import structlog
-
 from verix_anon.errors import ContractError, ProviderError, TableError
 from verix_anon.files.hashed import digest_of_file
 from verix_anon.files.keys import read_signing_key
@@ -28,6 +26,7 @@ from verix_anon.service.blobs import Blobs
 from verix_anon.service.engines import Shape, Task, TooLargeError
 from verix_anon.service.jobs import File, Job, Reason
 from verix_anon.service.leases import Claim, LostError
+from verix_anon.service.logs import log
 from verix_anon.service.settings import Settings
 
 __all__ = ["FailedError", "LaterError", "Workplace", "deliver"]
@@ -45,7 +44,6 @@ OF_THE_MACHINE = frozenset(
 )
 """Errors that say nothing of the files: there is no room, or a disk is ill"""
 MAX_REFUSALS = 10
-log = structlog.get_logger("verix_anon.work")
 
 
 class FailedError(ProviderError):

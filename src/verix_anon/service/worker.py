@@ -18,7 +18,6 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import TypeVar
 
-import structlog
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
 from verix_anon.provider import local
@@ -26,7 +25,7 @@ from verix_anon.service import jobs, leases
 from verix_anon.service.blobs import Blobs
 from verix_anon.service.database import Database
 from verix_anon.service.leases import Claim, LostError
-from verix_anon.service.logs import configure
+from verix_anon.service.logs import configure, log
 from verix_anon.service.settings import Settings
 from verix_anon.service.work import FailedError, LaterError, Workplace, deliver
 
@@ -41,7 +40,6 @@ CLAIM_SECONDS = 5.0
 """How long a worker that is stopped waits for a claim that is being made"""
 
 Answer = TypeVar("Answer")
-log = structlog.get_logger("verix_anon.worker")
 
 
 class Worker:
@@ -167,6 +165,7 @@ def limit_memory(beyond: int) -> None:
 
 def main() -> None:
     """Read the settings, be ready, and work until the supervisor is gone or says so."""
+    configure()
     # A thread of its own waits for it, so that a long computation does not hold it up.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     signal.signal(signal.SIGINT, signal.SIG_IGN)
