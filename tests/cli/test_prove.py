@@ -130,6 +130,40 @@ def test_exit_codes_of_check(job: Path, run: Run) -> None:
     assert run("prove", "check", out, "--root", root).code == 1
 
 
+def test_the_root_of_a_receipt(job: Path, run: Run) -> None:
+    """A data subject has the proof, the receipt and the provider's public key."""
+    signed, out = job / "signed", job / "proof.json"
+    for name in ("provider.key", "other.key"):
+        assert run("keys", "new", job / name).code == 0
+    submission = job / "job/submission"
+    run("anonymize", submission, "--out", signed, "--sign", job / "provider.key")
+    run(*owners(job), "--record", 3, "--out", out)
+    check = ("prove", "check", out)
+    receipt = ("--receipt", signed / "receipt.dsse.json")
+    key = ("--key", job / "provider.key.pub")
+    code, said, err = run(*check, *receipt, *key)
+    assert code == 0, err
+    assert f"made the delivery with the root {root_of(job)}" in said
+    code, said, _ = run(*check, *receipt, *key, "--root", root_of(job), "--json")
+    assert code == 0
+    assert "signed that verix-local" in json.loads(said)["signed"]
+    code, _, err = run(*check, *receipt, "--key", job / "other.key.pub")
+    assert code == 1
+    assert "the receipt does not count" in err
+    code, said, _ = run(*check, *receipt, "--key", job / "other.key.pub", "--json")
+    assert (code, json.loads(said)["holds"]) == (1, False)
+    assert run(*check, *receipt, *key, "--root", "0" * 64).code == 1
+    for words in ((), receipt, key, (*key, "--root", root_of(job))):
+        assert run(*check, *words).code == 2
+    # A receipt of another delivery, by the right key.
+    other = job / "other"
+    assert run("prepare", job / "people.parquet", "--out", other, *JOB, "--k", 6).code == 0
+    run("anonymize", other / "submission", "--out", job / "else", "--sign", job / "provider.key")
+    code, _, err = run(*check, "--receipt", job / "else/receipt.dsse.json", *key)
+    assert code == 1
+    assert "of another root" in err
+
+
 def test_mistakes_of_the_caller(job: Path, run: Run) -> None:
     delivery, out = job / "job/delivery", job / "proof.json"
     manifest, submission = job / "job/manifest.verix", job / "job/submission"

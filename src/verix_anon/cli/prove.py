@@ -2,14 +2,14 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperGroup
 
 from verix_anon.cli.app import app as whole
 from verix_anon.cli.reading import Given, load_table, with_reading
-from verix_anon.cli.secrets import PassphraseFile, load_manifest
+from verix_anon.cli.secrets import PassphraseFile, load_envelopes, load_manifest
 from verix_anon.cli.show import AsJson, Quiet, during, printable, quoted, say
 from verix_anon.cli.writing import check_outputs
 from verix_anon.errors import ProofError, TableError
@@ -25,8 +25,8 @@ __all__ = ["check", "make"]
 DOES_NOT_SHOW = (
     "It does not show whose record this is, nor its values: that the tracker is somebody's is the"
     " owner's word. Some of the class may be records that the owner planted."
-    " The root must come from somebody you trust for it, such as a signed receipt."
 )
+TRUSTED_ROOT = "The root must come from somebody you trust for it, such as a signed receipt."
 REFUSED = 1
 
 
@@ -167,11 +167,18 @@ def _places(out: Path, n: int) -> list[Path]:
 def check(
     proof: Annotated[Path, typer.Argument(help="What prove wrote.")],
     root: Annotated[
-        str,
+        str | None,
         typer.Option(
             help="The root, 64 hexadecimal digits, from somebody you trust for it.", metavar="HEX"
         ),
-    ],
+    ] = None,
+    receipt: Annotated[
+        Path | None, typer.Option(help="The provider's receipt, to take the root from.")
+    ] = None,
+    key: Annotated[
+        list[Path] | None,
+        typer.Option(help="The provider's public key, or a file of pinned keys."),
+    ] = None,
     tracker: Annotated[
         str | None, typer.Option(help="It must be about this tracker.", metavar="HEX")
     ] = None,
@@ -179,21 +186,49 @@ def check(
 ) -> None:
     """Check a proof, offline: neither the delivery nor a secret is needed.
 
-    It says in words what the proof shows, and what it does not.
+    The root is given, or taken from a receipt whose signature counts. It says in words what the
+    proof shows, and what it does not.
     """
     from verix_anon.files.proofs import check_proof
 
     try:
-        found = check_proof(proof, root=root, tracker=tracker)
+        signed = _signed(receipt, key or [], root)
+        committed = root if signed is None else signed.root
+        if committed is None:
+            raise TableError("give the root, by --root or by --receipt and --key")
+        found = check_proof(proof, root=committed, tracker=tracker)
     except ProofError as error:
         if not as_json:
             raise
         say(to_json({"holds": False, "reason": str(error)}))
         sys.exit(REFUSED)
+    said = None if signed is None else signed.said
     if as_json:
-        say(to_json({"holds": True, **_facts(found)}))
+        say(to_json({"holds": True, **_facts(found), "signed": said}))
     else:
-        say("\n".join(map(printable, _words(found))))
+        say("\n".join(map(printable, _words(found, said))))
+
+
+class _Signed(NamedTuple):
+    """A root that somebody signed for, and who that is."""
+
+    root: bytes
+    said: str
+
+
+def _signed(receipt: Path | None, keys: list[Path], root: str | None) -> _Signed | None:
+    """The root of a receipt that counts, and is for the given root if there is one."""
+    if (receipt is None) is not (not keys):
+        raise TableError("--receipt and --key belong together")
+    if receipt is None:
+        return None
+    from verix_anon.files.attested import Asked, attested
+
+    load_envelopes()
+    found = attested(Asked(receipt=receipt, keys=tuple(keys), root=root))
+    if found.receipt is None or not found.is_so:
+        raise ProofError(f"the receipt does not count: {' '.join(found.problems)}")
+    return _Signed(found.receipt.root, found.shown[0])
 
 
 def _facts(proof: "Proof") -> dict[str, object]:
@@ -215,7 +250,7 @@ def _facts(proof: "Proof") -> dict[str, object]:
     }
 
 
-def _words(proof: "Proof") -> list[str]:
+def _words(proof: "Proof", signed: str | None) -> list[str]:
     """What a proof that holds shows, and what it does not."""
     from verix_anon.protocol.words import show_value
 
@@ -224,6 +259,7 @@ def _words(proof: "Proof") -> list[str]:
         f"The proof holds under the root {proof.root.hex()}.",
         f"It is for the contract {contract.digest.hex()}",
         f"and the submission {proof.submission.hex()}.",
+        *([] if signed is None else [signed]),
         "",
         f"The record with the tracker {proof.tracker.hex()}",
         f"lies in a class of {proof.count:,} records; at least {contract.min_leaf:,} were agreed.",
@@ -237,7 +273,7 @@ def _words(proof: "Proof") -> list[str]:
     for column, (low, high) in zip(contract.quasi, proof.bounds, strict=True):
         least, greatest = show_value(column, low), show_value(column, high)
         lines.append(f"  {column.name}: {least if low == high else f'{least} to {greatest}'}")
-    return [*lines, "", DOES_NOT_SHOW]
+    return [*lines, "", DOES_NOT_SHOW if signed else f"{DOES_NOT_SHOW} {TRUSTED_ROOT}"]
 
 
 def _split(contract: "Contract", turn: "Turn") -> str:
