@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from cli import jobs
 from cli.jobs import Outcome, Run, verify_arguments
 from files.samples import delivered, digest_of
 from files.test_parts import split
 from protocol.signing import JUDGEMENT, OTHER, OURS, THIRD
+from verix_anon.client.manifest import read_manifest
 from verix_anon.files.deliveries import write_delivery
 from verix_anon.files.keys import write_key
 from verix_anon.files.trust import NO_TRUST, Pinned, write_trust
@@ -238,11 +240,20 @@ def test_without_its_receipt_a_delivery_is_not_accepted(run: Run, signed_job: Pa
 @pytest.fixture(scope="module")
 def signed_job(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A job whose delivery was signed by the command."""
-    from cli import jobs
-
     folder = tmp_path_factory.mktemp("signed")
     for name, key in (("provider", OURS), ("owner", OTHER)):
         write_key(key, folder / name)
     jobs.make(folder, 300)
     write_receipt(folder / "job" / "delivery", OURS, NOW, NOW)
     return folder
+
+
+def test_prepare_pins_the_key_for_the_job(tmp_path: Path, run: Run, signed_job: Path) -> None:
+    table, pinned = signed_job / "people.parquet", ("--provider-key", signed_job / "provider.pub")
+    made = run("prepare", table, "--out", tmp_path / "job", *jobs.JOB, *pinned)
+    assert made.code == 0
+    assert "--sign KEY" in made.out
+    assert read_manifest(tmp_path / "job" / "manifest.verix").provider_keys == (OURS.public,)
+    refused = run("prepare", table, "--out", tmp_path / "other", *jobs.JOB, "--provider-key", "no")
+    assert refused.code == 2
+    assert "there is no key no" in refused.err
