@@ -9,7 +9,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c c
 # The versions that pyproject.toml claims.
 PYTHONS := $(shell sed -n 's/.*"Programming Language :: Python :: \(3\.[0-9]*\)".*/\1/p' pyproject.toml)
 
-.PHONY: setup system check test quick pythons release bench paper paper-quick peers vectors stamps figures fuzz demo screenshot docs reference notebooks clean
+.PHONY: setup system check test quick pythons release bench paper paper-quick peers vectors stamps figures fuzz demo screenshot docs reference notebooks spark-env clean
 
 setup: $(STAMP)
 
@@ -28,7 +28,7 @@ $(STAMP): $(USED)
 
 # System packages that some tests need, each with a program that shows it is there; without them
 # those tests are skipped, with the reason.
-SYSTEM_PACKAGES := chromium:chromium fonts-dejavu-core:fonts postgresql:postgres libreoffice-calc-nogui:soffice
+SYSTEM_PACKAGES := chromium:chromium fonts-dejavu-core:fonts postgresql:postgres libreoffice-calc-nogui:soffice openjdk-17-jre-headless:java
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 
 system:
@@ -65,7 +65,16 @@ PYCANON := .cache/peers/pycanon/installed
 $(PYCANON): $(STAMP)
 	-$(BIN)/python -m experiments.studies.peers.tools.setup pycanon
 
-test: setup $(PYCANON)
+# Spark wants an older pandas than ours, and so its tests have an environment of their own.
+SPARK := .cache/spark/installed
+
+spark-env: $(SPARK)
+
+$(SPARK): tests/provider/spark-requirements.txt
+	-$(PYTHON) -m venv --clear .cache/spark && \
+	.cache/spark/bin/python -m pip install --quiet --disable-pip-version-check -r $< && cp $< $@
+
+test: setup $(PYCANON) $(SPARK)
 	$(BIN)/pytest -q -n 2 --dist loadfile --cov --cov-report=term
 
 quick: setup

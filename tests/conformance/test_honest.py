@@ -6,39 +6,21 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from conformance import honest
 from experiments.data import NAMES, describe, load
 from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
 from verix_anon.client.prepare.sentinels import Traps
-from verix_anon.client.verdict import Finding, Outcome, Status
-from verix_anon.client.verify import VerifyOptions, verify
-from verix_anon.client.verify.case import Audit
 from verix_anon.datasets import census
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Commitment, Kind
 from verix_anon.provider.local import LocalProvider
 
-DECIDING = ("commitment", "sentinels", "twins", "replay", "splits")
-
-
 pytestmark = pytest.mark.usefixtures("quick_models")
 
 
 def assert_verified(made: Prepared) -> None:
-    """In full, in full with a sampled audit, and thin."""
-    delivery = LocalProvider().anonymize(made.submission)
-    for sent, audit in (
-        (made.submission, Audit.ALL),
-        (made.submission, Audit.SAMPLE),
-        (None, Audit.ALL),
-    ):
-        verdict = verify(
-            delivery, made.manifest, submission=sent, options=VerifyOptions(audit=audit)
-        )
-        alarms: list[Finding] = [
-            f for f in verdict.findings if f.layer in DECIDING and f.status is not Status.PASS
-        ]
-        assert not alarms
-        assert verdict.outcome is Outcome.VERIFIED
+    """What the local engine delivers."""
+    honest.assert_verified(made, LocalProvider().anonymize(made.submission))
 
 
 def agreed(commitment: Commitment, **given: Any) -> PrepareOptions:

@@ -10,6 +10,7 @@ written to the disk before it is numbered.
 
 import math
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -74,8 +75,7 @@ class Job:
         self.stated.check_files()
         n_chunks = math.ceil(self.n_rows / merkle.CHUNK_ROWS)
         chunks = (
-            self.frame()
-            .selectExpr("shiftright(row, 16) AS chunk", "*")
+            self.frame.selectExpr("shiftright(row, 16) AS chunk", "*")
             .groupBy("chunk")
             .applyInArrow(
                 _task(tasks.HashChunk(self.sent, self.n_rows)),
@@ -95,8 +95,9 @@ class Job:
         self.stated.check(is_same, "its records are not those of the digest")
         return found
 
+    @cached_property
     def frame(self) -> "DataFrame":
-        """The records, by our names of the columns."""
+        """The records, by our names of the columns; each pass reads the files anew."""
         place = place_for_spark(f"{self.stated.files.folder.path.rstrip('/')}/{RECORDS}")
         frame = self.spark.read.option("mergeSchema", "true").parquet(place)
         wanted = [(name, TYPES.get(kind, kind)) for name, kind in sent_fields(self.contract)]
@@ -114,8 +115,7 @@ class Job:
         kind = "cell int, data binary"
         n_tasks = min(wanted.ranks.size, max(1, self.spark.sparkContext.defaultParallelism))
         found = (
-            self.frame()
-            .drop("row", "tracker")
+            self.frame.drop("row", "tracker")
             .mapInArrow(_task(tasks.Count(self.sent, wanted)), kind)
             .repartition(n_tasks, "cell")
             .mapInArrow(_task(tasks.AddCounts(wanted.ranks, wanted.n_buckets)), kind)
@@ -133,8 +133,7 @@ class Job:
         fields = [("part", "int"), *fields_of(self.contract)]
         route = tasks.Route(self.sent, top.routes(), number)
         (
-            self.frame()
-            .mapInArrow(_task(route), schema(fields))
+            self.frame.mapInArrow(_task(route), schema(fields))
             .groupBy("part")
             .applyInArrow(_task(tasks.Finish(self.sent, parts)), tasks.FINISHED)
             .write.parquet(place)

@@ -63,8 +63,8 @@ def limits_of(spark: "SparkSession", n_quasi: int, task_rows: int | None) -> Lim
     cores = context.defaultParallelism if is_local else int(conf.get("spark.executor.cores", "1"))
     for_task = SHARE_OF_MEMORY * _bytes(memory) / cores
     # As Arrow's, as a matrix, and sorted, once each; of a leaf, hashed in one go, twice its bytes.
-    grown = min(MAX_ROWS, round(for_task / (32 * n_quasi + 256)))
-    hashed = min(MAX_ROWS, round(for_task / (16 * n_quasi + 256)))
+    grown = min(MAX_ROWS, int(for_task / (32 * n_quasi + 256)))
+    hashed = min(MAX_ROWS, int(for_task / (16 * n_quasi + 256)))
     return Limits(task_rows or max(1, grown), hashed, HISTOGRAM_BYTES)
 
 
