@@ -139,5 +139,5 @@ def _pattern(line: str) -> str:
 
 
 def _masked(text: str) -> str:
-    """The text with every number and digest made the same."""
-    return re.sub(r"\b(?:[0-9a-f]{32,64}|\d[\d,]*(?:\.\d+)?(?:e[-+]\d+)?)", "0", text)
+    """The text with every number and digest made the same, and the hour of a time."""
+    return re.sub(r"(?:\b|(?<=\dT))(?:[0-9a-f]{32,64}|\d[\d,]*(?:\.\d+)?(?:e[-+]\d+)?)", "0", text)
