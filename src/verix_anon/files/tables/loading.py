@@ -4,6 +4,7 @@ import codecs
 import gzip
 import re
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import IO, cast
 
 from verix_anon.errors import TableError
@@ -42,12 +43,15 @@ def load(name: str, reading: Reading) -> tuple[bytearray, Quotes | None]:
     What is no text table is refused after its first few megabytes.
     """
     data, shown = bytearray(), shown_url(name)
-    with opened(name) as file:
+    with opened(name) as file, ThreadPoolExecutor(1) as beside:
         packed = name.lower().endswith(".gz")
         plain = cast("IO[bytes]", gzip.GzipFile(fileobj=file)) if packed else file
         since, may_hold_nul, largest = 0, True, 1 << 28
         rows: RowEnds | None = None
+        counting: Future[None] | None = None
         while chunk := plain.read(CHUNK):
+            if counting:
+                counting.result()
             text = _narrow(chunk, is_first=rows is None)
             if rows is None:
                 may_hold_nul = reading.encoding is not None or _wide(chunk) is not None
@@ -56,7 +60,8 @@ def load(name: str, reading: Reading) -> tuple[bytearray, Quotes | None]:
                 line = data.count(b"\n") + chunk[: chunk.index(b"\0")].count(b"\n") + 1
                 raise TableError(f"{shown}: line {line:,} holds a NUL byte; this is no text table")
             since = _longest(shown, chunk, since)
-            rows.feed(text)
+            # Takes about as long as to read the next chunk, and need not wait for it.
+            counting = beside.submit(rows.feed, text)
             data += chunk
             if len(data) > largest:
                 largest *= 2
@@ -66,6 +71,8 @@ def load(name: str, reading: Reading) -> tuple[bytearray, Quotes | None]:
                     f"{shown} unpacks to more than {BOMB_RATIO} times its size; unpack it first,"
                     " if that is right"
                 )
+        if counting:
+            counting.result()
     check_memory((TIMES_IN_MEMORY - 1) * len(data), f"reading {shown}", TableError)
     return data, rows.quotes if rows else None
 
