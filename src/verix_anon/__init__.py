@@ -42,6 +42,7 @@ __all__ = [
     "RemoteOptions",
     "RemoteProvider",
     "Sheet",
+    "SparkProvider",
     "Submission",
     "Verdict",
     "VerifyOptions",
@@ -92,6 +93,7 @@ if TYPE_CHECKING:
     from verix_anon.protocol.inclusion import Proof
     from verix_anon.protocol.messages import Delivery, Provider, Submission
     from verix_anon.provider.local import LocalProvider
+    from verix_anon.provider.spark import SparkProvider
 
 _HOMES = {
     "": ("adversaries", "datasets", "errors"),
@@ -114,6 +116,7 @@ _HOMES = {
     "protocol.inclusion": ("Proof",),
     "protocol.messages": ("Delivery", "Provider", "Submission"),
     "provider.local": ("LocalProvider",),
+    "provider.spark": ("SparkProvider",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
