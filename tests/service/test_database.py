@@ -9,6 +9,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import inspect, select, text
 
+from verix_anon.errors import ProviderError
 from verix_anon.service.database import Database, Schema, now
 
 
@@ -48,6 +49,15 @@ def test_a_migration_that_fails_leaves_nothing(
     database.migrate()
     assert "jobs" in inspect(database.engine).get_table_names()
     database.close()
+
+
+def test_the_database_of_a_later_version_is_left_alone(
+    database: Database, database_url: str
+) -> None:
+    with database.write() as session:
+        session.execute(text("UPDATE alembic_version SET version_num = 'later'"))
+    with pytest.raises(ProviderError, match="later version"):
+        Database.opened(database_url)
 
 
 def test_time_is_the_databases(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ from verix_anon.service.settings import Settings
 from verix_anon.service.supervisor import Supervisor
 from verix_anon.service.sweep import sweep
 
-DEADLINE = 90.0
+DEADLINE = 300.0
 
 
 @pytest.fixture
