@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.jobs import Run
 from deploy import certificates
 
 ROOT = Path(__file__).parent.parent.parent
@@ -81,3 +82,19 @@ def test_the_image_is_made_of_what_is_here() -> None:
     assert extras is not None
     known = (ROOT / "pyproject.toml").read_text()
     assert all(f"\n{extra} = [" in known for extra in extras[1].split(","))
+
+
+def test_the_options_are_those_of_the_command(run: Run) -> None:
+    code, out, _ = run("serve", "--help")
+    assert code == 0
+    for name in ("verix-anon.service", "Containerfile"):
+        given = re.findall(r"(?<!\S|-)[\"' ]*(--[a-z-]+)", _command(DEPLOY / name))
+        assert given
+        for option in given:
+            assert option in out, f"{name}: {option}"
+
+
+def _command(path: Path) -> str:
+    text = path.read_text().replace("\\\n", " ")
+    found = re.findall(r"^(?:ExecStart|ENTRYPOINT|CMD)(.*)$", text, re.MULTILINE)
+    return " ".join(found)

@@ -34,6 +34,8 @@ Result = dict[str, Any]
 def measure() -> Result:
     """The load with wide limits and with narrow ones, and the large submissions."""
     return {
+        # Of others on the same cores, before this begins.
+        "load_average": os.getloadavg()[0],
         "wide": load(JOBS, CLIENTS, WIDE),
         "narrow": load(JOBS, CLIENTS, NARROW),
         "large": [large(n_rows) for n_rows in SIZES],
@@ -122,7 +124,8 @@ def render(result: Result) -> list[str]:
     lines = [
         f"{what} from {wide['clients']} clients of one tenant, {wide['workers']} workers, SQLite;",
         "a job's time is from the client's first request to its complete delivery, the queue",
-        "included. The clients share the cores with the service.",
+        "included. The clients share the cores with the service. Before it began, others kept",
+        f"{result['load_average']:.1f} processes busy on the machine.",
         "",
         "| limits | jobs/s | p50 | p95 | p99 | deliveries | answers with 429 | other errors |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",

@@ -67,7 +67,7 @@ def test_what_is_busy_is_asked_again(
     assert client.is_whole()
     waits = [wait for wait in clock.waits if wait > 5]
     assert len(waits) == 1
-    assert 7 < waits[0] < 8
+    assert 7 <= waits[0] <= 8.75
 
 
 @pytest.mark.parametrize("kind", ["offer", "post", "head", "patch", "job", "delivery", "delete"])
@@ -105,7 +105,7 @@ def test_a_retry_that_is_never_is_bounded(
 ) -> None:
     service.faults["post"] = [busy(429, "too-many-jobs", Retry_After="999999999")]
     client.run()
-    assert max(clock.waits) <= 301
+    assert 300 <= max(clock.waits) <= 375
 
 
 def test_a_failed_job_of_an_earlier_run_is_made_anew(client: Client, service: Scripted) -> None:

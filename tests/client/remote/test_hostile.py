@@ -198,6 +198,16 @@ def test_a_digest_that_never_fits_is_given_up(client: Client, service: Scripted)
     assert service.count("patch") < 10
 
 
+def test_another_part_than_was_asked_for_is_refused(client: Client, service: Scripted) -> None:
+    def other(handler: Handler) -> None:
+        data = handler.script.delivery[handler.file()]
+        span = f"bytes 0-{len(data) - 1}/{len(data)}"
+        handler.answer(206, data[5000:], Content_Range=span)
+
+    service.faults["delivery"] = [None, None, None, break_off(5000), other]
+    client.fails("sends another part of records.parquet")
+
+
 def test_a_service_that_begins_again_and_again_is_given_up(
     client: Client, service: Scripted
 ) -> None:

@@ -2,17 +2,21 @@
 
 import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pyarrow.csv
 import pytest
 
 import verix_anon
+from service.running import running
 from tools.documents.markdown import ROOT, RUN, agrees, anchors, blocks, given, links, pages
 from tools.documents.runner import Page
 from verix_anon.client.manifest import write_manifest
 from verix_anon.datasets import census
 from verix_anon.files.deliveries import write_delivery
+from verix_anon.files.keys import new_key, write_key
 from verix_anon.files.submissions import write_submission
 from verix_anon.files.tables import read_table
 
@@ -29,6 +33,22 @@ BY_HAND = {
     },
     "docs/how-to/formats.md": {
         ".venv/bin/pip install -c constraints.txt -e '.[excel,sql]'": "it needs a network"
+    },
+    "docs/how-to/service.md": {
+        ".venv/bin/pip install -c constraints.txt -e '.[service,s3]'": "it needs a network",
+        **dict.fromkeys(
+            (
+                "sudo useradd --system --home-dir /var/lib/verix-anon verix-anon",
+                "sudo install -d -m 0700 /etc/verix-anon",
+                "sudo /opt/verix-anon/.venv/bin/verix-anon keys new /etc/verix-anon/receipts.key",
+                "sudo install deploy/verix-anon.service /etc/systemd/system/",
+                "sudo systemctl enable --now verix-anon",
+            ),
+            "it changes the system",
+        ),
+        "export VERIX_DATABASE='postgresql://verix:PASSWORD@db.example.org/verix'": (
+            "it needs a PostgreSQL"
+        ),
     },
     "docs/start/owner.md": {". .venv/bin/activate": "the tests run inside it"},
     "docs/how-to/notebooks.md": {
@@ -65,6 +85,19 @@ def supplies(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@contextmanager
+def service(folder: Path, place: Path) -> Iterator[None]:
+    """A provider's service: its URL in a variable, a token and its public key in the folder."""
+    place.mkdir()
+    write_key(new_key(), place / "key")
+    with running(place / "data", "--key-file", str(place / "key")) as found:
+        (folder / "token").write_text(found.token() + "\n")
+        shutil.copy(place / "key.pub", folder / "provider.pub")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("VERIX_URL", found.url)
+            yield
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("quick_models")
 @pytest.mark.parametrize("path", [p for p in pages() if is_run(p)], ids=name_of)
@@ -75,7 +108,13 @@ def test_page_runs(
     text = path.read_text(encoding="utf-8")
     folder = tmp_path / "folder"
     folder.mkdir()
-    for name in given(text):
+    names = given(text)
+    with service(folder, tmp_path / "service") if "service" in names else nullcontext():
+        run_page(path, text, [name for name in names if name != "service"], supplies, folder)
+
+
+def run_page(path: Path, text: str, names: list[str], supplies: Path, folder: Path) -> None:
+    for name in names:
         source = supplies / name
         (shutil.copytree if source.is_dir() else shutil.copy)(source, folder / name)
     page = Page(path, folder)

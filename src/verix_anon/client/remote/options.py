@@ -4,10 +4,11 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from verix_anon.client.given import check_fields
 from verix_anon.errors import TableError
-from verix_anon.files.keys import read_public_key
+from verix_anon.files.trust import trust_in
 from verix_anon.progress import Progress, ignore
 
 __all__ = ["RemoteOptions"]
@@ -18,7 +19,7 @@ class RemoteOptions:
     """What the caller may choose about the way to a service."""
 
     provider_keys: Sequence[str | os.PathLike[str]] = ()
-    """Files of the provider's public keys: a service that shows none of them is refused"""
+    """Files of the provider's keys, or of what was pinned; a service with none is refused"""
     keep: bool = False
     """Whether the job stays at the service after its delivery came"""
     insecure_http: bool = False
@@ -39,5 +40,8 @@ class RemoteOptions:
             raise TableError("patience and wait must be numbers of seconds, 0 or more")
 
     def keyids(self) -> frozenset[str]:
-        """The names of the provider's keys."""
-        return frozenset(read_public_key(path).keyid for path in self.provider_keys)
+        """The names of the provider's keys that count now."""
+        found = trust_in(self.provider_keys).counting(datetime.now(UTC))
+        if self.provider_keys and not found:
+            raise TableError("none of the provider's keys counts: all are revoked or out of time")
+        return frozenset(key.keyid for key in found)

@@ -30,7 +30,10 @@ class Waiting:
         """Seconds to wait now, not fewer than the service asked for; None if it took too long."""
         if now() - self.since > self.patience:
             return None
+        if asked is not None:
+            # The service knows better when there is room. Jitter comes on top: else all who were
+            # told the same come at once.
+            return min(max(asked, FIRST), MOST_ASKED) * self.random.uniform(1.0, 1.25)
         most = min(MOST, FIRST * 2.0 ** min(self.tries, 20))
         self.tries += 1
-        # Jitter comes on top of what was asked for: else all who were told the same come at once.
-        return min(asked or 0.0, MOST_ASKED) + self.random.uniform(most / 2, most)
+        return self.random.uniform(most / 2, most)
