@@ -97,7 +97,7 @@ def test_a_task_holds_what_its_executors_memory_says() -> None:
 @pytest.mark.skipif(HAS_SPARK, reason="Spark is installed here")
 def test_without_spark_it_says_what_to_install(tmp_path: Path) -> None:
     sent = support.submission([[*range(40)]], [0, 1] * 20)
-    with pytest.raises(ProviderError, match=r"pip install 'verix-anon\[spark\]'"):
+    with pytest.raises(ProviderError, match=r"pip install -e '\.\[spark\]'"):
         SparkProvider().anonymize(sent)
 
 

@@ -76,7 +76,7 @@ def check(settings: Settings) -> None:
     if settings.spark_above is not None and find_spec("pyspark") is None:
         raise ProviderError(
             f"jobs of more than {settings.spark_above:,} rows are for Spark, which is not"
-            " installed: pip install 'verix-anon[spark]'"
+            " installed; in your clone of verix-anon: pip install -e '.[spark]'"
         )
 
 

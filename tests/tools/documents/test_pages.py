@@ -23,7 +23,7 @@ from verix_anon.files.tables import read_table
 # The commands marked `# by hand: REASON`, page by page: everything else runs.
 BY_HAND = {
     "docs/how-to/spark.md": {
-        "pip install 'verix-anon[spark]'": "Spark's pandas is not that of these pages",
+        "pip install -e '.[spark]'": "Spark's pandas is not that of these pages",
         "verix-anon anonymize job/submission --engine spark --out job/delivery": "it needs Spark",
         "verix-anon anonymize job/submission --engine spark --out job/delivery --spark"
         " spark.master=spark://head:7077 --spark spark.executor.cores=2": "it needs a cluster",

@@ -32,7 +32,8 @@ def session(configuration: Mapping[str, str]) -> "SparkSession":
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise ProviderError(
-            f"the engine on Spark needs pip install 'verix-anon[spark]' ({error})"
+            f"the engine on Spark needs the extra 'spark' ({error}); in your clone of verix-anon:"
+            " pip install -e '.[spark]'"
         ) from None
     builder = SparkSession.builder.appName("verix-anon")
     for name, value in configuration.items():
