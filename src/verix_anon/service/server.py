@@ -17,6 +17,7 @@ from verix_anon.service.api.app import make_app
 from verix_anon.service.api.context import Context
 from verix_anon.service.api.models import Key
 from verix_anon.service.api.rates import Rates
+from verix_anon.service.api.readiness import Readiness
 from verix_anon.service.blobs import Blobs
 from verix_anon.service.database import Database
 from verix_anon.service.logs import configure, log
@@ -46,6 +47,7 @@ def make_context(settings: Settings) -> Context:
         database=database,
         blobs=blobs,
         rates=Rates(settings.limits.requests_per_minute),
+        readiness=Readiness(database, blobs, settings.staging),
         metrics=Metrics(lambda: jobs.counts(database).items()),
         keys=_keys(settings),
     )

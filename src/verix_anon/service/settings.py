@@ -27,7 +27,7 @@ class Limits:
     requests_per_minute: int = 1_200
     """Of a tenant, at each HTTP process"""
     request_bytes: int = 16 << 20
-    """Of a request's JSON, and of one piece of an upload"""
+    """Of any request but a piece of an upload, which ends where its file does"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -96,6 +96,14 @@ def test_a_body_without_a_token_is_not_read(service: Service) -> None:
     assert time.monotonic() - began < SECONDS
 
 
+def test_a_refusal_without_a_body_keeps_the_connection(service: Service) -> None:
+    with service.client("vrx_wrong") as client:
+        assert "connection" not in client.get("/v1").headers
+        answer = client.post("/v1/jobs", content=b"x" * 1_000_000)
+        assert code(answer, 401) == "unauthorized"
+        assert answer.headers["connection"] == "close"
+
+
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
 def test_health_needs_no_token(service: Service, path: str) -> None:
     assert get(service, path, None).json() == {"status": "ok"}
@@ -106,10 +114,19 @@ def test_not_ready_without_blobs(service: Service, tmp_path: Path) -> None:
     blobs.rename(away)
     blobs.write_text("no folder")
     try:
-        answer = get(service, "/readyz", None)
+        answer = asked_until(service, 503)
         assert code(answer, 503) == "unavailable"
         assert "retry-after" in answer.headers
     finally:
         blobs.unlink()
         away.rename(blobs)
-    assert get(service, "/readyz", None).status_code == 200
+    asked_until(service, 200)
+
+
+def asked_until(service: Service, status: int) -> httpx2.Response:
+    """An answer counts for a moment: ask until it is another one."""
+    until = time.monotonic() + SECONDS
+    while (answer := get(service, "/readyz", None)).status_code != status:
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    return answer

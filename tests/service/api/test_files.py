@@ -148,6 +148,14 @@ def raw(service: Service, sent: Sent) -> socket.socket:
     return raw_patch(service.port, sent.path, token, at=0, length=len(sent.data))
 
 
+def await_begin(service: Service, sent: Sent) -> None:
+    """Wait until a PATCH writes, or may."""
+    until = time.monotonic() + SECONDS
+    while not list((service.folder / "staging" / sent.job).glob("*.writer")):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
 def received(connection: socket.socket) -> str:
     """An answer with a body in JSON."""
     answer = b""
@@ -177,6 +185,7 @@ def test_a_dead_client_is_taken_over_at_once(service: Service, sent: Sent) -> No
     """It still holds its connection, and says nothing more until another has gone on."""
     with raw(service, sent) as dead:
         dead.sendall(sent.data[:10])
+        await_begin(service, sent)
         assert sent.send(sent.data[:500], 0).status_code == 204
         dead.sendall(sent.data[10:])
         answer = received(dead)
@@ -189,7 +198,7 @@ def test_a_dead_client_is_taken_over_at_once(service: Service, sent: Sent) -> No
 def test_a_deleted_job_takes_no_more(service: Service, sent: Sent) -> None:
     with raw(service, sent) as connection:
         connection.sendall(sent.data[:10])
-        time.sleep(0.1)
+        await_begin(service, sent)
         assert sent.client.delete(f"/v1/jobs/{sent.job}").status_code == 204
         connection.sendall(sent.data[10:])
         assert "HTTP/1.1 404" in received(connection)

@@ -2,7 +2,10 @@
 
 import asyncio
 import errno
+import json
 import os
+import re
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,7 @@ from verix_anon.service import jobs
 from verix_anon.service.api import app as app_module
 from verix_anon.service.api.app import make_app
 from verix_anon.service.api.context import Context
+from verix_anon.service.operator import SHOWN
 from verix_anon.service.server import make_context
 from verix_anon.service.settings import Settings
 from verix_anon.service.tenants import Role, create_token
@@ -133,7 +137,10 @@ async def silent(context: Context, token: str) -> list[Any]:
         "method": "POST",
         "path": "/v1/jobs",
         "query_string": b"",
-        "headers": [(b"authorization", f"Bearer {token}".encode())],
+        "headers": [
+            (b"authorization", f"Bearer {token}".encode()),
+            (b"content-length", b"10"),
+        ],
     }
     await make_app(context, idle_seconds=0.05)(scope, receive, send)
     return sent
@@ -149,3 +156,40 @@ def test_whoever_says_nothing_is_not_waited_for(context: Context) -> None:
     assert (b"connection", b"close") in sent[0]["headers"]
     assert b"request-timeout" in sent[1]["body"]
     assert app_module.IDLE_SECONDS >= 30
+
+
+@pytest.mark.parametrize("place", ["body", "file"])
+def test_a_body_of_nothing_but_unknown_fields(
+    client: TestClient, submission: Path, place: str
+) -> None:
+    """They are not reported one by one, which would take a hundred times their size."""
+    fields = {f"{i:x}": 0 for i in range(200_000)}
+    asked = order(submission)
+    asked = asked | fields if place == "body" else asked | {"files": [asked["files"][0] | fields]}
+    tracemalloc.start()
+    try:
+        answer = client.post("/v1/jobs", json=asked)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert answer.json()["code"] == "invalid-request"
+    assert peak < 40 * len(json.dumps(asked))
+
+
+def test_the_operators_pages(context: Context, client: TestClient, submission: Path) -> None:
+    for _ in range(SHOWN + 1):
+        create_job(context)
+    token = create_token(context.database, None, Role.OPERATOR)
+    operator = TestClient(client.app, headers={"Authorization": f"Bearer {token}"})
+    first = operator.get("/operator").text
+    assert first.count("<tr>") == SHOWN + 1
+    link = re.search(r'href="(\?after=[^"]+)"', first)
+    assert link is not None
+    second = operator.get(f"/operator{link[1]}").text
+    assert second.count("<tr>") == 2
+    assert "Older jobs" not in second
+
+
+def create_job(context: Context) -> None:
+    new = jobs.NewJob(tenant="acme", rows=1, columns=1, min_leaf=2, engine="verix-local", files=())
+    jobs.create(context.database, new, most=10_000, retention_seconds=60.0)

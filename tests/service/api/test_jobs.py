@@ -127,7 +127,17 @@ def test_tricks_in_names(client: httpx2.Client, asked: dict[str, Any], name: str
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"{", b"[]", b"null", b"\xff", b"[" * 100_000, b'{"rows":' + b"9" * 10_000 + b"}"],
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b"\xff",
+        b"[" * 100_000,
+        b'{"rows":' + b"9" * 10_000 + b"}",
+        b'{"rows":1,"rows":1}',
+        b'{"rows":NaN}',
+    ],
     ids=lambda body: body[:10],
 )
 def test_bodies_that_are_no_json(client: httpx2.Client, body: bytes) -> None:
@@ -138,7 +148,7 @@ WRONG_CONTRACTS: dict[str, tuple[Change, str]] = {
     "empty": (lambda c: c.clear(), "invalid-contract"),
     "k of 1": (lambda c: c.update(k=1), "invalid-contract"),
     "another k": (lambda c: c.update(k=3, min_leaf=6), "invalid-contract"),
-    "lone surrogate": (lambda c: c.update(submission_id="\ud800"), "invalid-request"),
+    "lone surrogate": (lambda c: c.update(submission_id="\ud800"), "invalid-contract"),
     "deep": (lambda c: c.update(columns=deep(100)), "invalid-contract"),
     "columns are a number": (lambda c: c.update(columns=7), "invalid-contract"),
     "unknown rule": (lambda c: c.update(rule="marker"), "unknown-rule"),

@@ -5,7 +5,6 @@ bearer or as the password of HTTP Basic, which is what a browser asks a person f
 """
 
 import base64
-import binascii
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -70,7 +69,7 @@ def _sent(header: str, role: Role) -> str | None:
     if scheme.lower() == "basic" and role is Role.OPERATOR:
         try:
             user, _, rest = base64.b64decode(rest, validate=True).decode("ascii").partition(":")
-        except (binascii.Error, UnicodeDecodeError):
+        except ValueError:
             return None
         scheme = "bearer" if user == USER else ""
     return rest if scheme.lower() == "bearer" and 0 < len(rest) <= MAX_TOKEN else None

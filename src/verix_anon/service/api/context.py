@@ -6,6 +6,7 @@ from fastapi import Request
 
 from verix_anon.service.api.models import Key
 from verix_anon.service.api.rates import Rates
+from verix_anon.service.api.readiness import Readiness
 from verix_anon.service.blobs import Blobs
 from verix_anon.service.database import Database
 from verix_anon.service.metrics import Metrics
@@ -23,6 +24,7 @@ class Context:
     database: Database
     blobs: Blobs
     rates: Rates
+    readiness: Readiness
     metrics: Metrics
     keys: tuple[Key, ...] = ()
     """Receipts are signed with one of these"""

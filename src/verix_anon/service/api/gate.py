@@ -6,6 +6,7 @@ It is plain ASGI, so that a body is counted while it streams, whether or not its
 import asyncio
 import errno
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +22,8 @@ from verix_anon.service.metrics import METHODS, Metrics
 __all__ = ["Gate"]
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+BODIED = frozenset({b"content-length", b"transfer-encoding"})
+"""Of which a request with a body has one"""
 GONE = 499
 """Logged where the client left before an answer."""
 RETRY_SECONDS = 5
@@ -35,6 +38,7 @@ class Passage:
     status: int = GONE
     is_started: bool = False
     is_read: bool = False
+    is_closing: bool = False
     received: int = 0
     sent: int = 0
     began: float = field(default_factory=time.perf_counter)
@@ -54,16 +58,21 @@ class Gate:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        passage = Passage()
+        passage = Passage(is_read=not BODIED & {name for name, _ in scope["headers"]})
         scope.setdefault("state", {})
 
         async def counted_send(message: Message) -> None:
             if message["type"] == "http.response.start":
                 passage.status, passage.is_started = message["status"], True
-                if message["status"] >= 400 and not await self._lingered(receive, passage):
+                if not passage.is_read and passage.status >= 400:
                     # Whoever sends without end is not listened to for ever.
+                    passage.is_closing = True
                     message["headers"] = [*message["headers"], (b"connection", b"close")]
             passage.sent += len(message.get("body", b""))
+            if passage.is_closing and message["type"] == "http.response.body":
+                await send({**message, "more_body": True})
+                await self._linger(receive, passage)
+                message = {"type": "http.response.body", "body": b"", "more_body": False}
             await send(message)
 
         counted = self._counting(scope, receive, passage)
@@ -101,18 +110,15 @@ class Gate:
 
         return counted
 
-    async def _lingered(self, receive: Receive, passage: Passage) -> bool:
-        """Read on for a moment, because a reset would overtake the answer; whether all was read."""
+    async def _linger(self, receive: Receive, passage: Passage) -> None:
+        """Read on for a moment: to close while bytes arrive would take the answer back."""
         until = passage.received + LINGER_BYTES
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(LINGER_SECONDS):
                 while not passage.is_read and passage.received < until:
                     message = await receive()
                     passage.received += len(message.get("body", b""))
                     passage.is_read = not message.get("more_body", False)
-        except TimeoutError:
-            pass
-        return passage.is_read
 
     def _note(self, scope: Scope, passage: Passage) -> None:
         seconds = time.perf_counter() - passage.began

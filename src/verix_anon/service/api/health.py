@@ -8,8 +8,6 @@ from pydantic import BaseModel
 from verix_anon.service.api.auth import AS_OPERATOR, OperatorRoute
 from verix_anon.service.api.context import context_of
 from verix_anon.service.api.problems import Problem, described
-from verix_anon.service.jobs import database_time
-from verix_anon.service.logs import log
 from verix_anon.service.metrics import CONTENT_TYPE
 
 __all__ = ["router"]
@@ -35,17 +33,10 @@ def healthz() -> Health:
 @router.get("/readyz", responses=described("unavailable", public=True))
 def readyz(request: Request) -> Health:
     """Whether the database and the blobs can be reached."""
-    context = context_of(request)
-    try:
-        with context.database.read() as session:
-            database_time(session)
-        context.blobs.check()
-        context.settings.staging.stat()
-    except Exception as error:
-        log.warning("not ready", error=type(error).__name__)
+    if not context_of(request).readiness.is_ready():
         raise Problem(
             "unavailable", "The database or the files cannot be reached.", {"Retry-After": "5"}
-        ) from None
+        )
     return Health()
 
 

@@ -1,14 +1,16 @@
 """Jobs over HTTP: asked for, looked at, listed, deleted."""
 
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeGuard
 
 import rfc8785
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
 from fastapi import APIRouter, Depends, Header, Query, Request, Response, Security
-from fastapi.concurrency import run_in_threadpool
 from pydantic import ValidationError
 
-from verix_anon.errors import ContractError
+from verix_anon.errors import ContractError, TableError
+from verix_anon.fields import Fields
 from verix_anon.protocol.contract import Contract, Rule
 from verix_anon.service import blobs, engines, jobs
 from verix_anon.service.api import models
@@ -43,7 +45,9 @@ CREATED: dict[int | str, dict[str, Any]] = {
 SHOWN: dict[int | str, dict[str, Any]] = {
     200: {"description": "The job; `Retry-After` while it is open", "headers": WAIT}
 }
-JobPath = Annotated[str, "The job's id"]
+FILE_FIELDS = len(models.FileOrder.model_fields)
+# JSON unfolds to some twenty times its size: no more than so many orders are read at a time.
+PARSING = CapacityLimiter(2)
 Key = Annotated[
     str | None,
     Header(
@@ -92,17 +96,16 @@ Found = Annotated[jobs.Job, Depends(found)]
 async def create(request: Request, response: Response, key: Key = None) -> models.Job:
     """Ask for a job: the contract, and the files that will be uploaded."""
     body = await request.body()
-    job = await run_in_threadpool(_create, context_of(request), tenant_of(request), body, key)
+    job = await run_sync(
+        _create, context_of(request), tenant_of(request), body, key, limiter=PARSING
+    )
     request.state.job = job.id
     response.headers["Location"] = f"/v1/jobs/{job.id}"
     return job
 
 
 def _create(context: Context, tenant: str, body: bytes, key: str | None) -> models.Job:
-    try:
-        order = models.JobOrder.model_validate_json(body)
-    except ValidationError as error:
-        raise from_validation(error) from None
+    order = _order(body)
     _check_files(context, order)
     contract = _contract(context, order)
     new = jobs.NewJob(
@@ -135,6 +138,30 @@ def _create(context: Context, tenant: str, body: bytes, key: str | None) -> mode
             "idempotency-key-in-flight", "A request with this key is being answered."
         ) from None
     return seen(job, context.settings.staging)
+
+
+def _order(body: bytes) -> models.JobOrder:
+    """What the body asks for, read in memory that its own size bounds."""
+    try:
+        given = Fields.parse(body, "order", TableError).values
+    except TableError:
+        raise Problem(
+            "invalid-request", "The body is not a JSON object, or a field occurs in it twice."
+        ) from None
+    files = given.get("files")
+    sizes = [len(file) for file in files if isinstance(file, dict)] if is_list(files) else []
+    if given.keys() - models.JobOrder.model_fields or max(sizes, default=0) > FILE_FIELDS:
+        # A report on each of a million unknown fields would take gigabytes: measured.
+        raise Problem("invalid-request", "The body or one of its files has an unknown field.")
+    try:
+        return models.JobOrder.model_validate(given)
+    except ValidationError as error:
+        raise from_validation(error) from None
+
+
+def is_list(value: object) -> TypeGuard[list[object]]:
+    """Whether JSON had a list there."""
+    return isinstance(value, list)
 
 
 def _check_files(context: Context, order: models.JobOrder) -> None:
