@@ -29,7 +29,6 @@ from verix_anon.service.blobs import Blobs
 from verix_anon.service.database import Database
 from verix_anon.service.engines import Task
 from verix_anon.service.jobs import Job, State
-from verix_anon.service.leases import Claim
 from verix_anon.service.settings import Settings
 from verix_anon.service.sweep import sweep
 from verix_anon.service.worker import Worker
@@ -60,7 +59,7 @@ def place(worker: Worker, job: Job, tmp_path: Path) -> tuple[Worker, Job, Path]:
     return worker, job, tmp_path
 
 
-def taken(worker: Worker) -> Claim:
+def taken(worker: Worker) -> leases.Claim:
     claim = leases.claim(worker.database, worker.name, lease_seconds=30)
     assert claim is not None
     return claim
@@ -226,7 +225,7 @@ def test_a_full_disk_puts_the_job_back(
     check_done(worker, job, fence=5, folder=tmp_path / "back")
 
 
-def taken_later(worker: Worker) -> Claim:
+def taken_later(worker: Worker) -> leases.Claim:
     while (claim := leases.claim(worker.database, "one", lease_seconds=30)) is None:
         pass
     return claim
