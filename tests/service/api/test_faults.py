@@ -1,6 +1,7 @@
 """The server dies, and its clients go on where they were; large files take no memory."""
 
 import random
+import secrets
 import sqlite3
 import threading
 import time
@@ -11,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import psycopg
 import pytest
 
+import cluster
 from files.samples import delivered
 from service.api.test_files import raw_patch
 from service.running import (
@@ -202,3 +205,33 @@ def test_a_slow_upload_holds_nobody_up(tmp_path: Path, submission: Path) -> None
         assert time.monotonic() - began < SECONDS / 4
         for connection in opened:
             connection.close()
+
+
+def test_a_database_that_restarts(server: Path, tmp_path: Path, submission: Path) -> None:
+    """Who asks meanwhile is told to come again, and afterwards the job goes its way."""
+    statuses: set[int] = set()
+    is_over = threading.Event()
+    name = f"v{secrets.token_hex(8)}"
+    with psycopg.connect(cluster.url(server), autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    url = cluster.url(server, database=name)
+    with running(tmp_path / "folder", database=url) as service, service.client() as client:
+        job = create(client, order(submission))["id"]
+
+        def ask() -> None:
+            with service.client(client.headers["authorization"].split()[1]) as other:
+                while not is_over.is_set():
+                    statuses.add(other.get(f"/v1/jobs/{job}").status_code)
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        try:
+            cluster.restart(server)
+        finally:
+            is_over.set()
+            asking.join()
+        assert statuses <= {200, 503}
+        for file in order(submission)["files"]:
+            data = (submission / file["name"]).read_bytes()
+            assert send(client, job, file["name"], data).status_code == 204
+        assert ended(client, job)["root"] == delivered().header.root.hex()
