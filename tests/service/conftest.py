@@ -10,7 +10,10 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 import cluster
+from service import made
 from verix_anon.service.database import Database
+from verix_anon.service.settings import Settings
+from verix_anon.service.worker import Worker
 
 
 @pytest.fixture(scope="session")
@@ -69,3 +72,20 @@ def database(database_url: str) -> Iterator[Database]:
     database.migrate()
     yield database
     database.close()
+
+
+@pytest.fixture
+def worker_settings(tmp_path: Path, database_url: str, database: Database) -> Settings:
+    """Of a worker that tries again at once."""
+    made.tenant(database)
+    return Settings(
+        folder=tmp_path, database=database_url, workers=1, lease_seconds=30, retry_seconds=0.01
+    )
+
+
+@pytest.fixture
+def worker(worker_settings: Settings) -> Iterator[Worker]:
+    """A worker in this process."""
+    worker = Worker(worker_settings, "one")
+    yield worker
+    worker.database.close()

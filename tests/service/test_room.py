@@ -1,0 +1,148 @@
+"""A job for which there is no room on a disk or in memory is done later, or refused."""
+
+import dataclasses
+import errno
+import resource
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from service import made
+from service.working import check_done, during, result, taken, taken_later
+from verix_anon.service import engines, jobs, work
+from verix_anon.service import worker as worker_module
+from verix_anon.service.blobs import Blobs
+from verix_anon.service.jobs import Job, State
+from verix_anon.service.worker import Worker
+
+
+@pytest.fixture
+def job(worker: Worker, tmp_path: Path) -> Job:
+    return made.submitted(worker.database, worker.blobs, tmp_path / "submission")
+
+
+@pytest.fixture
+def place(worker: Worker, job: Job, tmp_path: Path) -> tuple[Worker, Job, Path]:
+    return worker, job, tmp_path
+
+
+@contextmanager
+def small_files() -> Iterator[None]:
+    """The system refuses to write files of more than 1000 bytes."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+@pytest.mark.parametrize(
+    ("module", "step"), [(work, "_fetch"), (engines, "write_delivery"), (work, "_store")]
+)
+def test_a_full_disk_puts_the_job_back(
+    place: tuple[Worker, Job, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    module: ModuleType,
+    step: str,
+) -> None:
+    worker, job, tmp_path = place
+    real = getattr(module, step)
+
+    def full(*of: object, **more: object) -> object:
+        with small_files():
+            return real(*of, **more)
+
+    monkeypatch.setattr(module, step, full)
+    for attempt in range(1, 5):  # More often than a worker may be killed.
+        worker.work(taken_later(worker))
+        waiting = result(worker, job)
+        assert (waiting.state, waiting.fence) == (State.QUEUED, attempt)
+        assert waiting.delivery is None
+    monkeypatch.undo()
+    worker.work(taken_later(worker))
+    check_done(worker, job, fence=5, folder=tmp_path / "back")
+
+
+def test_no_room_in_the_blobs_puts_the_job_back(
+    worker: Worker, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put = Blobs.put
+
+    def full(self: Blobs, name: str, source: Path) -> None:
+        if source.name == "records.parquet":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        put(self, name, source)
+
+    monkeypatch.setattr(Blobs, "put", full)
+    worker.work(taken(worker))
+    monkeypatch.undo()
+    waiting = result(worker, job)
+    assert (waiting.state, waiting.delivery, waiting.root) == (State.QUEUED, None, None)
+    worker.work(taken_later(worker))
+    check_done(worker, job, fence=2, folder=tmp_path / "back")
+
+
+def test_a_disk_that_is_full_for_the_database_is_waited_for(
+    worker: Worker, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not worker.database.is_sqlite:
+        pytest.skip("PostgreSQL has a disk of its own")
+    store, full, slept = work._store, ExitStack(), []
+
+    def fill(place: work.Workplace) -> tuple[jobs.File, ...]:
+        stored = store(place)
+        full.enter_context(small_files())
+        return stored
+
+    def make_room(seconds: float) -> None:
+        slept.append(seconds)
+        full.close()
+
+    monkeypatch.setattr(work, "_store", fill)
+    monkeypatch.setattr(time, "sleep", make_room)
+    worker.work(taken(worker))
+    monkeypatch.undo()
+    assert slept == [worker_module.DATABASE_SECONDS]
+    check_done(worker, job, folder=tmp_path / "back")
+
+
+def test_a_key_that_cannot_be_read_is_waited_for(worker: Worker, job: Job, tmp_path: Path) -> None:
+    worker.settings = dataclasses.replace(worker.settings, key_file=tmp_path / "none")
+    worker.work(taken(worker))
+    assert result(worker, job).state is State.QUEUED
+
+
+def test_a_job_that_takes_more_memory_than_there_is_fails_with_both_figures(
+    worker: Worker, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def take_all() -> None:
+        raise MemoryError
+
+    during(monkeypatch, take_all)
+    worker.work(taken(worker))
+    reason = result(worker, job).reason
+    assert reason is not None
+    assert reason.code == "job-too-large"
+    assert reason.detail.count(" GB") == 2
+
+
+def test_a_worker_that_has_become_smaller_refuses(worker: Worker, job: Job) -> None:
+    worker.settings = dataclasses.replace(worker.settings, worker_bytes=10**6)
+    worker.work(taken(worker))
+    reason = result(worker, job).reason
+    assert reason is not None
+    assert reason.code == "job-too-large"
+    assert reason.detail.count(" GB") == 2
+
+
+def test_a_job_waits_for_memory_that_others_have(
+    worker: Worker, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(work, "available_memory", lambda: 10**6)
+    worker.work(taken(worker))
+    assert result(worker, job).state is State.QUEUED
