@@ -12,7 +12,7 @@ from verix_anon.files.tables.rows import LARGEST_ROW
 
 __all__ = ["STRADDLING", "read_blocks"]
 
-BLOCK = 1 << 20
+BLOCK = 1 << 22
 STRADDLING = "straddling object"
 """How Arrow begins to say that a row is larger than a block."""
 
@@ -35,7 +35,7 @@ def read_blocks(
     if has_quotes and (text := _if_none_spans_lines(rows, partial(read, BLOCK, False))) is not None:
         return text
     try:
-        # A row must fit into a block; small ones are read faster.
+        # A row must fit into a block; smaller ones are shared out better.
         return read(BLOCK, has_quotes)
     except pa.ArrowInvalid as error:
         if STRADDLING not in str(error):

@@ -17,7 +17,7 @@ from verix_anon.machine import check_memory
 
 __all__ = ["load", "to_utf8"]
 
-CHUNK = 1 << 22
+CHUNK = 1 << 20
 BOMB_BYTES, BOMB_RATIO = 1 << 28, 200
 """A .gz that unpacks to more than so many bytes, and to so many times its size, is refused."""
 TIMES_IN_MEMORY = 4
