@@ -3,8 +3,8 @@
 The package follows the parties. `protocol` is what both agree on, without secrets and
 without files; `files` puts it on disk and is where hostile input ends; `client` is the data
 owner, who prepares, verifies and releases; `provider` is the cloud, which grows the tree and
-commits to it; `adversaries` are clouds that misbehave; `datasets` has a table to try it on;
-`cli` has one command per stage.
+commits to it; `service` is the provider behind HTTP; `adversaries` are clouds that misbehave;
+`datasets` has a table to try it on; `cli` has one command per stage.
 
     prepared = verix_anon.prepare(table, target="income", quasi="all", k=5)
     delivery = verix_anon.LocalProvider().anonymize(prepared.submission)
