@@ -3,7 +3,10 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from cli.jobs import Run
+from verix_anon.files.tables import extras
 from verix_anon.service.database import Database
 from verix_anon.service.settings import Settings
 from verix_anon.service.tenants import Role, find
@@ -48,6 +51,25 @@ def test_mistakes(run: Run, tmp_path: Path) -> None:
         ended = run("token", *arguments, "--folder", folder)
         assert ended.code == 2
         assert len(ended.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("missing", "arguments"),
+    [
+        ("uvicorn", ("serve", "folder")),
+        ("sqlalchemy", ("token", "create", "acme", "-f", "folder")),
+        ("sqlalchemy", ("token", "list", "-f", "folder")),
+        ("sqlalchemy", ("token", "revoke", "0000", "-f", "folder")),
+        ("s3fs", ("serve", "folder", "--blobs", "s3://bucket/verix")),
+    ],
+)
+def test_an_extra_that_is_not_installed_is_named(
+    run: Run, monkeypatch: pytest.MonkeyPatch, missing: str, arguments: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(extras, "find_spec", lambda name: None if name == missing else name)
+    ended = run(*arguments)
+    assert ended.code == 2
+    assert f"'.[{'s3' if missing == 's3fs' else 'service'}]'" in ended.err
 
 
 def test_help_has_an_example(run: Run) -> None:

@@ -16,7 +16,8 @@ from cryptography.x509.oid import NameOID
 
 from service.running import SECONDS, running
 from verix_anon.errors import ProviderError
-from verix_anon.service.server import check_address
+from verix_anon.service.blobs import Blobs
+from verix_anon.service.server import check_address, make_context
 from verix_anon.service.settings import Settings
 
 
@@ -89,6 +90,23 @@ def test_a_certificate_needs_its_key(tmp_path: Path) -> None:
         )
     settings = Settings(folder=tmp_path, host="0.0.0.0", certificate=cert, certificate_key=key)
     check_address(settings, behind_proxy=False)
+    key.write_text("none")
+    with pytest.raises(ProviderError, match=r"cert\.pem and .*key\.pem are no certificate"):
+        check_address(settings, behind_proxy=False)
+
+
+def test_a_store_that_cannot_be_reached_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class NoCredentialsError(Exception):
+        """As a cloud's client raises it."""
+
+    def unreachable(_: Blobs) -> None:
+        raise NoCredentialsError("a secret")
+
+    monkeypatch.setattr(Blobs, "check", unreachable)
+    with pytest.raises(ProviderError, match=r"the blobs cannot be reached \(NoCredentialsError\)$"):
+        make_context(Settings(folder=tmp_path))
 
 
 def refused(*options: str) -> str:

@@ -9,7 +9,7 @@ from verix_anon.cli.app import app
 from verix_anon.cli.provide import SparkSettings, spark_settings
 from verix_anon.cli.show import say
 
-__all__ = ["DatabaseUrl", "serve"]
+__all__ = ["DatabaseUrl", "need_service", "serve"]
 
 DAY = 86_400.0
 MEGABYTE = 10**6
@@ -121,6 +121,7 @@ def serve(
     Logs are JSON lines on stderr and hold no data. SIGTERM ends it; jobs that were running are
     taken up at the next start, and transfers are resumed by their clients.
     """
+    need_service(blobs)
     from verix_anon.machine import available_cores
     from verix_anon.service.server import serve as serve_until_ended
     from verix_anon.service.settings import Limits, Settings
@@ -152,3 +153,13 @@ def serve(
     serve_until_ended(
         settings, behind_proxy=behind_proxy, ready=lambda url: say(f"verix-anon serves at {url}")
     )
+
+
+def need_service(blobs: str = "") -> None:
+    """Raise unless what a service is made of is installed."""
+    from verix_anon.files.tables.extras import need
+
+    for package in ("sqlalchemy", "uvicorn"):
+        need(package, "service", "a service")
+    if blobs.startswith("s3://"):
+        need("s3fs", "s3", "a service with its files in S3")

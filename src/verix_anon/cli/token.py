@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from verix_anon.cli.app import app
-from verix_anon.cli.serve import DatabaseUrl
+from verix_anon.cli.serve import DatabaseUrl, need_service
 from verix_anon.cli.show import AsJson, printable, say
 from verix_anon.errors import ProviderError
 from verix_anon.fields import to_json
@@ -47,6 +47,7 @@ def create(
     database: DatabaseUrl = "",
 ) -> None:
     """Make a token and print it, this once: the service keeps no more than its digest."""
+    need_service()
     from verix_anon.service.tenants import Role, create_token
 
     if (name is None) is not operator:
@@ -59,6 +60,7 @@ def create(
 @token.command("list", epilog="Example: [bold]verix-anon token list --folder service[/bold]")
 def list_tokens(folder: Folder = None, database: DatabaseUrl = "", as_json: AsJson = False) -> None:
     """List all tokens by their ids: whose they are, and until when."""
+    need_service()
     from verix_anon.service.tenants import tokens
 
     with _opened(folder, database) as opened:
@@ -78,6 +80,7 @@ def revoke(
     database: DatabaseUrl = "",
 ) -> None:
     """End a token at once; jobs that it began go on."""
+    need_service()
     from verix_anon.service.tenants import revoke as revoke_token
 
     with _opened(folder, database) as opened:

@@ -3,13 +3,14 @@
 import ipaddress
 import signal
 import socket
+import ssl
 import sys
 from collections.abc import Callable
 from types import FrameType
 
 import uvicorn
 
-from verix_anon.errors import ProviderError
+from verix_anon.errors import Error, ProviderError
 from verix_anon.files.keys import read_signing_key
 from verix_anon.files.store import reason
 from verix_anon.service import jobs
@@ -41,6 +42,11 @@ def make_context(settings: Settings) -> Context:
         blobs.check()
     except OSError as error:
         raise ProviderError(f"a folder of the service cannot be used ({reason(error)})") from None
+    except Error:
+        raise
+    except Exception as error:
+        # Those of a cloud's client, such as for credentials that are not there, have no base here.
+        raise ProviderError(f"the blobs cannot be reached ({type(error).__name__})") from None
     database = Database.opened(settings.database_url)
     return Context(
         settings=settings,
@@ -97,11 +103,26 @@ def check_address(settings: Settings, *, behind_proxy: bool) -> None:
     for path in (settings.certificate, settings.certificate_key):
         if path is not None and not path.is_file():
             raise ProviderError(f"there is no file {path}")
+    if settings.certificate is not None:
+        _check_certificate(settings)
     if settings.certificate is None and not behind_proxy and not _is_loopback(settings.host):
         raise ProviderError(
             f"without TLS, {settings.host} would hear tokens and data in clear: give --certificate"
             " and --certificate-key, or say --behind-proxy if a proxy in front of it speaks TLS"
         )
+
+
+def _check_certificate(settings: Settings) -> None:
+    assert settings.certificate is not None
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(
+            settings.certificate, settings.certificate_key
+        )
+    except OSError as error:
+        raise ProviderError(
+            f"{settings.certificate} and {settings.certificate_key} are no certificate in PEM and"
+            f" its key ({reason(error)})"
+        ) from None
 
 
 def _is_loopback(host: str) -> bool:
