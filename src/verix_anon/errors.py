@@ -3,6 +3,7 @@
 Error:
 ├── ContractError            the contract is inconsistent
 ├── TableError               the table does not fit the contract
+│   └── MemoryShortError     there is not the memory to read it now
 ├── ProviderError            the provider could not be reached or refused
 ├── MalformedDeliveryError   the bytes are not a delivery
 ├── ReceiptError             signed bytes, or a key, are not what they must be
@@ -19,6 +20,7 @@ __all__ = [
     "Error",
     "GateError",
     "MalformedDeliveryError",
+    "MemoryShortError",
     "NotAcceptedError",
     "ProofError",
     "ProviderError",
@@ -37,6 +39,10 @@ class ContractError(Error):
 
 class TableError(Error):
     """A table, or a file that should hold one, does not fit the contract."""
+
+
+class MemoryShortError(TableError):
+    """There is not the memory to read a table now, which says nothing of the table."""
 
 
 class ProviderError(Error):

@@ -9,7 +9,7 @@ import pytest
 from cli.jobs import Run
 from protocol.signing import OTHER, OURS
 from verix_anon.files.keys import read_public_key, read_signing_key, write_key
-from verix_anon.files.trust import read_trust
+from verix_anon.files.trust import NO_TRUST, read_trust, write_trust
 
 
 def test_new_makes_both_halves(tmp_path: Path, run: Run) -> None:
@@ -82,6 +82,15 @@ def test_pin_revoke_and_list(tmp_path: Path, run: Run) -> None:
         ("new", ""),
     ]
     assert listed[0]["counts"] is False
+
+
+def test_a_file_without_keys_is_listed_and_pinned_into(tmp_path: Path, run: Run) -> None:
+    trust = ("--trust", tmp_path / "keys.json")
+    write_trust(NO_TRUST, tmp_path / "keys.json")
+    write_key(OURS, tmp_path / "key")
+    assert run("keys", "list", *trust).code == 0
+    assert run("keys", "pin", tmp_path / "key.pub", *trust).code == 0
+    assert run("keys", "list", *trust).out.startswith(OURS.public.keyid)
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ def test_the_root_and_the_files(held: Held) -> None:
     found = held.check("--root", held.said.root.hex(), *files)
     assert found.code == 0
     assert "The root is the one that was asked about." in found.out
-    assert found.out.count("that was signed for.") == 4
+    assert found.out.count("that the receipt names.") == 4
     assert "which were not compared" not in found.out
 
 
@@ -103,9 +103,10 @@ def test_records_as_a_folder_of_parts(held: Held) -> None:
 def test_the_verdicts_own_file(held: Held) -> None:
     (held.folder / "verdict.json").write_text("{}")
     pair = ("--file", f"verdict.json={held.folder / 'verdict.json'}")
-    assert "is not the verdict.json that was signed for" in held.both(*pair).out
+    assert "is not the verdict.json that the signed verdict names." in held.both(*pair).out
     held.judged(JUDGEMENT, verdict=digest_of(held.folder / "verdict.json"))
-    assert held.both(*pair).code == 0
+    found = held.both(*pair)
+    assert (found.code, "that the signed verdict names." in found.out) == (0, True)
     alone = held.check(*pair)
     assert (alone.code, "names a file verdict.json" in alone.out) == (1, True)
 

@@ -67,6 +67,13 @@ def test_what_counts_by_one_file_counts() -> None:
     assert (pinned(not_after=NOW - DAY) + pinned()).counting(NOW) == (OURS.public,)
 
 
+def test_a_key_pinned_elsewhere_counts_only_if_nothing_is_decided_of_it() -> None:
+    ended = pinned(not_after=NOW - DAY)
+    assert ended.beside([OURS.public]) == ended
+    assert ended.beside([OURS.public, OTHER.public]).counting(NOW) == (OTHER.public,)
+    assert NO_TRUST.beside([OURS.public]).counting(NOW) == (OURS.public,)
+
+
 @pytest.mark.parametrize("keyid", ["", "nothing", "0" * 64])
 def test_a_key_must_be_named(keyid: str) -> None:
     with pytest.raises(TableError, match="pinned keys have a keyid that begins with"):
@@ -91,6 +98,15 @@ def test_keys_come_from_public_keys_and_from_lists(tmp_path: Path) -> None:
     assert found.counting(NOW) == (THIRD.public, OURS.public)
     assert not trust_in([])
     assert not NO_TRUST
+
+
+def test_a_file_without_keys_is_read_but_not_trusted_by(tmp_path: Path) -> None:
+    path = tmp_path / "keys.json"
+    write_trust(NO_TRUST, path)
+    assert read_trust(path) == NO_TRUST
+    write_key(THIRD, tmp_path / "third")
+    with pytest.raises(TableError, match=r"keys\.json holds no key"):
+        trust_in([tmp_path / "third.pub", path])
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,9 @@ import pytest
 
 from service import made
 from service.working import check_done, during, result, taken, taken_later
+from verix_anon import machine
+from verix_anon.errors import MemoryShortError
+from verix_anon.files.submissions import read_submission
 from verix_anon.service import engines, jobs, work
 from verix_anon.service import worker as worker_module
 from verix_anon.service.blobs import Blobs
@@ -146,3 +149,18 @@ def test_a_job_waits_for_memory_that_others_have(
     monkeypatch.setattr(work, "available_memory", lambda: 10**6)
     worker.work(taken(worker))
     assert result(worker, job).state is State.QUEUED
+
+
+def test_memory_that_is_gone_when_the_records_are_read_is_no_damage(
+    place: tuple[Worker, Job, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker, job, tmp_path = place
+    with monkeypatch.context() as patch:
+        patch.setattr(machine, "available_memory", lambda: 1000)
+        with pytest.raises(MemoryShortError, match="needs about"):
+            read_submission(tmp_path / "submission")
+        worker.work(taken(worker))
+    found = result(worker, job)
+    assert (found.state, found.reason) == (State.QUEUED, None)
+    worker.work(taken_later(worker))
+    check_done(worker, job, fence=2, folder=tmp_path / "found")

@@ -161,15 +161,15 @@ def _compare_root(root: str, found: Attested) -> None:
 
 def _compare_file(name: str, path: Path, found: Attested) -> None:
     digest = _digest(path)
-    signed = dict(found.receipt.files) if found.receipt is not None else {}
-    if found.verdict is not None:
-        signed[VERDICT_FILE] = found.verdict.verdict
+    who, signed = "receipt", dict(found.receipt.files) if found.receipt is not None else {}
+    if name == VERDICT_FILE and found.verdict is not None:
+        who, signed = "signed verdict", {name: found.verdict.verdict}
     if name not in signed:
         found.problems.append(f"Nothing that was signed names a file {name}.")
     elif signed[name] == digest:
-        found.shown.append(f"{path} is the {name} that was signed for.")
+        found.shown.append(f"{path} is the {name} that the {who} names.")
     else:
-        found.problems.append(f"{path} is not the {name} that was signed for.")
+        found.problems.append(f"{path} is not the {name} that the {who} names.")
 
 
 def _digest(path: Path) -> str:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import rfc8785
 
 from verix_anon.arrays import Floats, Ints
-from verix_anon.errors import ContractError, TableError
+from verix_anon.errors import ContractError, MemoryShortError, TableError
 from verix_anon.fields import Fields
 from verix_anon.files.aside import write_bytes, written_aside
 from verix_anon.files.hashed import RECORDS, Files, digest_of_file, stated_digests
@@ -79,6 +79,7 @@ def read_submission(path: str | os.PathLike[str]) -> Submission:
         ContractError: contract.json is not a contract.
         TableError: a file is missing or was damaged on the way, or the records do not fit the
             contract.
+        MemoryShortError: there is not the memory for it.
     """
     stated = open_submission(path)
     files, contract, n_rows = stated.files, stated.contract, stated.n_rows
@@ -97,12 +98,12 @@ def read_submission(path: str | os.PathLike[str]) -> Submission:
     check_memory(
         (8 * len(contract.quasi) + 34) * n_rows,
         f"reading {RECORDS} ({n_rows:,} rows, {len(contract.quasi)} quasi-identifiers)",
-        TableError,
+        MemoryShortError,
     )
     try:
         records = _fill(contract, readers, n_rows)
     except MemoryError:
-        raise TableError(lacking(f"reading {RECORDS} ({n_rows:,} rows)")) from None
+        raise MemoryShortError(lacking(f"reading {RECORDS} ({n_rows:,} rows)")) from None
     try:
         submission = Submission(contract=contract, records=records)
     except TableError as error:

@@ -121,6 +121,11 @@ class Trust:
         """What the owner calls a key; empty if nothing."""
         return next((each.name for each in self.keys if each.key.keyid == keyid and each.name), "")
 
+    def beside(self, keys: Iterable[PublicKey]) -> "Trust":
+        """With keys that were pinned elsewhere, without times; what is decided here stands."""
+        decided = {each.key.keyid for each in self.keys}
+        return self + Trust(tuple(Pinned(key=key) for key in keys if key.keyid not in decided))
+
     def pin(self, pinned: Pinned) -> "Trust":
         """With another key; raises TableError if it is known already."""
         known = next((each for each in self.keys if each.key == pinned.key), None)
@@ -144,11 +149,18 @@ NO_TRUST = Trust()
 
 
 def trust_in(paths: Iterable[str | os.PathLike[str]]) -> Trust:
-    """The keys in files, each a public key in PEM or a trust file."""
+    """The keys in files, each a public key in PEM or a trust file.
+
+    Raises:
+        TableError: One cannot be read, or holds no key: whoever names it means to trust some.
+    """
     found = NO_TRUST
     for path in paths:
         is_pem = small_file(path, MAX_BYTES, "key").lstrip().startswith(b"-----BEGIN")
-        found += Trust((Pinned(key=read_public_key(path)),)) if is_pem else read_trust(path)
+        held = Trust((Pinned(key=read_public_key(path)),)) if is_pem else read_trust(path)
+        if not held:
+            raise TableError(f"{path} holds no key: pin one with verix-anon keys pin")
+        found += held
     return found
 
 

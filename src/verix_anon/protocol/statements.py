@@ -15,6 +15,7 @@ from verix_anon.fields import Fields
 from verix_anon.protocol.contract import Digest
 
 __all__ = [
+    "DELIVERED",
     "RECEIPT",
     "ROOT",
     "STATEMENT",
@@ -30,6 +31,8 @@ __all__ = [
 STATEMENT = "https://in-toto.io/Statement/v1"
 RECEIPT = "urn:verix:receipt:1"
 VERDICT = "urn:verix:verdict:1"
+DELIVERED = ("delivery.json", "leaves.parquet", "nodes.parquet", "records.parquet")
+"""The files that a receipt is about: all of a delivery's, and no other."""
 ROOT = "root"
 """What the subject is called that no file is."""
 VERDICT_FILE = "verdict.json"
@@ -82,6 +85,8 @@ class Receipt:
             {"contract", "submission", "engine", "version", "rows", "leaves", "nodes"}
             | {"began", "finished"}
         )
+        if subjects.keys() != {*DELIVERED, ROOT}:
+            raise ReceiptError(f"{where}: its subjects must be {', '.join(DELIVERED)} and {ROOT}")
         return cls(
             root=Digest(bytes.fromhex(subjects.pop(ROOT))),
             files=subjects,

@@ -8,10 +8,10 @@ from datetime import datetime
 from pathlib import Path
 
 from verix_anon.files.aside import write_bytes, written_aside
-from verix_anon.files.deliveries import NAMED, RECEIPT_FILE, read_header
+from verix_anon.files.deliveries import RECEIPT_FILE, read_header
 from verix_anon.files.hashed import digests_of_folder
 from verix_anon.protocol.envelopes import SigningKey, sign
-from verix_anon.protocol.statements import Receipt, as_time
+from verix_anon.protocol.statements import DELIVERED, Receipt, as_time
 
 __all__ = ["receipt_of", "write_receipt"]
 
@@ -21,7 +21,7 @@ def receipt_of(folder: Path, began: datetime, finished: datetime) -> Receipt:
     header = read_header(folder)
     return Receipt(
         root=header.root,
-        files=digests_of_folder(folder, ("delivery.json", *NAMED)),
+        files=digests_of_folder(folder, DELIVERED),
         contract=header.contract,
         submission=header.submission,
         engine=header.engine,

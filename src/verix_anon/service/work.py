@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from shutil import rmtree
 
-from verix_anon.errors import ContractError, ProviderError, TableError
+from verix_anon.errors import ContractError, MemoryShortError, ProviderError, TableError
 from verix_anon.files.hashed import digest_of_file
 from verix_anon.files.keys import read_signing_key
 from verix_anon.files.submissions import open_submission
@@ -138,7 +138,7 @@ def _judged(job: Job, settings: Settings) -> Iterator[None]:
     except OSError as error:
         raise LaterError(_why(error)) from None
     except (ContractError, TableError) as error:
-        raise _judgement(error.__context__, job, settings) from None
+        raise _judgement(error, job, settings) from None
     except ProviderError:
         # For memory that others have now, or a cluster that is away; but not for ever.
         if job.fence < MAX_REFUSALS:
@@ -151,10 +151,13 @@ def _judged(job: Job, settings: Settings) -> Iterator[None]:
         raise FailedError(INTERNAL) from None
 
 
-def _judgement(cause: BaseException | None, job: Job, settings: Settings) -> ProviderError:
+def _judgement(error: Exception, job: Job, settings: Settings) -> ProviderError:
     """What a sentence about files means, by what it was made from."""
+    cause = error.__context__
     if isinstance(cause, MemoryError):
         return FailedError(_too_large(job, settings))
+    if isinstance(error, MemoryShortError):
+        return LaterError("memory")
     if isinstance(cause, OSError) and cause.errno in OF_THE_MACHINE:
         return LaterError(_why(cause))
     return FailedError(DAMAGED)

@@ -166,11 +166,11 @@ WRONG: dict[str, tuple[Callable[[Path], bytes], str]] = {
     ),
     "a file less": (
         statement(lambda r: replace(r, files={n: d for n, d in r.files.items() if "l" not in n})),
-        "names other files",
+        "no receipt: .*its subjects must be",
     ),
     "a file more": (
         statement(lambda r: replace(r, files={**r.files, "more": "0" * 64})),
-        "names other files",
+        "no receipt: .*its subjects must be",
     ),
 }
 
@@ -303,6 +303,12 @@ def test_keys_are_given_as_files(delivery: Path, tmp_path: Path) -> None:
             verify(delivery, made.manifest, provider_keys=wrong)  # type: ignore[arg-type]
 
 
+def test_a_file_without_keys_does_not_let_the_receipt_rest(delivery: Path, tmp_path: Path) -> None:
+    write_trust(NO_TRUST, tmp_path / "keys.json")
+    with pytest.raises(TableError, match="holds no key"):
+        verify(delivery, cases.prepared().manifest, provider_keys=tmp_path / "keys.json")
+
+
 def test_a_key_in_the_manifest_cannot_be_forgotten(tmp_path: Path) -> None:
     write_key(OURS, tmp_path / "key")
     options = PrepareOptions(provider_keys=[tmp_path / "key.pub"], threads=1)
@@ -323,8 +329,11 @@ def test_a_key_in_the_manifest_cannot_be_forgotten(tmp_path: Path) -> None:
     verdict = verify(folder, made.manifest, submission=made.submission, skip=skip)
     assert verdict.accepted
     assert release(folder, made.manifest, verdict, table=table).sheet is not None
-    gone = TRUST.revoke(OURS.public.keyid, NOW, "stolen")
-    assert not verify(folder, made.manifest, skip=skip, provider_keys=gone)
+    ended = Trust((Pinned(key=OURS.public, not_after=NOW - timedelta(days=1)),))
+    for given in (TRUST.revoke(OURS.public.keyid, NOW, "stolen"), ended):
+        assert not verify(folder, made.manifest, skip=skip, provider_keys=given)
+    others = Trust((Pinned(key=OTHER.public),))
+    assert verify(folder, made.manifest, skip=skip, provider_keys=others)
 
 
 def test_a_manifest_pins_keys_that_count(tmp_path: Path) -> None:

@@ -37,13 +37,14 @@ def check_announced(files: Sequence[Delivered], sent: Listed) -> None:
     parts = [file for file in files if file.name.startswith(f"{RECORDS}/")]
     limits = most_bytes(sent.contract, n_rows=sent.n_rows, n_parts=len(parts))
     wanted = limits.keys() - ({RECORDS} if parts else set())
-    others = set(names) - {part.name for part in parts} - {RECEIPT_FILE}
+    single = set(names) - {part.name for part in parts}
+    others = single - {RECEIPT_FILE}
     if others != wanted or len(set(names)) < len(names) or len(parts) > MAX_PARTS:
         raise ProviderError("the service announces other files than those of a delivery")
     for part in parts:
         _check_part(part.name.removeprefix(f"{RECORDS}/"))
     limits[RECEIPT_FILE] = MAX_RECEIPT_BYTES
-    sizes = {file.name: file.size for file in files if file not in parts}
+    sizes = {file.name: file.size for file in files if file.name in single}
     if parts:
         sizes[RECORDS] = sum(part.size for part in parts)
     for name, size in sizes.items():

@@ -35,7 +35,7 @@ from verix_anon.fields import shown
 from verix_anon.files.aside import check_apart
 from verix_anon.files.deliveries import Snapshot, read_delivery
 from verix_anon.files.submissions import read_submission
-from verix_anon.files.trust import Pinned, Trust, trust_in
+from verix_anon.files.trust import Trust, trust_in
 from verix_anon.machine import begin_import, check_memory
 from verix_anon.protocol.contract import Digest
 from verix_anon.protocol.messages import Delivery, Submission
@@ -99,7 +99,7 @@ def verify(
         sent = opened(submission, Submission, read_submission, "submission")
     _check_memory(manifest, chosen, options)
     _check_own(manifest, sent, chosen, options)
-    given += Trust(tuple(Pinned(key=key) for key in manifest.provider_keys))
+    given = given.beside(manifest.provider_keys)
     verdict = _judge(Given(delivery, manifest, sent, given), chosen, options)
     verdict = replace(verdict, seconds=round(time.perf_counter() - began, 3))
     if log is not None:
