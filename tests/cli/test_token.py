@@ -4,17 +4,20 @@ import json
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
 from cli.jobs import Run
 from verix_anon.files.tables import extras
-from verix_anon.service.database import Database
+from verix_anon.service.database import Database, TokenRow
 from verix_anon.service.settings import Settings
 from verix_anon.service.tenants import Role, find
 
 
 def test_tokens(run: Run, tmp_path: Path) -> None:
     folder = tmp_path / "service"
-    token = run("token", "create", "acme", "--days", 2, "--folder", folder).out.strip()
+    made = run("token", "create", "acme", "--days", 2, "--folder", folder)
+    assert "There was no service in" in made.err
+    token = made.out.strip()
     operator = run("token", "create", "--operator", "--folder", folder).out.strip()
     assert token.startswith("vrx_")
     assert len(token) == 47
@@ -26,6 +29,7 @@ def test_tokens(run: Run, tmp_path: Path) -> None:
     assert token not in listed.out
     shown = json.loads(run("token", "list", "--folder", folder, "--json").out)
     assert [each["role"] for each in shown] == ["tenant", "operator"]
+    assert f"Its id is {shown[0]['id']}." in made.err
     revoked = run("token", "revoke", shown[0]["id"], "--folder", folder)
     assert (revoked.code, revoked.out) == (0, "Revoked.\n")
     assert "revoked 20" in run("token", "list", "--folder", folder).out
@@ -40,7 +44,10 @@ def test_tokens(run: Run, tmp_path: Path) -> None:
 def test_mistakes(run: Run, tmp_path: Path) -> None:
     folder = tmp_path / "service"
     assert run("token", "list").code == 2
-    for arguments in (
+    for arguments in (("list",), ("revoke", "0000")):
+        assert "there is no service in" in run("token", *arguments, "--folder", folder).err
+        assert not folder.exists()
+    for wrong in (
         ("create",),
         ("create", "acme", "--operator"),
         ("create", "x" * 65),
@@ -48,9 +55,19 @@ def test_mistakes(run: Run, tmp_path: Path) -> None:
         ("revoke", "0000"),
         ("list", "--database", "nonsense"),
     ):
-        ended = run("token", *arguments, "--folder", folder)
+        ended = run("token", *wrong, "--folder", folder)
         assert ended.code == 2
         assert len(ended.err.splitlines()) == 1
+    assert run("token", "create", "acme", "--days", 0, "--folder", folder).code == 2
+
+
+def test_a_token_that_is_over_is_listed_as_such(run: Run, tmp_path: Path) -> None:
+    run("token", "create", "acme", "--days", 1, "--folder", tmp_path)
+    database = Database(Settings(folder=tmp_path).database_url)
+    with database.write() as session:
+        session.execute(update(TokenRow).values(expires=0.0))
+    database.close()
+    assert "ended 1970-01-01" in run("token", "list", "--folder", tmp_path).out
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Who may use a service: token create, list, revoke."""
 
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -41,20 +43,25 @@ def create(
         bool, typer.Option("--operator", help="The operator's token, for pages and figures.")
     ] = False,
     days: Annotated[
-        float | None, typer.Option(min=0.0, help="After how many days it ends; never by default.")
+        float | None,
+        typer.Option(min=0.0001, help="After how many days it ends; never by default."),
     ] = None,
     folder: Folder = None,
     database: DatabaseUrl = "",
 ) -> None:
     """Make a token and print it, this once: the service keeps no more than its digest."""
     need_service()
-    from verix_anon.service.tenants import Role, create_token
+    from verix_anon.service.tenants import Role, create_token, find
 
     if (name is None) is not operator:
-        raise ProviderError("name a tenant, or say --operator")
+        raise ProviderError("name a tenant or say --operator, not both")
     role = Role.OPERATOR if operator else Role.TENANT
-    with _opened(folder, database) as opened:
-        say(create_token(opened, name, role, None if days is None else days * DAY))
+    with _opened(folder, database, begin=True) as opened:
+        made = create_token(opened, name, role, None if days is None else days * DAY)
+        known = find(opened, made)
+    say(made)
+    if known is not None:
+        print(f"Its id is {known.id}.", file=sys.stderr)
 
 
 @token.command("list", epilog="Example: [bold]verix-anon token list --folder service[/bold]")
@@ -90,20 +97,26 @@ def revoke(
 
 
 @contextmanager
-def _opened(folder: Path | None, url: str) -> "Iterator[Database]":
+def _opened(folder: Path | None, url: str, *, begin: bool = False) -> "Iterator[Database]":
     from verix_anon.service.database import Database
-    from verix_anon.service.settings import Settings
+    from verix_anon.service.settings import DATABASE_FILE, Settings
 
     if folder is None and not url:
         raise ProviderError("say which service's: --folder, or --database if it has one of its own")
     folder = (folder or Path()).absolute()
-    if not url:
+    settings = Settings(folder=folder, database=url)
+    is_new = not url and not (folder / DATABASE_FILE).exists()
+    if is_new and not begin:
+        raise ProviderError(f"there is no service in {folder}")
+    if is_new:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    opened = Database.opened(Settings(folder=folder, database=url).database_url)
+    opened = Database.opened(settings.database_url)
     try:
         yield opened
     finally:
         opened.close()
+    if is_new:
+        print(f"There was no service in {folder}: its database is begun.", file=sys.stderr)
 
 
 def _fields(known: "Token") -> dict[str, str | None]:
@@ -120,7 +133,9 @@ def _fields(known: "Token") -> dict[str, str | None]:
 def _end(known: "Token") -> str:
     if known.revoked is not None:
         return f"revoked {_time(known.revoked)}"
-    return "never ends" if known.expires is None else f"ends {_time(known.expires)}"
+    if known.expires is None:
+        return "never ends"
+    return f"{'ended' if known.expires <= time.time() else 'ends'} {_time(known.expires)}"
 
 
 def _time(seconds: float | None) -> str | None:

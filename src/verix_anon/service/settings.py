@@ -7,8 +7,9 @@ from pathlib import Path
 
 from verix_anon.machine import available_cores
 
-__all__ = ["Limits", "Settings"]
+__all__ = ["DATABASE_FILE", "Limits", "Settings"]
 
+DATABASE_FILE = "verix.db"
 GIGABYTE = 10**9
 DAY = 86_400.0
 
@@ -65,7 +66,7 @@ class Settings:
     @property
     def database_url(self) -> str:
         """The URL of the database, which is SQLite in the folder unless one was given."""
-        return self.database or f"sqlite:///{self.folder.resolve() / 'verix.db'}"
+        return self.database or f"sqlite:///{self.folder.resolve() / DATABASE_FILE}"
 
     @property
     def blobs_url(self) -> str:
