@@ -8,6 +8,7 @@ import pytest
 
 from cli.jobs import Run
 from protocol.signing import OTHER, OURS
+from verix_anon.errors import TableError
 from verix_anon.files.keys import read_public_key, read_signing_key, write_key
 from verix_anon.files.trust import NO_TRUST, read_trust, write_trust
 
@@ -50,6 +51,8 @@ def test_a_sealed_key_is_made_and_shown(
 
 def test_a_key_that_others_may_read_is_told_of(tmp_path: Path, run: Run) -> None:
     write_key(OURS, tmp_path / "our.key")
+    with pytest.raises(TableError, match="is not a private key"):
+        read_signing_key(tmp_path / "our.key.pub")
     (tmp_path / "our.key").chmod(0o644)
     shown = run("keys", "show", tmp_path / "our.key")
     assert shown.code == 2

@@ -33,7 +33,8 @@ def test_the_delivery_comes(
     code, out, err = run(*arguments)
     assert (code, err) == (0, "")
     assert "is deleted at the service" in out
-    assert "Judge it: verix-anon verify" in out
+    assert "The service signed no receipt." in out
+    assert f"--manifest {prepared / 'job' / 'manifest.verix'} --submission" in out
     assert files_of(tmp_path / "delivery") == files_of(prepared / "job" / "delivery")
     assert TOKEN not in out
     code, out, err = run(*arguments)
@@ -56,6 +57,8 @@ def test_where_the_token_comes_from(
     code, _, err = run(*bare, "--token-file", tmp_path / "nowhere")
     assert code == 2
     assert "cannot be read" in err
+    (tmp_path / "empty").write_text("\n")
+    assert "is empty" in run(*bare, "--token-file", tmp_path / "empty").err
     assert run(*bare, "--token", TOKEN).code == 0
     monkeypatch.setenv("VERIX_TOKEN", "vrx_wrong")
     code, _, err = run(*bare, "--overwrite")

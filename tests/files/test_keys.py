@@ -51,7 +51,7 @@ def test_a_passphrase_that_is_not_needed_does_not_matter(tmp_path: Path) -> None
 @pytest.mark.parametrize("taken", ["our.key", "our.key.pub"])
 def test_no_key_is_replaced(tmp_path: Path, taken: str) -> None:
     (tmp_path / taken).write_text("mine")
-    with pytest.raises(TableError, match="exists already"):
+    with pytest.raises(TableError, match="exists already, and no key is replaced"):
         write_key(OURS, tmp_path / "our.key")
     assert [path.name for path in tmp_path.iterdir()] == [taken]
 

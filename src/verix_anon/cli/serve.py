@@ -51,7 +51,7 @@ def serve(
         int, typer.Option(min=100, help="Megabytes of memory for the job of a worker.")
     ] = 4_000,
     key_file: Annotated[
-        Path | None, typer.Option(help="The private key that signs receipts.")
+        Path | None, typer.Option(help="The private key that signs receipts, not sealed.")
     ] = None,
     spark_above: Annotated[
         int | None,

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["AuthoritiesFile", "InsecureHttp", "Token", "TokenFile", "Url", "submit", "token_of"]
 
 VARIABLE = "VERIX_TOKEN"
-NEXT = "Judge it: verix-anon verify {given} --manifest MANIFEST --submission {sent}"
+NEXT = (
+    "Judge it: verix-anon verify {given} --manifest {manifest} --submission {sent}"
+    " --out verdict.json"
+)
 
 Url = Annotated[str, typer.Option(help="The provider's service, such as https://host.")]
 TokenFile = Annotated[
@@ -127,9 +130,12 @@ def token_of(given: str | None, file: Path | None) -> str:
     """The token from a file, the command line or the environment."""
     if file is not None:
         try:
-            return file.read_text(encoding="utf-8").split("\n", 1)[0].strip()
+            first = file.read_text(encoding="utf-8").split("\n", 1)[0].strip()
         except (OSError, UnicodeDecodeError):
             raise TableError(f"the token file {file} cannot be read") from None
+        if not first:
+            raise TableError(f"the token file {file} is empty")
+        return first
     found = given or os.environ.get(VARIABLE)
     if not found:
         raise TableError(f"the service wants a token; give --token-file, --token or ${VARIABLE}")
@@ -146,7 +152,7 @@ def _leave(begun: list[str]) -> NoReturn:
 
 
 def _say_done(done: "Submitted", submission: str, out: str, *, as_json: bool) -> None:
-    from verix_anon.files.deliveries import read_header
+    from verix_anon.files.deliveries import RECEIPT_FILE, read_header
 
     header = read_header(out)
     if as_json:
@@ -163,4 +169,8 @@ def _say_done(done: "Submitted", submission: str, out: str, *, as_json: bool) ->
     say(f"{header.rows:,} records in {header.leaves:,} leaves, root {header.root.hex()}")
     there = "still lies at the service" if done.kept else "is deleted at the service"
     say(f"Written to {out}; the job {done.job} {there}.")
-    say(NEXT.format(given=quoted(out), sent=quoted(submission)))
+    if not (Path(out) / RECEIPT_FILE).exists():
+        say("The service signed no receipt.")
+    beside = Path(submission).parent / "manifest.verix"
+    manifest = quoted(beside) if beside.is_file() else "MANIFEST"
+    say(NEXT.format(given=quoted(out), manifest=manifest, sent=quoted(submission)))

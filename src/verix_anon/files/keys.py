@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from verix_anon.errors import ReceiptError, TableError
-from verix_anon.files.aside import check_free, write_bytes, written_aside
+from verix_anon.files.aside import write_bytes, written_aside
 from verix_anon.files.store import path_text, reason
 from verix_anon.protocol.envelopes import PublicKey, SigningKey
 
@@ -60,7 +60,11 @@ def write_key(
     how: KeySerializationEncryption = NoEncryption()
     if passphrase is not None:
         how = BestAvailableEncryption(passphrase.encode("utf-8", "surrogatepass"))
-    check_free(public_path(path), overwrite=False)
+    for target in (Path(path_text(path)), public_path(path)):
+        if os.path.lexists(target):
+            raise TableError(
+                f"{target} exists already, and no key is replaced; choose another name"
+            )
     data = key.held.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, how)
     with written_aside(path, overwrite=False, folder=False, private=True) as aside:
         write_bytes(aside, data)
@@ -85,9 +89,9 @@ def read_signing_key(path: str | os.PathLike[str], *, passphrase: str | None = N
         TableError: There is none, others may read it, or the passphrase is missing or wrong.
     """
     data = small_file(path, MAX_KEY_BYTES, "key")
-    _check_private(path)
     if PRIVATE not in data:
         raise TableError(f"{path} is not a private key in PEM")
+    _check_private(path)
     is_open = not data.lstrip().startswith(SEALED)
     if not is_open and passphrase is None:
         raise TableError(f"the key {path} is sealed; give its passphrase")

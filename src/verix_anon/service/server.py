@@ -11,7 +11,7 @@ from types import FrameType
 import uvicorn
 
 from verix_anon.errors import Error, ProviderError
-from verix_anon.files.keys import read_signing_key
+from verix_anon.files.keys import is_sealed, read_signing_key
 from verix_anon.files.store import reason
 from verix_anon.service import jobs
 from verix_anon.service.api.app import make_app
@@ -62,6 +62,10 @@ def make_context(settings: Settings) -> Context:
 def _keys(settings: Settings) -> tuple[Key, ...]:
     if settings.key_file is None:
         return ()
+    if is_sealed(settings.key_file):
+        raise ProviderError(
+            f"the key {settings.key_file} is sealed; a service needs one that is not"
+        )
     public = read_signing_key(settings.key_file).public
     return (Key(keyid=public.keyid, public=public.pem),)
 

@@ -272,7 +272,10 @@ def _lost(error: Exception) -> Exception:
     while cause is not None:
         if isinstance(cause, ssl.SSLCertVerificationError):
             why = one_line(cause.verify_message, 100)
-            return ProviderError(f"the service's certificate is not trusted ({why})")
+            return ProviderError(
+                f"the service's certificate is not trusted ({why}); if the provider has"
+                " an authority of its own, give its certificate (--ca-file)"
+            )
         cause = cause.__cause__ or cause.__context__
     return Lost(_words(error))
 
