@@ -55,9 +55,10 @@ def queued(database: Database, job: Job | None = None) -> Job:
     """A job that waits for a worker."""
     job = job or created(database)
     for file in job.files:
-        done = jobs.complete_file(database, job.id, file.name)
+        state = jobs.complete_file(database, job.id, file.name)
+    assert state is jobs.State.QUEUED
+    done = jobs.find(database, None, job.id)
     assert done is not None
-    assert done.state is jobs.State.QUEUED
     return done
 
 

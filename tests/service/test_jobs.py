@@ -35,14 +35,16 @@ def test_a_new_job_waits_for_its_files(database: Database) -> None:
 
 def test_the_last_file_queues_the_job_and_once_more_changes_nothing(database: Database) -> None:
     job = made.created(database)
-    one = jobs.complete_file(database, job.id, "a")
+    assert jobs.complete_file(database, job.id, "a") is State.UPLOADING
+    one = jobs.find(database, None, job.id)
     assert one is not None
-    assert one.state is State.UPLOADING
     assert [file.is_complete for file in one.files] == [True, False]
-    both = jobs.complete_file(database, job.id, "b")
+    assert jobs.complete_file(database, job.id, "b") is State.QUEUED
+    both = jobs.find(database, None, job.id)
     assert both is not None
     assert (both.state, both.expires) == (State.QUEUED, None)
-    assert jobs.complete_file(database, job.id, "b") == both
+    assert jobs.complete_file(database, job.id, "b") is State.QUEUED
+    assert jobs.find(database, None, job.id) == both
     assert jobs.complete_file(database, "0" * 32, "b") is None
 
 
@@ -133,6 +135,24 @@ def test_a_job_of_another_tenant_is_not_there(database: Database) -> None:
     assert jobs.delete(database, made.TENANT, job.id)
     assert not jobs.delete(database, made.TENANT, job.id)
     assert jobs.find(database, made.TENANT, job.id) is None
+
+
+def test_jobs_that_have_ended_count_too(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "MOST_KEPT", 2)
+    for _ in range(2):
+        made.created(database)
+    with pytest.raises(TooManyJobsError, match="delete some"):
+        made.created(database)
+
+
+def test_of_many_files_one_can_be_asked_for(database: Database) -> None:
+    job = made.created(database)
+    for name, found in (("a", ["a"]), ("c", [])):
+        one = jobs.find(database, made.TENANT, job.id, file=name)
+        assert one is not None
+        assert [file.name for file in one.files] == found
 
 
 def test_pages_hold_every_job_once_newest_first(database: Database) -> None:

@@ -165,3 +165,29 @@ TRICKS = (
 def test_tricks_in_names(name: str) -> None:
     with pytest.raises(ValidationError):
         ordered(name)
+
+
+def test_nobody_waits_while_a_large_file_is_kept(tmp_path: Path) -> None:
+    upload_ = upload(tmp_path)
+    writer = upload_.begin(0)
+    writer.append(DATA)
+
+    def keep(path: Path) -> None:
+        upload_.finish(lambda path: pytest.fail("kept twice"))
+        with pytest.raises(TakenOverError):
+            writer.append(b"")
+        upload_.begin(len(DATA))
+
+    upload_.finish(keep)
+    assert not upload_.path.exists()
+
+
+def test_who_began_before_a_wrong_digest_was_found_writes_no_more(tmp_path: Path) -> None:
+    upload_ = upload(tmp_path)
+    upload_.begin(0).append(b"x" * len(DATA))
+    late = upload_.begin(len(DATA))
+    with pytest.raises(DigestMismatchError):
+        upload_.finish(lambda path: pytest.fail("kept"))
+    with pytest.raises(TakenOverError):
+        late.append(b"x")
+    assert upload_.offset() == 0

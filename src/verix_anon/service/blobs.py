@@ -15,7 +15,7 @@ from fsspec.core import url_to_fs
 from verix_anon.errors import ProviderError
 from verix_anon.files.aside import sync_folder, write_bytes
 
-__all__ = ["Blobs", "attempt", "job", "upload"]
+__all__ = ["Blobs", "attempt", "job", "upload", "uploads"]
 
 PIECE = 1 << 20
 JOBS = "jobs"
@@ -27,9 +27,14 @@ def job(job_id: str) -> str:
     return f"{JOBS}/{job_id}"
 
 
+def uploads(job_id: str) -> str:
+    """Where all that was uploaded for a job lies."""
+    return f"{JOBS}/{job_id}/upload"
+
+
 def upload(job_id: str, name: str) -> str:
     """Where a file that was uploaded lies."""
-    return f"{JOBS}/{job_id}/upload/{name}"
+    return f"{uploads(job_id)}/{name}"
 
 
 def attempt(job_id: str, fence: int, name: str = "") -> str:

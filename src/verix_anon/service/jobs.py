@@ -12,7 +12,7 @@ from hashlib import sha256
 from threading import Lock
 
 from sqlalchemy import delete as delete_rows
-from sqlalchemy import func, select, text, tuple_
+from sqlalchemy import func, insert, select, text, tuple_
 from sqlalchemy.orm import Session
 
 from verix_anon.errors import ProviderError
@@ -50,6 +50,10 @@ class State(StrEnum):
 
 OPEN = (State.UPLOADING, State.QUEUED, State.RUNNING)
 """What counts as one of a tenant's concurrent jobs"""
+MOST_KEPT = 1_000
+"""Jobs of a tenant, those that have ended included"""
+NO_FILE = ""
+"""A name that no file has"""
 
 
 class TooManyJobsError(ProviderError):
@@ -161,24 +165,40 @@ def create(
             if row.request != new.request:
                 raise KeyReusedError("the Idempotency-Key was used for other files")
             return _jobs(session, [row])[0], False
-        is_open = (JobRow.tenant == new.tenant, JobRow.state.in_(OPEN))
-        if session.scalars(select(func.count()).select_from(JobRow).where(*is_open)).one() >= most:
-            raise TooManyJobsError(f"{most} jobs are open, and no more may be: wait for one to end")
+        _check_counts(session, new.tenant, most)
         row = _new_row(session, new, retention_seconds)
         return _jobs(session, [row])[0], True
 
 
-def find(database: Database, tenant: str | None, job_id: str) -> Job | None:
-    """A job of a tenant, or of any if that is None; one of another tenant is not there."""
+def _check_counts(session: Session, tenant: str, most: int) -> None:
+    """Raise TooManyJobsError unless the tenant may have one more."""
+    by_state = select(JobRow.state, func.count()).where(JobRow.tenant == tenant)
+    rows = session.execute(by_state.group_by(JobRow.state))
+    found = {State(state): int(n) for state, n in rows}
+    if sum(n for state, n in found.items() if state in OPEN) >= most:
+        raise TooManyJobsError(f"{most:,} jobs are open, and no more may be: wait for one to end")
+    if sum(found.values()) >= MOST_KEPT:
+        raise TooManyJobsError(f"{MOST_KEPT:,} jobs are kept, and no more may be: delete some")
+
+
+def find(
+    database: Database, tenant: str | None, job_id: str, *, file: str | None = None
+) -> Job | None:
+    """A job of a tenant, or of any if that is None; one of another tenant is not there.
+
+    With all its files, or with those of one name only: a job may have thousands.
+    """
     with database.read() as session:
         row = session.get(JobRow, job_id)
         if row is None or tenant not in (None, row.tenant):
             return None
-        return _jobs(session, [row])[0]
+        return _jobs(session, [row], file)[0]
 
 
 def page(database: Database, tenant: str | None, *, limit: int, after: str | None = None) -> Page:
     """A tenant's jobs, or all if that is None, newest first, after those of the page before.
+
+    They come without their files.
 
     Raises:
         ProviderError: `after` is not what a page called its next.
@@ -190,7 +210,7 @@ def page(database: Database, tenant: str | None, *, limit: int, after: str | Non
         wanted = wanted.where(tuple_(JobRow.created, JobRow.id) < _cursor(after))
     with database.read() as session:
         rows = session.scalars(wanted).all()
-        found = _jobs(session, rows[:limit])
+        found = _jobs(session, rows[:limit], NO_FILE)
     last = found[-1] if len(rows) > limit else None
     return Page(jobs=found, next=f"{last.created.hex()}_{last.id}" if last else None)
 
@@ -206,7 +226,7 @@ def delete(database: Database, tenant: str, job_id: str) -> bool:
         return gone.one_or_none() is not None
 
 
-def complete_file(database: Database, job_id: str, name: str) -> Job | None:
+def complete_file(database: Database, job_id: str, name: str) -> State | None:
     """Note that a file lies in the blobs with the digest it must have; None if the job is gone.
 
     With the last file the job is queued, in the same transaction. Once more changes nothing.
@@ -226,7 +246,7 @@ def complete_file(database: Database, job_id: str, name: str) -> Job | None:
             lacking = (FileRow.job == job_id, FileRow.is_complete.is_(False))
             if session.scalars(select(FileRow.name).where(*lacking).limit(1)).first() is None:
                 row.state, row.queued, row.not_before, row.expires = State.QUEUED, at, at, None
-        return _jobs(session, [row])[0]
+        return State(row.state)
 
 
 def counts(database: Database) -> dict[State, int]:
@@ -300,11 +320,10 @@ def _new_row(session: Session, new: NewJob, retention_seconds: float) -> JobRow:
     )
     session.add(row)
     session.flush()
-    session.add_all(
-        FileRow(job=row.id, name=file.name, size=file.size, sha256=file.sha256)
-        for file in new.files
-    )
-    session.flush()
+    files = [{"job": row.id, "name": f.name, "size": f.size, "sha256": f.sha256} for f in new.files]
+    if files:
+        # In one statement, because others wait for this transaction: a job may have thousands.
+        session.execute(insert(FileRow), files)
     return row
 
 
@@ -316,17 +335,19 @@ def _cursor(after: str) -> tuple[float, str]:
         raise ProviderError("that is not where a page of jobs begins") from None
 
 
-def _jobs(session: Session, rows: Sequence[JobRow]) -> tuple[Job, ...]:
-    """The jobs of these rows, with their files."""
+def _jobs(session: Session, rows: Sequence[JobRow], name: str | None = None) -> tuple[Job, ...]:
+    """The jobs of these rows, with all their files, or those of one name."""
     ids = [row.id for row in rows]
     sent: dict[str, list[File]] = {each: [] for each in ids}
     back: dict[str, list[File]] = {each: [] for each in ids}
     asked = select(FileRow).where(FileRow.job.in_(ids)).order_by(FileRow.name)
+    given = select(DeliveredRow).where(DeliveredRow.job.in_(ids)).order_by(DeliveredRow.name)
+    if name is not None:
+        asked, given = asked.where(FileRow.name == name), given.where(DeliveredRow.name == name)
     for file in session.scalars(asked):
         sent[file.job].append(
             File(name=file.name, size=file.size, sha256=file.sha256, is_complete=file.is_complete)
         )
-    given = select(DeliveredRow).where(DeliveredRow.job.in_(ids)).order_by(DeliveredRow.name)
     for one in session.scalars(given):
         back[one.job].append(
             File(name=one.name, size=one.size, sha256=one.sha256, is_complete=True)

@@ -1,6 +1,7 @@
 """The service as one command runs it: schema, workers, and HTTP until somebody ends it."""
 
 import ipaddress
+import os
 import signal
 import socket
 import ssl
@@ -73,6 +74,8 @@ def _keys(settings: Settings) -> tuple[Key, ...]:
 def serve(settings: Settings, *, behind_proxy: bool, ready: Callable[[str], None]) -> None:
     """Serve until SIGTERM or SIGINT; `ready` is told the address when requests are answered."""
     check_address(settings, behind_proxy=behind_proxy)
+    # What tenants send is for this user's eyes alone, wherever it is put.
+    os.umask(0o077)
     configure()
     context = make_context(settings)
     with _listening(settings) as listener:

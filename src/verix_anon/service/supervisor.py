@@ -113,12 +113,20 @@ class Supervisor:
             for i, worker in enumerate(self._workers):
                 is_dead = worker.process.poll() is not None
                 if is_dead and time.monotonic() > worker.at + RESTART_SECONDS:
-                    log.warning("a worker died", worker=worker.name, code=worker.process.returncode)
-                    self._bury(worker)
-                    self._workers[i] = self._started()
+                    self._replace(i)
             if time.monotonic() > swept + self.settings.sweep_seconds:
                 swept = time.monotonic()
                 self._sweep()
+
+    def _replace(self, i: int) -> None:
+        """Start another worker; what cannot be started now is tried again at the next look."""
+        worker = self._workers[i]
+        log.warning("a worker died", worker=worker.name, code=worker.process.returncode)
+        self._bury(worker)
+        try:
+            self._workers[i] = self._started()
+        except OSError as error:
+            log.error("no worker can be started", error=type(error).__name__)
 
     def _sweep(self) -> None:
         try:

@@ -84,26 +84,35 @@ class Upload:
         with self._locked() as lock:
             if self.offset() != offset:
                 raise OffsetMismatchError(f"the upload is at {self.offset()}")
-            number = _number(lock) + 1
-            os.pwrite(lock, number.to_bytes(8, "big"), 0)
-        return Writer(self, number)
+            return Writer(self, _next_number(lock))
 
     def finish(self, keep: Callable[[Path], None]) -> None:
         """Keep the whole file elsewhere if it is the one that was stated; another begins anew.
 
-        Of two that finish at the same time the second finds nothing left to do.
+        Of two that finish at the same time the second leaves it to the first, without waiting:
+        a large file takes as long as its disk. Writers are fenced off, and need not wait either.
         """
-        with self._locked():
-            if self.offset() != self.size:
+        with self._alone() as is_first:
+            if not is_first or not self._is_whole():
                 return
             with self.path.open("rb+") as file:
                 found = file_digest(file, "sha256").hexdigest()
                 if found != self.sha256:
-                    file.truncate(0)
+                    with self._locked() as lock:
+                        _next_number(lock)
+                        file.truncate(0)
                     raise DigestMismatchError("the SHA-256 is another")
                 os.fsync(file.fileno())
             keep(self.path)
-            self.path.unlink(missing_ok=True)
+            with self._locked() as lock:
+                _next_number(lock)
+                self.path.unlink(missing_ok=True)
+
+    def _is_whole(self) -> bool:
+        """Whether all bytes are there; whoever wrote them writes no more."""
+        with self._locked() as lock:
+            _next_number(lock)
+            return self.offset() == self.size
 
     @contextmanager
     def _locked(self) -> Iterator[int]:
@@ -111,6 +120,17 @@ class Upload:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield lock
+        finally:
+            os.close(lock)
+
+    @contextmanager
+    def _alone(self) -> Iterator[bool]:
+        lock = _open(self.path.with_suffix(".finishing"), os.O_RDWR)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield True
+        except BlockingIOError:
+            yield False
         finally:
             os.close(lock)
 
@@ -150,6 +170,13 @@ def _open(path: Path, flags: int) -> int:
 
 def _number(lock: int) -> int:
     return int.from_bytes(os.pread(lock, 8, 0), "big")
+
+
+def _next_number(lock: int) -> int:
+    """A new number, with which all before it end."""
+    number = _number(lock) + 1
+    os.pwrite(lock, number.to_bytes(8, "big"), 0)
+    return number
 
 
 def remove_uploads(folder: Path, job: str) -> None:

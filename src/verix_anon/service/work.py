@@ -192,7 +192,12 @@ def _chosen(job: Job, settings: Settings) -> str:
 def _fetch(place: Workplace, job: Job) -> None:
     for file in job.files:
         target = place.submission / file.name
-        place.store.get(blobs.upload(job.id, file.name), target)
+        try:
+            place.store.get(blobs.upload(job.id, file.name), target)
+        except FileNotFoundError:
+            # Such as after a database was restored without the blobs: it will not come back.
+            log.error("missing in the blobs", job=job.id)
+            raise FailedError(INTERNAL) from None
         if digest_of_file(target) != file.sha256:
             # It had its digest when it was uploaded.
             log.error("damaged in the blobs", job=job.id)

@@ -21,7 +21,7 @@ from typing import TypeVar
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
 from verix_anon.provider import local
-from verix_anon.service import jobs, leases
+from verix_anon.service import blobs, jobs, leases
 from verix_anon.service.blobs import Blobs
 from verix_anon.service.database import Database
 from verix_anon.service.leases import Claim, LostError
@@ -75,6 +75,7 @@ class Worker:
                     raise LostError("the job was deleted")
                 root, files = deliver(place, job, heart.progress)
                 self._insist(lambda: leases.finish(self.database, claim, root=root, delivery=files))
+            self._forget(claim)
             log_of.info("done")
         except LostError:
             log_of.warning("lost")
@@ -82,6 +83,7 @@ class Worker:
             reason = failed.reason
             log_of.warning("failed", code=reason.code)
             self._end(lambda: leases.fail(self.database, claim, reason))
+            self._forget(claim)
         except LaterError as later:
             log_of.warning("put back", why=later.why)
             delay = self.settings.retry_seconds
@@ -100,6 +102,11 @@ class Worker:
 
     def _take(self) -> Claim | None:
         return leases.claim(self.database, self.name, lease_seconds=self.settings.lease_seconds)
+
+    def _forget(self, claim: Claim) -> None:
+        """Delete what was uploaded for a job that has ended: nobody reads it again."""
+        with contextlib.suppress(OSError):
+            self.blobs.delete(blobs.uploads(claim.job_id))
 
     def _end(self, say: Callable[[], None]) -> None:
         with contextlib.suppress(LostError):

@@ -17,8 +17,10 @@ from starlette.testclient import TestClient
 from service.running import PIECE, TUS, order
 from verix_anon.service import jobs
 from verix_anon.service.api import app as app_module
+from verix_anon.service.api import rates
 from verix_anon.service.api.app import make_app
 from verix_anon.service.api.context import Context
+from verix_anon.service.api.problems import Problem
 from verix_anon.service.operator import SHOWN
 from verix_anon.service.server import make_context
 from verix_anon.service.settings import Settings
@@ -104,6 +106,27 @@ def test_a_database_that_is_away(
     assert answer.json()["code"] == "unavailable"
     assert int(answer.headers["retry-after"]) >= 1
     assert "m4rk3r" not in answer.text + capsys.readouterr().out
+
+
+def test_a_body_that_would_take_long_to_parse_is_not_parsed(client: TestClient) -> None:
+    answer = client.post("/v1/jobs", content=b'{"x":[' + b"[]," * 200_000 + b"0]}")
+    assert (answer.status_code, answer.json()["code"]) == (413, "request-too-large")
+
+
+def test_requests_of_a_token_are_counted_while_they_last(context: Context) -> None:
+    for _ in range(rates.MOST_AT_ONCE):
+        context.rates.enter("one")
+    with pytest.raises(Problem):
+        context.rates.enter("one")
+    context.rates.enter("two")
+    context.rates.leave("one")
+    context.rates.enter("one")
+
+
+def test_a_request_that_is_over_counts_no_more(context: Context, client: TestClient) -> None:
+    for _ in range(rates.MOST_AT_ONCE + 1):
+        assert client.get("/v1").status_code == 200
+        assert client.get("/v1/jobs/none").status_code == 404
 
 
 def test_a_bug_of_ours_tells_nothing(

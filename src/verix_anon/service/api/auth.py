@@ -6,6 +6,7 @@ bearer or as the password of HTTP Basic, which is what a browser asks a person f
 
 import base64
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from fastapi import Request, Response
@@ -61,6 +62,9 @@ async def _admit(request: Request, role: Role) -> None:
     request.state.token = token
     request.state.tenant = _logged(token)
     context.rates.check(token.id)
+    context.rates.enter(token.id)
+    # Called when all of the answer is sent, which is after the route is done.
+    request.state.leave = partial(context.rates.leave, token.id)
 
 
 def _sent(header: str, role: Role) -> str | None:

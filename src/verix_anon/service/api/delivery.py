@@ -8,7 +8,7 @@ from fastapi.responses import StreamingResponse
 
 from verix_anon.service.api.auth import AS_TENANT, TenantRoute
 from verix_anon.service.api.context import context_of
-from verix_anon.service.api.jobs import Found
+from verix_anon.service.api.jobs import FoundWithFile
 from verix_anon.service.api.problems import Problem, described
 from verix_anon.service.api.ranges import Span, wanted
 from verix_anon.service.blobs import attempt
@@ -42,7 +42,7 @@ SENT: dict[int | str, dict[str, Any]] = {
 )
 def download(
     request: Request,
-    job: Found,
+    job: FoundWithFile,
     name: str,
     range_: Annotated[str | None, Header(alias="Range")] = None,
     if_range: Annotated[str | None, Header(alias="If-Range")] = None,

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Annotated, Any
 
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
 from fastapi import APIRouter, Header, Request, Response, Security
 from fastapi.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
@@ -10,7 +12,7 @@ from starlette.requests import ClientDisconnect
 from verix_anon.service import blobs, jobs
 from verix_anon.service.api.auth import AS_TENANT, TenantRoute
 from verix_anon.service.api.context import Context, context_of
-from verix_anon.service.api.jobs import Found
+from verix_anon.service.api.jobs import FoundWithFile
 from verix_anon.service.api.problems import Problem, described
 from verix_anon.service.api.views import upload_of
 from verix_anon.service.uploads import (
@@ -34,6 +36,8 @@ VERSION = "1.0.0"
 MEDIA_TYPE = "application/offset+octet-stream"
 CHUNK = 1 << 20
 """What is gathered before it is written"""
+FINISHING = CapacityLimiter(4)
+"""Digests take a while, and must not take the threads that all other requests need"""
 
 NUMBER = {"schema": {"type": "integer", "minimum": 0}}
 RESUMABLE = {"Tus-Resumable": {"schema": {"const": VERSION}}}
@@ -65,7 +69,7 @@ Offset = Annotated[int, Header(alias="Upload-Offset", ge=0, le=2**63 - 1)]
 
 
 @router.options("", status_code=204, responses=OPTIONS | described("not-found"))
-def spoken(request: Request, job: Found, name: str) -> Response:
+def spoken(request: Request, job: FoundWithFile, name: str) -> Response:
     """Which version of tus is spoken, and what a file has at most."""
     _file(job, name)
     return Response(
@@ -79,15 +83,17 @@ def spoken(request: Request, job: Found, name: str) -> Response:
 
 
 @router.head("", responses=HEAD | described("not-found", "unsupported-tus-version"))
-def offset(request: Request, job: Found, name: str, version: Version = "") -> Response:
+async def offset(
+    request: Request, job: FoundWithFile, name: str, version: Version = ""
+) -> Response:
     """How much of a file is there; what is whole but not yet kept is kept now."""
     _check_version(version)
     context, file = context_of(request), _file(job, name)
     upload = upload_of(context.settings.staging, job, file)
-    at = file.size if file.is_complete else upload.offset()
+    at = file.size if file.is_complete else await run_in_threadpool(upload.offset)
     if at == file.size and not file.is_complete:
         try:
-            _finish(context, upload)
+            await run_sync(_finish, context, upload, limiter=FINISHING)
         except DigestMismatchError:
             at = 0
         except GoneError:
@@ -114,7 +120,7 @@ def offset(request: Request, job: Found, name: str, version: Version = "") -> Re
     ),
 )
 async def append(
-    request: Request, job: Found, name: str, at: Offset, version: Version = ""
+    request: Request, job: FoundWithFile, name: str, at: Offset, version: Version = ""
 ) -> Response:
     """Add bytes to a file at an offset; with the last of them its SHA-256 is compared."""
     _check_version(version)
@@ -130,7 +136,7 @@ async def append(
     try:
         reached = await _received(request, upload, at)
         if reached == upload.size:
-            await run_in_threadpool(_finish, context, upload)
+            await run_sync(_finish, context, upload, limiter=FINISHING)
     except OffsetMismatchError:
         raise _mismatch(upload.offset()) from None
     except TakenOverError:

@@ -70,10 +70,10 @@ class Gate:
                     message["headers"] = [*message["headers"], (b"connection", b"close")]
             passage.sent += len(message.get("body", b""))
             if passage.is_closing and message["type"] == "http.response.body":
-                await send({**message, "more_body": True})
+                await self._send(send, {**message, "more_body": True})
                 await self._linger(receive, passage)
                 message = {"type": "http.response.body", "body": b"", "more_body": False}
-            await send(message)
+            await self._send(send, message)
 
         counted = self._counting(scope, receive, passage)
         try:
@@ -85,7 +85,16 @@ class Gate:
             if not passage.is_started:
                 await answer(problem)(scope, counted, counted_send)
         finally:
+            if leave := scope["state"].get("leave"):
+                leave()
             self._note(scope, passage)
+
+    async def _send(self, send: Send, message: Message) -> None:
+        """Send to a client that takes it; one that does not read is let go."""
+        try:
+            await asyncio.wait_for(send(message), self.idle_seconds)
+        except TimeoutError:
+            raise ClientDisconnect from None
 
     def _counting(self, scope: Scope, receive: Receive, passage: Passage) -> Receive:
         # Only uploads are PATCHed, and each of them ends at the size that was stated.

@@ -25,8 +25,8 @@ class Health(BaseModel):
 
 
 @router.get("/healthz", responses=described(public=True))
-def healthz() -> Health:
-    """Whether the process answers."""
+async def healthz() -> Health:
+    """Whether the process answers, whatever its threads are busy with."""
     return Health()
 
 

@@ -17,10 +17,10 @@ from verix_anon.service.api import models
 from verix_anon.service.api.auth import AS_TENANT, TenantRoute
 from verix_anon.service.api.context import Context, context_of, tenant_of
 from verix_anon.service.api.problems import Problem, described, from_validation
-from verix_anon.service.api.views import seen
+from verix_anon.service.api.views import line_of, seen
 from verix_anon.service.uploads import remove_uploads
 
-__all__ = ["Found", "router"]
+__all__ = ["Found", "FoundWithFile", "router"]
 
 router = APIRouter(
     prefix="/v1/jobs", route_class=TenantRoute, tags=["jobs"], dependencies=[Security(AS_TENANT)]
@@ -48,6 +48,8 @@ SHOWN: dict[int | str, dict[str, Any]] = {
 FILE_FIELDS = len(models.FileOrder.model_fields)
 # JSON unfolds to some twenty times its size: no more than so many orders are read at a time.
 PARSING = CapacityLimiter(2)
+MOST_VALUES = 300_000
+"""Of JSON; ten thousand files have fifty thousand"""
 Key = Annotated[
     str | None,
     Header(
@@ -62,8 +64,17 @@ Key = Annotated[
 
 def found(job: str, request: Request) -> jobs.Job:
     """The tenant's job of this id; another tenant's is not there."""
-    context = context_of(request)
-    known = jobs.find(context.database, tenant_of(request), job) if ID.match(job) else None
+    return _known(request, job)
+
+
+def found_with_file(job: str, name: str, request: Request) -> jobs.Job:
+    """The same, with the one file that is asked for."""
+    return _known(request, job, name)
+
+
+def _known(request: Request, job: str, file: str | None = None) -> jobs.Job:
+    database, tenant = context_of(request).database, tenant_of(request)
+    known = jobs.find(database, tenant, job, file=file) if ID.match(job) else None
     if known is None:
         raise Problem("not-found", "There is no such job.")
     request.state.job = known.id
@@ -71,6 +82,7 @@ def found(job: str, request: Request) -> jobs.Job:
 
 
 Found = Annotated[jobs.Job, Depends(found)]
+FoundWithFile = Annotated[jobs.Job, Depends(found_with_file)]
 
 
 @router.post(
@@ -125,12 +137,9 @@ def _create(context: Context, tenant: str, body: bytes, key: str | None) -> mode
             most=limits.concurrent_jobs,
             retention_seconds=context.settings.retention_seconds,
         )
-    except jobs.TooManyJobsError:
-        raise Problem(
-            "too-many-jobs",
-            f"At most {limits.concurrent_jobs} jobs of a tenant are open at once.",
-            {"Retry-After": str(OPEN_SECONDS)},
-        ) from None
+    except jobs.TooManyJobsError as error:
+        # Its sentence holds a limit and nothing else.
+        raise Problem("too-many-jobs", str(error), {"Retry-After": str(OPEN_SECONDS)}) from None
     except jobs.KeyReusedError:
         raise Problem("idempotency-key-reused", "The key was used for other files.") from None
     except jobs.KeyInFlightError:
@@ -142,6 +151,9 @@ def _create(context: Context, tenant: str, body: bytes, key: str | None) -> mode
 
 def _order(body: bytes) -> models.JobOrder:
     """What the body asks for, read in memory that its own size bounds."""
+    if sum(body.count(mark) for mark in (b",", b"[", b"{")) > MOST_VALUES:
+        # All other requests wait while a body is parsed, for seconds if it is made for that.
+        raise Problem("request-too-large", f"A request has at most {MOST_VALUES:,} values.")
     try:
         given = Fields.parse(body, "order", TableError).values
     except TableError:
@@ -232,11 +244,10 @@ def listed(
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
     after: Annotated[str | None, Query(max_length=80, pattern=AFTER)] = None,
 ) -> models.Jobs:
-    """The tenant's jobs, newest first."""
-    context = context_of(request)
-    page = jobs.page(context.database, tenant_of(request), limit=limit, after=after)
-    staging = context.settings.staging
-    return models.Jobs(jobs=[seen(job, staging) for job in page.jobs], next=page.next)
+    """The tenant's jobs, newest first, without their files."""
+    database = context_of(request).database
+    page = jobs.page(database, tenant_of(request), limit=limit, after=after)
+    return models.Jobs(jobs=[line_of(job) for job in page.jobs], next=page.next)
 
 
 @router.get("/{job}", responses=SHOWN | described("not-found"))

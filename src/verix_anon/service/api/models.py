@@ -12,6 +12,7 @@ __all__ = [
     "FileOrder",
     "FileState",
     "Job",
+    "JobLine",
     "JobOrder",
     "Jobs",
     "Key",
@@ -85,8 +86,8 @@ class Reason(Strict):
     detail: str
 
 
-class Job(Strict):
-    """A job and all that can be known of it."""
+class JobLine(Strict):
+    """A job in a list."""
 
     id: JobId
     state: State
@@ -94,18 +95,23 @@ class Job(Strict):
     updated: Time
     expires: Time | None
     rows: Count
-    files: list[FileState]
     progress: Stage | None
     attempts: Count
     reason: Reason | None
     root: Sha256 | None
+
+
+class Job(JobLine):
+    """A job and all that can be known of it."""
+
+    files: list[FileState]
     delivery: list[Delivered] | None
 
 
 class Jobs(Strict):
     """A page of jobs, newest first."""
 
-    jobs: list[Job]
+    jobs: list[JobLine]
     next: str | None = Field(description="For `after`, to see the next page")
 
 

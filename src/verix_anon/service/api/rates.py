@@ -1,7 +1,8 @@
-"""How many requests a token may make in a minute, counted by each HTTP process for itself."""
+"""How many requests a token may make, in a minute and at once, counted by each HTTP process."""
 
 import math
 import time
+from collections import Counter
 
 from limits import RateLimitItemPerMinute
 from limits.storage import MemoryStorage
@@ -11,6 +12,8 @@ from verix_anon.service.api.problems import Problem
 
 __all__ = ["Rates"]
 
+MOST_AT_ONCE = 32
+
 
 class Rates:
     """Requests per minute and token."""
@@ -18,6 +21,7 @@ class Rates:
     def __init__(self, per_minute: int) -> None:
         self.item = RateLimitItemPerMinute(per_minute)
         self.limiter = SlidingWindowCounterRateLimiter(MemoryStorage())
+        self._in_flight = Counter[str]()
 
     def check(self, token: str) -> None:
         """Count a request; one too many is a problem that says when to come again."""
@@ -30,3 +34,19 @@ class Rates:
             f"At most {self.item.amount} requests a minute are answered for a token.",
             {"Retry-After": str(wait)},
         )
+
+    def enter(self, token: str) -> None:
+        """Count a request that is being answered, until `leave`; one too many is a problem."""
+        if self._in_flight[token] >= MOST_AT_ONCE:
+            raise Problem(
+                "rate-limited",
+                f"At most {MOST_AT_ONCE} requests of a token are answered at once.",
+                {"Retry-After": "1"},
+            )
+        self._in_flight[token] += 1
+
+    def leave(self, token: str) -> None:
+        """One request less."""
+        self._in_flight[token] -= 1
+        if not self._in_flight[token]:
+            del self._in_flight[token]

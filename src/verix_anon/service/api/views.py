@@ -7,7 +7,7 @@ from verix_anon.service import jobs
 from verix_anon.service.api import models
 from verix_anon.service.uploads import Upload
 
-__all__ = ["seen", "time_of", "upload_of"]
+__all__ = ["line_of", "seen", "time_of", "upload_of"]
 
 
 def time_of(seconds: float) -> str:
@@ -20,20 +20,27 @@ def upload_of(staging: Path, job: jobs.Job, file: jobs.File) -> Upload:
     return Upload(staging, job.id, file.name, file.size, file.sha256)
 
 
-def seen(job: jobs.Job, staging: Path) -> models.Job:
-    """A job as its owner sees it."""
-    return models.Job(
+def line_of(job: jobs.Job) -> models.JobLine:
+    """A job in a list."""
+    return models.JobLine(
         id=job.id,
         state=job.state.value,
         created=time_of(job.created),
         updated=time_of(job.updated),
         expires=None if job.expires is None else time_of(job.expires),
         rows=job.rows,
-        files=[_file(staging, job, file) for file in job.files],
         progress=_progress(job),
         attempts=job.fence,
         reason=_reason(job),
         root=job.root,
+    )
+
+
+def seen(job: jobs.Job, staging: Path) -> models.Job:
+    """A job as its owner sees it."""
+    return models.Job(
+        **dict(line_of(job)),
+        files=[_file(staging, job, file) for file in job.files],
         delivery=None if job.delivery is None else [_delivered(file) for file in job.delivery],
     )
 
