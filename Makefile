@@ -9,7 +9,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c c
 # The versions that pyproject.toml claims.
 PYTHONS := $(shell sed -n 's/.*"Programming Language :: Python :: \(3\.[0-9]*\)".*/\1/p' pyproject.toml)
 
-.PHONY: setup system check test quick pythons release bench paper paper-quick peers vectors stamps figures fuzz demo screenshot docs reference notebooks spark-env clean
+.PHONY: setup system check test coverage quick pythons release bench paper paper-quick peers vectors stamps figures fuzz demo screenshot docs reference notebooks spark-env clean
 
 setup: $(STAMP)
 
@@ -75,6 +75,10 @@ $(SPARK): tests/provider/spark-requirements.txt
 	.cache/spark/bin/python -m pip install --quiet --disable-pip-version-check -r $< && cp $< $@
 
 test: setup $(PYCANON) $(SPARK)
+	$(BIN)/pytest -q -n 2 --dist loadfile
+
+# A tracer makes everything slower, processes and servers above all: by itself, before a release.
+coverage: setup $(PYCANON) $(SPARK)
 	$(BIN)/pytest -q -n 2 --dist loadfile --cov --cov-report=term
 
 quick: setup
@@ -97,7 +101,7 @@ pythons:
 release: setup
 	$(BIN)/python -m tools.release check
 	$(MAKE) check
-	$(MAKE) test
+	$(MAKE) coverage
 	$(BIN)/python -m tools.release build
 
 bench: setup
