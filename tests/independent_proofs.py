@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from independent import (
+from verix_anon.conform.independent import (
     Job,
     Leaf,
     Split,

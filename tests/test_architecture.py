@@ -39,6 +39,16 @@ ALLOWED = {
     },
     "service": {"errors", "fields", "machine", "progress", "protocol", "files", "provider"},
     "adversaries": {"errors", "arrays", "protocol", "kernels", "provider"},
+    "conform": {
+        "errors",
+        "arrays",
+        "fields",
+        "machine",
+        "protocol",
+        "files",
+        "client",
+        "adversaries",
+    },
     "cli": {
         "errors",
         "fields",
@@ -51,6 +61,7 @@ ALLOWED = {
         "provider",
         "service",
         "adversaries",
+        "conform",
     },
 }
 # Optional packages, and the modules or folders that may import each.
@@ -117,6 +128,12 @@ def test_imports_point_down(path: Path) -> None:
 @pytest.mark.parametrize("path", sorted((PACKAGE / "protocol").glob("*.py")), ids=ids)
 def test_protocol_is_pure(path: Path) -> None:
     assert not {name.split(".")[0] for name in imported(path)} & IMPURE
+
+
+def test_the_second_implementation_stands_alone() -> None:
+    """It is what the engine is held to, so it shares nothing with it."""
+    found = {name.split(".")[0] for name in imported(PACKAGE / "conform" / "independent.py")}
+    assert found <= set(sys.stdlib_module_names)
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=ids)

@@ -1,5 +1,4 @@
-"""A second implementation of the protocol, written from the text alone;
-tests hold the main one to it.
+"""A second implementation of the protocol, written from the text alone.
 
 Slow and plain on purpose: spec §3 to §6 made executable, with nothing but the standard library.
 """

@@ -1,0 +1,178 @@
+"""Submissions and deliveries as folders (spec §8), written without the engine's code.
+
+Parquet is written by pyarrow as it comes, so that nobody needs the writers of this package to make
+such a file, and every digest is the independent implementation's.
+"""
+
+import hashlib
+import json
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from verix_anon.conform import independent
+from verix_anon.conform.tables import Sent, canonical
+
+__all__ = [
+    "Draft",
+    "draft",
+    "one_file",
+    "parts",
+    "records_table",
+    "write_delivery",
+    "write_submission",
+]
+
+RECORDS = "records.parquet"
+TRACKER = pa.binary(32)
+ENGINE, VERSION = "independent", "1"
+
+
+def one_file(table: pa.Table, path: Path) -> None:
+    """Write records as one file."""
+    pq.write_table(table, path, compression="zstd")
+
+
+def parts(table: pa.Table, path: Path, *, n: int = 3) -> None:
+    """Write records as clusters do: a folder of parts in the cluster's types (spec §8.3)."""
+    types = {TRACKER: pa.binary(), pa.uint8(): pa.int16()}
+    cast = table.cast(pa.schema([(f.name, types.get(f.type, f.type)) for f in table.schema]))
+    path.mkdir()
+    each = -(-table.num_rows // n)
+    for i in range(n + 1):
+        # The last part has no rows, as that of an empty partition.
+        pq.write_table(cast.slice(i * each, each), path / f"part-{i:05}.parquet")
+    (path / "_SUCCESS").touch()
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Draft:
+    """A submission before it is written: what a case changes about it is changed here."""
+
+    contract: bytes
+    table: pa.Table
+    header: Mapping[str, Any]
+    """submission.json, but for the digests of files unless it has them"""
+    write: Callable[[pa.Table, Path], None] = field(default=one_file)
+
+
+def draft(sent: Sent, job: independent.Job) -> Draft:
+    """An honest submission; the job is what the contract and the columns say."""
+    contract_digest = independent.sha256(sent.contract)
+    return Draft(
+        contract=sent.contract,
+        table=records_table(sent, json.loads(sent.contract)["columns"]),
+        header={
+            "format": "verix/submission/2",
+            "contract": contract_digest.hex(),
+            "submission": independent.submission_digest(job, contract_digest).hex(),
+            "rows": len(sent.trackers),
+        },
+    )
+
+
+def records_table(sent: Sent, columns: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """records.parquet of a submission with these columns in its contract."""
+    n = len(sent.trackers)
+    arrays = {
+        "row": pa.array(range(n), pa.int64()),
+        "tracker": pa.array(sent.trackers, TRACKER),
+    }
+    for column, values in zip(columns, sent.columns, strict=True):
+        arrays[column["name"]] = _column(column, values)
+    return pa.table(arrays)
+
+
+def _column(column: Mapping[str, Any], values: Sequence[float]) -> pa.Array:
+    if column["role"] == "target":
+        return pa.array(values, pa.uint8())
+    if column["kind"] in ("categorical", "rank"):
+        return pa.array(values, pa.int32())
+    # Adding 0.0 turns -0.0 into 0.0: no file holds it (spec §2.1).
+    return pa.array([value + 0.0 for value in values], pa.float64())
+
+
+def write_submission(made: Draft, folder: Path) -> None:
+    """Write a submission's folder."""
+    folder.mkdir(parents=True)
+    (folder / "contract.json").write_bytes(made.contract)
+    made.write(made.table, folder / RECORDS)
+    files = {"contract.json": _digest(folder, "contract.json"), RECORDS: _digest(folder, RECORDS)}
+    (folder / "submission.json").write_bytes(canonical({"files": files, **made.header}))
+
+
+def write_delivery(sent: Sent, result: independent.Result, folder: Path) -> None:
+    """Write the delivery that answers a submission."""
+    folder.mkdir(parents=True)
+    one_file(_delivered(sent, result), folder / RECORDS)
+    one_file(_leaves(result), folder / "leaves.parquet")
+    one_file(_nodes(result), folder / "nodes.parquet")
+    header = {
+        "format": "verix/delivery/2",
+        "contract": result.contract_digest,
+        "submission": result.submission_digest,
+        "root": result.root,
+        "engine": ENGINE,
+        "version": VERSION,
+        "rows": len(result.leaf_of_row),
+        "leaves": len(result.leaves),
+        "nodes": len(result.nodes),
+        "seconds": 0,
+        "files": {name: _digest(folder, name) for name in sorted(p.name for p in folder.iterdir())},
+    }
+    (folder / "delivery.json").write_bytes(canonical(header))
+
+
+def _delivered(sent: Sent, result: independent.Result) -> pa.Table:
+    arrays = {
+        "row": pa.array(range(len(sent.trackers)), pa.int64()),
+        "tracker": pa.array(sent.trackers, TRACKER),
+        "leaf": pa.array(result.leaf_of_row, pa.int32()),
+    }
+    for column, values in zip(json.loads(sent.contract)["columns"], sent.columns, strict=True):
+        if column["role"] == "target":
+            arrays["target"] = pa.array(values, pa.uint8())
+    return pa.table(arrays)
+
+
+def _leaves(result: independent.Result) -> pa.Table:
+    bounds = {
+        f"{end}_{j}": pa.array([bounds[j][i] for _, bounds in result.leaves], pa.float64())
+        for j in range(len(result.leaves[0][1]))
+        for i, end in enumerate(("min", "max"))
+    }
+    return pa.table(
+        {
+            "leaf": pa.array(range(len(result.leaves)), pa.int32()),
+            "count": pa.array([count for count, _ in result.leaves], pa.int64()),
+            **bounds,
+        }
+    )
+
+
+def _nodes(result: independent.Result) -> pa.Table:
+    types = [pa.int32(), pa.float64(), pa.int32(), pa.int32(), pa.int32()]
+    names = ["column", "threshold", "left", "right", "leaf"]
+    arrays = [
+        pa.array(each, kind)
+        for each, kind in zip(zip(*result.nodes, strict=True), types, strict=True)
+    ]
+    return pa.table(dict(zip(names, arrays, strict=True)))
+
+
+def _digest(folder: Path, name: str) -> str:
+    """SHA-256 of a file, or of a folder of parts (spec §8.3)."""
+    path = folder / name
+    if path.is_file():
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    whole = b""
+    for part in sorted(each for each in path.iterdir() if each.suffix == ".parquet"):
+        written = part.name.encode()
+        digest = hashlib.sha256(part.read_bytes()).digest()
+        whole += struct.pack("<Q", len(written)) + written + digest
+    return hashlib.sha256(whole).hexdigest()

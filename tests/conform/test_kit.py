@@ -1,0 +1,99 @@
+"""A kit as a folder: everything is listed, and nothing is read that is not."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from verix_anon.conform.kit import Case, Kit, Size, read_kit, write_kit
+from verix_anon.conform.recipes import chosen, for_providers
+from verix_anon.errors import TableError
+
+
+@pytest.fixture
+def kit(tmp_path: Path) -> Kit:
+    return write_kit(tmp_path / "kit", chosen(for_providers(), ["ties", "pure"]), Size.SMALL)
+
+
+def test_what_is_written_is_read_again(kit: Kit) -> None:
+    assert [case.id for case in kit.cases] == ["pure", "ties"]
+    assert all(kit.path(case, name).is_dir() for case in kit.cases for name in case.paths)
+    assert read_kit(kit.folder) == kit
+    assert (kit.size, kit.version) == (Size.SMALL, "1.0")
+
+
+def spoil_file(folder: Path) -> None:
+    path = folder / "submissions" / "ties" / "contract.json"
+    path.write_bytes(path.read_bytes() + b" ")
+
+
+def remove_file(folder: Path) -> None:
+    (folder / "deliveries" / "ties" / "nodes.parquet").unlink()
+
+
+def add_file(folder: Path) -> None:
+    (folder / "submissions" / "ties" / "more").touch()
+
+
+def link_file(folder: Path) -> None:
+    path = folder / "submissions" / "ties" / "contract.json"
+    path.rename(folder.parent / "contract.json")
+    path.symlink_to(folder.parent / "contract.json")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "sentence"),
+    [
+        (spoil_file, "contract.json is not of the SHA-256"),
+        (remove_file, "nodes.parquet is missing"),
+        (add_file, "'submissions/ties/more', which kit.json does not list"),
+        (link_file, "it is a link"),
+    ],
+)
+def test_another_file_than_was_listed_is_refused(kit: Kit, spoil: object, sentence: str) -> None:
+    assert callable(spoil)
+    spoil(kit.folder)
+    with pytest.raises(TableError, match=sentence):
+        read_kit(kit.folder)
+
+
+def restated(kit: Kit, **changed: object) -> None:
+    path = kit.folder / "kit.json"
+    path.write_text(json.dumps({**json.loads(path.read_bytes()), **changed}))
+
+
+def listed(kit: Kit) -> dict[str, object]:
+    found = json.loads((kit.folder / "kit.json").read_bytes())["cases"][0]
+    assert isinstance(found, dict)
+    return found
+
+
+def test_a_list_that_is_none_is_refused(kit: Kit) -> None:
+    case = listed(kit)
+    for changed, sentence in (
+        ({"format": "verix/kit/9"}, "format must be"),
+        ({"cases": [case, case]}, "listed twice"),
+        ({"cases": [{**case, "paths": {"submission": "../other"}}]}, "leads out of the kit"),
+        ({"cases": [{**case, "paths": {"submission": "/etc"}}]}, "leads out of the kit"),
+        ({"cases": [{**case, "kind": "odd"}]}, "kind must be one of"),
+        ({"files": {"../../x": "0" * 64}}, "does not list|leads out of the kit"),
+        ({"more": 1}, "unknown field"),
+    ):
+        before = (kit.folder / "kit.json").read_bytes()
+        restated(kit, **changed)
+        with pytest.raises(TableError, match=sentence):
+            read_kit(kit.folder)
+        (kit.folder / "kit.json").write_bytes(before)
+
+
+def test_cases_are_chosen_by_name_or_pattern() -> None:
+    found: list[str] = [recipe.id for recipe in chosen(for_providers(), ["*-paper"])]
+    assert found == ["continuous-paper", "mixed-paper", "extremes-paper"]
+    with pytest.raises(TableError, match="'nonsense' fits no case"):
+        chosen(for_providers(), ["ties", "nonsense"])
+
+
+def test_the_same_kit_comes_of_the_same_cases(kit: Kit, tmp_path: Path) -> None:
+    again = write_kit(tmp_path / "again", chosen(for_providers(), ["ties", "pure"]), Size.SMALL)
+    assert again.digest == kit.digest
+    assert all(isinstance(case, Case) for case in again.cases)
