@@ -75,6 +75,7 @@ def test_a_list_that_is_none_is_refused(kit: Kit) -> None:
         ({"cases": [case, case]}, "listed twice"),
         ({"cases": [{**case, "paths": {"submission": "../other"}}]}, "leads out of the kit"),
         ({"cases": [{**case, "paths": {"submission": "/etc"}}]}, "leads out of the kit"),
+        ({"cases": [{**case, "id": "../other"}]}, "id must be a word"),
         ({"cases": [{**case, "kind": "odd"}]}, "kind must be one of"),
         ({"files": {"../../x": "0" * 64}}, "does not list|leads out of the kit"),
         ({"more": 1}, "unknown field"),

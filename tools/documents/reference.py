@@ -56,7 +56,11 @@ def commands_of(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
 def _command(name: str, command: Any) -> str:
     arguments = [p for p in command.params if p.param_type_name == "argument"]
     options = [p for p in command.params if p.param_type_name == "option"]
-    usage = " ".join(["verix-anon", name, *(p.name.upper() for p in arguments), "[OPTIONS]"])
+    words = [*(p.name.upper() for p in arguments), "[OPTIONS]"]
+    if not command.context_settings.get("allow_interspersed_args", True):
+        # What follows the first argument is that argument's.
+        words = [*words[-1:], *words[:-1]]
+    usage = " ".join(["verix-anon", name, *words])
     parts = [f"## verix-anon {name}", _prose(command.help), f"    {usage}"]
     rows = [f"| `{p.name.upper()}` | {_sentence(p)} |" for p in arguments]
     if rows:

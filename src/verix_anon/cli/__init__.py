@@ -1,6 +1,7 @@
 """The command `verix-anon`: a subcommand per stage; what is heavy is imported where it is used."""
 
 from verix_anon.cli import (
+    conform,
     demo,
     explore,
     init,
@@ -20,6 +21,7 @@ from verix_anon.cli.app import app, main
 
 __all__ = [
     "app",
+    "conform",
     "demo",
     "explore",
     "init",
@@ -49,6 +51,7 @@ JOURNEY = (
     "inspect",
     "demo",
     "serve",
+    "conform",
 )
 # Help lists the commands in the order of the journey, not of the imports above.
 app.registered_commands.sort(key=lambda command: JOURNEY.index(command.callback.__name__))  # type: ignore[union-attr]

@@ -6,4 +6,10 @@ answered.py      submissions that a provider must answer, and with what
 refused.py       submissions that a provider must refuse
 folders.py       submissions and deliveries as folders, written without the engine's code
 kit.py           a kit as a folder: kit.json, digests of all files, and how it is read
+recipes.py       every case, as it is made
+running.py       a foreign command, under a time limit
+providers.py     providers of any make, and what they did with a submission
+compare.py       a delivery against the one that is demanded
+trying.py        every case, shown to a provider
+results.py       what came of it
 """

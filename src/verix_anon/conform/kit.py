@@ -9,6 +9,7 @@ but what is listed with its digest.
 """
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -30,7 +31,7 @@ VERSION = "1.0"
 """Of the cases: another one whenever a case comes, goes or changes."""
 KIT = "kit.json"
 MAX_KIT_BYTES = 16 << 20
-MAX_FILES = 100_000
+NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 
 
 class Size(StrEnum):
@@ -168,7 +169,8 @@ def read_kit(folder: str | os.PathLike[str]) -> Kit:
         raise TableError(f"{KIT}: a case is listed twice")
     _check_files(opened, Path(folder), fields.inner("files"))
     return Kit(
-        folder=Path(folder),
+        # Whatever is shown them may change its folder first.
+        folder=Path(folder).absolute(),
         version=fields.text("version"),
         size=fields.choice("size", Size),
         digest=sha256(data).hexdigest(),
@@ -179,6 +181,8 @@ def read_kit(folder: str | os.PathLike[str]) -> Kit:
 def _case(fields: Fields) -> Case:
     fields.only({"id", "title", "section", "kind", "paths", "expected"})
     paths = fields.inner("paths")
+    if not NAME.fullmatch(fields.text("id")):
+        raise fields.wrong("id", "a word of lower-case letters, digits and hyphens")
     return Case(
         id=fields.text("id"),
         title=fields.text("title"),

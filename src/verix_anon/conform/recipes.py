@@ -4,13 +4,16 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from verix_anon.conform import folders, independent
 from verix_anon.conform.answered import ANSWERED, Answered
-from verix_anon.conform.kit import Kind, Made, Recipe
+from verix_anon.conform.kit import Case, Kind, Made, Recipe
 from verix_anon.errors import TableError
 
 __all__ = ["chosen", "for_providers"]
+
+Named = TypeVar("Named", Recipe, Case)
 
 
 def for_providers() -> list[Recipe]:
@@ -39,9 +42,9 @@ def _answered(name: str, case: Answered, kit: Path) -> Made:
     return Made(paths, {"root": result.root})
 
 
-def chosen(recipes: Sequence[Recipe], only: Sequence[str]) -> list[Recipe]:
+def chosen(cases: Sequence[Named], only: Sequence[str]) -> list[Named]:
     """Those whose id is one of these, or fits one as a pattern; all of them without any."""
     for pattern in only:
-        if not any(fnmatchcase(recipe.id, pattern) for recipe in recipes):
+        if not any(fnmatchcase(case.id, pattern) for case in cases):
             raise TableError(f"--only {pattern!r} fits no case of the kit")
-    return [r for r in recipes if not only or any(fnmatchcase(r.id, p) for p in only)]
+    return [c for c in cases if not only or any(fnmatchcase(c.id, p) for p in only)]

@@ -1,12 +1,13 @@
 """The audit report: a verdict, and the privacy sheet of its release, as one HTML file.
 
-What explore() found is another such page.
+What explore() found is another such page, and what came of a conformance kit.
 
 It computes nothing: what is not in the verdict is not in the report. It shows no threshold, no
 category and no place of a watch record (decision 0012), loads nothing and runs no script.
 The packages it needs are an extra, so its modules are loaded when a report is asked for.
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from verix_anon.client.verdict import Verdict
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from verix_anon.client.explore.exploration import Exploration
     from verix_anon.client.report.sheet import SheetView
 
-__all__ = ["MOST_BYTES", "check_installed", "render", "render_exploration"]
+__all__ = ["MOST_BYTES", "check_installed", "render", "render_conformance", "render_exploration"]
 
 EXTRA = ("jinja2", "matplotlib")
 MOST_BYTES = 2_000_000
@@ -61,3 +62,18 @@ def render_exploration(found: "Exploration") -> str:
     from verix_anon.client.report.explored import page
 
     return page(found)
+
+
+def render_conformance(found: Mapping[str, object]) -> str:
+    """What came of a conformance kit as HTML; `found` is what its JSON holds.
+
+    Raises:
+        TableError: The extra is not installed.
+    """
+    check_installed()
+    from verix_anon.client.report.page import rendered
+
+    cases = found["cases"]
+    assert isinstance(cases, list)
+    failed = [case for case in cases if not case["passed"]]
+    return rendered("conform.html", {**found, "failed": failed})

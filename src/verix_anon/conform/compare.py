@@ -1,0 +1,111 @@
+"""A delivery against the one that the specification demands, question by question.
+
+What is read is hostile (spec §11), and read as such. A difference is told with where it first is.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from verix_anon.arrays import Floats
+from verix_anon.conform.results import Check
+from verix_anon.errors import Error
+from verix_anon.files.deliveries import damage, read_delivery
+from verix_anon.files.submissions import open_submission
+from verix_anon.protocol.messages import Delivered, Delivery, Header
+from verix_anon.protocol.tree import Leaves, Tree
+
+__all__ = ["compared"]
+
+
+def compared(submission: Path, expected: Path, found: Path) -> list[Check]:
+    """What is as it must be in a delivery, and what is not."""
+    stated = open_submission(submission)
+    wanted = read_delivery(expected, stated.contract, n_rows=stated.n_rows).delivery
+    try:
+        snapshot = read_delivery(found, stated.contract, n_rows=stated.n_rows)
+    except Error as error:
+        return [Check("files", False, str(error))]
+    return list(_checks(wanted, snapshot.delivery, snapshot.damaged))
+
+
+def _checks(wanted: Delivery, found: Delivery, damaged: tuple[str, ...]) -> Iterator[Check]:
+    for name, difference in (
+        ("files", damage(damaged) if damaged else ""),
+        ("header", _header(wanted.header, found.header)),
+        ("tree", _tree(wanted.tree, found.tree)),
+        ("bounds", _bounds(wanted.leaves, found.leaves)),
+        ("records", _records(wanted.records, found.records)),
+        ("root", _digest("root", wanted.header.root, found.header.root)),
+    ):
+        yield Check(name, not difference, difference or "as it must be")
+
+
+def _digest(name: str, wanted: bytes, found: bytes) -> str:
+    return "" if wanted == found else f"{name} {found.hex()}, and not {wanted.hex()}"
+
+
+def _header(wanted: Header, found: Header) -> str:
+    for name in ("contract", "submission"):
+        if different := _digest(name, getattr(wanted, name), getattr(found, name)):
+            return different
+    for name in ("rows", "leaves", "nodes"):
+        if getattr(wanted, name) != getattr(found, name):
+            return f"{getattr(found, name):,} {name}, and not {getattr(wanted, name):,}"
+    return ""
+
+
+def _tree(wanted: Tree, found: Tree) -> str:
+    both = min(wanted.n_nodes, found.n_nodes)
+    names = ("column", "threshold", "left", "right", "leaf")
+    for i in range(both):
+        if any(getattr(wanted, name)[i] != getattr(found, name)[i] for name in names):
+            return f"node {i} is {_node(found, i)}, and not {_node(wanted, i)}"
+    return "" if wanted.n_nodes == found.n_nodes else f"{found.n_nodes:,} nodes"
+
+
+def _node(tree: Tree, i: int) -> str:
+    if tree.column[i] < 0:
+        return f"leaf {tree.leaf[i]}"
+    split = f"a split of column {tree.column[i]} at {tree.threshold[i]!r}"
+    return f"{split} with the sides {tree.left[i]} and {tree.right[i]}"
+
+
+def _bounds(wanted: Leaves, found: Leaves) -> str:
+    for i in range(min(wanted.n_leaves, found.n_leaves)):
+        if wanted.count[i] != found.count[i]:
+            return f"leaf {i} has {found.count[i]:,} records, and not {wanted.count[i]:,}"
+        differs = (wanted.minimum[i] != found.minimum[i]) | (wanted.maximum[i] != found.maximum[i])
+        if differs.any():
+            j = int(np.argmax(differs))
+            ends = _ends(found.minimum[i], found.maximum[i], j)
+            return f"leaf {i}, column {j}: {ends}, and not " + _ends(
+                wanted.minimum[i], wanted.maximum[i], j
+            )
+    return "" if wanted.n_leaves == found.n_leaves else f"{found.n_leaves:,} leaves"
+
+
+def _ends(low: Floats, high: Floats, j: int) -> str:
+    return f"{float(low[j])!r} to {float(high[j])!r}"
+
+
+def _records(wanted: Delivered, found: Delivered) -> str:
+    """Records are compared by row, in whatever order they stand."""
+    n = wanted.row.size
+    times = np.bincount(found.row, minlength=n)
+    if (times != 1).any():
+        row = int(np.argmax(times != 1))
+        return f"row {row} is there {times[row]} times, and not once"
+    here, there = np.argsort(wanted.row), np.argsort(found.row)
+    for name in ("tracker", "leaf", "target"):
+        a, b = getattr(wanted, name)[here], getattr(found, name)[there]
+        differs = (a != b).any(axis=1) if a.ndim == 2 else a != b
+        if differs.any():
+            row = int(np.argmax(differs))
+            return f"row {row} has the {name} {_value(b[row])}, and not {_value(a[row])}"
+    return ""
+
+
+def _value(value: "np.generic | np.ndarray[tuple[int, ...], np.dtype[np.uint8]]") -> str:
+    return bytes(value).hex() if isinstance(value, np.ndarray) else str(value)

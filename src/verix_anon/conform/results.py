@@ -1,0 +1,119 @@
+"""What came of every case, for people and for programs."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from verix_anon import __version__
+from verix_anon.conform.kit import Case, Kit
+
+__all__ = ["FORMAT", "Check", "Report", "Result"]
+
+FORMAT = "verix/conformance/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One question about what was done with a case."""
+
+    name: str
+    passed: bool
+    detail: str
+    """What was found; of a failure, what differs and where first"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What came of one case."""
+
+    case: Case
+    checks: tuple[Check, ...]
+    seconds: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether something was asked, and every question answered as the specification has it."""
+        return bool(self.checks) and all(check.passed for check in self.checks)
+
+    @property
+    def failures(self) -> tuple[Check, ...]:
+        """The questions that were answered otherwise."""
+        return tuple(check for check in self.checks if not check.passed)
+
+    def line(self) -> str:
+        """The case in one line."""
+        status = "pass" if self.passed else "fail"
+        return f"{status}  {self.case.id:<28} §{self.case.section:<4} {self.seconds:6.2f} s"
+
+    def reasons(self) -> Iterator[str]:
+        """A line for each question that was answered otherwise."""
+        return (f"      {check.name}: {check.detail}" for check in self.failures)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What came of all cases that were run."""
+
+    side: str
+    """`provider` or `verifier`"""
+    subject: str
+    """What was tried: a command, or a service's address"""
+    kit: Kit
+    results: Sequence[Result]
+    time: str
+
+    @property
+    def failed(self) -> list[Result]:
+        """The cases that did not pass."""
+        return [result for result in self.results if not result.passed]
+
+    @property
+    def passed(self) -> bool:
+        """Whether some cases were run, and all passed."""
+        return bool(self.results) and not self.failed
+
+    @property
+    def seconds(self) -> float:
+        """How long the cases took, one after the other."""
+        return sum(result.seconds for result in self.results)
+
+    def summary(self) -> str:
+        """All in one sentence."""
+        n, failed = len(self.results), len(self.failed)
+        kit = f"kit {self.kit.version} ({self.kit.size.value}, {self.kit.digest[:16]}…)"
+        if failed:
+            names = ", ".join(result.case.id for result in self.failed[:5])
+            more = "" if failed <= 5 else " and others"
+            return f"{failed} of {n} cases failed: {names}{more}; {kit}."
+        return f"All {n} cases passed; {kit}."
+
+    def to_json(self) -> dict[str, object]:
+        """The report as an object of JSON."""
+        return {
+            "format": FORMAT,
+            "version": __version__,
+            "time": self.time,
+            "side": self.side,
+            "subject": self.subject,
+            "kit": {
+                "version": self.kit.version,
+                "size": self.kit.size.value,
+                "digest": self.kit.digest,
+            },
+            "passed": self.passed,
+            "cases": [_case(result) for result in self.results],
+        }
+
+
+def _case(result: Result) -> dict[str, object]:
+    return {
+        "id": result.case.id,
+        "title": result.case.title,
+        "section": result.case.section,
+        "kind": result.case.kind.value,
+        "passed": result.passed,
+        "seconds": round(result.seconds, 3),
+        "checks": [
+            {"name": check.name, "passed": check.passed, "detail": check.detail}
+            for check in result.checks
+        ],
+    }

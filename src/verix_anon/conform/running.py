@@ -1,0 +1,98 @@
+"""A foreign command: started in a group of its own, and ended at a time limit."""
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from verix_anon.errors import TableError
+from verix_anon.files.store import reason
+
+__all__ = ["Ended", "filled", "run"]
+
+MOST_HEARD = 4096
+"""Bytes that are kept of what a command says; a few lines of them are shown."""
+MOST_SHOWN = 300
+LINGERS = 1.0
+"""Seconds that the end of its output is waited for, which somebody it started may hold open."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a command ended."""
+
+    code: int | None
+    """Its exit code, below 0 for a signal, or None if it was ended at the time limit"""
+    seconds: float
+    said: str
+    """The last line that it printed, cut and without anything that a terminal would obey"""
+
+
+def filled(
+    command: Sequence[str], places: Mapping[str, Path], appended: Sequence[str]
+) -> list[str]:
+    """A command with paths where it names them as `{NAME}`, else with what is appended to it."""
+    if not any(f"{{{name}}}" in word for word in command for name in places):
+        command = [*command, *appended]
+    words = []
+    for word in command:
+        for name, path in places.items():
+            word = word.replace(f"{{{name}}}", str(path))
+        words.append(word)
+    return words
+
+
+def run(words: Sequence[str], *, limit: float) -> Ended:
+    """Run a command for at most so many seconds.
+
+    Raises:
+        TableError: It cannot be started.
+    """
+    began = time.monotonic()
+    try:
+        process = subprocess.Popen(  # noqa: S603, because to run the caller's command is the point
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        why = reason(error) if isinstance(error, OSError) else str(error)
+        raise TableError(f"the command {words[0]!r} cannot be started ({why})") from None
+    assert process.stdout is not None
+    heard = bytearray()
+    listening = threading.Thread(target=_listen, args=(process.stdout, heard), daemon=True)
+    listening.start()
+    code = None
+    try:
+        code = process.wait(limit)
+    except subprocess.TimeoutExpired:
+        pass
+    finally:
+        if process.returncode is None:
+            # Its group, for what it started would go on.
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    listening.join(LINGERS)
+    return Ended(code=code, seconds=time.monotonic() - began, said=_last_line(bytes(heard)))
+
+
+def _listen(source: IO[bytes], heard: bytearray) -> None:
+    """Keep the end of what comes: a command that never stops talking fills no disk."""
+    with source:
+        while piece := os.read(source.fileno(), MOST_HEARD):
+            heard += piece
+            del heard[:-MOST_HEARD]
+
+
+def _last_line(heard: bytes) -> str:
+    lines = [line.strip() for line in heard.decode(errors="replace").splitlines() if line.strip()]
+    last = lines[-1] if lines else ""
+    shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in last)
+    return shown if len(shown) <= MOST_SHOWN else shown[:MOST_SHOWN] + "…"
