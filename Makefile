@@ -23,7 +23,7 @@ $(USED): pyproject.toml constraints.txt
 
 $(STAMP): $(USED)
 	@echo "Adding what tests, studies and pages need, once; it takes a few minutes."
-	$(INSTALL) -e '.[dev,bench,paper,report,docs,excel,statistics,sql,remote,service,s3]'
+	$(INSTALL) -e '.[dev,bench,paper,report,docs,excel,statistics,sql,remote,service,desk,s3]'
 	touch $(STAMP)
 
 # System packages that some tests need, each with a program that shows it is there; without them

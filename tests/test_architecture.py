@@ -38,6 +38,8 @@ ALLOWED = {
         "files",
     },
     "service": {"errors", "fields", "machine", "progress", "protocol", "files", "provider"},
+    # The desk shows what the client computes; long work is a command, which it only starts.
+    "desk": {"errors", "fields", "machine", "progress", "protocol", "files", "client"},
     "adversaries": {"errors", "arrays", "protocol", "kernels", "provider"},
     "conform": {
         "errors",
@@ -60,6 +62,7 @@ ALLOWED = {
         "client",
         "provider",
         "service",
+        "desk",
         "adversaries",
         "conform",
     },
@@ -69,17 +72,17 @@ EXTRAS: dict[str, str | tuple[str, ...]] = {
     "pyspark": "provider/spark/",
     "httpx2": "client/remote/connection.py",
     "alembic": "service/",
-    "fastapi": "service/",
+    "fastapi": ("desk/", "service/"),
     "limits": "service/",
     "prometheus_client": "service/",
     "psycopg": "service/",
-    "pydantic": "service/",
+    "pydantic": ("desk/", "service/"),
     "sqlalchemy": "service/",
-    "starlette": "service/",
+    "starlette": ("desk/", "service/"),
     "structlog": "service/",
-    "uvicorn": "service/",
-    "jinja2": ("client/report/", "service/"),
-    "markupsafe": ("client/report/", "service/"),
+    "uvicorn": ("desk/", "service/"),
+    "jinja2": ("client/report/", "desk/", "service/"),
+    "markupsafe": ("client/report/", "desk/", "service/"),
     "matplotlib": "client/report/",
     "python_calamine": "files/tables/sheets/",
     "xlsxwriter": "files/tables/sheets/",
@@ -141,6 +144,13 @@ def test_optional_packages_stay_in_their_module(path: Path) -> None:
     for name in imported(path):
         home = EXTRAS.get(name.split(".")[0])
         assert home is None or ids(path).startswith(home)
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "desk").rglob("*.py")), ids=ids)
+def test_the_desk_computes_nothing(path: Path) -> None:
+    """Pages are routes, forms and templates: tables and numbers are the client's."""
+    own = sys.stdlib_module_names | {"verix_anon", "fastapi", "starlette", "uvicorn", "jinja2"}
+    assert {name.split(".")[0] for name in imported(path)} <= own
 
 
 @pytest.mark.parametrize("folder", ["src", "experiments", "tools", "tests"])

@@ -3,6 +3,7 @@
 from verix_anon.cli import (
     conform,
     demo,
+    desk,
     explore,
     init,
     keys,
@@ -23,6 +24,7 @@ __all__ = [
     "app",
     "conform",
     "demo",
+    "desk",
     "explore",
     "init",
     "keys",
@@ -50,6 +52,7 @@ JOURNEY = (
     "report",
     "inspect",
     "demo",
+    "desk",
     "serve",
     "conform",
 )

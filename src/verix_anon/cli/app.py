@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from verix_anon import __version__
+from verix_anon.cli.attended import attend, is_attended
 from verix_anon.cli.show import printable, say
 from verix_anon.errors import Error, GateError, ProofError
 from verix_anon.machine import lacking
@@ -44,6 +45,8 @@ app = typer.Typer(
 def main() -> None:
     """Run the command and leave with the exit code that the specification gives."""
     try:
+        if is_attended():
+            attend()
         app()
     except Error as error:
         _complain(str(error))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
+from verix_anon.cli.attended import is_attended, report
 from verix_anon.progress import Progress, compiling
 
 if TYPE_CHECKING:
@@ -79,8 +80,13 @@ def _announce() -> None:
 def progress_bar(quiet: bool) -> Iterator[Progress]:
     """A progress bar on stderr, one line per stage, gone when the work is done.
 
-    If kernels are compiled in the course of it, that is said before they are.
+    If kernels are compiled in the course of it, that is said before they are. A program that
+    attends gets lines of JSON instead.
     """
+    compiling.tell = None if quiet else _announce
+    if is_attended():
+        yield report
+        return
     from rich import progress as rich
     from rich.console import Console
 
@@ -94,22 +100,23 @@ def progress_bar(quiet: bool) -> Iterator[Progress]:
     )
     stages: dict[str, TaskID] = {}
 
-    def report(stage: str, done: int, total: int) -> None:
+    def draw(stage: str, done: int, total: int) -> None:
         if stage not in stages:
             # What is one piece has no length: the bar moves until it is done.
             stages[stage] = bar.add_task(stage, total=None if total == 1 else total)
         bar.update(stages[stage], completed=done, total=total if done else None)
 
-    compiling.tell = None if quiet else _announce
     with bar:
-        yield report
+        yield draw
 
 
 def during(stage: str, quiet: bool, work: Callable[[], Result]) -> Result:
     """What some work of one piece gives, with a bar while it lasts."""
     with progress_bar(quiet) as progress:
         progress(stage, 0, 1)
-        return work()
+        found = work()
+        progress(stage, 1, 1)
+        return found
 
 
 def painted(text: str, meaning: str) -> str:

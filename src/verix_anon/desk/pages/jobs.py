@@ -1,0 +1,63 @@
+"""The list of jobs, with the state of each; where a job is begun."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from starlette.exceptions import HTTPException
+from starlette.responses import RedirectResponse
+
+from verix_anon.client.journey import jobs_in, new_job
+from verix_anon.desk.pages.asked import GivenJob, Posted, go_to, one
+from verix_anon.desk.show import desk_of, href_of, page
+from verix_anon.desk.words import LANGUAGE_COOKIE, LANGUAGES
+from verix_anon.errors import TableError
+
+__all__ = ["router"]
+
+router = APIRouter()
+
+
+@router.get("/")
+def jobs(request: Request) -> Response:
+    """All jobs of the folder."""
+    return _list(request, "", "", 200)
+
+
+@router.post("/jobs")
+def begin(request: Request, form: Posted) -> Response:
+    """A new job."""
+    name = one(form, "name")
+    try:
+        made = new_job(desk_of(request).folder, name)
+    except TableError as error:
+        return _list(request, name, str(error), 400)
+    return go_to(request, "job", job=made.name)
+
+
+def _list(request: Request, name: str, problem: str, status: int) -> Response:
+    desk = desk_of(request)
+    found = jobs_in(desk.folder)
+    tasks = [desk.tasks.of(job.name) for job in found]
+    running = {task.job for task in tasks if task is not None and task.is_running}
+    view = {"jobs": found, "running": running, "name": name, "problem": problem}
+    return page(request, "jobs.html", view, status=status)
+
+
+@router.get("/jobs/{job}")
+def job(request: Request, job: GivenJob) -> Response:
+    """The page of what is to be done next."""
+    for step in (job.step, *reversed(job.open_steps)):
+        if href := href_of(request, step, job):
+            return RedirectResponse(href, 303)
+    return go_to(request, "jobs")
+
+
+@router.get("/language/{language}")
+def choose_language(language: str, back: Annotated[str, Query()] = "/") -> Response:
+    """From here on in this language."""
+    if language not in LANGUAGES:
+        raise HTTPException(404)
+    is_ours = back.startswith("/") and not back.startswith("//") and back.isprintable()
+    answer = RedirectResponse(back if is_ours and "\\" not in back else "/", 303)
+    answer.set_cookie(LANGUAGE_COOKIE, language, httponly=True, samesite="strict", path="/")
+    return answer

@@ -1,0 +1,121 @@
+"""Templates: everything that is shown goes through one environment, which escapes it."""
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+from starlette.routing import NoMatchFound
+
+from verix_anon.client.journey import Job, Step
+from verix_anon.desk.tasks import Task, Tasks
+from verix_anon.desk.words import LANGUAGES, language_of, texts
+
+__all__ = ["Desk", "desk_of", "href_of", "page", "plain"]
+
+TEMPLATES = Environment(
+    loader=PackageLoader("verix_anon.desk"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What the pages share."""
+
+    folder: Path
+    tasks: Tasks
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A page of the journey, as the navigation shows it."""
+
+    step: Step
+    href: str | None
+    """None: it cannot be gone to yet."""
+    is_here: bool
+
+
+def desk_of(request: Request) -> Desk:
+    """The desk that a request came to."""
+    found = request.app.state.desk
+    assert isinstance(found, Desk)
+    return found
+
+
+def plain(headers: Headers, name: str) -> str:
+    """A page for who is not let in, which shows nothing of the folder."""
+    language = language_of(headers)
+    view = {"t": _say(language), "language": language, "name": name}
+    return TEMPLATES.get_template("plain.html").render(view)
+
+
+def page(
+    request: Request,
+    template: str,
+    view: Mapping[str, object],
+    *,
+    job: Job | None = None,
+    status: int = 200,
+    command: Sequence[str] = (),
+) -> HTMLResponse:
+    """A page: its template in the layout, below the navigation and above its command."""
+    language = language_of(request.headers)
+    desk = desk_of(request)
+    shown: dict[str, object] = {
+        "t": _say(language),
+        "language": language,
+        "others": [other for other in LANGUAGES if other != language],
+        "here": request.url.path,
+        "csrf": request.state.csrf,
+        "folder": str(desk.folder),
+        "job": job,
+        "stops": _stops(request, job),
+        "task": _task(desk, job),
+        "command": shlex.join(["verix-anon", *command]) if command else "",
+    }
+    return HTMLResponse(TEMPLATES.get_template(template).render(shown | dict(view)), status)
+
+
+def _say(language: str) -> Callable[..., str]:
+    """The text of a key, with what is to be put into it."""
+
+    def say(key: str, **values: object) -> str:
+        text = texts(language)[key]
+        return text.format(**values) if values else text
+
+    return say
+
+
+def href_of(request: Request, step: Step, job: Job) -> str:
+    """The path of a job's page; empty if there is none."""
+    try:
+        return str(request.app.url_path_for(step.value, job=job.name))
+    except NoMatchFound:
+        return ""
+
+
+def _stops(request: Request, job: Job | None) -> list[Stop]:
+    if job is None:
+        return []
+    found = []
+    for step in Step:
+        href = href_of(request, step, job)
+        is_open = href and step in job.open_steps
+        is_here = bool(href) and f"{request.url.path}/".startswith(f"{href}/")
+        found.append(Stop(step, href if is_open else None, is_here))
+    return found
+
+
+def _task(desk: Desk, job: Job | None) -> Task | None:
+    """The job's task, while it runs, or if it did not end well."""
+    task = desk.tasks.of(job.name) if job else None
+    return task if task is not None and (task.is_running or task.code) else None

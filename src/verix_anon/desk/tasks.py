@@ -1,0 +1,187 @@
+"""Long work beside the pages: a task is a command in a process of its own.
+
+The command is the one the page shows. What it makes lies in the job's folder; of the task itself
+only how far it is, and what it said, is known, and that ends with the desk.
+"""
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock, Thread, Timer
+from typing import IO
+
+from verix_anon.errors import TableError
+from verix_anon.progress import ATTENDED
+
+__all__ = ["Task", "Tasks"]
+
+# -P: what lies in the folder is data, and never a module.
+PROGRAM = (sys.executable, "-P", "-m", "verix_anon")
+GRACE_SECONDS = 10.0
+"""How long a command has to put away what is half-written."""
+MOST_LINES = 200
+MOST_OUTPUT = 1 << 20
+LONGEST_LINE = 1 << 14
+
+
+@dataclass(slots=True, eq=False)
+class Task:
+    """A command that runs for a job, or the last one that did."""
+
+    job: str
+    words: tuple[str, ...]
+    """The command without its own name."""
+    then: str
+    """The path of the page to show when it ended well."""
+    process: subprocess.Popen[bytes] = field(repr=False)
+    stages: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """How much is done of how much, in the order in which they began."""
+    lines: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_LINES))
+    """What it said on stderr."""
+    out: str = ""
+    code: int | None = None
+    """How it ended; None while it runs."""
+    is_cancelled: bool = False
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has not ended yet."""
+        return self.code is None
+
+    @property
+    def shown(self) -> str:
+        """As it is typed into a shell."""
+        return shlex.join(["verix-anon", *self.words])
+
+    @property
+    def stage(self) -> tuple[str, int, int]:
+        """The last stage that began, and how far it is; all zero before the first."""
+        for name, (done, total) in reversed(self.stages.items()):
+            return name, done, total
+        return "", 0, 0
+
+    def cancel(self) -> None:
+        """End it, and what it started: at first so that it can clear up."""
+        self.is_cancelled = True
+        self._signal(signal.SIGTERM)
+        timer = Timer(GRACE_SECONDS, self._signal, [signal.SIGKILL])
+        timer.daemon = True
+        timer.start()
+
+    def end(self, until: float) -> None:
+        """See it ended at that time, at the latest."""
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(max(0.0, until - time.monotonic()))
+        self._signal(signal.SIGKILL)
+        self.process.wait()
+
+    def _signal(self, number: int) -> None:
+        # Its number is not given to another process before it was waited for.
+        if self.process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self.process.pid, number)
+
+    def attend(self) -> None:
+        """Take down what the command says until it ends."""
+        assert self.process.stdout is not None
+        assert self.process.stderr is not None
+        beside = Thread(target=self._keep, args=(self.process.stdout,), daemon=True)
+        beside.start()
+        while line := self.process.stderr.readline(LONGEST_LINE):
+            self._note(line.decode("utf-8", "replace").rstrip())
+        beside.join()
+        code = self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            assert stream is not None
+            stream.close()
+        self.code = code
+
+    def _keep(self, stream: IO[bytes]) -> None:
+        found = stream.read(MOST_OUTPUT)
+        while stream.read(LONGEST_LINE):
+            pass
+        self.out = found.decode("utf-8", "replace")
+
+    def _note(self, line: str) -> None:
+        try:
+            found = json.loads(line)
+            stage, done, total = found["stage"], int(found["done"]), int(found["total"])
+        except (ValueError, TypeError, KeyError):
+            self.lines.append(line)
+        else:
+            self.stages[str(stage)] = (done, total)
+
+
+class Tasks:
+    """The tasks of a desk: one at a time for each job."""
+
+    def __init__(self, folder: Path, program: Sequence[str] = PROGRAM) -> None:
+        self.folder, self.program = folder, program
+        self._tasks: dict[str, Task] = {}
+        self._lock = Lock()
+
+    def of(self, job: str) -> Task | None:
+        """The one that runs for a job, or that ran last."""
+        return self._tasks.get(job)
+
+    def start(
+        self,
+        job: str,
+        words: Sequence[str],
+        *,
+        then: str,
+        secrets: Mapping[str, str] | None = None,
+    ) -> Task:
+        """Start a command in the desk's folder.
+
+        What must not be seen in a list of processes goes by its environment.
+
+        Raises:
+            TableError: Another one runs for this job.
+        """
+        with self._lock:
+            before = self._tasks.get(job)
+            if before is not None and before.is_running:
+                raise TableError("a command runs for this job; wait for it, or cancel it")
+            task = Task(job, tuple(words), then, self._process(words, secrets or {}))
+            self._tasks[job] = task
+        Thread(target=task.attend, daemon=True).start()
+        return task
+
+    def _process(self, words: Sequence[str], secrets: Mapping[str, str]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(  # noqa: S603, because the command is our own
+            [*self.program, *words],
+            cwd=self.folder,
+            env={**os.environ, **_search_path(), **secrets, ATTENDED: "1", "NO_COLOR": "1"},
+            # The command ends when the other end of this is closed, however this process ended.
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+
+    def close(self) -> None:
+        """End all that runs."""
+        running = [task for task in self._tasks.values() if task.is_running]
+        for task in running:
+            task.cancel()
+        until = time.monotonic() + GRACE_SECONDS
+        for task in running:
+            task.end(until)
+
+
+def _search_path() -> dict[str, str]:
+    """The user's own, from where the desk was started: a part of it may be the current folder."""
+    given = os.environ.get("PYTHONPATH")
+    if not given:
+        return {}
+    return {"PYTHONPATH": os.pathsep.join(str(Path(p).absolute()) for p in given.split(os.pathsep))}

@@ -1,0 +1,82 @@
+"""How far a job is, told by its folder alone, whoever worked on it."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from cli import jobs
+from verix_anon.client.journey import State, Step, find_job, jobs_in, look_at, new_job
+from verix_anon.errors import TableError
+
+
+def test_a_job_of_the_commands_is_followed_to_its_end(
+    job: Path, run: jobs.Run, quick_models: None
+) -> None:
+    folder = job / "job"
+    assert look_at(folder).state is State.DELIVERED
+    shutil.move(folder / "delivery", job / "away")
+    assert look_at(folder).state is State.PREPARED
+    assert look_at(folder).step is Step.SEND
+    shutil.move(job / "away", folder / "delivery")
+    assert run(*jobs.verify_arguments(job), "--out", folder / "verdict.json").code == 0
+    assert look_at(folder).state is State.VERIFIED
+    assert look_at(folder).open_steps == tuple(Step)
+    shutil.copy(folder / "verdict.json", job / "verdict.json")
+    assert run(*jobs.release_arguments(job), "--out", folder / "released.csv").code == 0
+    assert look_at(folder).state is State.RELEASED
+    (folder / "verdict.json").write_text("{}")
+    spoiled = look_at(folder)
+    assert spoiled.state is State.DELIVERED
+    assert spoiled.problem
+    assert [one.name for one in jobs_in(job)] == ["job"]
+
+
+def test_a_verdict_on_another_delivery_counts_for_nothing(job: Path, run: jobs.Run) -> None:
+    folder = job / "job"
+    verify = jobs.verify_arguments(job)
+    run(*verify, "--skip", "fingerprint,utility", "--out", folder / "verdict.json")
+    header = folder / "delivery" / "delivery.json"
+    root = look_at(folder)
+    assert root.state is State.VERIFIED
+    text = header.read_text()
+    at = text.index('"root"') + len('"root":"') + 4
+    header.write_text(text[:at] + ("0" if text[at] != "0" else "1") + text[at + 1 :])
+    assert look_at(folder).state is State.DELIVERED
+
+
+def test_a_roles_file_says_where_the_table_lies(tmp_path: Path) -> None:
+    folder = tmp_path / "job"
+    folder.mkdir()
+    assert look_at(folder).state is State.NEW
+    assert look_at(folder).open_steps == (Step.TABLE,)
+    (folder / "roles.toml").write_text('table = "../people.csv"\n')
+    found = look_at(folder)
+    assert (found.state, found.table) == (State.DRAFTED, tmp_path / "people.csv")
+    assert found.open_steps == (Step.TABLE, Step.COLUMNS, Step.PRIVACY)
+    (folder / "roles.toml").write_text("table = ")
+    assert "cannot be read" in look_at(folder).problem
+
+
+def test_folders_of_other_things_are_no_jobs(tmp_path: Path) -> None:
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "one.png").touch()
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "roles.toml").touch()
+    assert [one.name for one in jobs_in(tmp_path)] == ["empty"]
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../x", "none", ".x", "a\0b"])
+def test_a_job_is_found_by_its_own_name_only(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "b").mkdir()
+    (tmp_path / ".x").mkdir()
+    with pytest.raises(TableError, match="there is no job"):
+        find_job(tmp_path, name)
+
+
+def test_a_new_job_is_an_empty_folder(tmp_path: Path) -> None:
+    made = new_job(tmp_path, "Ämter 2")
+    assert find_job(tmp_path, "Ämter 2") == made
+    assert made.state is State.NEW

@@ -1,0 +1,88 @@
+"""All words stand in the files of texts, in each language the same."""
+
+import re
+from importlib.resources import files
+from string import Formatter
+
+import pytest
+from starlette.datastructures import Headers
+
+from desk.browsing import Browser
+from verix_anon.desk.words import LANGUAGES, language_of, texts
+
+TEMPLATES = sorted(
+    (path.name, path.read_text("utf-8"))
+    for path in (files("verix_anon.desk") / "templates").iterdir()
+)
+SPOKEN = ("aria-label", "title", "placeholder", "alt", "summary")
+
+
+def used(html: str) -> set[str]:
+    return set(re.findall(r"""t\(['"]([\w.]+)['"]""", html))
+
+
+def test_the_languages_have_the_same_texts() -> None:
+    first, *others = ({k: places(v) for k, v in texts(each).items()} for each in LANGUAGES)
+    assert all(other == first for other in others)
+    assert all(text.strip() for each in LANGUAGES for text in texts(each).values())
+
+
+def places(text: str) -> set[str]:
+    return {name for _, name, _, _ in Formatter().parse(text) if name}
+
+
+@pytest.mark.parametrize(("name", "html"), TEMPLATES)
+def test_templates_hold_no_words(name: str, html: str) -> None:
+    bare = re.sub(
+        r"\{%.*?%\}|\{\{.*?\}\}|\{#.*?#\}|<code>verix-anon.*?</code>", "", html, flags=re.S
+    )
+    for attribute in SPOKEN:
+        for value in re.findall(rf'{attribute}="([^"]*)"', bare):
+            assert not re.search(r"\w", value), value
+    assert not re.findall(r"\w+", re.sub(r"<[^>]*>", "", bare))
+
+
+@pytest.mark.parametrize(("name", "html"), TEMPLATES)
+def test_every_text_of_a_template_is_there(name: str, html: str) -> None:
+    known = texts("en")
+    for key in used(html):
+        assert key in known or any(other.startswith(key) for other in known), key
+
+
+@pytest.mark.parametrize(("name", "html"), TEMPLATES)
+def test_templates_hold_no_script_no_style_and_nothing_from_elsewhere(name: str, html: str) -> None:
+    assert not re.search(r"<style|\sstyle=|\son\w+=|javascript:|//\w|\|\s*safe|Markup", html)
+    for script in re.findall(r"<script[^>]*>.*?</script>", html, flags=re.S):
+        assert script == '<script src="/static/desk.js" defer></script>'
+
+
+@pytest.mark.parametrize(
+    ("accepted", "cookie", "language"),
+    [
+        ("", "", "en"),
+        ("de", "", "de"),
+        ("de-AT,de;q=0.9,en;q=0.8", "", "de"),
+        ("fr, en;q=0.5, de;q=0.7", "", "de"),
+        ("fr", "", "en"),
+        ("de;q=x", "", "en"),
+        ("de", "verix-desk-language=en", "en"),
+        ("de", "verix-desk-language=xx", "de"),
+    ],
+)
+def test_the_language_is_what_was_chosen_or_asked_for(
+    accepted: str, cookie: str, language: str
+) -> None:
+    assert language_of(Headers({"accept-language": accepted, "cookie": cookie})) == language
+
+
+def test_the_language_can_be_changed(browser: Browser) -> None:
+    assert "<h1>Jobs</h1>" in browser.get("/").text
+    answer = browser.get("/language/de?back=/jobs/x%2Fy")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/jobs/x/y")
+    assert "<h1>Aufträge</h1>" in browser.get("/").text
+    assert browser.get("/language/xx").status_code == 404
+
+
+@pytest.mark.parametrize("back", ["//evil.example", "https://evil.example", "/\\evil", "/%0d%0ax"])
+def test_the_way_back_stays_here(browser: Browser, back: str) -> None:
+    assert browser.get(f"/language/de?back={back}").headers["location"] == "/"
