@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli.jobs import Run, exit_code, make, release_arguments, verify_arguments
-from verix_anon.files.tables import extras
+from verix_anon.files import extras
 
 pytestmark = pytest.mark.usefixtures("quick_models")
 

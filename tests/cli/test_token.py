@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import update
 
 from cli.jobs import Run
-from verix_anon.files.tables import extras
+from verix_anon.files import extras
 from verix_anon.service.database import Database, TokenRow
 from verix_anon.service.settings import Settings
 from verix_anon.service.tenants import Role, find

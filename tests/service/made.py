@@ -6,6 +6,7 @@ from pathlib import Path
 from files.samples import N_ROWS, sent
 from verix_anon.files.submissions import write_submission
 from verix_anon.protocol.messages import Submission
+from verix_anon.protocol.wire import State
 from verix_anon.service import blobs, jobs, tenants
 from verix_anon.service.blobs import Blobs
 from verix_anon.service.database import Database
@@ -56,7 +57,7 @@ def queued(database: Database, job: Job | None = None) -> Job:
     job = job or created(database)
     for file in job.files:
         state = jobs.complete_file(database, job.id, file.name)
-    assert state is jobs.State.QUEUED
+    assert state is State.QUEUED
     done = jobs.find(database, None, job.id)
     assert done is not None
     return done

@@ -8,9 +8,10 @@ import pytest
 
 from service import made
 from verix_anon.errors import ProviderError
+from verix_anon.protocol.wire import State
 from verix_anon.service import jobs
 from verix_anon.service.database import Database, JobRow
-from verix_anon.service.jobs import File, KeyInFlightError, KeyReusedError, State, TooManyJobsError
+from verix_anon.service.jobs import File, KeyInFlightError, KeyReusedError, TooManyJobsError
 
 OTHER = (File(name="a", size=1, sha256="9" * 64),)
 

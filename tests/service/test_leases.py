@@ -8,9 +8,10 @@ import pytest
 from sqlalchemy import update
 
 from service import made
+from verix_anon.protocol.wire import State
 from verix_anon.service import jobs, leases
 from verix_anon.service.database import Database, JobRow, now
-from verix_anon.service.jobs import File, Job, Reason, State
+from verix_anon.service.jobs import File, Job, Reason
 from verix_anon.service.leases import Claim, LostError
 
 DELIVERY = (File(name="delivery.json", size=3, sha256="2" * 64, is_complete=True),)

@@ -15,11 +15,12 @@ import pytest
 
 from files.samples import sent
 from service import made
+from verix_anon.protocol.wire import State
 from verix_anon.provider.local import LocalProvider
 from verix_anon.service import jobs
 from verix_anon.service.blobs import Blobs
 from verix_anon.service.database import Database, JobRow
-from verix_anon.service.jobs import Job, State
+from verix_anon.service.jobs import Job
 from verix_anon.service.settings import Settings
 from verix_anon.service.supervisor import Supervisor
 from verix_anon.service.sweep import sweep

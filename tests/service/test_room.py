@@ -16,10 +16,11 @@ from service.working import check_done, during, result, taken, taken_later
 from verix_anon import machine
 from verix_anon.errors import MemoryShortError
 from verix_anon.files.submissions import read_submission
+from verix_anon.protocol.wire import State
 from verix_anon.service import engines, jobs, work
 from verix_anon.service import worker as worker_module
 from verix_anon.service.blobs import Blobs
-from verix_anon.service.jobs import Job, State
+from verix_anon.service.jobs import Job
 from verix_anon.service.worker import Worker
 
 

@@ -6,10 +6,11 @@ import pytest
 from sqlalchemy import update
 
 from service import made
+from verix_anon.protocol.wire import State
 from verix_anon.service import blobs, jobs, leases
 from verix_anon.service.blobs import Blobs
 from verix_anon.service.database import Database, JobRow, now
-from verix_anon.service.jobs import Job, Reason, State
+from verix_anon.service.jobs import Job, Reason
 from verix_anon.service.leases import Claim
 from verix_anon.service.settings import Settings
 from verix_anon.service.sweep import Swept, sweep

@@ -18,9 +18,10 @@ from verix_anon.files.keys import new_key, write_key
 from verix_anon.protocol.envelopes import open_envelope
 from verix_anon.protocol.messages import Header
 from verix_anon.protocol.statements import Receipt
+from verix_anon.protocol.wire import State
 from verix_anon.service import blobs, engines, jobs, leases, work
 from verix_anon.service.engines import Task
-from verix_anon.service.jobs import Job, State
+from verix_anon.service.jobs import Job
 from verix_anon.service.settings import Settings
 from verix_anon.service.sweep import sweep
 from verix_anon.service.worker import Worker

@@ -9,10 +9,11 @@ from files.samples import N_ROWS, sent
 from service import made
 from verix_anon.files.deliveries import read_delivery
 from verix_anon.protocol.messages import Header
+from verix_anon.protocol.wire import State
 from verix_anon.provider.local import LocalProvider
 from verix_anon.service import blobs, engines, jobs, leases
 from verix_anon.service.engines import Task
-from verix_anon.service.jobs import Job, State
+from verix_anon.service.jobs import Job
 from verix_anon.service.leases import Claim
 from verix_anon.service.settings import Settings
 from verix_anon.service.worker import Worker

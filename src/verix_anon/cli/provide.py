@@ -10,7 +10,7 @@ import typer
 
 from verix_anon.cli.app import app
 from verix_anon.cli.secrets import KeyPassphraseFile, load_key
-from verix_anon.cli.show import AsJson, Quiet, during, facts, progress_bar, say
+from verix_anon.cli.show import AsJson, Overwrite, Quiet, during, facts, progress_bar, say
 from verix_anon.errors import TableError
 from verix_anon.fields import to_json
 from verix_anon.progress import Progress
@@ -67,12 +67,7 @@ def anonymize(
         ),
     ] = None,
     key_passphrase_file: KeyPassphraseFile = None,
-    overwrite: Annotated[
-        bool,
-        typer.Option(
-            "--overwrite", help="Replace a delivery that is there.", rich_help_panel="Output"
-        ),
-    ] = False,
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:

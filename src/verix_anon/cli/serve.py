@@ -157,7 +157,7 @@ def serve(
 
 def need_service(blobs: str = "") -> None:
     """Raise unless what a service is made of is installed."""
-    from verix_anon.files.tables.extras import need
+    from verix_anon.files.extras import need
 
     for package in ("sqlalchemy", "uvicorn"):
         need(package, "service", "a service")

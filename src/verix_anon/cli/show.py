@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AsJson",
+    "Overwrite",
     "Quiet",
     "during",
     "facts",
@@ -48,6 +49,10 @@ COMPILING = (
 AsJson = Annotated[
     bool,
     typer.Option("--json", help="Print the result as JSON.", rich_help_panel="Output"),
+]
+Overwrite = Annotated[
+    bool,
+    typer.Option("--overwrite", help="Replace a delivery that is there.", rich_help_panel="Output"),
 ]
 Quiet = Annotated[
     bool,

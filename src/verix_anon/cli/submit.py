@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from verix_anon.cli.app import INTERRUPTED, app
-from verix_anon.cli.show import AsJson, Quiet, progress_bar, quoted, say
+from verix_anon.cli.show import AsJson, Overwrite, Quiet, progress_bar, quoted, say
 from verix_anon.errors import TableError
 from verix_anon.fields import to_json
 
@@ -83,12 +83,7 @@ def submit(
     ] = None,
     insecure_http: InsecureHttp = False,
     ca_file: AuthoritiesFile = None,
-    overwrite: Annotated[
-        bool,
-        typer.Option(
-            "--overwrite", help="Replace a delivery that is there.", rich_help_panel="Output"
-        ),
-    ] = False,
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:

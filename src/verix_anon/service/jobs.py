@@ -7,7 +7,6 @@ import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import StrEnum
 from hashlib import sha256
 from threading import Lock
 
@@ -16,6 +15,7 @@ from sqlalchemy import func, insert, select, text, tuple_
 from sqlalchemy.orm import Session
 
 from verix_anon.errors import ProviderError
+from verix_anon.protocol.wire import State
 from verix_anon.service.database import Database, DeliveredRow, FileRow, JobRow, TenantRow, now
 
 __all__ = [
@@ -26,7 +26,6 @@ __all__ = [
     "NewJob",
     "Page",
     "Reason",
-    "State",
     "TooManyJobsError",
     "complete_file",
     "counts",
@@ -36,16 +35,6 @@ __all__ = [
     "find",
     "page",
 ]
-
-
-class State(StrEnum):
-    """What may be said of a job; one that was deleted is gone."""
-
-    UPLOADING = "uploading"
-    QUEUED = "queued"
-    RUNNING = "running"
-    DONE = "done"
-    FAILED = "failed"
 
 
 OPEN = (State.UPLOADING, State.QUEUED, State.RUNNING)

@@ -11,8 +11,9 @@ from sqlalchemy import ScalarResult, Update, case, select, update
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from verix_anon.errors import ProviderError
+from verix_anon.protocol.wire import State
 from verix_anon.service.database import Database, DeliveredRow, JobRow, now
-from verix_anon.service.jobs import File, Reason, State
+from verix_anon.service.jobs import File, Reason
 
 __all__ = [
     "Claim",

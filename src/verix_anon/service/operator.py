@@ -15,6 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from verix_anon import __version__
+from verix_anon.protocol.wire import State
 from verix_anon.service import jobs
 from verix_anon.service.api.auth import AS_OPERATOR, OperatorRoute
 from verix_anon.service.api.context import context_of
@@ -94,7 +95,7 @@ def _line(job: jobs.Job, at: float) -> Line:
         id=job.id,
         tenant=job.tenant,
         state=job.state.value,
-        progress=f", {stage} {done}/{total}" if stage and job.state is jobs.State.RUNNING else "",
+        progress=f", {stage} {done}/{total}" if stage and job.state is State.RUNNING else "",
         rows=f"{job.rows:,}",
         created=_time(job.created),
         waited=_span(job.queued, job.started or at),

@@ -10,10 +10,10 @@ from shutil import rmtree
 
 from sqlalchemy import delete, select
 
+from verix_anon.protocol.wire import State
 from verix_anon.service import blobs, leases
 from verix_anon.service.blobs import Blobs
 from verix_anon.service.database import Database, JobRow, now
-from verix_anon.service.jobs import State
 from verix_anon.service.settings import Settings
 
 __all__ = ["Swept", "sweep"]

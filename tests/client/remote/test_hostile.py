@@ -100,6 +100,11 @@ def test_no_redirect_gets_the_token(client: Client, service: Scripted, kind: str
         assert elsewhere.seen == []
 
 
+def test_a_wrong_address_is_told_as_one(client: Client, service: Scripted) -> None:
+    service.faults["offer"] = [lambda handler: handler.answer(404)]
+    client.fails(f"there is no verix-anon service at {service.url}; .* without /v1")
+
+
 @pytest.mark.parametrize(
     "body",
     [

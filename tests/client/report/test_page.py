@@ -21,7 +21,7 @@ from verix_anon.client.report.sheet import read_sheet
 from verix_anon.client.verdict import Profile, Verdict
 from verix_anon.client.verify import verify
 from verix_anon.errors import TableError
-from verix_anon.files.tables import extras
+from verix_anon.files import extras
 
 STYLE = Path(report.__file__).parent / "templates" / "style.css"
 HOSTILE = (

@@ -10,7 +10,8 @@ import pyarrow.feather
 import pytest
 
 from verix_anon.errors import TableError
-from verix_anon.files.tables import endings, extras, read_table, write_table
+from verix_anon.files import extras
+from verix_anon.files.tables import endings, read_table, write_table
 
 TABLE = pa.table({"a": [1, None], "code": ["007", "1"]})
 

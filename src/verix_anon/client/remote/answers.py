@@ -4,27 +4,16 @@ Every answer is bounded before it is read, and what is shown of it is one printa
 """
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 from verix_anon.errors import Error, ProviderError
 from verix_anon.fields import Fields
+from verix_anon.protocol.wire import SERVICE_FORMAT, State
 
-__all__ = ["Delivered", "Job", "Limits", "Offer", "Problem", "State", "one_line"]
+__all__ = ["Delivered", "Job", "Limits", "Offer", "Problem", "one_line"]
 
-FORMAT = "verix/service/1"
 MOST_SHOWN = 300
 """Characters of what a service says that an error repeats."""
 MOST_BYTES = 2**53
-
-
-class State(StrEnum):
-    """How far a job is."""
-
-    UPLOADING = "uploading"
-    QUEUED = "queued"
-    RUNNING = "running"
-    DONE = "done"
-    FAILED = "failed"
 
 
 def one_line(text: str, most: int = MOST_SHOWN) -> str:
@@ -81,7 +70,7 @@ class Offer:
     def parse(cls, data: bytes) -> "Offer":
         """Read what GET /v1 answers."""
         fields = Fields.parse(data, "the service's offer", ProviderError)
-        fields.expect("format", FORMAT)
+        fields.expect("format", SERVICE_FORMAT)
         limits = fields.inner("limits")
         most = range(MOST_BYTES)
         return cls(

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, TypeVar
 
 from verix_anon.client.remote import waiting
@@ -19,6 +18,7 @@ from verix_anon.client.remote.answers import Problem, one_line
 from verix_anon.client.remote.options import RemoteOptions
 from verix_anon.client.remote.waiting import Waiting
 from verix_anon.errors import ProviderError, TableError
+from verix_anon.files.extras import need
 from verix_anon.files.store import reason
 
 if TYPE_CHECKING:
@@ -77,11 +77,7 @@ class Connection:
     """Requests to one service, in the name of one token."""
 
     def __init__(self, url: str, token: str, options: RemoteOptions) -> None:
-        if find_spec("httpx2") is None:
-            raise ProviderError(
-                "a remote provider needs the extra 'remote', which is not installed; in your clone"
-                " of verix-anon: .venv/bin/pip install -c constraints.txt -e '.[remote]'"
-            )
+        need("httpx2", "remote", "a remote provider", ProviderError)
         self.base = _checked(url, insecure_http=options.insecure_http)
         if not isinstance(token, str) or not TOKEN.fullmatch(token):
             raise ProviderError("the token must be printable ASCII without blanks")

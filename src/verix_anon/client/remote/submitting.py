@@ -8,9 +8,10 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
+from http import HTTPStatus
 
 from verix_anon.client.remote import waiting
-from verix_anon.client.remote.answers import Job, Offer, State
+from verix_anon.client.remote.answers import Job, Offer
 from verix_anon.client.remote.connection import GREETING, Answer, Connection, RefusedError
 from verix_anon.client.remote.download import check_announced, download
 from verix_anon.client.remote.upload import CHUNK_BYTES, upload
@@ -18,6 +19,7 @@ from verix_anon.errors import ProviderError
 from verix_anon.fields import to_json
 from verix_anon.files.aside import check_apart, check_free, check_replaces, written_aside
 from verix_anon.files.listing import Listed
+from verix_anon.protocol.wire import State
 
 __all__ = ["Submitted", "submit_folder"]
 
@@ -51,7 +53,7 @@ def submit_folder(
     check_free(out, overwrite=overwrite)
     if overwrite:
         check_replaces(out, "delivery.json")
-    offer = Offer.parse(connection.get("/v1", GREETING).body)
+    offer = _offer(connection)
     check_offer(offer, sent, connection.keyids)
     job = _open_job(connection, sent)
     began(job.id)
@@ -62,6 +64,19 @@ def submit_folder(
     check_announced(job.delivery, sent)
     _download_all(connection, path, job, out, overwrite=overwrite)
     return Submitted(job=job.id, kept=not _is_deleted(connection, path))
+
+
+def _offer(connection: Connection) -> Offer:
+    """What the service says about itself, if there is one."""
+    try:
+        return Offer.parse(connection.get("/v1", GREETING).body)
+    except RefusedError as error:
+        if error.problem.code or error.problem.status != HTTPStatus.NOT_FOUND:
+            raise
+        raise ProviderError(
+            f"there is no verix-anon service at {connection.base}; give its address as the provider"
+            " gave it, such as https://host, without /v1"
+        ) from None
 
 
 def check_offer(offer: Offer, sent: Listed, pinned: frozenset[str]) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from verix_anon.client.verdict import Verdict
 from verix_anon.errors import TableError
-from verix_anon.files.tables.extras import need
+from verix_anon.files.extras import need
 
 if TYPE_CHECKING:
     from verix_anon.client.explore.exploration import Exploration

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 import pyarrow as pa
 
 from verix_anon.errors import TableError
+from verix_anon.files.extras import need
 from verix_anon.files.store import is_url, path_text
 from verix_anon.files.tables.apart import read_apart
 from verix_anon.files.tables.arrow import read_parquet
@@ -27,7 +28,6 @@ from verix_anon.files.tables.endings import (
     TEXT_SUFFIXES,
     not_taken,
 )
-from verix_anon.files.tables.extras import need
 from verix_anon.files.tables.opening import opened, reason
 from verix_anon.files.tables.reading import NULL_TOKENS, Question, Read, Reading
 from verix_anon.files.tables.sheets.packed import check_packed

@@ -13,8 +13,8 @@ from urllib.parse import parse_qsl, unquote, urlencode
 import pyarrow as pa
 
 from verix_anon.errors import TableError
+from verix_anon.files.extras import need
 from verix_anon.files.tables.cells import column_of
-from verix_anon.files.tables.extras import need
 from verix_anon.files.tables.opening import check_names, reason
 from verix_anon.files.tables.reading import Read, Reading
 from verix_anon.files.tables.urls import shown_url, without_secrets

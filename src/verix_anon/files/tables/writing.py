@@ -15,9 +15,9 @@ from narwhals.exceptions import DuplicateError
 from verix_anon.errors import TableError
 from verix_anon.fields import shown
 from verix_anon.files.aside import Aside, begun
+from verix_anon.files.extras import need
 from verix_anon.files.store import path_text
 from verix_anon.files.tables.endings import PARQUET_SUFFIXES
-from verix_anon.files.tables.extras import need
 from verix_anon.files.tables.memory import held
 from verix_anon.files.tables.opening import reason
 

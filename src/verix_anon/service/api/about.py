@@ -4,6 +4,7 @@ from fastapi import APIRouter, Request, Security
 
 from verix_anon import __version__
 from verix_anon.protocol.contract import Rule
+from verix_anon.protocol.wire import SERVICE_FORMAT
 from verix_anon.service import engines
 from verix_anon.service.api import models
 from verix_anon.service.api.auth import AS_TENANT, TenantRoute
@@ -21,7 +22,7 @@ def about(request: Request) -> models.About:
     context = context_of(request)
     settings, limits = context.settings, context.settings.limits
     return models.About(
-        format="verix/service/1",
+        format=SERVICE_FORMAT,
         version=__version__,
         rules=[rule.value for rule in Rule],
         engines=list(engines.names(settings)),

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from verix_anon.errors import ContractError, TableError
 from verix_anon.fields import Fields
 from verix_anon.protocol.contract import Contract, Rule
+from verix_anon.protocol.wire import State
 from verix_anon.service import blobs, engines, jobs
 from verix_anon.service.api import models
 from verix_anon.service.api.auth import AS_TENANT, TenantRoute
@@ -27,7 +28,7 @@ router = APIRouter(
 )
 ID = re.compile(r"[0-9a-f]{32}\Z", re.ASCII)
 AFTER = r"^0x1\.[0-9a-f]{13}p\+[0-9]{1,2}_[0-9a-f]{32}$"
-POLL_SECONDS = {jobs.State.UPLOADING: 5, jobs.State.QUEUED: 2, jobs.State.RUNNING: 1}
+POLL_SECONDS = {State.UPLOADING: 5, State.QUEUED: 2, State.RUNNING: 1}
 OPEN_SECONDS = 30
 RECORDS, NAMED = "records.parquet", ("submission.json", "contract.json")
 
