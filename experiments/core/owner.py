@@ -182,7 +182,7 @@ def measure(delivery: Delivery, made: Prepared, *, seed: int) -> list[float]:
         return []
     rng = np.random.default_rng([seed, 2_000])
     some = rng.choice(records.row.size, min(2_000, records.row.size), replace=False)
-    middle = midpoints(delivery.leaves)[records.leaf[some]]
+    middle = midpoints(delivery.leaves.of(records.leaf[some]))
     observed = models.shap_values(middle, two_classes(records.target[some]))
     return models.distances(manifest.baseline, observed, manifest.top_features)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Bytes", "Flags", "Floats", "Ids", "Ints", "Numbers", "Shorts", "Words"]
+__all__ = ["Bytes", "Flags", "Floats", "Ids", "Ints", "Numbers", "Numeric", "Shorts", "Words"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -17,4 +17,6 @@ Shorts = npt.NDArray[np.uint16]
 Words = npt.NDArray[np.uint64]
 Bytes = npt.NDArray[np.uint8]
 """Labels, digests, trackers, bytes as such."""
+Numeric = Floats | Ids | Bytes
+"""A column, in whatever type holds its values."""
 Flags = npt.NDArray[np.bool_]

@@ -244,6 +244,10 @@ def test_bulk_root_of_a_deep_tree() -> None:
         top = digests.node_digest(i % 2, i - 0.5, top, of_leaf[n - i])
     expected = digests.binding_root(contract_of().digest, ONE, top)
     assert merkle.root_of(contract_of(), ONE, tree, leaves, members) == expected
+    # However many nodes are hashed at a time, with leaves among them or none.
+    for most in (1, 2, 7, 40):
+        with mock.patch.object(merkle, "BATCH_NODES", most):
+            assert merkle.root_of(contract_of(), ONE, tree, leaves, members) == expected
 
 
 def test_bulk_root_equals_the_formulas() -> None:

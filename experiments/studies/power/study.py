@@ -81,10 +81,12 @@ def _departures(case: Case, made: Prepared) -> npt.NDArray[np.bool_]:
     """For every watch record: whether it would convict the delivery, as the only witness."""
     witnesses = find_witnesses(made.submission, made.manifest.watch_row, threads=1)
     alone = [replace(case, manifest=replace(made.manifest, witnesses=(w,))) for w in witnesses]
-    shared = {"grouped": case.grouped, "node_spans": case.node_spans, "records": case.records}
+    shared = {
+        name: getattr(case, name) for name in ("grouped", "node_spans", "records", "is_complete")
+    }
     for one in alone:
         # Worked out once for all: they depend on the delivery alone.
-        one.__dict__.update(shared, leaf_of_row=case.leaf_of_row)
+        one.__dict__.update(shared)
     return np.array([splits.check(one).status is Status.FAIL for one in alone])
 
 

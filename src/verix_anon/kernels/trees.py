@@ -6,13 +6,13 @@ Leaves are numbered from left to right, and a node's leaves are consecutive.
 import numba
 import numpy as np
 
-from verix_anon.arrays import Floats, Ids, Ints, Numbers
+from verix_anon.arrays import Floats, Ids, Ints, Numbers, Numeric
 
 __all__ = ["gather", "group_rows", "leaf_bounds"]
 
 
 @numba.njit(cache=True, nogil=True)
-def group_rows(leaf: Ids, n_leaves: int) -> tuple[Ints, Ints]:
+def group_rows(leaf: Ids, n_leaves: int) -> tuple[Numbers, Ints]:
     """Positions grouped by leaf, in ascending order within each, and where each leaf starts.
 
     Leaf numbers must lie in 0 .. n_leaves - 1.
@@ -23,7 +23,7 @@ def group_rows(leaf: Ids, n_leaves: int) -> tuple[Ints, Ints]:
     for number in range(n_leaves):
         start[number + 1] += start[number]
     cursor = start[:-1].copy()
-    grouped = np.empty(leaf.size, np.int64)
+    grouped = np.empty(leaf.size, np.uint32)
     for position in range(leaf.size):
         number = leaf[position]
         grouped[cursor[number]] = position
@@ -32,7 +32,7 @@ def group_rows(leaf: Ids, n_leaves: int) -> tuple[Ints, Ints]:
 
 
 @numba.njit(cache=True, nogil=True)
-def gather(values: Floats, rows: Numbers, out: Floats) -> None:
+def gather(values: Numeric, rows: Numbers, out: Numeric) -> None:
     """One column's values in the order of `rows`; numpy would take twice as long."""
     for i in range(rows.size):
         out[i] = values[rows[i]]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from verix_anon.arrays import Bytes, Ints
+from verix_anon.arrays import Bytes, Ints, Numbers
 from verix_anon.protocol.contract import Commitment, Contract, Digest
 from verix_anon.protocol.digests import (
     LEAF,
@@ -42,6 +42,7 @@ __all__ = [
 CHUNK_ROWS = 65536
 # How many leaves are laid out at a time: few enough for the cache of a core.
 BATCH_LEAVES = 1024
+BATCH_NODES = 2 * BATCH_LEAVES
 SUBMISSION, CHUNK = b"\4", b"\5"
 
 
@@ -80,7 +81,7 @@ class Members(NamedTuple):
     Rows ascend, so that positions in ascending order are rows in ascending order.
     """
 
-    positions: Ints
+    positions: Numbers | Ints
     start: Ints
     row: Ints
     tracker: Bytes
@@ -133,7 +134,23 @@ def top_digest(contract: Contract, tree: Tree, leaves: Leaves, members: Members)
     """The digest of a tree's first node, as the contract's commitment has it."""
     if contract.commitment is Commitment.PAPER:
         return _paper_top(contract, tree, leaves)
-    return node_digests(tree, leaf_digests(leaves, members))[0]
+    # In preorder leaves count upwards: those among some nodes follow each other, and a node's
+    # children are the last two that are open when it is reached from behind.
+    open_: list[bytes] = []
+    for first in range((tree.n_nodes - 1) // BATCH_NODES * BATCH_NODES, -1, -BATCH_NODES):
+        heads, is_leaf = _heads(tree, slice(first, first + BATCH_NODES))
+        numbers = tree.leaf[first : first + BATCH_NODES]
+        numbers = numbers[numbers >= 0]
+        of_leaf: list[bytes] = []
+        if numbers.size:
+            of_leaf += _batch(leaves, members, slice(int(numbers[0]), int(numbers[-1]) + 1))
+        for head, is_one in zip(reversed(heads), reversed(is_leaf), strict=True):
+            if is_one:
+                open_.append(of_leaf.pop())
+            else:
+                left, right = open_.pop(), open_.pop()
+                open_.append(sha256(head + left + right).digest())
+    return Digest(open_.pop())
 
 
 def split_digest(
@@ -148,20 +165,26 @@ def split_digest(
 
 def node_digests(tree: Tree, of_leaf: Sequence[Digest]) -> list[Digest]:
     """The digest of every node, from the last node to the first: children come later."""
-    heads = np.empty((tree.n_nodes, 13), np.uint8)
-    heads[:, 0] = NODE[0]
-    heads[:, 1:5] = tree.column.astype("<u4").reshape(-1, 1).view(np.uint8)
-    heads[:, 5:] = (tree.threshold + 0.0).astype("<f8").reshape(-1, 1).view(np.uint8)
-    data, right, leaf = heads.tobytes(), tree.right.tolist(), tree.leaf.tolist()
+    heads, _ = _heads(tree, slice(0, tree.n_nodes))
+    right, leaf = tree.right.tolist(), tree.leaf.tolist()
     digest = [Digest(b"")] * tree.n_nodes
     for node in range(tree.n_nodes - 1, -1, -1):
         if leaf[node] >= 0:
             digest[node] = of_leaf[leaf[node]]
         else:
-            head = data[13 * node : 13 * node + 13]
             both = digest[node + 1] + digest[right[node]]
-            digest[node] = Digest(sha256(head + both).digest())
+            digest[node] = Digest(sha256(heads[node] + both).digest())
     return digest
+
+
+def _heads(tree: Tree, at: slice) -> tuple[list[bytes], list[bool]]:
+    """What the preimages of some nodes begin with, and which of them are leaves instead."""
+    column = tree.column[at]
+    heads = np.empty((column.size, 13), np.uint8)
+    heads[:, 0] = NODE[0]
+    heads[:, 1:5] = column.astype("<u4").reshape(-1, 1).view(np.uint8)
+    heads[:, 5:] = (tree.threshold[at] + 0.0).astype("<f8").reshape(-1, 1).view(np.uint8)
+    return [head for (head,) in struct.iter_unpack("13s", heads.tobytes())], (column < 0).tolist()
 
 
 def _paper_top(contract: Contract, tree: Tree, leaves: Leaves) -> Digest:

@@ -167,6 +167,14 @@ class Leaves:
         """How many leaves there are."""
         return int(self.count.shape[0])
 
+    def of(self, numbers: Ids | Ints) -> "Leaves":
+        """The leaves of these numbers."""
+        return Leaves(
+            count=self.count[numbers],
+            minimum=self.minimum[numbers],
+            maximum=self.maximum[numbers],
+        )
+
     def check(self, *, n_rows: int) -> None:
         """Raise MalformedDeliveryError unless bounds are finite, in order, and counts possible."""
         low, high = self.minimum, self.maximum

@@ -108,7 +108,7 @@ def test_fingerprint_by_task(task: str) -> None:
     finding = fingerprint.check(case, Profile.THIN)
     assert finding.status is Status.INCONCLUSIVE
     middle = (delivery.leaves.minimum / 2 + delivery.leaves.maximum / 2)[
-        case.leaf_of_row[manifest.watch_row]
+        case.leaves_of(manifest.watch_row)
     ]
     observed = models.shap_values(middle, manifest.watch_labels)
     top = list(manifest.top_features)

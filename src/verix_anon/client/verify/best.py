@@ -27,9 +27,8 @@ def best_splits(case: Case, nodes: Ints) -> Best:
 def _by_variance(case: Case, nodes: Ints, stops: Flags) -> Best:
     """All columns compete at every node, with little more than a sort where all are asked for."""
     tree, span = case.delivery.tree, case.node_spans
-    positives = np.concatenate([[0], np.cumsum(case.target_by_leaf, dtype=np.int64)])
     lo, hi = span[nodes, 0], span[nodes, 1]
-    positive = positives[hi] - positives[lo]
+    positive = _positive(case, lo, hi)
     stops = stops | (positive == 0) | (positive == hi - lo)
     right = tree.right[nodes]
     middle = np.where(right >= 0, span[right, 0], -1)
@@ -44,6 +43,13 @@ def _by_variance(case: Case, nodes: Ints, stops: Flags) -> Best:
 
     case.each_column(compete)
     return _merged(parts)
+
+
+def _positive(case: Case, lo: Ints, hi: Ints) -> Ints:
+    """How many positives there are in each span."""
+    before = np.zeros(case.manifest.n_rows + 1, np.int32)
+    np.cumsum(case.target_by_leaf, dtype=np.int32, out=before[1:])
+    return (before[hi] - before[lo]).astype(np.int64)
 
 
 def _by_spread(case: Case, nodes: Ints, stops: Flags) -> Best:

@@ -102,34 +102,34 @@ class Case:
     def bounds_by_column(self) -> tuple[Floats, Floats]:
         """The delivered bounds of the leaves, one column after the other in memory."""
         leaves = self.delivery.leaves
-        return np.ascontiguousarray(leaves.minimum.T), np.ascontiguousarray(leaves.maximum.T)
+        both = np.ascontiguousarray(leaves.minimum.T), np.ascontiguousarray(leaves.maximum.T)
+        for bounds in both:
+            # As those are that lie so already: else kernels would be compiled for both.
+            bounds.setflags(write=False)
+        return both
 
     @cached_property
     def is_complete(self) -> bool:
         """Whether every submitted row came back exactly once."""
         row = self.records.row
-        return row.size == self.manifest.n_rows and bool((row == np.arange(row.size)).all())
+        # They ascend, and none is out of range.
+        return row.size == self.manifest.n_rows and bool((row[1:] != row[:-1]).all())
 
-    @cached_property
-    def leaf_of_row(self) -> Ids:
-        """The claimed leaf of every submitted row, -1 where it did not come back."""
-        records = self.records
+    def positions_of(self, rows: Ints) -> Ints:
+        """Where submitted rows stand in `records`, -1 where they do not; the last of several."""
         if self.is_complete:
-            return records.leaf
-        leaf = np.full(self.manifest.n_rows, -1, np.int32)
-        leaf[records.row] = records.leaf
-        return leaf
+            return rows
+        came = self.records.row
+        position = np.searchsorted(came, rows, side="right") - 1
+        return np.where((position >= 0) & (came[position] == rows), position, -1)
+
+    def leaves_of(self, rows: Ints) -> Ids:
+        """The claimed leaves of submitted rows, -1 where they did not come back."""
+        position = self.positions_of(rows)
+        return np.where(position >= 0, self.records.leaf[position], np.int32(-1))
 
     @cached_property
-    def position_of_row(self) -> Ints:
-        """Where each submitted row stands in `records`, -1 where it does not."""
-        records = self.records
-        position = np.full(self.manifest.n_rows, -1, np.int64)
-        position[records.row] = np.arange(records.row.size)
-        return position
-
-    @cached_property
-    def grouped(self) -> tuple[Ints, Ints]:
+    def grouped(self) -> tuple[Numbers, Ints]:
         """Positions in `records` leaf by leaf, ascending within each, and where each starts."""
         from verix_anon.kernels import trees
 
@@ -153,18 +153,18 @@ class Case:
         from verix_anon.kernels import trees
 
         assert self.submission is not None
-        trees.gather(self.submission.records.values[column], self._rows_by_leaf, out)
-
-    @cached_property
-    def _rows_by_leaf(self) -> Numbers:
         assert self.is_complete
-        return self.grouped[0].astype(np.uint32)
+        trees.gather(self.submission.records.values[column], self.grouped[0], out)
 
     @cached_property
     def target_by_leaf(self) -> Bytes:
         """The submitted targets leaf by leaf."""
+        from verix_anon.kernels import trees
+
         assert self.submission is not None
-        return self.submission.records.target[self.grouped[0]]
+        out = np.empty(self.manifest.n_rows, np.uint8)
+        trees.gather(self.submission.records.target, self.grouped[0], out)
+        return out
 
     @cached_property
     def shares(self) -> list[tuple[int, int]]:

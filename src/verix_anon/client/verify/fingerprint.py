@@ -100,15 +100,17 @@ def _observed(case: Case, profile: Profile) -> tuple[Floats, Labels]:
 
     The paper labels the sample as the provider delivered it.
     """
-    records, middle, manifest = case.records, midpoints(case.delivery.leaves), case.manifest
+    records, leaves, manifest = case.records, case.delivery.leaves, case.manifest
     if profile is Profile.PAPER and case.contract.target is not None:
         rng = np.random.default_rng(secrets.randbits(128))
         some = rng.choice(records.row.size, min(SAMPLE_ROWS, records.row.size), replace=False)
         delivered = records.target[some].astype(np.float64)
-        return middle[records.leaf[some]], replace(manifest.watch_labels, values=delivered)
-    position = case.position_of_row[manifest.watch_row]
+        middle = midpoints(leaves.of(records.leaf[some]))
+        return middle, replace(manifest.watch_labels, values=delivered)
+    position = case.positions_of(manifest.watch_row)
     is_back = np.flatnonzero(position >= 0)
-    return middle[records.leaf[position[is_back]]], manifest.watch_labels.of(is_back)
+    middle = midpoints(leaves.of(records.leaf[position[is_back]]))
+    return middle, manifest.watch_labels.of(is_back)
 
 
 def _epsilon(case: Case, profile: Profile, name: str) -> float | None:

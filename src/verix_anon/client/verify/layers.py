@@ -51,7 +51,7 @@ def run(case: Case, profile: Profile) -> tuple[Finding, ...]:
     for name in case.options.skip:
         alone[name] = partial(_skipped, name, "left out by the caller")
     # What several read is made ready before them.
-    _ = case.records, case.position_of_row, case.grouped
+    _ = case.records, case.is_complete, case.grouped
     with ThreadPoolExecutor(min(2, case.options.threads)) as pool:
         futures = [pool.submit(layer, *named, compiles=False) for named in alone.items()]
         layer("sentinels", lambda: sentinels.check(case))  # 2

@@ -212,7 +212,7 @@ def _over(least_or_greatest: np.ufunc, values: Floats, spans: Ints) -> Floats:
 def _thin(case: Case) -> list[str]:
     """The watch records: routed to their leaf, and within its bounds."""
     manifest, leaves = case.manifest, case.delivery.leaves
-    claimed = case.leaf_of_row[manifest.watch_row]
+    claimed = case.leaves_of(manifest.watch_row)
     routed = case.delivery.tree.route(manifest.watch_values)
     problems = []
     if (wrong := np.flatnonzero(claimed != routed)).size:

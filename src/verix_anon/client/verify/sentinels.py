@@ -31,7 +31,7 @@ def check(case: Case) -> Finding:
             guarantee="None: replay has to see what is missing.",
             evidence={"sentinels": 0},
         )
-    position = case.position_of_row[rows]
+    position = case.positions_of(rows)
     is_back = position >= 0
     came = np.take(as_words(case.records.tracker), position, axis=0)
     is_same = (came == as_words(manifest.sentinel_tracker)).all(axis=1)

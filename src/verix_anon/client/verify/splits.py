@@ -199,7 +199,7 @@ def _draw(case: Case, n_draws: int) -> Ints:
     """The nodes on the paths of so many rows, and so many nodes, all drawn at random."""
     rows = [secrets.randbelow(case.manifest.n_rows) for _ in range(n_draws)]
     nodes = {secrets.randbelow(case.delivery.tree.n_nodes) for _ in range(n_draws)}
-    for leaf in np.unique(case.leaf_of_row[rows]).tolist():
+    for leaf in np.unique(case.leaves_of(np.array(rows))).tolist():
         nodes |= set(_path(case, leaf))
     return np.array(sorted(nodes))
 
@@ -269,7 +269,8 @@ def _leaf_departure(case: Case, witness: Witness, node: int, start: Ints) -> Dev
     bounds = zip(leaves.minimum[leaf].tolist(), leaves.maximum[leaf].tolist(), strict=True)
     members = [(int(records.row[i]), records.tracker[i].tobytes()) for i in at]
     digest = digests.leaf_digest(int(leaves.count[leaf]), list(bounds), members)
-    same = hmac.compare_digest(digest, witness.leaf) and int(case.leaf_of_row[witness.row]) == leaf
+    own = int(case.leaves_of(np.array([witness.row]))[0])
+    same = hmac.compare_digest(digest, witness.leaf) and own == leaf
     if same:
         return None
     return Deviation(

@@ -28,8 +28,7 @@ def check(case: Case) -> Finding:
             guarantee="None: replay has to see what is missing.",
             evidence={"pairs": 0},
         )
-    position = case.position_of_row[pairs]
-    leaf = case.leaf_of_row[pairs]
+    position, leaf = case.positions_of(pairs), case.leaves_of(pairs)
     is_back = (position >= 0).all(axis=1)
     came = np.take(as_words(case.records.tracker), position, axis=0)
     is_same = (came == as_words(manifest.twin_tracker)).all(axis=(1, 2))

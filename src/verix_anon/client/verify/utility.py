@@ -25,10 +25,10 @@ def check(case: Case) -> Finding:
     manifest = case.manifest
     if manifest.task is Task.NONE:
         return Finding(layer=LAYER, status=Status.SKIPPED, summary="Not run: there is no target.")
-    position = case.position_of_row[manifest.watch_row]
+    position = case.positions_of(manifest.watch_row)
     is_back = np.flatnonzero(position >= 0)
     raw, labels = manifest.watch_values.T[is_back], manifest.watch_labels.of(is_back)
-    middle = midpoints(case.delivery.leaves)[case.records.leaf[position[is_back]]]
+    middle = midpoints(case.delivery.leaves.of(case.records.leaf[position[is_back]]))
     is_test = np.arange(is_back.size) % 4 == 3
     trained, tested = labels.of(np.flatnonzero(~is_test)), labels.of(np.flatnonzero(is_test))
     if any(np.unique(part.values).size < 2 for part in (trained, tested)):
