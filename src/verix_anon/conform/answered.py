@@ -2,8 +2,22 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
-from verix_anon.conform.tables import Sent, Spec, coded, labels, numeric, sent, uniform, whole
+import pyarrow as pa
+
+from verix_anon.conform.folders import one_file, packed_otherwise, parts
+from verix_anon.conform.tables import (
+    Sent,
+    Spec,
+    coded,
+    labels,
+    numeric,
+    ranked,
+    sent,
+    uniform,
+    whole,
+)
 
 __all__ = ["ANSWERED", "Answered"]
 
@@ -16,6 +30,8 @@ class Answered:
     section: str
     """Of the specification"""
     make: Callable[[], Sent]
+    write: Callable[[pa.Table, Path], None] = one_file
+    """How its records are written"""
 
 
 def _continuous(**terms: object) -> Sent:
@@ -57,6 +73,62 @@ def _ties() -> Sent:
 
 def _spread(weights: list[int], **terms: object) -> Sent:
     return coded(weights, rule="importance-spread", **terms)
+
+
+def _rounding() -> Sent:
+    """Two scores of 132/35, which binary64 tells apart: 4/7 + 16/5 < 25/7 + 1/5."""
+    first = [0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 0, 1]
+    second = [0, 0, 0, 0, 0, 1, 0, 0, 1, 1, 1, 1]
+    return sent([numeric("first", first), numeric("second", second)], [1] * 6 + [0] * 6)
+
+
+def _names() -> Sent:
+    names = ("target", "Row", "a|b:c,d", "\ufb01 \u212b", "{delivery}")
+    columns = [numeric(name, uniform(70 + j, 50)) for j, name in enumerate(names)]
+    return sent(columns, labels(76, 50, columns[2][1]))
+
+
+def _constant() -> Sent:
+    return sent([numeric("a", [3.5] * 30), numeric("b", [0.0] * 30)], [0, 1] * 15)
+
+
+def _duplicates(weight: int | None, **terms: object) -> Sent:
+    """Nine persons, each of them ten times."""
+    columns = [
+        ranked(f"q{j}", [v for v in whole(80 + j, 9, 6) for _ in range(10)], weight)
+        for j in range(3)
+    ]
+    return sent(columns, [v for v in whole(84, 9, 2) for _ in range(10)], k=3, **terms)
+
+
+def _minority() -> Sent:
+    n = 240
+    columns = [numeric(f"x{j}", whole(90 + j, n, 40)) for j in range(3)]
+    return sent(columns, [int(u < 0.03) for u in uniform(94, n)], min_leaf=3)
+
+
+def _many(**terms: object) -> Sent:
+    """Enough records for a tree of many levels, in columns of all shapes."""
+    n = 1500
+    shapes = [
+        whole(100, n, 900),
+        [int(1000 * u * u * u) for u in uniform(101, n)],
+        [int(u < 0.93) for u in uniform(102, n)],
+        whole(103, n, 7),
+        [v // 40 for v in whole(100, n, 900)],
+    ]
+    is_spread = terms.get("rule") == "importance-spread"
+    weights = [1, 2, 700, 150, 40]
+    columns = [
+        ranked(f"q{j}", values, weights[j] if is_spread else None)
+        for j, values in enumerate(shapes)
+    ]
+    return sent(columns, labels(106, n, shapes[1]), **terms)
+
+
+def _two_chunks() -> Sent:
+    n = 65_537
+    return sent([ranked("q", whole(110, n, 5000))], whole(111, n, 2), k=5000, max_depth=2)
 
 
 ANSWERED: dict[str, Answered] = {
@@ -120,5 +192,38 @@ ANSWERED: dict[str, Answered] = {
         "Ties make a candidate invalid, and equal scores go to the first in contract order.",
         "4.1",
         _ties,
+    ),
+    "rounding": Answered(
+        "Two scores that are equal as fractions and are not as binary64.", "4.1", _rounding
+    ),
+    "constant": Answered("No column can be split: one leaf.", "4.1", _constant),
+    "minority": Answered("Few records of the positive class.", "4.1", _minority),
+    "many-leaves": Answered(
+        "A tree of many levels, from columns of all shapes.", "4.1", lambda: _many(min_leaf=2)
+    ),
+    "duplicates": Answered("Every record ten times.", "4.1", lambda: _duplicates(None, min_leaf=3)),
+    "spread-duplicates": Answered(
+        "The same under the other rule.",
+        "4.2",
+        lambda: _duplicates(5, rule="importance-spread", min_leaf=3),
+    ),
+    "spread-many-leaves": Answered(
+        "A tree of many levels under the other rule, where one value has most of a column.",
+        "4.2",
+        lambda: _many(rule="importance-spread", k=3, min_leaf=3),
+    ),
+    "names": Answered("Names that only look reserved, or like something else.", "3", _names),
+    "two-chunks": Answered("One record more than a chunk holds.", "6.1", _two_chunks),
+    "packed-otherwise": Answered(
+        "Rows in any order, in many row groups, by another codec.",
+        "8.1",
+        lambda: coded([1, 9, 4, 1], rule="importance-spread", k=4),
+        packed_otherwise,
+    ),
+    "parts": Answered(
+        "Records as a folder of parts in a cluster's types, one of them empty.",
+        "8.3",
+        lambda: coded(None, k=4),
+        parts,
     ),
 }

@@ -8,7 +8,7 @@ import hashlib
 import json
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from verix_anon.conform import independent
-from verix_anon.conform.tables import Sent, canonical
+from verix_anon.conform.tables import Sent, canonical, uniform
 
 __all__ = [
     "Draft",
+    "Refused",
+    "described",
     "draft",
+    "job_of",
     "one_file",
+    "packed_otherwise",
     "parts",
     "records_table",
     "write_delivery",
@@ -31,6 +35,7 @@ __all__ = [
 RECORDS = "records.parquet"
 TRACKER = pa.binary(32)
 ENGINE, VERSION = "independent", "1"
+N_PARTS = 3
 
 
 def one_file(table: pa.Table, path: Path) -> None:
@@ -38,16 +43,30 @@ def one_file(table: pa.Table, path: Path) -> None:
     pq.write_table(table, path, compression="zstd")
 
 
-def parts(table: pa.Table, path: Path, *, n: int = 3) -> None:
-    """Write records as clusters do: a folder of parts in the cluster's types (spec §8.3)."""
+def packed_otherwise(table: pa.Table, path: Path) -> None:
+    """Write them in any order, in small groups, by another codec and without a dictionary."""
+    pq.write_table(
+        _shuffled(table), path, compression="snappy", row_group_size=17, use_dictionary=False
+    )
+
+
+def parts(table: pa.Table, path: Path) -> None:
+    """Write them as clusters do: a folder of parts, in any order, in its own types (spec §8.3)."""
     types = {TRACKER: pa.binary(), pa.uint8(): pa.int16()}
     cast = table.cast(pa.schema([(f.name, types.get(f.type, f.type)) for f in table.schema]))
+    cast = _shuffled(cast)
     path.mkdir()
-    each = -(-table.num_rows // n)
-    for i in range(n + 1):
+    each = -(-table.num_rows // N_PARTS)
+    for i in range(N_PARTS + 1):
         # The last part has no rows, as that of an empty partition.
         pq.write_table(cast.slice(i * each, each), path / f"part-{i:05}.parquet")
     (path / "_SUCCESS").touch()
+
+
+def _shuffled(table: pa.Table) -> pa.Table:
+    n = table.num_rows
+    drawn = uniform(99, n)
+    return table.take(pa.array(sorted(range(n), key=lambda row: drawn[row])))
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -57,8 +76,40 @@ class Draft:
     contract: bytes
     table: pa.Table
     header: Mapping[str, Any]
-    """submission.json, but for the digests of files unless it has them"""
-    write: Callable[[pa.Table, Path], None] = field(default=one_file)
+    """submission.json, but for the digests of files"""
+    write: Callable[[pa.Table, Path], None] = one_file
+    header_bytes: Callable[[dict[str, Any]], bytes] = canonical
+    """How submission.json is written"""
+    left_out: tuple[str, ...] = ()
+    """The files that are not there in the end"""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A submission that a provider must refuse, and why."""
+
+    title: str
+    section: str
+    """Of the specification"""
+    make: Callable[[], Draft]
+
+
+def described(sent: Sent) -> list[dict[str, Any]]:
+    """The columns of a contract, which need not be valid."""
+    found: list[dict[str, Any]] = json.loads(sent.contract)["columns"]
+    return found
+
+
+def job_of(columns: Sequence[Mapping[str, Any]], sent: Sent) -> independent.Job:
+    """What the digest of a submission is made of, be its contract and records valid or not."""
+    joined = [
+        # Adding 0.0 turns -0.0 into 0.0, here and below: no file holds it (spec §2.1).
+        independent.Column(
+            column["name"], column["role"], column["kind"], 0, [value + 0.0 for value in values]
+        )
+        for column, values in zip(columns, sent.columns, strict=True)
+    ]
+    return independent.Job("", 0, 0, sent.trackers, joined, [], [])
 
 
 def draft(sent: Sent, job: independent.Job) -> Draft:
@@ -66,7 +117,7 @@ def draft(sent: Sent, job: independent.Job) -> Draft:
     contract_digest = independent.sha256(sent.contract)
     return Draft(
         contract=sent.contract,
-        table=records_table(sent, json.loads(sent.contract)["columns"]),
+        table=records_table(sent, described(sent)),
         header={
             "format": "verix/submission/2",
             "contract": contract_digest.hex(),
@@ -93,7 +144,6 @@ def _column(column: Mapping[str, Any], values: Sequence[float]) -> pa.Array:
         return pa.array(values, pa.uint8())
     if column["kind"] in ("categorical", "rank"):
         return pa.array(values, pa.int32())
-    # Adding 0.0 turns -0.0 into 0.0: no file holds it (spec §2.1).
     return pa.array([value + 0.0 for value in values], pa.float64())
 
 
@@ -103,7 +153,9 @@ def write_submission(made: Draft, folder: Path) -> None:
     (folder / "contract.json").write_bytes(made.contract)
     made.write(made.table, folder / RECORDS)
     files = {"contract.json": _digest(folder, "contract.json"), RECORDS: _digest(folder, RECORDS)}
-    (folder / "submission.json").write_bytes(canonical({"files": files, **made.header}))
+    (folder / "submission.json").write_bytes(made.header_bytes({**made.header, "files": files}))
+    for name in made.left_out:
+        (folder / name).unlink()
 
 
 def write_delivery(sent: Sent, result: independent.Result, folder: Path) -> None:
@@ -134,7 +186,7 @@ def _delivered(sent: Sent, result: independent.Result) -> pa.Table:
         "tracker": pa.array(sent.trackers, TRACKER),
         "leaf": pa.array(result.leaf_of_row, pa.int32()),
     }
-    for column, values in zip(json.loads(sent.contract)["columns"], sent.columns, strict=True):
+    for column, values in zip(described(sent), sent.columns, strict=True):
         if column["role"] == "target":
             arrays["target"] = pa.array(values, pa.uint8())
     return pa.table(arrays)

@@ -139,7 +139,8 @@ def read_contract(contract_bytes: bytes) -> dict[str, Any]:
     require(fields["format"] == "verix/contract/2", "unknown format")
     require(is_text(fields["submission_id"]), "submission_id must be text")
     require(len(fields["submission_id"]) == 32, "submission_id must have 32 digits")
-    require(set(fields["submission_id"]) <= set(string.hexdigits), "submission_id must be hex")
+    lower_case = set(string.digits + "abcdef")
+    require(set(fields["submission_id"]) <= lower_case, "submission_id must be lower-case hex")
     for name in ("k", "min_leaf", "max_depth"):
         require(type(fields[name]) is int, f"{name} must be an integer")
     require(fields["k"] >= 2, "k must be at least 2")
@@ -184,7 +185,7 @@ def check_column(column: dict[str, Any], rule: str, commitment: str) -> None:
     if kind == "categorical":
         labels = column["categories"]
         require(isinstance(labels, list) and all(map(is_text, labels)), "labels must be text")
-        require(len(set(labels)) == len(labels), "categories must be distinct")
+        require(len(set(labels)) == len(labels) > 0, "categories must be some, and distinct")
     if kind == "rank":
         require(type(column["size"]) is int, "size must be an integer")
         require(1 <= column["size"] < 2**31, "size must be from 1 to 2^31 - 1")

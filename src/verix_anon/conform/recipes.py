@@ -1,6 +1,7 @@
 """Every case of a kit, as it is made."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
@@ -8,6 +9,8 @@ from typing import TypeVar
 
 from verix_anon.conform import folders, independent
 from verix_anon.conform.answered import ANSWERED, Answered
+from verix_anon.conform.contracts import CONTRACTS
+from verix_anon.conform.damaged import DAMAGED
 from verix_anon.conform.kit import Case, Kind, Made, Recipe
 from verix_anon.errors import TableError
 
@@ -18,7 +21,7 @@ Named = TypeVar("Named", Recipe, Case)
 
 def for_providers() -> list[Recipe]:
     """What a provider is shown: what it must answer, and what it must refuse."""
-    return [
+    answered = [
         Recipe(
             id=name,
             title=case.title,
@@ -28,18 +31,33 @@ def for_providers() -> list[Recipe]:
         )
         for name, case in ANSWERED.items()
     ]
+    refused = [
+        Recipe(
+            id=name,
+            title=case.title,
+            section=case.section,
+            kind=Kind.REFUSED,
+            make=partial(_refused, name, case),
+        )
+        for name, case in (CONTRACTS | DAMAGED).items()
+    ]
+    return answered + refused
 
 
 def _answered(name: str, case: Answered, kit: Path) -> Made:
     sent = case.make()
     result = independent.anonymize(sent.contract, sent.trackers, sent.columns)
-    job = independent.read_records(
-        independent.read_contract(sent.contract), sent.trackers, sent.columns
-    )
     paths = {"submission": f"submissions/{name}", "delivery": f"deliveries/{name}"}
-    folders.write_submission(folders.draft(sent, job), kit / paths["submission"])
+    honest = folders.draft(sent, folders.job_of(folders.described(sent), sent))
+    folders.write_submission(replace(honest, write=case.write), kit / paths["submission"])
     folders.write_delivery(sent, result, kit / paths["delivery"])
     return Made(paths, {"root": result.root})
+
+
+def _refused(name: str, case: folders.Refused, kit: Path) -> Made:
+    paths = {"submission": f"refused/{name}"}
+    folders.write_submission(case.make(), kit / paths["submission"])
+    return Made(paths, {})
 
 
 def chosen(cases: Sequence[Named], only: Sequence[str]) -> list[Named]:

@@ -41,7 +41,7 @@ class Sent:
 
     contract: bytes
     trackers: list[bytes]
-    columns: list[Values]
+    columns: Sequence[Values]
     """All sent columns in contract order, the target among them."""
 
 

@@ -1,0 +1,180 @@
+"""Submissions under contracts that a provider must refuse; each is wrong in one thing alone."""
+
+import json
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any
+
+from verix_anon.conform.folders import Draft, Refused, draft, job_of
+from verix_anon.conform.tables import Sent, canonical, coded, labels, numeric, sent, whole
+
+__all__ = ["CONTRACTS", "clear", "spread"]
+
+Fields = dict[str, Any]
+Change = Callable[[Fields], object]
+N = 24
+
+
+def clear(**terms: object) -> Sent:
+    """A small submission in clear that would be answered."""
+    columns = [numeric("a", whole(60, N, 12)), numeric("b", whole(61, N, 9))]
+    return sent(columns, labels(62, N, columns[0][1]), **terms)
+
+
+def spread(**terms: object) -> Sent:
+    """A small coded submission without a target that would be answered."""
+    return coded([1, 9, 4, 1], rule="importance-spread", k=3, **terms)
+
+
+def _changed(change: Change, base: Callable[[], Sent] = clear) -> Callable[[], Draft]:
+    """The submission under its contract with something changed, in canonical form."""
+
+    def make() -> Draft:
+        made = base()
+        fields = json.loads(made.contract)
+        change(fields)
+        return _under(made, canonical(fields))
+
+    return make
+
+
+def _under(made: Sent, contract: bytes) -> Draft:
+    changed = replace(made, contract=contract)
+    return draft(changed, job_of(json.loads(contract)["columns"], changed))
+
+
+def _with(**terms: object) -> Callable[[], Draft]:
+    return _changed(lambda fields: fields.update(terms))
+
+
+def _written(change: Callable[[bytes], bytes]) -> Callable[[], Draft]:
+    """The submission with the bytes of its contract changed."""
+
+    def make() -> Draft:
+        made = clear()
+        return _under(made, change(made.contract))
+
+    return make
+
+
+def _reversed(data: bytes) -> bytes:
+    fields = dict(reversed(json.loads(data).items()))
+    return json.dumps(fields, separators=(",", ":")).encode()
+
+
+def _column(j: int, base: Callable[[], Sent] = clear, **terms: object) -> Callable[[], Draft]:
+    return _changed(lambda fields: fields["columns"][j].update(terms), base)
+
+
+def _without(j: int) -> Callable[[], Draft]:
+    """The submission without one of its columns."""
+
+    def make() -> Draft:
+        made = clear()
+        fields = json.loads(made.contract)
+        del fields["columns"][j]
+        values = [*made.columns[:j], *made.columns[j + 1 :]]
+        return _under(replace(made, columns=values), canonical(fields))
+
+    return make
+
+
+def _twice(role: str) -> Callable[[], Draft]:
+    """The submission with a copy of its target in another role."""
+
+    def make() -> Draft:
+        made = clear()
+        fields = json.loads(made.contract)
+        fields["columns"].append({**deepcopy(fields["columns"][1]), "name": "z", "role": role})
+        values = [*made.columns, made.columns[1]]
+        return _under(replace(made, columns=values), canonical(fields))
+
+    return make
+
+
+def _half_coded() -> Draft:
+    made = clear()
+    fields = json.loads(made.contract)
+    fields["columns"][2] = {"name": "b", "role": "quasi", "kind": "rank", "size": 9}
+    return _under(made, canonical(fields))
+
+
+def _spread_with_target() -> Draft:
+    made = coded(None, k=3)
+    fields = json.loads(made.contract)
+    fields["rule"] = "importance-spread"
+    for column in fields["columns"]:
+        if column["role"] == "quasi":
+            column["weight"] = 1
+    return _under(made, canonical(fields))
+
+
+def _refused(title: str, make: Callable[[], Draft]) -> Refused:
+    return Refused(title, "3", make)
+
+
+CONTRACTS: dict[str, Refused] = {
+    "contract-spaces": _refused(
+        "Not the canonical form: a blank.", _written(lambda data: data.replace(b":", b": ", 1))
+    ),
+    "contract-key-order": _refused(
+        "Not the canonical form: another order of keys.",
+        _written(_reversed),
+    ),
+    "contract-key-twice": _refused(
+        "A field that stands twice.", _written(lambda data: b'{"k":2,' + data[1:])
+    ),
+    "contract-fraction": _refused(
+        "An integer that is written 2.0.",
+        _written(lambda data: data.replace(b'"k":2,', b'"k":2.0,')),
+    ),
+    "contract-surrogate": _refused(
+        "A label that is no valid Unicode.",
+        _written(lambda data: data.replace(b'"yes"', b'"\\ud800"')),
+    ),
+    "contract-unknown-field": _refused("A field that the contract does not have.", _with(more=1)),
+    "contract-missing-field": _refused(
+        "A field that is missing.", _changed(lambda fields: fields.pop("max_depth"))
+    ),
+    "contract-format": _refused("Another format.", _with(format="verix/contract/9")),
+    "contract-id": _refused("A submission_id in capitals.", _with(submission_id="0A" * 16)),
+    "contract-k": _refused("k = 1.", _with(k=1)),
+    "contract-min-leaf": _refused("min_leaf below k.", _with(k=4, min_leaf=3)),
+    "contract-max-depth": _refused("max_depth beyond 50.", _with(max_depth=51)),
+    "contract-rule": _refused("A rule that is none.", _with(rule="information-gain")),
+    "contract-commitment": _refused("A commitment that is none.", _with(commitment="none")),
+    "contract-reserved-name": _refused("A column named `leaf`.", _column(0, name="leaf")),
+    "contract-unit": _refused("A datetime column without its unit.", _column(0, kind="datetime")),
+    "contract-label-twice": _refused(
+        "A label that stands twice.", _column(1, categories=["no", "no"])
+    ),
+    "contract-three-classes": _refused(
+        "A target of three classes.", _column(1, categories=["no", "yes", "more"])
+    ),
+    "contract-no-target": _refused("variance-reduction without a target.", _without(1)),
+    "contract-two-targets": _refused("Two targets.", _twice("target")),
+    "contract-half-coded": _refused("One column coded, the others in clear.", _half_coded),
+    "contract-paper-coded": _refused(
+        "The paper's commitment over coded columns.",
+        _changed(lambda fields: fields.update(commitment="paper"), lambda: coded(None, k=3)),
+    ),
+    "contract-paper-name": _refused(
+        "A name with `|` under the paper's commitment.",
+        _changed(
+            lambda fields: fields["columns"][0].update(name="a|b"),
+            lambda: clear(commitment="paper"),
+        ),
+    ),
+    "contract-spread-target": _refused(
+        "importance-spread with a target that is sent.", _spread_with_target
+    ),
+    "contract-no-weight": _refused(
+        "importance-spread with a column without a weight.",
+        _changed(lambda fields: fields["columns"][1].pop("weight"), spread),
+    ),
+    "contract-weight": _refused(
+        "A weight with which a score could pass 2^52.",
+        _column(0, spread, weight=2**52),
+    ),
+}

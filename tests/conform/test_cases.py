@@ -1,0 +1,130 @@
+"""The engine gives every delivery, and refuses each bad submission for its own reason."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from support import assert_same
+from verix_anon.conform import independent
+from verix_anon.conform.answered import ANSWERED
+from verix_anon.conform.contracts import CONTRACTS
+from verix_anon.conform.damaged import DAMAGED
+from verix_anon.conform.kit import Kit, Size, write_kit
+from verix_anon.conform.recipes import chosen, for_providers
+from verix_anon.errors import Error
+from verix_anon.files.deliveries import read_delivery
+from verix_anon.files.submissions import read_submission
+from verix_anon.provider.local import LocalProvider
+
+REASONS = {
+    "contract-spaces": "not canonical JSON",
+    "contract-key-order": "not canonical JSON",
+    "contract-key-twice": "a field occurs twice",
+    "contract-fraction": "k must be a whole number, not 2.0",
+    "contract-surrogate": "not valid Unicode text",
+    "contract-unknown-field": "unknown field 'more'",
+    "contract-missing-field": "field 'max_depth' is missing",
+    "contract-format": "format must be",
+    "contract-id": "submission_id must be 32 lower-case",
+    "contract-k": "k must be a whole number from 2",
+    "contract-min-leaf": "min_leaf must be a whole number from 4",
+    "contract-max-depth": "max_depth must be a whole number from 1 to 50",
+    "contract-rule": "rule must be one of",
+    "contract-commitment": "commitment must be one of",
+    "contract-reserved-name": "'leaf' is reserved",
+    "contract-unit": "field 'unit' is missing",
+    "contract-label-twice": "names a category twice",
+    "contract-three-classes": "must have two classes",
+    "contract-no-target": "the contract has 0 targets",
+    "contract-two-targets": "the contract has 2 targets",
+    "contract-half-coded": "or none is",
+    "contract-paper-coded": "needs values in clear",
+    "contract-paper-name": "cannot represent",
+    "contract-spread-target": "has no target",
+    "contract-no-weight": "a weight for every quasi-identifier",
+    "contract-weight": "weight must be a whole number",
+    "header-missing": "submission.json is missing",
+    "contract-missing": "contract.json is missing",
+    "records-missing": "records.parquet is missing",
+    "header-format": "format must be",
+    "header-unknown-field": "unknown field 'more'",
+    "header-field-twice": "a field occurs twice",
+    "header-rows": "24 rows, more than 23",
+    "digest-contract": "contract.json is not the contract",
+    "digest-submission": "its records are not those of the digest",
+    "digest-contract-file": "contract.json differs from the SHA-256",
+    "digest-records-file": "records.parquet differs from the SHA-256",
+    "records-truncated": "does not end as one",
+    "records-flipped": "its records are not those of the digest",
+    "records-encoding": "encoding 7",
+    "row-missing": "23 rows, and not the 24",
+    "row-twice": "row 5 is missing, and another occurs twice",
+    "row-beyond": "a row is not one of 0 to 23",
+    "row-negative": "a row is not one of 0 to 23",
+    "value-missing": "has missing values",
+    "value-nan": "not finite",
+    "value-infinite": "not finite",
+    "value-beyond": "a position outside its 5 values",
+    "value-negative": "a position outside",
+    "value-target": "other than 0 and 1",
+    "column-missing": "column 'b' is missing",
+    "column-more": "column 'c' does not belong there",
+    "column-order": "not in the agreed order",
+    "column-type": "type float, not double",
+    "tracker-short": r"fixed_size_binary\[31\]",
+    "tracker-short-in-parts": "a tracker does not have 32 bytes",
+    "parts-none": "a folder without a Parquet file",
+    "parts-more": "'notes.txt', which is not a Parquet file",
+    "parts-digest": "records.parquet differs from the SHA-256",
+    "too-few-records": "needs at least min_leaf = 25 records",
+}
+
+
+@pytest.fixture(scope="module")
+def kit(tmp_path_factory: pytest.TempPathFactory) -> Kit:
+    return write_kit(tmp_path_factory.mktemp("kit") / "kit", for_providers(), Size.SMALL)
+
+
+def test_every_reason_is_known() -> None:
+    assert REASONS.keys() == (CONTRACTS | DAMAGED).keys()
+
+
+def test_each_bad_submission_is_refused_for_its_own_reason(kit: Kit) -> None:
+    for case in chosen(kit.cases, list(REASONS)):
+        with pytest.raises(Error, match=REASONS[case.id]):
+            read_submission(kit.path(case, "submission"))
+
+
+def test_the_second_implementation_refuses_the_same_contracts() -> None:
+    for case in CONTRACTS.values():
+        contract = case.make().contract
+        with pytest.raises(ValueError, match=r"\w"):
+            independent.read_contract(contract)
+
+
+@pytest.mark.parametrize("name", ANSWERED)
+def test_the_engine_gives_every_delivery(kit: Kit, name: str) -> None:
+    (case,) = chosen(kit.cases, [name])
+    submission = read_submission(kit.path(case, "submission"))
+    made = ANSWERED[name].make()
+    expected = independent.anonymize(made.contract, made.trackers, made.columns)
+    assert_same(LocalProvider().anonymize(submission), expected)
+    n_rows = submission.records.n_rows
+    written = read_delivery(kit.path(case, "delivery"), submission.contract, n_rows=n_rows)
+    assert_same(written.delivery, expected)
+    assert not written.damaged
+
+
+def test_scores_are_of_binary64_not_of_fractions() -> None:
+    """As fractions both scores of the case are equal, and the first column would be split."""
+    made = ANSWERED["rounding"].make()
+    nodes = independent.anonymize(made.contract, made.trackers, made.columns).nodes
+    assert nodes[0][0] == 1
+
+
+def test_names_are_not_normalised(kit: Kit) -> None:
+    (case,) = chosen(kit.cases, ["names"])
+    path: Path = kit.path(case, "submission") / "contract.json"
+    names = [column["name"] for column in json.loads(path.read_bytes())["columns"]]
+    assert "\ufb01 \u212b" in names
