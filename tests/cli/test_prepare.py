@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cli.jobs import JOB, Run
+from verix_anon.client.journey import State, look_at
 from verix_anon.client.manifest import read_manifest
 from verix_anon.client.parties import Parties
 
@@ -296,3 +297,25 @@ def test_k_of_zero_is_not_the_default(job: Path, run: Run) -> None:
     code, _, err = run(*arguments)
     assert code == 2
     assert "k must be" in err
+
+
+def test_a_job_grows_in_the_folder_of_its_roles_file(
+    job: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(job)
+    folder = job / "other"
+    folder.mkdir()
+    assert run("init", "people.parquet", "--out", "other/roles.toml").code == 0
+    assert look_at(folder).table == job / "people.parquet"
+    command = ("prepare", "people.parquet", "--roles", "other/roles.toml", "--unsafe-seed", "7")
+    (job / "unlike").mkdir()
+    assert run(*command, "--out", "unlike").code == 2
+    assert run(*command, "--out", "other").code == 0
+    assert {path.name for path in folder.iterdir()} == {
+        *("roles.toml", "submission", "manifest.verix")
+    }
+    assert (folder / "manifest.verix").stat().st_mode & 0o777 == 0o600
+    assert look_at(folder).state is State.PREPARED
+    code, _, err = run(*command, "--out", "other")
+    assert code == 2
+    assert "submission exists already" in err

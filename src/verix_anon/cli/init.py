@@ -51,7 +51,8 @@ def init(
 
     read = during("read", quiet, lambda: load_open(table, None, reading))
     guesses = during("guess", quiet, lambda: guess_roles(read.table, target))
-    text = drafted(guesses, arrow_columns(read.table), table, read)
+    beside = None if out is None else out.parent
+    text = drafted(guesses, arrow_columns(read.table), table, read, beside)
     tell_reading(table, read)
     if out is not None:
         write_text(text, out, overwrite=overwrite)

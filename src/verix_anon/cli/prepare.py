@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from verix_anon.client.manifest import Manifest
     from verix_anon.client.prepare import Prepared, PrepareOptions
 
+PARTS = ("submission", "manifest.verix")
+"""What a job's folder gets, the last of them last."""
+
 __all__ = ["planted_lines", "prepare", "prepare_options", "sent_lines"]
 
 
@@ -220,12 +223,9 @@ def prepare(
     """
     from verix_anon.client.ledger import Ledger
     from verix_anon.client.prepare import prepare as make
-    from verix_anon.files.aside import check_free
     from verix_anon.machine import begin_import
 
-    if os.path.lexists(out):
-        raise TableError(f"{out} exists already; choose another name for the job's folder")
-    check_free(out, overwrite=False)
+    _check_out(Path(out), roles)
     secret = passphrase(passphrase_file, confirm=True) if seal or passphrase_file else None
     begin_import("xgboost", "sklearn.ensemble", "verix_anon.kernels.ready")
     loaded = load_table(table, roles, reading)
@@ -316,17 +316,41 @@ def _split(options: Sequence[str] | None, columns: Sequence[str]) -> Sequence[st
     return "all" if names == ["all"] else names or None
 
 
+def _check_out(out: Path, roles: Path | None) -> None:
+    """The folder is made, or it is the one of the roles file, and neither part is there yet."""
+    from verix_anon.files.aside import check_free
+
+    if not os.path.lexists(out):
+        check_free(out, overwrite=False)
+    elif roles is None or not out.is_dir() or out.resolve() != roles.parent.resolve():
+        raise TableError(f"{out} exists already; choose another name for the job's folder")
+    else:
+        for part in PARTS:
+            check_free(out / part, overwrite=False)
+
+
 def _write(prepared: "Prepared", out: Path, secret: str | None) -> None:
+    from verix_anon.files.aside import begun
+
+    is_there = out.is_dir()
+    place = out / "prepared" if is_there else out
+    with begun(place, overwrite=False, folder=True, private=True) as aside:
+        _write_parts(prepared, aside.path, secret)
+        if not is_there:
+            aside.take_name()
+            return
+        aside.settle()
+        for part in PARTS:
+            (aside.path / part).rename(out / part)
+
+
+def _write_parts(prepared: "Prepared", folder: Path, secret: str | None) -> None:
     from verix_anon.client.manifest import write_manifest
-    from verix_anon.files.aside import written_aside
     from verix_anon.files.submissions import write_submission
 
-    with (
-        written_aside(out, overwrite=False, folder=True, private=True) as aside,
-        ThreadPoolExecutor(1) as beside,
-    ):
-        writing = beside.submit(write_submission, prepared.submission, aside / "submission")
-        write_manifest(prepared.manifest, aside / "manifest.verix", passphrase=secret)
+    with ThreadPoolExecutor(1) as beside:
+        writing = beside.submit(write_submission, prepared.submission, folder / PARTS[0])
+        write_manifest(prepared.manifest, folder / PARTS[1], passphrase=secret)
         writing.result()
 
 

@@ -16,7 +16,7 @@ from verix_anon.client.table.sections import comment, reading_lines, toml
 from verix_anon.client.table.task import Task
 from verix_anon.errors import TableError
 from verix_anon.fields import Fields
-from verix_anon.files.store import path_text
+from verix_anon.files.store import is_url, path_text
 from verix_anon.files.tables import Read, Reading, shown_url
 from verix_anon.files.tables.memory import held
 from verix_anon.protocol.contract import Kind
@@ -26,7 +26,7 @@ __all__ = ["USUAL_K", "draft", "drafted", "read_options", "read_reading", "read_
 USUAL_K = 5
 SECTIONS = ("columns", "kinds", "orders", "diversity", "hierarchies")
 OPTIONAL = ("contract", "report", "reading")
-KNOWN = frozenset({"k", "target", "positive", "missing", *OPTIONAL, *SECTIONS})
+KNOWN = frozenset({"table", "k", "target", "positive", "missing", *OPTIONAL, *SECTIONS})
 REPORT_HINTS = (
     "[report]                       # what the audit report names; never sent",
     '# table_name = "Admissions 2024"',
@@ -57,14 +57,19 @@ def draft(table: object, source: str, target: str | None = None) -> str:
 
 
 def drafted(
-    guesses: Guesses, arrays: Mapping[str, pa.Array], source: str, read: Read | None = None
+    guesses: Guesses,
+    arrays: Mapping[str, pa.Array],
+    source: str,
+    read: Read | None = None,
+    beside: Path | None = None,
 ) -> str:
-    """The same, of guesses that were made."""
+    """The same, of guesses that were made; `beside` is the folder that the file will lie in."""
     chosen = guesses.target
     lines = [
         f"# Drafted by `verix-anon init` from {comment(shown_url(source))}. Check every line.",
         "# identifier: dropped for good. kept, sensitive: never sent, joined back at release.",
         "# quasi: sent, as positions, and generalized. target: what is to be preserved.",
+        *_table_lines(source, beside),
         f"k = {USUAL_K}",
         *_target_lines(guesses),
         'missing = "mark"      # said in every cell of their class; or "impute", or "error"',
@@ -97,6 +102,14 @@ def drafted(
         *([] if read is None else reading_lines(read)),
     ]
     return "\n".join(lines)
+
+
+def _table_lines(source: str, beside: Path | None) -> list[str]:
+    """Where the table lies; a URL, which may hold a password, is not repeated."""
+    if beside is None or is_url(source):
+        return []
+    place = Path(os.path.relpath(source, beside)).as_posix()
+    return [f"table = {toml(place)}  # from the folder of this file; the desk finds it so"]
 
 
 def _target_lines(guesses: Guesses) -> list[str]:
@@ -180,6 +193,8 @@ def _read(path: str | os.PathLike[str]) -> Fields:
         raise TableError(f"{path} cannot be read ({error})") from None
     fields = Fields(document, str(path), TableError)
     fields.only((), optional=KNOWN)
+    if fields.has("table"):
+        fields.text("table")
     _section(fields, "contract").only((), optional={*CONTRACT, "task", "person"})
     _section(fields, "report").only((), optional=REPORT)
     return fields
