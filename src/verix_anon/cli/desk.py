@@ -36,7 +36,7 @@ def desk(
     The pages work on the folders of the other commands, and show the command of each step. The
     address lets one browser in, once; Ctrl-C ends the desk and all that it runs.
     """
-    from verix_anon.files.tables.extras import need
+    from verix_anon.files.extras import need
 
     for package in ("fastapi", "jinja2", "uvicorn"):
         need(package, "desk", "the desk")
