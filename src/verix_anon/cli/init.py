@@ -44,8 +44,8 @@ def init(
     reading: Given,
 ) -> None:
     """Draft the roles of a table's columns, with a guess and a reason for each, to be edited."""
+    from verix_anon.client.table.columns import arrow_columns
     from verix_anon.client.table.draft import drafted
-    from verix_anon.client.table.encode import arrow_columns
     from verix_anon.client.table.guess import guess_roles
     from verix_anon.files.tables import shown_url
 

@@ -39,13 +39,6 @@ def write_submission(
 ) -> None:
     """Write a submission's folder for its owner alone; it appears complete or not at all."""
     contract, records = submission.contract, submission.records
-    everything = slice(0, records.n_rows)
-    names = [column.name for column in contract.columns]
-    columns: dict[str, parquet.Array] = {
-        "row": np.arange(records.n_rows),
-        "tracker": records.tracker,
-        **dict(zip(names, wire_columns(contract, records, everything), strict=True)),
-    }
     encodings = {"row": "DELTA_BINARY_PACKED", "tracker": "PLAIN"}
     for column, values in zip(contract.quasi, records.values, strict=True):
         if _is_varied(values):
@@ -53,7 +46,10 @@ def write_submission(
             encodings[column.name] = "BYTE_STREAM_SPLIT" if is_float else "DELTA_BINARY_PACKED"
     with written_aside(path, overwrite=overwrite, folder=True, private=True) as folder:
         write_bytes(folder / CONTRACT, contract.to_bytes())
-        parquet.write(folder / RECORDS, columns, encodings)
+        with parquet.Writer(folder / RECORDS, encodings) as writer:
+            # A group at a time: as they are written, all together take half of what they do here.
+            for first in range(0, records.n_rows, parquet.GROUP_ROWS):
+                writer.add(_written(submission, first, first + parquet.GROUP_ROWS))
         stated = rfc8785.dumps(
             {
                 "format": SUBMISSION_FORMAT,
@@ -64,6 +60,18 @@ def write_submission(
             }
         )
         write_bytes(folder / HEADER, stated)
+
+
+def _written(submission: Submission, first: int, end: int) -> dict[str, parquet.Array]:
+    """Some rows, as they stand in the file."""
+    contract, records = submission.contract, submission.records
+    rows = slice(first, min(end, records.n_rows))
+    names = [column.name for column in contract.columns]
+    return {
+        "row": np.arange(rows.start, rows.stop),
+        "tracker": records.tracker[rows],
+        **dict(zip(names, wire_columns(contract, records, rows), strict=True)),
+    }
 
 
 def _is_varied(values: Floats) -> bool:

@@ -14,7 +14,7 @@ from verix_anon.arrays import Bytes, Floats
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Column, Contract, Role
 
-__all__ = ["TRACKER_SIZE", "Records", "wire_columns", "wire_type"]
+__all__ = ["TRACKER_SIZE", "Records", "check_count", "wire_columns", "wire_type"]
 
 TRACKER_SIZE = 32
 # Kernels keep a row number, a label bit and more in 32 bits.
@@ -66,11 +66,7 @@ class Records:
                 f"the records have {self.values.shape[0]} quasi-identifiers,"
                 f" the contract {len(contract.quasi)}"
             )
-        if not contract.min_leaf <= self.n_rows <= MAX_ROWS:
-            raise TableError(
-                f"a submission needs at least min_leaf = {contract.min_leaf:,} records"
-                f" and at most {MAX_ROWS:,}, not {self.n_rows:,}"
-            )
+        check_count(contract, self.n_rows)
         self.check_values(contract)
 
     def check_values(self, contract: Contract) -> None:
@@ -79,6 +75,15 @@ class Records:
             raise TableError("the target has a value other than 0 and 1, or none is sent")
         for column, values in zip(contract.quasi, self.values, strict=True):
             _check_values(column, values)
+
+
+def check_count(contract: Contract, n_rows: int) -> None:
+    """Raise TableError unless a submission may have so many records."""
+    if not contract.min_leaf <= n_rows <= MAX_ROWS:
+        raise TableError(
+            f"a submission needs at least min_leaf = {contract.min_leaf:,} records"
+            f" and at most {MAX_ROWS:,}, not {n_rows:,}"
+        )
 
 
 def _check_values(column: Column, values: Floats) -> None:

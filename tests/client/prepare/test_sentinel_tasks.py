@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from client import cases
+from client.prepare.moves import perturb
 from support import categorical, numeric
 from verix_anon.client.prepare import sentinels
 from verix_anon.client.prepare.sentinels import (
@@ -34,7 +35,7 @@ Floats = npt.NDArray[np.float64]
     st.lists(st.integers(-100, 100), min_size=1, max_size=12),
 )
 def test_snapped_to_the_nearest_the_lower_of_two(occur: list[int], asked: list[int]) -> None:
-    found = sentinels._snap(np.array(asked) / 2, np.array(occur) / 1)
+    found = sentinels.snapped(np.array(asked) / 2, np.sort(occur) / 1)
     expected = [min(sorted(occur), key=lambda value: abs(value - each / 2)) for each in asked]
     assert found.tolist() == expected
 
@@ -77,16 +78,15 @@ def tasks(n_rows: int) -> dict[str, Labels]:
 @pytest.mark.parametrize("traps", [Traps.ADAPTIVE, Traps.PAPER])
 def test_no_sentinel_is_off_the_grid(task: str, traps: Traps) -> None:
     values, columns = on_grids(2000)
-    planted = plant(values, tasks(2000)[task], columns, Plan(traps=traps), SECRET)
+    planted = plant(values, tasks(2000)[task], Plan(traps=traps), SECRET)
     assert planted.origin.size > 0
-    for moved, before, source in zip(
-        planted.values, values[:, planted.origin], values, strict=True
-    ):
+    found = perturb(values, columns, planted.origin, np.random.default_rng(5))
+    for moved, before, source in zip(found, values[:, planted.origin], values, strict=True):
         assert np.isin(moved, source).all()
         # A twentieth of a deviation, and half of the gap to the next value at most.
         gap = np.diff(np.unique(source)).max()
         assert np.abs(moved - before).max() <= 5 * 0.05 * source.std() + gap
-    assert (planted.values[6] != values[6, planted.origin]).mean() > 0.7
+    assert (found[6] != values[6, planted.origin]).mean() > 0.7
 
 
 def test_more_classes_where_the_two_likeliest_are_close() -> None:
@@ -103,9 +103,8 @@ def test_more_classes_where_the_two_likeliest_are_close() -> None:
         forest.return_value.classes_ = list(range(5))
         forest.return_value.predict_proba.side_effect = lambda rows: likely[: len(rows)]
         values = np.random.default_rng(0).normal(size=(2, 500))
-        columns = (numeric("a"), numeric("b"))
-        planted = plant(values, labels, columns, Plan(traps=Traps.PAPER), SECRET)
-        wider = plant(values, labels, columns, Plan(), SECRET)
+        planted = plant(values, labels, Plan(traps=Traps.PAPER), SECRET)
+        wider = plant(values, labels, Plan(), SECRET)
     _, classes = forest.return_value.fit.call_args.args
     assert set(classes.tolist()) == {0, 1, 2, 3, 4}
     assert planted.origin.tolist() == [0, 1, 2]
@@ -138,22 +137,22 @@ def test_a_quantity_is_above_its_lower_median_or_not(n_rows: int) -> None:
 
 
 def test_a_class_or_a_quantity_all_alike() -> None:
-    values, columns = on_grids(300)
+    values, _ = on_grids(300)
     for labels in (
         Labels(task=Task.QUANTITY, values=np.full(300, 7.0)),
         Labels(task=Task.CLASSES, values=np.full(300, 2.0), classes=tuple("abc")),
     ):
-        planted = plant(values, labels, columns, Plan(), SECRET)
+        planted = plant(values, labels, Plan(), SECRET)
         assert (planted.origin.size, planted.n_boundary) == (cap(300), 0)
 
 
 def test_without_a_target_any_record_will_do() -> None:
-    values, columns = on_grids(8000)
+    values, _ = on_grids(8000)
     labels = Labels.none(8000)
     with mock.patch("sklearn.ensemble.RandomForestClassifier") as forest:
-        adaptive = plant(values, labels, columns, Plan(), SECRET)
-        paper = plant(values, labels, columns, Plan(traps=Traps.PAPER), SECRET)
-        other = plant(values, labels, columns, Plan(), Secret(bytes(31) + b"x"))
+        adaptive = plant(values, labels, Plan(), SECRET)
+        paper = plant(values, labels, Plan(traps=Traps.PAPER), SECRET)
+        other = plant(values, labels, Plan(), Secret(bytes(31) + b"x"))
     assert not forest.called
     assert adaptive.origin.size == needed(Plan(), 8000, 400)
     assert paper.origin.size == cap(8000)

@@ -8,6 +8,7 @@ import numpy.typing as npt
 import pytest
 
 from client import cases
+from client.prepare.moves import perturb
 from support import categorical, numeric
 from verix_anon.client.prepare import sentinels
 from verix_anon.client.prepare.sentinels import (
@@ -18,7 +19,6 @@ from verix_anon.client.prepare.sentinels import (
     cap,
     evasion_probability,
     needed,
-    perturb,
     plant,
 )
 from verix_anon.client.prepare.trackers import Secret
@@ -35,7 +35,7 @@ def planted_by(probability: Floats, plan: Plan, seed: int = 0) -> Planted:
     values = rng.normal(size=(2, probability.size))
     target = (np.arange(probability.size) % 2).astype(np.uint8)
     with mock.patch.object(sentinels, "boundary_probabilities", return_value=probability):
-        return plant(values, cases.two_classes(target), (numeric("a"), numeric("b")), plan, SECRET)
+        return plant(values, cases.two_classes(target), plan, SECRET)
 
 
 @pytest.mark.parametrize(("n_rows", "most"), [(1, 1), (50, 1), (51, 2), (8000, 160), (8001, 161)])
@@ -199,8 +199,9 @@ def test_values_beyond_single_precision(most: float) -> None:
     rng = np.random.default_rng(0)
     values = np.vstack([rng.choice([-most, most, most / 3], 600), rng.normal(size=600)])
     target = (values[1] + rng.normal(size=600) > 0).astype(np.uint8)
-    planted = plant(values, cases.two_classes(target), (numeric("a"), numeric("b")), Plan(), SECRET)
-    assert np.isfinite(planted.values).all()
+    planted = plant(values, cases.two_classes(target), Plan(), SECRET)
+    moved = perturb(values, (numeric("a"), numeric("b")), planted.origin, rng)
+    assert np.isfinite(moved).all()
     assert planted.origin.size == cap(600)
 
 

@@ -10,9 +10,9 @@ import pytest
 from client import cases
 from support import submission
 from verix_anon.client.prepare.assemble import assemble
+from verix_anon.client.prepare.parts import Part
 from verix_anon.client.prepare.sentinels import Traps
 from verix_anon.client.prepare.trackers import Secret, row_bytes, trackers
-from verix_anon.protocol.table import Records
 
 
 def hkdf(material: bytes, info: bytes) -> bytes:
@@ -93,17 +93,13 @@ def test_roles_and_indexes_count_from_zero() -> None:
     sent = submission([[1.0] * 6], [0, 1] * 3)
     blank = sent.records
 
-    def part(n: int) -> Records:
-        return Records(
-            tracker=np.zeros((n, 32), np.uint8),
-            values=np.ones((1, n)),
-            target=np.zeros(n, np.uint8),
-        )
+    def part(n: int) -> Part:
+        return Part([np.ones(n)], np.zeros(n, np.uint8))
 
     secret = Secret(bytes(32))
     parts = {"genuine": part(3), "sentinel": part(2), "twin": part(1)}
-    assembled = assemble(sent.contract, parts, secret)
-    row = row_bytes(sent.contract, part(1))[0].tobytes()
+    assembled = assemble(sent.contract, parts, secret, threads=1)
+    row = row_bytes(sent.contract, part(1).records(slice(None)))[0].tobytes()
     key = secret.key("trackers")
     found = assembled.records.tracker
     for role, rows in (

@@ -18,14 +18,15 @@ from verix_anon.client.explore.exploration import Exploration, Explored
 from verix_anon.client.explore.scoring import Judge
 from verix_anon.client.given import FilePath, check_fields, is_path, options_of
 from verix_anon.client.prepare.options import PrepareOptions
-from verix_anon.client.prepare.sending import Sent, send
+from verix_anon.client.prepare.sending import Sent, check_sent, send
 from verix_anon.client.prepare.trackers import Secret
 from verix_anon.client.release.forming import Formed, form
 from verix_anon.client.release.present import Presentation
 from verix_anon.client.release.sheet import Conditions, Sheet
 from verix_anon.client.release.source import Source
+from verix_anon.client.table.columns import arrow_columns
 from verix_anon.client.table.draft import USUAL_K, read_reading, read_roles
-from verix_anon.client.table.encode import Encoded, arrow_columns, encode
+from verix_anon.client.table.encode import Encoded, encode
 from verix_anon.client.table.owned import owned
 from verix_anon.client.table.person import RECORD
 from verix_anon.client.table.roles import Declared
@@ -163,7 +164,9 @@ def _settings(options: ExploreOptions, chosen: _Setting, encoded: Encoded) -> li
 def _sent(encoded: Encoded, options: PrepareOptions, rule: Rule) -> Sent:
     # Coded even where clear columns were agreed on: the tree is the same, and the values are ours.
     coded = replace(options, rule=rule, clear=False)
-    return send(encoded, coded, Secret.unsafe_from_seed(SEED))
+    check_sent(encoded, coded)
+    nobody = (column[:0] for column in encoded.values)
+    return send(encoded, list(encoded.values), nobody, coded, Secret.unsafe_from_seed(SEED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +191,8 @@ class _Trial:
             max_depth=self.options.max_depth,
         )
         blank = np.zeros((sent.target.size, 32), np.uint8)
-        records = Records(tracker=blank, values=sent.values, target=sent.target)
+        values = np.array(sent.values, np.float64)
+        records = Records(tracker=blank, values=values, target=sent.target)
         return self.provider.anonymize(Submission(contract=contract, records=records))
 
     def formed(self, delivery: Delivery, setting: _Setting) -> Formed:

@@ -6,43 +6,37 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
-import narwhals as nw
 import numpy as np
-import pyarrow as pa
-from narwhals.exceptions import DuplicateError
 
-from verix_anon.arrays import Bytes, Floats, Ints
-from verix_anon.client import models
+from verix_anon.arrays import Ints
 from verix_anon.client.given import FilePath, is_path, opened, options_of
 from verix_anon.client.ledger import Event, Ledger
 from verix_anon.client.manifest import Manifest
 from verix_anon.client.notebook import as_list, as_table
-from verix_anon.client.prepare.assemble import Assembled, assemble
-from verix_anon.client.prepare.calibrate import honest_distances
-from verix_anon.client.prepare.options import WATCH_RECORDS, PrepareOptions
-from verix_anon.client.prepare.sending import send
-from verix_anon.client.prepare.sentinels import Planted, Traps, evasion_probability, plant
+from verix_anon.client.prepare.assemble import assemble
+from verix_anon.client.prepare.keeping import Keeping, Watch
+from verix_anon.client.prepare.options import PrepareOptions
+from verix_anon.client.prepare.parts import Part
+from verix_anon.client.prepare.sending import Sent, check_sent, send, sent_columns
+from verix_anon.client.prepare.sentinels import Planted, Traps, moved, plant
+from verix_anon.client.prepare.taking import check_room, take
 from verix_anon.client.prepare.trackers import Secret
 from verix_anon.client.prepare.twins import choose_twins
 from verix_anon.client.seen import parted, seen, taken
-from verix_anon.client.table.digest import table_digest
+from verix_anon.client.table.columns import columns_of
 from verix_anon.client.table.draft import USUAL_K, read_reading, read_roles
-from verix_anon.client.table.encode import Encoded, arrow_columns, encode
+from verix_anon.client.table.encode import Described
 from verix_anon.client.table.hierarchies import Hierarchy
 from verix_anon.client.table.index import index_warnings
 from verix_anon.client.table.owned import owned
-from verix_anon.client.table.person import person_column
-from verix_anon.client.table.roles import Declared, Missing, TableRole
-from verix_anon.client.table.task import Labels, Task
+from verix_anon.client.table.roles import Declared, Missing
+from verix_anon.client.table.task import Task
 from verix_anon.errors import TableError
-from verix_anon.machine import check_memory
-from verix_anon.protocol.contract import Commitment, Contract, Digest, Kind, Rule
+from verix_anon.protocol.contract import Commitment, Contract, Kind, Rule
 from verix_anon.protocol.messages import Submission
-from verix_anon.protocol.table import Records
+from verix_anon.protocol.table import check_count
 
 __all__ = ["PrepareOptions", "Prepared", "prepare"]
-
-DROPS = (0.01, 0.05, 0.2)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -193,200 +187,63 @@ def _declared(roles: Declared | FilePath | None, columns: dict[str, Any]) -> tup
 
 
 def _prepare(table: object, declared: Declared, k: int, options: PrepareOptions) -> Prepared:
-    _check_memory(table, declared)
+    columns = columns_of(table)
+    check_room(columns, declared, options.threads)
     options.progress("encode", 0, 1)
-    # Each column in one piece, so that what reads the table next need not copy it again.
-    arrays = arrow_columns(table)
-    table = pa.table(arrays)
-    person_column(arrays, declared.roles(list(arrays)), declared.person)
-    encoded = encode(table, declared)
+    took = take(columns, declared, options.threads)
+    encoded, values = took.encoded, took.values
+    labels, n_rows = encoded.labels, encoded.labels.values.size
     seed = options.unsafe_seed
     secret = Secret.fresh() if seed is None else Secret.unsafe_from_seed(seed)
-    sent = send(encoded, options, secret)
+    agreed = _agreed(encoded, k, options, secret)
+    check_count(agreed, n_rows)
     options.progress("encode", 1, 1)
-    contract = Contract(
-        submission_id=secrets.token_hex(16) if seed is None else secret.key("id")[:16].hex(),
-        k=k,
-        min_leaf=options.least(k),
-        rule=Rule(options.rule),
-        columns=sent.columns,
-        max_depth=options.max_depth,
-        commitment=Commitment(options.commitment),
-    )
-    genuine = _untracked(sent.values, sent.target)
-    genuine.check(contract)
+    planted, twins = Planted.nothing(), np.empty(0, np.int64)
+    if options.traps is not Traps.NONE:
+        options.progress("sentinels", 0, 1)
+        planted = plant(values, labels, options, secret)
+        twins = choose_twins(n_rows, secret.generator("twins"))
+        options.progress("sentinels", 1, 1)
+    options.progress("positions", 0, 1)
+    rng = secret.generator("sentinels/noise")
+    moving = moved(took.values, encoded.quasi, planted.origin, rng)
+    sent = send(encoded, values, moving, options, secret)
+    contract = replace(agreed, columns=sent.columns)
+    options.progress("positions", 1, 1)
+    options.progress("trackers", 0, 1)
+    watch = Watch.of(sent.values, labels, secret)
     with ThreadPoolExecutor(1) as beside:
-        # One core's work, while traps and trackers leave one idle for much of the time.
-        knowing = beside.submit(_Known.of, table, genuine, encoded.labels, secret)
-        planted, twins = None, np.empty(0, np.int64)
-        if options.traps is not Traps.NONE:
-            options.progress("sentinels", 0, 1)
-            planted = plant(encoded.values, encoded.labels, encoded.quasi, options, secret)
-            planted = replace(planted, values=sent.coded(planted.values))
-            twins = choose_twins(genuine.n_rows, secret.generator("twins"))
-            options.progress("sentinels", 1, 1)
-        options.progress("trackers", 0, 1)
-        parts = _parts(genuine, planted, twins)
-        assembled = assemble(contract, parts, secret)
+        # Trackers leave one core idle.
+        fitted = beside.submit(watch.fingerprint)
+        parts = _parts(sent, planted.origin, twins)
+        assembled = assemble(contract, parts, secret, threads=options.threads)
         submission = Submission(contract=contract, records=assembled.records)
         options.progress("trackers", 1, 1)
-    keeping = _Keeping(submission, assembled, genuine, secret, options)
-    described = _describe(planted, twins, assembled)
-    manifest = keeping.manifest(knowing.result(), encoded, declared, twins, described)
-    manifest = replace(
-        manifest,
-        diversity=declared.diversity,
-        ordered=tuple(declared.orders),
-        hierarchies=encoded.hierarchies,
-        person=declared.person,
-        parties=options.parties,
-        provider_keys=options.pinned,
-    )
+        keeping = Keeping(submission, assembled, took, watch, secret, options)
+        manifest = keeping.manifest(fitted.result(), declared, twins, planted)
     return Prepared(submission=submission, manifest=manifest)
 
 
-def _check_memory(table: object, declared: Declared) -> None:
-    """Refuse a table that will not fit, before hours are spent on it."""
-    try:
-        frame = nw.from_native(table, eager_only=True)  # type: ignore[call-overload]
-    except (DuplicateError, TypeError):
-        return  # encode() says what is wrong with it
-    if not all(isinstance(name, str) for name in frame.columns):
-        return
-    roles = declared.roles(frame.columns)
-    n_rows, n_quasi = len(frame), sum(role is TableRole.QUASI for role in roles.values())
-    # What measurement gave, with traps and without: the values not quite five times over, and
-    # trackers, rows and digests.
-    check_memory(
-        n_rows * (300 + 38 * n_quasi),
-        f"preparing {n_rows:,} records with {n_quasi} quasi-identifiers",
-        TableError,
+def _agreed(encoded: Described, k: int, options: PrepareOptions, secret: Secret) -> Contract:
+    """The contract, but for sizes and weights of positions: faults are found before the work."""
+    check_sent(encoded, options)
+    blank = [1] * len(encoded.quasi)
+    has_seed = options.unsafe_seed is not None
+    return Contract(
+        submission_id=secret.key("id")[:16].hex() if has_seed else secrets.token_hex(16),
+        k=k,
+        min_leaf=options.least(k),
+        rule=Rule(options.rule),
+        columns=sent_columns(encoded, options, blank, blank),
+        max_depth=options.max_depth,
+        commitment=Commitment(options.commitment),
     )
 
 
-def _untracked(values: Floats, target: Bytes) -> Records:
-    return Records(tracker=np.zeros((target.size, 32), np.uint8), values=values, target=target)
-
-
-def _parts(genuine: Records, planted: Planted | None, twins: Ints) -> dict[str, Records]:
+def _parts(sent: Sent, origin: Ints, twins: Ints) -> dict[str, Part]:
     """The records of every role."""
-    origin = np.empty(0, np.int64) if planted is None else planted.origin
-    moved = genuine.values[:, origin] if planted is None else planted.values
     return {
-        "genuine": genuine,
-        "sentinel": _untracked(moved, genuine.target[origin]),
-        "twin": _untracked(genuine.values[:, twins], genuine.target[twins]),
+        "genuine": Part(sent.values, sent.target),
+        "sentinel": Part(sent.moved, sent.target[origin]),
+        "twin": Part([column[twins] for column in sent.values], sent.target[twins]),
     }
-
-
-def _describe(planted: Planted | None, twins: Ints, assembled: Assembled) -> dict[str, object]:
-    """What was planted and what it buys, for the manifest and for people."""
-    n_sent, n_sentinels = assembled.records.n_rows, assembled.sentinel_row.size
-    return {
-        "sentinels": int(n_sentinels),
-        "twins": int(twins.size),
-        "boundary": 0 if planted is None else planted.n_boundary,
-        "band": None if planted is None or planted.band is None else list(planted.band),
-        "evasion_before": 1.0 if planted is None else planted.evasion_before,
-        "evasion_after": 1.0 if planted is None else planted.evasion_after,
-        "evasion_at_drop": {
-            str(drop): evasion_probability(n_sentinels, n_sent, drop) for drop in DROPS
-        },
-    }
-
-
-def _fingerprint(rows: Floats, labels: Labels) -> tuple[list[int], Floats]:
-    """The top features of some records, and their SHAP values; none without a target."""
-    if labels.task is Task.NONE:
-        return [], np.empty((len(rows), labels.n_outputs, 0))
-    shap = models.shap_values(rows, labels)
-    top = models.top_features(shap)
-    return top, shap[:, :, top]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Known:
-    """What is kept of the table whatever is planted in it: digest, watch records, fingerprint."""
-
-    table: Digest
-    watch: Ints
-    top: list[int]
-    baseline: Floats
-
-    @classmethod
-    def of(cls, table: object, genuine: Records, labels: Labels, secret: Secret) -> "_Known":
-        # In the order drawn, so that the first few of them are a random choice as well.
-        watch = secret.generator("watch").permutation(genuine.n_rows)[:WATCH_RECORDS]
-        fingerprint = _fingerprint(genuine.values[:, watch].T, labels.of(watch))
-        return cls(table_digest(table), watch, *fingerprint)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Keeping:
-    """What the owner works out and keeps: watch records, witnesses, fingerprint."""
-
-    submission: Submission
-    assembled: Assembled
-    genuine: Records
-    secret: Secret
-    options: PrepareOptions
-
-    def manifest(
-        self,
-        known: _Known,
-        encoded: Encoded,
-        declared: Declared,
-        twins: Ints,
-        planted: dict[str, object],
-    ) -> Manifest:
-        # Compiled code comes with it, which is loaded beside the work before.
-        from verix_anon.client.prepare.witnesses import find_witnesses
-
-        options, assembled, genuine = self.options, self.assembled, self.genuine
-        tracker, contract = assembled.records.tracker, self.submission.contract
-        watch = known.watch
-        watch_row = assembled.genuine_row[watch]
-        options.progress("witnesses", 0, 1)
-        witnesses = find_witnesses(
-            self.submission, watch_row[: options.witnesses], threads=options.threads
-        )
-        options.progress("witnesses", 1, 1)
-        labels = encoded.labels
-        paired, apart = honest_distances(
-            genuine,
-            labels,
-            contract,
-            runs=options.calibrate,
-            secret=self.secret,
-            progress=options.progress,
-        )
-        pairs = np.column_stack([assembled.genuine_row[twins], assembled.twin_row])
-        return Manifest(
-            contract=contract,
-            submission=self.submission.digest(threads=options.threads),
-            table=known.table,
-            salt=self.secret.salt,
-            unsafe_seed=options.unsafe_seed is not None,
-            roles={name: role.value for name, role in encoded.roles.items()},
-            quasi=encoded.quasi,
-            missing=Missing(declared.missing).value,
-            imputed=encoded.imputed,
-            planted=planted,
-            tracker_column=assembled.tracker_column,
-            target_column=assembled.target_column,
-            owner_row=assembled.owner_row,
-            sentinel_row=assembled.sentinel_row,
-            sentinel_tracker=tracker[assembled.sentinel_row],
-            twin_row=pairs,
-            twin_tracker=tracker[pairs],
-            watch_row=watch_row,
-            watch_values=genuine.values[:, watch],
-            task=labels.task,
-            classes=labels.classes,
-            watch_target=labels.values[watch],
-            witnesses=witnesses,
-            top_features=known.top,
-            baseline=known.baseline,
-            calibration=paired,
-            paper_calibration=apart,
-        )

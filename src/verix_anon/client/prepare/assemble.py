@@ -1,16 +1,22 @@
 """Put genuine records, sentinels and twins together, in the order of their trackers."""
 
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import sha256
 
 import numpy as np
 
 from verix_anon.arrays import Bytes, Ints
+from verix_anon.client.prepare.parts import Part
 from verix_anon.client.prepare.trackers import Secret, row_bytes, trackers
 from verix_anon.protocol.contract import Contract, Digest
-from verix_anon.protocol.table import Records
+from verix_anon.protocol.table import TRACKER_SIZE, Records
 
 __all__ = ["Assembled", "assemble"]
+
+BLOCK_ROWS = 65_536
+"""Of how many records the bytes are held at a time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -36,35 +42,58 @@ class Assembled:
         return Digest(sha256(np.ascontiguousarray(self.records.target).data).digest())
 
 
-def assemble(contract: Contract, parts: dict[str, Records], secret: Secret) -> Assembled:
-    """Track the records of each role, and shuffle them all by ascending tracker (spec §7)."""
-    key = secret.key("trackers")
-    tracker = np.concatenate(
-        [trackers(key, role, row_bytes(contract, part)) for role, part in parts.items()]
-    )
+def assemble(
+    contract: Contract, parts: Mapping[str, Part], secret: Secret, *, threads: int
+) -> Assembled:
+    """Track the records of each role, and shuffle them all by ascending tracker (spec §7).
+
+    The parts are used up: each of their columns ends when it stands in its place.
+    """
+    tracker = _tracked(contract, parts, secret)
     order = _ascending(tracker)
+    tracker = tracker[order]
     values = np.empty((len(contract.quasi), order.size))
-    for j, column in enumerate(values):
-        column[:] = np.concatenate([part.values[j] for part in parts.values()])[order]
+
+    def place(j: int) -> None:
+        values[j] = np.concatenate([part.taken(j) for part in parts.values()])[order]
+
+    with ThreadPoolExecutor(threads) as pool:
+        for _ in pool.map(place, range(len(values))):
+            pass
     target = np.concatenate([part.target for part in parts.values()])[order]
     row_of = np.empty_like(order)
     row_of[order] = np.arange(order.size)
     n_genuine = parts["genuine"].n_rows
     n_sentinels = parts["sentinel"].n_rows
     return Assembled(
-        records=Records(tracker=tracker[order], values=values, target=target),
+        records=Records(tracker=tracker, values=values, target=target),
         owner_row=np.where(order < n_genuine, order, -1),
         genuine_row=row_of[:n_genuine],
-        sentinel_row=row_of[n_genuine : n_genuine + n_sentinels],
-        twin_row=row_of[n_genuine + n_sentinels :],
+        sentinel_row=row_of[n_genuine : n_genuine + n_sentinels].copy(),
+        twin_row=row_of[n_genuine + n_sentinels :].copy(),
     )
+
+
+def _tracked(contract: Contract, parts: Mapping[str, Part], secret: Secret) -> Bytes:
+    """The trackers of all parts, one after the other."""
+    key = secret.key("trackers")
+    found = np.empty((sum(part.n_rows for part in parts.values()), TRACKER_SIZE), np.uint8)
+    at = 0
+    for role, part in parts.items():
+        for first in range(0, part.n_rows, BLOCK_ROWS):
+            block = row_bytes(contract, part.records(slice(first, first + BLOCK_ROWS)))
+            found[at : at + len(block)] = trackers(key, role, block, first=first)
+            at += len(block)
+    return found
 
 
 def _ascending(tracker: Bytes) -> Ints:
     """The order of the trackers as bytes, most significant first."""
-    words = tracker.view(">u8").astype(np.uint64)
-    order = np.argsort(words[:, 0], kind="stable")
+    words = tracker.view(">u8")
+    top = words[:, 0].astype(np.uint64)
+    order = np.argsort(top, kind="stable")
     # Eight bytes tell any two of a billion trackers apart, but for a chance of one in 37.
-    if (np.diff(words[order, 0]) == 0).any():
+    top = top[order]
+    if (top[1:] == top[:-1]).any():
         order = np.lexsort(words.T[::-1])
     return order

@@ -1,11 +1,10 @@
 """Calibrate the fingerprint: how far honest local runs move it (spec §9, paper §6.3)."""
 
-from collections.abc import Callable
-
 import numpy as np
 
-from verix_anon.arrays import Bytes, Floats
+from verix_anon.arrays import Bytes, Floats, Ints
 from verix_anon.client import models
+from verix_anon.client.prepare.options import PrepareOptions
 from verix_anon.client.prepare.trackers import Secret
 from verix_anon.client.table.task import Labels, Task
 from verix_anon.protocol import rules
@@ -19,26 +18,27 @@ FINGERPRINT_ROWS = 2_000
 
 
 def honest_distances(
-    genuine: Records,
+    records: Records,
+    row: Ints,
     labels: Labels,
     contract: Contract,
     *,
-    runs: int,
     secret: Secret,
-    progress: Callable[[str, int, int], None],
+    options: PrepareOptions,
 ) -> tuple[Floats, Floats]:
     """The top features' distances of honest runs on samples, (runs, top features).
 
     First between the same records before and after, as `full` and `thin` compare; then, of the
     first run alone, between independent samples, as the paper does. None without a target.
+    `row` says where each of the owner's records is among those sent.
     """
     rng = secret.generator("calibration")
     found, apart = [], []
-    for run in range(runs if labels.task is not Task.NONE else 0):
-        sample = rng.choice(genuine.n_rows, min(genuine.n_rows, SAMPLE_ROWS), replace=False)
+    for run in range(options.calibrate if labels.task is not Task.NONE else 0):
+        sample = rng.choice(row.size, min(row.size, SAMPLE_ROWS), replace=False)
         some = rng.choice(sample.size, min(sample.size, FINGERPRINT_ROWS), replace=False)
-        raw, own = genuine.values[:, sample], labels.of(sample)
-        middle = honest_midpoints(raw, genuine.target[sample], contract)
+        raw, own = records.values[:, row[sample]], labels.of(sample)
+        middle = honest_midpoints(raw, records.target[row[sample]], contract)
         before = models.shap_values(raw[:, some].T, own.of(some))
         after = models.shap_values(middle[:, some].T, own.of(some))
         top = models.top_features(before)
@@ -47,7 +47,7 @@ def honest_distances(
             others = rng.choice(sample.size, some.size, replace=False)
             after = models.shap_values(middle[:, others].T, own.of(others))
             apart.append(models.distances(before[:, :, top], after, top))
-        progress("calibrate", run + 1, runs)
+        options.progress("calibrate", run + 1, options.calibrate)
     return _table(found), _table(apart)
 
 

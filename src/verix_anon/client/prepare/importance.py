@@ -11,6 +11,7 @@ import numpy as np
 from verix_anon.arrays import Floats
 from verix_anon.client import models
 from verix_anon.client.prepare.options import Importance
+from verix_anon.client.prepare.parts import Values
 from verix_anon.client.prepare.trackers import Secret
 from verix_anon.client.table.task import Labels, Task
 from verix_anon.errors import TableError
@@ -25,14 +26,14 @@ LEAST = 1 / 8
 
 
 def weights(
-    positions: Floats,
+    positions: Sequence[Values] | Floats,
     labels: Labels,
     sizes: Sequence[int],
     *,
     importance: Importance | Sequence[float],
     secret: Secret,
 ) -> tuple[int, ...]:
-    """The weight of every column; `positions` are those of the genuine records."""
+    """The weight of every column; `positions` are those of the genuine records, by column."""
     if importance is Importance.UNIFORM:
         shares = [1.0] * len(sizes)
     elif importance is Importance.AUTO:
@@ -48,13 +49,13 @@ def weights(
     )
 
 
-def _by_model(positions: Floats, labels: Labels, secret: Secret) -> list[float]:
+def _by_model(positions: Sequence[Values] | Floats, labels: Labels, secret: Secret) -> list[float]:
     """The root of each column's mean absolute SHAP value, the greatest scaled to 1."""
     if labels.task is Task.NONE:
         raise TableError("without a target the importance is uniform, or given")
-    n_rows = positions.shape[1]
+    n_rows = labels.values.size
     some = secret.generator("importance").permutation(n_rows)[:SAMPLE_ROWS]
-    rows = positions[:, some].T
+    rows = np.array([column[some] for column in positions], np.float64).T
     mean = models.importance(rows, labels.of(some), rows[:SHAP_ROWS])
     if not mean.any():
         return [1.0] * mean.size

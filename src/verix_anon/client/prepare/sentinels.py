@@ -5,10 +5,12 @@ values that occur. Without a target there is no band, and any record will do. Th
 provider drops records blindly; how surely is `evasion_probability`.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
+import numpy.typing as npt
 
 from verix_anon.arrays import Floats, Ints
 from verix_anon.client.evasion import evasion_probability
@@ -27,17 +29,18 @@ __all__ = [
     "boundary_probabilities",
     "cap",
     "evasion_probability",
+    "moved",
     "needed",
-    "perturb",
     "plant",
+    "snapped",
 ]
 
 BANDS = ((0.45, 0.55), (0.40, 0.60))
 NOISE = 0.05
 """How far a sentinel is moved, in standard deviations of the column."""
 SAMPLE_LEAST, SAMPLE_MOST = 200, 20_000
-BLOCK = 2**24
-"""How many probabilities are held at a time."""
+BLOCK = 2**20
+"""How many probabilities are asked for at a time."""
 
 
 class Traps(StrEnum):
@@ -67,12 +70,9 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Planted:
-    """Sentinels to be, and what they buy."""
+    """The genuine records to make sentinels from, and what those buy."""
 
     origin: Ints
-    """The genuine records they were made from."""
-    values: Floats
-    """(n_quasi, n_sentinels)"""
     n_boundary: int
     """Records in the paper's band."""
     band: tuple[float, float] | None
@@ -80,6 +80,17 @@ class Planted:
     evasion_before: float
     """With the paper's band alone."""
     evasion_after: float
+
+    @classmethod
+    def nothing(cls) -> "Planted":
+        """No sentinels."""
+        return cls(
+            origin=np.empty(0, np.int64),
+            n_boundary=0,
+            band=None,
+            evasion_before=1.0,
+            evasion_after=1.0,
+        )
 
 
 def cap(n_rows: int) -> int:
@@ -96,7 +107,9 @@ def needed(plan: Plan, n_rows: int, n_twin_records: int) -> int:
     return most
 
 
-def boundary_probabilities(values: Floats, labels: Labels, secret: Secret) -> Floats:
+def boundary_probabilities(
+    values: Sequence[Floats] | Floats, labels: Labels, secret: Secret
+) -> Floats:
     """P(class 1) of every record, from a forest of 50 trees of depth 5 on a tenth of them.
 
     Of more classes it is (1 + d) / 2, where the two greatest probabilities differ by d: of two
@@ -105,7 +118,6 @@ def boundary_probabilities(values: Floats, labels: Labels, secret: Secret) -> Fl
     """
     from sklearn.ensemble import RandomForestClassifier
 
-    rows = np.ascontiguousarray(single_precision(values).T)
     target = _classes(labels)
     sample = _stratified_sample(target, secret.generator("sentinels/sample"))
     forest = RandomForestClassifier(
@@ -114,20 +126,25 @@ def boundary_probabilities(values: Floats, labels: Labels, secret: Secret) -> Fl
         random_state=np.random.RandomState(np.random.MT19937(secret.seed("sentinels/forest"))),
         n_jobs=-1,
     )
-    forest.fit(rows[sample], target[sample])
+    forest.fit(_rows(values, sample), target[sample])
     n_classes = len(forest.classes_)
     if n_classes == 1:
         return np.full(target.size, float(forest.classes_[0] > 0))
     found = np.empty(target.size)
     n_rows = BLOCK // n_classes
     for at in range(0, target.size, n_rows):
-        probabilities = forest.predict_proba(rows[at : at + n_rows])
+        probabilities = forest.predict_proba(_rows(values, slice(at, at + n_rows)))
         if labels.n_outputs > 1:
             second, first = np.partition(probabilities, -2, axis=1)[:, -2:].T
             found[at : at + n_rows] = (1 + (first - second)) / 2
         else:
             found[at : at + n_rows] = probabilities[:, 1]
     return found
+
+
+def _rows(values: Sequence[Floats] | Floats, some: slice | Ints) -> npt.NDArray[np.float32]:
+    """Some records as the forest takes them, one after the other."""
+    return np.array([single_precision(column[some]) for column in values]).T.copy()
 
 
 def _classes(labels: Labels) -> Ints:
@@ -150,14 +167,8 @@ def _stratified_sample(target: Ints, rng: np.random.Generator) -> Ints:
     return np.sort(np.concatenate(chosen))
 
 
-def plant(
-    values: Floats,
-    labels: Labels,
-    columns: tuple[Column, ...],
-    plan: Plan,
-    secret: Secret,
-) -> Planted:
-    """Choose and move the sentinels; all else about them is their origin's."""
+def plant(values: Sequence[Floats] | Floats, labels: Labels, plan: Plan, secret: Secret) -> Planted:
+    """Choose the records to make sentinels from; the values are by column."""
     n_rows = labels.values.size
     n_twin_records = n_twins(n_rows)
     wanted = needed(plan, n_rows, n_twin_records) if plan.traps is Traps.ADAPTIVE else 0
@@ -180,7 +191,6 @@ def plant(
 
     return Planted(
         origin=chosen,
-        values=perturb(values, columns, chosen, secret.generator("sentinels/noise")),
         n_boundary=int(in_band.size),
         band=band,
         evasion_before=evasion(n_paper),
@@ -202,28 +212,31 @@ def _widen(probability: Floats, wanted: int) -> tuple[Ints, tuple[float, float]]
     return np.sort(chosen), (0.5 - reach, 0.5 + reach)
 
 
-def perturb(
-    values: Floats, columns: tuple[Column, ...], rows: Ints, rng: np.random.Generator
-) -> Floats:
-    """Those records moved by N(0, 0.05 sigma) in every numeric column, to values that occur.
+def moved(
+    values: Sequence[Floats] | Floats,
+    columns: Sequence[Column],
+    rows: Ints,
+    rng: np.random.Generator,
+) -> Iterator[Floats]:
+    """Those records moved by N(0, 0.05 sigma) in every numeric column, column by column.
 
-    Of cents, tenths or firsts of a month none may lie in between: it would stand out. Categories
-    stay as they are.
+    Categories stay as they are.
     """
-    moved = values[:, rows].copy()
-    for j, column in enumerate(columns):
-        if column.categories is not None:
-            continue
-        noise = rng.normal(0.0, NOISE * _deviation(values[j]), rows.size)
-        # What overflows is next to the greatest value all the same.
-        with np.errstate(over="ignore"):
-            moved[j] = _snap(moved[j] + noise, values[j])
-    return moved
+    for own, column in zip(values, columns, strict=True):
+        if column.categories is None:
+            noise = rng.normal(0.0, NOISE * _deviation(own), rows.size)
+            # What overflows is next to the greatest value all the same.
+            with np.errstate(over="ignore"):
+                yield own[rows] + noise
+        else:
+            yield own[rows]
 
 
-def _snap(values: Floats, occurring: Floats) -> Floats:
-    """For each value the nearest of those that occur, the lower of two."""
-    ordered = np.sort(occurring)
+def snapped(values: Floats, ordered: Floats) -> Floats:
+    """For each value the nearest of those that occur in its column, the lower of two.
+
+    Of cents, tenths or firsts of a month none may lie in between: it would stand out.
+    """
     above = np.searchsorted(ordered, values)
     low = ordered[np.maximum(above - 1, 0)]
     high = ordered[np.minimum(above, ordered.size - 1)]

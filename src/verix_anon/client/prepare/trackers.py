@@ -57,13 +57,14 @@ class Secret:
         return np.random.default_rng(self.seed(purpose))
 
 
-def trackers(key: bytes, role: TrapRole, rows: Bytes) -> Bytes:
-    """The tracker of every record of one role; `rows` holds the bytes of each.
+def trackers(key: bytes, role: TrapRole, rows: Bytes, *, first: int = 0) -> Bytes:
+    """The trackers of records of one role, from the `first` on; `rows` holds the bytes of each.
 
     That is HMAC-SHA256 over role, index within the role, and the record's sent values.
     """
     n, width = rows.shape
-    data = np.hstack([np.arange(n, dtype="<u8").reshape(-1, 1).view(np.uint8), rows]).tobytes()
+    index = np.arange(first, first + n, dtype="<u8").reshape(-1, 1)
+    data = np.hstack([index.view(np.uint8), rows]).tobytes()
     begun = HMAC(key, SHA256())
     begun.update(role.encode() + b"\0")
     out = bytearray()

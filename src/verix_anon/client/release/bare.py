@@ -10,7 +10,7 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from verix_anon.client.table.encode import without_views
+from verix_anon.client.table.columns import without_views
 
 __all__ = ["bare_array", "bare_frame"]
 

@@ -12,8 +12,9 @@ from verix_anon.client.manifest import Manifest
 from verix_anon.client.release import privacy
 from verix_anon.client.release.present import Form, Presentation
 from verix_anon.client.release.privacy import Attribute
+from verix_anon.client.table.columns import arrow_columns
 from verix_anon.client.table.digest import table_digest
-from verix_anon.client.table.encode import Encoded, arrow_columns, encode
+from verix_anon.client.table.encode import Encoded, encode
 from verix_anon.client.table.person import person_column
 from verix_anon.client.table.roles import Declared, Missing, TableRole
 from verix_anon.client.table.task import Task

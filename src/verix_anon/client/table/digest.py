@@ -7,7 +7,7 @@ order, values and what is missing do. A pandas index is not part of the table.
 
 import contextlib
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 
@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from verix_anon.client.table.encode import arrow_columns
+from verix_anon.client.table.columns import columns_of
 from verix_anon.protocol.contract import Digest
 
-__all__ = ["plain_column", "table_digest"]
+__all__ = ["column_digest", "digest_over", "plain_column", "table_digest"]
 
 FORMAT = b"verix/table/1\0"
 # What a column becomes if its type passes the test and every value survives.
@@ -44,12 +44,16 @@ def table_digest(table: object) -> Digest:
     Raises:
         TableError: This is not a pandas, polars or pyarrow table with columns.
     """
-    columns = arrow_columns(table)
-    n_rows = len(next(iter(columns.values())))
+    columns = columns_of(table)
     with ThreadPoolExecutor() as pool:
-        digests = pool.map(_column_digest, columns.keys(), columns.values())
-        head = FORMAT + struct.pack("<QQ", len(columns), n_rows)
-        return Digest(sha256(head + b"".join(digests)).digest())
+        of_column = pool.map(lambda name: column_digest(name, columns[name]), columns)
+        return digest_over(list(of_column), columns.n_rows)
+
+
+def digest_over(columns: Sequence[bytes], n_rows: int) -> Digest:
+    """The table's digest, from those of its columns."""
+    head = FORMAT + struct.pack("<QQ", len(columns), n_rows)
+    return Digest(sha256(head + b"".join(columns)).digest())
 
 
 def plain_column(array: pa.Array) -> pa.Array:
@@ -84,7 +88,10 @@ def plain_column(array: pa.Array) -> pa.Array:
 def _plain_floats(array: pa.Array) -> pa.Array:
     # Adding 0.0 turns -0.0 into 0.0 and changes nothing else.
     values = pc.add(array.cast(pa.float64()), 0.0)
-    return pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
+    is_nan = pc.is_nan(values)
+    # Most columns have none, and need no other copy.
+    has_nan = pc.any(is_nan).as_py()
+    return pc.if_else(is_nan, pa.scalar(None, pa.float64()), values) if has_nan else values
 
 
 def _plain_times(array: pa.Array) -> pa.Array:
@@ -96,7 +103,8 @@ def _plain_times(array: pa.Array) -> pa.Array:
     return array.cast(pa.int64()).cast(pa.timestamp(unit))
 
 
-def _column_digest(name: str, array: pa.Array) -> bytes:
+def column_digest(name: str, array: pa.Array) -> bytes:
+    """What one column adds to the table's digest."""
     plain = plain_column(array)
     label, kind = name.encode("utf-8", "surrogatepass"), str(plain.type).encode()
     digest = sha256(struct.pack("<QQ", len(label), len(kind)) + label + kind)

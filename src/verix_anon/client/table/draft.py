@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from verix_anon.client.table.encode import arrow_columns
+from verix_anon.client.table.columns import arrow_columns
 from verix_anon.client.table.guess import Guesses, guess_roles
 from verix_anon.client.table.hierarchies import DATE, PREFIX, Hierarchy
 from verix_anon.client.table.roles import Declared, Missing, TableRole

@@ -1,55 +1,64 @@
-"""From a user's table to typed columns and exact values, and back (spec §2).
+"""From a user's table to typed columns and exact values, and back (spec §2)."""
 
-Tables may be pandas, polars or pyarrow, or whatever gives a stream of Arrow data: narwhals reads
-them all, and each column passes through one Arrow array, so that all give the same bytes.
-"""
-
-import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
-import narwhals as nw
 import numpy as np
 import pyarrow as pa
-from narwhals.exceptions import DuplicateError
 
 from verix_anon.arrays import Bytes, Flags, Floats, Ints
 from verix_anon.client.table.categories import is_text, positions
+from verix_anon.client.table.columns import arrow_columns
 from verix_anon.client.table.hierarchies import DATE, Hierarchy
 from verix_anon.client.table.numbers import is_number, moments, numbers
 from verix_anon.client.table.roles import SENT, Declared, Missing, TableRole
 from verix_anon.client.table.target import encode_target
 from verix_anon.client.table.task import Labels
 from verix_anon.errors import ContractError, TableError
-from verix_anon.files.tables.memory import held
 from verix_anon.protocol.contract import Column, Kind, Role, Unit
 from verix_anon.protocol.generalize import NUMPY_UNITS
 
-__all__ = ["Encoded", "arrow_columns", "decode", "encode", "without_views"]
+__all__ = ["Described", "Encoded", "decode", "encode", "encode_quasi", "encoding"]
 
 SECONDS_PER_DAY = 86_400
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Encoded:
-    """What may be sent of a table: quasi-identifiers, their values, labels, what was imputed."""
+class Described:
+    """What may be sent of a table, but for the values of quasi-identifiers."""
 
     quasi: tuple[Column, ...]
-    values: Floats
-    """(n_quasi, n_rows), in contract order"""
     labels: Labels
-    absent: dict[str, Flags]
-    """Which values of a quasi-identifier were missing and are imputed here; only where any was."""
+    imputed: Mapping[str, int]
+    """How many missing values each quasi-identifier had; those without are not named."""
     roles: dict[str, TableRole]
     hierarchies: dict[str, Hierarchy]
     """Of quasi-identifiers that have one, for the categories that occur."""
 
-    @property
-    def imputed(self) -> dict[str, int]:
-        """How many missing values each quasi-identifier had; those without are not named."""
-        return {name: int(is_missing.sum()) for name, is_missing in self.absent.items()}
+    @classmethod
+    def of(
+        cls,
+        quasi: Iterable[Column],
+        n_missing: Iterable[int],
+        labels: Labels,
+        roles: dict[str, TableRole],
+        declared: Declared,
+    ) -> "Described":
+        """With the labels of the hierarchies that were declared."""
+        columns = tuple(quasi)
+        return cls(
+            quasi=columns,
+            labels=labels,
+            imputed={c.name: n for c, n in zip(columns, n_missing, strict=True) if n},
+            roles=roles,
+            hierarchies={
+                column.name: declared.hierarchy(column.name).only(column.categories or ())
+                for column in columns
+                if column.name in declared.hierarchies
+            },
+        )
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -70,10 +79,19 @@ class Encoded:
     @property
     def target(self) -> Bytes:
         """The labels of two classes as the rule `variance-reduction` counts them."""
-        n_rows = self.values.shape[1]
         if not self.labels.is_binary:
-            return np.zeros(n_rows, np.uint8)
+            return np.zeros(self.labels.values.size, np.uint8)
         return self.labels.values.astype(np.uint8)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Encoded(Described):
+    """The same with the values, and which of them were imputed."""
+
+    values: Floats
+    """(n_quasi, n_rows), in contract order"""
+    absent: dict[str, Flags]
+    """Which values of a quasi-identifier were missing and are imputed here; only where any was."""
 
 
 def encode(table: object, declared: Declared) -> Encoded:
@@ -88,47 +106,48 @@ def encode(table: object, declared: Declared) -> Encoded:
     """
     arrays = arrow_columns(table)
     roles = declared.roles(list(arrays))
-    if len(next(iter(arrays.values()))) == 0:
+    n_rows = len(next(iter(arrays.values())))
+    quasi = [name for name, role in roles.items() if role is TableRole.QUASI]
+    values = np.empty((len(quasi), n_rows))
+    labels = Labels.none(n_rows)
+
+    def fill(name: str, out: Floats) -> tuple[Column, Flags]:
+        return encode_quasi(name, arrays[name], declared, out)
+
+    with encoding(n_rows), ThreadPoolExecutor() as pool:
+        found = list(pool.map(fill, quasi, values))
+        for name in (name for name, role in roles.items() if role is TableRole.TARGET):
+            labels = encode_target(name, arrays[name], declared)
+        columns = [column for column, _ in found]
+        n_missing = [int(is_missing.sum()) for _, is_missing in found]
+        described = Described.of(columns, n_missing, labels, roles, declared)
+    return Encoded(
+        **{name: getattr(described, name) for name in Described.__slots__},
+        values=values,
+        absent={column.name: is_missing for column, is_missing in found if is_missing.any()},
+    )
+
+
+@contextmanager
+def encoding(n_rows: int) -> Iterator[None]:
+    """Where a table of so many rows is encoded."""
+    if n_rows == 0:
         raise TableError("the table has no rows")
-    sent = {name: arrays[name] for name, role in roles.items() if role in SENT}
     try:
-        return _encode_sent(sent, roles, declared)
+        yield
     except ContractError as error:
         # A name or a label that no contract can have is, here, a fault of the table.
         raise TableError(str(error)) from None
 
 
-def _encode_sent(
-    sent: dict[str, pa.Array], roles: dict[str, TableRole], declared: Declared
-) -> Encoded:
-    n_rows = len(next(iter(sent.values())))
-    quasi = [name for name in sent if roles[name] is TableRole.QUASI]
-    values = np.empty((len(quasi), n_rows))
-
-    def fill(name: str, out: Floats) -> tuple[Column, Flags]:
-        """The column, and which of its values were imputed."""
-        column, encoded = _encode_quasi(name, sent[name], declared)
-        # Adding 0.0 turns -0.0 into 0.0 and changes nothing else.
-        np.add(encoded, 0.0, out=out)
-        return column, _impute(column, out, declared.missing)
-
-    with ThreadPoolExecutor() as pool:
-        found = list(pool.map(fill, quasi, values))
-    labels = Labels.none(n_rows)
-    for name in sent.keys() - set(quasi):
-        labels = encode_target(name, sent[name], declared)
-    return Encoded(
-        quasi=tuple(column for column, _ in found),
-        values=values,
-        labels=labels,
-        absent={column.name: is_missing for column, is_missing in found if is_missing.any()},
-        roles=roles,
-        hierarchies={
-            column.name: declared.hierarchy(column.name).only(column.categories or ())
-            for column, _ in found
-            if column.name in declared.hierarchies
-        },
-    )
+def encode_quasi(
+    name: str, array: pa.Array, declared: Declared, out: Floats
+) -> tuple[Column, Flags]:
+    """Fill in a quasi-identifier's values; returns the column, and which of them were imputed."""
+    column, values = _encode_quasi(name, array, declared)
+    # Adding 0.0 turns -0.0 into 0.0 and changes nothing else.
+    np.add(values, 0.0, out=out)
+    return column, _impute(column, out, declared.missing)
 
 
 def decode(column: Column, values: Floats) -> pa.Array:
@@ -150,43 +169,6 @@ def _decode_moments(unit: Unit, counts: Ints) -> pa.Array:
         # No table gives such a day, for Arrow could not have held it.
         raise TableError(f"a date {farthest} days from 1970 is too far for a timestamp")
     return pa.array(counts * SECONDS_PER_DAY, pa.timestamp("s"))
-
-
-def arrow_columns(table: object) -> dict[str, pa.Array]:
-    """Every column as one Arrow array, by name, in table order."""
-    try:
-        frame = nw.from_native(held(table), eager_only=True)  # type: ignore[call-overload]
-    except DuplicateError as error:
-        name = re.search(r"'(.*)' \d+ times", str(error))
-        raise TableError(f"column name {name[1] if name else '?'!r} occurs twice") from None
-    except TypeError:
-        raise TableError(
-            f"a table is a pandas, polars or pyarrow table, not {type(table).__name__}"
-        ) from None
-    for name in frame.columns:
-        if not isinstance(name, str):
-            raise TableError(f"column names must be text; {name!r} is not")
-    if not frame.columns:
-        raise TableError("the table has no columns")
-    return {name: _to_arrow(name, frame[name]) for name in frame.columns}
-
-
-def _to_arrow(name: str, series: "nw.Series[Any]") -> pa.Array:
-    native = series.to_native()
-    if isinstance(native, pa.ChunkedArray) and native.num_chunks == 1:
-        # As it is: narwhals would copy it.
-        return without_views(native.chunk(0))
-    try:
-        return without_views(series.to_arrow())
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        raise TableError(f"column {name!r} mixes types or cannot be read ({error})") from None
-
-
-def without_views(array: pa.Array) -> pa.Array:
-    """Views of text and bytes as text and bytes: much of Arrow does not know them."""
-    if array.type == pa.string_view():
-        return array.cast(pa.large_string())
-    return array.cast(pa.large_binary()) if array.type == pa.binary_view() else array
 
 
 def _encode_quasi(name: str, array: pa.Array, declared: Declared) -> tuple[Column, Floats]:

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from verix_anon.client.table import names
 from verix_anon.client.table.categories import as_label
+from verix_anon.client.table.columns import arrow_columns
 from verix_anon.client.table.digest import plain_column
-from verix_anon.client.table.encode import arrow_columns
 from verix_anon.client.table.hierarchies import DATE, PREFIX
 from verix_anon.client.table.look import Look, look
 from verix_anon.client.table.person import RECORD, repeats

@@ -38,8 +38,8 @@ def person_column(
         if said not in arrays:
             raise unknown_column(said, list(arrays))
         return said
-    for name, array in arrays.items():
-        if roles[name] == TableRole.IDENTIFIER and repeats(array):
+    for name in arrays:
+        if roles[name] == TableRole.IDENTIFIER and repeats(array := arrays[name]):
             n_values, n_rows = len(pc.unique(plain_column(array).drop_null())), len(array)
             raise TableError(
                 f"identifier {name!r} has {n_values:,} values in {n_rows:,} rows, so a person may"

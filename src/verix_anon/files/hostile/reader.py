@@ -18,7 +18,16 @@ from verix_anon.errors import Error, TableError
 from verix_anon.files.hostile import footers, pages
 from verix_anon.machine import lacking
 
-__all__ = ["TRACKER", "Expected", "Reader", "Writer", "copy_group", "open_parts", "write"]
+__all__ = [
+    "GROUP_ROWS",
+    "TRACKER",
+    "Expected",
+    "Reader",
+    "Writer",
+    "copy_group",
+    "open_parts",
+    "write",
+]
 
 TRACKER = pa.binary(32)
 # What a file may take beyond its values: dictionaries, levels, page headers.
