@@ -104,20 +104,23 @@ def with_reading(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def load_table(path: str, known: "Reading | Path | None", given: Given) -> "Read":
-    """Read the owner's table as a manifest or a roles file says, but for what is given; say how."""
+    """The owner's table, read as a manifest or a roles file says, but for what is given; say how.
+
+    The columns of a Parquet file are not read yet.
+    """
     from verix_anon.client.table.draft import read_reading
 
     known = read_reading(known) if isinstance(known, Path) else known
-    read = load_open(path, known, given).settled()
+    read = load_open(path, known, given, whole=False).settled()
     tell_reading(path, read)
     return read
 
 
-def load_open(path: str, known: "Reading | None", given: Given) -> "Read":
+def load_open(path: str, known: "Reading | None", given: Given, *, whole: bool = True) -> "Read":
     """The same, though there may be questions."""
     from verix_anon.files.tables import Reading, read_table_as
 
-    return read_table_as(path, (known or Reading()).but(**given))
+    return read_table_as(path, (known or Reading()).but(**given), whole=whole)
 
 
 def tell_reading(path: str, read: "Read") -> None:

@@ -37,6 +37,7 @@ from verix_anon.client.table.roles import TableRole
 from verix_anon.client.verdict import Profile, Verdict, read_verdict
 from verix_anon.errors import NotAcceptedError, TableError
 from verix_anon.files.deliveries import Snapshot
+from verix_anon.files.tables import Stored
 from verix_anon.progress import Progress, ignore
 from verix_anon.protocol.messages import Delivery
 
@@ -191,7 +192,8 @@ def release(
     formed = form(bare.tree, leaf_of_row, source, conditions)
     # 4. Classes become columns.
     classes = formed.shown(options)
-    published = assemble(table, manifest.roles, classes, shuffle=options.shuffle)
+    whole = pa.table(source.arrays) if isinstance(table, Stored) else table
+    published = assemble(whole, manifest.roles, classes, shuffle=options.shuffle)
     options.progress("classes", 1, 1)
     options.progress("write", 0, 1)
     # 5. What they give away is measured, and what was asked for is checked once more.

@@ -1,7 +1,8 @@
 """The columns of a table, one Arrow array each.
 
 Tables may be pandas, polars or pyarrow, or whatever gives a stream of Arrow data: narwhals reads
-them all, and each column passes through one Arrow array, so that all give the same bytes.
+them all, and each column passes through one Arrow array, so that all give the same bytes. The
+columns of a Parquet file are read one by one, so that it need not be held whole.
 """
 
 import re
@@ -13,6 +14,7 @@ import pyarrow as pa
 from narwhals.exceptions import DuplicateError
 
 from verix_anon.errors import TableError
+from verix_anon.files.tables import Stored
 from verix_anon.files.tables.memory import held
 
 __all__ = ["Columns", "arrow_columns", "columns_of", "without_views"]
@@ -43,6 +45,8 @@ def columns_of(table: object) -> Columns:
     Raises:
         TableError: This is not a pandas, polars or pyarrow table with columns.
     """
+    if isinstance(table, Stored):
+        return _stored(table)
     try:
         frame = nw.from_native(held(table), eager_only=True)  # type: ignore[call-overload]
     except DuplicateError as error:
@@ -58,6 +62,18 @@ def columns_of(table: object) -> Columns:
     if not frame.columns:
         raise TableError("the table has no columns")
     return Columns(frame.columns, len(frame), lambda name: _to_arrow(name, frame[name]))
+
+
+def _stored(table: Stored) -> Columns:
+    if not table.column_names:
+        raise TableError("the table has no columns")
+
+    def column(name: str) -> pa.Array:
+        found = table.column(name)
+        one = found.chunk(0) if found.num_chunks == 1 else found.combine_chunks()
+        return without_views(one)
+
+    return Columns(table.column_names, table.num_rows, column)
 
 
 def arrow_columns(table: object) -> dict[str, pa.Array]:

@@ -13,6 +13,7 @@ class Owned(NamedTuple):
     """A table that can be read more than once."""
 
     table: object
+    """In memory; of a Parquet file what reads its columns as they are asked for."""
     reading: Reading | None
     """How its file was read; None if it came from memory."""
     notes: tuple[str, ...]
@@ -22,7 +23,7 @@ class Owned(NamedTuple):
 def owned(table: object, reading: Reading | None) -> Owned:
     """The table itself; a file is read as `reading` says."""
     if is_path(table):
-        read = read_table_as(table, reading).settled()
+        read = read_table_as(table, reading, whole=False).settled()
         return Owned(read.table, read.reading, read.notes)
     if isinstance(table, Read):
         return Owned(table.settled().table, table.reading, ())

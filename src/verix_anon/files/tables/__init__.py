@@ -16,7 +16,7 @@ from verix_anon.errors import TableError
 from verix_anon.files.extras import need
 from verix_anon.files.store import is_url, path_text
 from verix_anon.files.tables.apart import read_apart
-from verix_anon.files.tables.arrow import read_parquet
+from verix_anon.files.tables.arrow import Stored
 from verix_anon.files.tables.content import check_content
 from verix_anon.files.tables.database import is_database, read_database
 from verix_anon.files.tables.endings import (
@@ -28,23 +28,19 @@ from verix_anon.files.tables.endings import (
     TEXT_SUFFIXES,
     not_taken,
 )
-from verix_anon.files.tables.opening import opened, reason
+from verix_anon.files.tables.opening import ARROW_ERRORS, opened, reason
 from verix_anon.files.tables.reading import NULL_TOKENS, Question, Read, Reading
 from verix_anon.files.tables.sheets.packed import check_packed
 from verix_anon.files.tables.text import read_text_table
 from verix_anon.files.tables.urls import shown_url, without_secrets
-from verix_anon.files.tables.writing import (
-    ARROW_ERRORS,
-    check_table_name,
-    table_aside,
-    write_table,
-)
+from verix_anon.files.tables.writing import check_table_name, table_aside, write_table
 
 __all__ = [
     "NULL_TOKENS",
     "Question",
     "Read",
     "Reading",
+    "Stored",
     "check_table_name",
     "read_table",
     "read_table_as",
@@ -67,8 +63,13 @@ def read_table(path: str | os.PathLike[str], reading: Reading | None = None) -> 
     return read_table_as(path, reading).settled().table
 
 
-def read_table_as(path: str | os.PathLike[str], reading: Reading | None = None) -> Read:
+def read_table_as(
+    path: str | os.PathLike[str], reading: Reading | None = None, *, whole: bool = True
+) -> Read:
     """Read a table, and say how; what cannot be told from it is asked, not guessed.
+
+    Unless the `whole` is wanted, that of a Parquet file is `Stored`: its columns are read as they
+    are asked for, which takes less memory.
 
     Raises:
         TableError: There is no such file, or it cannot be read as its name says.
@@ -78,7 +79,7 @@ def read_table_as(path: str | os.PathLike[str], reading: Reading | None = None) 
     if is_database(name):
         return read_database(name, reading)
     try:
-        return _read_file(name, reading)
+        return _read_file(name, reading, whole)
     except FileNotFoundError:
         raise TableError(f"there is no file {shown}") from None
     except (*ARROW_ERRORS, csv.Error, EOFError, zlib.error) as error:
@@ -86,15 +87,16 @@ def read_table_as(path: str | os.PathLike[str], reading: Reading | None = None) 
         raise TableError(f"{shown} {said}") from None
 
 
-def _read_file(name: str, reading: Reading) -> Read:
+def _read_file(name: str, reading: Reading, whole: bool) -> Read:
     lower = name.lower()
     if lower.endswith(TAKEN) and not is_url(name):
         check_content(name)
     if lower.endswith(TEXT_SUFFIXES):
         return read_text_table(name, reading)
     if lower.endswith(PARQUET_SUFFIXES):
-        with opened(name) as file, _named(name):
-            return Read(read_parquet(file), reading)
+        with _named(name):
+            stored = Stored(name)
+        return Read(stored.table() if whole else stored, reading)
     if lower.endswith(IPC_SUFFIXES):
         with _local(name) as path, _named(name):
             return read_apart("ipc", path, Path(path).stat().st_size, reading)

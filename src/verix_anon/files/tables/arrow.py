@@ -10,10 +10,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from verix_anon.errors import TableError
-from verix_anon.files.tables.opening import check_names, reason
+from verix_anon.files.tables.opening import ARROW_ERRORS, check_names, opened, reason
 from verix_anon.files.tables.reading import Reading
+from verix_anon.files.tables.urls import shown_url, without_secrets
 
-__all__ = ["read_ipc", "read_parquet"]
+__all__ = ["Stored", "read_ipc"]
 
 MAGIC = b"ARROW1"
 LARGEST_SCHEMA = 64 << 20
@@ -24,30 +25,84 @@ USUAL_PAGES = 256 << 20
 """Bytes of Parquet's pages, unpacked, that are never too many."""
 
 
-def read_parquet(file: IO[bytes]) -> pa.Table:
-    """Read a Parquet file."""
-    size = file.seek(0, 2)
-    _check_schema(_footer_size(file, size, b"PAR1"))
-    # pq.read_table would import what reads folders of files, and pandas with it.
-    metadata = pq.ParquetFile(file).metadata
-    check_names(metadata.schema.to_arrow_schema().names)
+class Stored:
+    """The table of a Parquet file, of which each column is read when it is asked for."""
+
+    def __init__(self, name: str) -> None:
+        """`name` is its path or URL."""
+        self.name = name
+        with opened(name) as file:
+            self.size = file.seek(0, 2)
+            _check_schema(_footer_size(file, self.size, b"PAR1"))
+            # pq.read_table would import what reads folders of files, and pandas with it.
+            self._metadata = pq.ParquetFile(file).metadata
+        self.schema = self._metadata.schema.to_arrow_schema()
+        self.num_rows: int = self._metadata.num_rows
+        check_names(self.schema.names)
+        self._repeated = sorted(_repeated(self._metadata, self.size))
+        self._needed: dict[str, int] = {}
+
+    @property
+    def column_names(self) -> list[str]:
+        """As of a table in memory."""
+        return list(self.schema.names)
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """One column.
+
+        Raises:
+            TableError: It cannot be read.
+        """
+        # A name with a point in it may stand for other columns too.
+        return self._read([name])[name]
+
+    def table(self) -> pa.Table:
+        """All of them; raises TableError."""
+        return self._read(None)
+
+    def _read(self, names: list[str] | None) -> pa.Table:
+        try:
+            # A file of its own for each reading: there may be several at once.
+            with opened(self.name) as file:
+                found = pq.ParquetFile(
+                    file, metadata=self._metadata, read_dictionary=self._repeated
+                )
+                return self._expanded(found.read(names))
+        except TableError as error:
+            raise TableError(f"{shown_url(self.name)} {error}") from None
+        except ARROW_ERRORS as error:
+            said = without_secrets(f"cannot be read ({reason(error)})", self.name)
+            raise TableError(f"{shown_url(self.name)} {said}") from None
+
+    def _expanded(self, table: pa.Table) -> pa.Table:
+        """The columns that were read as dictionaries as what they are, if there is room."""
+        wanted = self.schema
+        held = [n for n in table.column_names if table[n].type != wanted.field(n).type]
+        for name in held:
+            self._needed[name] = sum(map(_text_bytes, table[name].chunks))
+        if sum(self._needed.values()) > USUAL + TIMES * self.size:
+            raise _too_large(self.size)
+        for name in held:
+            at, field = table.column_names.index(name), wanted.field(name)
+            table = table.set_column(at, field, table[name].cast(field.type))
+        return table
+
+
+def _repeated(metadata: pq.FileMetaData, size: int) -> set[str]:
+    """The columns of texts that stand once in the file, and may stand in millions of rows."""
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     chunks = [group.column(j) for group in groups for j in range(group.num_columns)]
     unpacked = sum(chunk.total_uncompressed_size for chunk in chunks)
     n_values = sum(chunk.num_values for chunk in chunks)
     if unpacked > USUAL_PAGES + TIMES * size or 8 * n_values > USUAL + TIMES * size:
         raise _too_large(size)
-    # A text that stands once in the file may stand in millions of rows.
-    repeated = {
+    return {
         chunk.path_in_schema
         for chunk in chunks
         if chunk.has_dictionary_page
         and chunk.physical_type == "BYTE_ARRAY"
         and chunk.num_values * chunk.total_uncompressed_size > USUAL_PAGES
     }
-    file.seek(0)
-    table = pq.ParquetFile(file, read_dictionary=sorted(repeated)).read()
-    return _expanded(table, metadata.schema.to_arrow_schema(), size)
 
 
 def _footer_size(file: IO[bytes], size: int, magic: bytes) -> int:
@@ -66,20 +121,10 @@ def _check_schema(size: int) -> None:
         )
 
 
-def _expanded(table: pa.Table, wanted: pa.Schema, size: int) -> pa.Table:
-    """The columns that were read as dictionaries as what they are, if there is room for them."""
-    held = [n for n in wanted.names if table.schema.field(n).type != wanted.field(n).type]
-    needed = 0
-    for name in held:
-        for chunk in table[name].chunks:
-            lengths = pc.take(pc.binary_length(chunk.dictionary), chunk.indices)
-            needed += pc.sum(lengths.cast(pa.int64())).as_py() or 0
-    if needed > USUAL + TIMES * size:
-        raise _too_large(size)
-    for name in held:
-        at = table.column_names.index(name)
-        table = table.set_column(at, wanted.field(name), table[name].cast(wanted.field(name).type))
-    return table
+def _text_bytes(chunk: pa.DictionaryArray) -> int:
+    """How long all texts are, written out."""
+    lengths = pc.take(pc.binary_length(chunk.dictionary), chunk.indices)
+    return pc.sum(lengths.cast(pa.int64())).as_py() or 0
 
 
 def _too_large(size: int) -> TableError:

@@ -5,11 +5,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
+import pyarrow as pa
+
 from verix_anon.errors import TableError
 from verix_anon.files.store import filesystem, is_url
 
-__all__ = ["MOST_COLUMNS", "check_names", "opened", "reason"]
+__all__ = ["ARROW_ERRORS", "MOST_COLUMNS", "check_names", "opened", "reason"]
 
+ARROW_ERRORS = (pa.ArrowException, OSError, ValueError)
 MOST_COLUMNS = 1 << 14
 """As many as a sheet of Excel has."""
 

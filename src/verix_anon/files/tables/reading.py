@@ -144,6 +144,7 @@ class Read:
     """A table, and how it was read."""
 
     table: pa.Table
+    """Or what reads its columns as they are asked for."""
     reading: Reading
     notes: tuple[str, ...] = ()
     questions: tuple[Question, ...] = ()

@@ -19,14 +19,13 @@ from verix_anon.files.extras import need
 from verix_anon.files.store import path_text
 from verix_anon.files.tables.endings import PARQUET_SUFFIXES
 from verix_anon.files.tables.memory import held
-from verix_anon.files.tables.opening import reason
+from verix_anon.files.tables.opening import ARROW_ERRORS, reason
 
-__all__ = ["ARROW_ERRORS", "check_table_name", "table_aside", "write_table"]
+__all__ = ["check_table_name", "table_aside", "write_table"]
 
 
 FEATHER, SHEET, STATISTICS = (".feather", ".arrow"), (".xlsx",), (".sav", ".dta")
 WRITTEN = (".csv", ".tsv", *PARQUET_SUFFIXES, *FEATHER, *SHEET, *STATISTICS)
-ARROW_ERRORS = (pa.ArrowException, OSError, ValueError)
 LARGEST_DICTIONARY = 1 << 30
 PART_ROWS = 1 << 16
 
