@@ -1,11 +1,14 @@
 """Nobody is let in but the browser that was given the token, and nothing from another page."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 from starlette.routing import BaseRoute, Route
+from starlette.types import Message
 
 from desk.browsing import FORM, ORIGIN, PORT, Browser, Given
+from verix_anon.desk import gate
 from verix_anon.desk.app import make_routes
 from verix_anon.desk.gate import HEADERS
 
@@ -212,3 +215,15 @@ def test_the_list_of_routes_is_that_of_the_folder(given: Given) -> None:
     folder = Path(app.__file__).parent / "pages"
     names = {path.stem for path in folder.glob("*.py")} - {"__init__", "asked"}
     assert {module.__name__.rsplit(".", 1)[1] for module in app.PAGES} == names
+
+
+def test_a_form_whose_end_never_came_is_none() -> None:
+    said: list[Message] = [
+        {"type": "http.request", "body": b"csrf=right&name=half-a-na", "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+
+    async def receive() -> Message:
+        return said.pop(0)
+
+    assert asyncio.run(gate._body(receive)) is None

@@ -150,10 +150,12 @@ async def _nothing() -> Message:
 
 
 async def _body(receive: Receive) -> bytes | None:
-    """All of it; None if that is too much."""
+    """All of it; None if that is too much, or if its end never came."""
     found = bytearray()
     while True:
         message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
         found += message.get("body", b"")
         if len(found) > FORM_BYTES:
             return None
