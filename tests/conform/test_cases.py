@@ -10,8 +10,8 @@ from verix_anon.conform import independent
 from verix_anon.conform.answered import ANSWERED
 from verix_anon.conform.contracts import CONTRACTS
 from verix_anon.conform.damaged import DAMAGED
-from verix_anon.conform.kit import Kit, Size, write_kit
-from verix_anon.conform.recipes import chosen, for_providers
+from verix_anon.conform.kit import Kit
+from verix_anon.conform.recipes import chosen
 from verix_anon.errors import Error
 from verix_anon.files.deliveries import read_delivery
 from verix_anon.files.submissions import read_submission
@@ -81,19 +81,14 @@ REASONS = {
 }
 
 
-@pytest.fixture(scope="module")
-def kit(tmp_path_factory: pytest.TempPathFactory) -> Kit:
-    return write_kit(tmp_path_factory.mktemp("kit") / "kit", for_providers(), Size.SMALL)
-
-
 def test_every_reason_is_known() -> None:
     assert REASONS.keys() == (CONTRACTS | DAMAGED).keys()
 
 
-def test_each_bad_submission_is_refused_for_its_own_reason(kit: Kit) -> None:
-    for case in chosen(kit.cases, list(REASONS)):
+def test_each_bad_submission_is_refused_for_its_own_reason(small_kit: Kit) -> None:
+    for case in chosen(small_kit.cases, list(REASONS)):
         with pytest.raises(Error, match=REASONS[case.id]):
-            read_submission(kit.path(case, "submission"))
+            read_submission(small_kit.path(case, "submission"))
 
 
 def test_the_second_implementation_refuses_the_same_contracts() -> None:
@@ -104,14 +99,14 @@ def test_the_second_implementation_refuses_the_same_contracts() -> None:
 
 
 @pytest.mark.parametrize("name", ANSWERED)
-def test_the_engine_gives_every_delivery(kit: Kit, name: str) -> None:
-    (case,) = chosen(kit.cases, [name])
-    submission = read_submission(kit.path(case, "submission"))
+def test_the_engine_gives_every_delivery(small_kit: Kit, name: str) -> None:
+    (case,) = chosen(small_kit.cases, [name])
+    submission = read_submission(small_kit.path(case, "submission"))
     made = ANSWERED[name].make()
     expected = independent.anonymize(made.contract, made.trackers, made.columns)
     assert_same(LocalProvider().anonymize(submission), expected)
     n_rows = submission.records.n_rows
-    written = read_delivery(kit.path(case, "delivery"), submission.contract, n_rows=n_rows)
+    written = read_delivery(small_kit.path(case, "delivery"), submission.contract, n_rows=n_rows)
     assert_same(written.delivery, expected)
     assert not written.damaged
 
@@ -123,8 +118,8 @@ def test_scores_are_of_binary64_not_of_fractions() -> None:
     assert nodes[0][0] == 1
 
 
-def test_names_are_not_normalised(kit: Kit) -> None:
-    (case,) = chosen(kit.cases, ["names"])
-    path: Path = kit.path(case, "submission") / "contract.json"
+def test_names_are_not_normalised(small_kit: Kit) -> None:
+    (case,) = chosen(small_kit.cases, ["names"])
+    path: Path = small_kit.path(case, "submission") / "contract.json"
     names = [column["name"] for column in json.loads(path.read_bytes())["columns"]]
     assert "\ufb01 \u212b" in names

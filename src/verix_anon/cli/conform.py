@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from verix_anon.cli.app import REFUSED, app
 from verix_anon.cli.show import Quiet, painted, printable, progress_bar, quoted, say
+from verix_anon.cli.submit import AuthoritiesFile, InsecureHttp, Token, TokenFile, token_of
 from verix_anon.cli.writing import check_outputs, write_text
 from verix_anon.errors import TableError
 from verix_anon.fields import to_json
@@ -55,6 +56,14 @@ def conform(
             rich_help_panel="Cases",
         ),
     ] = None,
+    url: Annotated[
+        str | None,
+        typer.Option(help="Try a provider's service, such as https://host, in place of a command."),
+    ] = None,
+    token_file: TokenFile = None,
+    token: Token = None,
+    insecure_http: InsecureHttp = False,
+    ca_file: AuthoritiesFile = None,
     limit: Annotated[
         float,
         typer.Option(min=0.1, help="Seconds that a case may take.", rich_help_panel="Running"),
@@ -97,8 +106,10 @@ def conform(
         from verix_anon.client.report import check_installed
 
         check_installed()
-    if export is None and not command:
-        raise TableError("there is nothing to try; give a provider's command, or --export FOLDER")
+    if export is None and not command and url is None:
+        raise TableError("nothing to try: give a provider's command, --url or --export FOLDER")
+    if command and url is not None:
+        raise TableError("--url is tried in place of a command; give one of them")
     if kit is not None and export is not None:
         raise TableError("--kit is a kit that was exported already, so it goes without --export")
     with TemporaryDirectory(prefix="verix-kit-") as place:
@@ -107,10 +118,14 @@ def conform(
         if export is not None:
             say(f"{len(found.cases)} cases, kit.json has the SHA-256 {found.digest}.")
             say(f"Written to {export}.")
-        if not command:
+        if command:
+            ask = _command(command, limit)
+        elif url is not None:
+            options = {"insecure_http": insecure_http, "ca_file": ca_file}
+            ask = _service(url, token_of(token, token_file), limit, options)
+        else:
             return
-        ask = _provider(command, limit)
-        report = _tried(found, cases, ask, quoted(*command), jobs)
+        report = _tried(found, cases, ask, url or quoted(*command or []), jobs)
     _tell(report, json, html, overwrite)
     if not report.passed:
         raise typer.Exit(REFUSED)
@@ -135,10 +150,17 @@ def _chosen(kit: "Kit", only: Sequence[str]) -> "list[Case]":
     return chosen([case for case in kit.cases if case.kind.is_for_provider], only)
 
 
-def _provider(command: Sequence[str], limit: float) -> "Asked":
+def _command(command: Sequence[str], limit: float) -> "Asked":
     from verix_anon.conform.providers import command_provider
 
     return command_provider(command, limit=limit)
+
+
+def _service(url: str, token: str, limit: float, options: dict[str, Any]) -> "Asked":
+    from verix_anon.client.remote.options import RemoteOptions
+    from verix_anon.conform.serving import service_provider
+
+    return service_provider(url, token, RemoteOptions(patience=limit, wait=limit, **options))
 
 
 def _tried(

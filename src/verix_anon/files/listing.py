@@ -2,15 +2,23 @@
 
 import os
 from dataclasses import dataclass
-from hashlib import file_digest
+from hashlib import file_digest, sha256
 
 from verix_anon.errors import TableError
+from verix_anon.fields import Fields
 from verix_anon.files.hashed import RECORDS, digest_of_parts
-from verix_anon.files.store import Folder, reason
-from verix_anon.files.submissions import CONTRACT, HEADER, open_submission
+from verix_anon.files.store import MAX_ENTRIES, Folder, open_folder, reason
+from verix_anon.files.submissions import (
+    CONTRACT,
+    HEADER,
+    MAX_CONTRACT_BYTES,
+    MAX_HEADER_BYTES,
+    open_submission,
+)
 from verix_anon.protocol.contract import Contract
+from verix_anon.protocol.table import MAX_ROWS
 
-__all__ = ["Listed", "Sent", "list_submission"]
+__all__ = ["Listed", "Parcel", "Sent", "list_as_is", "list_submission"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,14 +31,22 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
-    """A submission's folder, its records neither read into memory nor looked at."""
+class Parcel:
+    """Files that go over a wire as a submission, be they one or not."""
 
     folder: Folder
-    contract: Contract
+    terms: bytes
+    """What contract.json holds"""
     n_rows: int
     digest: str
     files: tuple[Sent, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed(Parcel):
+    """A submission's folder, its records neither read into memory nor looked at."""
+
+    contract: Contract
 
 
 def list_submission(path: str | os.PathLike[str]) -> Listed:
@@ -54,10 +70,43 @@ def list_submission(path: str | os.PathLike[str]) -> Listed:
     return Listed(
         folder=folder,
         contract=stated.contract,
+        terms=stated.contract.to_bytes(),
         n_rows=stated.n_rows,
         digest=stated.submission,
         files=(*(_sent(folder, name) for name in (HEADER, CONTRACT)), *parts),
     )
+
+
+def list_as_is(path: str | os.PathLike[str]) -> Parcel:
+    """The files of a folder whatever they hold, to see what becomes of a submission that is none.
+
+    Raises:
+        TableError: There is no such folder, or it cannot be read.
+    """
+    folder = open_folder(path, TableError)
+    names = [name for name in (HEADER, CONTRACT) if folder.has(name)]
+    if folder.is_folder(RECORDS):
+        entries = folder.folder(RECORDS).entries(most=MAX_ENTRIES)
+        names += [f"{RECORDS}/{entry.name}" for entry in entries if not entry.name.startswith("_")]
+    elif folder.has(RECORDS):
+        names.append(RECORDS)
+    files = tuple(_sent(folder, name) for name in names)
+    listed = "".join(file.sha256 for file in files).encode()
+    return Parcel(
+        folder=folder,
+        terms=folder.read(CONTRACT, limit=MAX_CONTRACT_BYTES) if CONTRACT in names else b"{}",
+        n_rows=_rows_stated(folder) if HEADER in names else 1,
+        digest=sha256(listed).hexdigest(),
+        files=files,
+    )
+
+
+def _rows_stated(folder: Folder) -> int:
+    try:
+        fields = Fields.parse(folder.read(HEADER, limit=MAX_HEADER_BYTES), HEADER, TableError)
+        return fields.whole("rows", range(1, MAX_ROWS + 1))
+    except TableError:
+        return 1
 
 
 def _sent(folder: Folder, name: str) -> Sent:

@@ -18,14 +18,23 @@ from verix_anon.client.remote.upload import CHUNK_BYTES, upload
 from verix_anon.errors import ProviderError
 from verix_anon.fields import to_json
 from verix_anon.files.aside import check_apart, check_free, check_replaces, written_aside
-from verix_anon.files.listing import Listed
+from verix_anon.files.listing import Listed, Parcel
 from verix_anon.protocol.wire import State
 
-__all__ = ["Submitted", "submit_folder"]
+__all__ = ["FailedError", "Submitted", "forget_job", "run_job", "submit_folder"]
 
 JOBS = "/v1/jobs"
 FIRST_POLL, MOST_POLL, LONGER = 0.1, 10.0, 1.6
 """Seconds between questions how far a job is, at first and at the most, and how they grow."""
+
+
+class FailedError(ProviderError):
+    """The service could not do a job, or would not."""
+
+    def __init__(self, job: Job) -> None:
+        why = "" if job.reason is None else f": {job.reason}"
+        super().__init__(f"the job {job.id} failed at the service{why}")
+        self.job = job
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,15 +64,26 @@ def submit_folder(
         check_replaces(out, "delivery.json")
     offer = _offer(connection)
     check_offer(offer, sent, connection.keyids)
+    job = run_job(connection, sent, offer, began)
+    check_announced(job.delivery, sent)
+    path = f"{JOBS}/{job.id}"
+    _download_all(connection, path, job, out, overwrite=overwrite)
+    return Submitted(job=job.id, kept=not _is_deleted(connection, path))
+
+
+def run_job(
+    connection: Connection,
+    sent: Parcel,
+    offer: Offer,
+    began: Callable[[str], None] = lambda job: None,
+) -> Job:
+    """The job of what is sent when it is done; FailedError if it fails."""
     job = _open_job(connection, sent)
     began(job.id)
     path = f"{JOBS}/{job.id}"
     if job.state is State.UPLOADING:
         _upload_all(connection, path, sent, min(CHUNK_BYTES, offer.limits.request_bytes))
-    job = _await(connection, path)
-    check_announced(job.delivery, sent)
-    _download_all(connection, path, job, out, overwrite=overwrite)
-    return Submitted(job=job.id, kept=not _is_deleted(connection, path))
+    return _await(connection, path)
 
 
 def _offer(connection: Connection) -> Offer:
@@ -106,7 +126,7 @@ def check_offer(offer: Offer, sent: Listed, pinned: frozenset[str]) -> None:
         )
 
 
-def _open_job(connection: Connection, sent: Listed) -> Job:
+def _open_job(connection: Connection, sent: Parcel) -> Job:
     """The job of this submission, made unless there is one that did not fail."""
     job = _post(connection, sent)
     if job.state is State.FAILED:
@@ -116,18 +136,18 @@ def _open_job(connection: Connection, sent: Listed) -> Job:
     return job
 
 
-def _post(connection: Connection, sent: Listed) -> Job:
+def _post(connection: Connection, sent: Parcel) -> Job:
     files = [{"name": f.name, "size": f.size, "sha256": f.sha256} for f in sent.files]
     listed = to_json(files).encode()
     # The contract as it stands in its file: it is JSON already.
-    body = b'{"contract":%b,"rows":%d,"files":%b}' % (sent.contract.to_bytes(), sent.n_rows, listed)
+    body = b'{"contract":%b,"rows":%d,"files":%b}' % (sent.terms, sent.n_rows, listed)
     key = sha256(b"verix/idempotency/1\0" + sent.digest.encode() + b"\0" + listed).hexdigest()
     headers = {"Content-Type": "application/json", "Idempotency-Key": key}
     answer = connection.insist(lambda: connection.ask("POST", JOBS, headers=headers, content=body))
     return Job.parse(answer.body)
 
 
-def _upload_all(connection: Connection, path: str, sent: Listed, chunk_bytes: int) -> None:
+def _upload_all(connection: Connection, path: str, sent: Parcel, chunk_bytes: int) -> None:
     total, before = sum(file.size for file in sent.files), 0
     for file in sent.files:
 
@@ -147,8 +167,7 @@ def _await(connection: Connection, path: str) -> Job:
         if job.state is State.DONE:
             return job
         if job.state is State.FAILED:
-            why = "" if job.reason is None else f": {job.reason}"
-            raise ProviderError(f"the job {job.id} failed at the service{why}")
+            raise FailedError(job)
         if job.state is State.QUEUED:
             options.progress("queue", 0, 1)
         if job.state is State.RUNNING:
@@ -178,6 +197,11 @@ def _download_all(
 
             download(connection, path, file, folder, report)
             before += file.size
+
+
+def forget_job(connection: Connection, job: str) -> None:
+    """Delete a job of which nothing more is wanted."""
+    _is_deleted(connection, f"{JOBS}/{job}", keep=False)
 
 
 def _is_deleted(connection: Connection, path: str, *, keep: bool | None = None) -> bool:
