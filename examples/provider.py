@@ -8,21 +8,21 @@ import hashlib
 import json
 import struct
 import sys
-import time
 from pathlib import Path
+from time import process_time
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-RULES, SIZE = ["variance-reduction", "importance-spread"], range(1, 2**31)
+RULES, END, SIZE = ["variance-reduction", "importance-spread"], ("min", "max"), range(1, 2**31)
 CONTRACT = {"format": ["verix/contract/2"], "submission_id": str, "columns": list, "rule": RULES}
 CONTRACT |= {"k": SIZE[1:], "min_leaf": SIZE[1:], "max_depth": range(1, 51)}
 CONTRACT |= {"commitment": ["binding", "paper"]}
 KINDS = {"numeric": {}, "datetime": {"unit": ["day", "s", "ms", "us"]}}
 KINDS |= {"categorical": {"categories": list}, "rank": {"size": SIZE}}
-COLUMN = {"name": str, "kind": list(KINDS), "role": ["quasi", "target"]}
 CLUSTER = {pa.binary(32): pa.binary(), pa.uint8(): pa.int16()}
+ENCODINGS = "PLAIN PLAIN_DICTIONARY RLE_DICTIONARY RLE DELTA_BINARY_PACKED BYTE_STREAM_SPLIT"
 NODE = [("column", "i4"), ("threshold", "f8"), ("left", "i4"), ("right", "i4"), ("leaf", "i4")]
 
 
@@ -45,8 +45,7 @@ def sha256(*parts):
 
 def canonical(value):
     """Write JSON as RFC 8785 does where keys are ASCII and numbers are whole."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return text.encode("utf-8")
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def read_file(path):
@@ -56,11 +55,11 @@ def read_file(path):
 
 def read_parts(path):
     """Return the files of records.parquet, its digest, and other types in it (spec §8.3)."""
-    if not path.is_dir():
+    if path.is_symlink() or not path.is_dir():
         return [data := read_file(path)], sha256(data), {}
     names = sorted(part.name for part in path.iterdir() if part.name[0] not in "._")
-    require(names and not path.is_symlink(), "records.parquet has no parts, or is a link")
-    require(all(n.endswith(".parquet") and n.isprintable() for n in names), "not a part's name")
+    are_named = all(name.endswith(".parquet") and name.isprintable() for name in names)
+    require(names and are_named, "records.parquet has no parts, or one with another name")
     parts = {name.encode(): read_file(path / name) for name in names}
     named = [struct.pack("<Q", len(name)) + name + sha256(parts[name]) for name in parts]
     return list(parts.values()), sha256(*named), CLUSTER
@@ -89,8 +88,8 @@ def read_contract(data):
     require(canonical(contract) == data, "contract.json is not in canonical form")
     check_fields(contract, CONTRACT)
     is_spread, is_paper = contract["rule"] == RULES[1], contract["commitment"] == "paper"
-    columns, digits = contract["columns"], set(contract["submission_id"])
-    require(len(contract["submission_id"]) == 32 and digits <= set("0123456789abcdef"), "wrong id")
+    number, columns = contract["submission_id"], contract["columns"]
+    require(len(number) == 32 and not number.strip("0123456789abcdef"), "wrong submission_id")
     require(contract["k"] <= contract["min_leaf"], "min_leaf is below k")
     names = {check_column(column, is_spread, is_paper) for column in columns}
     roles, coded = [c["role"] for c in columns], [c["kind"] == "rank" for c in columns]
@@ -105,7 +104,7 @@ def check_column(column, is_spread, is_paper):
     """Refuse a column that spec §3 does not allow; return its name."""
     extra = {"weight": range(1, 2**52 + 1)} if is_spread else {}
     extra |= KINDS.get(str(column.get("kind")), {}) if isinstance(column, dict) else {}
-    check_fields(column, COLUMN | extra)
+    check_fields(column, {"name": str, "kind": list(KINDS), "role": ["quasi", "target"]} | extra)
     name, labels = column["name"], column.get("categories", [""])
     size, is_target = column.get("size", len(labels)), column["role"] == "target"
     require(name not in ("row", "tracker", "leaf"), "reserved name")
@@ -123,15 +122,19 @@ def read_records(contract, parts, also):
     for c in contract["columns"]:
         value = pa.float64() if c["kind"] in ("numeric", "datetime") else pa.int32()
         types[c["name"]] = value if c["role"] == "quasi" else pa.uint8()
-    tables = [pq.ParquetFile(pa.BufferReader(part)).read(use_threads=False) for part in parts]
-    for schema in (table.schema for table in tables):
-        require(schema.names == list(types), "other columns than the contract's")
-        pairs = zip(schema.types, types.values(), strict=True)
+    tables = []
+    for file in (pq.ParquetFile(pa.BufferReader(part)) for part in parts):
+        require(file.schema_arrow.names == list(types), "other columns than the contract's")
+        pairs = zip(file.schema_arrow.types, types.values(), strict=True)
         require(all(found in (of, also.get(of)) for found, of in pairs), "a column of another type")
-    table = pa.concat_tables([table.cast(pa.schema(types)) for table in tables]).sort_by("row")
+        chunks = map(file.metadata.row_group, range(file.num_row_groups))
+        used = {e for g in chunks for c in range(len(types)) for e in g.column(c).encodings}
+        require(used <= set(ENCODINGS.split()), "an encoding that is not allowed")
+        tables.append(file.read(use_threads=False).cast(pa.schema(types)))
+    table = pa.concat_tables(tables).sort_by("row")
     require(not any(column.null_count for column in table.columns), "a value is missing")
-    require(len(table) >= contract["min_leaf"], "fewer than min_leaf records")
-    require(np.array_equal(table["row"], np.arange(len(table))), "a row is missing, or there twice")
+    rows = np.arange(max(len(table), contract["min_leaf"]))
+    require(np.array_equal(table["row"], rows), "too few rows, one is missing, or there twice")
     columns = [table[c["name"]].to_numpy() + 0 for c in contract["columns"]]  # -0.0 + 0 is 0.0
     for c, values in zip(contract["columns"], columns, strict=True):
         size = c.get("size", len(c.get("categories", [])))
@@ -158,9 +161,9 @@ class Tree:
         self.quasi = [column for role, column, _ in sent if role == "quasi"]
         self.values = np.array([values for role, _, values in sent if role == "quasi"], "<f8")
         self.target = next((values for role, _, values in sent if role == "target"), None)
-        n, rows = len(trackers), np.arange(len(trackers), dtype="<u8")
+        rows = np.arange(len(trackers), dtype="<u8")
         self.members = np.hstack([rows.reshape(-1, 1).view("u1"), trackers])
-        self.leaf_of_row, self.nodes, self.counts, self.bounds = np.empty(n, "i4"), [], [], []
+        self.leaf_of_row, self.nodes, self.counts, self.bounds = rows.astype("i4"), [], [], []
         self.digest = self.grow(rows, depth=0)
 
     def grow(self, rows, depth):
@@ -220,36 +223,33 @@ class Tree:
 
 
 def tables_of(tree):
-    """Return the three tables of a delivery (spec §8.2)."""
+    """Return the columns of the three tables of a delivery (spec §8.2)."""
     bounds, nodes = np.array(tree.bounds), np.array(tree.nodes, NODE)
     trackers = pa.array([bytes(member[8:]) for member in tree.members], pa.binary(32))
     records = {"row": np.arange(len(trackers)), "tracker": trackers, "leaf": tree.leaf_of_row}
     records |= {} if tree.target is None else {"target": tree.target}
     leaves = {"leaf": np.arange(len(bounds), dtype="i4"), "count": np.array(tree.counts)}
-    for j in range(bounds.shape[1]):
-        leaves |= {f"min_{j}": bounds[:, j, 0], f"max_{j}": bounds[:, j, 1]}
-    tables = {"records": records, "leaves": leaves, "nodes": {n: nodes[n] for n, _ in NODE}}
-    return {f"{name}.parquet": pa.table(columns) for name, columns in tables.items()}
+    leaves |= {f"{END[i]}_{j}": bounds[:, j, i] for j, i in np.ndindex(bounds.shape[1:])}
+    return {"records": records, "leaves": leaves, "nodes": {n: nodes[n] for n, _ in NODE}}
 
 
 def main(source, place):
     """Answer a submission, or refuse it."""
-    began = time.monotonic()
     try:
         contract, trackers, columns, sent = read_submission(Path(source))
     except (ValueError, OSError, RecursionError, pa.ArrowException) as error:
         sys.exit(f"refused: {error}")
     tree = Tree(contract, trackers, columns)
-    bound = [bytes.fromhex(sent[name]) for name in ("contract", "submission")]
-    root = tree.digest if tree.is_paper else sha256(b"\x03", *bound, tree.digest).hex()
-    header = sent | {"format": "verix/delivery/2", "root": root, "engine": "example", "files": {}}
-    header |= {"leaves": len(tree.counts), "nodes": len(tree.nodes), "version": "1"}
+    bound = b"\x03" + bytes.fromhex(sent["contract"] + sent["submission"])
+    root = tree.digest if tree.is_paper else sha256(bound, tree.digest).hex()
+    header = sent | {"root": root, "leaves": len(tree.counts), "nodes": len(tree.nodes)}
+    header |= {"format": "verix/delivery/2", "engine": "example", "version": "1"}
     # It is written beside its place, and takes its name when it is complete (spec §8.4).
     (aside := Path(f"{place}.partial")).mkdir()
-    for name, table in tables_of(tree).items():
-        pq.write_table(table, aside / name, compression="zstd")
-        header["files"][name] = sha256((aside / name).read_bytes()).hex()
-    header["seconds"] = int(time.monotonic() - began)
+    for name, columns in tables_of(tree).items():
+        pq.write_table(pa.table(columns), aside / f"{name}.parquet", compression="zstd")
+    header["seconds"] = int(process_time())
+    header["files"] = {path.name: sha256(path.read_bytes()).hex() for path in aside.iterdir()}
     (aside / "delivery.json").write_bytes(canonical(header))
     aside.rename(place)
 
