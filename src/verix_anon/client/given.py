@@ -17,6 +17,7 @@ __all__ = ["FilePath", "check_fields", "is_path", "opened", "options_of"]
 
 FilePath = str | os.PathLike[str]
 Given = TypeVar("Given")
+Read = TypeVar("Read")
 Options = TypeVar("Options")
 
 WORDS: Mapping[object, str] = {
@@ -38,8 +39,8 @@ def is_path(given: object) -> TypeGuard[FilePath]:
 
 
 def opened(
-    given: Given | FilePath, kind: type[Given], read: Callable[[FilePath], Given], what: str
-) -> Given:
+    given: Given | FilePath, kind: type[Given], read: Callable[[FilePath], Read], what: str
+) -> Given | Read:
     """What was given, or what is read from its path."""
     if isinstance(given, kind):
         return given

@@ -7,7 +7,6 @@ Each file is read once, hashed, and decoded from those very bytes.
 
 import os
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -229,14 +228,15 @@ def read_header(path: str | os.PathLike[str]) -> Header:
     return _parse_header(folder.read("delivery.json", limit=MAX_HEADER_BYTES))[0]
 
 
-def _table(
-    files: Files, name: str, expected: parquet.Expected, n_rows: int
-) -> dict[str, parquet.Array]:
-    """The whole of one file with exactly so many rows."""
-    data = files.read(name, expected.bytes_for(n_rows))
+def _fill(
+    files: Files, name: str, expected: parquet.Expected, into: Mapping[str, parquet.Array]
+) -> None:
+    """Fill arrays with the whole of one file, which has exactly so many rows."""
+    n_rows = len(into["leaf"])
+    data = files.hold(name, expected.bytes_for(n_rows))
     reader = parquet.Reader(name, data, expected, MalformedDeliveryError, most_rows=n_rows)
     _check_count(name, reader.n_rows, n_rows)
-    return reader.read()
+    parquet.copy_all([reader], into, available_cores())
 
 
 def _check_count(name: str, found: int, stated: int) -> None:
@@ -245,36 +245,38 @@ def _check_count(name: str, found: int, stated: int) -> None:
 
 
 def _read_leaves(files: Files, n_leaves: int, n_quasi: int) -> Leaves:
-    columns = _table(files, LEAVES, _leaves(n_quasi), n_leaves)
-    if not np.array_equal(columns["leaf"], np.arange(n_leaves)):
-        raise MalformedDeliveryError("leaves.parquet: column 'leaf' does not count from 0 upwards")
-    minimum, maximum = np.empty((2, n_leaves, n_quasi))
+    leaf, count = np.empty(n_leaves, np.int32), np.empty(n_leaves, np.int64)
+    # One column after the other in memory, as the layers read them.
+    minimum, maximum = np.empty((n_quasi, n_leaves)), np.empty((n_quasi, n_leaves))
+    into: dict[str, parquet.Array] = {"leaf": leaf, "count": count}
     for j in range(n_quasi):
-        minimum[:, j] = _unsigned_zeros(columns[f"min_{j}"])
-        maximum[:, j] = _unsigned_zeros(columns[f"max_{j}"])
-    count = np.asarray(columns["count"], np.int64)
-    return Leaves(count=count, minimum=minimum, maximum=maximum)
+        into[f"min_{j}"], into[f"max_{j}"] = minimum[j], maximum[j]
+    _fill(files, LEAVES, _leaves(n_quasi), into)
+    if not np.array_equal(leaf, np.arange(n_leaves)):
+        raise MalformedDeliveryError("leaves.parquet: column 'leaf' does not count from 0 upwards")
+    _unsign_zeros(minimum)
+    _unsign_zeros(maximum)
+    return Leaves(count=count, minimum=minimum.T, maximum=maximum.T)
 
 
-def _unsigned_zeros(column: parquet.Array) -> Floats:
+def _unsign_zeros(values: Floats) -> None:
     # Adding 0.0 turns -0.0 into 0.0 and changes nothing else; a signalling NaN would warn.
     with np.errstate(invalid="ignore"):
-        return np.asarray(column, np.float64) + 0.0
+        np.add(values, 0.0, out=values)
 
 
 def _read_tree(files: Files, n_nodes: int) -> Tree:
-    columns = _table(files, NODES, NODE, n_nodes)
-    return Tree(
-        column=columns["column"].astype(np.int32),
-        threshold=_unsigned_zeros(columns["threshold"]),
-        left=columns["left"].astype(np.int32),
-        right=columns["right"].astype(np.int32),
-        leaf=columns["leaf"].astype(np.int32),
-    )
+    threshold = np.empty(n_nodes)
+    column, left, right, leaf = (np.empty(n_nodes, np.int32) for _ in range(4))
+    arrays = {"column": column, "left": left, "right": right, "leaf": leaf}
+    _fill(files, NODES, NODE, {**arrays, "threshold": threshold})
+    _unsign_zeros(threshold)
+    return Tree(threshold=threshold, **arrays)
 
 
 def _read_records(files: Files, header: Header, n_rows: int, *, has_target: bool) -> Delivered:
-    expected, parts = files.read_records(COLUMNS | TARGET if has_target else COLUMNS, n_rows)
+    """The records in ascending row, wherever they stand in the files."""
+    expected, parts = files.hold_records(COLUMNS | TARGET if has_target else COLUMNS, n_rows)
     readers = parquet.open_parts(
         parts,
         expected,
@@ -288,14 +290,9 @@ def _read_records(files: Files, header: Header, n_rows: int, *, has_target: bool
     into: dict[str, parquet.Array] = {"row": row, "tracker": tracker, "leaf": leaf}
     if has_target:
         into["target"] = target
-    at = 0
-    with ThreadPoolExecutor(available_cores()) as pool:
-        for reader in readers:
-            for group in reader.groups():
-                rows = slice(at, at + reader.group_rows[group])
-                parquet.copy_group(reader, group, into, rows, pool)
-                at = rows.stop
-    return Delivered(row=row, tracker=tracker, leaf=leaf, target=target, has_target=has_target)
+    parquet.copy_all(readers, into, available_cores())
+    found = Delivered(row=row, tracker=tracker, leaf=leaf, target=target, has_target=has_target)
+    return found.in_order()
 
 
 def header_to_bytes(header: Header, files: Mapping[str, str]) -> bytes:

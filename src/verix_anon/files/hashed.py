@@ -7,15 +7,18 @@ What is judged is decoded from the very bytes that were hashed, and compared wit
 import hmac
 import struct
 from collections.abc import Collection, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from hashlib import file_digest, sha256
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
 from verix_anon.errors import TableError
 from verix_anon.fields import Fields
+from verix_anon.files.held import Held, InMemory, InScratch
 from verix_anon.files.hostile import reader as parquet
+from verix_anon.files.scratch import Kept, Scratch
 from verix_anon.files.store import Folder, open_folder
 
 __all__ = [
@@ -28,6 +31,8 @@ __all__ = [
 ]
 
 RECORDS = "records.parquet"
+HELD_BYTES = 1 << 27
+"""How much of a folder's files is held in memory as it was read."""
 
 
 def digest_of_file(path: Path) -> str:
@@ -73,6 +78,8 @@ class Files:
     def __init__(self, folder: Folder) -> None:
         self.folder = folder
         self.digests: dict[str, str] = {}
+        self.room = HELD_BYTES
+        self.scratch: Scratch | None = None
 
     def read(self, name: str, limit: int) -> bytes:
         """A file of at most so many bytes."""
@@ -80,24 +87,45 @@ class Files:
         self.digests[name] = sha256(data).hexdigest()
         return data
 
-    def read_records(
+    def hold(self, name: str, limit: int) -> Held:
+        """A file of at most so many bytes, which may be large."""
+        held, digest = self._held(name, limit)
+        self.digests[name] = digest.hex()
+        return held
+
+    def hold_records(
         self, columns: Mapping[str, pa.DataType], n_rows: int
-    ) -> tuple[parquet.Expected, dict[str, bytes]]:
+    ) -> tuple[parquet.Expected, dict[str, Held]]:
         """The parts of the records by their names, not larger than so many rows may be."""
         names = self.folder.parts(RECORDS)
         if names == [RECORDS]:
             expected = parquet.Expected(columns)
-            return expected, {RECORDS: self.read(RECORDS, expected.bytes_for(n_rows))}
+            return expected, {RECORDS: self.hold(RECORDS, expected.bytes_for(n_rows))}
         expected = parquet.Expected(columns, parts=len(names))
-        parts, left = {}, expected.bytes_for(n_rows)
+        parts, digests, left = dict[str, Held](), [], expected.bytes_for(n_rows)
         for name in names:
-            parts[name] = self.folder.read(name, limit=left)
-            left -= len(parts[name])
-        with ThreadPoolExecutor() as pool:
-            digests = pool.map(lambda data: sha256(data).digest(), parts.values())
-            short = (name.removeprefix(f"{RECORDS}/") for name in names)
-            self.digests[RECORDS] = digest_of_parts(zip(short, digests, strict=True))
+            parts[name], digest = self._held(name, left)
+            digests.append((name.removeprefix(f"{RECORDS}/"), digest))
+            left -= parts[name].size
+        self.digests[RECORDS] = digest_of_parts(digests)
         return expected, parts
+
+    def _held(self, name: str, limit: int) -> tuple[Held, bytes]:
+        """A file, and its SHA-256; what is more than may be held goes to a scratch file."""
+        digest, places = sha256(), list[Kept]()
+
+        def hand(block: bytes) -> None:
+            digest.update(block)
+            self.scratch = self.scratch or Scratch()
+            places.append(self.scratch.put(np.frombuffer(block, np.uint8)))
+
+        data = self.folder.read_or_hand(name, limit=limit, room=self.room, hand=hand)
+        if data is not None:
+            self.room -= len(data)
+            return InMemory(data), sha256(data).digest()
+        # One after the other: nobody else writes there.
+        first, size = places[0], sum(place.shape[0] for place in places)
+        return InScratch(replace(first, shape=(size,))), digest.digest()
 
     def different(self, stated: Mapping[str, str]) -> tuple[str, ...]:
         """The files read so far that are not those whose digests are stated."""

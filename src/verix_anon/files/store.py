@@ -8,7 +8,8 @@ that it cannot be read for another reason, such as a lack of rights or memory, i
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, Any
 
@@ -19,6 +20,7 @@ from verix_anon.machine import lacking
 MAX_PARTS = 10_000
 # Some engines write a checksum beside each part.
 MAX_ENTRIES = 3 * MAX_PARTS
+BLOCK_BYTES = 1 << 20
 # What is there in place of a file, or is not: the only failures that a folder's content explains.
 OF_CONTENT = frozenset({errno.ENOENT, errno.ELOOP, errno.ENOTDIR, errno.ENXIO})
 
@@ -87,18 +89,43 @@ class Folder:
 
     def read(self, name: str, *, limit: int) -> bytes:
         """The whole of a regular file of at most `limit` bytes."""
+        with self._reading(name) as (file, size):
+            return self._whole(file, name, size, limit)
+
+    def read_or_hand(
+        self, name: str, *, limit: int, room: int, hand: Callable[[bytes], object]
+    ) -> bytes | None:
+        """The same; but one of more than `room` bytes is handed on in blocks, and None returned."""
+        with self._reading(name) as (file, size):
+            if size <= room:
+                return self._whole(file, name, size, limit)
+            left = limit
+            while block := file.read(min(BLOCK_BYTES, left + 1)):
+                left -= len(block)
+                if left < 0:
+                    raise self._too_large(name, limit)
+                hand(block)
+            return None
+
+    @contextmanager
+    def _reading(self, name: str) -> Iterator[tuple[IO[bytes], int]]:
+        """A regular file and its size."""
         with self.open(name) as file:
             try:
                 size = file.seek(0, os.SEEK_END)
                 file.seek(0)
-                # No more room is made than there are bytes, whatever the limit.
-                data = file.read(min(limit, size) + 1)
+                yield file, size
             except OSError as error:
                 raise self._unreadable(name, "read", error) from None
-            except MemoryError:
-                raise TableError(lacking(f"reading the {size:,} bytes of {name}")) from None
+
+    def _whole(self, file: IO[bytes], name: str, size: int, limit: int) -> bytes:
+        try:
+            # No more room is made than there are bytes, whatever the limit.
+            data = file.read(min(limit, size) + 1)
+        except MemoryError:
+            raise TableError(lacking(f"reading the {size:,} bytes of {name}")) from None
         if len(data) > limit:
-            raise self.fail(f"{name} is larger than {limit} bytes, the limit for what it holds")
+            raise self._too_large(name, limit)
         return data
 
     def open(self, name: str) -> IO[bytes]:
@@ -138,6 +165,9 @@ class Folder:
             return os.stat(name, dir_fd=self.descriptor, follow_symlinks=False).st_mode
         except OSError:
             return None
+
+    def _too_large(self, name: str, limit: int) -> Error:
+        return self.fail(f"{name} is larger than {limit} bytes, the limit for what it holds")
 
     def _unreadable(self, name: str, done: str, error: OSError) -> Error:
         # An error without a number is one that is raised here.

@@ -5,7 +5,9 @@ reads a delivery, and what is not what `submission.json` says was damaged on the
 """
 
 import os
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import numpy as np
 import pyarrow as pa
@@ -17,13 +19,21 @@ from verix_anon.fields import Fields
 from verix_anon.files.aside import write_bytes, written_aside
 from verix_anon.files.hashed import RECORDS, Files, digest_of_file, stated_digests
 from verix_anon.files.hostile import reader as parquet
+from verix_anon.files.spilled import Place, SpilledSubmission, spill
 from verix_anon.files.store import open_folder, path_text
 from verix_anon.machine import available_cores, check_memory, lacking
-from verix_anon.protocol.contract import Contract
+from verix_anon.protocol.contract import Contract, Digest
 from verix_anon.protocol.messages import SUBMISSION_FORMAT, Submission
 from verix_anon.protocol.table import MAX_ROWS, Records, wire_columns, wire_type
 
-__all__ = ["Stated", "open_submission", "read_contract", "read_submission", "write_submission"]
+__all__ = [
+    "Stated",
+    "open_submission",
+    "read_contract",
+    "read_submission",
+    "read_submission_by_column",
+    "write_submission",
+]
 
 HEADER, CONTRACT = "submission.json", "contract.json"
 NAMED = (CONTRACT, RECORDS)
@@ -89,10 +99,51 @@ def read_submission(path: str | os.PathLike[str]) -> Submission:
             contract.
         MemoryShortError: there is not the memory for it.
     """
+    stated, readers = _opened(path)
+    contract, n_rows = stated.contract, stated.n_rows
+    check_memory(
+        (8 * len(contract.quasi) + 34) * n_rows,
+        f"reading {RECORDS} ({n_rows:,} rows, {len(contract.quasi)} quasi-identifiers)",
+        MemoryShortError,
+    )
+    with _reading(n_rows):
+        records = _fill(contract, readers, n_rows)
+    try:
+        submission = Submission(contract=contract, records=records)
+    except TableError as error:
+        raise _unfit(error) from None
+    stated.check_digest(submission.digest(threads=available_cores()))
+    return submission
+
+
+def read_submission_by_column(
+    path: str | os.PathLike[str], *, most_values: int
+) -> Submission | SpilledSubmission:
+    """The same for whoever looks at one column after the other.
+
+    Values of more than so many bytes are not held: the records go to a scratch file.
+    """
+    stated = open_submission(path)
+    if stated.n_rows * len(stated.contract.quasi) * 8 <= most_values:
+        return read_submission(path)
+    stated, readers = _opened(path)
+    n_rows = stated.n_rows
+    with _reading(n_rows):
+        places = _places(readers, n_rows)
+        try:
+            submission = spill(stated.contract, places, n_rows)
+        except TableError as error:
+            raise _unfit(error) from None
+    stated.check_digest(submission.digest())
+    return submission
+
+
+def _opened(path: str | os.PathLike[str]) -> tuple["Stated", list[parquet.Reader]]:
+    """What submission.json says, and the records, of which none is decoded yet."""
     stated = open_submission(path)
     files, contract, n_rows = stated.files, stated.contract, stated.n_rows
     columns = {c.name: pa.from_numpy_dtype(wire_type(c)) for c in contract.columns}
-    expected, parts = files.read_records(
+    expected, parts = files.hold_records(
         {"row": pa.int64(), "tracker": parquet.TRACKER, **columns}, n_rows
     )
     stated.check_files()
@@ -101,24 +152,21 @@ def read_submission(path: str | os.PathLike[str]) -> Submission:
     )
     found = sum(reader.n_rows for reader in readers)
     stated.check(found == n_rows, f"{RECORDS} has {found:,} rows, and not the {n_rows:,}")
-    if sum(map(len, parts.values())) < LEAST_BYTES_PER_ROW * n_rows:
+    if sum(part.size for part in parts.values()) < LEAST_BYTES_PER_ROW * n_rows:
         raise TableError(f"{RECORDS} is too small for the trackers of {n_rows:,} rows")
-    check_memory(
-        (8 * len(contract.quasi) + 34) * n_rows,
-        f"reading {RECORDS} ({n_rows:,} rows, {len(contract.quasi)} quasi-identifiers)",
-        MemoryShortError,
-    )
+    return stated, readers
+
+
+@contextmanager
+def _reading(n_rows: int) -> Iterator[None]:
     try:
-        records = _fill(contract, readers, n_rows)
+        yield
     except MemoryError:
         raise MemoryShortError(lacking(f"reading {RECORDS} ({n_rows:,} rows)")) from None
-    try:
-        submission = Submission(contract=contract, records=records)
-    except TableError as error:
-        raise TableError(f"{RECORDS} does not fit the contract: {error}") from None
-    is_same = submission.digest(threads=available_cores()).hex() == stated.submission
-    stated.check(is_same, "its records are not those of the digest")
-    return submission
+
+
+def _unfit(error: TableError) -> TableError:
+    return TableError(f"{RECORDS} does not fit the contract: {error}")
 
 
 def open_submission(path: str | os.PathLike[str]) -> "Stated":
@@ -182,6 +230,10 @@ class Stated:
         different = self.files.different(self.digests)
         self.check(not different, f"{' and '.join(different)} differs from the SHA-256")
 
+    def check_digest(self, found: Digest) -> None:
+        """Raise unless the records are those that are meant."""
+        self.check(found.hex() == self.submission, "its records are not those of the digest")
+
     def _contract(self) -> Contract:
         """The contract, if it is the one that is meant."""
         data = self.files.read(CONTRACT, MAX_CONTRACT_BYTES)
@@ -201,22 +253,30 @@ def _fill(contract: Contract, readers: list[parquet.Reader], n_rows: int) -> Rec
     into |= {column.name: out for column, out in zip(contract.quasi, values, strict=True)}
     if contract.target is not None:
         into[contract.target.name] = target
-    is_there = np.zeros(n_rows, np.bool_)
     with ThreadPoolExecutor(available_cores()) as pool:
-        for reader in readers:
-            for group in reader.groups():
-                where = _place(reader, group, n_rows)
-                is_there[where] = True
-                parquet.copy_group(reader, group, into, where, pool)
-    if not is_there.all():
-        row = int(np.argmin(is_there))
-        raise TableError(f"{RECORDS}: row {row} is missing, and another occurs twice")
+        for reader, group, where in _places(readers, n_rows):
+            parquet.copy_group(reader, group, into, where, pool)
     for column, out in zip(contract.quasi, values, strict=True):
         if column.n_values is None:
             # Adding 0.0 turns -0.0 into 0.0 and changes nothing else; a signalling NaN would warn.
             with np.errstate(invalid="ignore"):
                 np.add(out, 0.0, out=out)
     return Records(tracker=tracker, values=values, target=target)
+
+
+def _places(readers: list[parquet.Reader], n_rows: int) -> list[Place]:
+    """Where the rows of each group belong, which are all rows, each once."""
+    is_there = np.zeros(n_rows, np.bool_)
+    places = []
+    for reader in readers:
+        for group in reader.groups():
+            where = _place(reader, group, n_rows)
+            is_there[where] = True
+            places.append((reader, group, where))
+    if not is_there.all():
+        row = int(np.argmin(is_there))
+        raise TableError(f"{RECORDS}: row {row} is missing, and another occurs twice")
+    return places
 
 
 def _place(reader: parquet.Reader, group: int, n_rows: int) -> slice | Ints:

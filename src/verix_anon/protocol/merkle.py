@@ -8,9 +8,10 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from verix_anon.arrays import Bytes, Ints, Numbers
 from verix_anon.protocol.contract import Commitment, Contract, Digest
@@ -30,6 +31,7 @@ __all__ = [
     "Members",
     "chunk_digest",
     "chunks_digest",
+    "columns_digest",
     "leaf_digests",
     "node_digests",
     "root_of",
@@ -48,10 +50,14 @@ SUBMISSION, CHUNK = b"\4", b"\5"
 
 def chunk_digest(contract: Contract, number: int, records: Records) -> Digest:
     """Some rows of what was sent, those of the chunk of this number, in ascending row."""
+    return columns_digest(number, [records.tracker, *wire_columns(contract, records, slice(None))])
+
+
+def columns_digest(number: int, columns: Iterable[npt.NDArray[Any]]) -> Digest:
+    """The same, given the trackers and the columns as they are written."""
     digest = sha256(CHUNK + struct.pack("<Q", number))
-    digest.update(np.ascontiguousarray(records.tracker).data)
-    for column in wire_columns(contract, records, slice(None)):
-        digest.update(column.data)
+    for column in columns:
+        digest.update(np.ascontiguousarray(column).data)
     return Digest(digest.digest())
 
 

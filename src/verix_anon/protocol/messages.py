@@ -1,7 +1,9 @@
 """All that crosses the wire, and the one seam between the parties (spec §1)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
+
+import numpy as np
 
 from verix_anon.arrays import Bytes, Ids, Ints
 from verix_anon.errors import MalformedDeliveryError
@@ -99,6 +101,19 @@ class Delivered:
         assert self.tracker.shape == (self.row.shape[0], 32)
         for array in (self.row, self.tracker, self.leaf, self.target):
             array.setflags(write=False)
+
+    def in_order(self) -> "Delivered":
+        """The same in ascending row, stable where rows repeat."""
+        if (self.row[1:] >= self.row[:-1]).all():
+            return self
+        order = np.argsort(self.row, kind="stable")
+        return replace(
+            self,
+            row=self.row[order],
+            tracker=self.tracker[order],
+            leaf=self.leaf[order],
+            target=self.target[order],
+        )
 
     def check(self, *, n_rows: int, n_leaves: int) -> None:
         """Raise MalformedDeliveryError unless rows, leaves and targets are in range."""

@@ -10,11 +10,19 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from verix_anon.arrays import Bytes, Floats
+from verix_anon.arrays import Bytes, Floats, Ids
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Column, Contract, Role
 
-__all__ = ["TRACKER_SIZE", "Records", "check_count", "wire_columns", "wire_type"]
+__all__ = [
+    "TRACKER_SIZE",
+    "Records",
+    "check_count",
+    "check_target",
+    "check_values",
+    "wire_columns",
+    "wire_type",
+]
 
 TRACKER_SIZE = 32
 # Kernels keep a row number, a label bit and more in 32 bits.
@@ -59,6 +67,15 @@ class Records:
             tracker=self.tracker[rows], values=self.values[:, rows], target=self.target[rows]
         )
 
+    def column(self, number: int) -> Floats:
+        """All values of a quasi-identifier."""
+        values: Floats = self.values[number]
+        return values
+
+    def trackers(self, first: int, end: int) -> Bytes:
+        """Those of some rows."""
+        return self.tracker[first:end]
+
     def check(self, contract: Contract) -> None:
         """Raise TableError unless these records can stand under the contract."""
         if self.values.shape[0] != len(contract.quasi):
@@ -71,10 +88,9 @@ class Records:
 
     def check_values(self, contract: Contract) -> None:
         """Raise TableError unless every value is one that the contract allows."""
-        if self.target.max() > (contract.target is not None):
-            raise TableError("the target has a value other than 0 and 1, or none is sent")
+        check_target(contract, self.target)
         for column, values in zip(contract.quasi, self.values, strict=True):
-            _check_values(column, values)
+            check_values(column, values)
 
 
 def check_count(contract: Contract, n_rows: int) -> None:
@@ -86,18 +102,26 @@ def check_count(contract: Contract, n_rows: int) -> None:
         )
 
 
-def _check_values(column: Column, values: Floats) -> None:
+def check_target(contract: Contract, target: Bytes) -> None:
+    """Raise TableError unless these are targets."""
+    if target.max() > (contract.target is not None):
+        raise TableError("the target has a value other than 0 and 1, or none is sent")
+
+
+def check_values(column: Column, values: Floats | Ids) -> None:
+    """Raise TableError unless the contract allows every value of a quasi-identifier."""
     # The bits of -0.0 are those of the least 64-bit integer.
-    if values.view(np.int64).min() == np.iinfo(np.int64).min:
+    is_float = values.dtype == np.float64
+    if is_float and values.view(np.int64).min() == np.iinfo(np.int64).min:
         raise TableError(f"column {column.name!r} has -0.0; write it as 0.0")
     # A sum is finite only if every term is: one pass, no mask. Huge finite values may
     # overflow it, so only then is every value looked at.
     with np.errstate(all="ignore"):
-        suspicious = not np.isfinite(values.sum())
+        suspicious = is_float and not np.isfinite(values.sum())
     if suspicious and not np.isfinite(values).all():
         raise TableError(f"column {column.name!r} has a value that is not finite")
     if (n := column.n_values) is not None and (
-        values.min() < 0 or values.max() >= n or (values != np.floor(values)).any()
+        values.min() < 0 or values.max() >= n or (is_float and (values != np.floor(values)).any())
     ):
         raise TableError(f"column {column.name!r} has a position outside its {n} values")
 

@@ -20,6 +20,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import NamedTuple
 
 from verix_anon import __version__
@@ -29,12 +30,12 @@ from verix_anon.client.given import FilePath, is_path, opened, options_of
 from verix_anon.client.manifest import Manifest, read_manifest
 from verix_anon.client.seen import account_of
 from verix_anon.client.verdict import INFORMING, LAYERS, Profile, Verdict
-from verix_anon.client.verify.case import KEPT_BYTES, Audit, Case, VerifyOptions
+from verix_anon.client.verify.case import KEPT_BYTES, Audit, Case, Sent, VerifyOptions
 from verix_anon.errors import MalformedDeliveryError, TableError
 from verix_anon.fields import shown
 from verix_anon.files.aside import check_apart
 from verix_anon.files.deliveries import Snapshot, read_delivery
-from verix_anon.files.submissions import read_submission
+from verix_anon.files.submissions import read_submission_by_column
 from verix_anon.files.trust import Trust, trust_in
 from verix_anon.machine import begin_import, check_memory
 from verix_anon.protocol.contract import Digest
@@ -96,7 +97,8 @@ def verify(
     # A thin verification shows what the manifest alone can prove, whatever is at hand.
     sent = None
     if submission is not None and chosen is not Profile.THIN:
-        sent = opened(submission, Submission, read_submission, "submission")
+        read = partial(read_submission_by_column, most_values=KEPT_BYTES)
+        sent = opened(submission, Submission, read, "submission")
     _check_memory(manifest, chosen, options)
     _check_own(manifest, sent, chosen, options)
     given = given.beside(manifest.provider_keys)
@@ -130,7 +132,7 @@ class Given(NamedTuple):
 
     delivery: Delivery | Snapshot | FilePath
     manifest: Manifest
-    submission: Submission | None
+    submission: Sent | None
     trust: Trust
 
 
@@ -188,7 +190,7 @@ def _check_memory(manifest: Manifest, profile: Profile, options: VerifyOptions) 
 
 
 def _check_own(
-    manifest: Manifest, submission: Submission | None, profile: Profile, options: VerifyOptions
+    manifest: Manifest, submission: Sent | None, profile: Profile, options: VerifyOptions
 ) -> None:
     """The owner's own files first: a verdict on the wrong submission would be worthless."""
     decides = set(options.skip) - INFORMING[profile]

@@ -1,10 +1,11 @@
 """The case to judge: a delivery beside what the owner kept, and the order of its records."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
@@ -15,13 +16,19 @@ from verix_anon.errors import ReceiptError, TableError
 from verix_anon.files.trust import NO_TRUST, Trust
 from verix_anon.machine import available_cores, shares
 from verix_anon.progress import Progress, ignore
-from verix_anon.protocol.contract import Contract
-from verix_anon.protocol.messages import Delivered, Delivery, Submission
+from verix_anon.protocol.contract import Contract, Digest
+from verix_anon.protocol.messages import Delivered, Delivery
 
-__all__ = ["KEPT_BYTES", "Audit", "Case", "VerifyOptions", "as_words"]
+__all__ = ["KEPT_BYTES", "Audit", "Case", "Sent", "SentRecords", "VerifyOptions", "as_words"]
 
 KEPT_BYTES = 1 << 28
 """Values up to this size are laid out leaf by leaf once, and kept for the next layer."""
+
+
+AT_ONCE = 50_000_000
+"""How many values of a larger table are laid out at a time; each takes up to 24 bytes."""
+BLOCK_ROWS = 1 << 20
+"""How many rows are compared at a time."""
 
 
 class Audit(StrEnum):
@@ -61,13 +68,46 @@ class VerifyOptions:
             object.__setattr__(self, "skip", (self.skip,))
 
 
+class SentRecords(Protocol):
+    """What the layers read of the records that were sent, in memory or not."""
+
+    @property
+    def n_rows(self) -> int:
+        """How many there are."""
+
+    @property
+    def target(self) -> Bytes:
+        """Of all of them."""
+
+    def column(self, number: int) -> Floats | Ids:
+        """All values of a quasi-identifier."""
+
+    def trackers(self, first: int, end: int) -> Bytes:
+        """Those of some rows."""
+
+
+class Sent(Protocol):
+    """A submission, in memory or in a scratch file."""
+
+    @property
+    def contract(self) -> Contract:
+        """What was agreed."""
+
+    @property
+    def records(self) -> SentRecords:
+        """What was sent."""
+
+    def digest(self, *, threads: int | None = None) -> Digest:
+        """What binds a delivery to it."""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Case:
     """All that a layer may look at; the submission is missing in a thin verification."""
 
     delivery: Delivery
     manifest: Manifest
-    submission: Submission | None
+    submission: Sent | None
     options: VerifyOptions = field(default_factory=VerifyOptions)
     damaged: tuple[str, ...] = ()
     """Files that are not those whose digests the delivery states."""
@@ -86,17 +126,7 @@ class Case:
     @cached_property
     def records(self) -> Delivered:
         """The delivered records in ascending row, stable where rows repeat."""
-        records = self.delivery.records
-        if (records.row[1:] >= records.row[:-1]).all():
-            return records
-        order = np.argsort(records.row, kind="stable")
-        return replace(
-            records,
-            row=records.row[order],
-            tracker=records.tracker[order],
-            leaf=records.leaf[order],
-            target=records.target[order],
-        )
+        return self.delivery.records.in_order()
 
     @cached_property
     def bounds_by_column(self) -> tuple[Floats, Floats]:
@@ -145,7 +175,7 @@ class Case:
     def values_by_leaf(self) -> Floats:
         """The submitted values leaf by leaf, (n_quasi, n_rows), of a complete delivery."""
         assert self.submission is not None
-        out = np.empty(self.submission.records.values.shape)
+        out = np.empty((len(self.contract.quasi), self.manifest.n_rows))
         self.each(lambda column: self._lay_out(column, out[column]), len(out))
         return out
 
@@ -154,7 +184,7 @@ class Case:
 
         assert self.submission is not None
         assert self.is_complete
-        trees.gather(self.submission.records.values[column], self.grouped[0], out)
+        trees.gather(self.submission.records.column(column), self.grouped[0], out)
 
     @cached_property
     def target_by_leaf(self) -> Bytes:
@@ -168,8 +198,14 @@ class Case:
 
     @cached_property
     def shares(self) -> list[tuple[int, int]]:
-        """The range of columns that each thread has."""
-        return shares(len(self.contract.quasi), self.options.threads)
+        """The range of columns that each thread has; of a large table few have any."""
+        n_rows = self.manifest.n_rows
+        threads = self.options.threads if self._is_kept else max(1, AT_ONCE // n_rows)
+        return shares(len(self.contract.quasi), min(threads, self.options.threads))
+
+    @cached_property
+    def _is_kept(self) -> bool:
+        return 8 * self.manifest.n_rows * len(self.contract.quasi) <= KEPT_BYTES
 
     def each_column(self, work: Callable[[int, int, Floats], object]) -> None:
         """Do some work with the submitted values of every column, laid out leaf by leaf.
@@ -178,8 +214,7 @@ class Case:
         the column and its values, which it must not hold on to. Of a large table a column at a
         time is laid out, by each layer anew: touching memory for all takes longer.
         """
-        assert self.submission is not None
-        is_kept = self.submission.records.values.nbytes <= KEPT_BYTES
+        is_kept = self._is_kept
         laid_out = self.values_by_leaf if is_kept else self._buffers
 
         def do_share(share: int) -> None:
@@ -194,6 +229,12 @@ class Case:
     def _buffers(self) -> Floats:
         """One for a column in each thread."""
         return np.empty((len(self.shares), self.manifest.n_rows))
+
+    def blocks(self) -> Iterator[tuple[int, int]]:
+        """All rows, some at a time."""
+        n_rows = self.manifest.n_rows
+        for first in range(0, n_rows, BLOCK_ROWS):
+            yield first, min(first + BLOCK_ROWS, n_rows)
 
     def each(self, work: Callable[[int], object], n: int) -> None:
         """Do some work for 0 .. n - 1, shared among the threads."""

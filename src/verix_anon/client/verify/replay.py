@@ -19,7 +19,7 @@ import numpy as np
 from verix_anon.arrays import Bytes, Floats, Ints
 from verix_anon.client import aggregates
 from verix_anon.client.verdict import Finding, Status
-from verix_anon.client.verify.case import Case, as_words
+from verix_anon.client.verify.case import Case, SentRecords, as_words
 from verix_anon.kernels import trees
 from verix_anon.protocol.tree import Tree
 
@@ -87,41 +87,33 @@ def _rows(case: Case) -> list[str]:
             f" the first at {' and '.join(where)}."
         )
         return [problem]
-    problems = []
-    sent = None if case.submission is None else case.submission.records
-    if not (
-        _is_digest_of(case.manifest.tracker_column, records.tracker)
-        if sent is None
-        else np.array_equal(as_words(sent.tracker), as_words(records.tracker))
-    ):
-        problems.append(f"Trackers are not those that were sent{_first_tracker(case)}.")
-    if not (
-        _is_digest_of(case.manifest.target_column, records.target)
-        if sent is None
-        else np.array_equal(sent.target, records.target)
-    ):
-        problems.append(f"Targets are not those that were sent{_first_target(case)}.")
-    return problems
+    if case.submission is None:
+        manifest = case.manifest
+        trackers = "" if _is_digest_of(manifest.tracker_column, records.tracker) else "."
+        targets = "" if _is_digest_of(manifest.target_column, records.target) else "."
+    else:
+        trackers = _where(_other_trackers(case, case.submission.records))
+        targets = _where(np.flatnonzero(case.submission.records.target != records.target))
+    problems = [("Trackers", trackers), ("Targets", targets)]
+    return [f"{what} are not those that were sent{where}" for what, where in problems if where]
 
 
 def _is_digest_of(digest: bytes, column: Bytes) -> bool:
     return hmac.compare_digest(digest, sha256(np.ascontiguousarray(column).data).digest())
 
 
-def _first_tracker(case: Case) -> str:
-    if case.submission is None:
-        return ""
-    sent, came = case.submission.records.tracker, case.records.tracker
-    wrong = np.flatnonzero((sent != came).any(axis=1))
-    return f" in {wrong.size:,} rows, the first row {wrong[0]}"
+def _other_trackers(case: Case, sent: SentRecords) -> Ints:
+    """The rows whose trackers are others than those that were sent."""
+    came, found = case.records.tracker, []
+    for first, end in case.blocks():
+        other = as_words(sent.trackers(first, end)) != as_words(came[first:end])
+        if other.any():
+            found.append(first + np.flatnonzero(other.any(axis=1)))
+    return np.concatenate(found) if found else np.empty(0, np.int64)
 
 
-def _first_target(case: Case) -> str:
-    if case.submission is None:
-        return ""
-    sent, came = case.submission.records.target, case.records.target
-    wrong = np.flatnonzero(sent != came)
-    return f" in {wrong.size:,} rows, the first row {wrong[0]}"
+def _where(wrong: Ints) -> str:
+    return f" in {wrong.size:,} rows, the first row {wrong[0]}." if wrong.size else ""
 
 
 def _full(case: Case) -> list[str]:

@@ -57,10 +57,10 @@ class Footer(NamedTuple):
     """Where the footer begins, and pages end."""
 
 
-def read_footer(data: bytes, *, most: int) -> Footer:
-    """Read a footer of at most so many bytes."""
+def read_footer(data: bytes | memoryview, *, most: int, before: int = 0) -> Footer:
+    """Read a footer of at most so many bytes; so many of the file come before these."""
     size = int.from_bytes(data[-8:-4], "little")
-    if data[-4:] != MAGIC or size > len(data) - 8:
+    if data[-4:] != MAGIC or size > before + len(data) - 8:
         raise FooterError("it does not end as one")
     if size > most:
         raise FooterError(f"its footer is larger than the {most} bytes it may have")
@@ -82,7 +82,7 @@ def read_footer(data: bytes, *, most: int) -> Footer:
         }
     )
     whole = MAGIC + clean + len(clean).to_bytes(4, "little") + MAGIC
-    return Footer(names, [group for group, _ in groups], whole, body)
+    return Footer(names, [group for group, _ in groups], whole, before + body)
 
 
 def _columns(fields: Fields) -> tuple[list[str], list[Fields]]:

@@ -9,7 +9,7 @@ import sys
 from typing import NamedTuple
 
 from verix_anon.files.hostile import thrift
-from verix_anon.files.hostile.thrift import I32
+from verix_anon.files.hostile.thrift import I32, Data
 
 __all__ = ["PageError", "uncompressed_size"]
 
@@ -38,7 +38,7 @@ class _Page(NamedTuple):
 
 
 def uncompressed_size(
-    data: memoryview,
+    data: Data,
     start: int,
     length: int,
     n_values: int,
@@ -68,7 +68,7 @@ def uncompressed_size(
     return total
 
 
-def _page(data: memoryview, at: int) -> _Page:
+def _page(data: Data, at: int) -> _Page:
     try:
         header, start = thrift.decode(data, at)
         kind = thrift.number(header, TYPE, I32)

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,9 @@ import pyarrow.parquet as pq
 
 from verix_anon.arrays import Bytes, Ints
 from verix_anon.errors import Error, TableError
+from verix_anon.files.held import Held
 from verix_anon.files.hostile import footers, pages
+from verix_anon.files.hostile.thrift import Data
 from verix_anon.machine import lacking
 
 __all__ = [
@@ -24,6 +26,7 @@ __all__ = [
     "Expected",
     "Reader",
     "Writer",
+    "copy_all",
     "copy_group",
     "open_parts",
     "write",
@@ -89,7 +92,7 @@ class Reader:
     def __init__(
         self,
         name: str,
-        data: bytes,
+        data: Held,
         expected: Expected,
         fail: type[Error],
         *,
@@ -99,12 +102,14 @@ class Reader:
         self.name, self.fail, self.expected = name, fail, expected
         self.local = threading.local()
         self.numbers = {column: str(i) for i, column in enumerate(expected.columns)}
-        self.source, self.n_rows = pa.py_buffer(data), 0
+        self.data, self.n_rows = data, 0
         self.n_bytes = 0
         """What the pages unfold to."""
         with self._decoding():
             most = FOOTER_BYTES + FOOTER_BYTES_PER_COLUMN * len(self.numbers) + most_rows
-            footer = footers.read_footer(data, most=most)
+            before = max(0, data.size - most - 8)
+            end = data.part(before, data.size)
+            footer = footers.read_footer(end, most=most, before=before)
             self.metadata = pq.read_metadata(pa.BufferReader(footer.clean))
             self.n_rows = int(self.metadata.num_rows)
             self.group_rows = [group.n_rows for group in footer.groups]
@@ -112,7 +117,7 @@ class Reader:
             self._check_schema(footer.names, types)
             self._check_rows(most_rows)
             most = expected.bytes_for(self.n_rows) if most_bytes is None else most_bytes
-            self._check_size(memoryview(data)[: footer.body], footer.groups, most)
+            self._check_size(data.window(footer.body), footer.groups, most)
         # Read as they are stored: a dictionary with one long entry would unfold without limit.
         self.packed = [str(i) for i, found in enumerate(types) if found == pa.binary()]
 
@@ -147,18 +152,9 @@ class Reader:
         """One for each thread: Arrow's readers are not made to be shared."""
         if not hasattr(self.local, "file"):
             self.local.file = pq.ParquetFile(
-                pa.BufferReader(self.source), metadata=self.metadata, read_dictionary=self.packed
+                self.data.open(), metadata=self.metadata, read_dictionary=self.packed
             )
         return self.local.file
-
-    def read(self) -> dict[str, Array]:
-        """All columns as whole arrays."""
-        groups = [self.read_group(i, self.numbers) for i in self.groups()]
-        if len(groups) == 1:
-            return groups[0]
-        if not groups:
-            raise self.fail(f"{self.name} has no rows")
-        return {name: np.concatenate([g[name] for g in groups]) for name in self.numbers}
 
     @contextmanager
     def _decoding(self) -> Iterator[None]:
@@ -167,7 +163,7 @@ class Reader:
             yield
         except MemoryError:
             # Arrow's own is one of the decoder's errors as well.
-            work = f"decoding {self.name} ({self.source.size:,} bytes, {self.n_rows:,} rows)"
+            work = f"decoding {self.name} ({self.data.size:,} bytes, {self.n_rows:,} rows)"
             raise TableError(lacking(work)) from None
         except DECODERS as error:
             if isinstance(error, OSError) and error.errno is not None:
@@ -200,9 +196,7 @@ class Reader:
         if any(n < 0 for n in self.group_rows) or sum(self.group_rows) != self.n_rows:
             raise self.fail(f"{self.name}: its row groups do not add up to {self.n_rows} rows")
 
-    def _check_size(
-        self, data: memoryview, groups: Sequence[footers.Group], most_bytes: int
-    ) -> None:
+    def _check_size(self, data: Data, groups: Sequence[footers.Group], most_bytes: int) -> None:
         for group in groups:
             # A group without rows is not decoded, and some writers give it odd positions.
             for chunk in group.chunks if group.n_rows else ():
@@ -219,7 +213,7 @@ class Reader:
 
 
 def open_parts(
-    parts: Mapping[str, bytes],
+    parts: Mapping[str, Held],
     expected: Expected,
     fail: type[Error],
     *,
@@ -247,6 +241,17 @@ def copy_group(
     is_large = reader.group_rows[group] >= LARGE_GROUP
     for _ in pool.map(copy, [[name] for name in into]) if is_large else map(copy, [into]):
         pass
+
+
+def copy_all(readers: Iterable[Reader], into: Mapping[str, Array], threads: int) -> None:
+    """Copy columns of all row groups, one group after the other."""
+    at = 0
+    with ThreadPoolExecutor(threads) as pool:
+        for reader in readers:
+            for group in reader.groups():
+                rows = slice(at, at + reader.group_rows[group])
+                copy_group(reader, group, into, rows, pool)
+                at = rows.stop
 
 
 def _to_numpy(column: pa.ChunkedArray) -> Array:

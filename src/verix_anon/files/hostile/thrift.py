@@ -7,12 +7,15 @@ fields ascend, and no number is wider than its type.
 from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
 
+from verix_anon.files.held import Window
+
 __all__ = [
     "BINARY",
     "I32",
     "I64",
     "LIST",
     "STRUCT",
+    "Data",
     "Fields",
     "List",
     "ThriftError",
@@ -35,6 +38,7 @@ class List(NamedTuple):
     members: "list[Value]"
 
 
+Data: TypeAlias = memoryview | Window
 Value: TypeAlias = "int | bytes | List | Fields"
 Fields: TypeAlias = dict[int, tuple[int, Value]]
 """A struct: the type and value of each field, by number."""
@@ -44,7 +48,7 @@ class ThriftError(ValueError):
     """These bytes are not a struct."""
 
 
-def decode(data: memoryview, at: int) -> tuple[Fields, int]:
+def decode(data: Data, at: int) -> tuple[Fields, int]:
     """The struct that begins at a position, and where it ends."""
     try:
         return _struct(data, at, MAX_NESTING)
@@ -68,7 +72,7 @@ def structs(fields: Fields, field: int) -> list[Fields]:
     return [member for member in value.members if isinstance(member, dict)]
 
 
-def _struct(data: memoryview, at: int, nesting: int) -> tuple[Fields, int]:
+def _struct(data: Data, at: int, nesting: int) -> tuple[Fields, int]:
     fields: Fields = {}
     field = 0
     while True:
@@ -85,7 +89,7 @@ def _struct(data: memoryview, at: int, nesting: int) -> tuple[Fields, int]:
         fields[field] = (kind, value)
 
 
-def _value(data: memoryview, at: int, kind: int, nesting: int) -> tuple[Value, int]:
+def _value(data: Data, at: int, kind: int, nesting: int) -> tuple[Value, int]:
     if kind in BITS:
         unsigned, at = _varint(data, at)
         if unsigned >> BITS[kind]:
@@ -107,7 +111,7 @@ def _value(data: memoryview, at: int, kind: int, nesting: int) -> tuple[Value, i
     return (_list if kind == LIST else _struct)(data, at, nesting - 1)
 
 
-def _list(data: memoryview, at: int, nesting: int) -> tuple[List, int]:
+def _list(data: Data, at: int, nesting: int) -> tuple[List, int]:
     head, at = data[at], at + 1
     kind, size = head & 15, head >> 4
     if size == 15:
@@ -122,13 +126,13 @@ def _list(data: memoryview, at: int, nesting: int) -> tuple[List, int]:
     return List(kind, members), at
 
 
-def _bytes(data: memoryview, at: int, size: int) -> tuple[bytes, int]:
+def _bytes(data: Data, at: int, size: int) -> tuple[bytes, int]:
     if size > len(data) - at:
         raise ThriftError("it is cut short")
     return bytes(data[at : at + size]), at + size
 
 
-def _varint(data: memoryview, at: int) -> tuple[int, int]:
+def _varint(data: Data, at: int) -> tuple[int, int]:
     if (value := data[at]) < 128:
         return value, at + 1
     value &= 127
