@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from verix_anon.client.verdict import Outcome, read_verdict
+from verix_anon.client.verdict import Outcome, Verdict, read_verdict
 from verix_anon.errors import Error, TableError
 from verix_anon.files.deliveries import read_header
 
@@ -14,7 +14,9 @@ __all__ = [
     "DELIVERY",
     "LOG",
     "MANIFEST",
+    "REPORT",
     "ROLES",
+    "SHEET",
     "SUBMISSION",
     "VERDICT",
     "Job",
@@ -24,6 +26,7 @@ __all__ = [
     "jobs_in",
     "look_at",
     "new_job",
+    "report_of",
 ]
 
 ROLES = "roles.toml"
@@ -31,6 +34,8 @@ SUBMISSION = "submission"
 MANIFEST = "manifest.verix"
 DELIVERY = "delivery"
 VERDICT = "verdict.json"
+REPORT = "verdict.html"
+SHEET = "sheet.json"
 LOG = "audit.jsonl"
 SCHEMA = "*.schema.json"
 """What `release` puts beside each table that it writes."""
@@ -130,10 +135,29 @@ def _state(folder: Path) -> State:
     if (folder / DELIVERY).is_dir() and (folder / VERDICT).is_file():
         verdict = read_verdict(folder / VERDICT)
         # A verdict on another delivery says nothing of the one that lies here.
-        if verdict.root == read_header(folder / DELIVERY).root:
+        if _is_on(verdict, folder / DELIVERY):
             is_out = verdict.accepted and any(folder.glob(SCHEMA))
             return State.RELEASED if is_out else JUDGED[verdict.outcome]
     return _without_verdict(folder)
+
+
+def _is_on(verdict: Verdict, delivery: Path) -> bool:
+    if not verdict.files and not verdict.accepted:
+        # It was on what cannot be read, which has no root; nobody can take it for a pass.
+        return True
+    return verdict.root == read_header(delivery).root
+
+
+def report_of(job: Job, verdict: Verdict) -> Path | None:
+    """The report that lies beside a verdict, if it is on that one."""
+    path = job.path(REPORT)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+    title = f"<title>{verdict.outcome.value}:"
+    told = (title, verdict.root.hex(), verdict.time[:19].replace("T", " "))
+    return path if all(each in text for each in told) else None
 
 
 def _without_verdict(folder: Path) -> State:

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from verix_anon.desk.sessions import Sessions
 from verix_anon.desk.show import plain
 
-__all__ = ["CSRF_FIELD", "CSRF_HEADER", "Form", "Gate"]
+__all__ = ["CSRF_FIELD", "CSRF_HEADER", "REPORT", "Form", "Gate"]
 
 Form = Mapping[str, list[str]]
 CSRF_FIELD, CSRF_HEADER = "csrf", "x-verix-csrf"
@@ -25,6 +25,8 @@ FORM_BYTES = 8 << 20
 FORM_FIELDS = 200_000
 FORM_TYPE = "application/x-www-form-urlencoded"
 SAFE, CHANGING = frozenset({"GET", "HEAD"}), frozenset({"POST", "PUT"})
+REPORT = "report"
+"""The name of the policy for a page that brings its own style, and is not of the desk."""
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self';"
     " img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none';"
@@ -36,6 +38,16 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+POLICIES = {
+    REPORT: {
+        **HEADERS,
+        # No script, no form, and an origin of its own: what is in it cannot reach the desk.
+        "Content-Security-Policy": "sandbox; default-src 'none'; style-src 'unsafe-inline';"
+        " img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        # Browsers refuse a sandboxed page that wants to be alone with its origin.
+        "Cross-Origin-Opener-Policy": "unsafe-none",
+    }
 }
 
 
@@ -60,7 +72,7 @@ class Gate:
         if scope["type"] != "http":
             # The desk speaks nothing else, and has nothing to start or to end.
             return
-        sent = _with_headers(send)
+        sent = _with_headers(scope, send)
         headers = Headers(scope=scope)
         found = self._ours(scope, headers) or await self._passed(scope, headers, receive)
         if isinstance(found, Response):
@@ -163,10 +175,11 @@ async def _body(receive: Receive) -> bytes | None:
             return bytes(found)
 
 
-def _with_headers(send: Send) -> Send:
+def _with_headers(scope: Scope, send: Send) -> Send:
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":
-            ours = {name.lower().encode(): value.encode() for name, value in HEADERS.items()}
+            headers = POLICIES.get(scope.get("state", {}).get("policy"), HEADERS)
+            ours = {name.lower().encode(): value.encode() for name, value in headers.items()}
             kept = [(name, value) for name, value in message["headers"] if name not in ours]
             message["headers"] = [*kept, *ours.items()]
         await send(message)

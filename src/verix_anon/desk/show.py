@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -13,7 +14,7 @@ from starlette.routing import NoMatchFound
 
 from verix_anon.client.journey import Job, Step
 from verix_anon.desk.tasks import Task, Tasks
-from verix_anon.desk.words import LANGUAGES, language_of, texts
+from verix_anon.desk.words import LANGUAGES, language_of, numbered, texts
 
 __all__ = ["Desk", "desk_of", "href_of", "page", "plain"]
 
@@ -72,6 +73,7 @@ def page(
     desk = desk_of(request)
     shown: dict[str, object] = {
         "t": _say(language),
+        "number": partial(numbered, language),
         "language": language,
         "others": [other for other in LANGUAGES if other != language],
         "here": request.url.path,
@@ -90,7 +92,8 @@ def _say(language: str) -> Callable[..., str]:
 
     def say(key: str, **values: object) -> str:
         text = texts(language)[key]
-        return text.format(**values) if values else text
+        shown = {n: numbered(language, v) if type(v) is int else v for n, v in values.items()}
+        return text.format(**shown) if shown else text
 
     return say
 
@@ -118,4 +121,4 @@ def _stops(request: Request, job: Job | None) -> list[Stop]:
 def _task(desk: Desk, job: Job | None) -> Task | None:
     """The job's task, while it runs, or if it did not end well."""
     task = desk.tasks.of(job.name) if job else None
-    return task if task is not None and (task.is_running or task.code) else None
+    return task if task is not None and not task.is_well else None

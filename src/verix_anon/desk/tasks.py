@@ -43,6 +43,8 @@ class Task:
     then: str
     """The path of the page to show when it ended well."""
     process: subprocess.Popen[bytes] = field(repr=False)
+    good: frozenset[int] = frozenset({0})
+    """The codes that are results: what is found may be bad, and the command good."""
     stages: dict[str, tuple[int, int]] = field(default_factory=dict)
     """How much is done of how much, in the order in which they began."""
     lines: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_LINES))
@@ -56,6 +58,11 @@ class Task:
     def is_running(self) -> bool:
         """Whether it has not ended yet."""
         return self.code is None
+
+    @property
+    def is_well(self) -> bool:
+        """Whether it ended, with a result."""
+        return self.code in self.good
 
     @property
     def shown(self) -> str:
@@ -139,6 +146,7 @@ class Tasks:
         words: Sequence[str],
         *,
         then: str,
+        good: frozenset[int] = frozenset({0}),
         secrets: Mapping[str, str] | None = None,
     ) -> Task:
         """Start a command in the desk's folder.
@@ -152,7 +160,7 @@ class Tasks:
             before = self._tasks.get(job)
             if before is not None and before.is_running:
                 raise TableError("a command runs for this job; wait for it, or cancel it")
-            task = Task(job, tuple(words), then, self._process(words, secrets or {}))
+            task = Task(job, tuple(words), then, self._process(words, secrets or {}), good)
             self._tasks[job] = task
         Thread(target=task.attend, daemon=True).start()
         return task

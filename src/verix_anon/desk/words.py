@@ -8,7 +8,7 @@ from importlib.resources import files
 from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 
-__all__ = ["LANGUAGES", "LANGUAGE_COOKIE", "language_of", "texts"]
+__all__ = ["LANGUAGES", "LANGUAGE_COOKIE", "language_of", "numbered", "texts"]
 
 LANGUAGES = ("en", "de")
 LANGUAGE_COOKIE = "verix-desk-language"
@@ -43,3 +43,11 @@ def language_of(headers: Headers) -> str:
             continue
     able = [name for _, name in sorted(wanted, key=lambda one: one[0]) if name in LANGUAGES]
     return able[0] if able else LANGUAGES[0]
+
+
+def numbered(language: str, value: float, form: str = ",") -> str:
+    """A number as the language writes it, by the form of Python's that says how many places."""
+    text = format(value, form)
+    if language == "de":
+        return text.translate(str.maketrans(",.", ".,")).replace("%", "\N{NO-BREAK SPACE}%")
+    return text

@@ -10,8 +10,9 @@ from verix_anon.client.journey import Job, find_job
 from verix_anon.desk.gate import Form
 from verix_anon.desk.show import desk_of
 from verix_anon.errors import TableError
+from verix_anon.files.inside import inside
 
-__all__ = ["GivenJob", "Posted", "go_to", "one"]
+__all__ = ["GivenJob", "Posted", "at", "given_file", "go_to", "one", "passphrase"]
 
 
 def _job(request: Request, job: str) -> Job:
@@ -35,6 +36,29 @@ Posted = Annotated[Form, Depends(_form)]
 def one(form: Form, name: str) -> str:
     """The value of a field, or nothing."""
     return form.get(name, [""])[0]
+
+
+def at(job: Job, name: str) -> str:
+    """Where something of a job lies, as a word of a command that runs in the desk's folder."""
+    found = f"{job.name}/{name}"
+    return f"./{found}" if found.startswith("-") else found
+
+
+def given_file(request: Request, given: str) -> str:
+    """A file in the desk's folder, as a word of a command; nothing if none is named."""
+    if not given.strip():
+        return ""
+    folder = desk_of(request).folder
+    found = inside(folder, given.strip())
+    if not found.is_file():
+        raise TableError(f"{given!r} is not a file")
+    return f"./{found.relative_to(folder.resolve()).as_posix()}"
+
+
+def passphrase(form: Form) -> dict[str, str]:
+    """The manifest's passphrase, as commands take it; none if none was given."""
+    given = one(form, "passphrase")
+    return {"VERIX_PASSPHRASE": given} if given else {}
 
 
 def go_to(request: Request, name: str, **path: str) -> RedirectResponse:

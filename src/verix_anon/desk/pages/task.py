@@ -38,7 +38,7 @@ async def events(task: GivenTask) -> AsyncIterator[ServerSentEvent]:
             found = {"stage": stage, "done": done, "total": total}
             yield ServerSentEvent(data=found, event="progress")
         await asyncio.sleep(LOOK_SECONDS)
-    then = task.then if task.code == 0 else ""
+    then = task.then if task.is_well else ""
     yield ServerSentEvent(data={"code": task.code, "then": then}, event="end")
 
 

@@ -1,0 +1,107 @@
+"""The verdict on a delivery: verify as a task, what each layer found, and the report."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from starlette.exceptions import HTTPException
+from starlette.responses import FileResponse
+
+from verix_anon.client.journey import (
+    DELIVERY,
+    MANIFEST,
+    REPORT,
+    SUBMISSION,
+    VERDICT,
+    Job,
+    State,
+    report_of,
+)
+from verix_anon.client.manifest import is_sealed
+from verix_anon.client.verdict import LAYERS, Outcome, Profile, Verdict, read_verdict
+from verix_anon.desk import gate
+from verix_anon.desk.pages.asked import GivenJob, Posted, at, given_file, go_to, one, passphrase
+from verix_anon.desk.show import desk_of, page
+from verix_anon.errors import TableError
+
+__all__ = ["router"]
+
+router = APIRouter()
+JUDGED = frozenset({State.VERIFIED, State.VIOLATION, State.INCONCLUSIVE, State.RELEASED})
+FOUND = frozenset({0, 1, 3})
+"""How verify ends with a verdict, whichever it is."""
+
+
+@router.get("/jobs/{job}/verdict")
+def verdict(request: Request, job: GivenJob) -> Response:
+    """What was found about the delivery that lies here, if anything was."""
+    _check_delivered(job)
+    found = _verdict(job)
+    view = {
+        "verdict": found,
+        "layers": LAYERS,
+        "means": "" if found is None else found.outcome.value.lower(),
+        "has_report": found is not None and report_of(job, found) is not None,
+        "has_other": found is None and job.path(VERDICT).exists(),
+        "can_release": found is not None and found.outcome is Outcome.VERIFIED,
+        "is_sealed": is_sealed(job.path(MANIFEST)),
+        "is_thin": not job.path(SUBMISSION).is_dir(),
+        "profiles": [profile.value for profile in Profile],
+    }
+    return page(request, "verdict.html", view, job=job, command=_words(job, "", ""))
+
+
+@router.post("/jobs/{job}/verdict")
+def verify(request: Request, job: GivenJob, form: Posted) -> Response:
+    """Judge the delivery."""
+    _check_delivered(job)
+    profile = one(form, "profile")
+    if profile and profile not in set(Profile):
+        raise TableError("there is no such profile")
+    key = given_file(request, one(form, "provider_key"))
+    then = str(request.app.url_path_for("verdict", job=job.name))
+    desk_of(request).tasks.start(
+        job.name, _words(job, profile, key), then=then, good=FOUND, secrets=passphrase(form)
+    )
+    return go_to(request, "verdict", job=job.name)
+
+
+@router.post("/jobs/{job}/report")
+def make_report(request: Request, job: GivenJob) -> Response:
+    """Write the report anew, with the privacy sheet if there is one by now."""
+    words = ("report", at(job, VERDICT), "--out", at(job, REPORT), "--overwrite")
+    then = str(request.app.url_path_for("verdict", job=job.name))
+    desk_of(request).tasks.start(job.name, words, then=then)
+    return go_to(request, "verdict", job=job.name)
+
+
+@router.get("/jobs/{job}/report")
+def report(request: Request, job: GivenJob, save: Annotated[bool, Query()] = False) -> Response:
+    """The report as it lies there, under a policy of its own; or as a file."""
+    found = _verdict(job)
+    path = None if found is None else report_of(job, found)
+    if path is None:
+        raise HTTPException(404)
+    request.state.policy = gate.REPORT
+    name = f"{job.name}.html" if save else None
+    return FileResponse(path, media_type="text/html; charset=utf-8", filename=name)
+
+
+def _check_delivered(job: Job) -> None:
+    if not job.path(MANIFEST).is_file() or not job.path(DELIVERY).is_dir():
+        raise HTTPException(404)
+
+
+def _verdict(job: Job) -> Verdict | None:
+    return read_verdict(job.path(VERDICT)) if job.state in JUDGED else None
+
+
+def _words(job: Job, profile: str, key: str) -> tuple[str, ...]:
+    """The command; without the submission less is proved, and profile and key may be said."""
+    words = ["verify", at(job, DELIVERY), "--manifest", at(job, MANIFEST)]
+    if job.path(SUBMISSION).is_dir():
+        words += ["--submission", at(job, SUBMISSION)]
+    words += ["--profile", profile] if profile else []
+    words += ["--provider-key", key] if key else []
+    words += ["--out", at(job, VERDICT), "--report", at(job, REPORT)]
+    is_again = any(job.path(name).exists() for name in (VERDICT, REPORT))
+    return (*words, "--overwrite") if is_again else tuple(words)
