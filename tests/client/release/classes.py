@@ -11,7 +11,7 @@ import support
 from verix_anon.client.release.cells import represent
 from verix_anon.client.release.grouping import Grouped
 from verix_anon.client.release.present import Form, Presentation, Representation
-from verix_anon.client.release.ranges import Range, ranges
+from verix_anon.client.release.ranges import Range, range_of
 from verix_anon.protocol.contract import Column, Contract, Kind, Unit
 
 NAN = math.nan
@@ -29,9 +29,8 @@ def one_range(
     presentation = Presentation(**chosen)
     forms = presentation.chosen(contract.quasi, ordered, hierarchies)
     grouped = Grouped(np.arange(len(values)), np.array([0, len(values)]))
-    matrix = np.array(values, np.float64).reshape(1, -1)
-    types = {column.name: source or pa.float64()}
-    return ranges(contract.quasi, matrix, types, grouped, presentation, forms)[0]
+    of_row, form = np.array(values, np.float64), forms[column.name]
+    return range_of(column, of_row, source or pa.float64(), grouped, presentation, form)
 
 
 def interval(values: Sequence[float], **chosen: Any) -> str:
@@ -51,15 +50,15 @@ def of_classes(
     """The cells of several classes, and how many categories each leaves possible."""
     start = np.append(0, np.cumsum([len(c) for c in classes]))
     form = Form(representation=Representation.INTERVAL, **given)
-    found = ranges(
-        [column],
-        np.array([[value for c in classes for value in c]], np.float64),
-        {"x": pa.string()},
+    found = range_of(
+        column,
+        np.array([value for c in classes for value in c], np.float64),
+        pa.string(),
         Grouped(np.arange(start[-1]), start),
         Presentation(),
-        {"x": form},
+        form,
     )
-    made = represent(found[0])
+    made = represent(found)
     assert made.covered is not None
     return made.columns["x"].to_pylist(), made.covered.tolist()
 

@@ -15,7 +15,7 @@ from verix_anon.client.release import ReleaseOptions, cells
 from verix_anon.client.release.cells import labels, represent
 from verix_anon.client.release.grouping import Grouped
 from verix_anon.client.release.present import Form, Presentation, Representation
-from verix_anon.client.release.ranges import ranges
+from verix_anon.client.release.ranges import range_of
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Column, Contract, Kind, Unit
 from verix_anon.protocol.words import show_value
@@ -177,9 +177,9 @@ def test_a_category_beside_a_class_without_any() -> None:
     column = support.categorical("x", 3)
     assert column.categories is not None
     grouped = Grouped(np.arange(5), np.array([0, 2, 3, 5]))
-    matrix = np.array([[NAN, NAN, 2, 1, 1]])
-    forms = {"x": Form(representation=Representation.INTERVAL)}
-    found = ranges([column], matrix, {"x": pa.string()}, grouped, Presentation(), forms)[0]
+    values = np.array([NAN, NAN, 2, 1, 1])
+    form = Form(representation=Representation.INTERVAL)
+    found = range_of(column, values, pa.string(), grouped, Presentation(), form)
     _, b, c = column.categories
     assert represent(found).columns["x"].to_pylist() == ["missing", c, b]
 

@@ -105,7 +105,7 @@ def explore(
     source = Source.of(arrays, encoded, declared, declared.orders, Presentation())
     options.progress("encode", 1, 1)
     trial = _Trial(prepared, declared, source, sent, provider)
-    judge = Judge.of(source.values, encoded.labels)
+    judge = Judge.of(encoded.values, encoded.labels)
     return _explored(settings, trial, judge, options.progress)
 
 

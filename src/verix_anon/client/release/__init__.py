@@ -12,10 +12,8 @@ from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, TypeVar, overload
 
-import numpy as np
 import pyarrow as pa
 
-from verix_anon.arrays import Ids
 from verix_anon.client.audit_log import AuditLog
 from verix_anon.client.given import FilePath, opened, options_of
 from verix_anon.client.ledger import Ledger
@@ -35,9 +33,8 @@ from verix_anon.client.table.owned import owned
 from verix_anon.client.table.person import RECORD
 from verix_anon.client.table.roles import TableRole
 from verix_anon.client.verdict import Profile, Verdict, read_verdict
-from verix_anon.errors import NotAcceptedError, TableError
+from verix_anon.errors import TableError
 from verix_anon.files.deliveries import Snapshot
-from verix_anon.files.tables import Stored
 from verix_anon.progress import Progress, ignore
 from verix_anon.protocol.messages import Delivery
 
@@ -179,21 +176,18 @@ def release(
         source = read_source(table, manifest, options.person, options)
         asked = options.asked(manifest)
     # 2. The verdict accepts this very delivery, and the table was not released before.
-    judged = reading.result()
-    bare = accept.bare(judged)
-    counted = count(ledger, judged, manifest, options.decides(asked))
+    followed = reading.result()
+    counted = count(ledger, followed, manifest, options.decides(asked))
     against, force = counted.problems, options.force
-    overridden = accept.check(judged, manifest, verdict, against, log=log, force=force)
+    overridden = accept.check(followed, manifest, verdict, against, log=log, force=force)
     options.progress("read", 1, 1)
     # 3. Traps drop out, each genuine row has its leaf, and leaves that fall short join others.
-    leaf_of_row = _align(bare, manifest, source.n_rows)
     conditions = _conditions(manifest, asked, source, counted.n_earlier)
     options.progress("classes", 0, 1)
-    formed = form(bare.tree, leaf_of_row, source, conditions)
+    formed = form(followed.tree, followed.leaf_of_row(), source, conditions)
     # 4. Classes become columns.
-    classes = formed.shown(options)
-    whole = pa.table(source.arrays) if isinstance(table, Stored) else table
-    published = assemble(whole, manifest.roles, classes, shuffle=options.shuffle)
+    classes = formed.shown(options, last=True)
+    published = assemble(table, source, manifest.roles, classes, shuffle=options.shuffle)
     options.progress("classes", 1, 1)
     options.progress("write", 0, 1)
     # 5. What they give away is measured, and what was asked for is checked once more.
@@ -205,14 +199,15 @@ def release(
             gates.check(options.require, found)
             warned = (*found.warnings, *_warnings(manifest, verdict, source.person))
             released = Released[Any](
-                root=bare.header.root,
+                root=followed.header.root,
                 published=published,
                 sheet=found,
                 n_classes=found.n_classes,
                 overridden=overridden,
                 warnings=(*warned, *counted.warnings, *(log.warnings() if log else ())),
             )
-            schema = schema_json(published.names, source.types, manifest.roles, classes)
+            shown = [(each.columns, each.described) for each in classes.shown]
+            schema = schema_json(published.names, source.types, manifest.roles, shown)
             with places.texts_aside(released.to_json(), schema) as beside_it:
                 counted.name(*beside_it, aside)
     return released
@@ -220,25 +215,6 @@ def release(
 
 def _opened(given: Memory | FilePath | None, kind: type[Memory], what: str) -> Memory | None:
     return None if given is None else opened(given, kind, kind, what)
-
-
-def _align(delivery: Delivery, manifest: Manifest, n_rows: int) -> Ids:
-    """The leaf of each of the owner's rows, by row number; traps drop out."""
-    owner_row, records = manifest.owner_row, delivery.records
-    if not np.array_equal(np.sort(owner_row[owner_row >= 0]), np.arange(n_rows)):
-        raise TableError("the manifest does not name every row of the table once")
-    is_sent = (records.row >= 0) & (records.row < owner_row.size)
-    owner = np.where(is_sent, owner_row[np.where(is_sent, records.row, 0)], -1)
-    is_genuine = owner >= 0
-    times = np.bincount(owner[is_genuine], minlength=n_rows)
-    if (times != 1).any():
-        raise NotAcceptedError(
-            f"the rows cannot be aligned: of {n_rows:,} genuine records {(times == 0).sum():,} are"
-            f" missing and {(times > 1).sum():,} came back more than once"
-        )
-    leaf_of_row = np.empty(n_rows, np.int32)
-    leaf_of_row[owner[is_genuine]] = records.leaf[is_genuine]
-    return leaf_of_row
 
 
 def _conditions(

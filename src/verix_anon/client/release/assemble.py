@@ -10,101 +10,31 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from verix_anon.arrays import Floats, Ints
-from verix_anon.client.release import privacy
+from verix_anon.arrays import Ids
 from verix_anon.client.release.bare import bare_array, bare_frame
-from verix_anon.client.release.cells import Cells, represent
-from verix_anon.client.release.grouping import Grouped
-from verix_anon.client.release.ranges import Range
-from verix_anon.client.table.categories import is_text
+from verix_anon.client.release.classes import Classes
+from verix_anon.client.release.source import Source
+from verix_anon.client.table.columns import columns_of
 from verix_anon.client.table.roles import TableRole
 from verix_anon.errors import TableError
+from verix_anon.files.tables import Parts, Stored
 
-__all__ = ["Classes", "Published", "assemble"]
+__all__ = ["Published", "assemble"]
 
 MOST_TEXTS = 1 << 20
 """Parquet repeats a dictionary for every so many rows: a longer one saves nothing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Classes:
-    """The classes, and what is published of each."""
-
-    of_row: Ints
-    count: Ints
-    ranges: Sequence[Range]
-    cells: Sequence[Cells]
-    """What is read of each, with one value per class."""
-
-    @classmethod
-    def of(cls, ranges: Sequence[Range], grouped: Grouped) -> "Classes":
-        """Write out what is published."""
-        of_row = np.empty(grouped.order.size, np.int64)
-        of_row[grouped.order] = np.repeat(np.arange(grouped.count.size), grouped.count)
-
-        def written(r: Range) -> Cells:
-            found = represent(r)
-            columns = {name: _coded(array) for name, array in found.columns.items()}
-            return Cells(columns, found.covered)
-
-        with ThreadPoolExecutor() as pool:
-            return cls(of_row, grouped.count, ranges, list(pool.map(written, ranges)))
-
-    @property
-    def columns(self) -> dict[str, Mapping[str, pa.Array]]:
-        """For each quasi-identifier its published columns."""
-        pairs = zip(self.ranges, self.cells, strict=True)
-        return {r.column.name: cells.columns for r, cells in pairs}
-
-    @property
-    def arrays(self) -> dict[str, pa.Array]:
-        """All published columns of quasi-identifiers, by name."""
-        return {name: array for of_one in self.columns.values() for name, array in of_one.items()}
-
-    def alike(self, people: Ints | None) -> privacy.Members:
-        """Who is in which class, as the public sees it."""
-        return privacy.Members.alike(self.of_row, map(_codes, self.arrays.values()), people)
-
-    def ncp(self, values: Floats) -> float:
-        """The information lost by what is published; a capped end reaches to its limit."""
-        low, high = np.fmin.reduce(values, axis=1), np.fmax.reduce(values, axis=1)
-        spans = []
-        for j, (r, cells) in enumerate(zip(self.ranges, self.cells, strict=True)):
-            if r.sets is None:
-                spans.append(
-                    (np.where(r.is_below, low[j], r.low), np.where(r.is_above, high[j], r.high))
-                )
-            else:
-                # How many a cell leaves possible, wherever they stand in the order.
-                low[j], high[j] = 0, privacy.distinct(r.sets.position).size - 1
-                assert cells.covered is not None
-                spans.append((np.zeros(self.count.size), np.fmax(cells.covered - 1.0, 0)))
-        # One column after the other in memory, as they are used.
-        lows, highs = (np.stack(ends).T for ends in zip(*spans, strict=True))
-        return privacy.ncp(privacy.Spans(lows, highs, low, high), self.count)
-
-
-def _coded(array: pa.Array) -> pa.Array:
-    """Text as a dictionary without repetitions: it is long, and there are many rows."""
-    return array.dictionary_encode() if is_text(array.type) else array
-
-
-def _codes(array: pa.Array) -> Ints:
-    if pa.types.is_dictionary(array.type):
-        # A class of which nothing is known is told apart from every label.
-        codes = array.indices.fill_null(len(array.dictionary))
-        return codes.to_numpy().astype(np.int64)  # type: ignore[no-any-return]
-    return privacy.attribute("", "", array).codes
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Published:
     """The owner's table with identifiers out and quasi-identifiers as published."""
 
-    frame: nw.DataFrame[Any]
-    """The owner's, its rows in the order of the release."""
+    kept: nw.DataFrame[Any] | None
+    """The owner's columns that are published as they are, in the order of the release."""
+    library: Any
+    """Of the owner's table."""
     names: Sequence[str]
-    class_of_row: Ints
+    class_of_row: Ids
     columns: Mapping[str, pa.Array]
     """With one value per class."""
 
@@ -115,31 +45,38 @@ class Published:
             new = pool.map(lambda array: _plain(array).take(rows), self.columns.values())
             # By number: Polars gives a column whose name is empty another.
             published = pa.table({str(i): array for i, array in enumerate(new)})
-        columns = nw.from_arrow(published, backend=self.frame.implementation)
-        named = (columns[str(i)].alias(name) for i, name in enumerate(self.columns))
-        frame = self.frame.with_columns(*named)
+        columns = nw.from_arrow(published, backend=self.library)
+        named = [columns[str(i)].alias(name) for i, name in enumerate(self.columns)]
+        frame = columns.select(*named) if self.kept is None else self.kept.with_columns(*named)
         return bare_frame(frame.select(self.names))
 
     @property
     def texts(self) -> list[str]:
-        """The columns that `compact` holds as dictionaries."""
+        """The columns that are written as dictionaries."""
         return [
             name
             for name, array in self.columns.items()
             if pa.types.is_dictionary(array.type) and len(array.dictionary) <= MOST_TEXTS
         ]
 
-    def compact(self) -> pa.Table:
-        """As an Arrow table to be written, each text in it once."""
-        rows, texts = pa.array(self.class_of_row), self.texts
+    def parts(self) -> Parts:
+        """As Arrow tables to be written, some rows at a time, each text in them once."""
+        texts = {*self.texts}
+        kept = {}
+        if self.kept is not None:
+            held = columns_of(self.kept.to_native())
+            kept = {name: bare_array(held[name]) for name in held}
 
-        def column(name: str) -> pa.Array:
-            array = self.columns.get(name)
-            if array is None:
-                return bare_array(self.frame[name].to_arrow())
-            return (array if name in texts else _plain(array)).take(rows)
+        def column(name: str, begin: int, end: int) -> pa.Array:
+            if name in kept:
+                return kept[name].slice(begin, end - begin)
+            found = self.columns[name].take(pa.array(self.class_of_row[begin:end]))
+            return found if name in texts else _plain(found)
 
-        return pa.table([column(name) for name in self.names], list(self.names))
+        def part(begin: int, end: int) -> pa.Table:
+            return pa.table([column(name, begin, end) for name in self.names], list(self.names))
+
+        return Parts(self.class_of_row.size, part)
 
 
 def _plain(array: pa.Array) -> pa.Array:
@@ -147,24 +84,32 @@ def _plain(array: pa.Array) -> pa.Array:
 
 
 def assemble(
-    table: object, roles: Mapping[str, str], classes: Classes, *, shuffle: bool
+    table: object, source: Source, roles: Mapping[str, str], classes: Classes, *, shuffle: bool
 ) -> Published:
     """Put what is published of each class beside what is kept, in the table's order or none."""
-    frame = nw.from_native(table, eager_only=True)  # type: ignore[call-overload]
     names: list[str] = []
-    for name in frame.columns:
+    for name in source.types:
         if roles[name] != TableRole.IDENTIFIER:
             names.extend(classes.columns.get(name, [name]))
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise TableError(f"the release would have two columns {twice!r}; rename the one there is")
-    of_row = classes.of_row
+    library, kept, of_row = *_kept(table, source), classes.of_row
     if shuffle:
         keys = np.frombuffer(os.urandom(8 * of_row.size), np.uint64)
         order = np.argsort(keys)
-        # Not every type that Arrow holds can be put in another order; those that are left can.
-        bare = bare_frame(frame)
-        frame = nw.from_native(bare, eager_only=True)
-        frame, of_row = frame[order], of_row[order]
+        of_row = of_row[order]
+        if kept is not None:
+            # Not every type that Arrow holds can be put in another order; those that are left can.
+            bare: Any = bare_frame(kept)
+            kept = nw.from_native(bare, eager_only=True)[order]
     # A pandas index is no column, and would tell the old order.
-    return Published(nw.maybe_reset_index(frame), names, of_row, classes.arrays)
+    kept = None if kept is None else nw.maybe_reset_index(kept)
+    return Published(kept, library, names, of_row, classes.arrays)
+
+
+def _kept(table: object, source: Source) -> tuple[Any, nw.DataFrame[Any] | None]:
+    """The library of the table, and its columns that are published as they are, if any."""
+    held = pa.table(dict(source.kept)) if isinstance(table, Stored) else table
+    frame: nw.DataFrame[Any] = nw.from_native(held, eager_only=True)
+    return frame.implementation, frame.select(list(source.kept)) if source.kept else None

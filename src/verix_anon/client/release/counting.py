@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from verix_anon import __version__
-from verix_anon.client import in_memory
 from verix_anon.client.ledger import Claim, Entry, Ledger
 from verix_anon.client.manifest import Manifest
+from verix_anon.client.release.accept import Followed
 from verix_anon.files.aside import Aside
-from verix_anon.files.deliveries import Snapshot
 from verix_anon.protocol.contract import Digest
-from verix_anon.protocol.messages import Delivery
 
 __all__ = ["Counted", "count"]
 
@@ -60,21 +58,19 @@ class Counted:
 
 def count(
     ledger: Ledger | None,
-    delivery: Delivery | Snapshot,
+    delivery: Followed,
     manifest: Manifest,
     decides: Mapping[str, object],
 ) -> Counted:
     """Look a release up; `decides` is what else decides which rows it publishes."""
     if ledger is None:
         return Counted(None)
-    held = delivery.delivery if isinstance(delivery, Snapshot) else delivery
-    files = delivery.files if isinstance(delivery, Snapshot) else in_memory.digests(held)
     told = {
         "version": __version__,
         "submission": manifest.submission.hex(),
-        "files": sorted(files.items()),
+        "files": sorted(delivery.digests.items()),
         **decides,
     }
     release = sha256(json.dumps(told, sort_keys=True, default=str).encode()).digest()
-    claim = Claim(manifest.table, held.header.root, Digest(release))
+    claim = Claim(manifest.table, delivery.header.root, Digest(release))
     return Counted(ledger, claim, ledger.others(claim))

@@ -1,21 +1,23 @@
 """From leaves to classes: joined until they hold what was asked for, and measured (spec §12)."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 
 from verix_anon.arrays import Ids
 from verix_anon.client.release import join
-from verix_anon.client.release.assemble import Classes
+from verix_anon.client.release.classes import Classes, Shown
 from verix_anon.client.release.grouping import Grouped
 from verix_anon.client.release.present import Presentation
 from verix_anon.client.release.privacy import Attribute
-from verix_anon.client.release.ranges import ranges
+from verix_anon.client.release.ranges import range_of
 from verix_anon.client.release.sheet import Conditions, Joining, Sheet
 from verix_anon.client.release.source import Source
 from verix_anon.client.table.diversity import Asked, Measure
 from verix_anon.errors import NotAcceptedError
+from verix_anon.machine import available_cores
 from verix_anon.protocol.tree import Tree
 
 __all__ = ["Formed", "form"]
@@ -26,23 +28,38 @@ class Formed:
     """The owner's rows by class, what the classes are held to, and what joining cost."""
 
     source: Source
-    grouped: Grouped
+    class_of_row: Ids
+    n_classes: int
     conditions: Conditions
     cost: Joining
 
-    def shown(self, wanted: Presentation) -> Classes:
-        """What is published of each class."""
-        source = self.source
-        shown = ranges(
-            source.quasi, source.values, source.types, self.grouped, wanted, source.forms
-        )
-        return Classes.of(shown, self.grouped)
+    @property
+    def grouped(self) -> Grouped:
+        """The rows of each class."""
+        return Grouped.by(self.class_of_row, self.n_classes)
+
+    def shown(self, wanted: Presentation, *, last: bool = False) -> Classes:
+        """What is published of each class; the `last` time each column's values end with it."""
+        source, grouped = self.source, self.grouped
+
+        def one(j: int) -> Shown:
+            column, values = source.quasi[j], source.values[j]
+            if last:
+                source.values[j] = np.empty(0)
+            kind, form = source.types[column.name], source.forms[column.name]
+            found = range_of(column, values, kind, grouped, wanted, form)
+            ends = np.fmin.reduce(values, keepdims=True), np.fmax.reduce(values, keepdims=True)
+            return Shown.of(found, ends)
+
+        with ThreadPoolExecutor(available_cores()) as pool:
+            made = pool.map(one, range(len(source.quasi)))
+            return Classes.of(self.class_of_row, grouped.count, made)
 
     def measured(self, classes: Classes) -> Sheet:
         """The privacy sheet, of which all that was enforced must hold."""
         source, conditions = self.source, self.conditions
-        members, ncp = classes.alike(source.person_of_row), classes.ncp(source.values)
-        sheet = Sheet.of(members, source.attributes, conditions, self.cost, ncp)
+        members = classes.alike(source.person_of_row)
+        sheet = Sheet.of(members, source.attributes, conditions, self.cost, classes.ncp)
         assert sheet.k >= conditions.k_agreed
         if sheet.unmet:
             raise NotAcceptedError(
@@ -62,8 +79,8 @@ def form(tree: Tree, leaf_of_row: Ids, source: Source, conditions: Conditions) -
     )
     demands = _demands(conditions.enforced, source.attributes)
     joined = join.join(tree, genuine, conditions.k_agreed, demands)
-    grouped = Grouped.by(joined.class_of_leaf[leaf_of_row], joined.n_classes)
-    return Formed(source, grouped, conditions, _cost(joined, grouped))
+    class_of_row: Ids = joined.class_of_leaf.astype(np.int32)[leaf_of_row]
+    return Formed(source, class_of_row, joined.n_classes, conditions, _cost(joined, class_of_row))
 
 
 def _demands(asked: Asked, attributes: Sequence[Attribute]) -> list[join.Demand]:
@@ -79,8 +96,8 @@ def _demands(asked: Asked, attributes: Sequence[Attribute]) -> list[join.Demand]
     ]
 
 
-def _cost(joined: join.Joined, grouped: Grouped) -> Joining:
-    records = grouped.count[joined.is_joined]
+def _cost(joined: join.Joined, class_of_row: Ids) -> Joining:
+    records = np.bincount(class_of_row, minlength=joined.n_classes)[joined.is_joined]
     return Joining(
         records=int(records.sum()),
         largest_class=int(records.max(initial=0)),

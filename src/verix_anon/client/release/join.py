@@ -63,8 +63,8 @@ class Genuine:
 
     leaf_of_row: Ids
     person_of_row: Ints | None
-    values: Floats
-    """(n_quasi, n_rows)"""
+    values: Floats | Sequence[Floats]
+    """Of each quasi-identifier."""
     is_category: Flags
     """(n_quasi,)"""
 

@@ -52,7 +52,7 @@ class Places:
         if self.table is None:
             yield None
             return
-        rows, texts = published.compact(), published.texts
+        rows, texts = published.parts(), published.texts
         with table_aside(rows, self.table, overwrite=self.overwrite, expanded=texts) as aside:
             yield aside
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from verix_anon.arrays import Floats, Ints
+from verix_anon.arrays import Floats, Ids, Ints
 from verix_anon.client.table.digest import plain_column
 from verix_anon.client.table.diversity import Measure
 
@@ -31,6 +31,8 @@ __all__ = [
     "overall",
     "person_numbers",
     "singled_out",
+    "weighted",
+    "widths",
 ]
 
 SLACK = 1e-9
@@ -49,7 +51,9 @@ class Members:
     """None if each record is a person."""
 
     @classmethod
-    def alike(cls, class_of_row: Ints, published: Iterable[Ints], people: Ints | None) -> "Members":
+    def alike(
+        cls, class_of_row: Ints | Ids, published: Iterable[Ints], people: Ints | None
+    ) -> "Members":
         """Classes as the public sees them: those with the same published values are one.
 
         `published` are numbers of each class's values, column by column.
@@ -123,7 +127,7 @@ def distinct(codes: Ints) -> Ints:
     return ordered[is_new]
 
 
-def _top(codes: Ints) -> int:
+def _top(codes: Ints | Ids) -> int:
     return int(codes.max(initial=0))
 
 
@@ -252,18 +256,28 @@ class Spans:
     domain_high: Floats
 
 
+def widths(spans: Spans) -> Floats:
+    """How much each class leaves possible of each column, as a share of the column's range."""
+    # Halved before subtracting, so that nothing overflows.
+    domain = spans.domain_high / 2 - spans.domain_low / 2
+    low = np.clip(spans.low, spans.domain_low, spans.domain_high)
+    high = np.clip(spans.high, spans.domain_low, spans.domain_high)
+    found: Floats = (high / 2 - low / 2) / np.where(domain > 0, domain, np.inf)
+    return found
+
+
 def ncp(spans: Spans, records: Ints) -> float:
     """Normalised certainty penalty: the mean width of a published value, 0 exact, 1 nothing.
 
     Each width is a share of its column's range; a category's is its distance in the order
     of the categories. `records` is how many each class holds.
     """
-    # Halved before subtracting, so that nothing overflows.
-    domain = spans.domain_high / 2 - spans.domain_low / 2
-    low = np.clip(spans.low, spans.domain_low, spans.domain_high)
-    high = np.clip(spans.high, spans.domain_low, spans.domain_high)
-    width = (high / 2 - low / 2) / np.where(domain > 0, domain, np.inf)
-    return float(records @ width.mean(axis=1) / records.sum())
+    return weighted(widths(spans).mean(axis=1), records)
+
+
+def weighted(width: Floats, records: Ints) -> float:
+    """The mean over all records of what their classes have."""
+    return float(records @ width / records.sum())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

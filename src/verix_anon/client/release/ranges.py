@@ -3,7 +3,6 @@
 Values that are not there are NaN, and count for nothing but that they are missing.
 """
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +15,7 @@ from verix_anon.client.release.present import Form, Presentation, Representation
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Column
 
-__all__ = ["EXACT", "Range", "Sets", "means", "ranges"]
+__all__ = ["EXACT", "Range", "Sets", "means", "range_of"]
 
 EXACT = 2**53
 
@@ -78,26 +77,22 @@ class Range:
         return np.equal(self.missing, self.records)
 
 
-def ranges(
-    quasi: Sequence[Column],
+def range_of(
+    column: Column,
     values: Floats,
-    sources: Mapping[str, pa.DataType],
+    source: pa.DataType,
     grouped: Grouped,
     wanted: Presentation,
-    forms: Mapping[str, Form],
-) -> list[Range]:
-    """The range of every class, from its genuine records, for each quasi-identifier."""
-    found = []
-    for column, of_row in zip(quasi, values, strict=True):
-        laid = of_row[grouped.order]
-        form = forms[column.name]
-        each = _Laid(column, laid, grouped, form).range(sources[column.name], wanted)
-        if form.representation is Representation.MEAN:
-            capped = np.clip(laid, *wanted.caps(column.name))
-            each = replace(each, mean=means(capped, grouped, each.missing))
-            if form.is_filled:
-                each.mean[each.is_empty] = np.nanmean(capped)
-        found.append(each)
+    form: Form,
+) -> Range:
+    """The range of every class, from its genuine records, of one quasi-identifier."""
+    laid = values[grouped.order]
+    found = _Laid(column, laid, grouped, form).range(source, wanted)
+    if form.representation is Representation.MEAN:
+        capped = np.clip(laid, *wanted.caps(column.name))
+        found = replace(found, mean=means(capped, grouped, found.missing))
+        if form.is_filled:
+            found.mean[found.is_empty] = np.nanmean(capped)
     return found
 
 

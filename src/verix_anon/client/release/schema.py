@@ -5,12 +5,11 @@ and holds nothing that the table's cells do not show, but for the labels of a co
 hierarchy, which `*` and `not {a}` speak of.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 
-from verix_anon.client.release.assemble import Classes
 from verix_anon.client.release.cells import MISSING
 from verix_anon.client.release.present import Representation
 from verix_anon.client.release.ranges import Range
@@ -19,7 +18,7 @@ from verix_anon.client.table.roles import TableRole
 from verix_anon.fields import to_json
 from verix_anon.protocol.words import show_value
 
-__all__ = ["FORMAT", "schema_json", "schema_path"]
+__all__ = ["FORMAT", "described", "schema_json", "schema_path"]
 
 FORMAT = "verix/schema/2"
 IN_WORDS = (Representation.INTERVAL, Representation.SET)
@@ -45,14 +44,16 @@ def schema_json(
     names: Sequence[str],
     types: Mapping[str, pa.DataType],
     roles: Mapping[str, str],
-    classes: Classes,
+    shown: Iterable[tuple[Mapping[str, pa.Array], Mapping[str, object]]],
 ) -> str:
-    """The dictionary of these published columns; `types` are those of the owner's."""
-    fields = {}
-    for found, cells in zip(classes.ranges, classes.cells, strict=True):
-        described = _described(found)
-        for name, array in cells.columns.items():
-            fields[name] = {"name": name, "type": _type(array.type), **described}
+    """The dictionary of these published columns; `types` are those of the owner's.
+
+    `shown` are the columns of each quasi-identifier, and how it is `described`.
+    """
+    fields: dict[str, dict[str, object]] = {}
+    for columns, said in shown:
+        for name, array in columns.items():
+            fields[name] = {"name": name, "type": _type(array.type), **said}
     for name, kind in types.items():
         if roles[name] != TableRole.QUASI:
             fields[name] = {"name": name, "type": _type(kind), "role": str(roles[name])}
@@ -64,26 +65,26 @@ def schema_json(
     return to_json(document)
 
 
-def _described(found: Range) -> dict[str, object]:
+def described(found: Range) -> dict[str, object]:
     """What is to be known of a quasi-identifier's columns."""
     column, form = found.column, found.form
-    described: dict[str, object] = {
+    said: dict[str, object] = {
         "role": TableRole.QUASI.value,
         "column": column.name,
         "kind": column.kind.value,
         "representation": form.representation.value,
     }
     if column.unit is not None:
-        described["unit"] = column.unit.value
+        said["unit"] = column.unit.value
     if form.representation in IN_WORDS:
-        described |= _words(found)
+        said |= _words(found)
     # A mean does not tell the ends of its class.
     if form.representation in WITH_ENDS and found.sets is None and not found.is_empty.all():
         ends = found.low[~found.is_empty].min(), found.high[~found.is_empty].max()
-        described["bounds"] = [show_value(column, float(end)) for end in ends]
+        said["bounds"] = [show_value(column, float(end)) for end in ends]
     if found.missing.any():
-        described["missing"] = MISSING
-    return described
+        said["missing"] = MISSING
+    return said
 
 
 def _words(found: Range) -> dict[str, object]:

@@ -2,42 +2,51 @@
 
 import hmac
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
-from verix_anon.arrays import Floats, Ints
+from verix_anon.arrays import Flags, Floats, Ints
 from verix_anon.client.manifest import Manifest
 from verix_anon.client.release import privacy
 from verix_anon.client.release.present import Form, Presentation
 from verix_anon.client.release.privacy import Attribute
-from verix_anon.client.table.columns import arrow_columns
-from verix_anon.client.table.digest import table_digest
-from verix_anon.client.table.encode import Encoded, encode
-from verix_anon.client.table.person import person_column
-from verix_anon.client.table.roles import Declared, Missing, TableRole
+from verix_anon.client.table.columns import Columns, arrow_columns, columns_of
+from verix_anon.client.table.digest import column_digest, digest_over, table_digest
+from verix_anon.client.table.encode import Encoded, encode_quasi
+from verix_anon.client.table.person import RECORD, person_column
+from verix_anon.client.table.roles import Declared, Missing, TableRole, unknown_column
 from verix_anon.client.table.task import Task
-from verix_anon.errors import TableError
+from verix_anon.errors import ContractError, TableError
+from verix_anon.machine import available_cores
 from verix_anon.protocol.contract import Column
 
 __all__ = ["Source", "prepared_columns", "read_source"]
 
+ATTRIBUTES = (TableRole.TARGET, TableRole.KEPT, TableRole.SENSITIVE)
+"""Whose columns are published as they are."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Source:
-    """The owner's table, read once: its columns, what was sent of them, and the people."""
+    """The owner's table, read once: what was sent of it, what is published as it is, and who."""
 
-    arrays: Mapping[str, pa.Array]
+    types: Mapping[str, pa.DataType]
+    """Of every column."""
     quasi: Sequence[Column]
-    values: Floats
-    """Of quasi-identifiers; NaN where one is missing and to be marked."""
+    values: list[Floats]
+    """Of each quasi-identifier; NaN where one is missing and to be marked."""
+    n_rows: int
     forms: Mapping[str, Form]
     person: str | None
     """The column that tells people apart, None if each record is a person."""
     person_of_row: Ints | None
     attributes: Sequence[Attribute]
     """The target and the columns that were never sent."""
+    kept: Mapping[str, pa.Array]
+    """The columns of `attributes` themselves."""
 
     @classmethod
     def of(
@@ -48,54 +57,147 @@ class Source:
         ordered: Iterable[str],
         wanted: Presentation,
     ) -> "Source":
-        """What was encoded of the table; what was missing is marked in it, if it is to be."""
+        """What was encoded of a table in memory; what was missing is marked in it, if so said."""
         person = person_column(arrays, encoded.roles, declared.person)
-        chosen = wanted.chosen(encoded.quasi, _ordered(arrays, ordered), encoded.hierarchies)
-        people = None if person is None else privacy.person_numbers(arrays[person])
-        if declared.missing == Missing.MARK:
-            for column, of_column in zip(encoded.quasi, encoded.values, strict=True):
-                if column.name in encoded.absent:
-                    of_column[encoded.absent[column.name]] = np.nan
-        attributes = _attributes(arrays, encoded)
-        return cls(arrays, encoded.quasi, encoded.values, chosen, person, people, attributes)
-
-    @property
-    def n_rows(self) -> int:
-        """How many records the table has."""
-        return int(self.values.shape[1])
-
-    @property
-    def types(self) -> dict[str, pa.DataType]:
-        """The type of each column."""
-        return {name: array.type for name, array in self.arrays.items()}
+        types = {name: array.type for name, array in arrays.items()}
+        forms = wanted.chosen(encoded.quasi, _ordered(types, ordered), encoded.hierarchies)
+        for column, of_column in zip(encoded.quasi, encoded.values, strict=True):
+            if column.name in encoded.absent:
+                _mark(of_column, encoded.absent[column.name], declared)
+        kept = {name: a for name, a in arrays.items() if encoded.roles[name] in ATTRIBUTES}
+        task = encoded.labels.task
+        return cls(
+            types=types,
+            quasi=encoded.quasi,
+            values=list(encoded.values),
+            n_rows=encoded.values.shape[1],
+            forms=forms,
+            person=person,
+            person_of_row=None if person is None else privacy.person_numbers(arrays[person]),
+            attributes=[_attribute(n, a, encoded.roles[n], task) for n, a in kept.items()],
+            kept=kept,
+        )
 
 
 def prepared_columns(table: object, manifest: Manifest) -> dict[str, pa.Array]:
     """The columns of the very table that was prepared, each in one piece."""
     arrays = arrow_columns(table)
     if not hmac.compare_digest(table_digest(pa.table(arrays)), manifest.table):
-        raise TableError(
-            "the table is not the one that was prepared: its names, order, types or values differ"
-        )
+        raise _another()
     return arrays
+
+
+def _another() -> TableError:
+    return TableError(
+        "the table is not the one that was prepared: its names, order, types or values differ"
+    )
 
 
 def read_source(
     table: object, manifest: Manifest, person: str | None, wanted: Presentation
 ) -> Source:
-    """Check the table, and encode it as it was encoded to be sent."""
-    arrays = prepared_columns(table, manifest)
-    table = pa.table(arrays)
+    """Check the table, and encode it as it was encoded to be sent; a column at a time."""
+    columns = columns_of(table)
+    if {*columns} != {*manifest.roles}:
+        raise _another()
     declared = replace(_declared(manifest), person=person or manifest.person)
-    encoded = encode(table, declared)
-    if encoded.quasi != manifest.quasi:
-        raise TableError("the manifest's columns do not fit the table")
-    return Source.of(arrays, encoded, declared, manifest.ordered, wanted)
+    reading = _Reading(columns, declared, declared.roles(columns.names), manifest.task)
+    with ThreadPoolExecutor(available_cores()) as pool:
+        found = list(pool.map(reading.column, columns))
+    digest = digest_over([each.digest for each in found], columns.n_rows)
+    if not hmac.compare_digest(digest, manifest.table):
+        raise _another()
+    return reading.source(found, manifest, wanted)
 
 
-def _ordered(arrays: Mapping[str, pa.Array], declared: Iterable[str]) -> set[str]:
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class _Column:
+    """What is left of a column that was read."""
+
+    name: str
+    digest: bytes
+    type: pa.DataType
+    wrong: TableError | None = None
+    """Why it cannot be encoded, which matters only if the table is the one that was prepared."""
+    quasi: Column | None = None
+    values: Floats | None = None
+    attribute: Attribute | None = None
+    kept: pa.Array | None = None
+    people: Ints | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Reading:
+    """How the columns of a table are read, each by itself and but once."""
+
+    columns: Columns
+    declared: Declared
+    roles: Mapping[str, TableRole]
+    task: Task
+
+    def column(self, name: str) -> _Column:
+        """What is needed of one column."""
+        array, role = self.columns[name], self.roles[name]
+        found = _Column(name=name, digest=column_digest(name, array), type=array.type)
+        try:
+            if role is TableRole.QUASI:
+                quasi, values = self._quasi(name, array)
+                found = replace(found, quasi=quasi, values=values)
+            elif role in ATTRIBUTES:
+                attribute = _attribute(name, array, role, self.task)
+                found = replace(found, attribute=attribute, kept=array)
+            return replace(found, people=self._people(name, array))
+        except (ContractError, TableError) as error:
+            return replace(found, wrong=TableError(str(error)))
+
+    def _quasi(self, name: str, array: pa.Array) -> tuple[Column, Floats]:
+        values = np.empty(len(array))
+        column, is_missing = encode_quasi(name, array, self.declared, values)
+        _mark(values, is_missing, self.declared)
+        return column, values
+
+    def _people(self, name: str, array: pa.Array) -> Ints | None:
+        if self.declared.person is None:
+            # Raises if the column is an identifier that repeats.
+            person_column({name: array}, self.roles, None)
+        return privacy.person_numbers(array) if name == self.declared.person else None
+
+    def source(self, found: Sequence[_Column], manifest: Manifest, wanted: Presentation) -> Source:
+        """All of it, if all could be read."""
+        for wrong in (each.wrong for each in found if each.wrong is not None):
+            raise wrong
+        quasi = tuple(each.quasi for each in found if each.quasi is not None)
+        if quasi != manifest.quasi:
+            raise TableError("the manifest's columns do not fit the table")
+        types = {each.name: each.type for each in found}
+        hierarchies = {
+            c.name: self.declared.hierarchy(c.name).only(c.categories or ())
+            for c in quasi
+            if c.name in self.declared.hierarchies
+        }
+        said = self.declared.person
+        if said not in (None, RECORD, *types):
+            raise unknown_column(str(said), list(types))
+        return Source(
+            types=types,
+            quasi=quasi,
+            values=[each.values for each in found if each.values is not None],
+            n_rows=self.columns.n_rows,
+            forms=wanted.chosen(quasi, _ordered(types, manifest.ordered), hierarchies),
+            person=None if said == RECORD else said,
+            person_of_row=next((e.people for e in found if e.people is not None), None),
+            attributes=[each.attribute for each in found if each.attribute is not None],
+            kept={each.name: each.kept for each in found if each.kept is not None},
+        )
+
+
+def _mark(values: Floats, is_missing: Flags, declared: Declared) -> None:
+    if declared.missing == Missing.MARK:
+        values[is_missing] = np.nan
+
+
+def _ordered(types: Mapping[str, pa.DataType], declared: Iterable[str]) -> set[str]:
     """The columns whose categories have an order of the owner's, declared or of an ordered type."""
-    types = {name: array.type for name, array in arrays.items()}
     return {name for name, t in types.items() if pa.types.is_dictionary(t) and t.ordered} | {
         *declared
     }
@@ -125,13 +227,8 @@ def _declared(manifest: Manifest) -> Declared:
     )
 
 
-def _attributes(arrays: Mapping[str, pa.Array], encoded: Encoded) -> list[Attribute]:
-    """The target and the columns that were never sent; classes of a target have no order."""
-    found = []
-    for name, array in arrays.items():
-        role = encoded.roles[name]
-        if role in (TableRole.TARGET, TableRole.KEPT, TableRole.SENSITIVE):
-            column = privacy.attribute(name, role, array)
-            is_quantity = role != TableRole.TARGET or encoded.labels.task is Task.QUANTITY
-            found.append(replace(column, is_ordered=column.is_ordered and is_quantity))
-    return found
+def _attribute(name: str, array: pa.Array, role: TableRole, task: Task) -> Attribute:
+    """A column that is published as it is; classes of a target have no order."""
+    column = privacy.attribute(name, role, array)
+    is_quantity = role is not TableRole.TARGET or task is Task.QUANTITY
+    return replace(column, is_ordered=column.is_ordered and is_quantity)

@@ -36,7 +36,9 @@ class Widths(Protocol):
         """Each slot of `into` takes up the one of `parts` beside it."""
 
 
-def measured(values: Floats, is_category: Flags, grouped: Grouped, slots: Slots) -> list[Widths]:
+def measured(
+    values: Floats | Sequence[Floats], is_category: Flags, grouped: Grouped, slots: Slots
+) -> list[Widths]:
     """The widths of every quasi-identifier, of slots that are groups of records to begin with."""
     found: list[Widths] = []
     for of_row, is_set in zip(values, is_category, strict=True):

@@ -33,10 +33,11 @@ from verix_anon.files.tables.reading import NULL_TOKENS, Question, Read, Reading
 from verix_anon.files.tables.sheets.packed import check_packed
 from verix_anon.files.tables.text import read_text_table
 from verix_anon.files.tables.urls import shown_url, without_secrets
-from verix_anon.files.tables.writing import check_table_name, table_aside, write_table
+from verix_anon.files.tables.writing import Parts, check_table_name, table_aside, write_table
 
 __all__ = [
     "NULL_TOKENS",
+    "Parts",
     "Question",
     "Read",
     "Reading",

@@ -2,8 +2,9 @@
 
 import os
 from base64 import b64encode
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import narwhals as nw
@@ -21,13 +22,15 @@ from verix_anon.files.tables.endings import PARQUET_SUFFIXES
 from verix_anon.files.tables.memory import held
 from verix_anon.files.tables.opening import ARROW_ERRORS, reason
 
-__all__ = ["check_table_name", "table_aside", "write_table"]
+__all__ = ["Parts", "check_table_name", "table_aside", "write_table"]
 
 
 FEATHER, SHEET, STATISTICS = (".feather", ".arrow"), (".xlsx",), (".sav", ".dta")
 WRITTEN = (".csv", ".tsv", *PARQUET_SUFFIXES, *FEATHER, *SHEET, *STATISTICS)
 LARGEST_DICTIONARY = 1 << 30
 PART_ROWS = 1 << 16
+GROUP_ROWS = 1 << 20
+"""Rows of a row group of Parquet, which are encoded together."""
 
 
 def check_table_name(path: str | os.PathLike[str]) -> None:
@@ -51,6 +54,34 @@ def write_table(table: object, path: str | os.PathLike[str], *, overwrite: bool 
         aside.take_name()
 
 
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A table that is made as it is written, for all of it may be too much to hold."""
+
+    n_rows: int
+    part: Callable[[int, int], pa.Table]
+    """The rows from one to before another."""
+
+    @classmethod
+    def of(cls, table: pa.Table) -> "Parts":
+        """Of a table that is there."""
+        return cls(table.num_rows, lambda begin, end: table.slice(begin, end - begin))
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns and their types."""
+        return self.part(0, 0).schema
+
+    def whole(self) -> pa.Table:
+        """All rows."""
+        return self.part(0, self.n_rows)
+
+    def each(self, n_rows: int) -> Iterator[pa.Table]:
+        """So many rows at a time; once, without any, if there are none."""
+        for at in range(0, max(self.n_rows, 1), n_rows):
+            yield self.part(at, min(at + n_rows, self.n_rows))
+
+
 @contextmanager
 def table_aside(
     table: object,
@@ -65,12 +96,12 @@ def table_aside(
     """
     check_table_name(path)
     try:
-        arrow = _arrow_table(table)
+        parts = table if isinstance(table, Parts) else Parts.of(_arrow_table(table))
     except (TypeError, DuplicateError, *ARROW_ERRORS):
         raise TableError(f"a table is pandas, polars or pyarrow, not {shown(table)}") from None
     with begun(path, overwrite=overwrite, folder=False, private=False) as aside:
         try:
-            _write(arrow, aside.path, path_text(path).lower(), expanded)
+            _write(parts, aside.path, path_text(path).lower(), expanded)
         except TableError as error:
             raise TableError(f"{path} cannot be written: {error}") from None
         except ARROW_ERRORS as error:
@@ -79,7 +110,7 @@ def table_aside(
         yield aside
 
 
-def _write(table: pa.Table, path: Path, lower: str, expanded: Collection[str]) -> None:
+def _write(table: Parts, path: Path, lower: str, expanded: Collection[str]) -> None:
     if lower.endswith(PARQUET_SUFFIXES):
         _write_parquet(table, path, expanded)
     elif lower.endswith(FEATHER):
@@ -87,11 +118,11 @@ def _write(table: pa.Table, path: Path, lower: str, expanded: Collection[str]) -
     elif lower.endswith(SHEET):
         from verix_anon.files.tables.sheets.writing import write_sheet
 
-        write_sheet(table, path)
+        write_sheet(table.whole(), path)
     elif lower.endswith(STATISTICS):
         from verix_anon.files.tables.statistics.writing import write_statistics
 
-        write_statistics(table, path, lower[-4:])
+        write_statistics(table.whole(), path, lower[-4:])
     else:
         _write_csv(table, path, "\t" if lower.endswith(".tsv") else ",")
 
@@ -111,39 +142,40 @@ def _seen(schema: pa.Schema, expanded: Collection[str]) -> pa.Schema:
     return pa.schema([f.with_type(f.type.value_type) if f.name in expanded else f for f in schema])
 
 
-def _write_parquet(table: pa.Table, path: Path, expanded: Collection[str]) -> None:
+def _write_parquet(table: Parts, path: Path, expanded: Collection[str]) -> None:
     """What is to be expanded is left to readers: Parquet has dictionaries for every type."""
-    seen = _seen(table.schema, expanded)
+    schema = table.schema
     with pq.ParquetWriter(
         path,
-        table.schema,
+        schema,
         compression="zstd",
         store_schema=False,
         dictionary_pagesize_limit=LARGEST_DICTIONARY,
         # Least and greatest of such a column would take longer than the column.
-        write_statistics=[name for name in table.column_names if name not in expanded] or False,
+        write_statistics=[name for name in schema.names if name not in expanded] or False,
     ) as writer:
-        writer.write_table(table)
+        for part in table.each(GROUP_ROWS):
+            writer.write_table(part, GROUP_ROWS)
         # Where Arrow itself looks for its own types; so the file does not name dictionaries.
-        writer.add_key_value_metadata({"ARROW:schema": b64encode(seen.serialize())})
+        writer.add_key_value_metadata(
+            {"ARROW:schema": b64encode(_seen(schema, expanded).serialize())}
+        )
 
 
-def _write_feather(table: pa.Table, path: Path, expanded: Collection[str]) -> None:
+def _write_feather(table: Parts, path: Path, expanded: Collection[str]) -> None:
     seen = _seen(table.schema, expanded)
     options = pa.ipc.IpcWriteOptions(compression="zstd", unify_dictionaries=True)
     with pa.ipc.new_file(path, seen, options=options) as writer:
-        for at in range(0, table.num_rows, PART_ROWS):
-            writer.write_table(table.slice(at, PART_ROWS).cast(seen))
+        for part in table.each(PART_ROWS):
+            writer.write_table(part.cast(seen))
 
 
-def _write_csv(table: pa.Table, path: Path, delimiter: str) -> None:
+def _write_csv(table: Parts, path: Path, delimiter: str) -> None:
     """Quotes only where they are needed: Arrow's own writer puts them around all text."""
     between = pa.scalar(delimiter, pa.large_string())
     with path.open("wb") as file:
-        file.write(_line(_quoted(pa.array(table.column_names), delimiter), delimiter))
-        # A part at a time, for the values of all may be too much to hold.
-        for at in range(0, table.num_rows, PART_ROWS):
-            part = table.slice(at, PART_ROWS)
+        file.write(_line(_quoted(pa.array(table.schema.names), delimiter), delimiter))
+        for part in table.each(PART_ROWS) if table.n_rows else ():
             cells = [_quoted(column.combine_chunks(), delimiter) for column in part.columns]
             if len(cells) == 1:
                 # An empty line would be no row.
