@@ -213,7 +213,7 @@ def test_the_list_of_routes_is_that_of_the_folder(given: Given) -> None:
     from verix_anon.desk import app
 
     folder = Path(app.__file__).parent / "pages"
-    names = {path.stem for path in folder.glob("*.py")} - {"__init__", "asked"}
+    names = {path.stem for path in folder.glob("*.py")} - {"__init__", "asked", "conflict"}
     assert {module.__name__.rsplit(".", 1)[1] for module in app.PAGES} == names
 
 

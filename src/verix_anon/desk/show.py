@@ -16,7 +16,7 @@ from verix_anon.client.journey import Job, Step
 from verix_anon.desk.tasks import Task, Tasks
 from verix_anon.desk.words import LANGUAGES, language_of, numbered, texts
 
-__all__ = ["Desk", "desk_of", "href_of", "page", "plain"]
+__all__ = ["Desk", "desk_of", "fragment", "href_of", "page", "plain"]
 
 TEMPLATES = Environment(
     loader=PackageLoader("verix_anon.desk"),
@@ -57,6 +57,13 @@ def plain(headers: Headers, name: str) -> str:
     language = language_of(headers)
     view = {"t": _say(language), "language": language, "name": name}
     return TEMPLATES.get_template("plain.html").render(view)
+
+
+def fragment(request: Request, template: str, view: Mapping[str, object]) -> HTMLResponse:
+    """A part of a page, which a script puts in the place of what was there."""
+    language = language_of(request.headers)
+    shown = {"t": _say(language), "language": language, **view}
+    return HTMLResponse(TEMPLATES.get_template(template).render(shown))
 
 
 def page(

@@ -21,7 +21,16 @@ from verix_anon.files.tables import Read, Reading, shown_url
 from verix_anon.files.tables.memory import held
 from verix_anon.protocol.contract import Kind
 
-__all__ = ["USUAL_K", "draft", "drafted", "read_options", "read_reading", "read_roles"]
+__all__ = [
+    "USUAL_K",
+    "draft",
+    "drafted",
+    "parse_reading",
+    "parse_roles",
+    "read_options",
+    "read_reading",
+    "read_roles",
+]
 
 USUAL_K = 5
 SECTIONS = ("columns", "kinds", "orders", "diversity", "hierarchies")
@@ -184,14 +193,30 @@ def read_reading(path: str | os.PathLike[str]) -> Reading:
     return Reading.from_json(_section(_read(path), "reading"))
 
 
+def parse_roles(text: str, beside: Path) -> Declared:
+    """The declared roles of a roles file's text, which lies or will lie in that folder."""
+    return _declared(_parsed(text, "the roles file"), beside)[1]
+
+
+def parse_reading(text: str) -> Reading:
+    """How the table is read, of a roles file's text."""
+    return Reading.from_json(_section(_parsed(text, "the roles file"), "reading"))
+
+
 def _read(path: str | os.PathLike[str]) -> Fields:
     try:
-        document = tomllib.loads(Path(path_text(path)).read_text(encoding="utf-8"))
+        return _parsed(Path(path_text(path)).read_text(encoding="utf-8"), str(path))
     except FileNotFoundError:
         raise TableError(f"there is no file {path}") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError) as error:
         raise TableError(f"{path} cannot be read ({error})") from None
-    fields = Fields(document, str(path), TableError)
+
+
+def _parsed(text: str, where: str) -> Fields:
+    try:
+        fields = Fields(tomllib.loads(text), where, TableError)
+    except tomllib.TOMLDecodeError as error:
+        raise TableError(f"{where} cannot be read ({error})") from None
     fields.only((), optional=KNOWN)
     if fields.has("table"):
         fields.text("table")

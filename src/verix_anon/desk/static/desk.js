@@ -24,3 +24,75 @@ function watch(panel) {
 }
 
 for (const panel of document.querySelectorAll("[data-events]")) watch(panel);
+
+// What a form of choices would show, without a reload: the same page, of which the server gives
+// a part.
+function refresh(form) {
+  const place = document.querySelector(form.dataset.refresh);
+  let last = 0;
+  form.addEventListener("change", async (event) => {
+    if (event.target.type === "file") return;
+    const mine = ++last;
+    const query = new URLSearchParams(new FormData(form));
+    for (const name of ["csrf", "digest"]) query.delete(name);
+    history.replaceState(null, "", "?" + query);
+    query.set("part", "1");
+    const answer = await fetch("?" + query);
+    if (answer.ok && mine === last) place.innerHTML = await answer.text();
+  });
+}
+
+function advise(form) {
+  const place = document.querySelector(form.dataset.adviceIn);
+  let last = 0;
+  form.addEventListener("change", async () => {
+    const mine = ++last;
+    const answer = await fetch(form.dataset.advice, {
+      method: "POST",
+      body: new URLSearchParams(new FormData(form)),
+    });
+    if (answer.ok && mine === last) place.innerHTML = await answer.text();
+  });
+}
+
+function upload(zone) {
+  const status = zone.querySelector("[data-upload-status]");
+  const bar = zone.querySelector("progress");
+  const send = (file) => {
+    const request = new XMLHttpRequest();
+    request.open("PUT", zone.dataset.upload + "?name=" + encodeURIComponent(file.name));
+    request.setRequestHeader("X-Verix-Csrf", csrf());
+    request.setRequestHeader("Content-Type", "application/octet-stream");
+    request.upload.addEventListener("progress", (event) => {
+      bar.hidden = false;
+      if (event.lengthComputable) bar.value = (100 * event.loaded) / event.total;
+    });
+    request.addEventListener("loadend", () => {
+      bar.hidden = true;
+      let found = {};
+      try { found = JSON.parse(request.responseText); } catch { /* said below */ }
+      if (found.table) location.assign("?table=" + encodeURIComponent(found.table));
+      else status.textContent = found.problem || zone.dataset.failed;
+    });
+    status.textContent = file.name;
+    request.send(file);
+  };
+  zone.hidden = false;
+  zone.querySelector("input[type=file]").addEventListener("change", (event) => {
+    if (event.target.files.length) send(event.target.files[0]);
+  });
+  zone.addEventListener("dragover", (event) => {
+    event.preventDefault();
+    zone.classList.add("over");
+  });
+  zone.addEventListener("dragleave", () => zone.classList.remove("over"));
+  zone.addEventListener("drop", (event) => {
+    event.preventDefault();
+    zone.classList.remove("over");
+    if (event.dataTransfer.files.length) send(event.dataTransfer.files[0]);
+  });
+}
+
+for (const form of document.querySelectorAll("[data-refresh]")) refresh(form);
+for (const form of document.querySelectorAll("[data-advice]")) advise(form);
+for (const zone of document.querySelectorAll("[data-upload]")) upload(zone);

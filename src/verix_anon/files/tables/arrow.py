@@ -3,6 +3,8 @@
 What a file says of its size is looked at first: a few bytes of either may unpack to gigabytes.
 """
 
+from collections.abc import Callable
+from itertools import islice
 from typing import IO
 
 import pyarrow as pa
@@ -60,14 +62,26 @@ class Stored:
         """All of them; raises TableError."""
         return self._read(None)
 
+    def first(self, most: int) -> pa.Table:
+        """All of them, with the first so many rows; raises TableError."""
+        return self._reading(
+            lambda found: pa.Table.from_batches(islice(found.iter_batches(most), 1), self.schema),
+            repeated=[],
+        )
+
     def _read(self, names: list[str] | None) -> pa.Table:
+        return self._reading(
+            lambda found: self._expanded(found.read(names)), repeated=self._repeated
+        )
+
+    def _reading(
+        self, read: Callable[[pq.ParquetFile], pa.Table], *, repeated: list[str]
+    ) -> pa.Table:
         try:
             # A file of its own for each reading: there may be several at once.
             with opened(self.name) as file:
-                found = pq.ParquetFile(
-                    file, metadata=self._metadata, read_dictionary=self._repeated
-                )
-                return self._expanded(found.read(names))
+                found = pq.ParquetFile(file, metadata=self._metadata, read_dictionary=repeated)
+                return read(found)
         except TableError as error:
             raise TableError(f"{shown_url(self.name)} {error}") from None
         except ARROW_ERRORS as error:

@@ -15,7 +15,7 @@ from verix_anon.files.tables.rows import LARGEST_LINE, RowEnds
 from verix_anon.files.tables.urls import shown_url
 from verix_anon.machine import check_memory
 
-__all__ = ["load", "to_utf8"]
+__all__ = ["load", "to_utf8", "wide_encoding"]
 
 CHUNK = 1 << 20
 BOMB_BYTES, BOMB_RATIO = 1 << 28, 200
@@ -54,7 +54,7 @@ def load(name: str, reading: Reading) -> tuple[bytearray, Quotes | None]:
                 counting.result()
             text = _narrow(chunk, is_first=rows is None)
             if rows is None:
-                may_hold_nul = reading.encoding is not None or _wide(chunk) is not None
+                may_hold_nul = reading.encoding is not None or wide_encoding(chunk) is not None
                 rows = RowEnds(shown, text, reading)
             if not may_hold_nul and b"\0" in chunk:
                 line = data.count(b"\n") + chunk[: chunk.index(b"\0")].count(b"\n") + 1
@@ -95,7 +95,7 @@ def _longest(name: str, chunk: bytes, since: int) -> int:
     return len(chunk) - last - 1 if last >= 0 else since + len(chunk)
 
 
-def _wide(head: bytes | bytearray) -> str | None:
+def wide_encoding(head: bytes | bytearray) -> str | None:
     """An encoding with NUL bytes that the first bytes show, by a mark or by where NULs stand."""
     for mark, label in MARKS[1:]:
         if head.startswith(mark):
@@ -112,7 +112,7 @@ def to_utf8(name: str, data: bytearray, given: str | None) -> tuple[bytes | byte
     if given is not None:
         _check_codec(given)
         return _transcoded(name, data, given), given, ""
-    if wide := _wide(data):
+    if wide := wide_encoding(data):
         return _transcoded(name, data, wide), wide, ""
     wrong = _not_utf8(data)
     if wrong is None:

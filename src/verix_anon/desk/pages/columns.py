@@ -1,0 +1,120 @@
+"""Columns: for each the guess and its reason, and what the owner says it is."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from fastapi import APIRouter, Request, Response
+from starlette.responses import RedirectResponse
+
+from verix_anon.client.journey import ROLES, Job, Step
+from verix_anon.client.table.advice import Advice, advice
+from verix_anon.client.table.choices import Choices, Column, choices, chosen
+from verix_anon.client.table.hierarchies import DATE, PREFIX
+from verix_anon.client.table.person import RECORD
+from verix_anon.client.table.roles import TableRole
+from verix_anon.desk.gate import Form
+from verix_anon.desk.pages.asked import GivenJob, Posted, go_to, one
+from verix_anon.desk.pages.conflict import conflict
+from verix_anon.desk.show import desk_of, fragment, href_of, page
+from verix_anon.errors import TableError
+from verix_anon.files.versions import Version, read_version, replace_version
+from verix_anon.protocol.contract import Kind
+
+__all__ = ["router"]
+
+router = APIRouter()
+ROLE_NAMES = tuple(role.value for role in TableRole)
+KIND_NAMES = tuple(kind.value for kind in (Kind.NUMERIC, Kind.CATEGORICAL, Kind.DATETIME))
+
+
+@router.get("/jobs/{job}/columns")
+def columns(request: Request, job: GivenJob) -> Response:
+    """What the roles file says now."""
+    now = read_version(job.path(ROLES))
+    if not now.digest:
+        return go_to(request, "table", job=job.name)
+    return _page(request, job, choices(now.text), now)
+
+
+def _page(
+    request: Request, job: Job, wanted: Choices, now: Version, *, refused: bool = False
+) -> Response:
+    view = {
+        "wanted": wanted,
+        "roles": ROLE_NAMES,
+        "kinds": KIND_NAMES,
+        "hierarchies": (PREFIX, DATE),
+        "record": RECORD,
+        "digest": now.digest,
+        "advice": _advice(request, job, now, wanted),
+        "refused": refused,
+    }
+    command = ("init", _table(request, job), "--explain")
+    status = 400 if refused else 200
+    return page(request, "columns.html", view, job=job, command=command, status=status)
+
+
+def _advice(request: Request, job: Job, now: Version, wanted: Choices) -> Advice:
+    return advice(now.text, wanted, job.folder, desk_of(request).folder)
+
+
+def _table(request: Request, job: Job) -> str:
+    folder = desk_of(request).folder
+    if job.table is None:
+        return "TABLE"
+    is_ours = job.table.is_relative_to(folder)
+    return str(job.table.relative_to(folder) if is_ours else job.table)
+
+
+@router.post("/jobs/{job}/columns/advice")
+def advise(request: Request, job: GivenJob, form: Posted) -> Response:
+    """Mistakes and warnings of what is chosen; nothing is written."""
+    now = read_version(job.path(ROLES))
+    found = _advice(request, job, now, _wanted(form, choices(now.text)))
+    return fragment(request, "advice.html", {"advice": found})
+
+
+@router.post("/jobs/{job}/columns")
+def choose_columns(request: Request, job: GivenJob, form: Posted) -> Response:
+    """Write what is chosen, unless it is a mistake or somebody else wrote since."""
+    if job.is_prepared:
+        raise TableError("this job is prepared already; begin another one")
+    now = read_version(job.path(ROLES))
+    wanted = _wanted(form, choices(now.text))
+    was = one(form, "digest")
+    if _advice(request, job, now, wanted).mistakes and now.digest == was:
+        return _page(request, job, wanted, now, refused=True)
+    text = chosen(now.text, wanted)
+    changed = replace_version(job.path(ROLES), text, was)
+    if changed is not None:
+        return conflict(request, job, changed, chosen(changed.text, wanted), form, "columns")
+    on = href_of(request, Step.PRIVACY, job) if one(form, "do") == "on" else ""
+    return RedirectResponse(on or href_of(request, Step.COLUMNS, job), 303)
+
+
+def _wanted(form: Form, before: Choices) -> Choices:
+    """What a form says; a column that it does not name stays as it is."""
+    return Choices(
+        columns=tuple(_columns(form, before)),
+        person=one(form, "person"),
+        positive=one(form, "positive").strip(),
+    )
+
+
+def _columns(form: Form, before: Choices) -> Iterator[Column]:
+    names = form.get("column", [])
+    at = {name: str(i) for i, name in enumerate(names)}
+    for column in before.columns:
+        i = at.get(column.name)
+        if i is None:
+            yield column
+            continue
+        role, kind = one(form, f"role-{i}"), one(form, f"kind-{i}")
+        lines = one(form, f"order-{i}").splitlines()
+        yield replace(
+            column,
+            role=role if role in ROLE_NAMES else column.role,
+            kind=kind if kind in KIND_NAMES else "",
+            order=tuple(line.strip() for line in lines if line.strip()),
+            hierarchy=one(form, f"hierarchy-{i}").strip(),
+        )

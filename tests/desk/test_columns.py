@@ -1,0 +1,167 @@
+"""The page of the columns: guesses, choices, warnings while one edits, and two who write."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from desk.browsing import Browser, Given, Shown
+from verix_anon.client.table.draft import draft, read_roles
+
+HOSTILE = "<script>alert(1)</script>"
+TABLE = pa.table(
+    {
+        "name": [f"Person {i}" for i in range(40)],
+        "age": [i // 2 for i in range(40)],
+        HOSTILE: ["</select><b>", "x"] * 20,
+        "outcome": ["no", "yes"] * 20,
+    }
+)
+
+
+@pytest.fixture
+def roles(given: Given) -> Path:
+    folder = given.desk.folder / "job"
+    folder.mkdir()
+    (folder / "roles.toml").write_text(draft(TABLE, "people.csv"))
+    return folder / "roles.toml"
+
+
+def fields(html: str) -> dict[str, str | list[str]]:
+    """What a browser would send of the page's form, if nothing is changed."""
+    found: dict[str, str | list[str]] = {}
+    names = []
+    name = ""
+    for tag, attributes in Shown(html.split("<main", 1)[1]).tags:
+        if tag == "select":
+            name = str(attributes["name"])
+        elif tag == "option" and "selected" in attributes:
+            found[name] = str(attributes["value"])
+        elif tag == "input" and attributes.get("name") == "column":
+            names.append(str(attributes["value"]))
+        elif tag == "input" and attributes.get("name") not in (None, "csrf"):
+            found[str(attributes["name"])] = str(attributes.get("value"))
+    return {**found, "column": names}
+
+
+def at(sent: dict[str, str | list[str]], name: str) -> int:
+    return sent["column"].index(name)
+
+
+def test_guesses_are_shown_with_their_reasons(browser: Browser, roles: Path) -> None:
+    page = browser.get("/jobs/job/columns").text
+    sent = fields(page)
+    assert sent["column"] == ["outcome", "name", "age", HOSTILE]
+    assert sent[f"role-{at(sent, 'name')}"] == "identifier"
+    assert "int64, 20 values" in page
+    assert sent["positive"] == "yes"
+    shown = Shown(page)
+    assert HOSTILE in shown.words
+    assert [one["src"] for one in shown.all("script")] == ["/static/desk.js"]
+    labels = {one["for"] for one in shown.all("label")}
+    controls = [*shown.all("select"), *shown.all("textarea")]
+    assert {one["id"] for one in controls} <= labels
+
+
+def test_choices_are_written_into_the_file_of_the_commands(browser: Browser, roles: Path) -> None:
+    sent = fields(browser.get("/jobs/job/columns").text)
+    assert browser.submit("/jobs/job/columns", sent).status_code == 303
+    unchanged = roles.read_text()
+    sent = fields(browser.get("/jobs/job/columns").text)
+    sent[f"role-{at(sent, 'age')}"] = "kept"
+    sent[f"order-{at(sent, HOSTILE)}"] = "x\r\n</select><b>\r\n"
+    sent["person"] = "record"
+    answer = browser.submit("/jobs/job/columns", sent)
+    assert answer.status_code == 303, answer.text
+    _, declared = read_roles(roles)
+    assert "age" in declared.kept
+    assert declared.orders[HOSTILE] == ("x", "</select><b>")
+    assert declared.person == "record"
+    assert unchanged.splitlines()[0] == roles.read_text().splitlines()[0]
+    page = browser.get("/jobs/job/columns").text
+    assert "may be known to others" in page
+    assert not Shown(page).all("b")
+
+
+def test_advice_comes_while_one_edits(browser: Browser, roles: Path) -> None:
+    before = roles.read_text()
+    sent = fields(browser.get("/jobs/job/columns").text)
+    sent[f"role-{at(sent, 'name')}"] = "kept"
+    part = browser.submit("/jobs/job/columns/advice", sent).text
+    assert "<html" not in part
+    assert "&#39;name&#39; looks like an identifier" in part
+    sent[f"role-{at(sent, 'age')}"] = "target"
+    assert "one target at most" in browser.submit("/jobs/job/columns/advice", sent).text
+    assert roles.read_text() == before
+
+
+def test_a_mistake_is_not_written_and_not_lost(browser: Browser, roles: Path) -> None:
+    before = roles.read_text()
+    sent = fields(browser.get("/jobs/job/columns").text)
+    sent[f"role-{at(sent, 'age')}"] = "target"
+    answer = browser.submit("/jobs/job/columns", sent)
+    assert answer.status_code == 400
+    assert fields(answer.text)[f"role-{at(sent, 'age')}"] == "target"
+    assert roles.read_text() == before
+
+
+@pytest.mark.parametrize("value", ["", "owner", "<b>"])
+def test_a_role_that_is_none_changes_nothing(browser: Browser, roles: Path, value: str) -> None:
+    sent = fields(browser.get("/jobs/job/columns").text)
+    sent[f"role-{at(sent, 'age')}"] = value
+    assert browser.submit("/jobs/job/columns", sent).status_code == 303
+    assert "age" in read_roles(roles)[1].quasi
+
+
+def test_a_second_tab_is_told_what_changed(given: Given, browser: Browser, roles: Path) -> None:
+    other = Browser(given).entered()
+    mine = fields(browser.get("/jobs/job/columns").text)
+    theirs = fields(other.get("/jobs/job/columns").text)
+    theirs[f"role-{at(theirs, 'age')}"] = "kept"
+    assert other.submit("/jobs/job/columns", theirs).status_code == 303
+    mine[f"role-{at(mine, HOSTILE)}"] = "sensitive"
+    answer = browser.submit("/jobs/job/columns", mine)
+    assert answer.status_code == 409
+    assert "age" in read_roles(roles)[1].kept, "nothing was written"
+    shown = Shown(answer.text)
+    assert any('"age" = "kept"' in word for word in shown.words)
+    assert [one["src"] for one in shown.all("script")] == ["/static/desk.js"]
+    again: dict[str, str | list[str]] = {"column": []}
+    for one in shown.all("input"):
+        if one["name"] == "column":
+            again["column"] = [*again["column"], str(one["value"])]
+        elif one["name"] != "csrf":
+            again[str(one["name"])] = str(one["value"])
+    assert browser.submit("/jobs/job/columns", again).status_code == 303
+    _, declared = read_roles(roles)
+    assert "age" in declared.quasi
+    assert HOSTILE in declared.sensitive
+
+
+def test_a_table_with_other_columns_since_is_told(browser: Browser, roles: Path) -> None:
+    sent = fields(browser.get("/jobs/job/columns").text)
+    roles.write_text(draft(TABLE.drop_columns(["age"]), "people.csv"))
+    answer = browser.submit("/jobs/job/columns", sent)
+    assert answer.status_code == 409
+
+
+def test_without_a_roles_file_there_is_the_table(browser: Browser, given: Given) -> None:
+    (given.desk.folder / "job").mkdir()
+    answer = browser.get("/jobs/job/columns")
+    assert answer.headers["location"] == "/jobs/job/table"
+
+
+def test_a_prepared_job_keeps_its_columns(browser: Browser, roles: Path) -> None:
+    sent = fields(browser.get("/jobs/job/columns").text)
+    (roles.parent / "manifest.verix").touch()
+    page = browser.get("/jobs/job/columns").text
+    assert all("disabled" in one for one in Shown(page).all("fieldset"))
+    assert browser.submit("/jobs/job/columns", sent).status_code == 400
+
+
+def test_a_roles_file_that_cannot_be_read_is_said(browser: Browser, roles: Path) -> None:
+    roles.write_text("k = ")
+    for page, status in (("table", 200), ("columns", 400)):
+        answer = browser.get(f"/jobs/job/{page}")
+        assert answer.status_code == status
+        assert "cannot be read" in answer.text
