@@ -12,6 +12,9 @@ from client.release import releases
 from client.table.tables import MAKERS, Make
 from files.samples import delivered
 from verix_anon.client import models
+from verix_anon.conform import Size
+from verix_anon.conform.kit import Kit, write_kit
+from verix_anon.conform.recipes import for_providers
 from verix_anon.files.deliveries import write_delivery
 
 
@@ -78,3 +81,9 @@ def job(prepared: Path, tmp_path: Path) -> Path:
 def case() -> releases.Job:
     """A table, its honest delivery, and the verdict that accepts it."""
     return releases.job(pa.table(releases.columns()))
+
+
+@pytest.fixture(scope="session")
+def small_kit(tmp_path_factory: pytest.TempPathFactory) -> Kit:
+    """What a provider is shown; not to be changed."""
+    return write_kit(tmp_path_factory.mktemp("kit") / "kit", for_providers(), Size.SMALL)

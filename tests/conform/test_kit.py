@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from verix_anon.conform.kit import Case, Kit, Size, read_kit, write_kit
+from verix_anon.conform import Size
+from verix_anon.conform.kit import Case, Kit, read_kit, write_kit
 from verix_anon.conform.recipes import chosen, for_providers
 from verix_anon.errors import TableError
 

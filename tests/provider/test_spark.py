@@ -22,6 +22,9 @@ import support
 from conformance import honest
 from files.samples import restate
 from verix_anon.client.prepare import PrepareOptions, prepare
+from verix_anon.conform.kit import Kit
+from verix_anon.conform.providers import Answer, Outcome
+from verix_anon.conform.trying import try_provider
 from verix_anon.datasets import census
 from verix_anon.files.deliveries import read_delivery
 from verix_anon.files.submissions import write_submission
@@ -213,6 +216,18 @@ def test_any_table_any_parts_any_switch_over(cluster: Cluster, seed: int) -> Non
 def test_conformance(cluster: Cluster, options: PrepareOptions) -> None:
     made = prepare(census(2_000), target="income", quasi="all", k=5, options=options)
     honest.assert_verified(made, cluster.anonymize(made.submission, task_rows=500))
+
+
+def test_the_conformance_kit(cluster: Cluster, small_kit: Kit) -> None:
+    def ask(submission: Path, delivery: Path) -> Answer:
+        *_, last = cluster.ask(submission=str(submission), out=str(delivery), task_rows=200)
+        if "root" in last:
+            return Answer(Outcome.DELIVERED, "delivered")
+        return Answer(Outcome.REFUSED, last["sentence"])
+
+    cases = [case for case in small_kit.cases if case.kind.is_for_provider]
+    results = try_provider(small_kit, cases, ask)
+    assert [(r.case.id, r.failures) for r in results if not r.passed] == []
 
 
 def test_a_killed_executor_costs_its_tasks_only(cluster: Cluster) -> None:

@@ -12,6 +12,7 @@ from verix_anon.cli.app import REFUSED, app
 from verix_anon.cli.show import Quiet, painted, printable, progress_bar, quoted, say
 from verix_anon.cli.submit import AuthoritiesFile, InsecureHttp, Token, TokenFile, token_of
 from verix_anon.cli.writing import check_outputs, write_text
+from verix_anon.conform import Size
 from verix_anon.errors import TableError
 from verix_anon.fields import to_json
 
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["conform"]
 
-LIMIT = 60.0
+LIMITS = {Size.SMALL: 60.0, Size.LARGE: 1800.0}
+"""Seconds that a case may take, unless it is said."""
 
 
 @app.command(
@@ -45,6 +47,13 @@ def conform(
             rich_help_panel="Cases",
         ),
     ] = None,
+    size: Annotated[
+        Size,
+        typer.Option(
+            help="Small tables, or two of a million rows, which take minutes to make.",
+            rich_help_panel="Cases",
+        ),
+    ] = Size.SMALL,
     kit: Annotated[
         Path | None,
         typer.Option(help="Run a kit that was exported.", rich_help_panel="Cases"),
@@ -65,9 +74,13 @@ def conform(
     insecure_http: InsecureHttp = False,
     ca_file: AuthoritiesFile = None,
     limit: Annotated[
-        float,
-        typer.Option(min=0.1, help="Seconds that a case may take.", rich_help_panel="Running"),
-    ] = LIMIT,
+        float | None,
+        typer.Option(
+            min=0.1,
+            help="Seconds that a case may take; 60, or 1,800 with --size large, by default.",
+            rich_help_panel="Running",
+        ),
+    ] = None,
     jobs: Annotated[
         int | None,
         typer.Option(
@@ -101,11 +114,7 @@ def conform(
 
     Exit codes: 0 all cases passed, 1 some did not, 2 a mistake of the caller's.
     """
-    check_outputs([export, json, html], [kit], overwrite=overwrite)
-    if html is not None:
-        from verix_anon.client.report import check_installed
-
-        check_installed()
+    _check_outputs(export, json, html, kit, overwrite)
     if export is None and not command and url is None:
         raise TableError("nothing to try: give a provider's command, --url or --export FOLDER")
     if command and url is not None:
@@ -113,11 +122,12 @@ def conform(
     if kit is not None and export is not None:
         raise TableError("--kit is a kit that was exported already, so it goes without --export")
     with TemporaryDirectory(prefix="verix-kit-") as place:
-        found = _kit(kit, export or Path(place) / "kit", only or [], overwrite, quiet)
+        found = _kit(kit, export or Path(place) / "kit", size, only or [], overwrite, quiet)
         cases = _chosen(found, only or [])
         if export is not None:
             say(f"{len(found.cases)} cases, kit.json has the SHA-256 {found.digest}.")
             say(f"Written to {export}.")
+        limit = limit or LIMITS[found.size]
         if command:
             ask = _command(command, limit)
         elif url is not None:
@@ -131,17 +141,31 @@ def conform(
         raise typer.Exit(REFUSED)
 
 
+def _check_outputs(
+    export: Path | None, json: Path | None, html: Path | None, kit: Path | None, overwrite: bool
+) -> None:
+    """Asked before long work."""
+    from verix_anon.client.report import check_installed
+    from verix_anon.files.aside import check_replaces
+
+    check_outputs([export, json, html], [kit], overwrite=overwrite)
+    if export is not None:
+        check_replaces(export, "kit.json")
+    if html is not None:
+        check_installed()
+
+
 def _kit(
-    given: Path | None, place: Path, only: Sequence[str], overwrite: bool, quiet: bool
+    given: Path | None, place: Path, size: Size, only: Sequence[str], overwrite: bool, quiet: bool
 ) -> "Kit":
-    from verix_anon.conform.kit import Size, read_kit, write_kit
+    from verix_anon.conform.kit import read_kit, write_kit
     from verix_anon.conform.recipes import chosen, for_providers
 
     if given is not None:
         return read_kit(given)
     with progress_bar(quiet) as progress:
-        recipes = chosen(for_providers(), only)
-        return write_kit(place, recipes, Size.SMALL, overwrite=overwrite, progress=progress)
+        recipes = chosen(for_providers(size), only)
+        return write_kit(place, recipes, size, overwrite=overwrite, progress=progress)
 
 
 def _chosen(kit: "Kit", only: Sequence[str]) -> "list[Case]":

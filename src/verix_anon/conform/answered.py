@@ -19,7 +19,7 @@ from verix_anon.conform.tables import (
     whole,
 )
 
-__all__ = ["ANSWERED", "Answered"]
+__all__ = ["ANSWERED", "LARGE", "Answered"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +126,21 @@ def _many(**terms: object) -> Sent:
     return sent(columns, labels(106, n, shapes[1]), **terms)
 
 
+def _million(**terms: object) -> Sent:
+    n = 1_000_000
+    sizes = (50_000, 3_000, 300, 60, 12, 2)
+    shapes = [whole(200 + j, n, size) for j, size in enumerate(sizes)]
+    shapes.append([int(10_000 * u * u * u) for u in uniform(210, n)])
+    shapes.append([int(u < 0.93) for u in uniform(211, n)])
+    is_spread = terms.get("rule") == "importance-spread"
+    weights = [1, 20, 200, 900, 5_000, 40_000, 6, 30_000]
+    columns = [
+        ranked(f"q{j}", values, weights[j] if is_spread else None)
+        for j, values in enumerate(shapes)
+    ]
+    return sent(columns, labels(220, n, shapes[6]), k=25, **terms)
+
+
 def _two_chunks() -> Sent:
     n = 65_537
     return sent([ranked("q", whole(110, n, 5000))], whole(111, n, 2), k=5000, max_depth=2)
@@ -227,3 +242,13 @@ ANSWERED: dict[str, Answered] = {
         parts,
     ),
 }
+
+LARGE: dict[str, Answered] = {
+    "large": Answered("A million records.", "4.1", _million),
+    "large-spread": Answered(
+        "A million records under the other rule.",
+        "4.2",
+        lambda: _million(rule="importance-spread", min_leaf=25),
+    ),
+}
+"""What takes minutes to make, and is made only when it is asked for."""

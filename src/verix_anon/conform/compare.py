@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from verix_anon.arrays import Floats
 from verix_anon.conform.results import Check
 from verix_anon.errors import Error
 from verix_anon.files.deliveries import damage, read_delivery
@@ -58,36 +57,40 @@ def _header(wanted: Header, found: Header) -> str:
 
 def _tree(wanted: Tree, found: Tree) -> str:
     both = min(wanted.n_nodes, found.n_nodes)
-    names = ("column", "threshold", "left", "right", "leaf")
-    for i in range(both):
-        if any(getattr(wanted, name)[i] != getattr(found, name)[i] for name in names):
+    # In preorder the first node of another split, or none, is where the trees part. Numbers of
+    # sides differ above it already.
+    for names in (("column", "threshold"), ("left", "right", "leaf")):
+        pairs = [(getattr(wanted, name)[:both], getattr(found, name)[:both]) for name in names]
+        differs = np.any([a != b for a, b in pairs], axis=0)
+        if differs.any():
+            i = int(np.argmax(differs))
             return f"node {i} is {_node(found, i)}, and not {_node(wanted, i)}"
-    return "" if wanted.n_nodes == found.n_nodes else f"{found.n_nodes:,} nodes"
+    return ""
 
 
 def _node(tree: Tree, i: int) -> str:
     if tree.column[i] < 0:
         return f"leaf {tree.leaf[i]}"
-    split = f"a split of column {tree.column[i]} at {tree.threshold[i]!r}"
+    split = f"a split of column {tree.column[i]} at {float(tree.threshold[i])!r}"
     return f"{split} with the sides {tree.left[i]} and {tree.right[i]}"
 
 
 def _bounds(wanted: Leaves, found: Leaves) -> str:
-    for i in range(min(wanted.n_leaves, found.n_leaves)):
-        if wanted.count[i] != found.count[i]:
-            return f"leaf {i} has {found.count[i]:,} records, and not {wanted.count[i]:,}"
-        differs = (wanted.minimum[i] != found.minimum[i]) | (wanted.maximum[i] != found.maximum[i])
-        if differs.any():
-            j = int(np.argmax(differs))
-            ends = _ends(found.minimum[i], found.maximum[i], j)
-            return f"leaf {i}, column {j}: {ends}, and not " + _ends(
-                wanted.minimum[i], wanted.maximum[i], j
-            )
-    return "" if wanted.n_leaves == found.n_leaves else f"{found.n_leaves:,} leaves"
+    both = min(wanted.n_leaves, found.n_leaves)
+    low = wanted.minimum[:both] != found.minimum[:both]
+    cells = low | (wanted.maximum[:both] != found.maximum[:both])
+    differs = cells.any(axis=1) | (wanted.count[:both] != found.count[:both])
+    if not differs.any():
+        return ""
+    i = int(np.argmax(differs))
+    if wanted.count[i] != found.count[i]:
+        return f"leaf {i} has {found.count[i]:,} records, and not {wanted.count[i]:,}"
+    j = int(np.argmax(cells[i]))
+    return f"leaf {i}, column {j}: {_ends(found, i, j)}, and not {_ends(wanted, i, j)}"
 
 
-def _ends(low: Floats, high: Floats, j: int) -> str:
-    return f"{float(low[j])!r} to {float(high[j])!r}"
+def _ends(leaves: Leaves, i: int, j: int) -> str:
+    return f"{float(leaves.minimum[i, j])!r} to {float(leaves.maximum[i, j])!r}"
 
 
 def _records(wanted: Delivered, found: Delivered) -> str:

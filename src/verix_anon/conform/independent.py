@@ -8,7 +8,7 @@ import json
 import math
 import string
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,16 +91,20 @@ class Split:
 
 
 def anonymize(
-    contract_bytes: bytes, trackers: Sequence[bytes], columns: Sequence[Sequence[float]]
+    contract_bytes: bytes,
+    trackers: Sequence[bytes],
+    columns: Sequence[Sequence[float]],
+    by: "Callable[[Job, list[int], int], Leaf | Split] | None" = None,
 ) -> Result:
     """Grow the tree of spec §4 over the records and commit to it as the contract says (spec §6).
 
-    `columns` are all sent columns, the target among them, in contract order.
+    `columns` are all sent columns, the target among them, in contract order. `by` may grow the
+    tree in place of `grow`, where there are many records.
     Raises ValueError if the contract or the records are not what the spec allows.
     """
     contract = read_contract(contract_bytes)
     job = read_records(contract, trackers, columns)
-    tree = grow(job, list(range(len(trackers))), depth=0)
+    tree = (by or grow)(job, list(range(len(trackers))), 0)
 
     leaves = leaves_of(tree)
     leaf_of_row = [-1] * len(trackers)

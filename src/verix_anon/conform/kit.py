@@ -18,13 +18,14 @@ from pathlib import Path, PurePosixPath
 
 import rfc8785
 
+from verix_anon.conform import Size
 from verix_anon.errors import TableError
 from verix_anon.fields import Fields
 from verix_anon.files.aside import write_bytes, written_aside
 from verix_anon.files.hashed import digest_of_file
 from verix_anon.files.store import Folder, open_folder
 
-__all__ = ["FORMAT", "Case", "Kind", "Kit", "Made", "Recipe", "Size", "read_kit", "write_kit"]
+__all__ = ["FORMAT", "Case", "Kind", "Kit", "Made", "Recipe", "read_kit", "write_kit"]
 
 FORMAT = "verix/kit/1"
 VERSION = "1.0"
@@ -32,13 +33,6 @@ VERSION = "1.0"
 KIT = "kit.json"
 MAX_KIT_BYTES = 16 << 20
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
-
-
-class Size(StrEnum):
-    """How much the tables of a kit hold."""
-
-    SMALL = "small"
-    LARGE = "large"
 
 
 class Kind(StrEnum):

@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from verix_anon.conform import folders, independent
-from verix_anon.conform.answered import ANSWERED, Answered
+from verix_anon.conform import Size, folders, independent, large
+from verix_anon.conform.answered import ANSWERED, LARGE, Answered
 from verix_anon.conform.contracts import CONTRACTS
 from verix_anon.conform.damaged import DAMAGED
 from verix_anon.conform.kit import Case, Kind, Made, Recipe
@@ -16,11 +16,14 @@ from verix_anon.errors import TableError
 
 __all__ = ["chosen", "for_providers"]
 
+MANY = 100_000
+"""Records from which on the plain implementation would take minutes."""
+
 Named = TypeVar("Named", Recipe, Case)
 
 
-def for_providers() -> list[Recipe]:
-    """What a provider is shown: what it must answer, and what it must refuse."""
+def for_providers(size: Size = Size.SMALL) -> list[Recipe]:
+    """What a provider is shown: what it must answer, and, in small, what it must refuse."""
     answered = [
         Recipe(
             id=name,
@@ -29,7 +32,7 @@ def for_providers() -> list[Recipe]:
             kind=Kind.ANSWERED,
             make=partial(_answered, name, case),
         )
-        for name, case in ANSWERED.items()
+        for name, case in (ANSWERED if size is Size.SMALL else LARGE).items()
     ]
     refused = [
         Recipe(
@@ -41,17 +44,19 @@ def for_providers() -> list[Recipe]:
         )
         for name, case in (CONTRACTS | DAMAGED).items()
     ]
-    return answered + refused
+    return answered + refused if size is Size.SMALL else answered
 
 
 def _answered(name: str, case: Answered, kit: Path) -> Made:
     sent = case.make()
-    result = independent.anonymize(sent.contract, sent.trackers, sent.columns)
+    by = large.grow if len(sent.trackers) > MANY else None
+    result = independent.anonymize(sent.contract, sent.trackers, sent.columns, by)
     paths = {"submission": f"submissions/{name}", "delivery": f"deliveries/{name}"}
     honest = folders.draft(sent, folders.job_of(folders.described(sent), sent))
     folders.write_submission(replace(honest, write=case.write), kit / paths["submission"])
     folders.write_delivery(sent, result, kit / paths["delivery"])
-    return Made(paths, {"root": result.root})
+    grown = "verix_anon.conform.large" if by else "verix_anon.conform.independent"
+    return Made(paths, {"root": result.root, "grown_by": grown})
 
 
 def _refused(name: str, case: folders.Refused, kit: Path) -> Made:

@@ -1,0 +1,115 @@
+"""A foreign command: what it did is told apart, and nothing of it outlives its limit."""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from verix_anon.conform.providers import Outcome, command_provider
+from verix_anon.conform.running import filled, run
+from verix_anon.errors import TableError
+
+PLACES = {"submission": Path("/s"), "delivery": Path("/d")}
+BOTH = ["{submission}", "{delivery}"]
+
+
+def script(code: str) -> list[str]:
+    return [sys.executable, "-c", code]
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["p"], ["p", "/s", "/d"]),
+        (["p", "{submission}", "--out={delivery}"], ["p", "/s", "--out=/d"]),
+        (["p", "--in={submission},{delivery}"], ["p", "--in=/s,/d"]),
+    ],
+)
+def test_folders_stand_where_they_are_named(command: Sequence[str], words: list[str]) -> None:
+    assert filled(command, PLACES, BOTH) == words
+
+
+def test_a_place_for_one_folder_alone_is_a_mistake() -> None:
+    with pytest.raises(TableError, match=r"a place for \{delivery\} alone"):
+        command_provider(["p", "{delivery}"], limit=1)
+
+
+def test_a_command_that_is_none_is_a_mistake() -> None:
+    with pytest.raises(TableError, match="'no-such-command' cannot be started"):
+        run(["no-such-command"], limit=1)
+
+
+def test_the_last_line_is_heard_however_much_is_said() -> None:
+    ended = run(script("print('x' * 10**7); print('the end\\x1b[31m')"), limit=60)
+    assert (ended.code, ended.said) == (0, "the end\N{REPLACEMENT CHARACTER}[31m")
+    ended = run(script("print('y' * 1000)"), limit=60)
+    assert ended.said == "y" * 300 + "…"
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    # What nobody has waited for yet is no longer alive.
+    return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:1]
+
+
+def test_the_limit_ends_what_the_command_started_too(tmp_path: Path) -> None:
+    code = (
+        "import subprocess, sys, time\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+        f"open({str(tmp_path / 'pid')!r}, 'w').write(str(child.pid))\n"
+        "time.sleep(600)\n"
+    )
+    began = time.monotonic()
+    limit = 1.0
+    ended = run(script(code), limit=limit)
+    while not (tmp_path / "pid").exists():
+        # A busy machine had not started it yet.
+        limit *= 4
+        ended = run(script(code), limit=limit)
+    assert ended.code is None
+    assert time.monotonic() - began < 300
+    pid = int((tmp_path / "pid").read_text())
+    until = time.monotonic() + 30
+    while is_alive(pid) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not is_alive(pid)
+
+
+MAKES = "import os, sys; os.mkdir(sys.argv[2])"
+
+
+@pytest.mark.parametrize(
+    ("code", "outcome", "said"),
+    [
+        (MAKES, Outcome.DELIVERED, "delivered"),
+        ("pass", Outcome.BROKEN, "exit code 0, and no delivery"),
+        ("import sys; sys.exit('bad k')", Outcome.REFUSED, "refused with exit code 1: bad k"),
+        (f"{MAKES}; sys.exit(3)", Outcome.BROKEN, "exit code 3, and something lies at"),
+        ("import sys; sys.exit(70)", Outcome.BROKEN, "exit code 70, which is no refusal"),
+        ("import sys; sys.exit(127)", Outcome.BROKEN, "exit code 127, which is no refusal"),
+        (
+            f"import os; os.kill(os.getpid(), {int(signal.SIGSEGV)})",
+            Outcome.BROKEN,
+            "ended by signal 11",
+        ),
+    ],
+)
+def test_what_a_command_did(code: str, outcome: Outcome, said: str, tmp_path: Path) -> None:
+    answer = command_provider(script(code), limit=60)(tmp_path, tmp_path / "delivery")
+    assert answer.outcome is outcome
+    assert answer.said.startswith(said)
+
+
+def test_a_command_that_takes_too_long_has_not_refused(tmp_path: Path) -> None:
+    answer = command_provider(script("import time; time.sleep(600)"), limit=0.2)(
+        tmp_path, tmp_path / "delivery"
+    )
+    assert answer.outcome is Outcome.BROKEN
+    assert answer.said == "no answer in 0.2 s, so it was ended"
