@@ -155,9 +155,14 @@ def test_a_form_needs_its_origin_and_the_words_of_its_session(
     assert post(browser, body, **{"Content-Type": "text/plain"}) == 403
     assert post(browser, body, **{"Content-Type": "multipart/form-data; boundary=x"}) == 403
     assert post(browser, body, **{"Sec-Fetch-Site": "same-site"}) == 403
+    for site in ("none", "same-site", "cross-site", "same-origin, same-origin"):
+        assert post(browser, body, Origin="null", **{"Sec-Fetch-Site": site}) == 403
     assert not list(given.desk.folder.iterdir())
     assert post(browser, body) == 303
-    assert [path.name for path in given.desk.folder.iterdir()] == ["job"]
+    # As a browser sends a form of a page that sends no referrer.
+    other = body.replace("name=job", "name=other")
+    assert post(browser, other, Origin="null", **{"Sec-Fetch-Site": "same-origin"}) == 303
+    assert {path.name for path in given.desk.folder.iterdir()} == {"job", "other"}
 
 
 def test_another_page_of_the_browser_cannot_load_ours(browser: Browser) -> None:

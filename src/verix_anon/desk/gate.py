@@ -129,7 +129,7 @@ class Gate:
             return Passed(session, {}, receive)
         if scope["method"] not in CHANGING:
             return PlainTextResponse("Not allowed.\n", 405)
-        if headers.getlist("origin") != [f"http://{headers['host']}"]:
+        if not _is_own_origin(headers):
             return _refused()
         return await self._with_form(session, headers, receive)
 
@@ -151,6 +151,17 @@ class Gate:
         if not self.sessions.is_csrf(session, form.get(CSRF_FIELD, [""])[0]):
             return _refused()
         return Passed(session, form, _nothing)
+
+
+def _is_own_origin(headers: Headers) -> bool:
+    """Whether a page of ours sent it.
+
+    A browser that is told to send no referrer sends the origin of a form as `null`; then it is its
+    own word on where that came from that counts, which no page can put there.
+    """
+    if headers.getlist("origin") == ["null"]:
+        return headers.getlist("sec-fetch-site") == ["same-origin"]
+    return headers.getlist("origin") == [f"http://{headers['host']}"]
 
 
 def _refused() -> Response:
