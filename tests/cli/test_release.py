@@ -96,6 +96,28 @@ def test_gates_publish_nothing(job: Path, run: Run) -> None:
     assert code == 0, err
 
 
+def test_a_preview_publishes_nothing(job: Path, run: Run) -> None:
+    run(*verify_arguments(job), "--skip", "fingerprint,utility", "--out", job / "verdict.json")
+    release, look = release_arguments(job), ["--preview", job / "preview.json"]
+    assert run(*release, "--out", job / "out.csv", *look)[0] == 2
+    assert run(*release, "--sheet", job / "sheet.json", *look)[0] == 2
+    assert run(*release)[0] == 2
+    found = run(*release, *look, "--shuffle", "--require", "k=10")
+    assert (found.code, "k is 5, not at least 10" in found.err) == (1, True)
+    assert "Nothing is published" in found.out
+    preview = json.loads((job / "preview.json").read_text())
+    assert preview["missed"] == ["k is 5, not at least 10"]
+    assert preview["options"] == {"require": {"k": 10.0}, "shuffle": True}
+    assert (job / "preview.json").stat().st_mode & 0o777 == 0o600
+    assert {len(column["before"]) for column in preview["columns"]} == {10}
+    # It was no release: the first one is still to come.
+    found = run(*release, "--out", job / "out.csv")
+    assert found.code == 0, found.err
+    assert found.out.splitlines()[1:-1] == [f"{n}: {t}" for n, t in preview["facts"].items()] + [
+        "The target 'income' has two classes; '>50K' is class 1."
+    ]
+
+
 def test_a_violation_in_the_log_stands_above_an_older_pass(job: Path, run: Run) -> None:
     assert run(*verify_arguments(job), "--out", job / "verdict.json")[0] == 0
     forged = job / "job/forged"

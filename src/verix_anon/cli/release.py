@@ -1,8 +1,9 @@
 """The owner's last step: release."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,11 +12,12 @@ from verix_anon.cli.pairs import numbers_by_column, pairs, ranges_by_column, ste
 from verix_anon.cli.reading import Given, load_table, with_reading
 from verix_anon.cli.secrets import PassphraseFile, load_manifest
 from verix_anon.cli.show import AsJson, Quiet, facts, printable, progress_bar, say
-from verix_anon.cli.writing import check_outputs
+from verix_anon.cli.writing import check_outputs, write_text
 from verix_anon.errors import TableError
 
 if TYPE_CHECKING:
     from verix_anon.client.manifest import Manifest
+    from verix_anon.client.release import Released
 
 __all__ = ["release"]
 
@@ -30,13 +32,20 @@ def release(
     manifest: Annotated[Path, typer.Option("--manifest", "-m", help="The manifest of the job.")],
     table: Annotated[str, typer.Option("--table", "-t", help="The table that was prepared.")],
     out: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--out",
             "-o",
             help="The table to publish, by its ending: .csv, .parquet, .xlsx, .sav and others.",
         ),
-    ],
+    ] = None,
+    preview: Annotated[
+        Path | None,
+        typer.Option(
+            help="Publish nothing: write here what would be published, with ten records before and"
+            " after, as JSON."
+        ),
+    ] = None,
     verdict: Annotated[
         Path | None, typer.Option("--verdict", "-v", help="What verify --out wrote.")
     ] = None,
@@ -141,15 +150,33 @@ def release(
     Traps are taken out, k is checked again on the genuine records, what --l, --cap and --t ask
     for is enforced, and the rows stand as in the table that was prepared.
     """
-    from verix_anon.client.ledger import Ledger
+    from verix_anon.client.ledger import Ledger, LookedAt
     from verix_anon.client.release import ReleaseOptions
     from verix_anon.client.release import release as publish
-    from verix_anon.client.seen import taken
+    from verix_anon.client.release.gates import refused
+    from verix_anon.client.release.preview import Preview
 
-    check_outputs([out, sheet], [delivery, manifest, verdict, table], overwrite=overwrite)
+    _check_wanted(out, preview, sheet)
+    inputs = [delivery, manifest, verdict, table]
+    check_outputs([out, sheet, preview], inputs, overwrite=overwrite)
     kept = load_manifest(manifest, passphrase_file)
     loaded = load_table(table, kept.reading, reading)
     with progress_bar(quiet) as progress:
+        options = ReleaseOptions(
+            person=person,
+            representation=_general(represent or []),
+            representations=pairs([o for o in represent or [] if "=" in o]),
+            round_to=steps_by_column(round_to or []),
+            top_code=ranges_by_column(top_code or [], _moments(kept)),
+            shuffle=shuffle,
+            force=force,
+            l=_asked(l, kept),
+            cap=_asked(cap, kept),
+            t=_asked(t, kept),
+            require=numbers_by_column(require or []),
+            progress=progress,
+        )
+        ledger = Ledger.default()
         released = publish(
             delivery,
             kept,
@@ -158,29 +185,39 @@ def release(
             out=out,
             sheet=sheet,
             overwrite=overwrite,
-            options=ReleaseOptions(
-                person=person,
-                representation=_general(represent or []),
-                representations=pairs([o for o in represent or [] if "=" in o]),
-                round_to=steps_by_column(round_to or []),
-                top_code=ranges_by_column(top_code or [], _moments(kept)),
-                shuffle=shuffle,
-                force=force,
-                l=_asked(l, kept),
-                cap=_asked(cap, kept),
-                t=_asked(t, kept),
-                require=numbers_by_column(require or []),
-                progress=progress,
-            ),
-            ledger=Ledger.default(),
+            # A look is at each record in its place, and at what is not reached, too.
+            options=replace(options, shuffle=False, require={}) if preview else options,
+            ledger=LookedAt(ledger.path) if preview else ledger,
             log=log or manifest.parent / "audit.jsonl",
         )
+    if preview is None:
+        _tell(released, kept, f"Written to {out}.", as_json=as_json)
+        return
+    found = Preview.of(released, options, kept, loaded.table)
+    write_text(found.to_json(), preview, overwrite=overwrite)
+    _tell(released, kept, f"Nothing is published; what would be is in {preview}.", as_json=as_json)
+    if found.missed:
+        raise refused(found.missed)
+
+
+def _check_wanted(out: str | None, preview: Path | None, sheet: Path | None) -> None:
+    if (out is None) == (preview is None):
+        raise TableError(
+            "say with --out where the table goes, or with --preview where a look at it goes"
+        )
+    if preview is not None and sheet is not None:
+        raise TableError("--sheet is for a table that is published; --preview holds its facts")
+
+
+def _tell(released: "Released[Any]", kept: "Manifest", done: str, *, as_json: bool) -> None:
+    from verix_anon.client.seen import taken
+
     giveaways = released.sheet.giveaways
     for warning in (*released.overridden, *released.warnings):
         if as_json or warning not in giveaways:
             print(f"Warning: {printable(warning)}", file=sys.stderr)
     said = [f"Warning: {printable(line)}" for line in giveaways]
-    lines = [*said, *facts(released.sheet.facts()), printable(taken(kept)), f"Written to {out}."]
+    lines = [*said, *facts(released.sheet.facts()), printable(taken(kept)), done]
     say(released.to_json() if as_json else "\n".join(lines))
 
 

@@ -24,7 +24,7 @@ from verix_anon.files import lines
 from verix_anon.files.store import path_text
 from verix_anon.protocol.contract import Digest
 
-__all__ = ["Claim", "Entry", "Event", "Ledger"]
+__all__ = ["Claim", "Entry", "Event", "Ledger", "LookedAt"]
 
 FORMAT = "verix/ledger/2"
 
@@ -174,6 +174,17 @@ class Ledger:
 
     def _unusable(self, error: OSError) -> TableError:
         return TableError(f"the ledger {self.path} cannot be used ({error.strerror or error})")
+
+
+class LookedAt(Ledger):
+    """A ledger that is asked and not added to, for a look at what would be released."""
+
+    __slots__ = ()
+
+    @contextmanager
+    def releasing(self, claim: Claim, after: Sequence[Entry]) -> Iterator[None]:
+        """Nothing is released, so that nothing counts."""
+        yield
 
 
 def _of(entries: Sequence[Entry | None], table: Digest, event: Event) -> tuple[Entry, ...]:

@@ -37,6 +37,8 @@ class Published:
     class_of_row: Ids
     columns: Mapping[str, pa.Array]
     """With one value per class."""
+    of_quasi: Mapping[str, Sequence[str]]
+    """Which of these are published of each quasi-identifier."""
 
     def native(self) -> object:
         """As a table of the owner's kind."""
@@ -105,7 +107,8 @@ def assemble(
             kept = nw.from_native(bare, eager_only=True)[order]
     # A pandas index is no column, and would tell the old order.
     kept = None if kept is None else nw.maybe_reset_index(kept)
-    return Published(kept, library, names, of_row, classes.arrays)
+    of_quasi = {name: tuple(found) for name, found in classes.columns.items()}
+    return Published(kept, library, names, of_row, classes.arrays, of_quasi)
 
 
 def _kept(table: object, source: Source) -> tuple[Any, nw.DataFrame[Any] | None]:

@@ -1,12 +1,12 @@
 """Gates: what a release must reach, or nothing is published (spec §12)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from verix_anon.client.release.sheet import Sheet
 from verix_anon.client.table.diversity import Measure
 from verix_anon.errors import GateError, TableError
 
-__all__ = ["GATES", "check", "check_names"]
+__all__ = ["GATES", "check", "check_names", "missed", "refused"]
 
 Reached = Callable[[Sheet], float]
 
@@ -34,9 +34,9 @@ def check_names(required: Mapping[str, float]) -> None:
             raise TableError(f"there is no gate {name!r}; the gates are {', '.join(GATES)}")
 
 
-def check(required: Mapping[str, float], sheet: Sheet) -> None:
-    """Raise GateError unless the release reaches all of it."""
-    missed = []
+def missed(required: Mapping[str, float], sheet: Sheet) -> tuple[str, ...]:
+    """What the release does not reach, each in a few words."""
+    found = []
     for name, value in required.items():
         if name in HIDING and not sheet.diversity:
             raise TableError(f"there is no target or sensitive column to require {name} of")
@@ -47,6 +47,16 @@ def check(required: Mapping[str, float], sheet: Sheet) -> None:
             reached, wanted = AT_MOST[name](sheet), f"at most {value:g}"
             is_met = reached <= value + SLACK
         if not is_met:
-            missed.append(f"{name} is {reached:.3g}, not {wanted}")
-    if missed:
-        raise GateError(f"nothing is published: {'; '.join(missed)}")
+            found.append(f"{name} is {reached:.3g}, not {wanted}")
+    return tuple(found)
+
+
+def refused(found: Sequence[str]) -> GateError:
+    """The error for what is not reached."""
+    return GateError(f"nothing is published: {'; '.join(found)}")
+
+
+def check(required: Mapping[str, float], sheet: Sheet) -> None:
+    """Raise GateError unless the release reaches all of it."""
+    if found := missed(required, sheet):
+        raise refused(found)

@@ -1,0 +1,158 @@
+"""A look at a release before it is one: its sheet, its warnings, ten records before and after."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from verix_anon.client.manifest import Manifest
+from verix_anon.client.release import ReleaseOptions, gates
+from verix_anon.client.release.assemble import Published
+from verix_anon.client.release.released import Released
+from verix_anon.client.table.columns import columns_of
+from verix_anon.client.table.diversity import Measure
+from verix_anon.errors import TableError
+from verix_anon.fields import Fields, to_json
+
+__all__ = ["Compared", "Preview"]
+
+FORMAT = "verix/preview/1"
+RECORDS = 10
+LONGEST = 200
+"""Characters of a value that are shown."""
+Cell = str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A column of the table in the records that are shown, before and after."""
+
+    name: str
+    role: str
+    before: tuple[Cell, ...]
+    after: Mapping[str, tuple[Cell, ...]]
+    """The columns that are published of it, none of an identifier."""
+
+    @property
+    def is_same(self) -> bool:
+        """Whether it is published as it is."""
+        return dict(self.after) == {self.name: self.before}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """What would be published; it holds records, and is the owner's alone."""
+
+    root: str
+    facts: Mapping[str, str]
+    """The privacy sheet in words."""
+    warnings: tuple[str, ...]
+    missed: tuple[str, ...]
+    """What is required and not reached."""
+    options: Mapping[str, object]
+    """What was asked of the release, as far as it was given."""
+    columns: tuple[Compared, ...]
+
+    @classmethod
+    def of(
+        cls, released: Released[Any], options: ReleaseOptions, manifest: Manifest, table: object
+    ) -> "Preview":
+        """Of a table that was made and not written; `options` say what is required of it."""
+        return cls(
+            root=released.root.hex(),
+            facts=released.sheet.facts(),
+            warnings=(*released.overridden, *released.warnings),
+            missed=gates.missed(options.require, released.sheet),
+            options=_given(options, manifest),
+            columns=_columns(released.published, table, manifest.roles),
+        )
+
+    def to_json(self) -> str:
+        """All of it."""
+        columns = [
+            {"name": c.name, "role": c.role, "before": c.before, "after": dict(c.after)}
+            for c in self.columns
+        ]
+        return to_json(
+            {
+                "format": FORMAT,
+                "root": self.root,
+                "facts": dict(self.facts),
+                "warnings": list(self.warnings),
+                "missed": list(self.missed),
+                "options": dict(self.options),
+                "columns": columns,
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> "Preview":
+        """Read it back; raises TableError."""
+        fields = Fields.parse(text, "the preview", TableError)
+        fields.expect("format", FORMAT)
+        facts = fields.inner("facts")
+        return cls(
+            root=fields.text("root"),
+            facts={name: facts.text(name) for name in facts.values},
+            warnings=tuple(fields.texts("warnings")),
+            missed=tuple(fields.texts("missed")),
+            options=fields.inner("options").values,
+            columns=tuple(_compared(each) for each in fields.each("columns")),
+        )
+
+
+def _given(options: ReleaseOptions, manifest: Manifest) -> dict[str, object]:
+    """What differs from a release of which nothing is asked."""
+    found: dict[str, object] = {}
+    for measure in Measure:
+        value = getattr(options, measure)
+        found[measure.value] = {manifest.target: value} if isinstance(value, Real) else value
+    names = ("representations", "round_to", "top_code", "require", "person", "shuffle")
+    found |= {name: getattr(options, name) for name in names}
+    if options.representation != ReleaseOptions().representation:
+        found["representation"] = str(options.representation)
+    return {name: value for name, value in found.items() if value}
+
+
+def _columns(published: Published, table: object, roles: Mapping[str, str]) -> tuple[Compared, ...]:
+    held, n_rows = columns_of(table), published.class_of_row.size
+    # From the whole table: its first rows are often alike.
+    rows = np.unique(np.linspace(0, n_rows - 1, min(RECORDS, n_rows)).astype(np.int64))
+    classes = pa.array(published.class_of_row[rows])
+    found = []
+    for name in held:
+        before = _cells(held[name].take(pa.array(rows)))
+        after = {name: before} if name in published.names else {}
+        if name in published.of_quasi:
+            parts = published.of_quasi[name]
+            after = {part: _cells(published.columns[part].take(classes)) for part in parts}
+        found.append(Compared(name, str(roles[name]), before, after))
+    return tuple(found)
+
+
+def _cells(array: pa.Array | pa.ChunkedArray) -> tuple[Cell, ...]:
+    return tuple(None if v is None else _text(v) for v in array.to_pylist())
+
+
+def _text(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
+def _compared(fields: Fields) -> Compared:
+    after = fields.inner("after")
+    return Compared(
+        fields.text("name"),
+        fields.text("role"),
+        _read(fields.values["before"]),
+        {name: _read(value) for name, value in after.values.items()},
+    )
+
+
+def _read(value: object) -> tuple[Cell, ...]:
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        raise TableError("the preview: cells must be a list")
+    return tuple(cell if cell is None or isinstance(cell, str) else str(cell) for cell in value)
