@@ -14,7 +14,8 @@ from typing import Any
 
 CHUNK_ROWS = 65536
 
-CONTRACT_FIELDS = set(["format", "submission_id", "k", "min_leaf", "max_depth", "rule", "commitment", "columns"])
+CONTRACT_FIELDS = {"format", "submission_id", "k", "min_leaf", "max_depth", "rule"}
+CONTRACT_FIELDS |= {"commitment", "columns"}
 
 # The field that a kind adds to a column's `name`, `role` and `kind` (spec §2, §3).
 KIND_FIELDS = {
