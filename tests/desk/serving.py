@@ -35,6 +35,11 @@ class Served:
         """A browser that follows no redirect by itself."""
         return httpx2.Client(base_url=self.origin, timeout=SECONDS)
 
+    def most_memory(self) -> int:
+        """The most megabytes that it held at any time."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(status.split("VmHWM:")[1].split()[0]) // 1024
+
     def end(self, number: int = signal.SIGTERM) -> tuple[int, str]:
         """End it; how it ended and all that it said since."""
         self.process.send_signal(number)
@@ -47,10 +52,10 @@ def command(*words: object) -> list[str]:
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[Served]:
+def serving(folder: Path, port: int = 0) -> Iterator[Served]:
     """A desk that has ended when the block does."""
     process = subprocess.Popen(
-        command(folder, "--no-browser"),
+        command(folder, "--no-browser", "--port", port),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -37,10 +37,11 @@ def test_a_desk_from_its_start_to_its_end(tmp_path: Path) -> None:
     assert not (tmp_path / FILE).exists()
     assert another_url(tmp_path).returncode == 2
     # After the exit a stolen token or cookie opens nothing, on the same port either.
-    with serving(tmp_path) as again, again.client() as thief:
+    with serving(tmp_path, desk.port) as again, again.client() as thief:
         for stolen in (desk.url, unused):
             assert thief.get(f"/enter?{stolen.split('?')[1]}").status_code == 403
-        headers = {"Cookie": f"verix-desk-{again.port}={session}"}
+        assert again.origin == desk.origin
+        headers = {"Cookie": f"{cookie}={session}"}
         assert thief.get("/", headers=headers).status_code == 401
 
 

@@ -1,4 +1,4 @@
-"""The style and the script: ours, and small enough to be read."""
+"""The style, the script and the icon: ours, and small enough to be read."""
 
 from importlib.resources import files
 
@@ -8,7 +8,7 @@ from starlette.exceptions import HTTPException
 __all__ = ["router"]
 
 router = APIRouter()
-KINDS = {"desk.css": "text/css", "desk.js": "text/javascript"}
+KINDS = {"desk.css": "text/css", "desk.js": "text/javascript", "desk.svg": "image/svg+xml"}
 
 
 @router.get("/static/{name}")

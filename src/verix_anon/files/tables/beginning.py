@@ -18,7 +18,7 @@ from verix_anon.files.tables.rows import RowEnds
 
 __all__ = ["read_beginning"]
 
-TEXT_BYTES = 1 << 18
+TEXT_BYTES = 1 << 17
 """Of a text table so much is read, and the rows that end in it."""
 WHOLE_BYTES = 1 << 21
 """Other kinds of files are read as a whole, or not at all."""
