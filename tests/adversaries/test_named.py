@@ -12,44 +12,13 @@ from verix_anon.adversaries import ADVERSARIES, informed
 from verix_anon.client.prepare import Prepared
 from verix_anon.client.verdict import Outcome, Profile, Status
 from verix_anon.client.verify import verify
+from verix_anon.conform.judged import SEEN
 from verix_anon.protocol.contract import Rule
 from verix_anon.protocol.messages import Delivery, Provider, Submission
 from verix_anon.provider.local import LocalProvider
 
 # The layers that must see each one with the submission at hand, and without.
-FULL = {
-    "lazy": {"twins", "replay"},
-    "dumb": {"commitment", "splits"},
-    "approximate": {"splits"},
-    "informed": {"replay"},
-    "informed-40": {"replay"},
-    "informed-echo": {"replay"},
-    "informed-traps": {"sentinels", "twins", "replay"},
-    "shallow": {"splits"},
-    "half-columns": {"splits"},
-    "sampled-splits": {"splits"},
-    "sampled-scores": {"splits"},
-    "blind-below": {"splits"},
-    "blind-above": {"splits"},
-    "sampled-tree": {"splits"},
-    "mean": {"splits"},
-    "half-k": {"commitment"},
-    "leaf-k": {"commitment"},
-    "flipped-labels": {"replay"},
-    "swapped-trackers": {"replay"},
-    "wide-bounds": {"replay"},
-    "refilled": {"replay"},
-    "echoed": {"replay"},
-    "replayed": {"sentinels", "twins", "replay"},
-    "deviates": {"splits"},
-    "swapped-values": {"replay"},
-    "moved-sentinels": {"replay"},
-    "other-score": {"splits"},
-    "cut-node": {"splits"},
-    "no-weights": {"splits"},
-    "mixed-weights": {"splits"},
-    "no-value-below": {"splits"},
-}
+FULL = SEEN
 # One small node lies on so few paths that witnesses mostly miss it.
 THIN = FULL | {"wide-bounds": {"splits"}, "cut-node": set[str]()}
 RULES = {

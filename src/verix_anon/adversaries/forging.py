@@ -22,6 +22,7 @@ __all__ = [
     "SwapsTrackers",
     "SwapsValues",
     "WidensBounds",
+    "restamped",
 ]
 
 
@@ -41,8 +42,8 @@ class ForgesRoot:
         return replace(delivery, header=replace(delivery.header, root=forged))
 
 
-def _restamped(submission: Submission, made: Delivery) -> Delivery:
-    """The delivery with a header and a root for this submission."""
+def restamped(submission: Submission, made: Delivery) -> Delivery:
+    """The delivery with a header and a root for this submission, whatever else is wrong with it."""
     digest = submission.digest()
     grouped = trees.group_rows(made.records.leaf, made.tree.n_leaves)
     members = merkle.Members(*grouped, made.records.row, made.records.tracker)
@@ -71,7 +72,7 @@ class FlipsLabels:
         target[rng.choice(target.size, max(1, round(self.fraction * target.size)), False)] ^= 1
         records = Records(tracker=sent.tracker, values=sent.values, target=target)
         altered = Submission(contract=submission.contract, records=records)
-        return _restamped(submission, LocalProvider().anonymize(altered))
+        return restamped(submission, LocalProvider().anonymize(altered))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ class SwapsValues:
             column[some] = column[rng.permutation(some)]
         records = Records(tracker=sent.tracker, values=values, target=sent.target)
         altered = Submission(contract=submission.contract, records=records)
-        return _restamped(submission, LocalProvider().anonymize(altered))
+        return restamped(submission, LocalProvider().anonymize(altered))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ class SwapsTrackers:
         some = rng.choice(sent.n_rows, n, replace=False)
         tracker = sent.tracker.copy()
         tracker[some] = tracker[np.roll(some, 1)]
-        return _restamped(submission, replace(made, records=replace(made.records, tracker=tracker)))
+        return restamped(submission, replace(made, records=replace(made.records, tracker=tracker)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +147,7 @@ class WidensBounds:
         high[some] += margin
         if submission.contract.is_coded:
             low, high = _positions(submission.contract, low, high)
-        return _restamped(
+        return restamped(
             submission, replace(made, leaves=replace(leaves, minimum=low, maximum=high))
         )
 
@@ -171,7 +172,7 @@ class ReplaysOld:
     def anonymize(self, submission: Submission) -> Delivery:
         """Anonymize the earlier submission, and restamp the delivery."""
         old = self.old or self._earlier(submission)
-        return _restamped(submission, LocalProvider().anonymize(old))
+        return restamped(submission, LocalProvider().anonymize(old))
 
     def _earlier(self, submission: Submission) -> Submission:
         rng = np.random.default_rng(self.seed)

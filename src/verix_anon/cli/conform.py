@@ -1,7 +1,8 @@
-"""Whether a provider does what the specification demands: conform."""
+"""Whether a provider or a verifier does what the specification demands: conform."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,9 +18,10 @@ from verix_anon.errors import TableError
 from verix_anon.fields import to_json
 
 if TYPE_CHECKING:
-    from verix_anon.conform.kit import Case, Kit
-    from verix_anon.conform.providers import Asked
+    from verix_anon.conform.kit import Case, Kit, Recipe
     from verix_anon.conform.results import Report, Result
+
+    Trial = Callable[..., list[Result]]
 
 __all__ = ["conform"]
 
@@ -29,17 +31,26 @@ LIMITS = {Size.SMALL: 60.0, Size.LARGE: 1800.0}
 
 @app.command(
     context_settings={"allow_interspersed_args": False},
-    epilog="Example: [bold]verix-anon conform --html conform.html python provider.py[/bold]",
+    epilog="Examples: [bold]verix-anon conform --html conform.html python provider.py[/bold],"
+    " [bold]verix-anon conform --verifier verix-anon verify[/bold]",
 )
 def conform(
     command: Annotated[
         list[str] | None,
         typer.Argument(
             help="The provider: a command that is given the folder of a submission and that of the"
-            " delivery, where it says {submission} and {delivery}, or at its end.",
+            " delivery, where it says {submission} and {delivery}, or at its end. Or a verifier.",
             metavar="COMMAND...",
         ),
     ] = None,
+    verifier: Annotated[
+        bool,
+        typer.Option(
+            "--verifier",
+            help="The command is a verifier: it is given a delivery, --manifest, --submission and"
+            " --profile, or what it names as {delivery}, {manifest}, {submission} and {profile}.",
+        ),
+    ] = False,
     only: Annotated[
         list[str] | None,
         typer.Option(
@@ -105,37 +116,40 @@ def conform(
     ] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Try whether a provider does what the specification demands, case by case.
+    """Try whether a provider does what the specification demands, case by case; or a verifier.
 
     Each case is a submission that must be answered with exactly the delivery that the
     specification gives, or one that must be refused: with an exit code from 1 to 125 that is not
-    70, and without a delivery. Cases are made from seeds; nothing is downloaded, and no secret is
-    needed.
+    70, and without a delivery. A verifier is shown honest deliveries, those of every adversary and
+    malformed ones, and must leave with the exit code of `verix-anon verify`. Cases are made from
+    seeds; nothing is downloaded, and no secret is needed.
 
     Exit codes: 0 all cases passed, 1 some did not, 2 a mistake of the caller's.
     """
     _check_outputs(export, json, html, kit, overwrite)
     if export is None and not command and url is None:
-        raise TableError("nothing to try: give a provider's command, --url or --export FOLDER")
-    if command and url is not None:
-        raise TableError("--url is tried in place of a command; give one of them")
+        raise TableError("nothing to try: give a command, --url or --export FOLDER")
+    if (command or verifier) and url is not None:
+        raise TableError("--url is a provider in place of a command; give one of them")
     if kit is not None and export is not None:
         raise TableError("--kit is a kit that was exported already, so it goes without --export")
     with TemporaryDirectory(prefix="verix-kit-") as place:
-        found = _kit(kit, export or Path(place) / "kit", size, only or [], overwrite, quiet)
-        cases = _chosen(found, only or [])
+        side = "both" if export is not None else "verifier" if verifier else "provider"
+        recipes = [] if kit is not None else _recipes(side, size, only or [])
+        found = _kit(kit, export or Path(place) / "kit", size, recipes, overwrite, quiet)
         if export is not None:
             say(f"{len(found.cases)} cases, kit.json has the SHA-256 {found.digest}.")
             say(f"Written to {export}.")
         limit = limit or LIMITS[found.size]
         if command:
-            ask = _command(command, limit)
+            trial = _command(command, limit, verifier)
         elif url is not None:
             options = {"insecure_http": insecure_http, "ca_file": ca_file}
-            ask = _service(url, token_of(token, token_file), limit, options)
+            trial = _service(url, token_of(token, token_file), limit, options)
         else:
             return
-        report = _tried(found, cases, ask, url or quoted(*command or []), jobs)
+        cases = _chosen(found, only or [], verifier)
+        report = _tried(found, cases, trial, url or quoted(*command or []), jobs)
     _tell(report, json, html, overwrite)
     if not report.passed:
         raise typer.Exit(REFUSED)
@@ -155,48 +169,71 @@ def _check_outputs(
         check_installed()
 
 
+def _recipes(side: str, size: Size, only: Sequence[str]) -> "list[Recipe]":
+    from verix_anon.conform.recipes import chosen, for_providers, for_verifiers
+
+    if side == "verifier" and size is Size.LARGE:
+        raise TableError("all that a verifier is shown is small; leave --size out")
+    recipes = [] if side == "verifier" else for_providers(size)
+    if side != "provider" and size is Size.SMALL:
+        recipes += for_verifiers()
+    return chosen(recipes, only)
+
+
 def _kit(
-    given: Path | None, place: Path, size: Size, only: Sequence[str], overwrite: bool, quiet: bool
+    given: Path | None,
+    place: Path,
+    size: Size,
+    recipes: "Sequence[Recipe]",
+    overwrite: bool,
+    quiet: bool,
 ) -> "Kit":
     from verix_anon.conform.kit import read_kit, write_kit
-    from verix_anon.conform.recipes import chosen, for_providers
 
     if given is not None:
         return read_kit(given)
     with progress_bar(quiet) as progress:
-        recipes = chosen(for_providers(size), only)
         return write_kit(place, recipes, size, overwrite=overwrite, progress=progress)
 
 
-def _chosen(kit: "Kit", only: Sequence[str]) -> "list[Case]":
+def _chosen(kit: "Kit", only: Sequence[str], verifier: bool) -> "list[Case]":
     from verix_anon.conform.recipes import chosen
 
-    return chosen([case for case in kit.cases if case.kind.is_for_provider], only)
+    cases = [case for case in kit.cases if case.kind.is_for_provider is not verifier]
+    if not cases:
+        side = "verifier" if verifier else "provider"
+        raise TableError(f"the kit has no case for a {side}")
+    return chosen(cases, only)
 
 
-def _command(command: Sequence[str], limit: float) -> "Asked":
+def _command(command: Sequence[str], limit: float, verifier: bool) -> "Trial":
+    from verix_anon.conform.judging import command_verifier, try_verifier
     from verix_anon.conform.providers import command_provider
+    from verix_anon.conform.trying import try_provider
 
-    return command_provider(command, limit=limit)
+    if verifier:
+        return partial(try_verifier, judge=command_verifier(command, limit=limit))
+    return partial(try_provider, ask=command_provider(command, limit=limit))
 
 
-def _service(url: str, token: str, limit: float, options: dict[str, Any]) -> "Asked":
+def _service(url: str, token: str, limit: float, options: dict[str, Any]) -> "Trial":
     from verix_anon.client.remote.options import RemoteOptions
     from verix_anon.conform.serving import service_provider
+    from verix_anon.conform.trying import try_provider
 
-    return service_provider(url, token, RemoteOptions(patience=limit, wait=limit, **options))
+    waiting = RemoteOptions(patience=limit, wait=limit, **options)
+    return partial(try_provider, ask=service_provider(url, token, waiting))
 
 
 def _tried(
-    kit: "Kit", cases: "Sequence[Case]", ask: "Asked", subject: str, jobs: int | None
+    kit: "Kit", cases: "Sequence[Case]", trial: "Trial", subject: str, jobs: int | None
 ) -> "Report":
     from verix_anon.conform.results import Report
-    from verix_anon.conform.trying import try_provider
     from verix_anon.machine import available_cores
 
-    results = try_provider(kit, cases, ask, jobs=jobs or available_cores(), told=_say_result)
+    results = trial(kit, cases, jobs=jobs or available_cores(), told=_say_result)
     return Report(
-        side="provider",
+        side="provider" if cases[0].kind.is_for_provider else "verifier",
         subject=subject,
         kit=kit,
         results=results,

@@ -271,13 +271,18 @@ def _pack(manifest: Manifest) -> bytes:
         "witnesses": [_witness_to_json(w) for w in manifest.witnesses],
     }
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        archive.writestr("manifest.json", json.dumps(document))
+    with zipfile.ZipFile(buffer, "w") as archive:
+        _add(archive, "manifest.json", json.dumps(document).encode())
         for name in ARRAYS:
             array = io.BytesIO()
             np.lib.format.write_array(array, np.ascontiguousarray(getattr(manifest, name)))
-            archive.writestr(f"{name}.npy", array.getvalue())
+            _add(archive, f"{name}.npy", array.getvalue())
     return buffer.getvalue()
+
+
+def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
+    """Add a file without the time, so that the same manifest has the same bytes."""
+    archive.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED, compresslevel=1)
 
 
 def _unpack(data: bytes) -> Manifest:

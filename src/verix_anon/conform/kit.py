@@ -48,6 +48,10 @@ class Kind(StrEnum):
     """A verifier must see what is wrong with it."""
     MALFORMED = "malformed"
     """A verifier must see that it is no delivery."""
+    UNDECIDED = "undecided"
+    """A verifier must neither accept nor accuse."""
+    MISTAKE = "mistake"
+    """A verifier must not judge: what it was given does not belong together."""
 
     @property
     def is_for_provider(self) -> bool:

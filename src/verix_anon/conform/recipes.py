@@ -14,7 +14,7 @@ from verix_anon.conform.damaged import DAMAGED
 from verix_anon.conform.kit import Case, Kind, Made, Recipe
 from verix_anon.errors import TableError
 
-__all__ = ["chosen", "for_providers"]
+__all__ = ["chosen", "for_providers", "for_verifiers"]
 
 MANY = 100_000
 """Records from which on the plain implementation would take minutes."""
@@ -45,6 +45,14 @@ def for_providers(size: Size = Size.SMALL) -> list[Recipe]:
         for name, case in (CONTRACTS | DAMAGED).items()
     ]
     return answered + refused if size is Size.SMALL else answered
+
+
+def for_verifiers() -> list[Recipe]:
+    """What a verifier is shown: deliveries that it must tell apart."""
+    # Imported where it is used: who asks a provider needs neither models nor adversaries.
+    from verix_anon.conform import judged
+
+    return judged.for_verifiers()
 
 
 def _answered(name: str, case: Answered, kit: Path) -> Made:

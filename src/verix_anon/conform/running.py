@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO
 
 from verix_anon.errors import TableError
@@ -34,7 +33,7 @@ class Ended:
 
 
 def filled(
-    command: Sequence[str], places: Mapping[str, Path], appended: Sequence[str]
+    command: Sequence[str], places: Mapping[str, object], appended: Sequence[str]
 ) -> list[str]:
     """A command with paths where it names them as `{NAME}`, else with what is appended to it."""
     if not any(f"{{{name}}}" in word for word in command for name in places):

@@ -1,9 +1,10 @@
-"""A provider is shown every case, and what it did is compared with what it must do."""
+"""Every case is shown, some at a time; a provider's answer is compared with what it must be."""
 
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from verix_anon.conform.compare import compared
@@ -11,7 +12,10 @@ from verix_anon.conform.kit import Case, Kind, Kit
 from verix_anon.conform.providers import Answer, Asked, Outcome
 from verix_anon.conform.results import Check, Result
 
-__all__ = ["try_provider"]
+__all__ = ["Told", "try_each", "try_provider"]
+
+Told = Callable[[Result], object]
+"""Gets each result, in the order of the cases."""
 
 
 def try_provider(
@@ -20,14 +24,21 @@ def try_provider(
     ask: Asked,
     *,
     jobs: int = 1,
-    told: Callable[[Result], None] = lambda result: None,
+    told: Told = lambda result: None,
 ) -> list[Result]:
-    """Show cases to a provider, so many at a time; `told` gets each result in order."""
+    """Show cases to a provider, so many at a time."""
+    return try_each(cases, partial(_tried, kit, ask), jobs=jobs, told=told)
+
+
+def try_each(
+    cases: Sequence[Case], tried: Callable[[Case, Path], Result], *, jobs: int, told: Told
+) -> list[Result]:
+    """Try cases, so many at a time; each is given a folder of its own."""
     results = []
     with tempfile.TemporaryDirectory(prefix="verix-conform-") as place:
         folder = Path(place)
         with ThreadPoolExecutor(jobs) as pool:
-            waiting = [pool.submit(_tried, kit, case, ask, folder) for case in cases]
+            waiting = [pool.submit(_in_folder, tried, case, folder / case.id) for case in cases]
             try:
                 for each in waiting:
                     results.append(each.result())
@@ -39,9 +50,13 @@ def try_provider(
     return results
 
 
-def _tried(kit: Kit, case: Case, ask: Asked, folder: Path) -> Result:
-    delivery = folder / case.id / "delivery"
-    delivery.parent.mkdir()
+def _in_folder(tried: Callable[[Case, Path], Result], case: Case, folder: Path) -> Result:
+    folder.mkdir()
+    return tried(case, folder)
+
+
+def _tried(kit: Kit, ask: Asked, case: Case, folder: Path) -> Result:
+    delivery = folder / "delivery"
     began = time.monotonic()
     answer = ask(kit.path(case, "submission"), delivery)
     seconds = time.monotonic() - began

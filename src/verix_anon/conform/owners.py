@@ -1,0 +1,135 @@
+"""Owners whose secrets anybody may know: tables from seeds, prepared, and honest deliveries.
+
+A verifier judges by a manifest, so it takes an owner to make a case for it. What is delivered
+honestly comes from the second implementation, as everywhere in a kit.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pyarrow as pa
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from verix_anon.client.manifest import write_manifest
+from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
+from verix_anon.conform import folders, independent
+from verix_anon.conform.tables import Sent, uniform, whole
+from verix_anon.files.deliveries import read_delivery
+from verix_anon.protocol.contract import Rule
+from verix_anon.protocol.envelopes import SigningKey
+from verix_anon.protocol.messages import Delivery
+from verix_anon.protocol.table import wire_columns
+
+__all__ = ["OWNERS", "honest", "owner", "signing_key", "write_honest", "write_owner"]
+
+N = 400
+TOWNS = ["ash", "elm", "fir", "oak"]
+IMPORTANCE = {"age": 1.0, "score": 0.8, "town": 0.5, "hours": 0.6, "rank": 0.3}
+
+
+def _table() -> pa.Table:
+    """Ties, decimals, categories, a skewed column, and a target that follows two of them."""
+    age, score = whole(70, N, 52), uniform(71, N)
+    hours = [40 if u < 0.8 else int(39 * u) for u in uniform(72, N)]
+    chance = [0.05 + 0.45 * (a > 25) + 0.45 * (s > 0.5) for a, s in zip(age, score, strict=True)]
+    classes = [u < p for u, p in zip(uniform(73, N), chance, strict=True)]
+    return pa.table(
+        {
+            "age": age,
+            "score": score,
+            "town": [TOWNS[i] for i in whole(74, N, 4)],
+            "hours": hours,
+            "rank": whole(75, N, 12),
+            "y": ["yes" if is_positive else "no" for is_positive in classes],
+        }
+    )
+
+
+def _coded() -> Prepared:
+    # No target, so that neither preparing nor judging takes a model.
+    options = PrepareOptions(unsafe_seed=1, importance=IMPORTANCE, threads=1)
+    return prepare(_table(), quasi=list(IMPORTANCE), kept=["y"], task="none", k=3, options=options)
+
+
+def _clear() -> Prepared:
+    options = PrepareOptions(
+        unsafe_seed=1, rule=Rule.VARIANCE_REDUCTION, clear=True, min_leaf="2k", threads=1
+    )
+    return prepare(_table(), quasi="all", target="y", k=3, options=options)
+
+
+def _paper() -> Prepared:
+    options = PrepareOptions.paper(unsafe_seed=1, threads=1)
+    return prepare(_table(), quasi="all", target="y", k=2, options=options)
+
+
+def _signed() -> Prepared:
+    made = owner("coded")
+    keys = (signing_key("provider").public,)
+    return replace(made, manifest=replace(made.manifest, provider_keys=keys))
+
+
+OWNERS: dict[str, Callable[[], Prepared]] = {
+    "coded": _coded,
+    "clear": _clear,
+    "paper": _paper,
+    "signed": _signed,
+}
+"""`signed` is `coded` once more, with a key of the provider's pinned."""
+
+
+def signing_key(name: str) -> SigningKey:
+    """A key that anybody can make: it shows how receipts are judged, and signs nothing else."""
+    seed = sha256(f"verix kit {name}".encode()).digest()
+    return SigningKey(Ed25519PrivateKey.from_private_bytes(seed))
+
+
+@cache
+def owner(name: str) -> Prepared:
+    """What an owner sent and kept."""
+    return OWNERS[name]()
+
+
+@cache
+def _answered(name: str) -> tuple[Sent, independent.Result]:
+    submission = owner(name).submission
+    everything = slice(0, submission.records.n_rows)
+    columns = wire_columns(submission.contract, submission.records, everything)
+    sent = Sent(
+        contract=submission.contract.to_bytes(),
+        trackers=[bytes(tracker) for tracker in submission.records.tracker],
+        columns=[values.tolist() for values in columns],
+    )
+    return sent, independent.anonymize(sent.contract, sent.trackers, sent.columns)
+
+
+def write_owner(name: str, kit: Path) -> dict[str, str]:
+    """Write an owner's manifest and submission into a kit once, and say where they lie."""
+    paths = {"manifest": f"owners/{name}/manifest.verix", "submission": f"owners/{name}/submission"}
+    if not (kit / paths["manifest"]).exists():
+        sent, _ = _answered(name)
+        job = folders.job_of(folders.described(sent), sent)
+        folders.write_submission(folders.draft(sent, job), kit / paths["submission"])
+        write_manifest(owner(name).manifest, kit / paths["manifest"])
+    return paths
+
+
+def write_honest(name: str, folder: Path) -> None:
+    """Write the delivery that an owner must accept."""
+    folders.write_delivery(*_answered(name), folder)
+
+
+@cache
+def honest(name: str) -> Delivery:
+    """The same delivery, to be altered."""
+    made = owner(name)
+    with TemporaryDirectory(prefix="verix-honest-") as place:
+        write_honest(name, Path(place) / "delivery")
+        read = read_delivery(
+            Path(place) / "delivery", made.submission.contract, n_rows=made.manifest.n_rows
+        )
+    return read.delivery

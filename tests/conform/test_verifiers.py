@@ -1,0 +1,207 @@
+"""Our verifier tells the deliveries of the kit apart, and none that lacks a layer does."""
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from cli import jobs
+from verix_anon.client.verdict import DECIDING, RECEIPT, Finding, Status, Verdict
+from verix_anon.client.verify import (
+    VerifyOptions,
+    commitment,
+    fingerprint,
+    receipt,
+    replay,
+    sentinels,
+    splits,
+    twins,
+    verify,
+)
+from verix_anon.conform import Size, owners
+from verix_anon.conform.judged import EXITS, for_verifiers
+from verix_anon.conform.judging import Judge, command_verifier, try_verifier
+from verix_anon.conform.kit import Case, Kind, Kit, write_kit
+from verix_anon.conform.recipes import chosen, for_providers
+from verix_anon.conform.results import Result
+from verix_anon.conform.running import Ended
+from verix_anon.errors import TableError
+
+VERIFY = [sys.executable, "-m", "verix_anon", "verify"]
+LAYERS = {
+    "commitment": (commitment, "forged-root"),
+    "sentinels": (sentinels, "lost-sentinel"),
+    "twins": (twins, "moved-twin"),
+    "replay": (replay, "other-labels"),
+    "splits": (splits, "adversary-approximate"),
+    "fingerprint": (fingerprint, "other-labels-paper"),
+    "receipt": (receipt, "receipt-missing"),
+}
+"""Every layer that decides under some profile, and a case that fails without it."""
+
+
+@pytest.fixture(scope="session")
+def judged_kit(tmp_path_factory: pytest.TempPathFactory) -> Kit:
+    """Not to be changed."""
+    return write_kit(tmp_path_factory.mktemp("judged") / "kit", for_verifiers(), Size.SMALL)
+
+
+def in_process(shown: Mapping[str, object]) -> Ended:
+    """The command, without a process for each case."""
+    options = ["--manifest", shown["manifest"], "--submission", shown["submission"]]
+    # Of the models only the one that decides is fitted.
+    skipped = "utility" if shown["profile"] == "paper" else "fingerprint,utility"
+    options += ["--profile", shown["profile"], "--skip", skipped]
+    code = jobs.exit_code("verify", shown["delivery"], *options)
+    return Ended(code=code, seconds=0.0, said="")
+
+
+def ending_with(code: int | None) -> Judge:
+    return lambda shown: Ended(code=code, seconds=0.0, said="hm")
+
+
+def failed(results: list[Result]) -> list[str]:
+    return [result.case.id for result in results if not result.passed]
+
+
+def test_our_verifier_passes(judged_kit: Kit) -> None:
+    results = try_verifier(judged_kit, judged_kit.cases, in_process)
+    assert [(r.case.id, r.failures) for r in results if not r.passed] == []
+
+
+@pytest.mark.slow
+def test_our_command_passes(judged_kit: Kit) -> None:
+    some = ["honest-*", "forged-root*", "moved-twin", "malformed-loop", "receipt*", "other-*"]
+    cases = chosen(judged_kit.cases, some)
+    judge = command_verifier(VERIFY, limit=300)
+    assert failed(try_verifier(judged_kit, cases, judge, jobs=2)) == []
+    # Logs lie beside copies of the manifests.
+    assert not list(judged_kit.folder.rglob("audit.jsonl"))
+
+
+def judged(kit: Kit, case: Case) -> Verdict:
+    return verify(
+        kit.path(case, "delivery"),
+        kit.path(case, "manifest"),
+        submission=kit.path(case, "submission"),
+        profile=str(case.expected["profile"]),
+        skip=("utility",) if case.expected["profile"] == "paper" else ("fingerprint", "utility"),
+        options=VerifyOptions(threads=1),
+    )
+
+
+def test_the_layers_that_are_named_see_each_case(judged_kit: Kit) -> None:
+    for case in judged_kit.cases:
+        named = case.expected.get("layers", [])
+        assert isinstance(named, list)
+        assert bool(named) is (case.kind not in (Kind.ACCEPTED, Kind.MISTAKE))
+        if named:
+            verdict = judged(judged_kit, case)
+            fired = {
+                f.layer
+                for f in verdict.findings
+                if f.decides and f.status in (Status.FAIL, Status.INCONCLUSIVE)
+            }
+            assert fired >= set(named), case.id
+
+
+def test_those_made_for_one_layer_are_seen_by_no_other(judged_kit: Kit) -> None:
+    for layer, (_, name) in LAYERS.items():
+        (case,) = chosen(judged_kit.cases, [name])
+        findings = judged(judged_kit, case).findings
+        others = [f for f in findings if f.decides and f.layer != layer]
+        # Without replay nobody knows the records that splits would judge.
+        assert all(f.status in (Status.PASS, Status.SKIPPED) for f in others), name
+
+
+def test_every_layer_that_decides_is_among_them() -> None:
+    deciding = {layer for layers in DECIDING.values() for layer in layers}
+    assert set(LAYERS) == deciding | {RECEIPT}
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_a_verifier_without_a_layer_fails_a_case_by_name(
+    judged_kit: Kit, layer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, name = LAYERS[layer]
+    cases = chosen(judged_kit.cases, [name])
+    assert failed(try_verifier(judged_kit, cases, in_process)) == []
+    passes = Finding(layer=layer, status=Status.PASS, summary="Not looked at.")
+    monkeypatch.setattr(module, "check", lambda *given: passes)
+    assert failed(try_verifier(judged_kit, cases, in_process)) == [name]
+
+
+@pytest.mark.parametrize("code", [0, 1, 2, 3, 70, -11, None])
+def test_one_answer_for_all_is_not_enough(judged_kit: Kit, code: int | None) -> None:
+    results = try_verifier(judged_kit, judged_kit.cases, ending_with(code))
+    right = [case.id for case in judged_kit.cases if EXITS[case.kind] == code]
+    assert [result.case.id for result in results if result.passed] == right
+    assert {case.kind for case in judged_kit.cases} == set(EXITS)
+
+
+def test_what_was_missed_is_said(judged_kit: Kit) -> None:
+    cases = chosen(judged_kit.cases, ["lost-sentinel", "honest-coded"])
+    honest, lost = try_verifier(judged_kit, cases, ending_with(0))
+    assert honest.checks[0].detail == "0, accepted"
+    assert lost.checks[0].detail == "0, accepted in place of 1, which sentinels sees: hm"
+
+
+def test_a_command_names_all_places_or_none(tmp_path: Path, judged_kit: Kit) -> None:
+    with pytest.raises(TableError, match=r"lacks a place for \{submission\}, \{profile\}"):
+        command_verifier(["judge", "{delivery}", "{manifest}"], limit=1)
+    script = tmp_path / "judge.py"
+    script.write_text(
+        "import pathlib, sys\n"
+        "profile, manifest, delivery, submission = sys.argv[1:]\n"
+        "assert profile == 'thin' and pathlib.Path(delivery, 'delivery.json').is_file()\n"
+        "assert pathlib.Path(submission, 'submission.json').is_file()\n"
+        "sys.exit(0 if pathlib.Path(manifest).is_file() else 1)\n"
+    )
+    command = [sys.executable, str(script), "{profile}", "{manifest}", "{delivery}", "{submission}"]
+    cases = chosen(judged_kit.cases, ["thin-coded"])
+    assert failed(try_verifier(judged_kit, cases, command_verifier(command, limit=60))) == []
+
+
+def test_ids_are_those_of_one_kit() -> None:
+    ids = [recipe.id for recipe in [*for_providers(), *for_verifiers()]]
+    assert len(set(ids)) == len(ids)
+
+
+def test_the_same_kit_comes_of_the_same_cases(judged_kit: Kit, tmp_path: Path) -> None:
+    wanted = ["honest-coded", "adversary-lazy", "receipt-honest", "moved-twin"]
+    first = write_kit(tmp_path / "first", chosen(for_verifiers(), wanted), Size.SMALL)
+    for cached in (owners.owner, owners.honest):
+        cached.cache_clear()
+    again = write_kit(tmp_path / "again", chosen(for_verifiers(), wanted), Size.SMALL)
+    assert again.digest == first.digest
+
+
+def test_the_command_line(run: jobs.Run, tmp_path: Path) -> None:
+    wanted = ["--only", "forged-root", "--only", "honest-coded"]
+    shown = ["--json", tmp_path / "out.json", "--html", tmp_path / "out.html", "--quiet"]
+    ended = run("conform", "--verifier", *wanted, *shown, "true")
+    assert ended.code == 1
+    assert "0, accepted in place of 1, which commitment sees" in ended.out
+    assert "1 of 2 cases failed: forged-root" in ended.out
+    report = json.loads((tmp_path / "out.json").read_text())
+    assert report["side"] == "verifier"
+    assert [case["passed"] for case in report["cases"]] == [True, False]
+    assert "Conformance of a verifier" in (tmp_path / "out.html").read_text()
+
+
+def test_an_exported_kit_holds_both_sides(run: jobs.Run, tmp_path: Path) -> None:
+    wanted = ["--only", "forged-root", "--only", "pure"]
+    kit = tmp_path / "kit"
+    assert run("conform", *wanted, "--export", kit, "--quiet").code == 0
+    assert run("conform", "--kit", kit, "--verifier", "false").code == 0
+    assert run("conform", "--kit", kit, "false").code == 1
+    only = tmp_path / "one"
+    assert run("conform", "--only", "pure", "--export", only, "--quiet").code == 0
+    ended = run("conform", "--kit", only, "--verifier", "false")
+    assert (ended.code, "no case for a verifier" in ended.err) == (2, True)
+    ended = run("conform", "--verifier", "--size", "large", "false")
+    assert (ended.code, "all that a verifier is shown is small" in ended.err) == (2, True)
+    ended = run("conform", "--verifier", "--url", "https://localhost")
+    assert (ended.code, "in place of a command" in ended.err) == (2, True)
