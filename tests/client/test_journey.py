@@ -53,7 +53,7 @@ def test_a_roles_file_says_where_the_table_lies(tmp_path: Path) -> None:
     (folder / "roles.toml").write_text('table = "../people.csv"\n')
     found = look_at(folder)
     assert (found.state, found.table) == (State.DRAFTED, tmp_path / "people.csv")
-    assert found.open_steps == (Step.TABLE, Step.COLUMNS, Step.PRIVACY)
+    assert found.open_steps == (Step.TABLE, Step.COLUMNS, Step.PRIVACY, Step.SEND)
     (folder / "roles.toml").write_text("table = ")
     assert "cannot be read" in look_at(folder).problem
 

@@ -109,7 +109,7 @@ class Job:
     @property
     def open_steps(self) -> tuple[Step, ...]:
         """What can be looked at or done."""
-        last = Step.PRIVACY if self.state is State.DRAFTED else self.step
+        last = Step.SEND if self.state is State.DRAFTED else self.step
         return STEPS[: STEPS.index(last) + 1]
 
     @property

@@ -1,13 +1,36 @@
 """What the provider sees of a table: in words, before anything is sent and after (spec §2)."""
 
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from verix_anon.client.account import Account, Form, SentColumn
+from verix_anon.client.given import FilePath
 from verix_anon.client.manifest import Manifest
+from verix_anon.client.table.draft import read_options, read_roles
 from verix_anon.client.table.roles import TableRole
 from verix_anon.client.table.task import Task
+from verix_anon.errors import TableError
+from verix_anon.files.hashed import RECORDS
 from verix_anon.protocol.contract import MAX_SCORE, Contract, Rule
 
-__all__ = ["account_of", "parted", "seen", "taken"]
+__all__ = [
+    "DROPPED",
+    "PARTED",
+    "Glimpse",
+    "account_of",
+    "foreseen",
+    "glimpse",
+    "parted",
+    "seen",
+    "taken",
+]
 
+GLIMPSED = 5
+DROPPED = "Dropped for good"
 PARTED = {
     Form.CODED: "Sent as positions",
     Form.CLEAR: "Sent as they are",
@@ -30,13 +53,55 @@ def taken(manifest: Manifest) -> str:
 
 def parted(manifest: Manifest) -> dict[str, list[str]]:
     """What becomes of the columns: each name under what is done with it."""
-    found: dict[str, list[str]] = {"Dropped for good": []}
-    for name, given in manifest.roles.items():
-        role = TableRole(given)
-        is_dropped = role is TableRole.IDENTIFIER
-        what = "Dropped for good" if is_dropped else PARTED[_form(role, manifest.contract)]
+    forms = {role: _form(role, manifest.contract) for role in TableRole}
+    return _parted({name: TableRole(role) for name, role in manifest.roles.items()}, forms)
+
+
+def foreseen(path: FilePath) -> dict[str, list[str]]:
+    """The same of a table that is not prepared yet, by its roles file."""
+    _, declared = read_roles(path)
+    options = read_options(path)
+    sent = Form.CLEAR if options.get("clear") else Form.CODED
+    forms = dict.fromkeys(TableRole, Form.NEVER) | {TableRole.QUASI: sent}
+    if options.get("rule") == Rule.VARIANCE_REDUCTION:
+        forms[TableRole.TARGET] = sent
+    return _parted({name: role for role, name in declared.named()}, forms)
+
+
+def _parted(
+    roles: Mapping[str, TableRole], forms: Mapping[TableRole, Form]
+) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {DROPPED: []}
+    for name, role in roles.items():
+        what = DROPPED if role is TableRole.IDENTIFIER else PARTED[forms[role]]
         found.setdefault(what, []).append(name)
     return found
+
+
+class Glimpse(NamedTuple):
+    """The beginning of what the provider gets."""
+
+    n_rows: int
+    names: list[str]
+    rows: list[list[str]]
+
+
+def glimpse(submission: Path) -> Glimpse:
+    """The first records of a submission, as they are sent; of a file its beginning is read."""
+    try:
+        with pq.ParquetFile(submission / RECORDS) as file:
+            batch = next(file.iter_batches(batch_size=GLIMPSED), None)
+            n_rows = file.metadata.num_rows
+    except (OSError, pa.ArrowException) as error:
+        raise TableError(f"the submission {submission} cannot be read ({error})") from None
+    if batch is None:
+        return Glimpse(n_rows, [], [])
+    rows = [[_shown(value) for value in row.values()] for row in batch.to_pylist()]
+    return Glimpse(n_rows, batch.schema.names, rows)
+
+
+def _shown(value: object) -> str:
+    return f"{value[:4].hex()}…" if isinstance(value, bytes) else str(value)
 
 
 def seen(contract: Contract) -> list[str]:

@@ -106,7 +106,7 @@ class Declared:
         """The roles of the columns that are declared by name; all names must exist."""
         known = frozenset(names)
         declared: dict[str, TableRole] = {}
-        for role, name in self._pairs():
+        for role, name in self.named():
             if name not in known:
                 raise unknown_column(name, names)
             if name in declared:
@@ -117,7 +117,8 @@ class Declared:
                 raise unknown_column(name, names)
         return declared
 
-    def _pairs(self) -> Iterator[tuple[TableRole, str]]:
+    def named(self) -> Iterator[tuple[TableRole, str]]:
+        """Each column that is declared by name, with its role."""
         chosen: list[tuple[TableRole, Sequence[str] | str]] = [
             (TableRole.TARGET, [] if self.target is None else [self.target]),
             (TableRole.QUASI, [] if self._takes_all else self.quasi),

@@ -12,7 +12,7 @@ from verix_anon.desk.show import desk_of
 from verix_anon.errors import TableError
 from verix_anon.files.inside import inside
 
-__all__ = ["GivenJob", "Posted", "at", "given_file", "go_to", "one", "passphrase"]
+__all__ = ["GivenJob", "Posted", "at", "given_file", "go_to", "one", "passphrase", "table_of"]
 
 
 def _job(request: Request, job: str) -> Job:
@@ -40,7 +40,7 @@ def one(form: Form, name: str) -> str:
 
 def at(job: Job, name: str) -> str:
     """Where something of a job lies, as a word of a command that runs in the desk's folder."""
-    found = f"{job.name}/{name}"
+    found = f"{job.name}/{name}" if name else job.name
     return f"./{found}" if found.startswith("-") else found
 
 
@@ -53,6 +53,16 @@ def given_file(request: Request, given: str) -> str:
     if not found.is_file():
         raise TableError(f"{given!r} is not a file")
     return f"./{found.relative_to(folder.resolve()).as_posix()}"
+
+
+def table_of(request: Request, job: Job) -> str:
+    """The job's table, as a word of a command."""
+    folder = desk_of(request).folder.resolve()
+    if job.table is None:
+        return "TABLE"
+    is_ours = job.table.is_relative_to(folder)
+    found = str(job.table.relative_to(folder) if is_ours else job.table)
+    return f"./{found}" if found.startswith("-") else found
 
 
 def passphrase(form: Form) -> dict[str, str]:

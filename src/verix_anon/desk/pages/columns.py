@@ -13,7 +13,7 @@ from verix_anon.client.table.hierarchies import DATE, PREFIX
 from verix_anon.client.table.person import RECORD
 from verix_anon.client.table.roles import TableRole
 from verix_anon.desk.gate import Form
-from verix_anon.desk.pages.asked import GivenJob, Posted, go_to, one
+from verix_anon.desk.pages.asked import GivenJob, Posted, go_to, one, table_of
 from verix_anon.desk.pages.conflict import conflict
 from verix_anon.desk.show import desk_of, fragment, href_of, page
 from verix_anon.errors import TableError
@@ -49,21 +49,13 @@ def _page(
         "advice": _advice(request, job, now, wanted),
         "refused": refused,
     }
-    command = ("init", _table(request, job), "--explain")
+    command = ("init", table_of(request, job), "--explain")
     status = 400 if refused else 200
     return page(request, "columns.html", view, job=job, command=command, status=status)
 
 
 def _advice(request: Request, job: Job, now: Version, wanted: Choices) -> Advice:
     return advice(now.text, wanted, job.folder, desk_of(request).folder)
-
-
-def _table(request: Request, job: Job) -> str:
-    folder = desk_of(request).folder
-    if job.table is None:
-        return "TABLE"
-    is_ours = job.table.is_relative_to(folder)
-    return str(job.table.relative_to(folder) if is_ours else job.table)
 
 
 @router.post("/jobs/{job}/columns/advice")
