@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,8 +26,10 @@ from verix_anon.client.prepare import Prepared
 from verix_anon.client.prepare.sentinels import Traps
 from verix_anon.client.verdict import Finding, Outcome, Status
 from verix_anon.client.verify import verify
-from verix_anon.client.verify.case import VerifyOptions
+from verix_anon.client.verify.case import Audit, VerifyOptions
 from verix_anon.errors import TableError
+from verix_anon.files.deliveries import write_delivery
+from verix_anon.files.submissions import write_submission
 from verix_anon.protocol.contract import Commitment
 from verix_anon.protocol.messages import Submission
 
@@ -58,6 +61,40 @@ def test_a_large_table_is_judged_as_a_small_one(
     kept = findings()
     monkeypatch.setattr("verix_anon.client.verify.case.KEPT_BYTES", 0)
     assert findings() == kept
+
+
+@pytest.mark.parametrize("audit", Audit)
+@pytest.mark.parametrize("make", MATRIX, ids=lambda make: make.__name__)
+def test_files_that_are_not_held_are_judged_as_those_that_are(
+    make: Make, audit: Audit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Read from a scratch file, records and bytes alike, the layers find the same."""
+    made = CONTRACTS["spread" if audit is Audit.ALL else "clear"]()
+    write_submission(made.submission, tmp_path / "submission")
+    # As many draws as find every node of a small tree.
+    options = VerifyOptions(audit=audit, audit_fraction=0.001)
+    deliveries = [cases.honest(made.submission), make(made.submission).delivery]
+    for number, delivery in enumerate(deliveries):
+        write_delivery(delivery, tmp_path / str(number))
+
+    def findings() -> list[Finding]:
+        verdicts = [
+            verify(
+                tmp_path / str(number),
+                made.manifest,
+                submission=tmp_path / "submission",
+                skip=["fingerprint", "utility"],
+                options=options,
+            )
+            for number in range(len(deliveries))
+        ]
+        return [replace(f, seconds=0.0) for verdict in verdicts for f in verdict.findings]
+
+    held = findings()
+    monkeypatch.setattr("verix_anon.client.verify.KEPT_BYTES", 0)
+    monkeypatch.setattr("verix_anon.client.verify.case.KEPT_BYTES", 0)
+    monkeypatch.setattr("verix_anon.files.hashed.HELD_BYTES", 0)
+    assert findings() == held
 
 
 CONTRACTS: dict[str, Callable[[], Prepared]] = {

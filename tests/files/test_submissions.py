@@ -1,8 +1,10 @@
 """A submission is read as it was written, and whatever does not fit its contract is refused."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import fsspec
 import numpy as np
@@ -14,8 +16,10 @@ import support
 from files import crafted
 from files.crafted import Struct, put
 from files.samples import N_ROWS, packed, restate, rewrite, sent, with_value, with_values
-from verix_anon.errors import ContractError, TableError
-from verix_anon.files.submissions import read_submission, write_submission
+from verix_anon.errors import ContractError, Error, TableError
+from verix_anon.files import hashed, submissions
+from verix_anon.files.spilled import SpilledSubmission
+from verix_anon.files.submissions import write_submission
 from verix_anon.protocol import merkle
 from verix_anon.protocol.contract import Column, Contract, Kind, Role, Unit
 from verix_anon.protocol.messages import Submission
@@ -62,6 +66,32 @@ def made(columns: list[Column], n_rows: int = 40) -> Submission:
         target=rng.integers(0, 2, n_rows).astype(np.uint8),
     )
     return Submission(contract=contract, records=records)
+
+
+def read_submission(path: str | Path) -> Submission:
+    """A submission as it is read in memory; from a scratch file it is the same, faults included."""
+    try:
+        found = submissions.read_submission(path)
+    except Error as error:
+        with pytest.raises(type(error), match=f"^{re.escape(str(error))}$"):
+            read_spilled(path)
+        raise
+    spilled, records = read_spilled(path), found.records
+    assert spilled.contract == found.contract
+    assert spilled.digest() == found.digest()
+    assert spilled.records.n_rows == records.n_rows
+    assert spilled.records.target.tobytes() == records.target.tobytes()
+    assert spilled.records.trackers(0, records.n_rows).tobytes() == records.tracker.tobytes()
+    for number, values in enumerate(records.values):
+        assert spilled.records.column(number).astype(np.float64).tobytes() == values.tobytes()
+    return found
+
+
+def read_spilled(path: str | Path) -> SpilledSubmission:
+    with mock.patch.object(hashed, "HELD_BYTES", 0):
+        found = submissions.read_submission_by_column(path, most_values=0)
+    assert isinstance(found, SpilledSubmission)
+    return found
 
 
 def assert_equal(one: Submission, other: Submission) -> None:

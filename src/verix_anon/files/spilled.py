@@ -6,6 +6,7 @@ memory at a time is a column for each thread.
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from verix_anon.arrays import Bytes, Floats, Ids, Ints
+from verix_anon.errors import TableError
+from verix_anon.files.hashed import RECORDS
 from verix_anon.files.hostile import reader as parquet
 from verix_anon.files.scratch import Kept, Scratch
 from verix_anon.machine import available_cores
@@ -20,7 +23,7 @@ from verix_anon.protocol import merkle
 from verix_anon.protocol.contract import Column, Contract, Digest, Role
 from verix_anon.protocol.table import check_count, check_target, check_values, wire_type
 
-__all__ = ["Place", "SpilledRecords", "SpilledSubmission", "spill"]
+__all__ = ["Place", "SpilledRecords", "SpilledSubmission", "fitting", "spill"]
 
 Place = tuple[parquet.Reader, int, slice | Ints]
 """A row group, and where its rows belong."""
@@ -68,24 +71,27 @@ def spill(contract: Contract, places: list[Place], n_rows: int) -> SpilledSubmis
     Raises:
         TableError: They do not fit the contract.
     """
-    check_count(contract, n_rows)
+    with fitting():
+        check_count(contract, n_rows)
     scratch = Scratch()
 
     def keep(column: Column) -> Kept:
         values = _filled(places, column.name, np.empty(n_rows, wire_type(column)))
-        if column.role is Role.TARGET:
-            check_target(contract, values)
-        else:
-            if column.n_values is None:
-                # Adding 0.0 turns -0.0 into 0.0; a signalling NaN would warn.
-                with np.errstate(invalid="ignore"):
-                    np.add(values, 0.0, out=values)
-            check_values(column, values)
+        if column.role is not Role.TARGET and column.n_values is None:
+            # Adding 0.0 turns -0.0 into 0.0; a signalling NaN would warn.
+            with np.errstate(invalid="ignore"):
+                np.add(values, 0.0, out=values)
+        with fitting():
+            if column.role is Role.TARGET:
+                check_target(contract, values)
+            else:
+                check_values(column, values)
         return scratch.put(values)
 
     tracker = scratch.put(_filled(places, "tracker", np.empty((n_rows, 32), np.uint8)))
     with ThreadPoolExecutor(min(2, available_cores())) as pool:
         kept = list(pool.map(keep, contract.columns))
+    parquet.give_back()
     by_role = list(zip(contract.columns, kept, strict=True))
     target = next((k.read() for c, k in by_role if c.role is Role.TARGET), None)
     records = SpilledRecords(
@@ -95,6 +101,15 @@ def spill(contract: Contract, places: list[Place], n_rows: int) -> SpilledSubmis
     )
     records.target.setflags(write=False)
     return SpilledSubmission(contract, records, _digest(contract, n_rows, [tracker, *kept]))
+
+
+@contextmanager
+def fitting() -> Iterator[None]:
+    """Where records are held to the contract."""
+    try:
+        yield
+    except TableError as error:
+        raise TableError(f"{RECORDS} does not fit the contract: {error}") from None
 
 
 def _filled(places: list[Place], name: str, out: npt.NDArray[Any]) -> npt.NDArray[Any]:

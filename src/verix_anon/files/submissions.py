@@ -19,7 +19,7 @@ from verix_anon.fields import Fields
 from verix_anon.files.aside import write_bytes, written_aside
 from verix_anon.files.hashed import RECORDS, Files, digest_of_file, stated_digests
 from verix_anon.files.hostile import reader as parquet
-from verix_anon.files.spilled import Place, SpilledSubmission, spill
+from verix_anon.files.spilled import Place, SpilledSubmission, fitting, spill
 from verix_anon.files.store import open_folder, path_text
 from verix_anon.machine import available_cores, check_memory, lacking
 from verix_anon.protocol.contract import Contract, Digest
@@ -108,10 +108,8 @@ def read_submission(path: str | os.PathLike[str]) -> Submission:
     )
     with _reading(n_rows):
         records = _fill(contract, readers, n_rows)
-    try:
+    with fitting():
         submission = Submission(contract=contract, records=records)
-    except TableError as error:
-        raise _unfit(error) from None
     stated.check_digest(submission.digest(threads=available_cores()))
     return submission
 
@@ -129,11 +127,7 @@ def read_submission_by_column(
     stated, readers = _opened(path)
     n_rows = stated.n_rows
     with _reading(n_rows):
-        places = _places(readers, n_rows)
-        try:
-            submission = spill(stated.contract, places, n_rows)
-        except TableError as error:
-            raise _unfit(error) from None
+        submission = spill(stated.contract, _places(readers, n_rows), n_rows)
     stated.check_digest(submission.digest())
     return submission
 
@@ -163,10 +157,6 @@ def _reading(n_rows: int) -> Iterator[None]:
         yield
     except MemoryError:
         raise MemoryShortError(lacking(f"reading {RECORDS} ({n_rows:,} rows)")) from None
-
-
-def _unfit(error: TableError) -> TableError:
-    return TableError(f"{RECORDS} does not fit the contract: {error}")
 
 
 def open_submission(path: str | os.PathLike[str]) -> "Stated":

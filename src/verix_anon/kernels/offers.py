@@ -11,12 +11,12 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from verix_anon.arrays import Floats, Ids, Ints, Numbers
+from verix_anon.arrays import Flags, Floats, Ids, Ints, Numbers
 from verix_anon.kernels.medians import lower_median
 from verix_anon.kernels.splits import Best, Candidate
 
 # Compiled in (`make stamps`): medians 9263de2e, splits 6faf1757.
-__all__ = ["Open", "best_offer", "confirm", "offer", "outdo", "spread"]
+__all__ = ["Open", "best_offer", "confirm", "offer", "outdo", "rivals", "spread"]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -126,6 +126,13 @@ def outdo(
             found = offer(values[nodes.lo[i] : nodes.hi[i]], nodes.min_leaf, buffer)
             if not np.isnan(found):
                 best.column[i], best.threshold[i], best.score[i] = column, found, score
+
+
+def rivals(column: int, score: Floats, best: Best) -> Flags:
+    """At which nodes `outdo` looks at this column, given what it scores there."""
+    is_first = (score == best.score) & (column < best.column)
+    found: Flags = (score > 0) & ((score > best.score) | is_first)
+    return found
 
 
 @numba.njit(cache=True, nogil=True)

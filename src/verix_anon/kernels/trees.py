@@ -8,7 +8,7 @@ import numpy as np
 
 from verix_anon.arrays import Floats, Ids, Ints, Numbers, Numeric
 
-__all__ = ["gather", "group_rows", "leaf_bounds"]
+__all__ = ["gather", "gather_some", "group_rows", "leaf_bounds"]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -36,6 +36,14 @@ def gather(values: Numeric, rows: Numbers, out: Numeric) -> None:
     """One column's values in the order of `rows`; numpy would take twice as long."""
     for i in range(rows.size):
         out[i] = values[rows[i]]
+
+
+@numba.njit(cache=True, nogil=True)
+def gather_some(values: Numeric, rows: Numbers, spans: Ints, out: Numeric) -> None:
+    """The same for the positions in some spans, (n, 2); what lies between them is left alone."""
+    for span in range(len(spans)):
+        for i in range(spans[span, 0], spans[span, 1]):
+            out[i] = values[rows[i]]
 
 
 @numba.njit(cache=True, nogil=True)

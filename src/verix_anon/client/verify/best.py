@@ -78,21 +78,36 @@ def _by_spread(case: Case, nodes: Ints, stops: Flags) -> Best:
 
     best = _none(open_.size)
 
+    def delivered(share: int, column: int) -> Ints:
+        return _spans(examined, examined.column == column)
+
     def confirm(share: int, column: int, values: Floats) -> None:
         offers.confirm(column, weights[column], values, spread(column), examined, best)
 
-    case.each_column(confirm)
+    case.each_column(confirm, delivered)
 
     def copied() -> Best:
         return Best(best.column.copy(), best.threshold.copy(), best.score.copy())
 
     parts = [copied() for _ in case.shares]
 
+    def rivals(share: int, column: int) -> Ints:
+        low, high = spread(column)[:, chosen]
+        return _spans(examined, offers.rivals(column, weights[column] * (high - low), parts[share]))
+
     def outdo(share: int, column: int, values: Floats) -> None:
         offers.outdo(column, weights[column], values, spread(column), examined, parts[share])
 
-    case.each_column(outdo)
+    case.each_column(outdo, rivals)
     return _at(_merged(parts), open_, nodes.size)
+
+
+def _spans(nodes: offers.Open, wanted: Flags) -> Ints:
+    """Where the records of some nodes lie, each once; in preorder a node comes before its own."""
+    lo, hi = nodes.lo[wanted], nodes.hi[wanted]
+    reached = np.maximum.accumulate(np.append(0, hi))[:-1]
+    is_first = lo >= reached
+    return np.column_stack([lo[is_first], hi[is_first]])
 
 
 def _none(n: int) -> Best:

@@ -179,12 +179,16 @@ class Case:
         self.each(lambda column: self._lay_out(column, out[column]), len(out))
         return out
 
-    def _lay_out(self, column: int, out: Floats) -> None:
+    def _lay_out(self, column: int, out: Floats, spans: Ints | None = None) -> None:
         from verix_anon.kernels import trees
 
         assert self.submission is not None
         assert self.is_complete
-        trees.gather(self.submission.records.column(column), self.grouped[0], out)
+        values, rows = self.submission.records.column(column), self.grouped[0]
+        if spans is None:
+            trees.gather(values, rows, out)
+        else:
+            trees.gather_some(values, rows, spans, out)
 
     @cached_property
     def target_by_leaf(self) -> Bytes:
@@ -207,28 +211,35 @@ class Case:
     def _is_kept(self) -> bool:
         return 8 * self.manifest.n_rows * len(self.contract.quasi) <= KEPT_BYTES
 
-    def each_column(self, work: Callable[[int, int, Floats], object]) -> None:
+    def each_column(
+        self,
+        work: Callable[[int, int, Floats], object],
+        where: Callable[[int, int], Ints] | None = None,
+    ) -> None:
         """Do some work with the submitted values of every column, laid out leaf by leaf.
 
         Each thread has a share of the columns, in contract order; the work is told the share,
         the column and its values, which it must not hold on to. Of a large table a column at a
-        time is laid out, by each layer anew: touching memory for all takes longer.
+        time is laid out, by each layer anew: touching memory for all takes longer. `where` says
+        which spans of a column the work looks at; others need not be there, and where there is
+        none, there is no work.
         """
-        is_kept = self._is_kept
-        laid_out = self.values_by_leaf if is_kept else self._buffers
 
         def do_share(share: int) -> None:
+            buffer = None if self._is_kept else np.empty(self.manifest.n_rows)
             for column in range(*self.shares[share]):
-                if not is_kept:
-                    self._lay_out(column, laid_out[share])
-                work(share, column, laid_out[column if is_kept else share])
+                spans = None if where is None else where(share, column)
+                if spans is not None and not len(spans):
+                    continue
+                if buffer is None:
+                    work(share, column, self.values_by_leaf[column])
+                else:
+                    self._lay_out(column, buffer, spans)
+                    work(share, column, buffer)
 
+        if self._is_kept:
+            _ = self.values_by_leaf
         self.each(do_share, len(self.shares))
-
-    @cached_property
-    def _buffers(self) -> Floats:
-        """One for a column in each thread."""
-        return np.empty((len(self.shares), self.manifest.n_rows))
 
     def blocks(self) -> Iterator[tuple[int, int]]:
         """All rows, some at a time."""

@@ -28,6 +28,7 @@ __all__ = [
     "Writer",
     "copy_all",
     "copy_group",
+    "give_back",
     "open_parts",
     "write",
 ]
@@ -252,6 +253,12 @@ def copy_all(readers: Iterable[Reader], into: Mapping[str, Array], threads: int)
                 rows = slice(at, at + reader.group_rows[group])
                 copy_group(reader, group, into, rows, pool)
                 at = rows.stop
+    give_back()
+
+
+def give_back() -> None:
+    """Let the system have what Arrow keeps of the memory that it decoded in."""
+    pa.default_memory_pool().release_unused()
 
 
 def _to_numpy(column: pa.ChunkedArray) -> Array:
