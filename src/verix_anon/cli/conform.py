@@ -31,8 +31,7 @@ LIMITS = {Size.SMALL: 60.0, Size.LARGE: 1800.0}
 
 @app.command(
     context_settings={"allow_interspersed_args": False},
-    epilog="Examples: [bold]verix-anon conform --html conform.html python provider.py[/bold],"
-    " [bold]verix-anon conform --verifier verix-anon verify[/bold]",
+    epilog="Example: [bold]verix-anon conform --html conform.html python provider.py[/bold]",
 )
 def conform(
     command: Annotated[

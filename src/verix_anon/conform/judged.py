@@ -161,71 +161,62 @@ def _write(delivery: Delivery, folder: Path) -> None:
     write_delivery(replace(delivery, header=replace(delivery.header, seconds=0)), folder)
 
 
+Alter = Callable[[Prepared, Delivery], Delivery]
+
+
+def _widened(made: Prepared, honest: Delivery) -> Delivery:
+    return ADVERSARIES["wide-bounds"](0).anonymize(made.submission)
+
+
+CHEATS: dict[str, tuple[str, str, Alter, str, str]] = {
+    "forged-root": (
+        "All is true but the root.",
+        *("coded", cheats.forges_root, "commitment", "full"),
+    ),
+    "forged-root-paper": (
+        "All is true but the root, which is the paper's.",
+        *("paper", cheats.forges_root, "commitment", "paper"),
+    ),
+    "lost-sentinel": (
+        "One sentinel is gone, and the paper's layers look.",
+        *("paper", cheats.loses_sentinel, "sentinels", "paper"),
+    ),
+    "moved-twin": (
+        "One of two twins lies in the neighbouring leaf, judged thin.",
+        *("coded", cheats.moves_twin, "twins", "thin"),
+    ),
+    "other-labels": (
+        "Labels that have nothing to do with the records.",
+        *("clear", cheats.invents_labels, "replay", "full"),
+    ),
+    "other-labels-paper": (
+        "Labels that have nothing to do with the records, and the paper's layers look.",
+        *("paper", cheats.invents_labels, "fingerprint", "paper"),
+    ),
+    "thin-wide": (
+        "Wider bounds than the records have, judged thin.",
+        *("coded", _widened, "splits", "thin"),
+    ),
+}
+"""Title, owner, what is altered, the layer that sees it, and the profile."""
+
+
 def _cheats() -> list[Recipe]:
-    def cheat(name: str, title: str, owner: str, alter: Alter, layer: str, profile: str) -> Recipe:
-        def write(folder: Path) -> None:
-            _write(alter(owners.owner(owner), owners.honest(owner)), folder)
-
-        said = {"profile": profile, "layers": [layer]}
-        return _recipe(Kind.CHEAT, name, title, "9", (owner, write), **said)
-
-    def wide(made: Prepared, honest: Delivery) -> Delivery:
-        return ADVERSARIES["wide-bounds"](0).anonymize(made.submission)
+    def write(owner: str, alter: Alter, folder: Path) -> None:
+        _write(alter(owners.owner(owner), owners.honest(owner)), folder)
 
     return [
-        cheat(
-            "forged-root",
-            "All is true but the root.",
-            "coded",
-            cheats.forges_root,
-            "commitment",
-            "full",
-        ),
-        cheat(
-            "forged-root-paper",
-            "All is true but the root, which is the paper's.",
-            "paper",
-            cheats.forges_root,
-            "commitment",
-            "paper",
-        ),
-        cheat(
-            "lost-sentinel",
-            "One sentinel is gone, and the paper's layers look.",
-            "paper",
-            cheats.loses_sentinel,
-            "sentinels",
-            "paper",
-        ),
-        cheat(
-            "moved-twin",
-            "One of two twins lies in the neighbouring leaf, judged thin.",
-            "coded",
-            cheats.moves_twin,
-            "twins",
-            "thin",
-        ),
-        cheat(
-            "other-labels",
-            "Labels that have nothing to do with the records.",
-            "clear",
-            cheats.invents_labels,
-            "replay",
-            "full",
-        ),
-        cheat(
-            "other-labels-paper",
-            "Labels that have nothing to do with the records, and the paper's layers look.",
-            "paper",
-            cheats.invents_labels,
-            "fingerprint",
-            "paper",
-        ),
-        cheat("thin-wide", "Wider bounds, judged thin.", "coded", wide, "splits", "thin"),
+        _recipe(
+            Kind.CHEAT,
+            name,
+            title,
+            "9",
+            (owner, partial(write, owner, alter)),
+            profile=profile,
+            layers=[layer],
+        )
+        for name, (title, owner, alter, layer, profile) in CHEATS.items()
     ]
-
-
-Alter = Callable[[Prepared, Delivery], Delivery]
 
 
 def _malformed() -> list[Recipe]:
