@@ -1,10 +1,34 @@
-"""What every honest provider's delivery must pass, in every mode."""
+"""What every honest provider's delivery must pass, in every mode, and a suite of submissions."""
 
-from verix_anon.client.prepare import Prepared
+from collections.abc import Callable
+from functools import partial
+
+from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
+from verix_anon.client.prepare.sentinels import Traps
 from verix_anon.client.verdict import Finding, Outcome, Status
 from verix_anon.client.verify import VerifyOptions, verify
 from verix_anon.client.verify.case import Audit
+from verix_anon.datasets import census
+from verix_anon.protocol.contract import Rule
 from verix_anon.protocol.messages import Delivery
+
+
+def _of_census(options: PrepareOptions, *, k: int = 5) -> Prepared:
+    return prepare(census(2_000), target="income", quasi="all", k=k, options=options)
+
+
+SUITE: dict[str, Callable[[], Prepared]] = {
+    "coded": partial(_of_census, PrepareOptions(unsafe_seed=1)),
+    "coded, by labels": partial(
+        _of_census, PrepareOptions(unsafe_seed=2, rule=Rule.VARIANCE_REDUCTION)
+    ),
+    "coded, without traps, large classes": partial(
+        _of_census, PrepareOptions(unsafe_seed=3, traps=Traps.NONE), k=100
+    ),
+    "coded, a shallow tree": partial(_of_census, PrepareOptions(unsafe_seed=4, max_depth=3)),
+    "clear": partial(_of_census, PrepareOptions.paper(unsafe_seed=5)),
+}
+"""Both rules, coded and clear; small enough for every provider."""
 
 DECIDING = ("commitment", "sentinels", "twins", "replay", "splits")
 

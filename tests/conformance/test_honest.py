@@ -58,6 +58,11 @@ def of_public(name: str, n_rows: int | None, options: PrepareOptions) -> Prepare
     )
 
 
+@pytest.mark.parametrize("name", honest.SUITE)
+def test_suite(name: str) -> None:
+    assert_verified(honest.SUITE[name]())
+
+
 @pytest.mark.parametrize("traps", list(Traps))
 @pytest.mark.parametrize("commitment", list(Commitment))
 def test_census(traps: Traps, commitment: Commitment) -> None:

@@ -1,16 +1,24 @@
 """What the engine on a cluster computes, without one: any tasks, any order, any sizes."""
 
+import tempfile
 from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from properties.tables import any_submissions
+from provider.made_cluster import MadeCluster
+from provider.spark_cluster import read, scatter
 from verix_anon.arrays import Ints
+from verix_anon.files.submissions import write_submission
 from verix_anon.kernels import histograms
 from verix_anon.protocol import merkle
 from verix_anon.protocol.messages import Submission
+from verix_anon.provider import spark
 from verix_anon.provider.local import LocalProvider
 from verix_anon.provider.spark.counting import Counted, Counter, added, summaries
 from verix_anon.provider.spark.joining import Joined, Size
@@ -100,3 +108,36 @@ def test_same_tree_and_root(
             leaves.count, leaves.minimum, leaves.maximum,
         )
     ]  # fmt: skip
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    any_submissions(),
+    st.integers(1, 60),
+    st.one_of(st.none(), st.integers(1, 5)),
+    st.integers(1, 4),
+    st.integers(0, 2**32),
+)
+def test_same_delivery_from_any_files(
+    sent: Submission, task_rows: int, n_parts: int | None, n_cores: int, seed: int
+) -> None:
+    """The whole job with its files, as one or in parts; tasks may run more than once."""
+    rng = np.random.default_rng(seed)
+    with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        folder = Path(name)
+        write_submission(sent, folder / "submission")
+        if n_parts is not None:
+            scatter(folder / "submission", n_parts, rng)
+        patch.setattr(spark, "session", lambda configuration: MadeCluster(n_cores, rng))
+        patch.setattr(spark, "_told", nullcontext)
+        provider = spark.SparkProvider(task_rows=task_rows)
+        header = provider.anonymize_folder(folder / "submission", folder / "delivery")
+        found = read(folder / "delivery", sent)
+        assert sorted(path.name for path in folder.iterdir()) == ["delivery", "submission"]
+        assert not list((folder / "delivery").glob(".*"))
+    expected = LocalProvider(threads=1).anonymize(sent)
+    assert header.root == expected.header.root
+    in_order = np.argsort(found.records.row)
+    for each in ("row", "tracker", "leaf", "target"):
+        delivered = getattr(found.records, each)[in_order]
+        np.testing.assert_array_equal(delivered, getattr(expected.records, each))

@@ -1,6 +1,7 @@
 """One Spark session for a whole suite, in the environment that has Spark: a job per line of stdin.
 
 A line is JSON: a submission's folder, where the delivery goes, and settings; or a command's words.
+With `kill`, an executor is killed in each of these phases while it has a task of it.
 Answers are lines of JSON, too, on the file descriptor that is named, since Spark itself writes to
 the usual ones: a line for every word of progress, and then one with the result.
 """
@@ -9,7 +10,10 @@ import contextlib
 import io
 import json
 import os
+import signal
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +33,19 @@ CONFIGURATION = {
     "spark.executorEnv.PYTHONPATH": str(SOURCE),
     "spark.executorEnv.SPARK_LOCAL_IP": "127.0.0.1",
     "spark.sql.shuffle.partitions": "4",
+    # What has run, for tests to count; the folder is where this is run.
+    "spark.eventLog.enabled": "true",
+    "spark.eventLog.dir": f"file:{Path.cwd()}",
+    "spark.eventLog.compress": "false",
+    "spark.eventLog.rolling.enabled": "false",
+    # What is told of running tasks is true at once.
+    "spark.ui.liveUpdate.period": "0",
+    # Where S3 is, and who asks.
+    **{f"spark.executorEnv.{n}": value for n, value in os.environ.items() if n.startswith("AWS_")},
 }
+EXECUTOR = b"CoarseGrainedExecutorBackend"
+N_EXECUTORS = 2
+PATIENCE = 120
 
 
 def main() -> None:
@@ -43,16 +59,93 @@ def main() -> None:
 
 
 def answer(asked: dict[str, Any], answers: Any) -> dict[str, Any]:
+    killer = Killer(asked.get("kill", []))
+
+    def tell(*word: Any) -> None:
+        print(json.dumps({"progress": word}), file=answers)
+        killer.hear(word[0])
+
     provider = SparkProvider(
         configuration=asked.get("configuration", {}),
         task_rows=asked.get("task_rows"),
-        progress=lambda *word: print(json.dumps({"progress": word}), file=answers),
+        progress=tell,
     )
     try:
         header = provider.anonymize_folder(asked["submission"], asked["out"])
     except Error as error:
         return {"error": type(error).__name__, "sentence": str(error)}
-    return {"root": header.root.hex()}
+    return {"root": header.root.hex(), "killed": killer.killed}
+
+
+class Killer:
+    """Kills an executor in some phases, each given as its name and the number of a stage of it."""
+
+    def __init__(self, phases: list[tuple[str, int]]) -> None:
+        self.phases = dict(phases)
+        self.killed: list[str] = []
+
+    def hear(self, phase: str) -> None:
+        """A phase begins: with all executors, and with one to be killed."""
+        if phase in self.phases:
+            context = session({}).sparkContext
+            wait(lambda: context._jsc.sc().getExecutorMemoryStatus().size() == 1 + N_EXECUTORS)
+            known = set(stages_of(context.statusTracker(), phase))
+            given = (context, phase, self.phases.pop(phase), known)
+            threading.Thread(target=self.kill, args=given, daemon=True).start()
+
+    def kill(self, context: Any, phase: str, at: int, known: set[int]) -> None:
+        tracker = context.statusTracker()
+
+        def idle() -> int | None:
+            """How many executors have no task of the stage, once it runs: each has one core."""
+            stages = sorted(set(stages_of(tracker, phase)) - known)
+            found = [tracker.getStageInfo(stage) for stage in stages]
+            ran = [each for each in found if each and each.numActiveTasks + each.numCompletedTasks]
+            if len(ran) <= at:
+                return None
+            is_last = ran[at].numCompletedTasks + 1 == ran[at].numTasks
+            return int(N_EXECUTORS - ran[at].numActiveTasks - is_last)
+
+        wait(lambda: idle() == 0)
+        chosen = executors()[0]
+        # One that stands still does not end its task before it is killed.
+        os.kill(chosen, signal.SIGSTOP)
+        try:
+            wait(lambda: idle() == 0)
+            self.killed.append(phase)
+        finally:
+            os.kill(chosen, signal.SIGKILL)
+
+
+def stages_of(tracker: Any, phase: str) -> list[int]:
+    """The stages of a phase, of all jobs so far."""
+    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(f"verix-anon {phase}")]
+    return [stage for job in jobs if job for stage in job.stageIds]
+
+
+def wait(until: Any) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not until():
+        assert time.monotonic() < deadline, "it has not come to it"
+        time.sleep(0.01)
+
+
+def executors() -> list[int]:
+    """The processes of executors, which are among this one's descendants."""
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                status = (entry / "stat").read_text().rpartition(")")[2].split()
+                is_executor = EXECUTOR in (entry / "cmdline").read_bytes()
+                parents[int(entry.name)] = (int(status[1]), is_executor)
+
+    def is_ours(pid: int) -> bool:
+        while pid in parents and pid != os.getpid():
+            pid = parents[pid][0]
+        return pid == os.getpid()
+
+    return [pid for pid, (_, is_one) in parents.items() if is_one and is_ours(pid)]
 
 
 def ran(words: list[str]) -> dict[str, Any]:

@@ -4,193 +4,97 @@ One session serves all of it, in an environment of its own (`make spark-env`).
 """
 
 import json
-import os
-import shutil
-import signal
-import subprocess
-import threading
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from moto.server import ThreadedMotoServer
 
 import support
 from conformance import honest
 from files.samples import restate
-from verix_anon.client.prepare import PrepareOptions, prepare
+from properties.tables import any_submissions
+from provider.spark_cluster import Cluster, read, running, scatter
 from verix_anon.conform.kit import Kit
 from verix_anon.conform.providers import Answer, Outcome
 from verix_anon.conform.trying import try_provider
-from verix_anon.datasets import census
-from verix_anon.files.deliveries import read_delivery
 from verix_anon.files.submissions import write_submission
-from verix_anon.protocol.contract import Commitment
-from verix_anon.protocol.messages import Delivery, Submission
+from verix_anon.protocol.messages import Submission
 from verix_anon.provider.local import LocalProvider
-
-ROOT = Path(__file__).resolve().parents[2]
-ENVIRONMENT = ROOT / ".cache" / "spark"
-PATIENCE = 600
-EXECUTOR = b"CoarseGrainedExecutorBackend"
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("quick_models")]
 
-
-class Cluster:
-    """The other end of `spark_driver.py`; a Provider, as the conformance suite wants one."""
-
-    def __init__(self, process: "subprocess.Popen[str]", answers: Any, folder: Path) -> None:
-        self.process, self.answers, self.folder = process, answers, folder
-        self.n_jobs = 0
-
-    def new_folder(self) -> Path:
-        self.n_jobs += 1
-        folder = self.folder / str(self.n_jobs)
-        folder.mkdir()
-        return folder
-
-    def ask(self, **asked: Any) -> Iterator[dict[str, Any]]:
-        """The words of progress, and then the result."""
-        assert self.process.stdin is not None
-        # Nobody waits for ever for a cluster that is stuck.
-        stuck = threading.Timer(PATIENCE, self.process.kill)
-        stuck.start()
-        try:
-            print(json.dumps(asked), file=self.process.stdin, flush=True)
-            for line in self.answers:
-                yield json.loads(line)
-                if "progress" not in json.loads(line):
-                    return
-            raise AssertionError("Spark's driver has ended")
-        finally:
-            stuck.cancel()
-
-    def root(self, sent: Path, **settings: Any) -> str:
-        """The root of the delivery for a submission in a folder."""
-        *_, last = self.ask(submission=str(sent), out=str(sent.parent / "delivery"), **settings)
-        assert "root" in last, last
-        return str(last["root"])
-
-    def anonymize(self, submission: Submission, **settings: Any) -> Delivery:
-        folder = self.new_folder()
-        write_submission(submission, folder / "submission")
-        self.root(folder / "submission", **settings)
-        return read(folder / "delivery", submission)
-
-    def executors(self) -> list[int]:
-        """The processes of executors, which are among the driver's descendants."""
-        parents = {}
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit():
-                try:
-                    status = (entry / "stat").read_text().rpartition(")")[2].split()
-                    is_executor = EXECUTOR in (entry / "cmdline").read_bytes()
-                except OSError:
-                    continue
-                parents[int(entry.name)] = (int(status[1]), is_executor)
-        return [
-            pid for pid, (_, is_one) in parents.items() if is_one and self._is_ours(pid, parents)
-        ]
-
-    def _is_ours(self, pid: int, parents: dict[int, tuple[int, bool]]) -> bool:
-        while pid in parents and pid != self.process.pid:
-            pid = parents[pid][0]
-        return pid == self.process.pid
+BUCKET = "jobs"
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    if not (ENVIRONMENT / "installed").is_file():
-        pytest.skip("Spark's environment is not there; `make spark-env` makes it")
-    if shutil.which("java") is None:
-        pytest.skip("Spark needs Java; `make system` installs it")
-    reading, writing = os.pipe()
-    folder = tmp_path_factory.mktemp("spark")
-    environment = {
-        **{name: value for name, value in os.environ.items() if not name.startswith("COV")},
-        "PYTHONPATH": str(ROOT / "src"),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-    }
-    with (folder / "log").open("w") as log:
-        process = subprocess.Popen(
-            [ENVIRONMENT / "bin" / "python", ROOT / "tests/provider/spark_driver.py", str(writing)],
-            stdin=subprocess.PIPE,
-            stdout=log,
-            stderr=log,
-            text=True,
-            cwd=folder,
-            env=environment,
-            pass_fds=[writing],
-        )
-    os.close(writing)
-    try:
-        with os.fdopen(reading) as answers:
-            ready = answers.readline()
-            assert ready, (folder / "log").read_text()[-2000:]
-            yield Cluster(process, answers, folder)
-    finally:
-        assert process.stdin is not None
-        process.stdin.close()
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (
+            ("AWS_ENDPOINT_URL", f"http://{host}:{port}"),
+            ("AWS_ACCESS_KEY_ID", "k"),
+            ("AWS_SECRET_ACCESS_KEY", "s"),
+            ("AWS_DEFAULT_REGION", "us-east-1"),
+        ):
+            patch.setenv(name, value)
         try:
-            process.wait(60)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+            with running(tmp_path_factory.mktemp("spark")) as made:
+                yield made
+        finally:
+            server.stop()
 
 
-def read(folder: Path, sent: Submission) -> Delivery:
-    snapshot = read_delivery(folder, sent.contract, n_rows=sent.records.n_rows)
-    assert not snapshot.damaged
-    return snapshot.delivery
+def local_root(sent: Submission) -> str:
+    return LocalProvider(threads=1).anonymize(sent).header.root.hex()
 
 
-def random_submission(rng: np.random.Generator) -> Submission:
-    n_rows, k = int(rng.integers(400, 3_000)), int(rng.integers(2, 9))
-    if rng.random() < 0.5:
-        sizes = rng.choice([2, 9, 300, 2**31 - 1], 3)
-        columns = [rng.integers(0, size, n_rows).tolist() for size in sizes]
-        labels = rng.integers(0, 2, n_rows).tolist() if rng.random() < 0.5 else None
-        return support.coded(columns, labels, k=k, weights=None if labels else [1, 1, 1])
+@settings(
+    max_examples=6,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    # A smaller example is looked for where it costs less, without a cluster.
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+@given(any_submissions(), st.integers(1, 5), st.sampled_from([0.5, 1.5, 4]), st.integers(0, 2**32))
+def test_any_table_any_parts_any_order_any_switch_over(
+    cluster: Cluster, sent: Submission, n_parts: int, switch_over: float, seed: int
+) -> None:
+    folder = cluster.new_folder()
+    write_submission(sent, folder / "submission")
+    scatter(folder / "submission", n_parts, np.random.default_rng(seed))
+    task_rows = int(sent.records.n_rows / switch_over)
+    assert cluster.root(folder / "submission", task_rows=task_rows) == local_root(sent)
+
+
+def test_the_same_delivery_in_all_that_it_holds(cluster: Cluster) -> None:
+    """A table of several tasks, with names that trip a reader up, in parts."""
+    rng = np.random.default_rng(2)
+    n_rows = 5_000
     columns = [
         rng.standard_normal(n_rows).tolist(),
         rng.choice([-1e300, -5e-324, 0.0, 1e-300, 1e300], n_rows).tolist(),
         rng.integers(0, 7, n_rows).tolist(),
     ]
     described = [support.numeric("a.b"), support.numeric("Row"), support.categorical("`c`", 7)]
-    commitment = list(Commitment)[int(rng.integers(0, 2))]
-    target = rng.integers(0, 2, n_rows).tolist()
-    return support.submission(columns, target, k=k, described=described, commitment=commitment)
-
-
-def scatter(folder: Path, n_parts: int, rng: np.random.Generator) -> None:
-    """Write a submission's records as a cluster would: in parts, in any order, of its own types."""
-    path = folder / "records.parquet"
-    table = pq.read_table(path)
-    table = table.take(rng.permutation(table.num_rows))
-    types = {pa.binary(32): pa.binary(), pa.uint8(): pa.int16()}
-    table = table.cast(pa.schema([(f.name, types.get(f.type, f.type)) for f in table.schema]))
-    path.unlink()
-    path.mkdir()
-    cuts = np.sort(rng.integers(0, table.num_rows, n_parts - 1)).tolist()
-    for i, (first, last) in enumerate(zip([0, *cuts], [*cuts, table.num_rows], strict=True)):
-        pq.write_table(table.slice(first, last - first), path / f"part-{i:05}.parquet")
-    restate(folder)
-
-
-@pytest.mark.parametrize("seed", [0, 1, 2, 5])
-def test_any_table_any_parts_any_switch_over(cluster: Cluster, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    sent = random_submission(rng)
+    sent = support.submission(columns, rng.integers(0, 2, n_rows).tolist(), described=described)
     folder = cluster.new_folder()
     write_submission(sent, folder / "submission")
-    scatter(folder / "submission", int(rng.integers(1, 6)), rng)
-    task_rows = int(sent.records.n_rows / rng.choice([0.5, 3, 20]))
+    scatter(folder / "submission", 5, rng)
     expected = LocalProvider(threads=1).anonymize(sent)
-    assert cluster.root(folder / "submission", task_rows=task_rows) == expected.header.root.hex()
+    assert cluster.root(folder / "submission", task_rows=900) == expected.header.root.hex()
     found = read(folder / "delivery", sent)
     for name in ("column", "threshold", "left", "right", "leaf"):
         np.testing.assert_array_equal(getattr(found.tree, name), getattr(expected.tree, name))
@@ -205,17 +109,10 @@ def test_any_table_any_parts_any_switch_over(cluster: Cluster, seed: int) -> Non
     assert sorted(path.name for path in folder.iterdir()) == ["delivery", "submission"]
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        PrepareOptions(unsafe_seed=1),
-        PrepareOptions.paper(unsafe_seed=3),
-    ],
-    ids=["coded", "paper"],
-)
-def test_conformance(cluster: Cluster, options: PrepareOptions) -> None:
-    made = prepare(census(2_000), target="income", quasi="all", k=5, options=options)
-    honest.assert_verified(made, cluster.anonymize(made.submission, task_rows=500))
+@pytest.mark.parametrize("name", honest.SUITE)
+def test_conformance(cluster: Cluster, name: str) -> None:
+    made = honest.SUITE[name]()
+    honest.assert_verified(made, cluster.anonymize(made.submission, task_rows=600))
 
 
 def test_the_conformance_kit(cluster: Cluster, small_kit: Kit) -> None:
@@ -230,34 +127,89 @@ def test_the_conformance_kit(cluster: Cluster, small_kit: Kit) -> None:
     assert [(r.case.id, r.failures) for r in results if not r.passed] == []
 
 
-def test_a_killed_executor_costs_its_tasks_only(cluster: Cluster) -> None:
+PHASES = {"split": 0, "grow": 1, "write": 0}
+"""In which an executor is killed, and while it has a task of which of its stages: in `split` those
+that count, in `grow` those that finish subtrees from what others have sent them."""
+
+
+def test_an_executor_killed_in_a_phase_costs_its_tasks_of_that_pass(cluster: Cluster) -> None:
     rng = np.random.default_rng(0)
     sent = support.coded(rng.integers(0, 10_000, (4, 20_000)).tolist(), weights=[4, 3, 2, 1], k=5)
     folder = cluster.new_folder()
     write_submission(sent, folder / "submission")
-    scatter(folder / "submission", 4, rng)
-    killed = 0
-    asked = {"submission": str(folder / "submission"), "out": str(folder / "delivery")}
-    for word in cluster.ask(**asked, task_rows=3_000):
-        # Once while the top is split, and once before the subtrees are finished.
-        if word.get("progress", [None])[0] == ("split" if killed == 0 else "grow") and killed < 2:
-            os.kill(cluster.executors()[0], signal.SIGKILL)
-            killed += 1
-    assert killed == 2
-    assert word.get("root") == LocalProvider(threads=1).anonymize(sent).header.root.hex(), word
+    scatter(folder / "submission", 8, rng)
+    n_before = len(cluster.events())
+    *_, last = cluster.ask(
+        submission=str(folder / "submission"),
+        out=str(folder / "delivery"),
+        task_rows=3_000,
+        kill=list(PHASES.items()),
+    )
+    assert last.get("root") == local_root(sent), last
+    assert last["killed"] == list(PHASES)
+    ran = Ran(cluster.events()[n_before:])
+    assert len(ran.removed) == len(PHASES)
+    # Each executor had a task when it was killed, of the phase that was meant.
+    assert {ran.group[stage] for stage, _ in ran.lost} == {f"verix-anon {name}" for name in PHASES}
+    again = {task: n for task, n in ran.starts.items() if n > 1}
+    # No pass that was over, and no task of another executor unless it lacked what the lost one had.
+    assert again.keys() <= ran.of_removed | ran.lacking
+    jobs = Counter(ran.job[stage] for stage, _ in again)
+    assert len(jobs) <= 2 * len(PHASES)
+    assert len(ran.group) > 3 * len(jobs)
 
 
-def test_the_command(cluster: Cluster) -> None:
-    sent = support.coded([[*range(40)] * 10], weights=[1], k=5)
-    folder = cluster.new_folder()
-    write_submission(sent, folder / "submission")
-    words = ["anonymize", folder / "submission", "--out", folder / "delivery", "--json", "--quiet"]
-    more = ["--engine", "spark", "--task-rows", "100", "--spark", "spark.sql.shuffle.partitions=3"]
-    *_, done = cluster.ask(command=[*map(str, words), *more])
+class Ran:
+    """What Spark's log says of one of our jobs; a task is a stage and a partition of it."""
+
+    def __init__(self, events: list[dict[str, Any]]) -> None:
+        by_kind: dict[str, list[dict[str, Any]]] = {}
+        for event in events:
+            by_kind.setdefault(event["Event"].removeprefix("SparkListener"), []).append(event)
+        self.group: dict[int, str] = {}
+        self.job: dict[int, int] = {}
+        for start in by_kind["JobStart"]:
+            for stage in start["Stage IDs"]:
+                self.group[stage] = start["Properties"]["spark.jobGroup.id"]
+                self.job.setdefault(stage, start["Job ID"])
+        self.removed = {event["Executor ID"] for event in by_kind["ExecutorRemoved"]}
+        starts, ends = by_kind["TaskStart"], by_kind["TaskEnd"]
+        self.starts = Counter(map(self.task, starts))
+        self.of_removed = {
+            self.task(e) for e in starts if e["Task Info"]["Executor ID"] in self.removed
+        }
+        self.lost = self.ended(ends, "ExecutorLostFailure")
+        self.lacking = self.ended(ends, "FetchFailed")
+
+    def task(self, event: dict[str, Any]) -> tuple[int, int]:
+        return event["Stage ID"], event["Task Info"]["Partition ID"]
+
+    def ended(self, ends: list[dict[str, Any]], reason: str) -> set[tuple[int, int]]:
+        return {self.task(e) for e in ends if e["Task End Reason"]["Reason"] == reason}
+
+
+def test_from_s3_to_s3_by_the_command(cluster: Cluster, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    sent = support.coded(rng.integers(0, 50, (2, 3_000)).tolist(), weights=[2, 1], k=5)
+    write_submission(sent, tmp_path / "submission")
+    scatter(tmp_path / "submission", 3, rng)
+    store = fsspec.filesystem("s3", use_listings_cache=False)
+    store.mkdir(BUCKET)
+    store.put(str(tmp_path / "submission"), f"{BUCKET}/submission", recursive=True)
+    words = ["anonymize", f"s3://{BUCKET}/submission", "--out", f"s3://{BUCKET}/delivery"]
+    more = ["--json", "--quiet", "--engine", "spark", "--task-rows", "1000"]
+    *_, done = cluster.ask(command=[*words, *more, "--spark", "spark.sql.shuffle.partitions=3"])
     assert done["code"] == 0, done
-    said = json.loads(done["said"])
-    assert said["root"] == LocalProvider(threads=1).anonymize(sent).header.root.hex()
-    assert read(folder / "delivery", sent).header.engine == "verix-spark"
+    assert json.loads(done["said"])["root"] == local_root(sent)
+    found = read(f"s3://{BUCKET}/delivery", sent)
+    assert found.header.engine == "verix-spark"
+    names = {path.removeprefix(f"{BUCKET}/delivery/") for path in store.find(f"{BUCKET}/delivery")}
+    assert {name.partition("/")[0] for name in names} == {
+        *("delivery.json", "leaves.parquet", "nodes.parquet", "records.parquet")
+    }
+    *_, refused = cluster.ask(command=[*words, *more])
+    assert refused["code"] == 2
+    assert "exists already" in refused["said"]
 
 
 def damage_byte(folder: Path) -> None:

@@ -1,21 +1,38 @@
 """What can be said of the engine on Spark where Spark is not installed."""
 
 import importlib.util
+import re
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import fsspec
 import numpy as np
 import pytest
 
 import support
 from cli.jobs import Run
+from provider.made_cluster import MadeCluster
+from provider.spark_cluster import read
 from test_architecture import modules_after
-from verix_anon.errors import ProviderError
+from verix_anon.conform.kit import Kit
+from verix_anon.conform.providers import Answer, Outcome
+from verix_anon.conform.trying import try_provider
+from verix_anon.errors import Error, ProviderError, TableError
+from verix_anon.files.submissions import write_submission
+from verix_anon.protocol.messages import Submission
+from verix_anon.provider import spark
+from verix_anon.provider.local import LocalProvider
 from verix_anon.provider.spark import SparkProvider
+from verix_anon.provider.spark.job import Job
 from verix_anon.provider.spark.keys import key_of, keys_of, reach, value_of
 from verix_anon.provider.spark.medians import BUCKET_BYTES, MIN_BUCKETS, n_buckets
-from verix_anon.provider.spark.session import limits_of, place_for_spark
+from verix_anon.provider.spark.places import STAGING
+from verix_anon.provider.spark.reading import Piece, share_out
+from verix_anon.provider.spark.session import limits_of
 from verix_anon.provider.spark.top import Limits, Pass, Top, grow_top
 
 HAS_SPARK = importlib.util.find_spec("pyspark") is not None
@@ -23,8 +40,13 @@ HAS_SPARK = importlib.util.find_spec("pyspark") is not None
 
 @pytest.mark.slow
 def test_executors_need_few_packages() -> None:
+    """That they do with these is seen on the cluster, whose environment has no others."""
     loaded = modules_after("import verix_anon.provider.spark.tasks")
-    assert not loaded & {"sklearn", "xgboost", "pyspark", "rich", "typer", "narwhals"}
+    assert {"numpy", "numba", "pyarrow", "verix_anon"} <= loaded
+    assert not loaded & {"sklearn", "xgboost", "shap", "pyspark", "rich", "typer", "narwhals"}
+    listed = (Path(__file__).parent / "spark-requirements.txt").read_text()
+    assert {"numpy", "numba", "pyarrow", "pandas"} <= set(re.findall(r"^([\w-]+)==", listed, re.M))
+    assert not re.search("xgboost|scikit-learn", listed)
 
 
 def test_keys_are_in_the_order_of_values() -> None:
@@ -60,18 +82,6 @@ def test_a_leaf_that_no_task_holds_is_an_error() -> None:
         list(grow_top(top, never))
 
 
-@pytest.mark.parametrize(
-    ("path", "place"),
-    [
-        ("/data/a [1]/x*", r"file:/data/a \[1\]/x\*"),
-        ("s3://bucket/job", "s3a://bucket/job"),
-        ("hdfs://host/job", "hdfs://host/job"),
-    ],
-)
-def test_spark_takes_no_path_for_a_pattern(path: str, place: str) -> None:
-    assert place_for_spark(path) == place
-
-
 def cluster(master: str, cores: int = 4, **settings: str) -> Any:
     conf = {name.replace("_", "."): value for name, value in settings.items()}
     context = SimpleNamespace(master=master, defaultParallelism=cores, getConf=lambda: conf)
@@ -92,6 +102,125 @@ def test_a_task_holds_what_its_executors_memory_says() -> None:
     assert limits_of(cluster("yarn"), 16, 77).task_rows == 77
     with pytest.raises(ProviderError, match="'much' is not an amount of memory"):
         limits_of(cluster("yarn", spark_executor_memory="much"), 16, None)
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> SparkProvider:
+    """The engine on a cluster that is none, to try where it reads and writes."""
+    rng = np.random.default_rng(0)
+    monkeypatch.setattr(spark, "session", lambda configuration: MadeCluster(2, rng))
+    monkeypatch.setattr(spark, "_told", nullcontext)
+    return SparkProvider(task_rows=100)
+
+
+@pytest.fixture
+def bucket(tmp_path: Path) -> Iterator[str]:
+    """A store behind a URL, with a submission."""
+    write_submission(sent_alone(), tmp_path / "submission")
+    store = fsspec.filesystem("memory")
+    store.put(str(tmp_path / "submission"), "/bucket/submission", recursive=True)
+    yield "memory://bucket"
+    store.rm("/bucket", recursive=True)
+
+
+def sent_alone() -> Submission:
+    return support.coded([[*range(40)] * 10], weights=[1], k=5)
+
+
+def names_in(url: str) -> set[str]:
+    store, top = fsspec.core.url_to_fs(url)
+    return {str(path).removeprefix(f"{top}/") for path in store.find(top)}
+
+
+def test_from_url_to_url(made: SparkProvider, bucket: str) -> None:
+    header = made.anonymize_folder(f"{bucket}/submission", f"{bucket}/delivery")
+    assert header.root == LocalProvider(threads=1).anonymize(sent_alone()).header.root
+    assert read(f"{bucket}/delivery", sent_alone()).header == header
+    files = names_in(f"{bucket}/delivery")
+    records = {name for name in files if name.startswith("records.parquet/part-")}
+    assert len(records) > 1
+    assert files - records == {"delivery.json", "leaves.parquet", "nodes.parquet"}
+
+
+def test_the_conformance_kit(made: SparkProvider, small_kit: Kit) -> None:
+    def ask(submission: Path, delivery: Path) -> Answer:
+        try:
+            made.anonymize_folder(submission, delivery)
+        except Error as error:
+            return Answer(Outcome.REFUSED, str(error))
+        return Answer(Outcome.DELIVERED, "delivered")
+
+    cases = [case for case in small_kit.cases if case.kind.is_for_provider]
+    results = try_provider(small_kit, cases, ask)
+    assert [(r.case.id, r.failures) for r in results if not r.passed] == []
+
+
+def test_it_tells_its_progress_by_stage(made: SparkProvider, tmp_path: Path) -> None:
+    write_submission(sent_alone(), tmp_path / "submission")
+    words: list[tuple[str, int, int]] = []
+    telling = replace(made, progress=lambda *word: words.append(word))
+    telling.anonymize_folder(tmp_path / "submission", tmp_path / "delivery")
+    assert list(dict.fromkeys(stage for stage, _, _ in words)) == [
+        "check",
+        "split",
+        "grow",
+        "write",
+    ]
+    # 400 records are halved twice for tasks of 100.
+    assert [word for word in words if word[0] == "split"] == [("split", 0, 2), ("split", 1, 2)]
+    assert all(words[words.index((s, 0, 1)) + 1] == (s, 1, 1) for s in ("check", "grow", "write"))
+
+
+def test_a_url_is_not_written_over_unless_asked(made: SparkProvider, bucket: str) -> None:
+    made.anonymize_folder(f"{bucket}/submission", f"{bucket}/delivery")
+    fsspec.filesystem("memory").pipe("/bucket/delivery/records.parquet/part-99999.parquet", b"old")
+    with pytest.raises(TableError, match="exists already"):
+        made.anonymize_folder(f"{bucket}/submission", f"{bucket}/delivery")
+    made.anonymize_folder(f"{bucket}/submission", f"{bucket}/delivery", overwrite=True)
+    assert "records.parquet/part-99999.parquet" not in names_in(f"{bucket}/delivery")
+    for out, sentence in (
+        (f"{bucket}/submission", "is, or holds, the input"),
+        (f"{bucket}/", "is, or holds, the input"),
+    ):
+        with pytest.raises(TableError, match=sentence):
+            made.anonymize_folder(f"{bucket}/submission", out, overwrite=True)
+    fsspec.filesystem("memory").pipe("/bucket/other/file", b"mine")
+    with pytest.raises(TableError, match=r"not a folder with a delivery\.json"):
+        made.anonymize_folder(f"{bucket}/submission", f"{bucket}/other", overwrite=True)
+    assert names_in(f"{bucket}/other") == {"file"}
+
+
+def test_what_fails_leaves_nothing_behind_a_url(
+    made: SparkProvider, bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*given: object) -> None:
+        assert any(name.startswith(STAGING) for name in names_in(f"{bucket}/delivery"))
+        raise ProviderError("no")
+
+    monkeypatch.setattr(Job, "write_records", failing)
+    with pytest.raises(ProviderError, match="no"):
+        made.anonymize_folder(f"{bucket}/submission", f"{bucket}/delivery")
+    assert not names_in(f"{bucket}/delivery")
+
+
+def test_a_receipt_needs_a_folder(made: SparkProvider, bucket: str) -> None:
+    with pytest.raises(ProviderError, match="a receipt needs the files of a local folder"):
+        made.anonymize_folder(f"{bucket}/submission", f"{bucket}/out", finish=lambda folder: None)
+
+
+def test_only_spark_writes_behind_a_url(run: Run, tmp_path: Path) -> None:
+    outcome = run("anonymize", tmp_path / "submission", "--out", "s3://bucket/delivery")
+    assert outcome.code == 2
+    assert "results are written to local folders" in outcome.err
+
+
+def test_each_record_is_read_by_one_task() -> None:
+    pieces = [Piece(f"{i}", j, 700 + i) for i in range(9) for j in range(3)]
+    for n_cores in (1, 2, 5, 100):
+        shares = share_out(pieces, n_cores)
+        assert [piece for share in shares for piece in share] == pieces
+        assert len(shares) <= max(2 * n_cores, 1)
+    assert len(share_out([Piece("x", i, 1 << 20) for i in range(64)], 2)) == 16
 
 
 @pytest.mark.skipif(HAS_SPARK, reason="Spark is installed here")

@@ -43,7 +43,9 @@ SparkSettings = Annotated[
 @app.command(epilog="Example: [bold]verix-anon anonymize job/submission --out job/delivery[/bold]")
 def anonymize(
     submission: Annotated[str, typer.Argument(help="The submission's folder or URL.")],
-    out: Annotated[str, typer.Option("--out", "-o", help="Where the delivery goes.")],
+    out: Annotated[
+        str, typer.Option("--out", "-o", help="Where the delivery goes; by Spark, a URL as well.")
+    ],
     threads: Annotated[
         int | None, typer.Option(min=1, help="How many threads; all cores by default.")
     ] = None,
@@ -78,11 +80,13 @@ def anonymize(
     """
     from verix_anon.files.aside import check_apart, check_free, check_replaces
     from verix_anon.files.deliveries import RECEIPT_FILE
+    from verix_anon.files.store import is_url
 
     configuration = _configuration(engine, spark or [], task_rows)
-    check_apart(out, [submission])
-    check_free(out, overwrite=overwrite)
-    check_replaces(out, "delivery.json")
+    if not (engine is Engine.SPARK and is_url(out)):
+        check_apart(out, [submission])
+        check_free(out, overwrite=overwrite)
+        check_replaces(out, "delivery.json")
     key = None if sign is None else load_key(sign, key_passphrase_file)
     write = _Written(submission, out, overwrite, None if key is None else _signing(key))
     with progress_bar(quiet) as progress:

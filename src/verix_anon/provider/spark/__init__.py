@@ -2,7 +2,8 @@
 
 `top` grows the top of the tree level by level, from what `counting` finds in passes over all
 records by `medians`; `subtrees` is what a task finishes, and `joining` makes one tree of it all.
-None of these knows Spark. `session`, `tasks` and `job` do, and `writing` makes the delivery.
+`reading` and `places` are where records come from and go to. None of these knows Spark. `session`,
+`tasks` and `job` do, and `writing` makes the delivery.
 """
 
 import os
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from verix_anon import __version__
-from verix_anon.errors import ProviderError
+from verix_anon.errors import ProviderError, TableError
 from verix_anon.files.deliveries import read_delivery
 from verix_anon.files.store import is_url
 from verix_anon.files.submissions import open_submission, write_submission
@@ -24,7 +25,7 @@ from verix_anon.protocol.messages import Delivery, Header, Submission
 from verix_anon.provider.spark.job import Job
 from verix_anon.provider.spark.session import limits_of, session
 from verix_anon.provider.spark.top import Top, grow_top
-from verix_anon.provider.spark.writing import written_delivery
+from verix_anon.provider.spark.writing import check_place, written_delivery
 
 __all__ = ["SparkProvider"]
 
@@ -64,11 +65,14 @@ class SparkProvider:
         overwrite: bool = False,
         finish: Callable[[Path], object] | None = None,
     ) -> Header:
-        """Anonymize the submission in a folder or behind a URL; the delivery appears as a folder.
+        """Anonymize the submission in a folder or behind a URL; the delivery appears likewise.
 
         Both must be where every executor finds them under the same name. `finish` is called with
         the folder before it takes its name, such as to put a receipt there.
         """
+        check_place(out, submission, overwrite=overwrite)
+        if finish is not None and is_url(out):
+            raise ProviderError(f"a receipt needs the files of a local folder, and {out} is a URL")
         if not is_url(submission):
             # Executors are in other folders.
             submission = Path(submission).absolute()
@@ -83,14 +87,14 @@ class SparkProvider:
             self.progress("check", 1, 1)
             limits = limits_of(spark, len(contract.quasi), self.task_rows)
             top = Top(contract, stated.n_rows, limits)
-            for n_left in grow_top(top, job.run):
-                self.progress("split", stated.n_rows - n_left, stated.n_rows)
+            for level, n_left in enumerate(grow_top(top, job.run)):
+                self.progress("split", level, level + n_left)
             self.progress("grow", 0, 1)
-            joined = job.finish(top, delivery.staging)
+            joined = job.finish(top, delivery.place)
             self.progress("grow", 1, 1)
             self.progress("write", 0, 1)
-            job.write_records(joined, delivery.staging, delivery.records)
-            delivery.write_tree(joined.pieces(job.subtrees(joined, delivery.staging)))
+            records = job.write_records(joined, delivery.place)
+            delivery.write_tree(joined.pieces(job.subtrees(joined, delivery.place)))
             n_leaves = int(joined.first_leaves()[-1])
             header = Header(
                 contract=contract.digest,
@@ -103,7 +107,7 @@ class SparkProvider:
                 nodes=2 * n_leaves - 1,
                 seconds=round(time.perf_counter() - began, 3),
             )
-            delivery.complete(header, spark)
+            delivery.complete(header, records)
             if finish is not None:
                 finish(delivery.folder)
             self.progress("write", 1, 1)
@@ -121,5 +125,8 @@ def _told() -> Iterator[None]:
     except (PySparkException, Py4JError) as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         # The last line of a task's traceback is what it was about.
-        told = [line for line in lines if line.startswith("verix_anon.errors.")] or lines or ["?"]
-        raise ProviderError(f"Spark has failed: {told[0][:300]}") from error
+        ours = [line for line in lines if line.startswith("verix_anon.errors.")]
+        kind, _, sentence = (ours or [""])[0].partition(": ")
+        if kind == f"{TableError.__module__}.{TableError.__qualname__}":
+            raise TableError(sentence) from error
+        raise ProviderError(f"Spark has failed: {(ours or lines or ['?'])[0][:300]}") from error

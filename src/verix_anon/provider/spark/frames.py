@@ -16,7 +16,7 @@ from verix_anon.protocol.contract import Column, Contract, Role
 from verix_anon.protocol.table import TRACKER_SIZE, Records
 from verix_anon.provider.spark.keys import keys_of
 
-__all__ = ["fields_of", "keys_in", "labels_in", "numbers", "records_in", "schema", "sent_fields"]
+__all__ = ["fields_of", "keys_in", "labels_in", "numbers", "records_in", "schema"]
 
 
 def _type(column: Column) -> str:
@@ -25,17 +25,8 @@ def _type(column: Column) -> str:
     return "double" if column.n_values is None else "int"
 
 
-def sent_fields(contract: Contract) -> list[tuple[str, str]]:
-    """The columns of a submission's records, as they are named there, and Spark's types."""
-    return [
-        ("row", "long"),
-        ("tracker", "binary"),
-        *((column.name, _type(column)) for column in contract.columns),
-    ]
-
-
 def fields_of(contract: Contract) -> list[tuple[str, str]]:
-    """The same columns by our own names."""
+    """The columns of a submission's records by our own names, and Spark's types."""
     numbers = iter(range(len(contract.quasi)))
     return [
         ("row", "long"),

@@ -11,6 +11,7 @@ written to the disk before it is numbered.
 import math
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,40 +19,27 @@ import numpy as np
 from verix_anon.arrays import Ints
 from verix_anon.errors import TableError
 from verix_anon.files.hashed import RECORDS, digest_of_parts
-from verix_anon.files.store import Folder
+from verix_anon.files.store import MAX_PARTS
 from verix_anon.files.submissions import Stated
 from verix_anon.protocol import merkle
 from verix_anon.protocol.contract import Digest
+from verix_anon.protocol.table import check_count
 from verix_anon.provider.spark import tasks
-from verix_anon.provider.spark.frames import fields_of, schema, sent_fields
+from verix_anon.provider.spark.frames import fields_of, schema
 from verix_anon.provider.spark.joining import Joined, Size
 from verix_anon.provider.spark.medians import Summary
-from verix_anon.provider.spark.session import place_for_spark
+from verix_anon.provider.spark.places import Place
+from verix_anon.provider.spark.reading import Piece, Source, share_out
 from verix_anon.provider.spark.subtrees import Subtree
 from verix_anon.provider.spark.top import Part, Pass, Top
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Job", "parts_digest"]
+__all__ = ["Job"]
 
-# Spark's words for its types.
-TYPES = {"long": "bigint", "short": "smallint"}
-MAX_PARTS = 10_000
-"""How many files a folder of records may have (spec §8.3)."""
-
-
-def parts_digest(spark: "SparkSession", folder: Folder) -> str:
-    """The digest of a folder's records (spec §8.3), hashed in tasks."""
-    names = folder.parts(RECORDS)
-    listed = spark.createDataFrame([(name,) for name in names], "name string")
-    frame = listed.repartition(len(names)).mapInArrow(
-        _task(tasks.HashFile(folder.path)), "name string, digest binary"
-    )
-    found = {each["name"]: bytes(each["digest"]) for each in frame.collect()}
-    if names == [RECORDS]:
-        return found[RECORDS].hex()
-    return digest_of_parts((name.removeprefix(f"{RECORDS}/"), found[name]) for name in names)
+TASKS_PER_CORE = 4
+"""So that one that is lost, or slow, is not much."""
 
 
 def _task(work: Callable[..., object]) -> Callable[..., object]:
@@ -65,20 +53,29 @@ class Job:
     def __init__(self, spark: "SparkSession", stated: Stated) -> None:
         self.spark, self.stated = spark, stated
         self.contract, self.n_rows = stated.contract, stated.n_rows
-        self.sent = self.contract.to_bytes()
-        """The contract, as tasks get it."""
+        check_count(self.contract, self.n_rows)
+        self.names = stated.files.folder.parts(RECORDS)
+        n_parts = 0 if self.names == [RECORDS] else len(self.names)
+        path = stated.files.folder.path
+        self.source = Source(path, self.contract.to_bytes(), self.n_rows, n_parts)
+        self.pieces: list[Piece] = []
+
+    def tell(self, what: str) -> None:
+        """Say what the cluster does from here on, where Spark shows it."""
+        self.spark.sparkContext.setJobGroup(f"verix-anon {what}", f"verix-anon: {what}")
 
     def check(self) -> Digest:
         """The submission's digest; raises TableError unless its records are those stated."""
-        files = self.stated.files
-        files.digests[RECORDS] = parts_digest(self.spark, files.folder)
-        self.stated.check_files()
+        self._survey()
         n_chunks = math.ceil(self.n_rows / merkle.CHUNK_ROWS)
+        self.tell("check records")
         chunks = (
-            self.frame.selectExpr("shiftright(row, 16) AS chunk", "*")
+            self._map(len(self.read.shares), self.read, schema(fields_of(self.contract)))
+            .selectExpr("shiftright(row, 16) AS chunk", "*")
+            .repartition(min(n_chunks, TASKS_PER_CORE * self.n_cores), "chunk")
             .groupBy("chunk")
             .applyInArrow(
-                _task(tasks.HashChunk(self.sent, self.n_rows)),
+                _task(tasks.HashChunk(self.source.contract, self.n_rows)),
                 "chunk long, digest binary, problem string",
             )
             .collect()
@@ -95,28 +92,52 @@ class Job:
         self.stated.check(is_same, "its records are not those of the digest")
         return found
 
+    def _survey(self) -> None:
+        """Hash the files, and learn where their records are."""
+        self.tell("check files")
+        kind = "file long, digest binary, groups binary, n_bytes long, problem string"
+        work = tasks.Survey(self.source, tuple(self.names))
+        found = sorted(self._map(len(self.names), work, kind).collect(), key=lambda e: e["file"])
+        digests = [bytes(each["digest"]) for each in found]
+        self.stated.files.digests[RECORDS] = (
+            digest_of_parts(zip(map(_short, self.names), digests, strict=True))
+            if self.source.n_parts
+            else digests[0].hex()
+        )
+        self.stated.check_files()
+        for name, each in zip(self.names, found, strict=True):
+            if each["problem"] is not None:
+                raise TableError(each["problem"])
+            groups = enumerate(np.frombuffer(each["groups"], np.int64).tolist())
+            self.pieces += [Piece(name, i, n_rows) for i, n_rows in groups if n_rows]
+        n_rows = sum(piece.n_rows for piece in self.pieces)
+        is_whole = n_rows == self.n_rows
+        self.stated.check(is_whole, f"{RECORDS} has {n_rows:,} rows, and not the {self.n_rows:,}")
+        most = self.source.expected().bytes_for(self.n_rows)
+        if sum(each["n_bytes"] for each in found) > most:
+            raise TableError(f"{RECORDS} unfolds to more than {most} bytes, the limit for its rows")
+
     @cached_property
-    def frame(self) -> "DataFrame":
-        """The records, by our names of the columns; each pass reads the files anew."""
-        place = place_for_spark(f"{self.stated.files.folder.path.rstrip('/')}/{RECORDS}")
-        frame = self.spark.read.option("mergeSchema", "true").parquet(place)
-        wanted = [(name, TYPES.get(kind, kind)) for name, kind in sent_fields(self.contract)]
-        found = [(field.name, field.dataType.simpleString()) for field in frame.schema.fields]
-        if found != wanted:
-            wrong = next((each for each in found if each not in wanted), None)
-            what = (
-                f"column {wrong[0][:64]!r} has type {wrong[1]}, or" if wrong else "columns lack, or"
-            )
-            raise TableError(f"{RECORDS}: {what} they are not in the agreed order")
-        return frame.toDF(*(name for name, _ in fields_of(self.contract)))
+    def read(self) -> tasks.Read:
+        """The records as tasks read them, anew in each pass."""
+        return tasks.Read(self.source, share_out(self.pieces, self.n_cores))
+
+    @property
+    def n_cores(self) -> int:
+        """Of the cluster, as far as it is known."""
+        return max(1, int(self.spark.sparkContext.defaultParallelism))
+
+    def _map(self, n_tasks: int, work: Callable[..., object], kind: str) -> "DataFrame":
+        """What so many tasks give, each of which is told its number."""
+        return self.spark.range(0, n_tasks, 1, n_tasks).mapInArrow(_task(work), kind)
 
     def run(self, wanted: Pass) -> tuple[Ints, Summary]:
         """One pass over all records."""
+        self.tell("split")
         kind = "cell int, data binary"
-        n_tasks = min(wanted.ranks.size, max(1, self.spark.sparkContext.defaultParallelism))
+        n_tasks = min(wanted.ranks.size, self.n_cores)
         found = (
-            self.frame.drop("row", "tracker")
-            .mapInArrow(_task(tasks.Count(self.sent, wanted)), kind)
+            self._map(len(self.read.shares), tasks.Count(self.read, wanted), kind)
             .repartition(n_tasks, "cell")
             .mapInArrow(_task(tasks.AddCounts(wanted.ranks, wanted.n_buckets)), kind)
             .collect()
@@ -124,24 +145,26 @@ class Job:
         numbers = np.array([np.frombuffer(each["data"], np.int64) for each in found])
         return np.array([each["cell"] for each in found]), Summary(*numbers.T)
 
-    def finish(self, top: Top, place: str) -> Joined:
+    def finish(self, top: Top, place: Place) -> Joined:
         """Have tasks finish what the top has left, and keep it; the whole tree's outline."""
+        self.tell("grow")
         entries = list(top.preorder())
         parts = tuple(each for _, each in entries if isinstance(each, Part))
         number = np.full(len(top.nodes), -1, np.int64)
         number[[node for node, each in entries if isinstance(each, Part)]] = np.arange(len(parts))
         fields = [("part", "int"), *fields_of(self.contract)]
-        route = tasks.Route(self.sent, top.routes(), number)
-        (
-            self.frame.mapInArrow(_task(route), schema(fields))
+        route = tasks.Route(self.read, top.routes(), number)
+        found = (
+            self._map(len(self.read.shares), route, schema(fields))
+            # Said, since Spark would leave what comes of one task with one task.
+            .repartition(len(parts), "part")
             .groupBy("part")
-            .applyInArrow(_task(tasks.Finish(self.sent, parts)), tasks.FINISHED)
-            .write.parquet(place)
+            .applyInArrow(_task(tasks.Finish(self.source.contract, parts, place)), tasks.FINISHED)
+            .collect()
         )
-        kept = self.spark.read.parquet(place).where("data IS NOT NULL")
         sizes = {
             each["part"]: Size(each["n_nodes"], each["n_leaves"], Digest(bytes(each["digest"])))
-            for each in kept.select("part", "n_nodes", "n_leaves", "digest").collect()
+            for each in found
         }
         in_order = iter(range(len(parts)))
         return Joined(
@@ -149,24 +172,27 @@ class Job:
             tuple(sizes[next(in_order)] if isinstance(e, Part) else e for _, e in entries),
         )
 
-    def subtrees(self, joined: Joined, place: str) -> Iterator[Subtree]:
+    def subtrees(self, joined: Joined, place: Place) -> Iterator[Subtree]:
         """The subtrees from left to right, fetched one after another."""
-        kept = self.spark.read.parquet(place).where("data IS NOT NULL").select("part", "data")
-        in_order = kept.repartitionByRange(len(joined.sizes), "part").sortWithinPartitions("part")
-        for each, size in zip(in_order.toLocalIterator(), joined.sizes, strict=True):
-            yield Subtree.from_bytes(bytes(each["data"]), size.digest)
+        for part, size in enumerate(joined.sizes):
+            with place.open(tasks.kept(part, "subtree")) as file:
+                yield Subtree.from_bytes(file.read(), size.digest)
 
-    def write_records(self, joined: Joined, place: str, out: str) -> None:
-        """Write the records with the numbers of their leaves."""
+    def write_records(self, joined: Joined, place: Place) -> str:
+        """Write the records with the numbers of their leaves; their digest."""
+        self.tell("write")
+        n_parts = len(joined.sizes)
+        n_files = min(n_parts, MAX_PARTS)
+        ends = [n_parts * i // n_files for i in range(n_files + 1)]
+        files = tuple(range(*each) for each in pairwise(ends))
         has_target = self.contract.target is not None
-        fields = "row long, tracker binary, leaf int" + (", target short" if has_target else "")
-        kept = self.spark.read.parquet(place).where("data IS NULL")
-        numbered = kept.select("part", "row", "tracker", "leaf", "target").mapInArrow(
-            _task(tasks.Number(joined.first_leaves(), has_target)), fields
+        work = tasks.Deliver(joined.first_leaves(), files, has_target, place)
+        found = self._map(n_files, work, "file long, digest binary").collect()
+        return digest_of_parts(
+            (_short(tasks.file_name(each["file"])), bytes(each["digest"]))
+            for each in sorted(found, key=lambda each: each["file"])
         )
-        if numbered.rdd.getNumPartitions() > MAX_PARTS:
-            numbered = numbered.coalesce(MAX_PARTS)
-        # Trackers are all different: a dictionary of them is only larger.
-        numbered.write.option("compression", "zstd").option(
-            "parquet.enable.dictionary", "false"
-        ).parquet(out)
+
+
+def _short(name: str) -> str:
+    return name.removeprefix(f"{RECORDS}/")

@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from verix_anon.errors import ProviderError
-from verix_anon.files.store import is_url, path_text
 from verix_anon.provider.spark.top import Limits
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["HISTOGRAM_BYTES", "limits_of", "place_for_spark", "session"]
+__all__ = ["HISTOGRAM_BYTES", "limits_of", "session"]
 
 HISTOGRAM_BYTES = 64 << 20
 """What the histograms of one pass may take in a task."""
@@ -48,8 +47,6 @@ def session(configuration: Mapping[str, str]) -> "SparkSession":
     for name, value in configuration.items():
         if name.startswith("spark.sql.") and own.conf.isModifiable(name):
             own.conf.set(name, value)
-    # Names of columns may differ by case alone (spec §3).
-    own.conf.set("spark.sql.caseSensitive", "true")
     return own
 
 
@@ -75,13 +72,3 @@ def _bytes(text: str) -> int:
     if found is None:
         raise ProviderError(f"{text!r} is not an amount of memory such as 8g")
     return int(found[1]) * UNITS[found[2]]
-
-
-def place_for_spark(path: str | os.PathLike[str]) -> str:
-    """A path or URL as Spark takes it: never a pattern, and never on another file system."""
-    text = path_text(path)
-    if not is_url(text):
-        text = f"file:{os.path.abspath(text)}"  # noqa: PTH100, because Path.resolve follows links
-    # Hadoop knows the protocol of S3 by this name.
-    text = re.sub("^s3://", "s3a://", text)
-    return re.sub(r"([\\{}\[\]*?])", r"\\\1", text)

@@ -4,52 +4,93 @@ Each class is what a task is sent and, called, what it does. What it is sent is 
 submission is at fault, a task returns the sentence, and the driver raises it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from hashlib import sha256
+from hashlib import file_digest
 
 import numpy as np
 import pyarrow as pa
 
 from verix_anon.arrays import Ints
 from verix_anon.errors import Error, ProviderError, TableError
-from verix_anon.files.store import open_folder
+from verix_anon.files.deliveries import RECORD_ENCODINGS
+from verix_anon.files.hashed import RECORDS
+from verix_anon.files.hostile import reader as parquet
 from verix_anon.kernels import histograms
 from verix_anon.protocol import merkle
 from verix_anon.protocol.contract import Contract
 from verix_anon.provider.spark.counting import Counted, Counter, added, summaries
-from verix_anon.provider.spark.frames import keys_in, labels_in, numbers, records_in
+from verix_anon.provider.spark.frames import fields_of, keys_in, labels_in, records_in
+from verix_anon.provider.spark.places import STAGING, Place
+from verix_anon.provider.spark.reading import Piece, Source, survey
+from verix_anon.provider.spark.reading import batches as read_batches
 from verix_anon.provider.spark.subtrees import finish
 from verix_anon.provider.spark.top import Part, Pass, Routes
 
-__all__ = ["AddCounts", "Count", "Finish", "HashChunk", "HashFile", "Number", "Route"]
+__all__ = [
+    "FINISHED",
+    "AddCounts",
+    "Count",
+    "Deliver",
+    "Finish",
+    "HashChunk",
+    "Read",
+    "Route",
+    "Survey",
+    "file_name",
+    "kept",
+]
 
 Batches = Iterator[pa.RecordBatch]
 BATCH_BYTES = 16 << 20
-READ_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class HashFile:
-    """Name by name, the SHA-256 of a file in a folder."""
+class Survey:
+    """File by file: its SHA-256, and what its row groups hold or why it cannot be read."""
 
-    folder: str
+    source: Source
+    names: tuple[str, ...]
 
     def __call__(self, batches: Batches) -> Batches:
-        """Hash the files."""
-        for batch in batches:
-            names = batch.column("name").to_pylist()
-            folder = open_folder(self.folder, ProviderError)
-            digests = []
-            for name in names:
-                digest = sha256()
-                with folder.open(name) as file:
-                    while data := file.read(READ_BYTES):
-                        digest.update(data)
-                digests.append(digest.digest())
+        """Survey the files."""
+        for number in _numbers(batches):
+            found = survey(self.source, self.names[number])
+            groups = np.array(found.group_rows, np.int64).tobytes()
             yield pa.record_batch(
-                {"name": pa.array(names), "digest": pa.array(digests, pa.binary())}
+                {
+                    "file": pa.array([number], pa.int64()),
+                    "digest": pa.array([found.digest], pa.binary()),
+                    "groups": pa.array([groups], pa.binary()),
+                    "n_bytes": pa.array([found.n_bytes], pa.int64()),
+                    "problem": pa.array([found.problem], pa.string()),
+                }
             )
+
+
+def _numbers(batches: Batches) -> Iterator[int]:
+    """The numbers of what a task is to do."""
+    for batch in batches:
+        yield from batch.column("id").to_pylist()
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Records, by what each task reads of them."""
+
+    source: Source
+    shares: tuple[tuple[Piece, ...], ...]
+
+    def __call__(self, batches: Batches) -> Batches:
+        """All columns."""
+        names = [name for name, _ in fields_of(Contract.from_bytes(self.source.contract))]
+        return self.columns(batches, names)
+
+    def columns(self, batches: Batches, wanted: Collection[str]) -> Batches:
+        """Some columns."""
+        for number in _numbers(batches):
+            for piece in self.shares[number]:
+                yield from read_batches(self.source, piece, wanted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +132,15 @@ class HashChunk:
 class Count:
     """Some records counted as a pass asks for: a row per cell."""
 
-    contract: bytes
+    read: Read
     wanted: Pass
 
     def __call__(self, batches: Batches) -> Batches:
         """Count the records."""
-        contract = Contract.from_bytes(self.contract)
+        contract = Contract.from_bytes(self.read.source.contract)
         counter = Counter(self.wanted)
-        for batch in batches:
+        names = {name for name, _ in fields_of(contract)} - {"row", "tracker"}
+        for batch in self.read.columns(batches, names):
             counter.add(keys_in(contract, batch), labels_in(contract, batch))
         some: list[Counted] = []
         n_bytes = 0
@@ -148,33 +190,36 @@ class AddCounts:
 class Route:
     """Records with the number of their part of the top."""
 
-    contract: bytes
+    read: Read
     routes: Routes
     part: Ints
     """For each node of the top the number of its part, -1 at a split"""
 
     def __call__(self, batches: Batches) -> Batches:
         """Add a column `part`."""
-        contract = Contract.from_bytes(self.contract)
-        for batch in batches:
+        contract = Contract.from_bytes(self.read.source.contract)
+        for batch in self.read(batches):
             node = np.empty(batch.num_rows, np.int32)
             histograms.route(keys_in(contract, batch), *self.routes, node)
             part = pa.array(self.part[node].astype(np.int32))
             yield pa.record_batch([part, *batch.columns], ["part", *batch.schema.names])
 
 
-FINISHED = (
-    "part int, row long, tracker binary, leaf int, target short,"
-    " n_nodes long, n_leaves long, digest binary, data binary"
-)
+FINISHED = "part int, n_nodes long, n_leaves long, digest binary"
+
+
+def kept(part: int, kind: str) -> str:
+    """Under which name a task keeps what it has finished: `records` or a `subtree`."""
+    return f"{STAGING}/{kind}-{part:05}"
 
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """All records of one part: each with its leaf, and after them a row with the subtree."""
+    """All records of one part: keeps them with their leaves, and the subtree; says its size."""
 
     contract: bytes
     parts: tuple[Part, ...]
+    place: Place
 
     def __call__(self, table: pa.Table) -> pa.Table:
         """Grow the subtree."""
@@ -184,45 +229,57 @@ class Finish:
         if row.size != self.parts[number].n_rows:
             raise ProviderError("records were lost or doubled on the way to a task")
         made, leaf = finish(contract, self.parts[number], row, records)
-        flat = pa.py_buffer(np.ascontiguousarray(records.tracker))
-        ends = pa.py_buffer(np.arange(row.size + 1, dtype=np.int32) * np.int32(32))
-        trackers = pa.Array.from_buffers(pa.binary(), row.size, [None, ends, flat])
-        columns = {
-            "part": pa.array(np.full(row.size + 1, number, np.int32)),
-            "row": _and_none(pa.array(row)),
-            "tracker": _and_none(trackers),
-            "leaf": _and_none(pa.array(leaf)),
-            "target": _and_none(pa.array(records.target.astype(np.int16))),
-            "n_nodes": _after(row.size, made.tree.n_nodes, pa.int64()),
-            "n_leaves": _after(row.size, made.tree.n_leaves, pa.int64()),
-            "digest": _after(row.size, made.digest, pa.binary()),
-            "data": _after(row.size, made.to_bytes(), pa.binary()),
-        }
-        return pa.table(columns)
-
-
-def _and_none(array: pa.Array) -> pa.ChunkedArray:
-    return pa.chunked_array([array, pa.nulls(1, array.type)])
-
-
-def _after(n_rows: int, value: object, kind: pa.DataType) -> pa.ChunkedArray:
-    return pa.chunked_array([pa.nulls(n_rows, kind), pa.array([value], kind)])
+        with self.place.new(kept(number, "records")) as path, path.open("wb") as file:
+            tracker, target = records.tracker, records.target
+            np.savez(file, row=row, tracker=tracker, leaf=leaf, target=target)
+        with self.place.new(kept(number, "subtree")) as path:
+            path.write_bytes(made.to_bytes())
+        return pa.table(
+            {
+                "part": pa.array([number], pa.int32()),
+                "n_nodes": pa.array([made.tree.n_nodes], pa.int64()),
+                "n_leaves": pa.array([made.tree.n_leaves], pa.int64()),
+                "digest": pa.array([made.digest], pa.binary()),
+            }
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
-    """Finished records with the numbers of the whole tree's leaves."""
+class Deliver:
+    """Finished records with the numbers of the whole tree's leaves, file by file."""
 
     first_leaf: Ints
     """Of each part"""
+    files: tuple[range, ...]
+    """The parts of each file"""
     has_target: bool
+    place: Place
 
     def __call__(self, batches: Batches) -> Batches:
-        """Number the leaves."""
-        for batch in batches:
-            first = self.first_leaf[numbers(batch, "part")]
-            leaf = pa.array((numbers(batch, "leaf") + first).astype(np.int32))
-            columns = {"row": batch.column("row"), "tracker": batch.column("tracker"), "leaf": leaf}
-            if self.has_target:
-                columns["target"] = batch.column("target")
-            yield pa.record_batch(columns)
+        """Write the files."""
+        for number in _numbers(batches):
+            with self.place.new(file_name(number)) as path:
+                with parquet.Writer(path, RECORD_ENCODINGS) as writer:
+                    for part in self.files[number]:
+                        writer.add(self._numbered(part))
+                with path.open("rb") as file:
+                    digest = file_digest(file, "sha256").digest()
+            yield pa.record_batch(
+                {
+                    "file": pa.array([number], pa.int64()),
+                    "digest": pa.array([digest], pa.binary()),
+                }
+            )
+
+    def _numbered(self, part: int) -> dict[str, parquet.Array]:
+        with self.place.open(kept(part, "records")) as file, np.load(file) as arrays:
+            columns = {name: arrays[name] for name in ("row", "tracker", "leaf", "target")}
+        columns["leaf"] = (columns["leaf"] + self.first_leaf[part]).astype(np.int32)
+        if not self.has_target:
+            del columns["target"]
+        return columns
+
+
+def file_name(number: int) -> str:
+    """A file of a delivery's records."""
+    return f"{RECORDS}/part-{number:05}.parquet"

@@ -6,6 +6,7 @@ tree grown so far and what is known of its nodes are all there is to keep betwee
 no record ever carries a state. Nothing here knows Spark.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -172,11 +173,13 @@ class Top:
 
 
 def grow_top(top: Top, run: Run) -> Iterator[int]:
-    """Split all nodes that are too large for a task; after each level, how many rows are left."""
+    """Split all nodes that are too large for a task; before each level, about how many are left."""
     n_quasi = len(top.contract.quasi)
     at_a_time = max(1, top.limits.histogram_bytes // (BUCKET_BYTES * MIN_BUCKETS * n_quasi))
     while open_nodes := top.open_nodes():
-        yield sum(top.nodes[number].n_rows for number in open_nodes)
+        largest = max(top.nodes[number].n_rows for number in open_nodes)
+        # A level halves a node, more or less.
+        yield math.ceil(math.log2(largest / top.limits.task_rows))
         routes = top.routes()
         for first in range(0, len(open_nodes), at_a_time):
             _split_some(top, open_nodes[first : first + at_a_time], routes, run)

@@ -1,53 +1,44 @@
-"""A delivery that a cluster writes: records by Spark, nodes and leaves from here, in batches."""
+"""A delivery that a cluster writes: records by tasks, nodes and leaves from here, in batches."""
 
 import os
-import shutil
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from verix_anon.errors import ProviderError
+from verix_anon.errors import TableError
 from verix_anon.files import deliveries
-from verix_anon.files.aside import write_bytes, written_aside
+from verix_anon.files.aside import check_free, write_bytes, written_aside
 from verix_anon.files.hashed import RECORDS, digest_of_file
 from verix_anon.files.hostile.reader import Array, Writer
-from verix_anon.files.store import open_folder
+from verix_anon.files.store import is_url
 from verix_anon.protocol.contract import Contract
 from verix_anon.protocol.messages import Header
 from verix_anon.protocol.tree import Leaves, Tree
-from verix_anon.provider.spark.job import parts_digest
-from verix_anon.provider.spark.session import place_for_spark
+from verix_anon.provider.spark.places import STAGING, Place
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-__all__ = ["written_delivery"]
+__all__ = ["check_place", "written_delivery"]
 
 BATCH_ROWS = 1 << 18
 """How many nodes or leaves are held at a time, besides those of one part."""
-STAGING = ".staging"
+HEADER = "delivery.json"
+TREE = (deliveries.LEAVES, deliveries.NODES)
+
+FOLDER = str | os.PathLike[str]
 
 
 @dataclass(frozen=True, slots=True)
 class _Delivery:
-    """A folder that is being filled."""
+    """A delivery that is being made."""
 
     folder: Path
+    """Where nodes, leaves and the header are written, here"""
+    place: Place
+    """Where tasks write; the same, or a URL"""
     contract: Contract
-
-    @property
-    def staging(self) -> str:
-        """Where tasks keep what they have finished, for Spark."""
-        return place_for_spark(self.folder / STAGING)
-
-    @property
-    def records(self) -> str:
-        """Where the records go, for Spark."""
-        return place_for_spark(self.folder / RECORDS)
 
     def write_tree(self, pieces: Iterable[tuple[Tree, Leaves | None]]) -> None:
         """Write nodes and leaves, which come in order."""
@@ -65,18 +56,12 @@ class _Delivery:
                     of_leaves.add(deliveries.leaf_columns(some, n_leaves))
                     n_leaves += some.n_leaves
 
-    def complete(self, header: Header, spark: "SparkSession") -> None:
-        """Hash the files and write delivery.json, which makes a delivery of the folder."""
-        shutil.rmtree(self.folder / STAGING)
-        for entry in (self.folder / RECORDS).iterdir():
-            if entry.name.startswith((".", "_")):
-                entry.unlink()
-        files = {
-            name: digest_of_file(self.folder / name)
-            for name in (deliveries.LEAVES, deliveries.NODES)
-        }
-        files[RECORDS] = parts_digest(spark, open_folder(self.folder, ProviderError))
-        write_bytes(self.folder / "delivery.json", deliveries.header_to_bytes(header, files))
+    def complete(self, header: Header, records: str) -> None:
+        """Write delivery.json, which makes a delivery of the rest."""
+        self.place.delete(STAGING)
+        files = {name: digest_of_file(self.folder / name) for name in TREE}
+        data = deliveries.header_to_bytes(header, {**files, RECORDS: records})
+        write_bytes(self.folder / HEADER, data)
 
 
 class _Batches:
@@ -107,10 +92,47 @@ class _Batches:
         self.waiting, self.n_rows = [], 0
 
 
+def check_place(out: FOLDER, submission: FOLDER, *, overwrite: bool) -> None:
+    """Raise unless a delivery can be written there; asked before long work."""
+    if not is_url(out):
+        check_free(out, overwrite=overwrite)
+        return
+    target, source = str(out).rstrip("/"), str(submission).rstrip("/")
+    if f"{source}/".startswith(f"{target}/"):
+        raise TableError(f"{out} is, or holds, the input {submission}; choose another name")
+    place = Place(target)
+    if not place.has():
+        return
+    if not overwrite:
+        raise TableError(
+            f"{out} exists already; choose another name, or overwrite it (--overwrite)"
+        )
+    if not place.has(HEADER):
+        raise TableError(f"{out} is not a folder with a {HEADER}, so it is not overwritten")
+
+
 @contextmanager
-def written_delivery(
-    path: str | os.PathLike[str], contract: Contract, *, overwrite: bool
-) -> Iterator[_Delivery]:
-    """A folder beside `path` to fill, which takes its name when all went well."""
-    with written_aside(path, overwrite=overwrite, folder=True, private=False) as folder:
-        yield _Delivery(folder.absolute(), contract)
+def written_delivery(out: FOLDER, contract: Contract, *, overwrite: bool) -> Iterator[_Delivery]:
+    """What to fill; it takes its name, or behind a URL gets its header, when all went well."""
+    if is_url(out):
+        with _put(Place(str(out).rstrip("/")), contract) as delivery:
+            yield delivery
+        return
+    with written_aside(out, overwrite=overwrite, folder=True, private=False) as folder:
+        place = Place(str(folder.absolute()))
+        yield _Delivery(folder.absolute(), place, contract)
+
+
+@contextmanager
+def _put(place: Place, contract: Contract) -> Iterator[_Delivery]:
+    """The header comes last: without it the rest is no delivery."""
+    place.delete()
+    with tempfile.TemporaryDirectory(prefix="verix-spark-") as folder:
+        try:
+            yield _Delivery(Path(folder), place, contract)
+            for name in (*TREE, HEADER):
+                with place.new(name) as file:
+                    (Path(folder) / name).replace(file)
+        except BaseException:
+            place.delete()
+            raise

@@ -1,0 +1,147 @@
+"""A submission's records as tasks read them: row groups of files, on a disk or behind a URL.
+
+Spark's own reader reaches few kinds of URL without more jars, and believes every file. Here it is
+fsspec that reaches them. A file is surveyed first, as carefully as the local engine reads it, and
+then read again in every pass. Nothing here knows Spark.
+"""
+
+import os
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from typing import IO, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from verix_anon.errors import TableError
+from verix_anon.files.hashed import RECORDS, Files
+from verix_anon.files.hostile import footers
+from verix_anon.files.hostile import reader as parquet
+from verix_anon.files.store import open_folder
+from verix_anon.protocol.contract import Contract
+from verix_anon.protocol.table import wire_type
+from verix_anon.provider.spark.frames import fields_of
+
+__all__ = ["Piece", "Source", "Surveyed", "batches", "share_out", "survey"]
+
+BATCH_ROWS = 1 << 16
+HELD_BYTES = 64 << 20
+"""What a task holds of a file that it surveys; a larger one goes through a scratch file."""
+LEAST_ROWS, MOST_ROWS = 1 << 10, 1 << 22
+"""Of what one task reads, but that a row group is read by one."""
+TAIL = 8
+"""Bytes after a footer, which say how long it is."""
+
+
+class Piece(NamedTuple):
+    """A row group of one of the files."""
+
+    name: str
+    group: int
+    n_rows: int
+
+
+class Source(NamedTuple):
+    """Where records lie, and what they must be."""
+
+    path: str
+    contract: bytes
+    n_rows: int
+    n_parts: int
+    """Into how many files a folder is divided; 0: it is one file, and no folder"""
+
+    def expected(self) -> parquet.Expected:
+        """The columns of a file, by their names."""
+        contract = Contract.from_bytes(self.contract)
+        columns = {c.name: pa.from_numpy_dtype(wire_type(c)) for c in contract.columns}
+        return parquet.Expected(
+            {"row": pa.int64(), "tracker": parquet.TRACKER, **columns}, parts=self.n_parts
+        )
+
+
+class Surveyed(NamedTuple):
+    """What is known of a file when it has been read once."""
+
+    digest: bytes
+    group_rows: list[int]
+    n_bytes: int
+    """What its pages unfold to"""
+    problem: str | None
+    """Why it cannot be read"""
+
+
+def survey(source: Source, name: str) -> Surveyed:
+    """Hash a file, and check all that can be checked of it without decoding a value."""
+    expected = source.expected()
+    files = Files(open_folder(source.path, TableError))
+    files.room = HELD_BYTES
+    most = expected.bytes_for(source.n_rows)
+    held = files.hold(name, most)
+    digest = bytes.fromhex(files.digests[name])
+    try:
+        found = parquet.Reader(
+            name, held, expected, TableError, most_rows=source.n_rows, most_bytes=most
+        )
+    except TableError as error:
+        return Surveyed(digest, [], 0, str(error))
+    return Surveyed(digest, found.group_rows, found.n_bytes, None)
+
+
+def batches(source: Source, piece: Piece, wanted: Collection[str]) -> Iterator[pa.RecordBatch]:
+    """Some columns of a row group by our own names, in Spark's types."""
+    names = [name for name, _ in fields_of(Contract.from_bytes(source.contract))]
+    at = {name: str(i) for i, name in enumerate(names) if name in wanted}
+    with _opened(source, piece.name) as file:
+        # Arrow's threads would take cores that Spark has given to other tasks.
+        for batch in file.iter_batches(
+            BATCH_ROWS, row_groups=[piece.group], columns=list(at.values()), use_threads=False
+        ):
+            columns = [_for_spark(batch.column(number)) for number in at.values()]
+            yield pa.record_batch(columns, list(at))
+
+
+def share_out(pieces: Sequence[Piece], n_cores: int) -> tuple[tuple[Piece, ...], ...]:
+    """What each task reads: about as much as any other, in two rounds of all cores or more."""
+    n_rows = sum(piece.n_rows for piece in pieces)
+    enough = min(MOST_ROWS, max(LEAST_ROWS, n_rows // (2 * n_cores)))
+    shares: list[tuple[Piece, ...]] = []
+    waiting: list[Piece] = []
+    for piece in pieces:
+        waiting.append(piece)
+        if sum(each.n_rows for each in waiting) >= enough:
+            shares.append(tuple(waiting))
+            waiting = []
+    return (*shares, tuple(waiting)) if waiting else tuple(shares)
+
+
+@contextmanager
+def _opened(source: Source, name: str) -> Iterator[pq.ParquetFile]:
+    with open_folder(source.path, TableError).open(name) as file:
+        footer = _footer(file, len(source.expected().columns), source.n_rows)
+        metadata = pq.read_metadata(pa.BufferReader(footer.clean))
+        types = metadata.schema.to_arrow_schema().types
+        # Read as they are stored: a dictionary with one long entry would unfold without limit.
+        packed = [str(i) for i, found in enumerate(types) if found == pa.binary()]
+        yield pq.ParquetFile(file, metadata=metadata, read_dictionary=packed)
+
+
+def _footer(file: IO[bytes], n_columns: int, n_rows: int) -> footers.Footer:
+    most = parquet.FOOTER_BYTES + parquet.FOOTER_BYTES_PER_COLUMN * n_columns + n_rows
+    size = file.seek(0, os.SEEK_END)
+    file.seek(size - TAIL)
+    length = int.from_bytes(file.read(4), "little")
+    file.seek(size - TAIL - length)
+    return footers.read_footer(file.read(), most=most)
+
+
+def _for_spark(array: pa.Array) -> pa.Array:
+    """The same values in a type that Spark has."""
+    if pa.types.is_dictionary(array.type):
+        lengths = pc.unique(pc.binary_length(array.dictionary)).to_pylist()
+        if any(length != parquet.TRACKER.byte_width for length in lengths):
+            raise TableError(f"{RECORDS}: a tracker does not have 32 bytes")
+        return array.dictionary_decode()
+    if pa.types.is_fixed_size_binary(array.type):
+        return array.cast(pa.binary())
+    return array.cast(pa.int16()) if array.type == pa.uint8() else array
