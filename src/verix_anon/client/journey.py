@@ -14,6 +14,8 @@ __all__ = [
     "DELIVERY",
     "LOG",
     "MANIFEST",
+    "PREVIEW",
+    "RELEASED",
     "REPORT",
     "ROLES",
     "SHEET",
@@ -26,6 +28,7 @@ __all__ = [
     "jobs_in",
     "look_at",
     "new_job",
+    "released_files",
     "report_of",
 ]
 
@@ -36,6 +39,9 @@ DELIVERY = "delivery"
 VERDICT = "verdict.json"
 REPORT = "verdict.html"
 SHEET = "sheet.json"
+PREVIEW = "preview.json"
+RELEASED = "released"
+"""The name of the table to publish, without its ending."""
 LOG = "audit.jsonl"
 SCHEMA = "*.schema.json"
 """What `release` puts beside each table that it writes."""
@@ -158,6 +164,17 @@ def report_of(job: Job, verdict: Verdict) -> Path | None:
     title = f"<title>{verdict.outcome.value}:"
     told = (title, verdict.root.hex(), verdict.time[:19].replace("T", " "))
     return path if all(each in text for each in told) else None
+
+
+def released_files(job: Job) -> list[Path]:
+    """What is to be published: each table that was released, and its dictionary."""
+    found = []
+    for schema in sorted(job.folder.glob(SCHEMA)):
+        stem = schema.name.removesuffix(SCHEMA[1:])
+        tables = (path for path in job.folder.iterdir() if path.name.startswith(f"{stem}."))
+        found += [p for p in sorted(tables) if p != schema and p.is_file() and not p.is_symlink()]
+        found.append(schema)
+    return found
 
 
 def _without_verdict(folder: Path) -> State:

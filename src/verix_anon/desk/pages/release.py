@@ -1,0 +1,204 @@
+"""Release: a look at what would be published, the gates, and the table to download."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+
+from fastapi import APIRouter, Request, Response
+from starlette.exceptions import HTTPException
+from starlette.responses import FileResponse
+
+from verix_anon.client.journey import (
+    DELIVERY,
+    MANIFEST,
+    PREVIEW,
+    RELEASED,
+    SHEET,
+    VERDICT,
+    Job,
+    State,
+    released_files,
+)
+from verix_anon.client.manifest import is_sealed
+from verix_anon.client.release import Representation
+from verix_anon.client.release.gates import GATES
+from verix_anon.client.release.preview import Preview
+from verix_anon.client.table.diversity import Measure
+from verix_anon.client.verdict import read_verdict
+from verix_anon.desk.gate import Form
+from verix_anon.desk.pages.asked import (
+    GivenJob,
+    Posted,
+    at,
+    go_to,
+    one,
+    passphrase,
+    table_of,
+)
+from verix_anon.desk.show import desk_of, page
+from verix_anon.errors import TableError
+from verix_anon.files.versions import read_version
+
+__all__ = ["router"]
+
+router = APIRouter()
+OPEN = frozenset({State.VERIFIED, State.RELEASED})
+LOOKED = frozenset({0, 1})
+"""How a look ends that shows something: 1 if a gate is not reached."""
+FORMATS = ("csv", "parquet", "xlsx", "sav", "dta", "feather")
+BY_NAME = {
+    **{measure.value: f"--{measure.value}" for measure in Measure},
+    "representations": "--as",
+    "round_to": "--round",
+    "require": "--require",
+}
+"""Options that are said once for each name."""
+
+
+@router.get("/jobs/{job}/release")
+def release(request: Request, job: GivenJob) -> Response:
+    """What would be published, or what was."""
+    return _page(request, job)
+
+
+def _page(request: Request, job: Job, *, changed: bool = False) -> Response:
+    if job.state not in OPEN:
+        raise HTTPException(404)
+    verdict = read_verdict(job.path(VERDICT))
+    preview, digest = _preview(job, verdict.root.hex())
+    account = verdict.account
+    view = {
+        "preview": preview,
+        "digest": digest,
+        "given": _given({} if preview is None else preview.options),
+        "changed": changed,
+        "gates": GATES,
+        "measures": [measure.value for measure in Measure],
+        "representations": [each.value for each in Representation],
+        "formats": FORMATS,
+        "has_target": account is None or any(c.role == "target" for c in account.columns),
+        "is_sealed": is_sealed(job.path(MANIFEST)),
+        "released": [path.name for path in released_files(job)],
+        "is_released": job.state is State.RELEASED,
+    }
+    words = _words(request, job, _look(job) if preview is None else _publish(job, FORMATS[0]))
+    if preview is not None:
+        with suppress(TableError):
+            words = (*words, *_options(preview.options))
+    return page(
+        request, "release.html", view, job=job, command=words, status=409 if changed else 200
+    )
+
+
+def _preview(job: Job, root: str) -> tuple[Preview | None, str]:
+    """The look that lies here, if it is at this delivery."""
+    now = read_version(job.path(PREVIEW))
+    try:
+        found = Preview.from_json(now.text)
+    except TableError:
+        return None, ""
+    return (found, now.digest) if found.root == root else (None, "")
+
+
+def _given(options: Mapping[str, object]) -> dict[str, object]:
+    """What a preview was made with, as fields of the form."""
+    found: dict[str, object] = {"as": options.get("representation", "")}
+    for measure in Measure:
+        asked = options.get(measure.value)
+        found[measure.value] = next(iter(asked.values()), "") if isinstance(asked, dict) else ""
+    required = options.get("require")
+    for name in GATES:
+        found[f"require-{name}"] = required.get(name, "") if isinstance(required, dict) else ""
+    return found | {"shuffle": bool(options.get("shuffle"))}
+
+
+@router.post("/jobs/{job}/preview")
+def look(request: Request, job: GivenJob, form: Posted) -> Response:
+    """See what would be published; nothing is."""
+    if job.state is not State.VERIFIED:
+        raise HTTPException(404)
+    words = (*_words(request, job, _look(job)), *_asked(form))
+    then = str(request.app.url_path_for("release", job=job.name))
+    desk_of(request).tasks.start(job.name, words, then=then, good=LOOKED, secrets=passphrase(form))
+    return go_to(request, "release", job=job.name)
+
+
+def _asked(form: Form) -> list[str]:
+    words = []
+    chosen = one(form, "as")
+    if chosen in set(Representation) and chosen != Representation.INTERVAL:
+        words += ["--as", chosen]
+    for measure in Measure:
+        if value := _number(form, measure.value):
+            words += [f"--{measure.value}", value]
+    words += ["--shuffle"] if one(form, "shuffle") else []
+    for name in GATES:
+        if value := _number(form, f"require-{name}"):
+            words += ["--require", f"{name}={value}"]
+    return words
+
+
+def _number(form: Form, name: str) -> str:
+    """A number as it was typed, with a comma or a point; nothing if none was."""
+    text = one(form, name).strip().replace(",", ".")
+    try:
+        return str(text and float(text))
+    except ValueError:
+        raise TableError(f"{text!r} is not a number") from None
+
+
+@router.post("/jobs/{job}/release")
+def publish(request: Request, job: GivenJob, form: Posted) -> Response:
+    """Release what was looked at, if it is still that."""
+    if job.state is not State.VERIFIED:
+        raise HTTPException(404)
+    preview, digest = _preview(job, read_verdict(job.path(VERDICT)).root.hex())
+    if preview is None or digest != one(form, "digest"):
+        return _page(request, job, changed=True)
+    ending = one(form, "format")
+    if ending not in FORMATS:
+        raise TableError("a table is not released in this format")
+    words = (*_words(request, job, _publish(job, ending)), *_options(preview.options))
+    then = str(request.app.url_path_for("release", job=job.name))
+    desk_of(request).tasks.start(job.name, words, then=then, secrets=passphrase(form))
+    return go_to(request, "release", job=job.name)
+
+
+@router.get("/jobs/{job}/released/{name}")
+def download(job: GivenJob, name: str) -> Response:
+    """A file that was released."""
+    found = {path.name: path for path in released_files(job)} if job.state in OPEN else {}
+    if name not in found:
+        raise HTTPException(404)
+    return FileResponse(found[name], media_type="application/octet-stream", filename=name)
+
+
+def _words(request: Request, job: Job, where: list[str]) -> tuple[str, ...]:
+    given = ("--manifest", at(job, MANIFEST), "--verdict", at(job, VERDICT))
+    return ("release", at(job, DELIVERY), *given, "--table", table_of(request, job), *where)
+
+
+def _look(job: Job) -> list[str]:
+    again = ["--overwrite"] if job.path(PREVIEW).exists() else []
+    return ["--preview", at(job, PREVIEW), *again]
+
+
+def _publish(job: Job, ending: str) -> list[str]:
+    name = f"{RELEASED}.{ending}"
+    again = ["--overwrite"] if any(job.path(n).exists() for n in (name, SHEET)) else []
+    return ["--out", at(job, name), "--sheet", at(job, SHEET), *again]
+
+
+def _options(options: Mapping[str, object]) -> list[str]:
+    """The options of a look, as words that release the same."""
+    words: list[str] = []
+    for name, value in options.items():
+        if name in BY_NAME and isinstance(value, Mapping):
+            for each, wanted in value.items():
+                words += [BY_NAME[name], f"{each}={wanted}"]
+        elif name in ("representation", "person") and isinstance(value, str):
+            words += ["--as" if name == "representation" else "--person", value]
+        elif name == "shuffle":
+            words.append("--shuffle")
+        else:
+            raise TableError(f"the look was taken with {name}: release it by the command")
+    return words

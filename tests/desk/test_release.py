@@ -1,0 +1,138 @@
+"""Release: what was previewed is published, once, and nothing else can be downloaded."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli import jobs
+from desk.browsing import Browser, Given, Shown, wait_for
+from verix_anon.client.release.preview import Preview
+
+SAYS = "import sys; print(sys.argv[1:])"
+
+
+@pytest.fixture(scope="module")
+def judged(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A job with a verdict, and a look at its release."""
+    home = tmp_path_factory.mktemp("judged")
+    shutil.copytree(prepared, home, dirs_exist_ok=True)
+    (home / "job/roles.toml").write_text('table = "../people.parquet"\n')
+    verify, out = jobs.verify_arguments(home), home / "verdict.json"
+    jobs.exit_code(*verify, "--skip", "fingerprint,utility", "--out", out)
+    look = ("--l", "2", "--require", "k=5", "--preview", home / "job/preview.json")
+    assert jobs.exit_code(*jobs.release_arguments(home), *look) == 0
+    shutil.move(out, home / "job/verdict.json")
+    return home
+
+
+@pytest.fixture
+def folder(judged: Path, given: Given, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("VERIX_LEDGER", str(tmp_path / "ledger.jsonl"))
+    shutil.copytree(judged, given.desk.folder, dirs_exist_ok=True)
+    return given.desk.folder / "job"
+
+
+def digest(browser: Browser) -> str:
+    fields = Shown(browser.get("/jobs/job/release").text).all("input")
+    return str(next(field["value"] for field in fields if field.get("name") == "digest"))
+
+
+def words(browser: Browser) -> tuple[str, ...]:
+    task = browser.given.desk.tasks.of("job")
+    assert task is not None
+    wait_for(lambda: not task.is_running)
+    assert task.code == 0, task.lines
+    return task.words
+
+
+def test_what_would_be_published_is_shown(folder: Path, browser: Browser) -> None:
+    text = browser.get("/jobs/job/release").text
+    found = Preview.from_json((folder / "preview.json").read_text())
+    shown = Shown(text)
+    for line in (*found.facts.values(), *found.warnings):
+        assert line in shown.words
+    assert len(shown.all("del")) == 10 * sum(not column.is_same for column in found.columns)
+    assert str(folder.parent) in text
+    values = {str(field.get("name")): field.get("value") for field in shown.all("input")}
+    assert (values["l"], values["require-k"], values["require-t"]) == ("2.0", "5.0", "")
+
+
+def test_without_a_look_nothing_can_be_published(folder: Path, browser: Browser) -> None:
+    seen = digest(browser)
+    (folder / "preview.json").unlink()
+    text = browser.get("/jobs/job/release").text
+    assert 'name="digest"' not in text
+    assert (
+        "release job/delivery --manifest job/manifest.verix --verdict job/verdict.json --table"
+        " people.parquet --preview job/preview.json" in text
+    )
+    answer = browser.submit("/jobs/job/release", {"digest": seen, "format": "csv"})
+    assert answer.status_code == 409
+    assert browser.given.desk.tasks.of("job") is None
+
+
+def test_a_look_that_another_tab_took_is_not_published_unseen(
+    folder: Path, browser: Browser
+) -> None:
+    seen = digest(browser)
+    other = (folder / "preview.json").read_text().replace('"l": {', '"t": {')
+    (folder / "preview.json").write_text(other)
+    answer = browser.submit("/jobs/job/release", {"digest": seen, "format": "csv"})
+    assert answer.status_code == 409
+    assert "has changed since" in answer.text
+    (folder / "preview.json").write_text(other.replace('"root": "', '"root": "0', 1))
+    assert 'name="digest"' not in browser.get("/jobs/job/release").text
+
+
+def test_a_gate_that_is_not_reached_has_no_button(folder: Path, browser: Browser) -> None:
+    text = (folder / "preview.json").read_text()
+    (folder / "preview.json").write_text(text.replace('"missed": []', '"missed": ["k is 5"]'))
+    shown = browser.get("/jobs/job/release").text
+    assert "k is 5" in shown
+    assert 'name="digest"' not in shown
+
+
+def test_what_is_asked_becomes_a_command(folder: Path, browser: Browser) -> None:
+    browser.given.desk.tasks.program = (sys.executable, "-c", SAYS)
+    fields = {"as": "set", "l": "2", "t": "0,5", "shuffle": "1", "require-singled-out": "0.1"}
+    assert browser.submit("/jobs/job/preview", fields).status_code == 303
+    assert words(browser)[10:] == (
+        *("--overwrite", "--as", "set", "--l", "2.0", "--t", "0.5", "--shuffle"),
+        *("--require", "singled-out=0.1"),
+    )
+    fields = {"digest": digest(browser), "format": "xlsx"}
+    assert browser.submit("/jobs/job/release", fields).status_code == 303
+    assert words(browser)[8:] == (
+        *("--out", "job/released.xlsx", "--sheet", "job/sheet.json"),
+        *("--l", "income=2.0", "--require", "k=5.0"),
+    )
+    for wrong in ({"l": "x"}, {"require-k": "--force"}):
+        assert browser.submit("/jobs/job/preview", wrong).status_code == 400
+    fields = {"digest": digest(browser), "format": "csv --force"}
+    assert browser.submit("/jobs/job/release", fields).status_code == 400
+
+
+def test_a_table_is_released_once_and_downloaded(folder: Path, browser: Browser) -> None:
+    fields = {"digest": digest(browser), "format": "csv"}
+    assert browser.submit("/jobs/job/release", fields).status_code == 303
+    words(browser)
+    text = browser.get("/jobs/job/release").text
+    assert "This table was released" in text
+    assert 'name="digest"' not in text
+    for name in ("released.csv", "released.schema.json"):
+        answer = browser.get(f"/jobs/job/released/{name}")
+        assert answer.content == (folder / name).read_bytes()
+        assert "attachment" in answer.headers["content-disposition"]
+    for name in ("manifest.verix", "preview.json", "sheet.json", "..%2Fpeople.parquet"):
+        assert browser.get(f"/jobs/job/released/{name}").status_code == 404
+    assert browser.submit("/jobs/job/release", fields).status_code == 404
+    assert browser.submit("/jobs/job/preview", {}).status_code == 404
+
+
+def test_nothing_is_released_that_did_not_pass(folder: Path, browser: Browser) -> None:
+    (folder / "verdict.json").unlink()
+    assert browser.get("/jobs/job/release").status_code == 404
+    for path in ("release", "preview"):
+        assert browser.submit(f"/jobs/job/{path}", {"format": "csv"}).status_code == 404
