@@ -124,7 +124,9 @@ def test_a_second_tab_is_told_what_changed(given: Given, browser: Browser, roles
     assert answer.status_code == 409
     assert "age" in read_roles(roles)[1].kept, "nothing was written"
     shown = Shown(answer.text)
-    assert any('"age" = "kept"' in word for word in shown.words)
+    changed, lines = answer.text.split("<pre")[1:3]
+    assert any(word.startswith('+ "age" = "kept"') for word in Shown(f"<pre{changed}").words)
+    assert any(word.startswith('- "age" = "kept"') for word in Shown(f"<pre{lines}").words)
     assert [one["src"] for one in shown.all("script")] == ["/static/desk.js"]
     again: dict[str, str | list[str]] = {"column": []}
     for one in shown.all("input"):

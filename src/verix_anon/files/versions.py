@@ -10,9 +10,12 @@ from typing import NamedTuple
 from verix_anon.errors import TableError
 from verix_anon.files.aside import write_bytes, written_aside
 
-__all__ = ["Version", "differences", "read_version", "replace_version"]
+__all__ = ["Version", "differences", "read_version", "replace_version", "seen_version"]
 
+MOST_SEEN = 64
 _WRITING = Lock()
+_seen: dict[str, str] = {}
+"""What was read last, by digest, to say what changed since."""
 
 
 class Version(NamedTuple):
@@ -26,11 +29,20 @@ def read_version(path: Path) -> Version:
     """The file as it is; without one, nothing."""
     try:
         data = path.read_bytes()
-        return Version(data.decode("utf-8"), sha256(data).hexdigest())
+        found = Version(data.decode("utf-8"), sha256(data).hexdigest())
     except FileNotFoundError:
         return Version("", "")
     except (OSError, UnicodeDecodeError) as error:
         raise TableError(f"{path} cannot be read ({error})") from None
+    _seen[found.digest] = found.text
+    for old in list(_seen)[:-MOST_SEEN]:
+        _seen.pop(old, None)
+    return found
+
+
+def seen_version(digest: str) -> str | None:
+    """The text of a version that was read not long ago."""
+    return _seen.get(digest)
 
 
 def replace_version(path: Path, text: str, was: str) -> Version | None:
@@ -48,4 +60,5 @@ def differences(old: str, new: str) -> Iterator[tuple[str, str]]:
     """The lines that differ, with `-` or `+`, and a few around them, with a blank."""
     lines = unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=1)
     for line in list(lines)[2:]:
-        yield line[:1], line[1:]
+        if not line.startswith("@"):
+            yield line[:1], line[1:]

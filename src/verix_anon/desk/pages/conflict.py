@@ -4,8 +4,9 @@ from fastapi import Request, Response
 
 from verix_anon.client.journey import Job
 from verix_anon.desk.gate import CSRF_FIELD, Form
+from verix_anon.desk.pages.asked import one
 from verix_anon.desk.show import page
-from verix_anon.files.versions import Version, differences
+from verix_anon.files.versions import Version, differences, seen_version
 
 __all__ = ["conflict"]
 
@@ -20,7 +21,9 @@ def conflict(
         for value in values
         if name not in (CSRF_FIELD, "digest")
     ]
+    before = seen_version(one(form, "digest"))
     view = {
+        "changed": [] if before is None else list(differences(before, now.text)),
         "lines": list(differences(now.text, wanted)),
         "fields": [*fields, ("digest", now.digest)],
         "back": str(request.app.url_path_for(step, job=job.name)),
