@@ -1,21 +1,19 @@
 """Run the benchmarks: `make bench`; writes results/bench-*.json and tables beside them.
 
 python -m tools.bench [commands] [engine] [owner] [primitives] [reading] [service] [large]
+
+The one on Spark runs by itself, in Spark's environment: `python -m tools.bench.spark [ROWS]`.
 """
 
-import json
 import sys
-from pathlib import Path
 from typing import Any
 
 from tools.bench import commands, engine, large, machine, owner, primitives, reading, service
-
-RESULTS = Path(__file__).parent.parent.parent / "results"
+from tools.bench.record import record
 
 
 def main(names: list[str]) -> None:
     facts = machine.facts()
-    RESULTS.mkdir(exist_ok=True)
     benches = {
         "commands": (commands.measure, commands.render),
         "engine": (engine.measure, render_engine),
@@ -26,23 +24,7 @@ def main(names: list[str]) -> None:
         "large": (large.measure, large.render),
     }
     for name in names or [name for name in benches if name != "large"]:
-        measure, render = benches[name]
-        result = {**facts, **measure()}
-        tables = render(result)
-        text = "\n".join([*_heading(name, result), *tables])
-        (RESULTS / f"bench-{name}.json").write_text(json.dumps(result, indent=1) + "\n")
-        (RESULTS / f"bench-{name}.md").write_text(text)
-        print(text)
-
-
-def _heading(name: str, result: dict[str, object]) -> list[str]:
-    command = "python -m tools.bench large" if name == "large" else "make bench"
-    where = (
-        f"Written by `{command}` at {result['commit']} on {result['date']}:"
-        f" {result['machine']}, Python {result['python']}, copying"
-        f" {result['copy_gb_per_second']:.0f} GB/s. k = 5, seed {result['seed']}."
-    )
-    return [f"# Benchmark: {name}", "", where, ""]
+        record(name, facts, *benches[name])
 
 
 def render_engine(result: dict[str, object]) -> list[str]:

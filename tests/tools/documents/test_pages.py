@@ -25,8 +25,13 @@ BY_HAND = {
     "docs/how-to/spark.md": {
         "pip install -e '.[spark]'": "Spark's pandas is not that of these pages",
         "verix-anon anonymize job/submission --engine spark --out job/delivery": "it needs Spark",
+        "spark-class org.apache.spark.deploy.master.Master --host head --port 7077": (
+            "it needs a cluster"
+        ),
+        "spark-class org.apache.spark.deploy.worker.Worker --cores 2 --memory 8g"
+        " spark://head:7077": ("it needs a cluster"),
         "verix-anon anonymize job/submission --engine spark --out job/delivery --spark"
-        " spark.master=spark://head:7077 --spark spark.executor.cores=2": "it needs a cluster",
+        " spark.master=spark://head:7077 --spark spark.executor.memory=4g": "it needs a cluster",
     },
     "docs/guide.md": {
         ".venv/bin/pip install -c constraints.txt -e '.[report]'": "it needs a network"
