@@ -28,7 +28,9 @@ class Page:
         self.names: dict[str, object] = {"__name__": "__main__"}
         self.printed = ""
         self.by_hand: dict[str, str] = {}
-        _write_command(folder / ".bin" / "verix-anon")
+        _write_command(folder / ".bin" / "verix-anon", " -m verix_anon")
+        _write_command(folder / ".bin" / "python")
+        self.path_variable = f"{folder / '.bin'}:{os.environ['PATH']}"
 
     def run(self, block: Block) -> None:
         """Run a block, or compare one that shows output with what was printed last."""
@@ -68,6 +70,8 @@ class Page:
     def _verix(self, arguments: list[str]) -> int:
         with self._listening(), pytest.MonkeyPatch.context() as patch:
             patch.setattr("sys.argv", arguments)
+            # For the commands that it starts.
+            patch.setenv("PATH", self.path_variable)
             try:
                 cli.main()
             except SystemExit as stop:
@@ -75,11 +79,9 @@ class Page:
         return 0
 
     def _shell(self, script: str) -> int:
-        environment = dict(os.environ)
-        environment["PATH"] = f"{self.folder / '.bin'}:{environment['PATH']}"
         done = subprocess.run(
             ["bash", "-euc", script],
-            env=environment,
+            env={**os.environ, "PATH": self.path_variable},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -114,8 +116,8 @@ def _unquoted(text: str) -> str:
     return re.sub(r"\"[^\"]*\"|'[^']*'", "", text)
 
 
-def _write_command(path: Path) -> None:
-    """The command `verix-anon` for scripts, whatever is on the PATH."""
+def _write_command(path: Path, words: str = "") -> None:
+    """A command of the Python that runs the tests, whatever is on the PATH."""
     path.parent.mkdir(exist_ok=True)
-    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m verix_anon "$@"\n', encoding="utf-8")
+    path.write_text(f'#!/bin/sh\nexec "{sys.executable}"{words} "$@"\n', encoding="utf-8")
     path.chmod(0o700)

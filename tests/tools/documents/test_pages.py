@@ -73,8 +73,9 @@ def is_run(path: Path) -> bool:
 
 @pytest.fixture(scope="session")
 def supplies(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What pages may be given: a table, and a job on it that came back."""
+    """What pages may be given: a table, a job on it that came back, the example of a provider."""
     folder = tmp_path_factory.mktemp("supplies")
+    shutil.copy(ROOT / "examples" / "provider.py", folder)
     pyarrow.csv.write_csv(census(2_000), folder / "people.csv")
     table = read_table(folder / "people.csv")
     prepared = verix_anon.prepare(table, target="income", positive=">50K", quasi="all", k=5)

@@ -1,0 +1,47 @@
+"""The page for implementers quotes the example literally, and names cases that there are."""
+
+import re
+from fnmatch import fnmatchcase
+
+import pytest
+
+from tools.documents.markdown import ROOT, blocks
+from verix_anon.conform.answered import LARGE
+from verix_anon.conform.recipes import for_providers, for_verifiers
+
+TEXT = (ROOT / "docs" / "implementers.md").read_text(encoding="utf-8")
+EXAMPLE = "examples/provider.py"
+IDS = [recipe.id for recipe in [*for_providers(), *for_verifiers()]]
+
+
+def test_what_is_quoted_stands_in_the_example() -> None:
+    source = (ROOT / EXAMPLE).read_text(encoding="utf-8")
+    quoted = [block for block in blocks(TEXT) if block.language == "py"]
+    assert quoted
+    for block in quoted:
+        assert block.title == EXAMPLE
+        assert block.text in source, f"line {block.line} quotes what is not there"
+
+
+def named() -> list[str]:
+    """The cases that the steps name, or patterns of them."""
+    lines = re.findall(r"^Cases: (.*?)(?:\n\n|\Z)", TEXT, re.MULTILINE | re.DOTALL)
+    return [name for line in lines for name in re.findall(r"`([^`]+)`", line)]
+
+
+@pytest.mark.parametrize("pattern", sorted(set(named())))
+def test_the_cases_of_a_step_exist(pattern: str) -> None:
+    assert any(fnmatchcase(case, pattern) for case in IDS)
+
+
+def test_every_case_belongs_to_a_step() -> None:
+    assert [c for c in IDS if not any(fnmatchcase(c, pattern) for pattern in named())] == []
+
+
+def test_cases_are_named_rightly_in_the_table_too() -> None:
+    table = re.findall(r"^\| .* \| (.*`.*) \|$", TEXT, re.MULTILINE)
+    cases = [name for row in table for name in re.findall(r"`([^`]+)`", row)]
+    assert cases
+    assert all(any(fnmatchcase(case, name) for case in IDS) for name in cases)
+    assert "--size large" in TEXT
+    assert LARGE
