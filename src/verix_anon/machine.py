@@ -7,7 +7,10 @@ little more than estimated may still be killed, but none that fits is refused fo
 """
 
 import contextlib
+import ctypes
 import os
+import sys
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
@@ -19,6 +22,7 @@ __all__ = [
     "available_memory",
     "begin_import",
     "check_memory",
+    "give_back",
     "lacking",
     "shares",
 ]
@@ -68,6 +72,29 @@ def check_memory(needed: float, work: str, fail: type[Error]) -> None:
             f"{work} needs about {_gigabytes(needed)} of memory beyond what is in use, and"
             f" {_gigabytes(available)} are available: free some, or use a larger machine"
         )
+
+
+def give_back() -> None:
+    """Give memory that is free back to the system, between steps that take much of it.
+
+    Allocators keep it for the next array, which often has another size; so what is free and what
+    is used add up.
+    """
+    if "pyarrow" in sys.modules:
+        sys.modules["pyarrow"].default_memory_pool().release_unused()
+    if TRIM is not None:
+        TRIM(0)
+
+
+def _found_trim() -> Callable[[int], int] | None:
+    """The function of the GNU C library, where there is one."""
+    try:
+        return ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError, TypeError):
+        return None
+
+
+TRIM = _found_trim()
 
 
 def lacking(work: str) -> str:

@@ -171,10 +171,11 @@ def release(
     # 1. The table is the one that was prepared, and the options fit it.
     options.progress("read", 0, 1)
     table = owned(table, manifest.reading).table
-    with ThreadPoolExecutor(1) as beside:
-        reading = beside.submit(accept.read, delivery, manifest)
-        source = read_source(table, manifest, options.person, options)
-        asked = options.asked(manifest)
+    # First the delivery, of which little is left; what is wrong with it is said after the table.
+    with ThreadPoolExecutor(1) as before:
+        reading = before.submit(accept.read, delivery, manifest)
+    source = read_source(table, manifest, options.person, options)
+    asked = options.asked(manifest)
     # 2. The verdict accepts this very delivery, and the table was not released before.
     followed = reading.result()
     counted = count(ledger, followed, manifest, options.decides(asked))

@@ -14,6 +14,7 @@ from verix_anon.client.manifest import Manifest
 from verix_anon.client.verdict import RECEIPT, Status, Verdict
 from verix_anon.errors import Error, MalformedDeliveryError, NotAcceptedError, TableError
 from verix_anon.files.deliveries import Snapshot, read_delivery
+from verix_anon.machine import give_back
 from verix_anon.protocol.contract import Digest
 from verix_anon.protocol.messages import Delivery, Header
 from verix_anon.protocol.tree import Tree
@@ -60,13 +61,16 @@ def read(delivery: Delivery | Snapshot | FilePath, manifest: Manifest) -> Follow
     if not isinstance(held, Delivery):
         held, files = _from_files(held, manifest)
     _check_form(held, manifest)
-    return Followed(
+    followed = Followed(
         header=held.header,
         tree=held.tree,
         files=files,
         delivery=held if files is None else None,
         aligned=_aligned(held, manifest),
     )
+    del held
+    give_back()
+    return followed
 
 
 def _from_files(

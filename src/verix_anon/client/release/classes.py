@@ -29,14 +29,14 @@ class Shown:
     """How much of the column's range each class leaves possible."""
 
     @classmethod
-    def of(cls, found: Range, domain: tuple[Floats, Floats]) -> "Shown":
-        """Write out what is published; `domain` is the column's range."""
+    def of(cls, found: Range, low: Floats, high: Floats) -> "Shown":
+        """Write out what is published; the column's values are from `low` to `high`."""
         cells = represent(found)
         return cls(
             name=found.column.name,
             columns={name: _coded(array) for name, array in cells.columns.items()},
             described=described(found),
-            width=_width(found, cells, domain),
+            width=_width(found, cells, (low, high)),
         )
 
 

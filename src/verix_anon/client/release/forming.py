@@ -6,21 +6,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from verix_anon.arrays import Ids
+from verix_anon.arrays import Floats, Ids
 from verix_anon.client.release import join
 from verix_anon.client.release.classes import Classes, Shown
 from verix_anon.client.release.grouping import Grouped
 from verix_anon.client.release.present import Presentation
 from verix_anon.client.release.privacy import Attribute
-from verix_anon.client.release.ranges import range_of
+from verix_anon.client.release.ranges import Range, range_of
 from verix_anon.client.release.sheet import Conditions, Joining, Sheet
 from verix_anon.client.release.source import Source
 from verix_anon.client.table.diversity import Asked, Measure
 from verix_anon.errors import NotAcceptedError
-from verix_anon.machine import available_cores
+from verix_anon.machine import available_cores, give_back
 from verix_anon.protocol.tree import Tree
 
 __all__ = ["Formed", "form"]
+
+Held = tuple[Range, Floats, Floats]
+"""What classes hold of a column, and the least and the greatest value that it has."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,19 +44,25 @@ class Formed:
     def shown(self, wanted: Presentation, *, last: bool = False) -> Classes:
         """What is published of each class; the `last` time each column's values end with it."""
         source, grouped = self.source, self.grouped
-
-        def one(j: int) -> Shown:
-            column, values = source.quasi[j], source.values[j]
-            if last:
-                source.values[j] = np.empty(0)
-            kind, form = source.types[column.name], source.forms[column.name]
-            found = range_of(column, values, kind, grouped, wanted, form)
-            ends = np.fmin.reduce(values, keepdims=True), np.fmax.reduce(values, keepdims=True)
-            return Shown.of(found, ends)
-
+        columns = range(len(source.quasi))
         with ThreadPoolExecutor(available_cores()) as pool:
-            made = pool.map(one, range(len(source.quasi)))
+            # Values end before texts begin, which are as large.
+            found: list[Held | None] = list(
+                pool.map(lambda j: self._held(j, grouped, wanted, last), columns)
+            )
+            made = pool.map(lambda j: _written(found, j), columns)
             return Classes.of(self.class_of_row, grouped.count, made)
+
+    def _held(self, j: int, grouped: Grouped, wanted: Presentation, last: bool) -> Held:
+        source, column, values = self.source, self.source.quasi[j], self.source.values[j]
+        if last:
+            source.values[j] = np.empty(0)
+        kind, form = source.types[column.name], source.forms[column.name]
+        found = range_of(column, values, kind, grouped, wanted, form)
+        ends = np.fmin.reduce(values, keepdims=True), np.fmax.reduce(values, keepdims=True)
+        del values
+        give_back()
+        return found, *ends
 
     def measured(self, classes: Classes) -> Sheet:
         """The privacy sheet, of which all that was enforced must hold."""
@@ -69,6 +78,16 @@ class Formed:
         return sheet
 
 
+def _written(found: list[Held | None], j: int) -> Shown:
+    """Write a column out, after which what it was written from ends."""
+    held, found[j] = found[j], None
+    assert held is not None
+    shown = Shown.of(*held)
+    del held
+    give_back()
+    return shown
+
+
 def form(tree: Tree, leaf_of_row: Ids, source: Source, conditions: Conditions) -> Formed:
     """Join leaves that fall short to others, and group the rows by class."""
     genuine = join.Genuine(
@@ -79,6 +98,7 @@ def form(tree: Tree, leaf_of_row: Ids, source: Source, conditions: Conditions) -
     )
     demands = _demands(conditions.enforced, source.attributes)
     joined = join.join(tree, genuine, conditions.k_agreed, demands)
+    give_back()
     class_of_row: Ids = joined.class_of_leaf.astype(np.int32)[leaf_of_row]
     return Formed(source, class_of_row, joined.n_classes, conditions, _cost(joined, class_of_row))
 

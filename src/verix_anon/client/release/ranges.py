@@ -76,6 +76,12 @@ class Range:
         """Where no record of the class has a value."""
         return np.equal(self.missing, self.records)
 
+    def part(self, begin: int, end: int) -> "Range":
+        """Some classes of a column of numbers or dates."""
+        assert self.sets is None
+        by_class = ("low", "high", "is_below", "is_above", "period", "missing", "records")
+        return replace(self, **{name: getattr(self, name)[begin:end] for name in by_class})
+
 
 def range_of(
     column: Column,
@@ -109,7 +115,7 @@ class _Laid:
         """What each class publishes of it, but for a mean."""
         column, grouped = self.column, self.grouped
         first = grouped.start[:-1]
-        missing = np.add.reduceat(np.isnan(self.values).astype(np.int64), first)
+        missing = self._missing(first)
         is_empty = missing == grouped.count
         low = np.where(is_empty, 0.0, np.fmin.reduceat(self.values, first))
         high = np.where(is_empty, 0.0, np.fmax.reduceat(self.values, first))
@@ -131,14 +137,22 @@ class _Laid:
             stays_whole=wanted.is_whole(column.name),
         )
 
+    def _missing(self, first: Ints) -> Ints:
+        """How many values of each class are not there."""
+        is_missing = np.isnan(self.values)
+        if not is_missing.any():
+            return np.broadcast_to(np.int64(0), first.size)
+        return np.add.reduceat(is_missing.astype(np.int64), first)
+
     def _rounded(
         self, low: Floats, high: Floats, step: float | str | None
     ) -> tuple[Floats, Floats, Ints]:
         """Bounds widened to multiples of the step, or to periods, and which."""
         column, unit = self.column, self.column.unit
-        period = np.full(low.size, int(Period.DAY))
+        # Read-only, and of no size: there are many classes, and most columns have no periods.
+        period: Ints = np.broadcast_to(np.int64(Period.DAY), low.size)
         if unit is not None and isinstance(step, str):
-            period[:] = int(BY_NAME[step])
+            period = np.full(low.size, int(BY_NAME[step]))
         elif step is not None:
             low, high = _multiple_below(low, float(step)), -_multiple_below(-high, float(step))
             high = high + 0.0

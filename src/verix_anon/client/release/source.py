@@ -20,7 +20,7 @@ from verix_anon.client.table.person import RECORD, person_column
 from verix_anon.client.table.roles import Declared, Missing, TableRole, unknown_column
 from verix_anon.client.table.task import Task
 from verix_anon.errors import ContractError, TableError
-from verix_anon.machine import available_cores
+from verix_anon.machine import available_cores, give_back
 from verix_anon.protocol.contract import Column
 
 __all__ = ["Source", "prepared_columns", "read_source"]
@@ -107,6 +107,7 @@ def read_source(
     digest = digest_over([each.digest for each in found], columns.n_rows)
     if not hmac.compare_digest(digest, manifest.table):
         raise _another()
+    give_back()
     return reading.source(found, manifest, wanted)
 
 

@@ -13,12 +13,21 @@ from verix_anon.protocol.generalize import NUMPY_UNITS
 
 __all__ = ["spans"]
 
+PART = 1 << 17
+"""Classes that are written out together."""
 USUAL = (1e-4, 1e10)
 """Between these neither Arrow nor Python writes an exponent."""
 
 
 def spans(found: Range) -> pa.Array:
     """Text `lo..hi` with the marks of top-coding; whole numbers and periods by themselves."""
+    # Some at a time: what a text is put together from takes several times its room.
+    n = found.low.size
+    parts = [_spans(found.part(at, at + PART)) for at in range(0, n, PART)]
+    return pa.concat_arrays(parts)
+
+
+def _spans(found: Range) -> pa.Array:
     low, high = _ends(found, found.low), _ends(found, found.high)
     is_one = found.low == found.high
     # 1.5 by itself is a date to some spreadsheets.

@@ -1,0 +1,56 @@
+"""A release takes memory for what it publishes, and for one copy of the table: measured."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from client.release import releases
+from verix_anon.client.manifest import write_manifest
+from verix_anon.client.table.roles import Declared
+from verix_anon.files.deliveries import write_delivery
+
+N_QUASI = 16
+SMALL, LARGE = 30_000, 120_000
+MOST = 450
+"""Bytes of arrays that a row may add; with each step's own copy of the table they were 650."""
+RELEASE = """
+import sys, tracemalloc
+from pathlib import Path
+import pyarrow
+from verix_anon.client.release import ReleaseOptions, release
+
+folder = Path(sys.argv[1])
+tracemalloc.start()
+release(
+    folder / "delivery", folder / "manifest.verix", None,
+    table=folder / "table.parquet", out=folder / "released.parquet",
+    options=ReleaseOptions(force=True),
+)
+# Of numpy and of Arrow; what allocators keep besides depends on the machine.
+print(tracemalloc.get_traced_memory()[1], pyarrow.default_memory_pool().max_memory())
+"""
+
+
+def peak(folder: Path, n_rows: int) -> int:
+    """The most that numpy and Arrow had at a time, each, in a process that releases from files."""
+    rng = np.random.default_rng(0)
+    columns = {f"x{j}": rng.normal(size=n_rows) for j in range(N_QUASI)}
+    table = pa.table({**columns, "y": np.where(rng.random(n_rows) < 0.5, "yes", "no")})
+    folder.mkdir()
+    pq.write_table(table, folder / "table.parquet")
+    job = releases.job(table, Declared(target="y", quasi="all"), k=5)
+    write_manifest(job.manifest, folder / "manifest.verix")
+    write_delivery(job.delivery, folder / "delivery")
+    done = subprocess.run(
+        [sys.executable, "-c", RELEASE, str(folder)], capture_output=True, text=True, check=True
+    )
+    return sum(map(int, done.stdout.split()))
+
+
+def test_a_row_adds_little(tmp_path: Path) -> None:
+    small, large = peak(tmp_path / "small", SMALL), peak(tmp_path / "large", LARGE)
+    assert (large - small) / (LARGE - SMALL) < MOST
