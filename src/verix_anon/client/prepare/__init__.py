@@ -32,6 +32,7 @@ from verix_anon.client.table.owned import owned
 from verix_anon.client.table.roles import Declared, Missing
 from verix_anon.client.table.task import Task
 from verix_anon.errors import TableError
+from verix_anon.machine import give_back
 from verix_anon.protocol.contract import Commitment, Contract, Kind, Rule
 from verix_anon.protocol.messages import Submission
 from verix_anon.protocol.table import check_count
@@ -191,6 +192,7 @@ def _prepare(table: object, declared: Declared, k: int, options: PrepareOptions)
     check_room(columns, declared, options.threads)
     options.progress("encode", 0, 1)
     took = take(columns, declared, options.threads)
+    give_back()
     encoded, values = took.encoded, took.values
     labels, n_rows = encoded.labels, encoded.labels.values.size
     seed = options.unsafe_seed
@@ -208,6 +210,7 @@ def _prepare(table: object, declared: Declared, k: int, options: PrepareOptions)
     rng = secret.generator("sentinels/noise")
     moving = moved(took.values, encoded.quasi, planted.origin, rng)
     sent = send(encoded, values, moving, options, secret)
+    give_back()
     contract = replace(agreed, columns=sent.columns)
     options.progress("positions", 1, 1)
     options.progress("trackers", 0, 1)
@@ -217,6 +220,7 @@ def _prepare(table: object, declared: Declared, k: int, options: PrepareOptions)
         fitted = beside.submit(watch.fingerprint)
         parts = _parts(sent, planted.origin, twins)
         assembled = assemble(contract, parts, secret, threads=options.threads)
+        give_back()
         submission = Submission(contract=contract, records=assembled.records)
         options.progress("trackers", 1, 1)
         keeping = Keeping(submission, assembled, took, watch, secret, options)
