@@ -49,7 +49,7 @@ def test_an_honest_provider(run: Run, provider: list[object], tmp_path: Path) ->
     assert done.code == 0, done
     first, *_, last = done.out.splitlines()
     assert first.split()[:3] == ["pass", "continuous", "§4.1"]
-    assert last.startswith("All 3 cases passed; kit 1.0 (small, ")
+    assert last.startswith("All 3 cases passed. Kit 1.0, small, SHA-256 ")
     told = json.loads(found.read_bytes())
     assert told["format"] == "verix/conformance/1"
     assert (told["side"], told["passed"]) == ("provider", True)
@@ -64,7 +64,7 @@ def test_a_cheat(run: Run, cheat: list[object], tmp_path: Path) -> None:
     found, page = tmp_path / "found.json", tmp_path / "found.html"
     done = run("conform", *SOME, "--json", found, "--html", page, *cheat)
     assert done.code == 1
-    assert done.out.splitlines()[-1].startswith("1 of 3 cases failed: continuous; kit")
+    assert done.out.splitlines()[-1].startswith("1 of 3 cases failed: continuous. Kit")
     assert "\n      tree: node 1 is leaf 0, and not a split of column " in done.out
     told = json.loads(found.read_bytes())
     assert [case["id"] for case in told["cases"] if not case["passed"]] == ["continuous"]
@@ -94,11 +94,11 @@ def test_a_kit_is_exported_and_run(run: Run, provider: list[object], tmp_path: P
     kit = tmp_path / "kit"
     done = run("conform", *SOME, "--export", kit)
     assert done.code == 0
-    assert done.out.startswith("3 cases, kit.json has the SHA-256 ")
+    assert done.out.startswith("3 cases; kit.json has the SHA-256 ")
     assert read_kit(kit).digest in done.out
     done = run("conform", "--kit", kit, "--only", "ties", *provider)
     assert done.code == 0
-    assert f"All 1 cases passed; kit 1.0 (small, {read_kit(kit).digest[:16]}…)." in done.out
+    assert f"1 case passed. Kit 1.0, small, SHA-256 {read_kit(kit).digest}." in done.out
     (kit / "submissions" / "ties" / "contract.json").write_bytes(b"{}")
     done = run("conform", "--kit", kit, *provider)
     assert done.code == 2

@@ -142,7 +142,7 @@ def other_contract(made: Delivery) -> Delivery:
 @pytest.mark.parametrize(
     ("change", "check", "where"),
     [
-        (other_root, "root", "root 00000000"),
+        (other_root, "root", "00000000"),
         (other_bound, "bounds", "leaf 3, column 1: "),
         (other_threshold, "tree", "node 2 is a split of column "),
         (other_leaf, "records", "row 7 has the leaf "),

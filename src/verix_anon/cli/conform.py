@@ -137,7 +137,8 @@ def conform(
         recipes = [] if kit is not None else _recipes(side, size, only or [])
         found = _kit(kit, export or Path(place) / "kit", size, recipes, overwrite, quiet)
         if export is not None:
-            say(f"{len(found.cases)} cases, kit.json has the SHA-256 {found.digest}.")
+            n = len(found.cases)
+            say(f"{n} {'case' if n == 1 else 'cases'}; kit.json has the SHA-256 {found.digest}.")
             say(f"Written to {export}.")
         limit = limit or LIMITS[found.size]
         if command:

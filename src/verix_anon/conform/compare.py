@@ -36,19 +36,19 @@ def _checks(wanted: Delivery, found: Delivery, damaged: tuple[str, ...]) -> Iter
         ("tree", _tree(wanted.tree, found.tree)),
         ("bounds", _bounds(wanted.leaves, found.leaves)),
         ("records", _records(wanted.records, found.records)),
-        ("root", _digest("root", wanted.header.root, found.header.root)),
+        ("root", _digest(wanted.header.root, found.header.root)),
     ):
         yield Check(name, not difference, difference or "as it must be")
 
 
-def _digest(name: str, wanted: bytes, found: bytes) -> str:
-    return "" if wanted == found else f"{name} {found.hex()}, and not {wanted.hex()}"
+def _digest(wanted: bytes, found: bytes) -> str:
+    return "" if wanted == found else f"{found.hex()}, and not {wanted.hex()}"
 
 
 def _header(wanted: Header, found: Header) -> str:
     for name in ("contract", "submission"):
-        if different := _digest(name, getattr(wanted, name), getattr(found, name)):
-            return different
+        if different := _digest(getattr(wanted, name), getattr(found, name)):
+            return f"{name} {different}"
     for name in ("rows", "leaves", "nodes"):
         if getattr(wanted, name) != getattr(found, name):
             return f"{getattr(found, name):,} {name}, and not {getattr(wanted, name):,}"

@@ -9,6 +9,8 @@ from verix_anon.conform.kit import Case, Kit
 __all__ = ["FORMAT", "Check", "Report", "Result"]
 
 FORMAT = "verix/conformance/1"
+MOST_NAMED = 5
+"""Cases that failed, in a sentence"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class Result:
     def line(self) -> str:
         """The case in one line."""
         status = "pass" if self.passed else "fail"
-        return f"{status}  {self.case.id:<28} §{self.case.section:<4} {self.seconds:6.2f} s"
+        return f"{status}  {self.case.id:<28} §{self.case.section:<4} {self.seconds:.2f} s"
 
     def reasons(self) -> Iterator[str]:
         """A line for each question that was answered otherwise."""
@@ -79,12 +81,12 @@ class Report:
     def summary(self) -> str:
         """All in one sentence."""
         n, failed = len(self.results), len(self.failed)
-        kit = f"kit {self.kit.version} ({self.kit.size.value}, {self.kit.digest[:16]}…)"
+        kit = f"Kit {self.kit.version}, {self.kit.size.value}, SHA-256 {self.kit.digest}."
         if failed:
-            names = ", ".join(result.case.id for result in self.failed[:5])
-            more = "" if failed <= 5 else " and others"
-            return f"{failed} of {n} cases failed: {names}{more}; {kit}."
-        return f"All {n} cases passed; {kit}."
+            names = ", ".join(result.case.id for result in self.failed[:MOST_NAMED])
+            more = "" if failed <= MOST_NAMED else " and others"
+            return f"{failed} of {n} cases failed: {names}{more}. {kit}"
+        return f"{'1 case' if n == 1 else f'All {n} cases'} passed. {kit}"
 
     def to_json(self) -> dict[str, object]:
         """The report as an object of JSON."""
