@@ -29,6 +29,7 @@ from verix_anon.client.audit_log import AuditLog
 from verix_anon.client.given import FilePath, is_path, opened, options_of
 from verix_anon.client.manifest import Manifest, read_manifest
 from verix_anon.client.seen import account_of
+from verix_anon.client.table.task import Task
 from verix_anon.client.verdict import INFORMING, LAYERS, Profile, Verdict
 from verix_anon.client.verify.case import KEPT_BYTES, Audit, Case, Sent, VerifyOptions
 from verix_anon.errors import MalformedDeliveryError, TableError
@@ -89,10 +90,10 @@ def verify(
         log.check()
     # What the layers need takes as long to import as what they judge takes to read.
     begin_import("verix_anon.kernels.ready", "verix_anon.client.verify.layers")
-    if not {"fingerprint", "utility"} <= set(options.skip):
-        begin_import("xgboost")
     options.progress("read", 0, 1)
     manifest = opened(manifest, Manifest, read_manifest, "manifest")
+    if manifest.task is not Task.NONE and not {"fingerprint", "utility"} <= set(options.skip):
+        begin_import("xgboost")
     chosen = _profile(profile, submission)
     # A thin verification shows what the manifest alone can prove, whatever is at hand.
     sent = None
