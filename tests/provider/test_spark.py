@@ -33,6 +33,8 @@ from verix_anon.provider.local import LocalProvider
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("quick_models")]
 
 BUCKET = "jobs"
+SOME = 6
+"""Every so many-th case of the kit"""
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +124,8 @@ def test_the_conformance_kit(cluster: Cluster, small_kit: Kit) -> None:
             return Answer(Outcome.DELIVERED, "delivered")
         return Answer(Outcome.REFUSED, last["sentence"])
 
-    cases = [case for case in small_kit.cases if case.kind.is_for_provider]
+    # All of them are in test_spark_alone.py, where a job costs no cluster.
+    cases = [case for case in small_kit.cases if case.kind.is_for_provider][::SOME]
     results = try_provider(small_kit, cases, ask)
     assert [(r.case.id, r.failures) for r in results if not r.passed] == []
 

@@ -142,6 +142,7 @@ def test_from_url_to_url(made: SparkProvider, bucket: str) -> None:
     assert files - records == {"delivery.json", "leaves.parquet", "nodes.parquet"}
 
 
+@pytest.mark.slow
 def test_the_conformance_kit(made: SparkProvider, small_kit: Kit) -> None:
     def ask(submission: Path, delivery: Path) -> Answer:
         try:
