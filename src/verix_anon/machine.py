@@ -58,13 +58,6 @@ def begin_import(*modules: str) -> None:
     Thread(target=load, daemon=True).start()
 
 
-def give_back() -> None:
-    """Let the system have what was freed: of less than 32 MB the C library keeps it to itself."""
-    with contextlib.suppress(OSError, AttributeError):
-        # GNU's alone has it.
-        ctypes.CDLL(None).malloc_trim(0)
-
-
 def shares(n: int, threads: int) -> list[tuple[int, int]]:
     """0 .. n - 1 as ranges of nearly the same length, one for each thread that gets any."""
     parts = min(n, threads)
