@@ -18,7 +18,7 @@ from verix_anon.errors import TableError
 from verix_anon.files.hashed import RECORDS
 from verix_anon.files.hostile import reader as parquet
 from verix_anon.files.scratch import Kept, Scratch
-from verix_anon.machine import available_cores
+from verix_anon.machine import available_cores, give_back
 from verix_anon.protocol import merkle
 from verix_anon.protocol.contract import Column, Contract, Digest, Role
 from verix_anon.protocol.table import check_count, check_target, check_values, wire_type
@@ -91,7 +91,7 @@ def spill(contract: Contract, places: list[Place], n_rows: int) -> SpilledSubmis
     tracker = scratch.put(_filled(places, "tracker", np.empty((n_rows, 32), np.uint8)))
     with ThreadPoolExecutor(min(2, available_cores())) as pool:
         kept = list(pool.map(keep, contract.columns))
-    parquet.give_back()
+    give_back()
     by_role = list(zip(contract.columns, kept, strict=True))
     target = next((k.read() for c, k in by_role if c.role is Role.TARGET), None)
     records = SpilledRecords(

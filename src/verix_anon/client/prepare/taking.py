@@ -34,10 +34,10 @@ def check_room(columns: Columns, declared: Declared, threads: int) -> None:
     """Refuse a table that will not fit, before hours are spent on it."""
     roles = declared.roles(columns.names)
     n_rows, n_quasi = columns.n_rows, sum(role is TableRole.QUASI for role in roles.values())
-    # As measurement has it: while columns are coded, each thread sorts one of them; then all that
-    # is sent, its trackers and rows are there, and what threads need to find witnesses.
+    # As measurement has it: first all values, and each thread reads or sorts a column, where text
+    # takes most; then all that is sent, trackers, rows, and what threads need to find witnesses.
     threads = min(threads, n_quasi)
-    coding = 16 + 8 * n_quasi + 45 * threads
+    coding = 16 + 8 * n_quasi + 90 * threads
     finding = 85 + 9 * n_quasi + 20 * threads
     check_memory(
         n_rows * max(coding, finding),

@@ -189,7 +189,13 @@ def _encode_quasi(name: str, array: pa.Array, declared: Declared) -> tuple[Colum
     is_missing = np.isnan(values)
     if is_missing.all():
         raise _no_values(name)
-    if categories is not None and hierarchy is None and is_text(array.type):
+    if (
+        categories is not None
+        and hierarchy is None
+        and is_text(array.type)
+        # Without a look at the values: they cannot be more than there are categories.
+        and 2 * len(categories) > len(values)
+    ):
         n_distinct = np.count_nonzero(np.bincount(values[~is_missing].astype(np.int64)))
         if 2 * n_distinct > len(values):
             raise TableError(

@@ -18,7 +18,7 @@ from verix_anon.errors import Error, TableError
 from verix_anon.files.held import Held
 from verix_anon.files.hostile import footers, pages
 from verix_anon.files.hostile.thrift import Data
-from verix_anon.machine import lacking
+from verix_anon.machine import give_back, lacking
 
 __all__ = [
     "GROUP_ROWS",
@@ -28,7 +28,6 @@ __all__ = [
     "Writer",
     "copy_all",
     "copy_group",
-    "give_back",
     "open_parts",
     "write",
 ]
@@ -254,11 +253,6 @@ def copy_all(readers: Iterable[Reader], into: Mapping[str, Array], threads: int)
                 copy_group(reader, group, into, rows, pool)
                 at = rows.stop
     give_back()
-
-
-def give_back() -> None:
-    """Let the system have what Arrow keeps of the memory that it decoded in."""
-    pa.default_memory_pool().release_unused()
 
 
 def _to_numpy(column: pa.ChunkedArray) -> Array:
