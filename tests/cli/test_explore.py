@@ -37,6 +37,8 @@ def test_shows_a_table_and_writes_a_page(folder: Path, run: Run, tmp_path: Path)
     code, out, _ = run(*given, "--l", "1", "--json")
     assert code == 0
     assert [row["is_chosen"] for row in json.loads(out)["rows"]] == [False, True]
+    assert run(*given, "--l", "1", "--out", tmp_path / "explore.json")[0] == 0
+    assert (tmp_path / "explore.json").read_text() == out.rstrip("\n")
     assert not (tmp_path / "ledger.jsonl").exists()
 
 

@@ -44,7 +44,10 @@ def explore(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", help="Write one HTML page with plots here.", rich_help_panel="Output"
+            "--out",
+            "-o",
+            help="Write one HTML page with plots here, or JSON if the name ends so.",
+            rich_help_panel="Output",
         ),
     ] = None,
     overwrite: Annotated[
@@ -66,7 +69,8 @@ def explore(
     from verix_anon.client.report import check_installed, render_exploration
     from verix_anon.machine import begin_import
 
-    if out is not None:
+    is_page = out is not None and out.suffix != ".json"
+    if is_page:
         check_installed()
     check_outputs([out], [table, roles], overwrite=overwrite)
     options = ExploreOptions(k=_numbers(k, "k"), rule=_names(rule), l=_numbers(l, "l"))
@@ -78,7 +82,8 @@ def explore(
         wanted = replace(options, progress=progress)
         found = compare(loaded, roles, provider=LocalProvider(), options=wanted)
         if out is not None:
-            write_text(render_exploration(found), out, overwrite=overwrite)
+            text = render_exploration(found) if is_page else found.to_json()
+            write_text(text, out, overwrite=overwrite)
     if as_json:
         say(found.to_json())
         return

@@ -12,6 +12,7 @@ from verix_anon.files.deliveries import read_header
 
 __all__ = [
     "DELIVERY",
+    "EXPLORED",
     "LOG",
     "MANIFEST",
     "PREVIEW",
@@ -33,6 +34,7 @@ __all__ = [
 ]
 
 ROLES = "roles.toml"
+EXPLORED = "explore.json"
 SUBMISSION = "submission"
 MANIFEST = "manifest.verix"
 DELIVERY = "delivery"

@@ -6,14 +6,25 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
 from verix_anon.desk.gate import Gate
-from verix_anon.desk.pages import columns, jobs, release, send, static, table, task, upload, verdict
+from verix_anon.desk.pages import (
+    columns,
+    jobs,
+    privacy,
+    release,
+    send,
+    static,
+    table,
+    task,
+    upload,
+    verdict,
+)
 from verix_anon.desk.sessions import Sessions
 from verix_anon.desk.show import Desk, page
 from verix_anon.errors import Error
 
 __all__ = ["PAGES", "make_app", "make_routes"]
 
-PAGES = (static, jobs, task, table, upload, columns, send, verdict, release)
+PAGES = (static, jobs, task, table, upload, columns, privacy, send, verdict, release)
 
 
 def make_app(desk: Desk, sessions: Sessions, port: int) -> ASGIApp:

@@ -1,14 +1,17 @@
 """What explore() found: one row for each setting, as numbers and as words."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from verix_anon.client.notebook import as_list, as_table
-from verix_anon.fields import to_json
+from verix_anon.errors import TableError
+from verix_anon.fields import Fields, to_json
+from verix_anon.protocol.contract import Rule
 
 __all__ = ["Exploration", "Explored"]
 
 FORMAT = "verix/exploration/1"
+COUNTS = range(1, 2**53)
 TITLES = {
     "f1": "F1",
     "macro_f1": "macro F1",
@@ -67,7 +70,12 @@ class Exploration:
         target = () if self.target is None else ("one label",)
         rules = ("rule",) if self._has_rules else ()
         own = ("k", *rules, "l", "classes", "risk", "mean risk", "NCP", *target)
-        return (*own, *(TITLES[name] for name in self.raw))
+        return (*own, *self.titles)
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """What the scores are called."""
+        return tuple(TITLES[name] for name in self.raw)
 
     @property
     def _has_rules(self) -> bool:
@@ -102,9 +110,34 @@ class Exploration:
             )
         yield from (f"Left out: {sentence}" for sentence in self.left_out)
 
+    def marked(self, k: int, rule: str, l: int) -> "Exploration":  # noqa: E741
+        """The same, with this setting as the chosen one, if it was tried."""
+        wanted = (k, rule, l)
+        rows = (replace(r, is_chosen=(r.k, r.rule, r.l) == wanted) for r in self.rows)
+        return replace(self, rows=tuple(rows))
+
     def to_json(self) -> str:
         """All of it."""
         return to_json({"format": FORMAT, **asdict(self)})
+
+    @classmethod
+    def from_json(cls, text: str) -> "Exploration":
+        """Read it back; raises TableError."""
+        fields = Fields.parse(text, "the exploration", TableError)
+        fields.expect("format", FORMAT)
+        found = cls(
+            rows=tuple(_row(each) for each in fields.each("rows")),
+            raw=fields.inner("raw").all_numbers(),
+            target=fields.text("target") if fields.has("target") else None,
+            n_records=fields.whole("n_records"),
+            tested_on=fields.whole("tested_on"),
+            left_out=fields.texts("left_out"),
+        )
+        if not found.rows or not set(found.raw) <= set(TITLES):
+            raise TableError("the exploration is not one that verix-anon wrote")
+        if any(set(row.scores) != set(found.raw) for row in found.rows):
+            raise TableError("the exploration's rows have other scores than its raw records")
+        return found
 
     def _repr_html_(self) -> str:
         marked = (
@@ -117,3 +150,19 @@ class Exploration:
 def shown(name: str, score: float) -> str:
     """A score as people read it."""
     return f"{score:,.4g}" if name == "mean_absolute_error" else f"{score:.3f}"
+
+
+def _row(fields: Fields) -> Explored:
+    return Explored(
+        k=fields.whole("k", COUNTS),
+        rule=fields.choice("rule", Rule).value,
+        l=fields.whole("l", COUNTS),
+        is_chosen=fields.flag("is_chosen"),
+        k_reached=fields.whole("k_reached"),
+        classes=fields.whole("classes"),
+        prosecutor_max=fields.number("prosecutor_max"),
+        prosecutor_mean=fields.number("prosecutor_mean"),
+        ncp=fields.number("ncp"),
+        same_target=fields.number("same_target"),
+        scores=fields.inner("scores").all_numbers(),
+    )

@@ -18,7 +18,14 @@ if TYPE_CHECKING:
     from verix_anon.client.explore.exploration import Exploration
     from verix_anon.client.report.sheet import SheetView
 
-__all__ = ["MOST_BYTES", "check_installed", "render", "render_conformance", "render_exploration"]
+__all__ = [
+    "MOST_BYTES",
+    "check_installed",
+    "draw_exploration",
+    "render",
+    "render_conformance",
+    "render_exploration",
+]
 
 EXTRA = ("jinja2", "matplotlib")
 MOST_BYTES = 2_000_000
@@ -62,6 +69,18 @@ def render_exploration(found: "Exploration") -> str:
     from verix_anon.client.report.explored import page
 
     return page(found)
+
+
+def draw_exploration(found: "Exploration") -> dict[str, str]:
+    """The plots of that page by their titles, each as a file of SVG.
+
+    Raises:
+        TableError: The extra is not installed.
+    """
+    check_installed()
+    from verix_anon.client.report.explored import standalone
+
+    return standalone(found)
 
 
 def render_conformance(found: Mapping[str, object]) -> str:

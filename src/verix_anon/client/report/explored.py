@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.resources import files
 
 from markupsafe import Markup
 
@@ -12,7 +13,7 @@ from verix_anon.client.report.cards import Picture
 from verix_anon.client.report.page import rendered
 from verix_anon.client.report.reading import clean
 
-__all__ = ["page"]
+__all__ = ["page", "standalone"]
 
 RISK = "The chance to pick the right record of somebody who is known to be in the table, at worst."
 NCP = "How much is lost of a value, in the mean: 0 is exact, 1 is nothing left."
@@ -51,6 +52,17 @@ def page(found: Exploration) -> str:
         pictures=list(_pictures(found)),
     )
     return rendered("explore.html", view)
+
+
+def standalone(found: Exploration) -> dict[str, str]:
+    """Each picture by its title, as a file of its own, with its colours in it."""
+    colours = (files("verix_anon.client.report") / "templates/style.css").read_text("utf-8")
+    style = f"<style>{colours[: colours.index('* {')]}</style>"
+    beginning = '<svg xmlns="http://www.w3.org/2000/svg" '
+    return {
+        made.title: str(made.svg).replace("<svg ", beginning, 1).replace(">", f">{style}", 1)
+        for made in _pictures(found)
+    }
 
 
 def _pictures(found: Exploration) -> Iterator[Picture]:

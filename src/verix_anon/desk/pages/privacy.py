@@ -1,0 +1,160 @@
+"""Privacy: k, l, t, rule, traps and leaves, and what each k would cost, tried on this machine."""
+
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+from fastapi import APIRouter, Request, Response
+from starlette.exceptions import HTTPException
+from starlette.responses import RedirectResponse
+
+from verix_anon.client.explore.exploration import Exploration
+from verix_anon.client.journey import EXPLORED, ROLES, Job, Step
+from verix_anon.client.prepare.options import PrepareOptions
+from verix_anon.client.prepare.sentinels import Traps
+from verix_anon.client.report import draw_exploration
+from verix_anon.client.table.diversity import Measure
+from verix_anon.client.table.protection import Protection, protected, protection
+from verix_anon.desk import gate
+from verix_anon.desk.gate import Form
+from verix_anon.desk.pages.asked import GivenJob, Posted, at, go_to, one, table_of
+from verix_anon.desk.pages.conflict import conflict
+from verix_anon.desk.show import desk_of, href_of, page
+from verix_anon.errors import TableError
+from verix_anon.files.versions import read_version, replace_version
+from verix_anon.protocol.contract import Rule
+
+__all__ = ["router"]
+
+router = APIRouter()
+PICTURES = {"risk": "Risk", "ncp": "NCP", "auc": "AUC", "f1": "F1", "macro_f1": "macro F1"} | {
+    "r2": "R2",
+    "error": "mean error",
+    "one_label": "One label",
+}
+"""The plots by the names that addresses and texts have for them."""
+
+
+@router.get("/jobs/{job}/privacy")
+def privacy(request: Request, job: GivenJob) -> Response:
+    """What the roles file asks for, and what was tried."""
+    now = read_version(job.path(ROLES))
+    if not now.digest:
+        raise HTTPException(404)
+    wanted = protection(now.text, job.folder)
+    found = _explored(job, wanted)
+    view = {
+        "wanted": wanted,
+        "rules": [rule.value for rule in Rule],
+        "traps": [each.value for each in Traps],
+        "measures": [measure.value for measure in Measure],
+        "digest": now.digest,
+        "found": found,
+        "rows": [] if found is None else list(zip(found.rows, found.cells(), strict=True)),
+        "pictures": [] if found is None else _pictures(found),
+        "version": _version(job, now.digest),
+    }
+    return page(request, "privacy.html", view, job=job, command=_words(request, job, "", ""))
+
+
+def _explored(job: Job, wanted: Protection) -> Exploration | None:
+    """What was tried, with the point of the roles file as it is now marked."""
+    try:
+        found = Exploration.from_json(read_version(job.path(EXPLORED)).text)
+    except TableError:
+        # There is none, or it is to be tried anew.
+        return None
+    return found.marked(wanted.k, wanted.contract["rule"], wanted.of_target)
+
+
+def _pictures(found: Exploration) -> list[str]:
+    titles = {"Risk", "NCP", *found.titles, *({"One label"} if found.target is not None else ())}
+    return [name for name, title in PICTURES.items() if title in titles]
+
+
+def _version(job: Job, roles: str) -> str:
+    """A name for what the pictures show, so that a browser draws anew when it changes."""
+    return f"{read_version(job.path(EXPLORED)).digest[:8]}{roles[:8]}"
+
+
+@router.get("/jobs/{job}/privacy/{picture}.svg")
+def picture(request: Request, job: GivenJob, picture: str) -> Response:
+    """A plot, as a file with its own colours; none of it can reach the desk."""
+    roles, tried = read_version(job.path(ROLES)), read_version(job.path(EXPLORED))
+    if picture not in PICTURES or not roles.digest or not tried.digest:
+        raise HTTPException(404)
+    drawn = _drawn(tried.text, roles.text, job.folder)
+    if PICTURES[picture] not in drawn:
+        raise HTTPException(404)
+    request.state.policy = gate.REPORT
+    return Response(drawn[PICTURES[picture]], media_type="image/svg+xml")
+
+
+@lru_cache(maxsize=4)
+def _drawn(tried: str, roles: str, folder: Path) -> dict[str, str]:
+    wanted = protection(roles, folder)
+    found = Exploration.from_json(tried)
+    return draw_exploration(found.marked(wanted.k, wanted.contract["rule"], wanted.of_target))
+
+
+@router.post("/jobs/{job}/privacy")
+def choose_privacy(request: Request, job: GivenJob, form: Posted) -> Response:
+    """Write what is chosen, unless somebody else wrote since."""
+    if job.is_prepared:
+        raise TableError("this job is prepared already; begin another one")
+    now = read_version(job.path(ROLES))
+    wanted = _wanted(form, protection(now.text, job.folder))
+    text = protected(now.text, wanted, job.folder)
+    changed = replace_version(job.path(ROLES), text, one(form, "digest"))
+    if changed is not None:
+        return conflict(request, job, changed, text, form, "privacy")
+    step = Step.SEND if one(form, "do") == "on" else Step.PRIVACY
+    return RedirectResponse(href_of(request, step, job), 303)
+
+
+def _wanted(form: Form, before: Protection) -> Protection:
+    """What a form says, checked; a column that it does not name stays as it is."""
+    k, contract = one(form, "k").strip(), {n: one(form, n).strip() for n in before.contract}
+    if not k.isdecimal():
+        raise TableError("k must be a whole number, 2 or more")
+    min_leaf = contract["min_leaf"]
+    given = contract | {"min_leaf": int(min_leaf) if min_leaf.isdecimal() else min_leaf}
+    if contract["rule"] not in set(Rule) or contract["traps"] not in set(Traps):
+        raise TableError("there is no such rule, or there are no such traps")
+    PrepareOptions(**given)  # type: ignore[arg-type]
+    hidden = {name: dict(measures) for name, measures in before.hidden.items()}
+    for i, name in enumerate(form.get("column", [])):
+        if name in hidden:
+            asked = {m.value: _number(one(form, f"{m.value}-{i}")) for m in Measure}
+            hidden[name] = {m: value for m, value in asked.items() if value is not None}
+    return replace(before, k=int(k), contract=contract, hidden=hidden)
+
+
+def _number(given: str) -> float | None:
+    text = given.strip().replace(",", ".")
+    try:
+        return float(text) if text else None
+    except ValueError:
+        raise TableError(f"{given!r} is not a number") from None
+
+
+@router.post("/jobs/{job}/explore")
+def explore(request: Request, job: GivenJob, form: Posted) -> Response:
+    """Try settings on the table, on this machine."""
+    if not job.path(ROLES).is_file():
+        raise HTTPException(404)
+    tries = one(form, "try-k").replace(" ", "")
+    if tries and not tries.replace(",", "").isdecimal():
+        raise TableError(f"{tries!r} are not whole numbers such as 5,10")
+    rules = ",".join(Rule) if one(form, "try-rules") else ""
+    then = href_of(request, Step.PRIVACY, job)
+    desk_of(request).tasks.start(job.name, _words(request, job, tries, rules), then=then)
+    return go_to(request, "privacy", job=job.name)
+
+
+def _words(request: Request, job: Job, tries: str, rules: str) -> tuple[str, ...]:
+    words = ["explore", table_of(request, job), "--roles", at(job, ROLES)]
+    words += ["--k", tries] if tries else []
+    words += ["--rule", rules] if rules else []
+    again = ["--overwrite"] if job.path(EXPLORED).exists() else []
+    return (*words, "--out", at(job, EXPLORED), *again)

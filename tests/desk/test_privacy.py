@@ -1,0 +1,152 @@
+"""Privacy: what is chosen is written unless somebody else wrote; plots mark what is chosen."""
+
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from desk.browsing import Browser, Given, Shown, wait_for
+from verix_anon.client.explore.exploration import Exploration, Explored
+from verix_anon.desk.gate import POLICIES, REPORT
+
+SAYS = "import sys; print(sys.argv[1:])"
+ROLES = """k = 5
+target = "rich"
+table = "../people.csv"
+[columns]
+age = "quasi"
+"<b>ill" = "sensitive"
+"""
+CHOSEN = {"k": "10", "rule": "importance-spread", "traps": "adaptive", "min_leaf": "2k"}
+
+
+def tried() -> Exploration:
+    rows = [
+        Explored(
+            k=k,
+            rule="importance-spread",
+            l=1,
+            is_chosen=k == 5,
+            k_reached=k,
+            classes=100 // k,
+            prosecutor_max=1 / k,
+            prosecutor_mean=0.5 / k,
+            ncp=k / 100,
+            same_target=0.1,
+            scores={"f1": 0.5, "auc": 0.9 - k / 100},
+        )
+        for k in (5, 10)
+    ]
+    raw = {"f1": 0.6, "auc": 0.95}
+    return Exploration(
+        rows=tuple(rows), raw=raw, target="rich", n_records=100, tested_on=30, left_out=("<i>x",)
+    )
+
+
+@pytest.fixture
+def folder(given: Given) -> Path:
+    """A job whose columns are chosen."""
+    made = given.desk.folder / "job"
+    made.mkdir()
+    (made / "roles.toml").write_text(ROLES)
+    return made
+
+
+def digest(browser: Browser) -> str:
+    fields = Shown(browser.get("/jobs/job/privacy").text).all("input")
+    return str(next(field["value"] for field in fields if field.get("name") == "digest"))
+
+
+def test_what_is_chosen_is_written(folder: Path, browser: Browser) -> None:
+    fields = {**CHOSEN, "digest": digest(browser), "do": "on"}
+    chosen = {"column": ["rich", "<b>ill"], "l-0": "2", "t-1": "0,5"}
+    answer = browser.submit("/jobs/job/privacy", {**fields, **chosen})
+    assert answer.headers["location"] == "/jobs/job/send"
+    text = (folder / "roles.toml").read_text()
+    for line in ("k = 10", 'min_leaf = "2k"', '"rich" = { "l" = 2 }', '"<b>ill" = { "t" = 0.5 }'):
+        assert line in text
+    shown = Shown(browser.get("/jobs/job/privacy").text)
+    assert not shown.all("b")
+    values = {str(field.get("id")): field.get("value") for field in shown.all("input")}
+    assert (values["k"], values["l-0"], values["t-1"]) == ("10", "2", "0.5")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({"k": "1"}, {"k": "x"}, {"k": ""}, {"rule": "x"}, {"traps": "x"}, {"min_leaf": "0k"}),
+        *({"column": ["rich"], "l-0": "x"}, {"column": ["rich"], "l-0": "0"}),
+    ],
+)
+def test_mistakes_are_told_and_not_written(
+    folder: Path, browser: Browser, wrong: dict[str, str]
+) -> None:
+    fields = {**CHOSEN, "digest": digest(browser), **wrong}
+    assert browser.submit("/jobs/job/privacy", fields).status_code == 400
+    assert (folder / "roles.toml").read_text() == ROLES
+
+
+def test_the_second_writer_is_told(folder: Path, browser: Browser) -> None:
+    seen = digest(browser)
+    (folder / "roles.toml").write_text(ROLES.replace("k = 5", "k = 7"))
+    answer = browser.submit("/jobs/job/privacy", {**CHOSEN, "digest": seen})
+    assert answer.status_code == 409
+    assert "k = 7" in answer.text
+    assert "k = 7" in (folder / "roles.toml").read_text()
+    fields = {**CHOSEN, "digest": digest(browser)}
+    assert browser.submit("/jobs/job/privacy", fields).status_code == 303
+
+
+def test_settings_are_tried_by_a_command(folder: Path, browser: Browser) -> None:
+    text = browser.get("/jobs/job/privacy").text
+    assert "explore people.csv --roles job/roles.toml --out job/explore.json" in text
+    browser.given.desk.tasks.program = (sys.executable, "-c", SAYS)
+    assert browser.submit("/jobs/job/explore", {"try-k": "5, 10", "try-rules": "1"})
+    task = browser.given.desk.tasks.of("job")
+    assert task is not None
+    wait_for(lambda: not task.is_running)
+    assert task.words[4:] == (
+        *("--k", "5,10", "--rule", "variance-reduction,importance-spread"),
+        *("--out", "job/explore.json"),
+    )
+    assert browser.submit("/jobs/job/explore", {"try-k": "--out"}).status_code == 400
+
+
+def test_what_was_tried_is_drawn_with_the_choice_of_now(folder: Path, browser: Browser) -> None:
+    assert browser.get("/jobs/job/privacy/risk.svg").status_code == 404
+    (folder / "explore.json").write_text(tried().to_json())
+    pictures = []
+    for k in (5, 10, 99):
+        (folder / "roles.toml").write_text(ROLES.replace("k = 5", f"k = {k}"))
+        answer = browser.get("/jobs/job/privacy")
+        shown = Shown(answer.text)
+        sources = [str(image["src"]) for image in shown.all("img")]
+        names = [source.split("?")[0].rsplit("/", 1)[1] for source in sources]
+        assert names == ["risk.svg", "ncp.svg", "auc.svg", "f1.svg", "one_label.svg"]
+        assert all(image["alt"] for image in shown.all("img"))
+        chosen = [row for row in shown.all("tr") if row.get("class") == "chosen"]
+        assert len(chosen) == (k != 99)
+        assert ("was not among those" in answer.text) == (k == 99)
+        pictures.append(browser.get(sources[0]))
+    assert len({picture.text for picture in pictures}) == 3
+    for name, value in POLICIES[REPORT].items():
+        assert pictures[0].headers.get_list(name) == [value]
+    assert pictures[0].headers["content-type"] == "image/svg+xml"
+    drawn = ElementTree.fromstring(pictures[0].text)
+    assert drawn.tag == "{http://www.w3.org/2000/svg}svg"
+    assert "var(--bad)" in pictures[0].text
+    assert "--bad:" in pictures[0].text
+    assert browser.get("/jobs/job/privacy/r2.svg").status_code == 404
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", "x", '{"format": "verix/exploration/1"}'])
+def test_a_file_that_is_none_is_as_if_nothing_was_tried(
+    folder: Path, browser: Browser, text: str
+) -> None:
+    (folder / "explore.json").write_text(text)
+    assert "What was tried" not in browser.get("/jobs/job/privacy").text
+
+
+def test_what_was_tried_is_read_back() -> None:
+    assert Exploration.from_json(tried().to_json()) == tried()
