@@ -24,7 +24,7 @@ from tools.bench.spark_estimate import estimate
 from tools.bench.spark_page import render
 
 ROWS, COLUMNS = 20_000_000, 16
-MOST_BYTES = 8 << 30
+MOST_BYTES = 8_000_000_000
 ROOT = Path(__file__).parent.parent.parent
 PYTHON = ROOT / ".cache" / "spark" / "bin" / "python"
 TASK_ROWS = 500_000
