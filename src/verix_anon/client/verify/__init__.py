@@ -31,7 +31,15 @@ from verix_anon.client.manifest import Manifest, read_manifest
 from verix_anon.client.seen import account_of
 from verix_anon.client.table.task import Task
 from verix_anon.client.verdict import INFORMING, LAYERS, Profile, Verdict
-from verix_anon.client.verify.case import KEPT_BYTES, Audit, Case, Sent, VerifyOptions
+from verix_anon.client.verify.case import (
+    KEPT_BYTES,
+    Audit,
+    Case,
+    Sent,
+    VerifyOptions,
+    columns_at_once,
+    is_kept,
+)
 from verix_anon.errors import MalformedDeliveryError, TableError
 from verix_anon.fields import shown
 from verix_anon.files.aside import check_apart
@@ -179,12 +187,14 @@ def _judge(given: Given, profile: Profile, options: VerifyOptions) -> Verdict:
 
 
 def _check_memory(manifest: Manifest, profile: Profile, options: VerifyOptions) -> None:
-    """Refuse what will not fit: the records by row and by leaf, and in full values by leaf."""
+    """Refuse what will not fit: the delivery with its tree, and in full values by leaf."""
     n_rows, n_quasi = manifest.n_rows, len(manifest.contract.quasi)
-    values = 0 if profile is not Profile.FULL else n_rows * n_quasi * 8
+    values = 0
+    if profile is Profile.FULL:
+        n_columns = columns_at_once(n_rows, n_quasi, options.threads)
+        values = 8 * n_quasi if is_kept(n_rows, n_quasi) else 20 * n_columns
     check_memory(
-        n_rows * (150 + 2 * options.threads)
-        + (values if values <= KEPT_BYTES else 8 * n_rows * options.threads),
+        n_rows * (80 + 2 * n_quasi + values),
         f"verifying {n_rows:,} records with {n_quasi} quasi-identifiers",
         TableError,
     )

@@ -19,7 +19,17 @@ from verix_anon.progress import Progress, ignore
 from verix_anon.protocol.contract import Contract, Digest
 from verix_anon.protocol.messages import Delivered, Delivery
 
-__all__ = ["KEPT_BYTES", "Audit", "Case", "Sent", "SentRecords", "VerifyOptions", "as_words"]
+__all__ = [
+    "KEPT_BYTES",
+    "Audit",
+    "Case",
+    "Sent",
+    "SentRecords",
+    "VerifyOptions",
+    "as_words",
+    "columns_at_once",
+    "is_kept",
+]
 
 KEPT_BYTES = 1 << 28
 """Values up to this size are laid out leaf by leaf once, and kept for the next layer."""
@@ -29,6 +39,16 @@ AT_ONCE = 50_000_000
 """How many values of a larger table are laid out at a time; each takes up to 24 bytes."""
 BLOCK_ROWS = 1 << 20
 """How many rows are compared at a time."""
+
+
+def is_kept(n_rows: int, n_quasi: int) -> bool:
+    """Whether all values are laid out at once."""
+    return 8 * n_rows * n_quasi <= KEPT_BYTES
+
+
+def columns_at_once(n_rows: int, n_quasi: int, threads: int) -> int:
+    """How many columns are looked at side by side."""
+    return threads if is_kept(n_rows, n_quasi) else min(threads, max(1, AT_ONCE // n_rows))
 
 
 class Audit(StrEnum):
@@ -203,13 +223,12 @@ class Case:
     @cached_property
     def shares(self) -> list[tuple[int, int]]:
         """The range of columns that each thread has; of a large table few have any."""
-        n_rows = self.manifest.n_rows
-        threads = self.options.threads if self._is_kept else max(1, AT_ONCE // n_rows)
-        return shares(len(self.contract.quasi), min(threads, self.options.threads))
+        n_rows, n_quasi = self.manifest.n_rows, len(self.contract.quasi)
+        return shares(n_quasi, columns_at_once(n_rows, n_quasi, self.options.threads))
 
     @cached_property
     def _is_kept(self) -> bool:
-        return 8 * self.manifest.n_rows * len(self.contract.quasi) <= KEPT_BYTES
+        return is_kept(self.manifest.n_rows, len(self.contract.quasi))
 
     def each_column(
         self,
