@@ -7,10 +7,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from client.release import releases
 from verix_anon.client.manifest import write_manifest
 from verix_anon.client.table.roles import Declared
+from verix_anon.errors import TableError
 from verix_anon.files.deliveries import write_delivery
 
 N_QUASI = 16
@@ -54,3 +56,10 @@ def peak(folder: Path, n_rows: int) -> int:
 def test_a_row_adds_little(tmp_path: Path) -> None:
     small, large = peak(tmp_path / "small", SMALL), peak(tmp_path / "large", LARGE)
     assert (large - small) / (LARGE - SMALL) < MOST
+
+
+def test_what_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    job = releases.job(pa.table(releases.columns()))
+    monkeypatch.setattr("verix_anon.machine.available_memory", lambda: 1000)
+    with pytest.raises(TableError, match="releasing 60 records with 4 quasi-identifiers needs"):
+        job.release()

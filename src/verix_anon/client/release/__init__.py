@@ -27,7 +27,7 @@ from verix_anon.client.release.present import Presentation, Representation
 from verix_anon.client.release.released import Released
 from verix_anon.client.release.schema import schema_json
 from verix_anon.client.release.sheet import Conditions
-from verix_anon.client.release.source import Source, read_source
+from verix_anon.client.release.source import ATTRIBUTES, Source, read_source
 from verix_anon.client.table.diversity import Asked, Measure, check_asked
 from verix_anon.client.table.owned import owned
 from verix_anon.client.table.person import RECORD
@@ -35,6 +35,7 @@ from verix_anon.client.table.roles import TableRole
 from verix_anon.client.verdict import Profile, Verdict, read_verdict
 from verix_anon.errors import TableError
 from verix_anon.files.deliveries import Snapshot
+from verix_anon.machine import check_memory
 from verix_anon.progress import Progress, ignore
 from verix_anon.protocol.messages import Delivery
 
@@ -168,6 +169,7 @@ def release(
     ledger, log = _opened(ledger, Ledger, "ledger"), _opened(log, AuditLog, "log")
     manifest = opened(manifest, Manifest, read_manifest, "manifest")
     verdict = None if verdict is None else opened(verdict, Verdict, read_verdict, "verdict")
+    _check_memory(manifest)
     # 1. The table is the one that was prepared, and the options fit it.
     options.progress("read", 0, 1)
     table = owned(table, manifest.reading).table
@@ -216,6 +218,17 @@ def release(
 
 def _opened(given: Memory | FilePath | None, kind: type[Memory], what: str) -> Memory | None:
     return None if given is None else opened(given, kind, kind, what)
+
+
+def _check_memory(manifest: Manifest) -> None:
+    """Refuse what will not fit: values or cells of quasi-identifiers, and the other columns."""
+    n_rows, n_quasi = manifest.n_genuine, len(manifest.quasi)
+    n_others = sum(role in ATTRIBUTES for role in manifest.roles.values())
+    check_memory(
+        n_rows * (60 + 11 * n_quasi + 20 * n_others),
+        f"releasing {n_rows:,} records with {n_quasi} quasi-identifiers",
+        TableError,
+    )
 
 
 def _conditions(

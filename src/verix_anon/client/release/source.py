@@ -23,7 +23,7 @@ from verix_anon.errors import ContractError, TableError
 from verix_anon.machine import available_cores, give_back
 from verix_anon.protocol.contract import Column
 
-__all__ = ["Source", "prepared_columns", "read_source"]
+__all__ = ["ATTRIBUTES", "Source", "prepared_columns", "read_source"]
 
 ATTRIBUTES = (TableRole.TARGET, TableRole.KEPT, TableRole.SENSITIVE)
 """Whose columns are published as they are."""
