@@ -56,7 +56,7 @@ def test_what_would_be_published_is_shown(folder: Path, browser: Browser) -> Non
     assert len(shown.all("del")) == 10 * sum(not column.is_same for column in found.columns)
     assert str(folder.parent) in text
     values = {str(field.get("name")): field.get("value") for field in shown.all("input")}
-    assert (values["l"], values["require-k"], values["require-t"]) == ("2.0", "5.0", "")
+    assert (values["l"], values["require-k"], values["require-t"]) == ("2", "5", "")
 
 
 def test_without_a_look_nothing_can_be_published(folder: Path, browser: Browser) -> None:
@@ -99,14 +99,14 @@ def test_what_is_asked_becomes_a_command(folder: Path, browser: Browser) -> None
     fields = {"as": "set", "l": "2", "t": "0,5", "shuffle": "1", "require-singled-out": "0.1"}
     assert browser.submit("/jobs/job/preview", fields).status_code == 303
     assert words(browser)[10:] == (
-        *("--overwrite", "--as", "set", "--l", "2.0", "--t", "0.5", "--shuffle"),
+        *("--overwrite", "--as", "set", "--l", "2", "--t", "0.5", "--shuffle"),
         *("--require", "singled-out=0.1"),
     )
     fields = {"digest": digest(browser), "format": "xlsx"}
     assert browser.submit("/jobs/job/release", fields).status_code == 303
     assert words(browser)[8:] == (
         *("--out", "job/released.xlsx", "--sheet", "job/sheet.json"),
-        *("--l", "income=2.0", "--require", "k=5.0"),
+        *("--l", "income=2", "--require", "k=5"),
     )
     for wrong in ({"l": "x"}, {"require-k": "--force"}):
         assert browser.submit("/jobs/job/preview", wrong).status_code == 400

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 
 from fastapi import APIRouter, Request, Response
 from starlette.exceptions import HTTPException
@@ -33,6 +34,9 @@ PICTURES = {"risk": "Risk", "ncp": "NCP", "auc": "AUC", "f1": "F1", "macro_f1": 
     "one_label": "One label",
 }
 """The plots by the names that addresses and texts have for them."""
+
+DRAWING = Lock()
+"""A browser asks for all plots at once, and one drawing makes them all."""
 
 
 @router.get("/jobs/{job}/privacy")
@@ -83,7 +87,8 @@ def picture(request: Request, job: GivenJob, picture: str) -> Response:
     roles, tried = read_version(job.path(ROLES)), read_version(job.path(EXPLORED))
     if picture not in PICTURES or not roles.digest or not tried.digest:
         raise HTTPException(404)
-    drawn = _drawn(tried.text, roles.text, job.folder)
+    with DRAWING:
+        drawn = _drawn(tried.text, roles.text, job.folder)
     if PICTURES[picture] not in drawn:
         raise HTTPException(404)
     request.state.policy = gate.REPORT

@@ -104,10 +104,12 @@ def _given(options: Mapping[str, object]) -> dict[str, object]:
     found: dict[str, object] = {"as": options.get("representation", "")}
     for measure in Measure:
         asked = options.get(measure.value)
-        found[measure.value] = next(iter(asked.values()), "") if isinstance(asked, dict) else ""
+        first = next(iter(asked.values()), "") if isinstance(asked, dict) else ""
+        found[measure.value] = _said(first)
     required = options.get("require")
     for name in GATES:
-        found[f"require-{name}"] = required.get(name, "") if isinstance(required, dict) else ""
+        value = required.get(name, "") if isinstance(required, dict) else ""
+        found[f"require-{name}"] = _said(value)
     return found | {"shuffle": bool(options.get("shuffle"))}
 
 
@@ -141,9 +143,15 @@ def _number(form: Form, name: str) -> str:
     """A number as it was typed, with a comma or a point; nothing if none was."""
     text = one(form, name).strip().replace(",", ".")
     try:
-        return str(text and float(text))
+        return _said(float(text)) if text else ""
     except ValueError:
         raise TableError(f"{text!r} is not a number") from None
+
+
+def _said(value: object) -> str:
+    """A value as people type it."""
+    is_whole = isinstance(value, float) and value.is_integer()
+    return f"{value:.0f}" if is_whole else str(value)
 
 
 @router.post("/jobs/{job}/release")
@@ -194,7 +202,7 @@ def _options(options: Mapping[str, object]) -> list[str]:
     for name, value in options.items():
         if name in BY_NAME and isinstance(value, Mapping):
             for each, wanted in value.items():
-                words += [BY_NAME[name], f"{each}={wanted}"]
+                words += [BY_NAME[name], f"{each}={_said(wanted)}"]
         elif name in ("representation", "person") and isinstance(value, str):
             words += ["--as" if name == "representation" else "--person", value]
         elif name == "shuffle":
