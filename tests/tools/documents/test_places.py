@@ -11,6 +11,10 @@ FILE = re.compile(r"`((?:[\w-]+/)*[\w-]+\.py|[\w-]+(?:/[\w-]+)*/)`")
 NAME_IN_FILE = re.compile(r"`(?:\w+\.)*(\w+)` in `([\w/-]+\.py)`")
 # Folders of a job, what a release makes, and a label are no places in the repository.
 OTHERS = {"submission/", "delivery/", "DIR/submission/", "verix/2/", "dist/"}
+# Folders of a kit, and files of others' repositories.
+OTHERS |= {f"{name}/ID/" for name in ("submissions", "deliveries", "refused")}
+OTHERS |= {f"{name}/ID/" for name in ("accepted", "cheats", "malformed")} | {"owners/NAME/"}
+OTHERS |= {"distributed/anonymize.py", "distributed/mondrian/fragmentation.py"}
 
 
 def found(place: str) -> Path | None:
