@@ -7,7 +7,7 @@ A page holds a figure between two comments, which no reader sees:
 The text between them is what the function of that name in FIGURES says today.
 """
 
-from tools.figures import beyond, clusters, studies
+from tools.figures import beyond, clusters, large, studies
 from tools.figures.registry import FIGURES, MARKER, filled
 
-__all__ = ["FIGURES", "MARKER", "beyond", "clusters", "filled", "studies"]
+__all__ = ["FIGURES", "MARKER", "beyond", "clusters", "filled", "large", "studies"]
