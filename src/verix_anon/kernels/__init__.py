@@ -10,11 +10,16 @@ primitives only: `radix` sorts, `medians` selects, `trees` lays records out leaf
 
 from typing import Any
 
-from numba.core import event
+from numba.core import config, event
 
 from verix_anon.progress import compiling
 
 __all__: list[str] = []
+
+# numba obeys a file of the folder that a command is run in, which may come from anybody, and which
+# can name a cache; what lies in a cache is run.
+config._config_fname = ""
+config.reload_config()  # type: ignore[no-untyped-call]
 
 
 class _Listener(event.Listener):

@@ -69,7 +69,11 @@ TREE_COLOURS = {"u": QUIET, "r": GOOD, "w": BAD, "U": QUIET, "R": GOOD, "W": BAD
 @contextmanager
 def _axes(left: float = 0.17, top: float = 0.87) -> Iterator[Axes]:
     """One plot with fixed margins: to measure every text would take most of the time."""
-    with mpl.rc_context(SETTINGS):  # type: ignore[arg-type]
+    with mpl.rc_context():
+        # matplotlib obeys a file of the folder that a command is run in: what it can ask for, such
+        # as to have another program set the text, is undone.
+        mpl.rcdefaults()
+        mpl.rcParams.update(SETTINGS)  # type: ignore[arg-type]
         figure = Figure(figsize=(WIDTH, HEIGHT))
         yield figure.add_axes((left, 0.19, 0.97 - left, top - 0.19))
 
