@@ -58,6 +58,14 @@ def test_another_file_than_was_listed_is_refused(kit: Kit, spoil: object, senten
         read_kit(kit.folder)
 
 
+def test_a_folder_behind_a_link_is_not_shown(kit: Kit, tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (kit.folder / "submissions" / "other").symlink_to(tmp_path / "outside")
+    restated(kit, **shows(listed(kit), "submissions/other"))
+    with pytest.raises(TableError, match="is not listed"):
+        read_kit(kit.folder)
+
+
 def restated(kit: Kit, **changed: object) -> None:
     path = kit.folder / "kit.json"
     path.write_text(json.dumps({**json.loads(path.read_bytes()), **changed}))
@@ -69,15 +77,30 @@ def listed(kit: Kit) -> dict[str, object]:
     return found
 
 
+def shows(case: dict[str, object], submission: str) -> dict[str, object]:
+    assert isinstance(case["paths"], dict)
+    return {"cases": [{**case, "paths": {**case["paths"], "submission": submission}}]}
+
+
 def test_a_list_that_is_none_is_refused(kit: Kit) -> None:
     case = listed(kit)
+    place = "submissions/ties"
+    paths = {"submission": place, "delivery": place, "manifest": f"{place}/contract.json"}
+    judged = {**case, "kind": "cheat", "paths": paths}
     for changed, sentence in (
         ({"format": "verix/kit/9"}, "format must be"),
         ({"cases": [case, case]}, "listed twice"),
-        ({"cases": [{**case, "paths": {"submission": "../other"}}]}, "leads out of the kit"),
-        ({"cases": [{**case, "paths": {"submission": "/etc"}}]}, "leads out of the kit"),
+        (shows(case, "../other"), "leads out of the kit"),
+        (shows(case, "/etc"), "leads out of the kit"),
         ({"cases": [{**case, "id": "../other"}]}, "id must be a word"),
         ({"cases": [{**case, "kind": "odd"}]}, "kind must be one of"),
+        (shows(case, "."), "leads out of the kit"),
+        (shows(case, "elsewhere"), "is not listed"),
+        (shows(case, "submissions/ti"), "is not listed"),
+        ({"cases": [{**case, "paths": {}}]}, "'delivery' is missing"),
+        ({"cases": [{**case, "kind": "cheat"}]}, "'manifest' is missing"),
+        ({"cases": [{**judged, "expected": {}}]}, "'exit' is missing"),
+        ({"cases": [{**judged, "expected": {"exit": 1}}]}, "'profile' is missing"),
         ({"files": {"../../x": "0" * 64}}, "does not list|leads out of the kit"),
         ({"more": 1}, "unknown field"),
     ):
@@ -89,8 +112,8 @@ def test_a_list_that_is_none_is_refused(kit: Kit) -> None:
 
 
 def test_cases_are_chosen_by_name_or_pattern() -> None:
-    found: list[str] = [recipe.id for recipe in chosen(for_providers(), ["*-paper"])]
-    assert found == ["continuous-paper", "mixed-paper", "extremes-paper"]
+    found: list[str] = [recipe.id for recipe in chosen(for_providers(), ["*s-paper"])]
+    assert found == ["continuous-paper", "extremes-paper", "names-paper", "halves-paper"]
     with pytest.raises(TableError, match="'nonsense' fits no case"):
         chosen(for_providers(), ["ties", "nonsense"])
 

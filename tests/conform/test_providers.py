@@ -1,5 +1,6 @@
 """Honest providers of every kind pass the kit, and one with any adversary's fault does not."""
 
+import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from conform.in_process import asked
 from service.running import running
 from verix_anon.adversaries import ADVERSARIES
 from verix_anon.client.remote.options import RemoteOptions
-from verix_anon.conform.kit import Kind, Kit
+from verix_anon.conform.kit import Kind, Kit, read_kit
 from verix_anon.conform.providers import Answer, Asked, Outcome, command_provider
 from verix_anon.conform.recipes import chosen
 from verix_anon.conform.results import Result
@@ -89,6 +90,36 @@ def test_a_provider_that_always_does_the_same_fails(
         {passed} if passed else set()
     )
     assert {result.case.kind for result in results} == {Kind.ANSWERED, Kind.REFUSED}
+
+
+def copies_what_is_beside(submission: Path, delivery: Path) -> Answer:
+    """What it is shown lies in a kit, so it looks for the rest of it."""
+    for place in (submission.parent, submission.parent.parent):
+        for found in sorted(place.rglob("delivery.json")):
+            shutil.copytree(found.parent, delivery, dirs_exist_ok=True)
+    words = {part for part in submission.parts if part in ("submissions", "refused")}
+    outcome = Outcome.DELIVERED if "submissions" in words else Outcome.REFUSED
+    return Answer(outcome, submission.parent.name)
+
+
+def test_what_is_shown_does_not_tell_what_is_expected(small_kit: Kit) -> None:
+    cases = chosen(small_kit.cases, ["ties", "pure"])
+    results = try_provider(small_kit, cases, copies_what_is_beside)
+    assert [result.passed for result in results] == [False, False]
+    assert not {"ties", "pure"} & {result.checks[0].detail for result in results}
+
+
+def test_a_provider_that_deletes_what_it_is_shown_harms_no_kit(small_kit: Kit) -> None:
+    honest = asked(LocalProvider())
+
+    def ask(submission: Path, delivery: Path) -> Answer:
+        answer = honest(submission, delivery)
+        shutil.rmtree(submission)
+        return answer
+
+    results = try_provider(small_kit, chosen(small_kit.cases, ["ties"]), ask)
+    assert failures(results) == {}
+    assert read_kit(small_kit.folder) == small_kit
 
 
 def altered(change: Callable[[Delivery], Delivery]) -> Asked:

@@ -82,6 +82,20 @@ def test_the_limit_ends_what_the_command_started_too(tmp_path: Path) -> None:
     assert not is_alive(pid)
 
 
+def test_what_a_command_leaves_behind_ends_with_it(tmp_path: Path) -> None:
+    code = (
+        "import subprocess, sys\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+        f"open({str(tmp_path / 'pid')!r}, 'w').write(str(child.pid))\n"
+    )
+    assert run(script(code), limit=60).code == 0
+    pid = int((tmp_path / "pid").read_text())
+    until = time.monotonic() + 30
+    while is_alive(pid) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not is_alive(pid)
+
+
 MAKES = "import os, sys; os.mkdir(sys.argv[2])"
 
 

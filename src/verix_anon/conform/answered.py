@@ -1,15 +1,23 @@
 """The submissions that a provider must answer, each made to show one thing."""
 
+import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
 
-from verix_anon.conform.folders import one_file, packed_otherwise, parts
+from verix_anon.conform.folders import (
+    as_prepared,
+    one_file,
+    packed_otherwise,
+    parts,
+    with_minus_zeros,
+)
 from verix_anon.conform.tables import (
     Sent,
     Spec,
+    canonical,
     coded,
     labels,
     numeric,
@@ -86,6 +94,44 @@ def _names() -> Sent:
     names = ("target", "Row", "a|b:c,d", "\ufb01 \u212b", "{delivery}")
     columns = [numeric(name, uniform(70 + j, 50)) for j, name in enumerate(names)]
     return sent(columns, labels(76, 50, columns[2][1]))
+
+
+def _sorted_names() -> Sent:
+    """Names that UTF-16 and dictionaries sort otherwise than code points; `|` in the target's."""
+    names = ("\U0001f3d9", "alpha", "\uff21", "Zeta")
+    columns = [numeric(name, uniform(120 + j, 40)) for j, name in enumerate(names)]
+    made = sent(columns, labels(125, 40, columns[0][1]), commitment="paper")
+    fields = json.loads(made.contract)
+    fields["columns"][1]["name"] = "a|b:c,d"
+    return replace(made, contract=canonical(fields))
+
+
+def _halves() -> Sent:
+    """Values whose seventh decimal is a 5 and the last one."""
+    columns = [numeric(name, [v / 128 for v in whole(seed, 40, 99)]) for name, seed in HALVES]
+    return sent(columns, labels(132, 40, columns[0][1]), commitment="paper")
+
+
+HALVES = (("a", 130), ("b", 131))
+
+
+def _units() -> Sent:
+    columns: list[Spec] = [
+        ({"name": unit, "kind": "datetime", "unit": unit}, [float(v) for v in whole(j, 40, 10**9)])
+        for j, unit in enumerate(("s", "ms", "us"), 140)
+    ]
+    return sent(columns, labels(143, 40, columns[0][1]))
+
+
+def _largest() -> Sent:
+    """Weights with which a score is 2^52, and the largest column of positions."""
+    n, most = 60, 2**31 - 1
+    few, far = [v % 5 for v in range(n)], [0, most - 1, *whole(151, n - 2, most)]
+    columns: list[Spec] = [
+        ranked("few", few, 2**50),
+        ({"name": "far", "kind": "rank", "size": most, "weight": 2**21}, far),
+    ]
+    return sent(columns, [0] * n, rule="importance-spread")
 
 
 def _constant() -> Sent:
@@ -228,12 +274,31 @@ ANSWERED: dict[str, Answered] = {
         lambda: _many(rule="importance-spread", k=3, min_leaf=3),
     ),
     "names": Answered("Names that only look reserved, or like something else.", "3", _names),
+    "names-paper": Answered(
+        "Names are sorted by code point; the target's may hold what theirs may not.",
+        "6.3",
+        _sorted_names,
+    ),
+    "halves-paper": Answered("Values between two of six decimals go to the even.", "6.3", _halves),
+    "units": Answered("Datetime columns of each unit below a day.", "3", _units),
+    "spread-largest": Answered(
+        "Scores of 2^52, and a column of 2^31 - 1 positions.", "4.2", _largest
+    ),
     "two-chunks": Answered("One record more than a chunk holds.", "6.1", _two_chunks),
     "packed-otherwise": Answered(
         "Rows in any order, in many row groups, by another codec.",
         "8.1",
         lambda: coded([1, 9, 4, 1], rule="importance-spread", k=4),
         packed_otherwise,
+    ),
+    "as-prepared": Answered(
+        "The encodings in which an owner writes numbers.", "8.1", _continuous, as_prepared
+    ),
+    "minus-zero": Answered(
+        "A file that holds -0.0, which is read as 0.0.",
+        "2.1",
+        lambda: _extremes("binding"),
+        with_minus_zeros,
     ),
     "parts": Answered(
         "Records as a folder of parts in a cluster's types, one of them empty.",

@@ -142,10 +142,17 @@ CONTRACTS: dict[str, Refused] = {
     "contract-k": _refused("k = 1.", _with(k=1)),
     "contract-min-leaf": _refused("min_leaf below k.", _with(k=4, min_leaf=3)),
     "contract-max-depth": _refused("max_depth beyond 50.", _with(max_depth=51)),
+    "contract-no-depth": _refused("max_depth = 0.", _with(max_depth=0)),
     "contract-rule": _refused("A rule that is none.", _with(rule="information-gain")),
     "contract-commitment": _refused("A commitment that is none.", _with(commitment="none")),
     "contract-reserved-name": _refused("A column named `leaf`.", _column(0, name="leaf")),
     "contract-unit": _refused("A datetime column without its unit.", _column(0, kind="datetime")),
+    "contract-unit-other": _refused(
+        "A unit that is none.", _column(0, kind="datetime", unit="hour")
+    ),
+    "contract-label-type": _refused(
+        "A category that is no text.", _column(1, categories=["no", 1])
+    ),
     "contract-label-twice": _refused(
         "A label that stands twice.", _column(1, categories=["no", "no"])
     ),
@@ -177,4 +184,10 @@ CONTRACTS: dict[str, Refused] = {
         "A weight with which a score could pass 2^52.",
         _column(0, spread, weight=2**52),
     ),
+    "contract-weight-by-one": _refused(
+        "A weight with which a score could pass 2^52 by little.",
+        _column(1, spread, weight=2**50 + 1),
+    ),
+    "contract-no-weight-at-all": _refused("A weight of 0.", _column(1, spread, weight=0)),
+    "contract-size": _refused("2^31 positions.", _column(0, lambda: coded(None, k=3), size=2**31)),
 }

@@ -21,6 +21,7 @@ from verix_anon.conform.tables import Sent, canonical, uniform
 __all__ = [
     "Draft",
     "Refused",
+    "as_prepared",
     "described",
     "draft",
     "job_of",
@@ -28,6 +29,7 @@ __all__ = [
     "packed_otherwise",
     "parts",
     "records_table",
+    "with_minus_zeros",
     "write_delivery",
     "write_submission",
 ]
@@ -48,6 +50,22 @@ def packed_otherwise(table: pa.Table, path: Path) -> None:
     pq.write_table(
         _shuffled(table), path, compression="snappy", row_group_size=17, use_dictionary=False
     )
+
+
+def as_prepared(table: pa.Table, path: Path) -> None:
+    """Write them in the encodings of `prepare`, and labels in the older name of a dictionary's."""
+    by_type = {pa.int64(): "DELTA_BINARY_PACKED", pa.float64(): "BYTE_STREAM_SPLIT"}
+    encodings = {f.name: by_type.get(f.type, "PLAIN") for f in table.schema if f.name != "y"}
+    pq.write_table(table, path, version="1.0", use_dictionary=["y"], column_encoding=encodings)
+
+
+def with_minus_zeros(table: pa.Table, path: Path) -> None:
+    """Write -0.0 for each zero."""
+    for at, field in enumerate(table.schema):
+        if field.type == pa.float64():
+            values = [value or -0.0 for value in table.column(at).to_pylist()]
+            table = table.set_column(at, field.name, pa.array(values, field.type))
+    one_file(table, path)
 
 
 def parts(table: pa.Table, path: Path) -> None:

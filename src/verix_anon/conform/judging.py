@@ -1,6 +1,5 @@
 """A verifier is shown every delivery, and its exit code says what it made of it (spec §10)."""
 
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -53,17 +52,8 @@ def try_verifier(
 
 
 def _tried(kit: Kit, judge: Judge, case: Case, folder: Path) -> Result:
-    # A copy, for a verifier may keep its log beside the manifest, and cases are judged apart.
-    own = folder / "manifest.verix"
-    shutil.copy(kit.path(case, "manifest"), own)
-    ended = judge(
-        {
-            "delivery": kit.path(case, "delivery"),
-            "manifest": own,
-            "submission": kit.path(case, "submission"),
-            "profile": case.expected["profile"],
-        }
-    )
+    shown = {name: kit.copy(case, name, folder) for name in case.kind.needs}
+    ended = judge({**shown, "profile": case.expected["profile"]})
     return Result(case=case, checks=(_check(case, ended),), seconds=ended.seconds)
 
 

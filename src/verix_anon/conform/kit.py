@@ -10,6 +10,7 @@ but what is listed with its digest.
 
 import os
 import re
+import shutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -57,6 +58,13 @@ class Kind(StrEnum):
     def is_for_provider(self) -> bool:
         """Whether it is a provider that is shown this."""
         return self in (Kind.ANSWERED, Kind.REFUSED)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """What such a case has paths of."""
+        if self.is_for_provider:
+            return ("submission",) if self is Kind.REFUSED else ("submission", "delivery")
+        return ("submission", "delivery", "manifest")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +115,12 @@ class Kit:
     def path(self, case: Case, name: str) -> Path:
         """Where something that a case shows lies."""
         return self.folder / case.paths[name]
+
+    def copy(self, case: Case, name: str, folder: Path) -> Path:
+        """A copy of it for a stranger, who may harm it, and whom its place tells nothing."""
+        source, target = self.path(case, name), folder / name
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, target)
+        return target
 
 
 def write_kit(
@@ -165,7 +179,9 @@ def read_kit(folder: str | os.PathLike[str]) -> Kit:
     cases = tuple(_case(each) for each in fields.each("cases"))
     if len({case.id for case in cases}) < len(cases):
         raise TableError(f"{KIT}: a case is listed twice")
-    _check_files(opened, Path(folder), fields.inner("files"))
+    files = fields.inner("files")
+    _check_files(opened, Path(folder), files)
+    _check_listed(cases, files)
     return Kit(
         # Whatever is shown them may change its folder first.
         folder=Path(folder).absolute(),
@@ -181,13 +197,17 @@ def _case(fields: Fields) -> Case:
     paths = fields.inner("paths")
     if not NAME.fullmatch(fields.text("id")):
         raise fields.wrong("id", "a word of lower-case letters, digits and hyphens")
+    kind, expected = fields.choice("kind", Kind), fields.inner("expected")
+    paths.only(kind.needs)
+    if not kind.is_for_provider:
+        expected.whole("exit"), expected.text("profile")
     return Case(
         id=fields.text("id"),
         title=fields.text("title"),
         section=fields.text("section"),
-        kind=fields.choice("kind", Kind),
-        paths={name: _within(paths.text(name)) for name in paths.values},
-        expected=fields.inner("expected").values,
+        kind=kind,
+        paths={name: _within(paths.text(name)) for name in kind.needs},
+        expected=expected.values,
     )
 
 
@@ -210,3 +230,13 @@ def _check_files(opened: Folder, folder: Path, listed: Fields) -> None:
                 digest.update(piece)
         if digest.digest() != listed.digest(name):
             raise TableError(f"the kit {folder} is damaged: {name} is not of the SHA-256 in {KIT}")
+
+
+def _check_listed(cases: Iterable[Case], listed: Fields) -> None:
+    """Raise unless what cases show are listed files, or folders of some: no link is one."""
+    folders = {str(place) for name in listed.values for place in PurePosixPath(name).parents}
+    there = (folders | listed.values.keys()) - {"."}
+    for case in cases:
+        for path in case.paths.values():
+            if path not in there:
+                raise TableError(f"{KIT}: {path!r} of the case {case.id} is not listed")

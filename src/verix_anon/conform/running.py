@@ -1,4 +1,4 @@
-"""A foreign command: started in a group of its own, and ended at a time limit."""
+"""A foreign command: started in a group of its own, which ends with it or at a time limit."""
 
 import os
 import signal
@@ -6,6 +6,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO
 
@@ -74,10 +75,10 @@ def run(words: Sequence[str], *, limit: float) -> Ended:
     except subprocess.TimeoutExpired:
         pass
     finally:
-        if process.returncode is None:
-            # Its group, for what it started would go on.
+        # Its group, for what it started would go on; if there is none any more, all is well.
+        with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        process.wait()
     listening.join(LINGERS)
     return Ended(code=code, seconds=time.monotonic() - began, said=_last_line(bytes(heard)))
 

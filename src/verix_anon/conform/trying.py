@@ -33,12 +33,16 @@ def try_provider(
 def try_each(
     cases: Sequence[Case], tried: Callable[[Case, Path], Result], *, jobs: int, told: Told
 ) -> list[Result]:
-    """Try cases, so many at a time; each is given a folder of its own."""
+    """Try cases, so many at a time; each is given a folder of its own, which does not name it."""
     results = []
-    with tempfile.TemporaryDirectory(prefix="verix-conform-") as place:
+    # What a stranger started may write there still.
+    with tempfile.TemporaryDirectory(prefix="verix-conform-", ignore_cleanup_errors=True) as place:
         folder = Path(place)
         with ThreadPoolExecutor(jobs) as pool:
-            waiting = [pool.submit(_in_folder, tried, case, folder / case.id) for case in cases]
+            waiting = [
+                pool.submit(_in_folder, tried, case, folder / str(number))
+                for number, case in enumerate(cases)
+            ]
             try:
                 for each in waiting:
                     results.append(each.result())
@@ -58,7 +62,7 @@ def _in_folder(tried: Callable[[Case, Path], Result], case: Case, folder: Path) 
 def _tried(kit: Kit, ask: Asked, case: Case, folder: Path) -> Result:
     delivery = folder / "delivery"
     began = time.monotonic()
-    answer = ask(kit.path(case, "submission"), delivery)
+    answer = ask(kit.copy(case, "submission", folder), delivery)
     seconds = time.monotonic() - began
     judge = _refusal if case.kind is Kind.REFUSED else _delivery
     return Result(case=case, checks=tuple(judge(kit, case, answer, delivery)), seconds=seconds)
