@@ -264,3 +264,18 @@ def test_arrays_cannot_be_changed_afterwards() -> None:
     assert leaves.n_leaves == 1
     with pytest.raises(ValueError, match="read-only"):
         leaves.minimum[0, 0] = 1
+
+
+@pytest.mark.parametrize("odd", [None, 0.5, -1.0, 2.0**31])
+def test_bounds_take_half_of_the_memory_if_all_are_positions(odd: float | None) -> None:
+    low = np.array([[0.0, 2.0], [1.0, 2.0**31 - 1]])
+    high = low.copy()
+    if odd is not None:
+        high[1, 0] = odd
+    leaves = Leaves(count=np.array([3, 4]), minimum=low, maximum=high)
+    narrow = leaves.narrowed()
+    assert (narrow is leaves) is (odd is not None)
+    assert np.array_equal(narrow.minimum, low)
+    assert np.array_equal(narrow.maximum, high)
+    if odd is None:
+        assert narrow.minimum.dtype == narrow.maximum.dtype == np.int32

@@ -141,7 +141,7 @@ class WidensBounds:
         leaves, rng = made.leaves, np.random.default_rng(self.seed)
         n = max(1, round(self.fraction * leaves.n_leaves))
         some = rng.choice(leaves.n_leaves, n, replace=False)
-        low, high = leaves.minimum.copy(), leaves.maximum.copy()
+        low, high = np.array(leaves.minimum, np.float64), np.array(leaves.maximum, np.float64)
         margin = self.by * (high.max(axis=0) - low.min(axis=0))
         low[some] -= margin
         high[some] += margin

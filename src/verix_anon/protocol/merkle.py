@@ -105,7 +105,7 @@ def leaf_digests(leaves: Leaves, members: Members) -> list[Digest]:
 def _batch(leaves: Leaves, members: Members, at: slice) -> Iterator[bytes]:
     """The digests of some leaves, whose bytes are laid out together."""
     # Adding 0.0 turns -0.0 into 0.0 and changes nothing else.
-    bounds = np.stack([leaves.minimum[at], leaves.maximum[at]], axis=2) + 0.0
+    bounds = np.stack([leaves.minimum[at], leaves.maximum[at]], axis=2, dtype=np.float64) + 0.0
     heads = np.empty((len(bounds), 9 + bounds[0].nbytes), np.uint8)
     heads[:, 0] = LEAF[0]
     heads[:, 1:9] = leaves.count[at].astype("<u8").reshape(-1, 1).view(np.uint8)

@@ -10,6 +10,8 @@ from verix_anon.errors import MalformedDeliveryError
 
 __all__ = ["Leaves", "Tree"]
 
+MOST_POSITION = 2**31 - 1
+
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Tree:
@@ -151,9 +153,9 @@ class Leaves:
 
     count: Ints
     """(n_leaves,)"""
-    minimum: Floats
+    minimum: Floats | Ids
     """(n_leaves, n_quasi), in contract order"""
-    maximum: Floats
+    maximum: Floats | Ids
     """(n_leaves, n_quasi), in contract order"""
 
     def __post_init__(self) -> None:
@@ -175,6 +177,13 @@ class Leaves:
             maximum=self.maximum[numbers],
         )
 
+    def narrowed(self) -> "Leaves":
+        """The same bounds in half of the memory, if all are positions."""
+        both = [_narrowed(bounds) for bounds in (self.minimum, self.maximum)]
+        if both[0] is None or both[1] is None:
+            return self
+        return Leaves(count=self.count, minimum=both[0], maximum=both[1])
+
     def check(self, *, n_rows: int) -> None:
         """Raise MalformedDeliveryError unless bounds are finite, in order, and counts possible."""
         low, high = self.minimum, self.maximum
@@ -182,3 +191,15 @@ class Leaves:
             raise MalformedDeliveryError("a leaf's bounds are not finite and in order")
         if not ((self.count >= 0) & (self.count <= n_rows)).all():
             raise MalformedDeliveryError("a leaf's count is out of range")
+
+
+def _narrowed(bounds: Floats | Ids) -> Ids | None:
+    """As whole numbers of 32 bits, in the same order in memory; None if some are not."""
+    narrow = np.empty(bounds.T.shape, np.int32)
+    for values, out in zip(bounds.T, narrow, strict=True):
+        if values.size and (values.min() < 0 or values.max() > MOST_POSITION):
+            return None
+        out[:] = values
+        if not np.array_equal(out, values):
+            return None
+    return narrow.T

@@ -13,7 +13,7 @@ from verix_anon.client.verify.case import columns_at_once
     ("n_rows", "threads", "expected"),
     [
         (1_000_000, 64, 64),
-        (5_000_000, 64, 10),
+        (5_000_000, 64, 8),
         (20_000_000, 64, 2),
         (20_000_000, 1, 1),
         (2_000_000_000, 64, 1),

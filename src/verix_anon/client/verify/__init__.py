@@ -189,12 +189,13 @@ def _judge(given: Given, profile: Profile, options: VerifyOptions) -> Verdict:
 def _check_memory(manifest: Manifest, profile: Profile, options: VerifyOptions) -> None:
     """Refuse what will not fit: the delivery with its tree, and in full values by leaf."""
     n_rows, n_quasi = manifest.n_rows, len(manifest.contract.quasi)
+    most_leaves = n_rows // manifest.contract.min_leaf
     values = 0
     if profile is Profile.FULL:
         n_columns = columns_at_once(n_rows, n_quasi, options.threads)
         values = 8 * n_quasi if is_kept(n_rows, n_quasi) else 20 * n_columns
     check_memory(
-        n_rows * (80 + 2 * n_quasi + values),
+        n_rows * (70 + values) + most_leaves * (60 + 24 * n_quasi),
         f"verifying {n_rows:,} records with {n_quasi} quasi-identifiers",
         TableError,
     )
@@ -231,15 +232,24 @@ def _check_own(
         )
 
 
+def _smaller(read: Snapshot, manifest: Manifest) -> Snapshot:
+    """A large delivery, whose bounds are as large as its records, in less memory."""
+    leaves = read.delivery.leaves
+    if not manifest.contract.is_coded or 2 * leaves.minimum.nbytes <= KEPT_BYTES:
+        return read
+    return replace(read, delivery=replace(read.delivery, leaves=leaves.narrowed()))
+
+
 def _snapshot(delivery: Delivery | Snapshot | FilePath, manifest: Manifest) -> Snapshot:
     """The delivery, well-formed, and the digests of what will be judged."""
     if not isinstance(delivery, Delivery | Snapshot):
-        return opened(
+        read = opened(
             delivery,
             Snapshot,
             lambda path: read_delivery(path, manifest.contract, n_rows=manifest.n_rows),
             "delivery",
         )
+        return _smaller(read, manifest)
     held = delivery.delivery if isinstance(delivery, Snapshot) else delivery
     in_memory.check_types(held)
     # A snapshot may have been read for another submission.

@@ -70,11 +70,9 @@ def _by_spread(case: Case, nodes: Ints, stops: Flags) -> Best:
     )
     weights = [column.weight or 0 for column in case.contract.quasi]
 
-    # Replay has found the delivered bounds to be those of the records.
-    minimum, maximum = case.bounds_by_column
-
     def spread(column: int) -> Floats:
-        return offers.spread(tree.right, tree.leaf, minimum[column], maximum[column])
+        # Replay has found the delivered bounds to be those of the records.
+        return offers.spread(tree.right, tree.leaf, *case.bounds_of(column))
 
     best = _none(open_.size)
 

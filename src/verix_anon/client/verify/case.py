@@ -35,7 +35,7 @@ KEPT_BYTES = 1 << 28
 """Values up to this size are laid out leaf by leaf once, and kept for the next layer."""
 
 
-AT_ONCE = 50_000_000
+AT_ONCE = 40_000_000
 """How many values of a larger table are laid out at a time; each takes up to 24 bytes."""
 BLOCK_ROWS = 1 << 20
 """How many rows are compared at a time."""
@@ -148,11 +148,13 @@ class Case:
         """The delivered records in ascending row, stable where rows repeat."""
         return self.delivery.records.in_order()
 
-    @cached_property
-    def bounds_by_column(self) -> tuple[Floats, Floats]:
-        """The delivered bounds of the leaves, one column after the other in memory."""
+    def bounds_of(self, column: int) -> tuple[Floats, Floats]:
+        """The delivered bounds of the leaves in one column."""
         leaves = self.delivery.leaves
-        both = np.ascontiguousarray(leaves.minimum.T), np.ascontiguousarray(leaves.maximum.T)
+        both = (
+            np.ascontiguousarray(leaves.minimum[:, column], np.float64),
+            np.ascontiguousarray(leaves.maximum[:, column], np.float64),
+        )
         for bounds in both:
             # As those are that lie so already: else kernels would be compiled for both.
             bounds.setflags(write=False)

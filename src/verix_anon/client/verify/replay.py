@@ -141,7 +141,6 @@ def _full(case: Case) -> list[str]:
 def _bounds(case: Case) -> list[str]:
     """Hold the bounds of each leaf's records to the splits above it, and to those delivered."""
     tree, quasi = case.delivery.tree, case.manifest.quasi
-    delivered_minimum, delivered_maximum = case.bounds_by_column
     start, n_leaves = case.grouped[1], tree.n_leaves
     leaf_spans = tree.leaf_spans()
     is_wrong = np.zeros((len(case.shares), n_leaves), np.bool_)
@@ -151,8 +150,9 @@ def _bounds(case: Case) -> list[str]:
     def observe(share: int, column: int, values: Floats) -> None:
         minimum, maximum = trees.leaf_bounds(values, start)
         misrouted.extend(_first_misrouted(tree, leaf_spans, column, minimum, maximum))
-        wrong = minimum != delivered_minimum[column]
-        wrong |= maximum != delivered_maximum[column]
+        delivered_minimum, delivered_maximum = case.bounds_of(column)
+        wrong = minimum != delivered_minimum
+        wrong |= maximum != delivered_maximum
         if wrong.any():
             first_wrong.append((int(np.argmax(wrong)), column))
             is_wrong[share] |= wrong
