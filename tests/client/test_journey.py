@@ -1,12 +1,23 @@
 """How far a job is, told by its folder alone, whoever worked on it."""
 
+import os
 import shutil
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cli import jobs
-from verix_anon.client.journey import State, Step, find_job, jobs_in, look_at, new_job
+from verix_anon.client.journey import (
+    State,
+    Step,
+    find_job,
+    jobs_in,
+    look_at,
+    new_job,
+    released_files,
+)
 from verix_anon.errors import TableError
 
 
@@ -24,7 +35,20 @@ def test_a_job_of_the_commands_is_followed_to_its_end(
     assert look_at(folder).open_steps == tuple(Step)
     shutil.copy(folder / "verdict.json", job / "verdict.json")
     assert run(*jobs.release_arguments(job), "--out", folder / "released.csv").code == 0
-    assert look_at(folder).state is State.RELEASED
+    done = look_at(folder)
+    assert done.state is State.RELEASED
+    # The owner's own table and what others left here are not to be published.
+    (folder / "people.schema.json").write_text('{"format": "table-schema"}')
+    (folder / "people.csv").touch()
+    (folder / "secret.schema.json").symlink_to(folder / "released.schema.json")
+    names = ["released.csv", "released.schema.json"]
+    assert [path.name for path in released_files(done)] == names
+    (folder / "released.parquet").touch()
+    assert [path.name for path in released_files(done)] == names[1:]
+    own = replace(done, table=folder / "released.parquet")
+    assert [path.name for path in released_files(own)] == names
+    (folder / "sheet.json").write_text('{"root": "00"}')
+    assert look_at(folder).state is State.VERIFIED
     (folder / "verdict.json").write_text("{}")
     spoiled = look_at(folder)
     assert spoiled.state is State.DELIVERED
@@ -67,7 +91,7 @@ def test_folders_of_other_things_are_no_jobs(tmp_path: Path) -> None:
     assert [one.name for one in jobs_in(tmp_path)] == ["empty"]
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../x", "none", ".x", "a\0b"])
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../x", "none", ".x", "a\0b", "a" * 300])
 def test_a_job_is_found_by_its_own_name_only(tmp_path: Path, name: str) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "b").mkdir()
@@ -80,3 +104,32 @@ def test_a_new_job_is_an_empty_folder(tmp_path: Path) -> None:
     made = new_job(tmp_path, "Ämter 2")
     assert find_job(tmp_path, "Ämter 2") == made
     assert made.state is State.NEW
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['table = "a\\u0000b"', "x = " + "[" * 100_000, "k = " + "9" * 5_000, "\ufffe = 1"],
+    ids=["nul", "nested", "digits", "sign"],
+)
+def test_a_hostile_roles_file_hides_no_other_job(tmp_path: Path, text: str) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "a" / "roles.toml").write_text(text)
+    assert [one.name for one in jobs_in(tmp_path)] == ["a", "b"]
+
+
+def test_folders_that_cannot_be_read_or_shown_are_no_jobs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "theirs").mkdir()
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/gr\xfcn")).mkdir()
+    listed = Path.iterdir
+
+    def denied(path: Path) -> Iterator[Path]:
+        if path.name == "theirs":
+            raise PermissionError
+        return listed(path)
+
+    monkeypatch.setattr(Path, "iterdir", denied)
+    assert [one.name for one in jobs_in(tmp_path)] == ["a"]

@@ -1,5 +1,7 @@
 """Names that somebody gave stay within their folder, and what is listed is what may be a table."""
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -45,3 +47,24 @@ def test_a_name_that_is_all_ending_is_refused() -> None:
     assert clean_name("///.csv") == "csv"
     with pytest.raises(TableError, match="too long"):
         clean_name("x." + "y" * 200)
+
+
+def test_a_name_has_room_for_its_bytes() -> None:
+    assert clean_name("字" * 100 + ".csv") == "字" * 38 + ".csv"
+
+
+def test_what_cannot_be_read_or_shown_is_not_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.csv").touch()
+    (tmp_path / "theirs").mkdir()
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/gr\xfcn.csv")).touch()
+    listed = os.scandir
+
+    def denied(path: Path) -> Iterator[os.DirEntry[str]]:
+        if Path(path).name == "theirs":
+            raise PermissionError
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", denied)
+    assert tables_in(tmp_path) == ["a.csv"]

@@ -1,14 +1,19 @@
 """How far a job is: what lies in its folder tells, whoever put it there."""
 
+import os
 import re
 import tomllib
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from verix_anon.client.verdict import Outcome, Verdict, read_verdict
 from verix_anon.errors import Error, TableError
+from verix_anon.fields import Fields
 from verix_anon.files.deliveries import read_header
+from verix_anon.files.inside import is_text
+from verix_anon.files.tables.endings import TAKEN
 
 __all__ = [
     "DELIVERY",
@@ -47,6 +52,9 @@ RELEASED = "released"
 LOG = "audit.jsonl"
 SCHEMA = "*.schema.json"
 """What `release` puts beside each table that it writes."""
+OURS = b'"verix/schema/'
+"""What such a file says in its first bytes."""
+BEGINNING = 64
 KNOWN = (ROLES, SUBMISSION, MANIFEST, DELIVERY, VERDICT, LOG)
 NAME = re.compile(r"\w[\w .+-]{0,79}")
 
@@ -144,7 +152,7 @@ def _state(folder: Path) -> State:
         verdict = read_verdict(folder / VERDICT)
         # A verdict on another delivery says nothing of the one that lies here.
         if _is_on(verdict, folder / DELIVERY):
-            is_out = verdict.accepted and any(folder.glob(SCHEMA))
+            is_out = verdict.accepted and _is_released(folder, verdict)
             return State.RELEASED if is_out else JUDGED[verdict.outcome]
     return _without_verdict(folder)
 
@@ -168,14 +176,46 @@ def report_of(job: Job, verdict: Verdict) -> Path | None:
     return path if all(each in text for each in told) else None
 
 
+def _is_released(folder: Path, verdict: Verdict) -> bool:
+    """Whether a table lies here that was released, and of this delivery, if the sheet says it."""
+    if not _schemas(folder):
+        return False
+    try:
+        sheet = Fields.parse((folder / SHEET).read_bytes(), SHEET, TableError)
+        return sheet.values.get("root", verdict.root.hex()) == verdict.root.hex()
+    except (OSError, TableError):
+        return True
+
+
+def _schemas(folder: Path) -> list[Path]:
+    """The dictionaries of released tables; others have files of such names, too."""
+    return [p for p in sorted(folder.glob(SCHEMA)) if _is_file(p) and OURS in _beginning(p)]
+
+
+def _beginning(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(BEGINNING)
+    except OSError:
+        return b""
+
+
+def _is_file(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
 def released_files(job: Job) -> list[Path]:
-    """What is to be published: each table that was released, and its dictionary."""
+    """What is to be published: each table that was released, and its dictionary.
+
+    The owner's own table may lie here under the same name but for its ending: it is none of them,
+    and where two tables could be the released one, neither is taken for it.
+    """
     found = []
-    for schema in sorted(job.folder.glob(SCHEMA)):
+    for schema in _schemas(job.folder):
         stem = schema.name.removesuffix(SCHEMA[1:])
-        tables = (path for path in job.folder.iterdir() if path.name.startswith(f"{stem}."))
-        found += [p for p in sorted(tables) if p != schema and p.is_file() and not p.is_symlink()]
-        found.append(schema)
+        named = [job.path(f"{stem}{ending}") for ending in TAKEN]
+        tables = [p for p in named if _is_file(p) and p.resolve() != job.table]
+        found += [*(tables if len(tables) == 1 else ()), schema]
     return found
 
 
@@ -191,20 +231,25 @@ def _table(roles: Path) -> Path | None:
         named = tomllib.loads(roles.read_text(encoding="utf-8")).get("table")
     except FileNotFoundError:
         return None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise TableError(f"{roles} cannot be read ({error})") from None
-    return (roles.parent / named).resolve() if isinstance(named, str) and named else None
+    if not isinstance(named, str) or not named or "\0" in named:
+        return None
+    return (roles.parent / named).resolve()
 
 
 def jobs_in(folder: Path) -> list[Job]:
     """The jobs in a folder, by name: folders that hold something of a job, or nothing yet."""
     found = []
     for path in folder.iterdir():
-        if path.name.startswith(".") or path.is_symlink() or not path.is_dir():
+        if path.name.startswith(".") or not is_text(path.name):
             continue
-        names = {entry.name for entry in path.iterdir()}
-        if not names or names.intersection(KNOWN):
-            found.append(look_at(path))
+        with suppress(OSError):  # A folder that is another's, or that went away.
+            if path.is_symlink() or not path.is_dir():
+                continue
+            names = {entry.name for entry in path.iterdir()}
+            if not names or names.intersection(KNOWN):
+                found.append(look_at(path))
     return sorted(found, key=lambda job: job.name.lower())
 
 
@@ -216,7 +261,8 @@ def find_job(folder: Path, name: str) -> Job:
     """
     path = folder / name
     is_name = name == path.name and not name.startswith(".") and "\0" not in name
-    if not is_name or path.is_symlink() or not path.is_dir():
+    # These answer with no to a name that is too long, too.
+    if not is_name or os.path.islink(path) or not os.path.isdir(path):  # noqa: PTH112, PTH114
         raise TableError(f"there is no job {name!r} in {folder}")
     return look_at(path)
 

@@ -31,6 +31,8 @@ GRACE_SECONDS = 10.0
 MOST_LINES = 200
 MOST_OUTPUT = 1 << 20
 LONGEST_LINE = 1 << 14
+TOUCHING = frozenset({"init", "prepare"})
+BUSY = "a command runs for this job; wait for it, or cancel it"
 
 
 @dataclass(slots=True, eq=False)
@@ -78,6 +80,8 @@ class Task:
 
     def cancel(self) -> None:
         """End it, and what it started: at first so that it can clear up."""
+        if not self.is_running:
+            return
         self.is_cancelled = True
         self._signal(signal.SIGTERM)
         timer = Timer(GRACE_SECONDS, self._signal, [signal.SIGKILL])
@@ -140,6 +144,12 @@ class Tasks:
         """The one that runs for a job, or that ran last."""
         return self._tasks.get(job)
 
+    def check_still(self, job: str) -> None:
+        """Raise if a command runs that reads or writes the roles file of a job."""
+        task = self.of(job)
+        if task is not None and task.is_running and task.words[0] in TOUCHING:
+            raise TableError(BUSY)
+
     def start(
         self,
         job: str,
@@ -154,13 +164,21 @@ class Tasks:
         What must not be seen in a list of processes goes by its environment.
 
         Raises:
-            TableError: Another one runs for this job.
+            TableError: Another one runs for this job, or it cannot be told so.
         """
         with self._lock:
             before = self._tasks.get(job)
             if before is not None and before.is_running:
-                raise TableError("a command runs for this job; wait for it, or cancel it")
-            task = Task(job, tuple(words), then, self._process(words, secrets or {}), good)
+                raise TableError(BUSY)
+            try:
+                process = self._process(words, secrets or {})
+            except (OSError, ValueError):
+                # The system's own words may repeat what is secret.
+                raise TableError(
+                    "the command cannot be started: something in the form is too long, or holds a"
+                    " character that no command can be given"
+                ) from None
+            task = Task(job, tuple(words), then, process, good)
             self._tasks[job] = task
         Thread(target=task.attend, daemon=True).start()
         return task

@@ -8,12 +8,13 @@ from pathlib import Path
 from verix_anon.errors import TableError
 from verix_anon.files.tables.endings import TAKEN
 
-__all__ = ["clean_name", "inside", "tables_in"]
+__all__ = ["clean_name", "inside", "is_text", "tables_in"]
 
 MOST_LISTED = 500
 DEEPEST = 2
 """Tables are listed so many folders below."""
 LONGEST = 120
+"""Bytes of a name: file systems count these, and there are longer names made of it."""
 DOUBTFUL = re.compile(r"[^\w.,()+ -]")
 
 
@@ -33,6 +34,11 @@ def inside(folder: Path, given: str) -> Path:
     return found
 
 
+def is_text(name: str) -> bool:
+    """Whether a name can be shown: one that is no UTF-8 is only bytes."""
+    return name.isascii() or not any("\ud800" <= sign <= "\udfff" for sign in name)
+
+
 def tables_in(folder: Path) -> list[str]:
     """Paths, from the folder, of the files in it that may be tables, by the endings of names."""
     home = folder.resolve()
@@ -48,14 +54,17 @@ def tables_in(folder: Path) -> list[str]:
 def _files(folder: Path, deep: int) -> Iterator[Path]:
     """The files in a folder and below; links are not followed, and hidden ones are left out."""
     inner = []
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name.startswith("."):
-                continue
-            if entry.is_file(follow_symlinks=False):
-                yield Path(entry.path)
-            elif deep and entry.is_dir(follow_symlinks=False):
-                inner.append(entry)
+    try:
+        entries = list(os.scandir(folder))
+    except OSError:
+        return  # It is another's, or went away.
+    for entry in entries:
+        if entry.name.startswith(".") or not is_text(entry.name):
+            continue
+        if entry.is_file(follow_symlinks=False):
+            yield Path(entry.path)
+        elif deep and entry.is_dir(follow_symlinks=False):
+            inner.append(entry)
     for entry in inner:
         # What is sent and what comes back hold tables too, which are nobody's to prepare.
         if entry.name not in ("submission", "delivery"):
@@ -67,7 +76,7 @@ def clean_name(given: str) -> str:
     last = re.split(r"[/\\]", given)[-1]
     cleaned = DOUBTFUL.sub("_", last).strip(" .-")
     stem, dot, ending = cleaned.partition(".")
-    room = LONGEST - len(dot + ending)
+    room = LONGEST - len((dot + ending).encode())
     if room < 1:
         raise TableError("the name of the file is too long")
-    return (stem[:room] or "table") + dot + ending
+    return (stem.encode()[:room].decode("utf-8", "ignore") or "table") + dot + ending

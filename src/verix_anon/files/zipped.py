@@ -38,7 +38,9 @@ def zipped(folder: Path) -> Iterator[bytes]:
         for path in sorted(folder.rglob("*")):
             if path.is_symlink() or not path.is_file():
                 continue
-            name = ZipInfo.from_file(path, f"{folder.name}/{path.relative_to(folder).as_posix()}")
+            inner = f"{folder.name}/{path.relative_to(folder).as_posix()}"
+            # A zip file knows no time before 1980, which files have that were unpacked somewhere.
+            name = ZipInfo.from_file(path, inner, strict_timestamps=False)
             with path.open("rb") as file, out.open(name, "w", force_zip64=True) as entry:
                 while data := file.read(PIECE):
                     entry.write(data)

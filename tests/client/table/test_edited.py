@@ -121,3 +121,15 @@ def test_any_names_survive(before: dict[str, str], after: dict[str, str]) -> Non
     assert tomllib.loads(text).get("columns", {}) == before
     text = edited(text, {("columns", name): Change(role, "\n#x") for name, role in after.items()})
     assert tomllib.loads(text).get("columns", {}) == before | after
+
+
+def test_ends_of_lines_are_those_of_toml() -> None:
+    text = '[columns]\n"a\u2028b" = "quasi"  # x\u2028k = 3\n"c\u0085d" = "kept"\n'
+    found = {entry.name: entry.value for entry in entries(text) if entry.name is not None}
+    assert found == {"a\u2028b": "quasi", "c\u0085d": "kept"}
+
+
+@pytest.mark.parametrize("text", ["x = " + "[" * 100_000, "k = " + "9" * 5_000])
+def test_what_cannot_be_held_is_refused(text: str) -> None:
+    with pytest.raises(TableError, match="cannot be read"):
+        entries(text)

@@ -128,3 +128,9 @@ def test_a_value_that_the_hierarchy_lacks_is_named(tmp_path: Path) -> None:
     table = columns(x=["C50", "D01", "D02"] * 4)
     with pytest.raises(TableError, match="has 'D01' and 1 other values, which its hierarchy lacks"):
         encode(table, Declared(target="y", quasi=["x"], hierarchies={"x": str(path)}))
+
+
+@pytest.mark.parametrize("name", ["/dev/zero", "a\0b", "."])
+def test_what_has_no_end_or_is_no_file_is_not_read(name: str) -> None:
+    with pytest.raises(TableError, match="there is no file"):
+        read_hierarchy(name)

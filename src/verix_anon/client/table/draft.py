@@ -215,7 +215,7 @@ def _read(path: str | os.PathLike[str]) -> Fields:
 def _parsed(text: str, where: str) -> Fields:
     try:
         fields = Fields(tomllib.loads(text), where, TableError)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise TableError(f"{where} cannot be read ({error})") from None
     fields.only((), optional=KNOWN)
     if fields.has("table"):

@@ -50,9 +50,10 @@ def entries(text: str) -> list[Entry]:
     """
     try:
         tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise TableError(f"the roles file cannot be read ({error})") from None
-    return list(_entries(text.splitlines()))
+    # Not by splitlines, which knows ends of lines that are letters to TOML.
+    return list(_entries(text.replace("\r\n", "\n").removesuffix("\n").split("\n")))
 
 
 def _entries(lines: list[str]) -> Iterator[Entry]:

@@ -104,14 +104,15 @@ def read_hierarchy(path: str | os.PathLike[str]) -> Hierarchy:
     Raises:
         TableError: There is no such file, or a row has other columns than the first.
     """
+    # A device or a pipe has no end; Path.is_file raises on some names.
+    if not os.path.isfile(path):  # noqa: PTH113
+        raise TableError(
+            f"there is no file {path}; a hierarchy is a file, or one of {PREFIX} and {DATE}"
+        )
     try:
         if Path(path).stat().st_size > MOST_BYTES:
             raise TableError(f"{path}: a hierarchy has at most {MOST_BYTES >> 20} MiB")
         text = Path(path).read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise TableError(
-            f"there is no file {path}; a hierarchy is a file, or one of {PREFIX} and {DATE}"
-        ) from None
     except UnicodeDecodeError:
         raise TableError(f"{path} is not UTF-8 text; save it again as UTF-8") from None
     except OSError as error:

@@ -12,7 +12,20 @@ from verix_anon.desk.show import desk_of
 from verix_anon.errors import TableError
 from verix_anon.files.inside import inside
 
-__all__ = ["GivenJob", "Posted", "at", "given_file", "go_to", "one", "passphrase", "table_of"]
+__all__ = [
+    "GivenJob",
+    "Posted",
+    "at",
+    "check_open",
+    "given_file",
+    "go_to",
+    "one",
+    "passphrase",
+    "table_of",
+    "whole",
+]
+
+MOST_DIGITS = 18
 
 
 def _job(request: Request, job: str) -> Job:
@@ -38,10 +51,22 @@ def one(form: Form, name: str) -> str:
     return form.get(name, [""])[0]
 
 
+def whole(given: str) -> int | None:
+    """A whole number, if it is one and within reason."""
+    return int(given) if given.isdecimal() and len(given) <= MOST_DIGITS else None
+
+
 def at(job: Job, name: str) -> str:
     """Where something of a job lies, as a word of a command that runs in the desk's folder."""
     found = f"{job.name}/{name}" if name else job.name
     return f"./{found}" if found.startswith("-") else found
+
+
+def check_open(request: Request, job: Job) -> None:
+    """Raise unless the roles file is the owner's to change: it stands once a job is prepared."""
+    if job.is_prepared:
+        raise TableError("this job is prepared already; begin another one")
+    desk_of(request).tasks.check_still(job.name)
 
 
 def given_file(request: Request, given: str) -> str:

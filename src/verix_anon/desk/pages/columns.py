@@ -13,10 +13,9 @@ from verix_anon.client.table.hierarchies import DATE, PREFIX
 from verix_anon.client.table.person import RECORD
 from verix_anon.client.table.roles import TableRole
 from verix_anon.desk.gate import Form
-from verix_anon.desk.pages.asked import GivenJob, Posted, go_to, one, table_of
+from verix_anon.desk.pages.asked import GivenJob, Posted, check_open, go_to, one, table_of
 from verix_anon.desk.pages.conflict import conflict
 from verix_anon.desk.show import desk_of, fragment, href_of, page
-from verix_anon.errors import TableError
 from verix_anon.files.versions import Version, read_version, replace_version
 from verix_anon.protocol.contract import Kind
 
@@ -69,8 +68,7 @@ def advise(request: Request, job: GivenJob, form: Posted) -> Response:
 @router.post("/jobs/{job}/columns")
 def choose_columns(request: Request, job: GivenJob, form: Posted) -> Response:
     """Write what is chosen, unless it is a mistake or somebody else wrote since."""
-    if job.is_prepared:
-        raise TableError("this job is prepared already; begin another one")
+    check_open(request, job)
     now = read_version(job.path(ROLES))
     wanted = _wanted(form, choices(now.text))
     was = one(form, "digest")

@@ -18,7 +18,16 @@ from verix_anon.client.table.diversity import Measure
 from verix_anon.client.table.protection import Protection, protected, protection
 from verix_anon.desk import gate
 from verix_anon.desk.gate import Form
-from verix_anon.desk.pages.asked import GivenJob, Posted, at, go_to, one, table_of
+from verix_anon.desk.pages.asked import (
+    GivenJob,
+    Posted,
+    at,
+    check_open,
+    go_to,
+    one,
+    table_of,
+    whole,
+)
 from verix_anon.desk.pages.conflict import conflict
 from verix_anon.desk.show import desk_of, href_of, page
 from verix_anon.errors import TableError
@@ -105,8 +114,7 @@ def _drawn(tried: str, roles: str, folder: Path) -> dict[str, str]:
 @router.post("/jobs/{job}/privacy")
 def choose_privacy(request: Request, job: GivenJob, form: Posted) -> Response:
     """Write what is chosen, unless somebody else wrote since."""
-    if job.is_prepared:
-        raise TableError("this job is prepared already; begin another one")
+    check_open(request, job)
     now = read_version(job.path(ROLES))
     wanted = _wanted(form, protection(now.text, job.folder))
     text = protected(now.text, wanted, job.folder)
@@ -120,10 +128,12 @@ def choose_privacy(request: Request, job: GivenJob, form: Posted) -> Response:
 def _wanted(form: Form, before: Protection) -> Protection:
     """What a form says, checked; a column that it does not name stays as it is."""
     k, contract = one(form, "k").strip(), {n: one(form, n).strip() for n in before.contract}
-    if not k.isdecimal():
+    n = whole(k)
+    if n is None:
         raise TableError("k must be a whole number, 2 or more")
     min_leaf = contract["min_leaf"]
-    given = contract | {"min_leaf": int(min_leaf) if min_leaf.isdecimal() else min_leaf}
+    least = whole(min_leaf)
+    given = contract | {"min_leaf": min_leaf if least is None else least}
     if contract["rule"] not in set(Rule) or contract["traps"] not in set(Traps):
         raise TableError("there is no such rule, or there are no such traps")
     PrepareOptions(**given)  # type: ignore[arg-type]
@@ -132,7 +142,7 @@ def _wanted(form: Form, before: Protection) -> Protection:
         if name in hidden:
             asked = {m.value: _number(one(form, f"{m.value}-{i}")) for m in Measure}
             hidden[name] = {m: value for m, value in asked.items() if value is not None}
-    return replace(before, k=int(k), contract=contract, hidden=hidden)
+    return replace(before, k=n, contract=contract, hidden=hidden)
 
 
 def _number(given: str) -> float | None:

@@ -162,6 +162,10 @@ def publish(request: Request, job: GivenJob, form: Posted) -> Response:
     preview, digest = _preview(job, read_verdict(job.path(VERDICT)).root.hex())
     if preview is None or digest != one(form, "digest"):
         return _page(request, job, changed=True)
+    if left := released_files(job):
+        raise TableError(
+            f"{left[0].name} was released of another delivery; move it out of the job's folder"
+        )
     ending = one(form, "format")
     if ending not in FORMATS:
         raise TableError("a table is not released in this format")

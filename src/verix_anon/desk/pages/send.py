@@ -117,7 +117,7 @@ def _anonymize(job: Job) -> tuple[str, ...]:
 def submit(request: Request, job: GivenJob, form: Posted) -> Response:
     """Have it done by a provider's service; the token is no word of the command."""
     url, token = one(form, "url").strip(), one(form, "token").strip()
-    if urlsplit(url).scheme not in ("http", "https") or "@" in url:
+    if not _is_address(url):
         raise TableError("the service's address begins with https:// and holds no password")
     if not token:
         raise TableError("the service wants a token")
@@ -125,6 +125,13 @@ def submit(request: Request, job: GivenJob, form: Posted) -> Response:
     words = ["submit", at(job, SUBMISSION), "--url", url, "--out", at(job, DELIVERY)]
     words += ["--provider-key", key] if key else []
     return _started(request, job, tuple(words), "verdict", {"VERIX_TOKEN": token})
+
+
+def _is_address(url: str) -> bool:
+    try:
+        return urlsplit(url).scheme in ("http", "https") and "@" not in url
+    except ValueError:
+        return False
 
 
 def _started(

@@ -13,7 +13,7 @@ from verix_anon.client.table.draft import parse_reading
 from verix_anon.client.table.edited import edited
 from verix_anon.client.table.first_rows import FirstRows, first_rows
 from verix_anon.desk.gate import Form
-from verix_anon.desk.pages.asked import GivenJob, Posted, go_to, one
+from verix_anon.desk.pages.asked import GivenJob, Posted, at, check_open, go_to, one
 from verix_anon.desk.pages.conflict import conflict
 from verix_anon.desk.show import desk_of, fragment, href_of, page
 from verix_anon.errors import Error, TableError
@@ -84,8 +84,7 @@ def choose_table(request: Request, job: GivenJob, form: Posted) -> Response:
     if one(form, "do") == "show":
         query = urlencode({name: value for name, value in asked.items() if value})
         return RedirectResponse(f"{href_of(request, Step.TABLE, job)}?{query}", 303)
-    if job.is_prepared:
-        raise TableError("this job is prepared already; begin another one")
+    check_open(request, job)
     try:
         inside(desk_of(request).folder, asked["table"])
         reading = _reading(asked)
@@ -143,4 +142,4 @@ def _init(job: Job, asked: dict[str, str], *, overwrite: bool = False) -> tuple[
     path = asked["table"]
     path = f"./{path}" if path.startswith("-") or ":" in path else path
     more = ["--overwrite"] if overwrite else []
-    return ("init", path, "--out", f"{job.name}/{ROLES}", *options, *more)
+    return ("init", path, "--out", at(job, ROLES), *options, *more)
