@@ -88,6 +88,7 @@ def test_a_job_is_prepared_and_shown_as_the_provider_sees_it(
     assert "<b>city" not in words
     assert str(folder / "submission") in words
     assert "verix-anon anonymize job/submission --out job/delivery" in text
+    assert "verix-anon submit job/submission --url URL --out job/delivery" in text
     assert browser.submit("/jobs/job/prepare", {"digest": "x"}).status_code == 400
     assert browser.submit("/jobs/job/anonymize", {}).status_code == 303
     assert ended(browser) == 0

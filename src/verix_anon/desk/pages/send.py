@@ -1,5 +1,6 @@
 """Send: prepare as a task, what the provider will see, and the ways to a delivery."""
 
+import shlex
 from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Request, Response
@@ -71,6 +72,7 @@ def _prepared(request: Request, job: Job) -> dict[str, object]:
         "submission": str(job.path(SUBMISSION)),
         "delivery": str(job.path(DELIVERY)),
         "manifest": MANIFEST,
+        "by_service": shlex.join(("verix-anon", *_submit(job, "URL"))),
         "said": list(task.lines) if task and task.is_well and task.words[0] == "prepare" else [],
     }
 
@@ -122,9 +124,12 @@ def submit(request: Request, job: GivenJob, form: Posted) -> Response:
     if not token:
         raise TableError("the service wants a token")
     key = given_file(request, one(form, "provider_key"))
-    words = ["submit", at(job, SUBMISSION), "--url", url, "--out", at(job, DELIVERY)]
-    words += ["--provider-key", key] if key else []
-    return _started(request, job, tuple(words), "verdict", {"VERIX_TOKEN": token})
+    words = (*_submit(job, url), *(("--provider-key", key) if key else ()))
+    return _started(request, job, words, "verdict", {"VERIX_TOKEN": token})
+
+
+def _submit(job: Job, url: str) -> tuple[str, ...]:
+    return ("submit", at(job, SUBMISSION), "--url", url, "--out", at(job, DELIVERY))
 
 
 def _is_address(url: str) -> bool:

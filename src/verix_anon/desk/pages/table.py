@@ -15,7 +15,7 @@ from verix_anon.client.table.first_rows import FirstRows, first_rows
 from verix_anon.desk.gate import Form
 from verix_anon.desk.pages.asked import GivenJob, Posted, at, check_open, go_to, one
 from verix_anon.desk.pages.conflict import conflict
-from verix_anon.desk.show import desk_of, fragment, href_of, page
+from verix_anon.desk.show import desk_of, href_of, page
 from verix_anon.errors import Error, TableError
 from verix_anon.files.inside import inside, tables_in
 from verix_anon.files.tables import Reading
@@ -40,8 +40,6 @@ def table(request: Request, job: GivenJob) -> Response:
     roles = read_version(job.path(ROLES))
     if not asked["table"] and job.table is not None:
         asked |= {"table": _relative(request, job.table), **_said(parse_reading(roles.text))}
-    if "part" in request.query_params:
-        return fragment(request, "rows.html", _rows(request, asked))
     return _page(request, job, asked, roles.digest)
 
 

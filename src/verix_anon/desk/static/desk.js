@@ -25,10 +25,9 @@ function watch(panel) {
 
 for (const panel of document.querySelectorAll("[data-events]")) watch(panel);
 
-// What a form of choices would show, without a reload: the same page, of which the server gives
-// a part.
+// What a form of choices would show, without a reload: the parts of the same page that depend on
+// them.
 function refresh(form) {
-  const place = document.querySelector(form.dataset.refresh);
   let last = 0;
   form.addEventListener("change", async (event) => {
     if (event.target.type === "file") return;
@@ -36,9 +35,14 @@ function refresh(form) {
     const query = new URLSearchParams(new FormData(form));
     for (const name of ["csrf", "digest"]) query.delete(name);
     history.replaceState(null, "", "?" + query);
-    query.set("part", "1");
     const answer = await fetch("?" + query);
-    if (answer.ok && mine === last) place.innerHTML = await answer.text();
+    const text = await answer.text();
+    if (!answer.ok || mine !== last) return;
+    const found = new DOMParser().parseFromString(text, "text/html");
+    for (const part of form.dataset.refresh.split(" ")) {
+      const now = found.querySelector(part);
+      document.querySelector(part).replaceChildren(...(now ? now.childNodes : []));
+    }
   });
 }
 
