@@ -9,7 +9,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c c
 # The versions that pyproject.toml claims.
 PYTHONS := $(shell sed -n 's/.*"Programming Language :: Python :: \(3\.[0-9]*\)".*/\1/p' pyproject.toml)
 
-.PHONY: setup system check test coverage quick pythons release bench paper paper-quick peers vectors stamps figures fuzz demo screenshot docs reference notebooks spark-env clean
+.PHONY: setup system check test coverage quick pythons release bench paper paper-quick peers vectors stamps figures fuzz demo screenshot pictures docs reference notebooks spark-env clean
 
 setup: $(STAMP)
 
@@ -146,6 +146,10 @@ demo: $(USED)
 # The picture in the README: the report on a provider that takes a shortcut.
 screenshot: setup
 	$(BIN)/python -m tools.screenshot docs/images/report.png
+
+# The pictures of the desk's pages: one job, from its table to its release, in a browser.
+pictures: setup
+	PYTHONPATH=tests $(BIN)/python -m tools.desk docs/images
 
 # The site, in build/docs/site. It needs no network, neither to build nor to read.
 docs: setup

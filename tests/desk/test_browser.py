@@ -1,0 +1,282 @@
+"""The desk in a real browser: the whole journey, for everybody, and whatever a table holds."""
+
+import csv
+import re
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page
+from pyarrow.csv import read_csv
+
+from cli import jobs
+from desk.browsing import wait_for
+from desk.serving import Served, serving
+from service.running import running
+from tools.browser import chromium, needs_chromium
+from tools.desk import SECONDS, Service, Walk, german_table
+from verix_anon.client.journey import MANIFEST, State, look_at
+from verix_anon.desk.running import fresh_url
+
+pytestmark = needs_chromium
+WIDE, ZOOMED, NARROW = 1280, 640, 320
+ALL_PAGES = [
+    *("begin", "table", "columns", "privacy", "prepare"),
+    *("send", "verdict", "release", "released", "jobs"),
+]
+GRAVE = ("serious", "critical")
+TOLD = re.compile(r"Failed to load resource: the server responded with a status of 40[09]")
+"""What the browser says of an answer that is a page, too."""
+OUTSIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+RINGED = """() => {
+  const style = getComputedStyle(document.activeElement);
+  const box = document.activeElement.getBoundingClientRect();
+  return style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2
+    && box.width > 0 && box.right > 0 && box.bottom > 0 && box.top < innerHeight;
+}"""
+RUNS = "window.hacked=1"
+HOSTILE = [f"<img src=x onerror={RUNS}>", f'"><b onclick={RUNS}>', f"</td><script>{RUNS}</script>"]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with serving(tmp_path_factory.mktemp("desk")) as found:
+        yield found
+
+
+class Visit:
+    """A browser that the desk lets in, and all that its pages did that they should not have."""
+
+    def __init__(self, browser: Browser, desk: Served, language: str = "en") -> None:
+        self.trouble: list[str] = []
+        self.context = browser.new_context(viewport={"width": WIDE, "height": 800}, locale=language)
+        self.context.set_default_timeout(1000 * SECONDS)
+        self.origin = desk.origin
+        self.context.on("page", self._watch)
+        self.page = self.context.new_page()
+        self.page.goto(str(fresh_url(desk.folder)))
+        self.page.wait_for_selector("#name")
+        self.page.wait_for_load_state()
+
+    def _watch(self, page: Page) -> None:
+        page.on("console", lambda said: self._hear(said.type, said.text))
+        page.on("pageerror", lambda error: self.trouble.append(str(error)))
+        page.on("dialog", lambda dialog: self.trouble.append(dialog.message))
+        page.on("request", lambda asked: self._check(asked.url))
+
+    def _hear(self, kind: str, said: str) -> None:
+        if kind in ("error", "warning") and not TOLD.match(said):
+            self.trouble.append(said)
+
+    def _check(self, url: str) -> None:
+        if not url.startswith(f"{self.origin}/"):
+            self.trouble.append(url)
+
+    def __enter__(self) -> Page:
+        return self.page
+
+    def __exit__(self, *_: object) -> None:
+        self.context.close()
+        assert self.trouble == []
+
+
+def check_everybody(page: Page) -> None:
+    """Nothing grave for axe, light and dark; all of it to be seen when zoomed and on a phone."""
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        found = Axe().run(page).response["violations"]
+        assert [
+            (rule["id"], [node["html"][:200] for node in rule["nodes"]])
+            for rule in found
+            if rule["impact"] in GRAVE
+        ] == [], f"{page.url}, {scheme}"
+    for width in (ZOOMED, NARROW):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate(OUTSIDE) <= 0, f"{page.url} at {width}"
+    page.set_viewport_size({"width": WIDE, "height": 800})
+    page.evaluate("document.documentElement.style.fontSize = '200%'")
+    assert page.evaluate(OUTSIDE) <= 0, f"{page.url} with large text"
+    page.evaluate("document.documentElement.style.fontSize = ''")
+
+
+def check_released(path: Path) -> None:
+    """At least five records share each class."""
+    table = read_csv(path)
+    assert table.num_rows == 600
+    hidden = {"Patientennummer", "Diagnose", "Rückfall"}
+    names = [name for name in table.column_names if name not in hidden]
+    sizes = table.group_by(names).aggregate([([], "count_all")])["count_all"].to_pylist()
+    assert min(sizes) >= 5
+    assert len(sizes) > 1
+
+
+@pytest.mark.slow
+def test_the_whole_journey_here_in_german_for_everybody(
+    browser: Browser, desk: Served, tmp_path: Path
+) -> None:
+    looked: list[str] = []
+    with Visit(browser, desk, "de") as page:
+
+        def look(name: str) -> None:
+            looked.append(name)
+            assert page.locator("html").get_attribute("lang") == "de"
+            assert name in ("begin", "jobs") or "verix-anon " in page.inner_text("#command code")
+            check_everybody(page)
+
+        walk = Walk(page, desk.origin, "hier", look)
+        walk.whole(german_table(tmp_path / "hier.csv", seed=1)).save_as(tmp_path / "out.csv")
+        assert "freigegeben" in page.locator("tr", has_text="hier").inner_text()
+    assert looked == ALL_PAGES
+    check_released(tmp_path / "out.csv")
+
+
+@pytest.mark.slow
+def test_the_whole_journey_with_a_service(browser: Browser, desk: Served, tmp_path: Path) -> None:
+    with running(tmp_path / "service") as service, Visit(browser, desk) as page:
+        given = Service(service.url, service.token())
+        walk = Walk(page, desk.origin, "sent", lambda name: None)
+        walk.whole(german_table(tmp_path / "sent.csv", seed=2), given).save_as(tmp_path / "o.csv")
+        assert "released" in page.locator("tr", has_text="sent").inner_text()
+        assert given.token not in page.content()
+    check_released(tmp_path / "o.csv")
+
+
+def drafted(desk: Served, name: str, seed: int) -> Path:
+    """A job that a command began."""
+    table = german_table(desk.folder / f"{name}.csv", seed=seed)
+    (desk.folder / name).mkdir()
+    assert jobs.exit_code("init", table, "--out", desk.folder / name / "roles.toml") == 0
+    return desk.folder / name
+
+
+def test_a_job_that_was_begun_here_is_finished_by_commands(
+    browser: Browser, desk: Served, tmp_path: Path
+) -> None:
+    table, job = german_table(tmp_path / "begun.csv", seed=3), desk.folder / "begun"
+    with Visit(browser, desk) as page:
+        walk = Walk(page, desk.origin, "begun", lambda name: None)
+        walk.begin()
+        walk.table(table)
+        walk.columns()
+        kept, roles = desk.folder / "begun.csv", job / "roles.toml"
+        assert jobs.exit_code("prepare", kept, "--roles", roles, "--out", job) == 0
+        finish(job, kept)
+        page.goto(desk.origin)
+        assert "released" in page.locator("tr", has_text="begun").inner_text()
+        walk.goto("release")
+        assert page.locator("#released").is_visible()
+    check_released(job / "released.csv")
+
+
+def finish(job: Path, table: Path) -> None:
+    """All that follows on a submission, by commands."""
+    delivery, verdict, known = (
+        job / "delivery",
+        job / "verdict.json",
+        ("--manifest", job / MANIFEST),
+    )
+    assert jobs.exit_code("anonymize", job / "submission", "--out", delivery) == 0
+    less = ("--submission", job / "submission", "--skip", "fingerprint,utility")
+    assert jobs.exit_code("verify", delivery, *known, *less, "--out", verdict) == 0
+    given = ("--verdict", verdict, "--table", table, "--out", job / "released.csv")
+    assert jobs.exit_code("release", delivery, *known, *given) == 0
+
+
+def test_a_hostile_table_that_a_command_prepared_is_text_on_every_page(
+    browser: Browser, desk: Served
+) -> None:
+    table, job = desk.folder / f"<img src=x onerror={RUNS}>.csv", desk.folder / "hostile"
+    with table.open("w") as file:
+        writer = csv.writer(file)
+        writer.writerow(HOSTILE)
+        writer.writerows([1950 + i % 40, HOSTILE[i % 3], HOSTILE[i // 9 % 2]] for i in range(200))
+    job.mkdir()
+    assert jobs.exit_code("init", table, "--out", job / "roles.toml") == 0
+    with Visit(browser, desk) as page:
+        walk = Walk(page, desk.origin, "hostile", lambda name: None)
+        for step in ("table", "columns", "privacy", "send"):
+            walk.goto(step)
+            assert page.locator("#main").get_by_text(HOSTILE[2]).count(), step
+        given = ("--roles", job / "roles.toml", "--out", job)
+        assert jobs.exit_code("prepare", table, *given) == 0
+        assert jobs.exit_code("anonymize", job / "submission", "--out", job / "delivery") == 0
+        walk.goto("verdict")
+        walk.verdict()
+        walk.release()
+        assert page.locator("#main").get_by_text(HOSTILE[2]).count()
+        assert page.evaluate("window.hacked") is None
+    assert look_at(job).state is State.RELEASED
+
+
+def test_the_second_tab_is_told(browser: Browser, desk: Served) -> None:
+    job = drafted(desk, "two", seed=6)
+    visit = Visit(browser, desk)
+    with visit as first:
+        second = visit.context.new_page()
+        for tab in (first, second):
+            Walk(tab, desk.origin, "two", lambda name: None).goto("columns")
+        first.select_option("#role-3", "kept")
+        first.click("[value=stay]")
+        first.wait_for_selector("#role-3 [value=kept][selected]", state="attached")
+        second.select_option("#person", "record")
+        second.click("[value=stay]")
+        second.wait_for_selector("ins")
+        assert '"PLZ" = "kept"' in second.locator("ins").first.inner_text()
+        assert 'person = "record"' not in re.sub("#.*", "", (job / "roles.toml").read_text())
+        check_everybody(second)
+        second.click("main button.second")
+        second.wait_for_selector("#person [value=record][selected]", state="attached")
+
+
+def test_the_keyboard_is_enough(browser: Browser, desk: Served) -> None:
+    german_table(desk.folder / "keys.csv", n_rows=40)
+
+    def tab_to(page: Page, selector: str) -> None:
+        page.wait_for_load_state()
+        for _ in range(60):
+            page.keyboard.press("Tab")
+            assert page.evaluate(RINGED), page.evaluate("document.activeElement.outerHTML")
+            if page.locator(f"{selector}:focus").count():
+                return
+        raise AssertionError(f"no way to {selector}")
+
+    with Visit(browser, desk) as page:
+        page.keyboard.press("Tab")
+        assert page.locator("a.skip:focus").count()
+        assert page.evaluate(RINGED)
+        page.keyboard.press("Enter")
+        assert page.locator("main:focus").count()
+        tab_to(page, "#name")
+        page.keyboard.type("keys")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#table")
+        tab_to(page, "#table")
+        page.keyboard.type("keys")
+        page.wait_for_selector("#rows table")
+        tab_to(page, "[value=draft]")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#role-0")
+        tab_to(page, "#role-0")
+
+
+def test_closing_the_browser_in_the_middle_loses_nothing(browser: Browser, desk: Served) -> None:
+    german_table(desk.folder / "closed.csv", seed=7)
+    (desk.folder / "closed").mkdir()
+    with Visit(browser, desk) as page:
+        page.goto(f"{desk.origin}/jobs/closed/table?table=closed.csv")
+        page.click("[value=draft]")
+        page.wait_for_selector("[data-events]")
+        check = partial(look_at, desk.folder / "closed")
+        assert check().state is State.NEW
+    wait_for(lambda: check().state is State.DRAFTED)
+    with Visit(browser, desk) as page:
+        page.click("a[href='/jobs/closed']")
+        page.wait_for_selector("#role-0")
