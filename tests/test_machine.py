@@ -146,3 +146,13 @@ def test_shares_cover_everything_once(n: int, threads: int) -> None:
     lengths = {len(share) for share in ranges}
     assert not lengths or min(lengths) > 0
     assert max(lengths, default=0) - min(lengths, default=0) <= 1
+
+
+def test_what_is_imported_beside_is_whole_when_it_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "slow_to_import.py").write_text("import time\ntime.sleep(0.3)\nis_whole = True\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    machine.begin_import("slow_to_import")
+    machine.end_imports()
+    assert sys.modules.pop("slow_to_import").is_whole

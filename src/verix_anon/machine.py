@@ -22,6 +22,7 @@ __all__ = [
     "available_memory",
     "begin_import",
     "check_memory",
+    "end_imports",
     "give_back",
     "lacking",
     "shares",
@@ -36,6 +37,7 @@ LIMITS = (
         Path("/sys/fs/cgroup/memory/memory.usage_in_bytes"),
     ),
 )
+_importing: list[Thread] = []
 STATS = (Path("/sys/fs/cgroup/memory.stat"), Path("/sys/fs/cgroup/memory/memory.stat"))
 
 
@@ -55,7 +57,19 @@ def begin_import(*modules: str) -> None:
             for module in modules:
                 import_module(module)
 
-    Thread(target=load, daemon=True).start()
+    thread = Thread(target=load, daemon=True)
+    _importing.append(thread)
+    thread.start()
+
+
+def end_imports() -> None:
+    """Wait for what was begun.
+
+    Two threads that import packages with circles in them, each from another end, can see half a
+    module.
+    """
+    for thread in tuple(_importing):
+        thread.join()
 
 
 def shares(n: int, threads: int) -> list[tuple[int, int]]:

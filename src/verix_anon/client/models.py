@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from verix_anon.arrays import Floats
 from verix_anon.client.table.task import Labels, Task
+from verix_anon.machine import end_imports
 
 __all__ = [
     "TOP",
@@ -74,6 +75,7 @@ class _Scale(NamedTuple):
 
 def fit(rows: Floats, labels: Labels) -> object:
     """A model of 100 trees of depth 6, for each class if more than two; a record per row."""
+    end_imports()
     import xgboost
 
     assert labels.task is not Task.NONE
@@ -162,6 +164,7 @@ def predict(rows: Floats, labels: Labels, unseen: Floats) -> Floats:
 
     P(class 1) of two classes, the probability of each of more, or the quantity.
     """
+    end_imports()
     import xgboost
 
     model = fit(rows, labels)

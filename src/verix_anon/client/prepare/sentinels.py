@@ -20,6 +20,7 @@ from verix_anon.client.prepare.trackers import Secret
 from verix_anon.client.prepare.twins import n_twins
 from verix_anon.client.table.task import Labels, Task
 from verix_anon.errors import TableError
+from verix_anon.machine import end_imports
 from verix_anon.protocol.contract import Column
 
 __all__ = [
@@ -116,6 +117,7 @@ def boundary_probabilities(
     classes that is the greater one, so the band means the same. Of a quantity, class 1 is what
     lies above its lower median.
     """
+    end_imports()
     from sklearn.ensemble import RandomForestClassifier
 
     target = _classes(labels)
