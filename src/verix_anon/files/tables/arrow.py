@@ -65,13 +65,16 @@ class Stored:
     def first(self, most: int) -> pa.Table:
         """All of them, with the first so many rows; raises TableError."""
         return self._reading(
-            lambda found: pa.Table.from_batches(islice(found.iter_batches(most), 1), self.schema),
+            lambda found: pa.Table.from_batches(
+                islice(found.iter_batches(most, use_threads=False), 1), self.schema
+            ),
             repeated=[],
         )
 
     def _read(self, names: list[str] | None) -> pa.Table:
         return self._reading(
-            lambda found: self._expanded(found.read(names)), repeated=self._repeated
+            lambda found: self._expanded(found.read(names, use_threads=False)),
+            repeated=self._repeated,
         )
 
     def _reading(
@@ -79,6 +82,8 @@ class Stored:
     ) -> pa.Table:
         try:
             # A file of its own for each reading: there may be several at once.
+            # And no threads of Arrow's: one that lets go of Python's bytes while Python ends aborts
+            # the process, and takes the exit code with it.
             with opened(self.name) as file:
                 found = pq.ParquetFile(file, metadata=self._metadata, read_dictionary=repeated)
                 return read(found)
