@@ -157,6 +157,7 @@ def drafted(desk: Served, name: str, seed: int) -> Path:
     return desk.folder / name
 
 
+@pytest.mark.slow
 def test_a_job_that_was_begun_here_is_finished_by_commands(
     browser: Browser, desk: Served, tmp_path: Path
 ) -> None:
@@ -190,6 +191,7 @@ def finish(job: Path, table: Path) -> None:
     assert jobs.exit_code("release", delivery, *known, *given) == 0
 
 
+@pytest.mark.slow
 def test_a_hostile_table_that_a_command_prepared_is_text_on_every_page(
     browser: Browser, desk: Served
 ) -> None:
