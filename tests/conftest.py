@@ -12,7 +12,7 @@ from client.release import releases
 from client.table.tables import MAKERS, Make
 from files.samples import delivered
 from verix_anon.client import models
-from verix_anon.conform import Size
+from verix_anon.conform import Size, owners
 from verix_anon.conform.kit import Kit, write_kit
 from verix_anon.conform.recipes import for_providers
 from verix_anon.files.deliveries import write_delivery
@@ -45,6 +45,9 @@ def quick_models() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(models, "ROUNDS", 2)
         yield
+    # What such a model measured is not what the owners of a kit must keep.
+    for made in (owners.owner, owners.honest):
+        made.cache_clear()
 
 
 @pytest.fixture
