@@ -90,7 +90,7 @@ class Slowly:
 
     def ncp(self, classes: Sequence[Rows]) -> float:
         total = sum(len(rows) * self.loss(rows) for rows in classes)
-        return total / self.n_rows / len(self.genuine.values)
+        return float(total / self.n_rows / self.genuine.is_category.size)
 
     def leaf(self, leaf: int) -> Rows:
         return tuple(np.flatnonzero(self.genuine.leaf_of_row == leaf).tolist())

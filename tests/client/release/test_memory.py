@@ -11,6 +11,7 @@ import pytest
 
 from client.release import releases
 from verix_anon.client.manifest import write_manifest
+from verix_anon.client.release import source
 from verix_anon.client.table.roles import Declared
 from verix_anon.errors import TableError
 from verix_anon.files.deliveries import write_delivery
@@ -56,6 +57,20 @@ def peak(folder: Path, n_rows: int) -> int:
 def test_a_row_adds_little(tmp_path: Path) -> None:
     small, large = peak(tmp_path / "small", SMALL), peak(tmp_path / "large", LARGE)
     assert (large - small) / (LARGE - SMALL) < MOST
+
+
+@pytest.mark.parametrize("representation", ["interval", "mean"])
+def test_values_that_are_kept_aside_are_the_same(
+    representation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = releases.columns()
+    table["weight"] = [None, *table["weight"][1:]]
+    job = releases.job(pa.table(table))
+    held = job.release(representation=representation)
+    monkeypatch.setattr(source, "MOST_HELD", 0)
+    aside = job.release(representation=representation)
+    assert aside.table.equals(held.table)
+    assert aside.sheet == held.sheet
 
 
 def test_what_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

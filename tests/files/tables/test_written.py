@@ -7,11 +7,12 @@ from pathlib import Path
 
 import openpyxl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pyreadstat
 import pytest
 
 from verix_anon.errors import TableError
-from verix_anon.files.tables import read_table, table_aside, write_table
+from verix_anon.files.tables import read_table, table_aside, write_table, writing
 
 DAY, MOMENT = dt.date(2020, 1, 2), dt.datetime(2020, 1, 2, 3, 4, 5, 7000)
 OLD = dt.date(1820, 1, 2)
@@ -136,3 +137,18 @@ def test_what_does_not_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert not list(tmp_path.iterdir())
     with pytest.raises(TableError, match=r"ends in \.csv, .*\.dta"):
         write_table(table(), tmp_path / "t.docx")
+
+
+@pytest.mark.parametrize(("n_texts", "n_rows"), [(0, 64), (1, 64), (4, 16), (40, 8)])
+def test_the_more_texts_the_fewer_rows_are_encoded_together(
+    n_texts: int, n_rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "MOST_ROWS", 64)
+    monkeypatch.setattr(writing, "LEAST_ROWS", 8)
+    texts = {f"t{i}": [f"{i} {row}" for row in range(100)] for i in range(n_texts)}
+    table = pa.table({"number": range(100), **texts})
+    write_table(table, tmp_path / "t.parquet")
+    written = pq.ParquetFile(tmp_path / "t.parquet")
+    assert written.metadata.row_group(0).num_rows == n_rows
+    assert written.metadata.num_row_groups == -(-100 // n_rows)
+    assert written.read().equals(table)

@@ -54,9 +54,8 @@ class Formed:
             return Classes.of(self.class_of_row, grouped.count, made)
 
     def _held(self, j: int, grouped: Grouped, wanted: Presentation, last: bool) -> Held:
-        source, column, values = self.source, self.source.quasi[j], self.source.values[j]
-        if last:
-            source.values[j] = np.empty(0)
+        source, column = self.source, self.source.quasi[j]
+        values = source.of_quasi(j, last=last)
         kind, form = source.types[column.name], source.forms[column.name]
         found = range_of(column, values, kind, grouped, wanted, form)
         ends = np.fmin.reduce(values, keepdims=True), np.fmax.reduce(values, keepdims=True)
@@ -93,7 +92,7 @@ def form(tree: Tree, leaf_of_row: Ids, source: Source, conditions: Conditions) -
     genuine = join.Genuine(
         leaf_of_row=leaf_of_row,
         person_of_row=source.person_of_row,
-        values=source.values,
+        values=(source.of_quasi(j) for j in range(len(source.quasi))),
         is_category=np.array([column.categories is not None for column in source.quasi]),
     )
     demands = _demands(conditions.enforced, source.attributes)

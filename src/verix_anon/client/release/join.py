@@ -5,7 +5,7 @@ sensitive column; classes are disjoint and cover all genuine records.
 Does not prove: that no other grouping loses less; each residue takes the best there is for it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,8 +63,8 @@ class Genuine:
 
     leaf_of_row: Ids
     person_of_row: Ints | None
-    values: Floats | Sequence[Floats]
-    """Of each quasi-identifier."""
+    values: Iterable[Floats]
+    """Of each quasi-identifier; looked at once."""
     is_category: Flags
     """(n_quasi,)"""
 

@@ -20,6 +20,7 @@ from verix_anon.client.table.person import RECORD, person_column
 from verix_anon.client.table.roles import Declared, Missing, TableRole, unknown_column
 from verix_anon.client.table.task import Task
 from verix_anon.errors import ContractError, TableError
+from verix_anon.files.scratch import Kept, Scratch
 from verix_anon.machine import available_cores, give_back
 from verix_anon.protocol.contract import Column
 
@@ -27,6 +28,8 @@ __all__ = ["ATTRIBUTES", "Source", "prepared_columns", "read_source"]
 
 ATTRIBUTES = (TableRole.TARGET, TableRole.KEPT, TableRole.SENSITIVE)
 """Whose columns are published as they are."""
+MOST_HELD = 1 << 30
+"""Bytes of the values of quasi-identifiers: they are needed twice, and classes in between."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +39,7 @@ class Source:
     types: Mapping[str, pa.DataType]
     """Of every column."""
     quasi: Sequence[Column]
-    values: list[Floats]
+    values: list[Floats | Kept]
     """Of each quasi-identifier; NaN where one is missing and to be marked."""
     n_rows: int
     forms: Mapping[str, Form]
@@ -78,6 +81,13 @@ class Source:
             kept=kept,
         )
 
+    def of_quasi(self, j: int, *, last: bool = False) -> Floats:
+        """The values of a quasi-identifier; the `last` time they end with the caller."""
+        held = self.values[j]
+        if last:
+            self.values[j] = np.empty(0)
+        return held.read() if isinstance(held, Kept) else held
+
 
 def prepared_columns(table: object, manifest: Manifest) -> dict[str, pa.Array]:
     """The columns of the very table that was prepared, each in one piece."""
@@ -101,7 +111,14 @@ def read_source(
     if {*columns} != {*manifest.roles}:
         raise _another()
     declared = replace(_declared(manifest), person=person or manifest.person)
-    reading = _Reading(columns, declared, declared.roles(columns.names), manifest.task)
+    is_large = 8 * columns.n_rows * len(manifest.quasi) > MOST_HELD
+    reading = _Reading(
+        columns=columns,
+        declared=declared,
+        roles=declared.roles(columns.names),
+        task=manifest.task,
+        scratch=Scratch() if is_large else None,
+    )
     with ThreadPoolExecutor(available_cores()) as pool:
         found = list(pool.map(reading.column, columns))
     digest = digest_over([each.digest for each in found], columns.n_rows)
@@ -121,13 +138,13 @@ class _Column:
     wrong: TableError | None = None
     """Why it cannot be encoded, which matters only if the table is the one that was prepared."""
     quasi: Column | None = None
-    values: Floats | None = None
+    values: Floats | Kept | None = None
     attribute: Attribute | None = None
     kept: pa.Array | None = None
     people: Ints | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class _Reading:
     """How the columns of a table are read, each by itself and but once."""
 
@@ -135,6 +152,8 @@ class _Reading:
     declared: Declared
     roles: Mapping[str, TableRole]
     task: Task
+    scratch: Scratch | None
+    """Where values are kept that are too many to hold beside classes."""
 
     def column(self, name: str) -> _Column:
         """What is needed of one column."""
@@ -151,11 +170,11 @@ class _Reading:
         except (ContractError, TableError) as error:
             return replace(found, wrong=TableError(str(error)))
 
-    def _quasi(self, name: str, array: pa.Array) -> tuple[Column, Floats]:
+    def _quasi(self, name: str, array: pa.Array) -> tuple[Column, Floats | Kept]:
         values = np.empty(len(array))
         column, is_missing = encode_quasi(name, array, self.declared, values)
         _mark(values, is_missing, self.declared)
-        return column, values
+        return column, values if self.scratch is None else self.scratch.put(values)
 
     def _people(self, name: str, array: pa.Array) -> Ints | None:
         if self.declared.person is None:

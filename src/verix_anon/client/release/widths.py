@@ -6,7 +6,7 @@ there, NaN, are not measured. Classes are slots of
 an array; one can be measured together with another, and can take up others.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -37,7 +37,7 @@ class Widths(Protocol):
 
 
 def measured(
-    values: Floats | Sequence[Floats], is_category: Flags, grouped: Grouped, slots: Slots
+    values: Iterable[Floats], is_category: Flags, grouped: Grouped, slots: Slots
 ) -> list[Widths]:
     """The widths of every quasi-identifier, of slots that are groups of records to begin with."""
     found: list[Widths] = []

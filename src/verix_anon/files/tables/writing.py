@@ -29,8 +29,8 @@ FEATHER, SHEET, STATISTICS = (".feather", ".arrow"), (".xlsx",), (".sav", ".dta"
 WRITTEN = (".csv", ".tsv", *PARQUET_SUFFIXES, *FEATHER, *SHEET, *STATISTICS)
 LARGEST_DICTIONARY = 1 << 30
 PART_ROWS = 1 << 16
-GROUP_ROWS = 1 << 20
-"""Rows of a row group of Parquet, which are encoded together."""
+MOST_ROWS, LEAST_ROWS = 1 << 20, 1 << 17
+"""Of a row group of Parquet: its rows are encoded together."""
 
 
 def check_table_name(path: str | os.PathLike[str]) -> None:
@@ -154,12 +154,23 @@ def _write_parquet(table: Parts, path: Path, expanded: Collection[str]) -> None:
         # Least and greatest of such a column would take longer than the column.
         write_statistics=[name for name in schema.names if name not in expanded] or False,
     ) as writer:
-        for part in table.each(GROUP_ROWS):
-            writer.write_table(part, GROUP_ROWS)
+        n_rows = _group_rows(schema)
+        for part in table.each(n_rows):
+            writer.write_table(part, n_rows)
         # Where Arrow itself looks for its own types; so the file does not name dictionaries.
         writer.add_key_value_metadata(
             {"ARROW:schema": b64encode(_seen(schema, expanded).serialize())}
         )
+
+
+def _group_rows(schema: pa.Schema) -> int:
+    """How many rows are held to be encoded: fewer, the more of their columns are plain text."""
+    n_texts = sum(_is_text(kind) for kind in schema.types)
+    return max(LEAST_ROWS, MOST_ROWS // max(1, n_texts))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _write_feather(table: Parts, path: Path, expanded: Collection[str]) -> None:
@@ -195,7 +206,7 @@ def _quoted(column: pa.Array, delimiter: str) -> pa.Array:
     if pa.types.is_dictionary(column.type):
         # Each text once, however many rows have it.
         return _quoted(column.dictionary, delimiter).take(column.indices).fill_null("")
-    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+    if not _is_text(column.type):
         return column.cast(pa.large_string()).fill_null("")
     texts = column.cast(pa.large_string())
     needs = pc.match_substring_regex(texts, rf'["\r\n{delimiter}]|^\s|\s$|^$')
