@@ -91,10 +91,10 @@ def _estimated(result: dict[str, Any]) -> list[str]:
         "passes over the submission's files": f"{e['passes']}",
         "read": f"{e['read_bytes'] / 1e12:.2f} TB",
         "shuffled": f"{e['shuffled_bytes'] / 1e12:.2f} TB",
-        "cores busy": f"{e['task_seconds'] / 60:,.0f} min",
-        "disks busy": f"{e['disk_seconds'] / 60:,.0f} min",
-        "network busy": f"{e['network_seconds'] / 60:,.0f} min",
-        "in all": f"{e['hours']:.1f} h",
+        "cores busy": f"{e['task_seconds'] / 60:,.1f} min",
+        "disks busy": f"{e['disk_seconds'] / 60:,.1f} min",
+        "network busy": f"{e['network_seconds'] / 60:,.1f} min",
+        "in all": f"{60 * e['hours']:.0f} min",
     }
     table = ["| what | how much |", "| --- | ---: |", *(f"| {n} | {v} |" for n, v in facts.items())]
     assumed = ESTIMATED.format(**e, disk=disk, network=network)

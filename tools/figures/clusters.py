@@ -32,7 +32,7 @@ def _passes() -> str:
 def _estimate() -> str:
     found = load("bench-spark")["estimate"]
     moved = f"{found['read_bytes'] / 1e12:.1f} TB read, {found['shuffled_bytes'] / 1e12:.1f} TB"
-    return f"{found['passes']} passes, {moved} shuffled, {found['hours']:.1f} h"
+    return f"{found['passes']} passes, {moved} shuffled, {60 * found['hours']:.0f} min"
 
 
 def _way(number: int) -> Figure:
