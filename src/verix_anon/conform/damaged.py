@@ -22,6 +22,7 @@ from verix_anon.conform.folders import (
     job_of,
     one_file,
     parts,
+    with_cell,
 )
 from verix_anon.conform.tables import Sent, canonical
 
@@ -61,18 +62,6 @@ def _table(change: Callable[[pa.Table], pa.Table]) -> Callable[[], Draft]:
 
 def _written(write: Callable[[pa.Table, Path], None]) -> Callable[[], Draft]:
     return lambda: replace(_honest(clear()), write=write)
-
-
-def _set(name: str, row: int, value: object) -> Callable[[pa.Table], pa.Table]:
-    """The records with one cell changed."""
-
-    def change(table: pa.Table) -> pa.Table:
-        at = table.schema.get_field_index(name)
-        values = table.column(name).to_pylist()
-        values[row] = value
-        return table.set_column(at, name, pa.array(values, table.schema.field(at).type))
-
-    return change
 
 
 def _valued(j: int, value: float, base: Callable[[], Sent] = clear) -> Callable[[], Draft]:
@@ -190,10 +179,10 @@ DAMAGED: dict[str, Refused] = {
         "An encoding that can unfold without limit.", _written(_unbounded), "8"
     ),
     "row-missing": _refused("A row that is missing.", _table(lambda table: table.slice(0, N - 1))),
-    "row-twice": _refused("A row that stands twice.", _table(_set("row", 5, 4))),
-    "row-beyond": _refused("A row beyond the last.", _table(_set("row", 5, N))),
-    "row-negative": _refused("A row below 0.", _table(_set("row", 5, -1))),
-    "value-missing": _refused("A null.", _table(_set("a", 5, None)), "8"),
+    "row-twice": _refused("A row that stands twice.", _table(with_cell("row", 5, 4))),
+    "row-beyond": _refused("A row beyond the last.", _table(with_cell("row", 5, N))),
+    "row-negative": _refused("A row below 0.", _table(with_cell("row", 5, -1))),
+    "value-missing": _refused("A null.", _table(with_cell("a", 5, None)), "8"),
     "value-nan": _refused("A value that is no number.", _valued(0, math.nan), "2.1"),
     "value-infinite": _refused("An infinite value.", _valued(0, math.inf), "2.1"),
     "value-beyond": _refused(

@@ -29,6 +29,7 @@ __all__ = [
     "packed_otherwise",
     "parts",
     "records_table",
+    "with_cell",
     "with_minus_zeros",
     "write_delivery",
     "write_submission",
@@ -38,6 +39,18 @@ RECORDS = "records.parquet"
 TRACKER = pa.binary(32)
 ENGINE, VERSION = "independent", "1"
 N_PARTS = 3
+
+
+def with_cell(name: str, row: int, value: object) -> Callable[[pa.Table], pa.Table]:
+    """What changes one cell of a table."""
+
+    def change(table: pa.Table) -> pa.Table:
+        at = table.schema.get_field_index(name)
+        values = table.column(at).to_pylist()
+        values[row] = value
+        return table.set_column(at, name, pa.array(values, table.schema.field(at).type))
+
+    return change
 
 
 def one_file(table: pa.Table, path: Path) -> None:

@@ -75,6 +75,9 @@ SEEN: dict[str, set[str]] = {
 # On a table as small as the kit's its samples hold all of a coded column's positions.
 NEEDS_LABELS = {"sampled-scores"}
 
+BEGAN = "2026-01-01T00:00:00Z"
+"""And finished: what every receipt of a kit says, so that it is the same whenever it is made."""
+
 
 def for_verifiers() -> list[Recipe]:
     """What a verifier is shown."""
@@ -249,7 +252,8 @@ def _malformed() -> list[Recipe]:
 def _receipts() -> list[Recipe]:
     def write(key: str, change: Callable[[Receipt], Receipt], folder: Path) -> None:
         owners.write_honest("signed", folder)
-        said = change(_receipt(folder))
+        files = digests_of_folder(folder, DELIVERED)
+        said = change(Receipt.of(read_header(folder), files, BEGAN, BEGAN))
         (folder / RECEIPT_FILE).write_bytes(sign(said.to_bytes(), owners.signing_key(key)))
 
     def of_another(said: Receipt) -> Receipt:
@@ -288,23 +292,6 @@ def _receipts() -> list[Recipe]:
             partial(write, "provider", of_another),
         ),
     ]
-
-
-def _receipt(folder: Path) -> Receipt:
-    header, began = read_header(folder), "2026-01-01T00:00:00Z"
-    return Receipt(
-        root=header.root,
-        files=digests_of_folder(folder, DELIVERED),
-        contract=header.contract,
-        submission=header.submission,
-        engine=header.engine,
-        version=header.version,
-        rows=header.rows,
-        leaves=header.leaves,
-        nodes=header.nodes,
-        began=began,
-        finished=began,
-    )
 
 
 def _mistakes() -> list[Recipe]:

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from verix_anon.conform.folders import with_cell
 from verix_anon.conform.tables import canonical
 
 __all__ = ["MALFORMED", "Malformed"]
@@ -82,16 +83,6 @@ def _table(name: str, change: Callable[[pa.Table], pa.Table], **writing: Any) ->
     return spoil
 
 
-def _cell(column: str, row: int, value: object) -> Callable[[pa.Table], pa.Table]:
-    def change(table: pa.Table) -> pa.Table:
-        at = table.schema.get_field_index(column)
-        values = table.column(at).to_pylist()
-        values[row] = value
-        return table.set_column(at, column, pa.array(values, table.schema.field(at).type))
-
-    return change
-
-
 def _wider(table: pa.Table) -> pa.Table:
     at = table.schema.get_field_index("leaf")
     return table.set_column(at, "leaf", table.column(at).cast(pa.int64()))
@@ -147,7 +138,7 @@ MALFORMED: dict[str, Malformed] = {
         "A column more.", "8", _table(LEAVES, lambda t: t.append_column("note", t.column("count")))
     ),
     "wider-type": Malformed("A column of another type.", "8", _table(RECORDS, _wider)),
-    "null": Malformed("A value is missing.", "8", _table(RECORDS, _cell("leaf", 3, None))),
+    "null": Malformed("A value is missing.", "8", _table(RECORDS, with_cell("leaf", 3, None))),
     "encoding": Malformed(
         "An encoding that can unfold without limit.",
         "8",
@@ -159,28 +150,30 @@ MALFORMED: dict[str, Malformed] = {
         ),
     ),
     "row-beyond": Malformed(
-        "A row that was not sent.", "11", _table(RECORDS, _cell("row", 0, 10**6))
+        "A row that was not sent.", "11", _table(RECORDS, with_cell("row", 0, 10**6))
     ),
     "leaf-beyond": Malformed(
-        "A leaf that there is not.", "11", _table(RECORDS, _cell("leaf", 0, 10**6))
+        "A leaf that there is not.", "11", _table(RECORDS, with_cell("leaf", 0, 10**6))
     ),
     "target-beyond": Malformed(
-        "A target that is neither 0 nor 1.", "11", _table(RECORDS, _cell("target", 0, 2))
+        "A target that is neither 0 nor 1.", "11", _table(RECORDS, with_cell("target", 0, 2))
     ),
     "bound-infinite": Malformed(
-        "A bound that is not finite.", "11", _table(LEAVES, _cell("max_0", 0, math.inf))
+        "A bound that is not finite.", "11", _table(LEAVES, with_cell("max_0", 0, math.inf))
     ),
     "bound-none": Malformed(
-        "A bound that is no number.", "11", _table(LEAVES, _cell("min_0", 0, math.nan))
+        "A bound that is no number.", "11", _table(LEAVES, with_cell("min_0", 0, math.nan))
     ),
     "bounds-crossed": Malformed(
-        "A least value above the greatest.", "11", _table(LEAVES, _cell("min_0", 0, 1e9))
+        "A least value above the greatest.", "11", _table(LEAVES, with_cell("min_0", 0, 1e9))
     ),
     "threshold-infinite": Malformed(
-        "A threshold that is not finite.", "11", _table(NODES, _cell("threshold", 0, math.inf))
+        "A threshold that is not finite.", "11", _table(NODES, with_cell("threshold", 0, math.inf))
     ),
     "column-beyond": Malformed(
-        "A split by a column that there is not.", "11", _table(NODES, _cell("column", 0, 5))
+        "A split by a column that there is not.", "11", _table(NODES, with_cell("column", 0, 5))
     ),
-    "loop": Malformed("A node that is its own child.", "11", _table(NODES, _cell("right", 0, 0))),
+    "loop": Malformed(
+        "A node that is its own child.", "11", _table(NODES, with_cell("right", 0, 0))
+    ),
 }

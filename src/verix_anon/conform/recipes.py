@@ -1,6 +1,6 @@
 """Every case of a kit, as it is made."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import partial
@@ -25,26 +25,20 @@ Named = TypeVar("Named", Recipe, Case)
 def for_providers(size: Size = Size.SMALL) -> list[Recipe]:
     """What a provider is shown: what it must answer, and, in small, what it must refuse."""
     answered = [
-        Recipe(
-            id=name,
-            title=case.title,
-            section=case.section,
-            kind=Kind.ANSWERED,
-            make=partial(_answered, name, case),
-        )
+        _recipe(Kind.ANSWERED, name, case, partial(_answered, name, case))
         for name, case in (ANSWERED if size is Size.SMALL else LARGE).items()
     ]
     refused = [
-        Recipe(
-            id=name,
-            title=case.title,
-            section=case.section,
-            kind=Kind.REFUSED,
-            make=partial(_refused, name, case),
-        )
+        _recipe(Kind.REFUSED, name, case, partial(_refused, name, case))
         for name, case in (CONTRACTS | DAMAGED).items()
     ]
     return answered + refused if size is Size.SMALL else answered
+
+
+def _recipe(
+    kind: Kind, name: str, case: Answered | folders.Refused, make: Callable[[Path], Made]
+) -> Recipe:
+    return Recipe(id=name, title=case.title, section=case.section, kind=kind, make=make)
 
 
 def for_verifiers() -> list[Recipe]:

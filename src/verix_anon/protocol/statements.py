@@ -13,6 +13,7 @@ import rfc8785
 from verix_anon.errors import ReceiptError
 from verix_anon.fields import Fields
 from verix_anon.protocol.contract import Digest
+from verix_anon.protocol.messages import Header
 
 __all__ = [
     "DELIVERED",
@@ -61,6 +62,23 @@ class Receipt:
     nodes: int
     began: str
     finished: str
+
+    @classmethod
+    def of(cls, header: Header, files: Mapping[str, str], began: str, finished: str) -> "Receipt":
+        """What a delivery says of itself, with the digests of its files."""
+        return cls(
+            root=header.root,
+            files=files,
+            contract=header.contract,
+            submission=header.submission,
+            engine=header.engine,
+            version=header.version,
+            rows=header.rows,
+            leaves=header.leaves,
+            nodes=header.nodes,
+            began=began,
+            finished=finished,
+        )
 
     def to_bytes(self) -> bytes:
         """The statement as canonical JSON."""

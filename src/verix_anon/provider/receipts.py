@@ -18,20 +18,8 @@ __all__ = ["receipt_of", "write_receipt"]
 
 def receipt_of(folder: Path, began: datetime, finished: datetime) -> Receipt:
     """What a receipt says of a delivery's folder, whose every file is read."""
-    header = read_header(folder)
-    return Receipt(
-        root=header.root,
-        files=digests_of_folder(folder, DELIVERED),
-        contract=header.contract,
-        submission=header.submission,
-        engine=header.engine,
-        version=header.version,
-        rows=header.rows,
-        leaves=header.leaves,
-        nodes=header.nodes,
-        began=as_time(began),
-        finished=as_time(finished),
-    )
+    files = digests_of_folder(folder, DELIVERED)
+    return Receipt.of(read_header(folder), files, as_time(began), as_time(finished))
 
 
 def write_receipt(folder: Path, key: SigningKey, began: datetime, finished: datetime) -> Receipt:

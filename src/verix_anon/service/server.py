@@ -2,15 +2,11 @@
 
 import ipaddress
 import os
-import signal
 import socket
 import ssl
-import sys
 from collections.abc import Callable
-from types import FrameType
 
-import uvicorn
-
+from verix_anon import listening
 from verix_anon.errors import Error, ProviderError
 from verix_anon.files.keys import is_sealed, read_signing_key
 from verix_anon.files.store import reason
@@ -31,7 +27,6 @@ __all__ = ["make_context", "serve"]
 
 # Transfers that last longer are cut, and resumed by their clients.
 GRACE_SECONDS = 10
-BACKLOG = 512
 
 
 def make_context(settings: Settings) -> Context:
@@ -78,28 +73,15 @@ def serve(settings: Settings, *, behind_proxy: bool, ready: Callable[[str], None
     os.umask(0o077)
     configure()
     context = make_context(settings)
-    with _listening(settings) as listener:
-        config = uvicorn.Config(
-            make_app(context),
-            http="h11",
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            timeout_graceful_shutdown=GRACE_SECONDS,
-            ssl_certfile=settings.certificate,
-            ssl_keyfile=settings.certificate_key,
-        )
-        for number in (signal.SIGTERM, signal.SIGINT):
-            # uvicorn raises the signal once more when it has closed; then the workers are ended.
-            signal.signal(number, _leave)
+    with listening.listener(settings.host, settings.port) as listener:
+        app = make_app(context)
+        listening.end_by_signal()
         with Supervisor(settings):
             address = _address(settings, listener)
             ready(address)
             log.info("serving", workers=settings.workers)
-            uvicorn.Server(config).run(sockets=[listener])
+            tls = (settings.certificate, settings.certificate_key)
+            listening.serve(app, listener, grace=GRACE_SECONDS, tls=tls)
     context.database.close()
 
 
@@ -141,21 +123,7 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _listening(settings: Settings) -> socket.socket:
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    try:
-        return socket.create_server((settings.host, settings.port), family=family, backlog=BACKLOG)
-    except OSError as error:
-        raise ProviderError(
-            f"{settings.host} port {settings.port} cannot be listened on ({error.strerror})"
-        ) from None
-
-
 def _address(settings: Settings, listener: socket.socket) -> str:
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     scheme = "http" if settings.certificate is None else "https"
     return f"{scheme}://{host}:{listener.getsockname()[1]}"
-
-
-def _leave(number: int, frame: FrameType | None) -> None:
-    sys.exit(0)
