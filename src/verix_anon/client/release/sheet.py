@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
+import numpy as np
+
 from verix_anon.client import aggregates
 from verix_anon.client.notebook import as_list, as_table
 from verix_anon.client.release.privacy import Attribute, Diversity, Members, singled_out
@@ -107,7 +109,8 @@ class Sheet(Conditions):
             journalist_max=float(1 / sizes.min()),
             journalist_mean=mean_risk,
             population=POPULATION,
-            discernibility=int((sizes.astype(object) ** 2).sum()),
+            # Exact: there are fewer than 2^32 records.
+            discernibility=int((sizes.astype(np.uint64) ** 2).sum()),
             ncp=ncp,
             joined=joined,
             singled_out=singled_out(members, unsent) if unsent else 0.0,
