@@ -282,3 +282,24 @@ def test_closing_the_browser_in_the_middle_loses_nothing(browser: Browser, desk:
     with Visit(browser, desk) as page:
         page.click("a[href='/jobs/closed']")
         page.wait_for_selector("#role-0")
+
+
+def test_a_tab_that_nobody_sees_listens_to_nothing(browser: Browser, desk: Served) -> None:
+    """A browser has six connections to a server, which tabs in the back would use up."""
+    german_table(desk.folder / "hidden.csv", seed=8)
+    (desk.folder / "hidden").mkdir()
+    visit = Visit(browser, desk)
+    visit.context.add_init_script(
+        "Object.defineProperty(document, 'hidden', {get: () => !sessionStorage.seen})"
+    )
+    with visit as page:
+        page.goto(f"{desk.origin}/jobs/hidden/table?table=hidden.csv")
+        page.click("[value=draft]")
+        page.wait_for_selector("[data-events]")
+        wait_for(lambda: look_at(desk.folder / "hidden").state is State.DRAFTED)
+        page.wait_for_timeout(500)
+        assert page.locator("[data-events]").count() == 1
+        page.evaluate(
+            "sessionStorage.seen = 1; document.dispatchEvent(new Event('visibilitychange'))"
+        )
+        page.wait_for_selector("#role-0")

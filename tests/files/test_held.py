@@ -101,3 +101,13 @@ def test_parts_share_what_may_be_held(tmp_path: Path, monkeypatch: pytest.Monkey
     assert [type(part) for part in parts.values()] == [InMemory, InScratch, InScratch]
     assert [bytes(p.part(0, p.size)) for p in parts.values()] == [DATA, DATA[:100], DATA]
     assert files.digests == hashed.digests_of_folder(tmp_path, ["records.parquet"])
+
+
+def test_a_large_file_that_was_cut_to_nothing_is_empty(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "nodes.parquet").touch()
+    # As if its size had been more than may be held.
+    monkeypatch.setattr(hashed, "HELD_BYTES", -1)
+    held = hashed.Files(open_folder(tmp_path, Error)).hold("nodes.parquet", 100)
+    assert held == InMemory(b"")

@@ -1,6 +1,7 @@
 """The first rows of a table: the same as of all of it, read in a bounded part of the file."""
 
 import gzip
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -120,3 +121,33 @@ def test_a_table_of_many_columns_is_shown_in_part(tmp_path: Path) -> None:
     found = first_rows(tmp_path / "t.parquet", Reading())
     assert found is not None
     assert (len(found.names), len(found.rows[0]), found.n_columns) == (100, 100, 300)
+
+
+def test_values_that_python_does_not_have_are_shown_all_the_same(tmp_path: Path) -> None:
+    offsets = pa.py_buffer(b"\0\0\0\0\2\0\0\0")
+    table = pa.table(
+        {
+            "no text": pa.Array.from_buffers(
+                pa.string(), 1, [None, offsets, pa.py_buffer(b"\xff\xfe")]
+            ),
+            "day": pa.array([2**31 - 1], pa.int32()).cast(pa.date32()),
+            "second": pa.array([2**52]).cast(pa.timestamp("ms")),
+            "zone": pa.array([0]).cast(pa.timestamp("us", "Nowhere/Zone")),
+            "lasts": pa.array([2**62]).cast(pa.duration("ns")),
+            "none": pa.array([None], pa.string()),
+        }
+    )
+    pq.write_table(table, tmp_path / "t.parquet", store_schema=True)
+    found = first_rows(tmp_path / "t.parquet", Reading())
+    assert found is not None
+    (row,) = found.rows
+    assert row[0] == "\N{REPLACEMENT CHARACTER}"
+    assert [cell is None for cell in row] == [False] * 5 + [True]
+
+
+def test_a_pipe_is_no_file(tmp_path: Path) -> None:
+    """Whoever opened it would wait for ever."""
+    for name in ("t.csv", "t.parquet", "t.xlsx"):
+        os.mkfifo(tmp_path / name)
+        with pytest.raises(TableError, match=f"{name} is no file"):
+            read_beginning(tmp_path / name, Reading(), 20)

@@ -59,12 +59,18 @@ def _kind(given: pa.DataType) -> str:
 
 
 def _cell(value: pa.Scalar) -> str | None:
-    try:
-        found = value.as_py()
-    except ValueError:
-        # Moments that Python has no type for, such as of nanoseconds.
-        found = str(value)
-    if found is None:
+    if not value.is_valid:
         return None
-    text = str(found)
+    text = _text(value)
     return text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}\N{HORIZONTAL ELLIPSIS}"
+
+
+def _text(value: pa.Scalar) -> str:
+    """As Python writes it; as Arrow does where Python has no such value; else a mark."""
+    for read in (value.as_py, lambda: value.cast(pa.string()).as_py()):
+        try:
+            return str(read())
+        except (pa.ArrowException, OverflowError, ValueError):
+            # Bytes that are no UTF-8, or a day that no calendar of Python's has.
+            continue
+    return "\N{REPLACEMENT CHARACTER}"

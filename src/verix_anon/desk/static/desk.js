@@ -5,22 +5,36 @@
 const csrf = () => document.querySelector("meta[name=csrf]").content;
 
 function watch(panel) {
-  const events = new EventSource(panel.dataset.events);
   const bar = panel.querySelector("[data-progress]");
   const stage = panel.querySelector("[data-stage]");
-  events.addEventListener("progress", (event) => {
+  const show = (event) => {
     const found = JSON.parse(event.data);
     if (stage.textContent !== found.stage) stage.textContent = found.stage;
     if (found.total > 1) bar.value = (100 * found.done) / found.total;
     else bar.removeAttribute("value");
-  });
-  events.addEventListener("end", (event) => {
-    events.close();
+  };
+  let events = null;
+  const close = () => {
+    if (events) events.close();
+    events = null;
+  };
+  const end = (event) => {
+    close();
     const then = JSON.parse(event.data).then;
     if (then) location.assign(then);
     else location.reload();
-  });
-  addEventListener("pagehide", () => events.close());
+  };
+  // A browser has six connections to a server, so only tabs that somebody sees take one.
+  const follow = () => {
+    close();
+    if (document.hidden) return;
+    events = new EventSource(panel.dataset.events);
+    events.addEventListener("progress", show);
+    events.addEventListener("end", end);
+  };
+  document.addEventListener("visibilitychange", follow);
+  addEventListener("pagehide", close);
+  follow();
 }
 
 for (const panel of document.querySelectorAll("[data-events]")) watch(panel);

@@ -30,6 +30,9 @@ def read_beginning(path: Path, reading: Reading, most: int) -> Read | None:
     Raises:
         TableError: There is no such file, or it cannot be read as its name says.
     """
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        # Who opens a pipe waits for whoever writes to it.
+        raise TableError(f"{path.name} is no file")
     lower = path.name.lower()
     if lower.endswith(TEXT_SUFFIXES):
         read = _of_text(path, reading)
