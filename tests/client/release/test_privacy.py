@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -102,6 +103,16 @@ def test_people_are_counted_once_in_a_class() -> None:
     # Over the table person 0 has value 5 once, though in two classes.
     assert found.overall[5:] == pytest.approx([2 / 4, 2 / 4])
     assert found.class_of_pair.tolist() == [0, 0, 1]
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 4)] * 3), min_size=1, max_size=40))
+def test_a_value_counts_once_for_each_person_of_a_class(rows: list[tuple[int, int, int]]) -> None:
+    classes, values, people = (codes(*column) for column in zip(*rows, strict=True))
+    classes = privacy.dense(classes)
+    found = distribution(Members(classes, int(classes.max()) + 1, people), values)
+    expected = Counter((c, v) for c, v, _ in {*zip(classes, values, people, strict=True)})
+    pairs = zip(found.class_of_pair.tolist(), found.value_of_pair.tolist(), strict=True)
+    assert list(zip(pairs, found.count.tolist(), strict=True)) == sorted(expected.items())
 
 
 def test_persons_without_a_name_are_their_own() -> None:

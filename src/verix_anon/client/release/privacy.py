@@ -227,14 +227,19 @@ def overall(codes: Ints, person_of_row: Ints | None) -> Floats:
 def distribution(members: Members, codes: Ints, shares: Floats) -> Distribution:
     """The distribution of a column's values over the classes, by person, beside the table's."""
     keys, width = _pair(members.class_of_row, codes)
-    groups = dense(keys)
-    n_groups = _top(groups) + 1
-    key_of_group = np.empty(n_groups, np.int64)
-    key_of_group[groups] = keys
-    order = np.argsort(key_of_group)
-    count = members.people(groups, n_groups)[order]
-    class_of_pair, value_of_pair = np.divmod(key_of_group[order], width)
+    if members.person_of_row is not None:
+        keys = keys[_first_of_each(_pair(dense(keys), members.person_of_row)[0])]
+    keys.sort()
+    first = np.flatnonzero(np.diff(keys, prepend=-1))
+    count = np.diff(first, append=keys.size)
+    class_of_pair, value_of_pair = np.divmod(keys[first], width)
     return Distribution(class_of_pair, value_of_pair, count, members.n_classes, shares)
+
+
+def _first_of_each(codes: Ints) -> Ints:
+    """A place at which each of the codes stands."""
+    order = np.argsort(codes)
+    return order[np.flatnonzero(np.diff(codes[order], prepend=-1))]
 
 
 def singled_out(members: Members, attributes: Sequence[Attribute]) -> float:
