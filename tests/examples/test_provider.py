@@ -19,6 +19,7 @@ from verix_anon.client.verdict import Outcome
 from verix_anon.client.verify import VerifyOptions, verify
 from verix_anon.conform import folders, independent
 from verix_anon.conform.answered import ANSWERED
+from verix_anon.conform.contracts import clear
 from verix_anon.conform.kit import Kind, Recipe
 from verix_anon.conform.recipes import for_providers
 from verix_anon.files.deliveries import Snapshot, read_delivery
@@ -166,6 +167,17 @@ def test_it_is_a_command_that_refuses_without_a_trace(tmp_path: Path) -> None:
     assert ended.returncode == 1
     assert ended.stderr.startswith("refused: ")
     assert [path.name for path in tmp_path.iterdir()] == ["submission"]
+
+
+def test_a_contract_cannot_ask_for_memory(tmp_path: Path) -> None:
+    sent = clear(min_leaf=2**31 - 1)
+    honest = folders.draft(sent, folders.job_of(folders.described(sent), sent))
+    folders.write_submission(honest, tmp_path / "submission")
+    # In KiB, of which an array of as many rows would take 16,000,000.
+    words = [sys.executable, str(EXAMPLE), "submission", "delivery"]
+    bounded = ["sh", "-c", 'ulimit -v 8000000; exec "$@"', "sh", *words]
+    ended = subprocess.run(bounded, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (1, "refused: too few records\n")
 
 
 @pytest.mark.parametrize("name", ["submission.json", "contract.json", "records.parquet"])
