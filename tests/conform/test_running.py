@@ -2,9 +2,11 @@
 
 import os
 import signal
+import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -59,6 +61,18 @@ def is_alive(pid: int) -> bool:
     return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:1]
 
 
+def until(holds: Callable[[], object]) -> None:
+    """Wait for it, however busy the machine is."""
+    began = time.monotonic()
+    while not holds():
+        assert time.monotonic() - began < 60
+        time.sleep(0.05)
+
+
+def assert_ends(pid: int) -> None:
+    until(lambda: not is_alive(pid))
+
+
 def test_the_limit_ends_what_the_command_started_too(tmp_path: Path) -> None:
     code = (
         "import subprocess, sys, time\n"
@@ -75,11 +89,7 @@ def test_the_limit_ends_what_the_command_started_too(tmp_path: Path) -> None:
         ended = run(script(code), limit=limit)
     assert ended.code is None
     assert time.monotonic() - began < 300
-    pid = int((tmp_path / "pid").read_text())
-    until = time.monotonic() + 30
-    while is_alive(pid) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert not is_alive(pid)
+    assert_ends(int((tmp_path / "pid").read_text()))
 
 
 def test_what_a_command_leaves_behind_ends_with_it(tmp_path: Path) -> None:
@@ -89,11 +99,44 @@ def test_what_a_command_leaves_behind_ends_with_it(tmp_path: Path) -> None:
         f"open({str(tmp_path / 'pid')!r}, 'w').write(str(child.pid))\n"
     )
     assert run(script(code), limit=60).code == 0
-    pid = int((tmp_path / "pid").read_text())
-    until = time.monotonic() + 30
-    while is_alive(pid) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert not is_alive(pid)
+    assert_ends(int((tmp_path / "pid").read_text()))
+
+
+# A shell in the background hands down a SIGINT that is ignored.
+CONFORM = (
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    "from verix_anon import cli; cli.main()"
+)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_ends_what_runs_and_leaves_nothing(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    folders, begun = tmp_path / "folders", tmp_path / "begun"
+    folders.mkdir()
+    begun.mkdir()
+    stays = f"import os, time; open(f'{begun}/{{os.getpid()}}', 'w'); time.sleep(600)"
+    cases = ["--only", "ties", "--only", "pure", "--only", "mixed", "--jobs", "2"]
+    words = [*script(CONFORM), "conform", *cases, "--limit", "600", *script(stays)]
+    environment = os.environ | {"TMPDIR": str(folders)}
+    with subprocess.Popen(words, env=environment) as process:
+        try:
+            until(lambda: len(list(begun.iterdir())) == 2)
+            assert {path.name[:8] for path in folders.iterdir()} == {"verix-co", "verix-ki"}
+            process.send_signal(number)
+            process.wait(60)
+            for path in begun.iterdir():
+                assert_ends(int(path.name))
+        finally:
+            process.kill()
+            for path in begun.iterdir():
+                with suppress(ProcessLookupError):
+                    os.kill(int(path.name), signal.SIGKILL)
+    assert process.returncode == 130
+    assert list(folders.iterdir()) == []
+    # The third was not begun.
+    assert len(list(begun.iterdir())) == 2
 
 
 MAKES = "import os, sys; os.mkdir(sys.argv[2])"

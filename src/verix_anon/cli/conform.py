@@ -1,6 +1,8 @@
 """Whether a provider or a verifier does what the specification demands: conform."""
 
-from collections.abc import Callable, Sequence
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -132,7 +134,7 @@ def conform(
         raise TableError("--url is a provider in place of a command; give one of them")
     if kit is not None and export is not None:
         raise TableError("--kit is a kit that was exported already, so it goes without --export")
-    with TemporaryDirectory(prefix="verix-kit-") as place:
+    with _interruptible(), TemporaryDirectory(prefix="verix-kit-") as place:
         side = "both" if export is not None else "verifier" if verifier else "provider"
         recipes = [] if kit is not None else _recipes(side, size, only or [])
         found = _kit(kit, export or Path(place) / "kit", size, recipes, overwrite, quiet)
@@ -153,6 +155,16 @@ def conform(
     _tell(report, json, html, overwrite)
     if not report.passed:
         raise typer.Exit(REFUSED)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """SIGTERM interrupts, as Ctrl-C does: else commands would go on, and their folders be left."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _check_outputs(

@@ -13,13 +13,16 @@ from typing import IO
 from verix_anon.errors import TableError
 from verix_anon.files.store import reason
 
-__all__ = ["Ended", "filled", "run"]
+__all__ = ["Ended", "end_all", "filled", "run"]
 
 MOST_HEARD = 4096
 """Bytes that are kept of what a command says; a few lines of them are shown."""
 MOST_SHOWN = 300
 LINGERS = 1.0
 """Seconds that the end of its output is waited for, which somebody it started may hold open."""
+
+_groups: set[int] = set()
+"""Process groups that run now"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,17 +73,30 @@ def run(words: Sequence[str], *, limit: float) -> Ended:
     listening = threading.Thread(target=_listen, args=(process.stdout, heard), daemon=True)
     listening.start()
     code = None
+    _groups.add(process.pid)
     try:
         code = process.wait(limit)
     except subprocess.TimeoutExpired:
         pass
     finally:
-        # Its group, for what it started would go on; if there is none any more, all is well.
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+        # Its group, for what it started would go on.
+        _end(process.pid)
+        _groups.remove(process.pid)
         process.wait()
     listening.join(LINGERS)
     return Ended(code=code, seconds=time.monotonic() - began, said=_last_line(bytes(heard)))
+
+
+def end_all() -> None:
+    """End the commands that run now, whose callers wait for them."""
+    for group in tuple(_groups):
+        _end(group)
+
+
+def _end(group: int) -> None:
+    # If there is none any more, all is well.
+    with suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)
 
 
 def _listen(source: IO[bytes], heard: bytearray) -> None:

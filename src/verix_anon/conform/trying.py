@@ -3,7 +3,7 @@
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from pathlib import Path
 
@@ -11,11 +11,14 @@ from verix_anon.conform.compare import compared
 from verix_anon.conform.kit import Case, Kind, Kit
 from verix_anon.conform.providers import Answer, Asked, Outcome
 from verix_anon.conform.results import Check, Result
+from verix_anon.conform.running import end_all
 
 __all__ = ["Told", "try_each", "try_provider"]
 
 Told = Callable[[Result], object]
 """Gets each result, in the order of the cases."""
+BETWEEN = 0.1
+"""Seconds between looks whether all has stopped"""
 
 
 def try_provider(
@@ -34,24 +37,28 @@ def try_each(
     cases: Sequence[Case], tried: Callable[[Case, Path], Result], *, jobs: int, told: Told
 ) -> list[Result]:
     """Try cases, so many at a time; each is given a folder of its own, which does not name it."""
-    results = []
+    results, waiting = [], list[Future[Result]]()
     # What a stranger started may write there still.
-    with tempfile.TemporaryDirectory(prefix="verix-conform-", ignore_cleanup_errors=True) as place:
-        folder = Path(place)
-        with ThreadPoolExecutor(jobs) as pool:
-            waiting = [
-                pool.submit(_in_folder, tried, case, folder / str(number))
-                for number, case in enumerate(cases)
-            ]
-            try:
-                for each in waiting:
-                    results.append(each.result())
-                    told(results[-1])
-            finally:
-                # After a mistake of the caller's, nothing more is begun.
-                for each in waiting:
-                    each.cancel()
+    own = tempfile.TemporaryDirectory(prefix="verix-conform-", ignore_cleanup_errors=True)
+    with own as place, ThreadPoolExecutor(jobs) as pool:
+        try:
+            for number, case in enumerate(cases):
+                folder = Path(place) / str(number)
+                waiting.append(pool.submit(_in_folder, tried, case, folder))
+            for each in waiting:
+                results.append(each.result())
+                told(results[-1])
+        finally:
+            _stop(waiting)
     return results
+
+
+def _stop(waiting: Sequence[Future[Result]]) -> None:
+    """After an interruption, or a mistake of the caller's: nothing goes on, and nothing begins."""
+    begun = [each for each in waiting if not each.cancel()]
+    # Some may be about to start a command, so it is not done with ending those that run now.
+    while wait(begun, timeout=BETWEEN).not_done:
+        end_all()
 
 
 def _in_folder(tried: Callable[[Case, Path], Result], case: Case, folder: Path) -> Result:
