@@ -140,6 +140,8 @@ def test_an_interruption_ends_what_runs_and_leaves_nothing(
 
 
 MAKES = "import os, sys; os.mkdir(sys.argv[2])"
+BREAKS = "import sys; print({!r} + 'y' * 10**6); sys.exit(1)"
+AFTER_A_CRASH = "exit code 1 after a crash, which is no refusal"
 
 
 @pytest.mark.parametrize(
@@ -151,6 +153,11 @@ MAKES = "import os, sys; os.mkdir(sys.argv[2])"
         (f"{MAKES}; sys.exit(3)", Outcome.BROKEN, "exit code 3, and something lies at"),
         ("import sys; sys.exit(70)", Outcome.BROKEN, "exit code 70, which is no refusal"),
         ("import sys; sys.exit(127)", Outcome.BROKEN, "exit code 127, which is no refusal"),
+        ("[][1]", Outcome.BROKEN, f"{AFTER_A_CRASH}: IndexError: list index out of range"),
+        (BREAKS.format("x" * 4090 + "thread panicked at"), Outcome.BROKEN, AFTER_A_CRASH),
+        (BREAKS.format("goroutine 1 [running]:"), Outcome.BROKEN, AFTER_A_CRASH),
+        (BREAKS.format('Exception in thread "main" E'), Outcome.BROKEN, AFTER_A_CRASH),
+        (f"{MAKES}; print('Traceback (most recent call last)')", Outcome.DELIVERED, "delivered"),
         (
             f"import os; os.kill(os.getpid(), {int(signal.SIGSEGV)})",
             Outcome.BROKEN,

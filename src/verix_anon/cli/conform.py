@@ -122,8 +122,9 @@ def conform(
     Each case is a submission that must be answered with exactly the delivery that the
     specification gives, or one that must be refused: with an exit code from 1 to 125 that is not
     70, and without a delivery. A verifier is shown honest deliveries, those of every adversary and
-    malformed ones, and must leave with the exit code of `verix-anon verify`. Cases are made from
-    seeds; nothing is downloaded, and no secret is needed.
+    malformed ones, and must leave with the exit code of `verix-anon verify`. A crash, such as with
+    a traceback, counts as neither, whatever its exit code. Cases are made from seeds; nothing is
+    downloaded, and no secret is needed.
 
     Exit codes: 0 all cases passed, 1 some did not, 2 a mistake of the caller's.
     """

@@ -59,16 +59,24 @@ def _tried(kit: Kit, judge: Judge, case: Case, folder: Path) -> Result:
 
 def _check(case: Case, ended: Ended) -> Check:
     wanted = case.expected["exit"]
-    passed = ended.code is not None and ended.code == wanted
+    passed = ended.code is not None and ended.code == wanted and not _has_crashed(ended)
     said = f": {ended.said}" if ended.said and not passed else ""
-    return Check("exit code", passed, f"{_found(ended.code)}{_missed(case, passed)}{said}")
+    return Check("exit code", passed, f"{_found(ended)}{_missed(case, passed)}{said}")
 
 
-def _found(code: int | None) -> str:
+def _has_crashed(ended: Ended) -> bool:
+    """Whether its exit code is that of a program that broke, and so no verdict."""
+    return ended.crashed and ended.code != 0
+
+
+def _found(ended: Ended) -> str:
+    code = ended.code
     if code is None:
         return "no answer in time, so it was ended"
     if code < 0:
         return f"ended by signal {-code}"
+    if _has_crashed(ended):
+        return f"{code} after a crash"
     return f"{code}, {WORDS.get(code, 'which means nothing here')}"
 
 

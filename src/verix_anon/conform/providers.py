@@ -67,8 +67,9 @@ def _answer(ended: Ended, *, has_delivery: bool, limit: float) -> Answer:
         return Answer(Outcome.BROKEN, f"exit code 0, and no delivery{said}")
     if ended.code < 0:
         return Answer(Outcome.BROKEN, f"ended by signal {-ended.code}{said}")
-    if ended.code == INTERNAL or ended.code > LAST_REFUSAL:
-        return Answer(Outcome.BROKEN, f"exit code {ended.code}, which is no refusal{said}")
+    if ended.code == INTERNAL or ended.code > LAST_REFUSAL or ended.crashed:
+        crash = " after a crash" if ended.crashed else ""
+        return Answer(Outcome.BROKEN, f"exit code {ended.code}{crash}, which is no refusal{said}")
     if has_delivery:
         return Answer(
             Outcome.BROKEN, f"exit code {ended.code}, and something lies at the delivery's place"

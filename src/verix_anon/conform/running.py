@@ -21,6 +21,14 @@ MOST_SHOWN = 300
 LINGERS = 1.0
 """Seconds that the end of its output is waited for, which somebody it started may hold open."""
 
+CRASHES = (
+    b"Traceback (most recent call last)",
+    b"panicked at",
+    b"goroutine 1 [running]",
+    b'Exception in thread "',
+)
+"""What programs in Python, Rust, Go and Java print that break, with exit codes like a refusal's."""
+
 _groups: set[int] = set()
 """Process groups that run now"""
 
@@ -34,6 +42,8 @@ class Ended:
     seconds: float
     said: str
     """The last line that it printed, cut and without anything that a terminal would obey"""
+    crashed: bool = False
+    """Whether it printed what a program does that broke"""
 
 
 def filled(
@@ -69,8 +79,8 @@ def run(words: Sequence[str], *, limit: float) -> Ended:
         why = reason(error) if isinstance(error, OSError) else str(error)
         raise TableError(f"the command {words[0]!r} cannot be started ({why})") from None
     assert process.stdout is not None
-    heard = bytearray()
-    listening = threading.Thread(target=_listen, args=(process.stdout, heard), daemon=True)
+    heard = _Heard()
+    listening = threading.Thread(target=heard.listen, args=(process.stdout,), daemon=True)
     listening.start()
     code = None
     _groups.add(process.pid)
@@ -84,7 +94,12 @@ def run(words: Sequence[str], *, limit: float) -> Ended:
         _groups.remove(process.pid)
         process.wait()
     listening.join(LINGERS)
-    return Ended(code=code, seconds=time.monotonic() - began, said=_last_line(bytes(heard)))
+    return Ended(
+        code=code,
+        seconds=time.monotonic() - began,
+        said=_last_line(heard.end),
+        crashed=heard.crashed,
+    )
 
 
 def end_all() -> None:
@@ -99,12 +114,20 @@ def _end(group: int) -> None:
         os.killpg(group, signal.SIGKILL)
 
 
-def _listen(source: IO[bytes], heard: bytearray) -> None:
-    """Keep the end of what comes: a command that never stops talking fills no disk."""
-    with source:
-        while piece := os.read(source.fileno(), MOST_HEARD):
-            heard += piece
-            del heard[:-MOST_HEARD]
+@dataclass(slots=True)
+class _Heard:
+    """What is kept of what a command says: one that never stops talking fills no disk."""
+
+    end: bytes = b""
+    crashed: bool = False
+
+    def listen(self, source: IO[bytes]) -> None:
+        with source:
+            while piece := os.read(source.fileno(), MOST_HEARD):
+                # With the end of what came before, for a word may be cut in two.
+                known = self.end + piece
+                self.crashed |= any(mark in known for mark in CRASHES)
+                self.end = known[-MOST_HEARD:]
 
 
 def _last_line(heard: bytes) -> str:
