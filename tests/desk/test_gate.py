@@ -11,6 +11,7 @@ from desk.browsing import FORM, ORIGIN, PORT, Browser, Given
 from verix_anon.desk import gate
 from verix_anon.desk.app import make_routes
 from verix_anon.desk.gate import HEADERS
+from verix_anon.desk.sessions import ANSWERS, ASKS, TOKEN, proof
 
 OTHER_HOSTS = (
     "evil.example",
@@ -193,18 +194,27 @@ def test_a_form_without_end_is_cut(browser: Browser) -> None:
 
 def test_another_link_is_for_who_holds_the_secret(given: Given, browser: Browser) -> None:
     control = given.sessions.control
+    right = {"Authorization": f"Verix once {proof(control, ASKS, 'once')}"}
     for headers in (
         {},
-        {"Authorization": "Bearer x"},
-        {"Authorization": control},
-        {"Authorization": f"Bearer {control}", "Origin": ORIGIN},
-        {"Authorization": f"Bearer {control}", "Sec-Fetch-Site": "same-origin"},
-        {"Authorization": f"Bearer {control}", "Host": f"evil.example:{PORT}"},
+        {"Authorization": "Verix once x"},
+        {"Authorization": f"Verix once {control}"},
+        {"Authorization": f"Verix other {proof(control, ASKS, 'once')}"},
+        {"Authorization": f"Verix once {proof(control, ANSWERS, 'once')}"},
+        {**right, "Origin": ORIGIN},
+        {**right, "Sec-Fetch-Site": "same-origin"},
+        {**right, "Host": f"evil.example:{PORT}"},
     ):
         assert browser.post("/token", headers=headers).status_code in (403, 421)
-    answer = browser.post("/token", headers={"Authorization": f"Bearer {control}"})
-    assert answer.status_code == 200
-    assert Browser(given).get(f"/enter?token={answer.text}").status_code == 303
+    answer = browser.post("/token", headers=right)
+    assert (answer.status_code, answer.text) == (200, proof(control, ANSWERS, "once"))
+    # Neither what was sent nor what was answered lets anybody in, nor is the nonce good again.
+    for sent in (answer.text, right["Authorization"].rsplit(" ", 1)[1]):
+        assert Browser(given).get(f"/enter?token={sent}").status_code == 403
+    token = proof(control, TOKEN, "once")
+    assert Browser(given).get(f"/enter?token={token}").status_code == 303
+    assert browser.post("/token", headers=right).status_code == 403
+    assert Browser(given).get(f"/enter?token={token}").status_code == 403
 
 
 def test_links_that_nobody_opens_do_not_gather(given: Given) -> None:

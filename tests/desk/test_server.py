@@ -2,7 +2,11 @@
 
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -68,6 +72,41 @@ def test_the_file_of_a_desk_that_was_killed_is_no_desk(tmp_path: Path) -> None:
         assert fresh_url(tmp_path) is None
     with serving(tmp_path):
         assert fresh_url(tmp_path) is not None
+
+
+@contextmanager
+def pretending(said: str) -> Iterator[tuple[int, list[str]]]:
+    """Somebody else on a port, who says the same to all; its number, and what was heard there."""
+    heard: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            heard.append(f"{self.requestline} {self.headers}")
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(said.encode())
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield server.server_address[1], heard
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize("said", ["", "secret", "A" * 43, "0" * 64])
+def test_whoever_took_the_port_of_a_desk_is_not_believed_and_learns_nothing(
+    tmp_path: Path, said: str
+) -> None:
+    with pretending(said) as (port, heard), noted(tmp_path, Running(port, "secret")):
+        assert fresh_url(tmp_path) is None
+    assert len(heard) == 1
+    assert "secret" not in heard[0]
 
 
 def test_a_file_that_others_can_write_is_not_believed(tmp_path: Path) -> None:

@@ -112,11 +112,10 @@ class Gate:
 
     def _another(self, headers: Headers) -> Response:
         """A further token for who can read the desk's own file; a browser cannot."""
-        scheme, _, given = headers.get("authorization", "").partition(" ")
+        nonce, _, given = headers.get("authorization", "").removeprefix("Verix ").partition(" ")
         is_browser = "origin" in headers or "sec-fetch-site" in headers
-        if scheme != "Bearer" or is_browser or not self.sessions.is_control(given):
-            return PlainTextResponse("Not allowed.\n", 403)
-        return PlainTextResponse(self.sessions.fresh_token())
+        ours = None if is_browser else self.sessions.answer(nonce, given)
+        return PlainTextResponse(ours or "Not allowed.\n", 200 if ours else 403)
 
     async def _passed(self, scope: Scope, headers: Headers, receive: Receive) -> Passed | Response:
         session = cookie_parser(headers.get("cookie", "")).get(self.cookie, "")

@@ -1,17 +1,22 @@
 """The desk that runs for a folder: a file that only its user can read names the port and a secret.
 
-With it `verix-anon desk --url` asks the running desk for another link, for another browser.
+With it `verix-anon desk --url` has the running desk accept another link, for another browser. Each
+proves to the other that it knows the secret: a desk may have been killed, and another process may
+listen on its port.
 """
 
+import hmac
 import http.client
 import json
 import os
+import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from verix_anon.desk.sessions import ANSWERS, ASKS, TOKEN, proof
 from verix_anon.errors import Error, TableError
 from verix_anon.fields import Fields
 from verix_anon.files.aside import write_bytes, written_aside
@@ -24,7 +29,7 @@ LONGEST = 1 << 12
 
 
 class Running(NamedTuple):
-    """Where a desk listens, and what it gives a link for."""
+    """Where a desk listens, and what only it and its user know."""
 
     port: int
     control: str
@@ -66,15 +71,16 @@ def _read(folder: Path) -> Running | None:
 
 
 def fresh_url(folder: Path) -> str | None:
-    """Another URL that lets a browser in, once; None if no desk answers."""
+    """Another URL that lets a browser in, once; None if nobody answers who knows the secret."""
     found = _read(folder.resolve())
     if found is None:
         return None
+    control, nonce = found.control, secrets.token_urlsafe(32)
+    given = {"Authorization": f"Verix {nonce} {proof(control, ASKS, nonce)}"}
     connection = http.client.HTTPConnection("127.0.0.1", found.port, timeout=WAIT_SECONDS)
     with closing(connection), suppress(OSError, http.client.HTTPException):
-        connection.request("POST", "/token", headers={"Authorization": f"Bearer {found.control}"})
-        answer = connection.getresponse()
-        token = answer.read(LONGEST).decode("ascii", "replace")
-        if answer.status == 200 and token.replace("-", "").replace("_", "").isalnum():
-            return f"http://127.0.0.1:{found.port}/enter?token={token}"
+        connection.request("POST", "/token", headers=given)
+        said = connection.getresponse().read(LONGEST)
+        if hmac.compare_digest(said, proof(control, ANSWERS, nonce).encode()):
+            return f"http://127.0.0.1:{found.port}/enter?token={proof(control, TOKEN, nonce)}"
     return None
