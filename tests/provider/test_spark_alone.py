@@ -179,6 +179,7 @@ def test_a_url_is_not_written_over_unless_asked(made: SparkProvider, bucket: str
         made.anonymize_folder(f"{bucket}/submission", f"{bucket}/delivery")
     made.anonymize_folder(f"{bucket}/submission", f"{bucket}/delivery", overwrite=True)
     assert "records.parquet/part-99999.parquet" not in names_in(f"{bucket}/delivery")
+    read(f"{bucket}/delivery", sent_alone())
     for out, sentence in (
         (f"{bucket}/submission", "is, or holds, the input"),
         (f"{bucket}/", "is, or holds, the input"),
@@ -189,6 +190,40 @@ def test_a_url_is_not_written_over_unless_asked(made: SparkProvider, bucket: str
     with pytest.raises(TableError, match=r"not a folder with a delivery\.json"):
         made.anonymize_folder(f"{bucket}/submission", f"{bucket}/other", overwrite=True)
     assert names_in(f"{bucket}/other") == {"file"}
+
+
+@pytest.mark.parametrize("step", ["check", "finish", "write_records", "subtrees"])
+def test_what_fails_leaves_the_old_delivery_behind_a_url(
+    made: SparkProvider, bucket: str, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    given = {"submission": f"{bucket}/submission", "out": f"{bucket}/delivery"}
+    old = made.anonymize_folder(**given)
+    before, done = names_in(given["out"]), getattr(Job, step)
+
+    def failing(*words: Any) -> None:
+        done(*words)
+        raise ProviderError("no")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Job, step, failing)
+        with pytest.raises(ProviderError, match="no"):
+            made.anonymize_folder(**given, overwrite=True)
+    assert names_in(given["out"]) == before
+    assert read(given["out"], sent_alone()).header == old
+    new = made.anonymize_folder(**given, overwrite=True)
+    assert read(given["out"], sent_alone()).header == new
+    assert len(names_in(given["out"])) == len(before)
+
+
+def test_a_damaged_submission_replaces_nothing_behind_a_url(
+    made: SparkProvider, bucket: str
+) -> None:
+    given = {"submission": f"{bucket}/submission", "out": f"{bucket}/delivery"}
+    old = made.anonymize_folder(**given)
+    fsspec.filesystem("memory").pipe("/bucket/submission/records.parquet", b"damaged")
+    with pytest.raises(TableError, match="damaged on the way"):
+        made.anonymize_folder(**given, overwrite=True)
+    assert read(given["out"], sent_alone()).header == old
 
 
 def test_what_fails_leaves_nothing_behind_a_url(

@@ -93,7 +93,7 @@ class SparkProvider:
             joined = job.finish(top, delivery.place)
             self.progress("grow", 1, 1)
             self.progress("write", 0, 1)
-            records = job.write_records(joined, delivery.place)
+            records = job.write_records(joined, delivery.place, delivery.prefix)
             delivery.write_tree(joined.pieces(job.subtrees(joined, delivery.place)))
             n_leaves = int(joined.first_leaves()[-1])
             header = Header(

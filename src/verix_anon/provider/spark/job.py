@@ -178,18 +178,18 @@ class Job:
             with place.open(tasks.kept(part, "subtree")) as file:
                 yield Subtree.from_bytes(file.read(), size.digest)
 
-    def write_records(self, joined: Joined, place: Place) -> str:
-        """Write the records with the numbers of their leaves; their digest."""
+    def write_records(self, joined: Joined, place: Place, prefix: str) -> str:
+        """Write the records with the numbers of their leaves, to files so named; their digest."""
         self.tell("write")
         n_parts = len(joined.sizes)
         n_files = min(n_parts, MAX_PARTS)
         ends = [n_parts * i // n_files for i in range(n_files + 1)]
         files = tuple(range(*each) for each in pairwise(ends))
         has_target = self.contract.target is not None
-        work = tasks.Deliver(joined.first_leaves(), files, has_target, place)
+        work = tasks.Deliver(joined.first_leaves(), files, has_target, place, prefix)
         found = self._map(n_files, work, "file long, digest binary").collect()
         return digest_of_parts(
-            (_short(tasks.file_name(each["file"])), bytes(each["digest"]))
+            (_short(tasks.file_name(prefix, each["file"])), bytes(each["digest"]))
             for each in sorted(found, key=lambda each: each["file"])
         )
 

@@ -7,7 +7,7 @@ under the same name. Nothing here knows Spark.
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -65,6 +65,17 @@ class Place(NamedTuple):
         fs, top = self._store()
         if fs.exists(f"{top}/{name}".rstrip("/")):
             fs.rm(f"{top}/{name}".rstrip("/"), recursive=True)
+
+    def names(self) -> set[str]:
+        """All files behind a URL."""
+        fs, top = self._store()
+        return {str(path).removeprefix(f"{top}/") for path in fs.find(top)}
+
+    def delete_all(self, names: Collection[str]) -> None:
+        """Delete some of the files behind a URL, which are there."""
+        fs, top = self._store()
+        if names:
+            fs.rm([f"{top}/{name}" for name in sorted(names)])
 
     def _store(self) -> tuple[Any, str]:
         from fsspec.core import url_to_fs

@@ -254,11 +254,12 @@ class Deliver:
     """The parts of each file"""
     has_target: bool
     place: Place
+    prefix: str
 
     def __call__(self, batches: Batches) -> Batches:
         """Write the files."""
         for number in _numbers(batches):
-            with self.place.new(file_name(number)) as path:
+            with self.place.new(file_name(self.prefix, number)) as path:
                 with parquet.Writer(path, RECORD_ENCODINGS) as writer:
                     for part in self.files[number]:
                         writer.add(self._numbered(part))
@@ -280,6 +281,6 @@ class Deliver:
         return columns
 
 
-def file_name(number: int) -> str:
+def file_name(prefix: str, number: int) -> str:
     """A file of a delivery's records."""
-    return f"{RECORDS}/part-{number:05}.parquet"
+    return f"{RECORDS}/{prefix}{number:05}.parquet"

@@ -1,6 +1,7 @@
 """A delivery that a cluster writes: records by tasks, nodes and leaves from here, in batches."""
 
 import os
+import secrets
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -39,6 +40,8 @@ class _Delivery:
     place: Place
     """Where tasks write; the same, or a URL"""
     contract: Contract
+    prefix: str = "part-"
+    """How the names of the records' files begin"""
 
     def write_tree(self, pieces: Iterable[tuple[Tree, Leaves | None]]) -> None:
         """Write nodes and leaves, which come in order."""
@@ -125,14 +128,33 @@ def written_delivery(out: FOLDER, contract: Contract, *, overwrite: bool) -> Ite
 
 @contextmanager
 def _put(place: Place, contract: Contract) -> Iterator[_Delivery]:
-    """The header comes last: without it the rest is no delivery."""
-    place.delete()
+    """The header comes last: without it the rest is no delivery.
+
+    What is there already stays, beside files of other names, until all the rest is done.
+    """
+    old = place.names()
+    prefix = f"part-{secrets.token_hex(4)}-" if old else "part-"
     with tempfile.TemporaryDirectory(prefix="verix-spark-") as folder:
         try:
-            yield _Delivery(Path(folder), place, contract)
+            yield _Delivery(Path(folder), place, contract, prefix)
+        except BaseException:
+            _restore(place, old)
+            raise
+        try:
+            place.delete_all(old & {HEADER})
+            place.delete_all(old - {HEADER})
             for name in (*TREE, HEADER):
                 with place.new(name) as file:
                     (Path(folder) / name).replace(file)
         except BaseException:
             place.delete()
             raise
+
+
+def _restore(place: Place, old: set[str]) -> None:
+    """Leave what was there, and nothing else."""
+    if not old:
+        place.delete()
+        return
+    place.delete(STAGING)
+    place.delete_all(place.names() - old)
