@@ -16,6 +16,10 @@ LOST = 0.2
 Task = Callable[[Any], Any]
 
 
+class TaskError(Exception):
+    """A task has failed; nobody is told with which error but in words, as by Spark."""
+
+
 class MadeCluster:
     """A session with so many cores."""
 
@@ -25,7 +29,7 @@ class MadeCluster:
             master="made",
             defaultParallelism=n_cores,
             setJobGroup=lambda *words: None,
-            getConf=dict,
+            getConf=lambda: {"spark.executor.cores": "1"},
         )
 
     def range(self, first: int, end: int, step: int, n_tasks: int) -> "Frame":
@@ -45,9 +49,12 @@ class Frame:
 
     def run(self, task: Callable[[], list[pa.RecordBatch]]) -> list[pa.RecordBatch]:
         """What a task gives; its executor may be lost when it is through, and it is run again."""
-        if self.rng.random() < LOST:
-            task()
-        return task()
+        try:
+            if self.rng.random() < LOST:
+                task()
+            return task()
+        except Exception as error:
+            raise TaskError(f"{type(error).__name__}: {error}") from error
 
     def selectExpr(self, chunk: str, rest: str) -> "Frame":  # noqa: N802, Spark's name
         assert (chunk, rest) == ("shiftright(row, 16) AS chunk", "*")

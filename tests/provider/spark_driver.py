@@ -19,8 +19,8 @@ from typing import Any
 
 from verix_anon import cli
 from verix_anon.errors import Error
-from verix_anon.provider.spark import SparkProvider
-from verix_anon.provider.spark.session import session
+from verix_anon.provider.spark import SparkProvider, _told
+from verix_anon.provider.spark.session import running_cores, session
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 CONFIGURATION = {
@@ -54,8 +54,29 @@ def main() -> None:
         print(json.dumps({"ready": True}), file=answers)
         for line in sys.stdin:
             asked = json.loads(line)
-            done = ran(asked["command"]) if "command" in asked else answer(asked, answers)
-            print(json.dumps(done), file=answers)
+            print(json.dumps(done(asked, answers)), file=answers)
+
+
+def done(asked: dict[str, Any], answers: Any) -> dict[str, Any]:
+    if "command" in asked:
+        return ran(asked["command"])
+    return failed() if "fails" in asked else answer(asked, answers)
+
+
+def failed() -> dict[str, Any]:
+    """What is told of a task that fails, as by a full disk; and how many cores executors have."""
+
+    def work(batches: Any) -> Any:
+        raise OSError(28, "No space left on device")
+
+    own = session({})
+    try:
+        with _told():
+            own.range(1).mapInArrow(work, "id long").collect()
+    except Error as error:
+        cores = running_cores(own.sparkContext)
+        return {"error": type(error).__name__, "sentence": str(error), "cores": cores}
+    raise AssertionError("the task has not failed")
 
 
 def answer(asked: dict[str, Any], answers: Any) -> dict[str, Any]:

@@ -215,6 +215,13 @@ def test_from_s3_to_s3_by_the_command(cluster: Cluster, tmp_path: Path) -> None:
     assert "exists already" in refused["said"]
 
 
+def test_a_task_that_fails_is_told_by_its_own_words(cluster: Cluster) -> None:
+    *_, last = cluster.ask(fails=True)
+    assert last["cores"] == 1
+    assert last["error"] == "ProviderError"
+    assert last["sentence"] == "Spark has failed: OSError: [Errno 28] No space left on device"
+
+
 def damage_byte(folder: Path) -> None:
     path = folder / "records.parquet"
     data = bytearray(path.read_bytes())

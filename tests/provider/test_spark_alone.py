@@ -1,6 +1,8 @@
 """What can be said of the engine on Spark where Spark is not installed."""
 
+import errno
 import importlib.util
+import os
 import re
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -11,11 +13,14 @@ from typing import Any
 
 import fsspec
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import support
 from cli.jobs import Run
-from provider.made_cluster import MadeCluster
+from files.samples import restate
+from provider.made_cluster import MadeCluster, TaskError
 from provider.spark_cluster import read
 from test_architecture import modules_after
 from verix_anon.conform.kit import Kit
@@ -23,10 +28,11 @@ from verix_anon.conform.providers import Answer, Outcome
 from verix_anon.conform.trying import try_provider
 from verix_anon.errors import Error, ProviderError, TableError
 from verix_anon.files.submissions import write_submission
+from verix_anon.machine import available_cores
 from verix_anon.protocol.messages import Submission
 from verix_anon.provider import spark
 from verix_anon.provider.local import LocalProvider
-from verix_anon.provider.spark import SparkProvider
+from verix_anon.provider.spark import SparkProvider, reading
 from verix_anon.provider.spark.job import Job
 from verix_anon.provider.spark.keys import key_of, keys_of, reach, value_of
 from verix_anon.provider.spark.medians import BUCKET_BYTES, MIN_BUCKETS, n_buckets
@@ -82,14 +88,48 @@ def test_a_leaf_that_no_task_holds_is_an_error() -> None:
         list(grow_top(top, never))
 
 
-def cluster(master: str, cores: int = 4, **settings: str) -> Any:
+def cluster(master: str, running: tuple[int, ...] = (), **settings: str) -> Any:
+    """A session; of executors that run, the first is the driver, which has no core for tasks."""
     conf = {name.replace("_", "."): value for name, value in settings.items()}
-    context = SimpleNamespace(master=master, defaultParallelism=cores, getConf=lambda: conf)
+    cores = (0, *running)
+    executors = SimpleNamespace(
+        size=lambda: len(cores), apply=lambda i: SimpleNamespace(totalCores=lambda: cores[i])
+    )
+    store = SimpleNamespace(executorList=lambda active_only: executors)
+    java = SimpleNamespace(sc=lambda: SimpleNamespace(statusStore=lambda: store))
+    context = SimpleNamespace(master=master, defaultParallelism=40, getConf=lambda: conf, _jsc=java)
     return SimpleNamespace(sparkContext=context)
 
 
+@pytest.mark.parametrize(
+    ("session", "at_a_time"),
+    [
+        (cluster("yarn"), 1),
+        (cluster("k8s://https://host:6443"), 1),
+        (cluster("yarn", spark_executor_cores="4"), 4),
+        (cluster("yarn", spark_executor_cores="5", spark_task_cpus="2"), 2),
+        # All cores of a worker, unless it is said: only those that run tell.
+        (cluster("spark://head:7077", (2,)), 2),
+        (cluster("spark://head:7077", (2, 8, 4)), 8),
+        (cluster("spark://head:7077", (8,), spark_executor_cores="2"), 2),
+        (cluster("spark://head:7077", (8,), spark_task_cpus="4"), 2),
+        (cluster("spark://head:7077", (2,), spark_task_cpus="4"), 1),
+        (cluster("spark://head:7077"), 40),
+        (cluster("local-cluster[2,3,1024]"), 3),
+        (cluster("local-cluster[2, 3, 1024]", spark_executor_cores="1"), 1),
+        (cluster("local"), 1),
+        (cluster("local[4]", spark_default_parallelism="64"), 4),
+        (cluster("local[4,2]", spark_executor_cores="9"), 4),
+        (cluster("local[*]"), available_cores()),
+    ],
+)
+def test_memory_is_shared_by_tasks_that_run_at_a_time(session: Any, at_a_time: int) -> None:
+    alone = limits_of(cluster("local"), 16, None)
+    assert limits_of(session, 16, None).task_rows == alone.task_rows // at_a_time
+
+
 def test_a_task_holds_what_its_executors_memory_says() -> None:
-    small = limits_of(cluster("spark://head:7077"), 16, None)
+    small = limits_of(cluster("spark://head:7077", (1,)), 16, None)
     large = limits_of(cluster("yarn", spark_executor_memory="8g"), 16, None)
     shared = limits_of(
         cluster("yarn", spark_executor_memory="8192m", spark_executor_cores="4"), 16, None
@@ -156,6 +196,76 @@ def test_the_conformance_kit(made: SparkProvider, small_kit: Kit) -> None:
     assert [(r.case.id, r.failures) for r in results if not r.passed] == []
 
 
+def damage_page(folder: Path) -> None:
+    """Break the pages of the last column, whose headers are as they were."""
+    path = folder / "records.parquet"
+    place = pq.read_metadata(path).row_group(0).column(2)
+    data = bytearray(path.read_bytes())
+    end = place.data_page_offset + place.total_compressed_size
+    data[end - 40 : end] = bytes(40)
+    path.write_bytes(data)
+    restate(folder)
+
+
+def shorten_tracker(folder: Path) -> None:
+    path = folder / "records.parquet"
+    table = pq.read_table(path)
+    trackers = pa.array([b"short", *table.column("tracker").to_pylist()[1:]], pa.binary())
+    path.unlink()
+    path.mkdir()
+    pq.write_table(table.set_column(1, "tracker", trackers), path / "part-0.parquet")
+    restate(folder)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "sentence"),
+    [(damage_page, "not a readable Parquet file"), (shorten_tracker, "32 bytes")],
+)
+def test_the_submissions_faults_are_told_apart(
+    made: SparkProvider, tmp_path: Path, spoil: Any, sentence: str
+) -> None:
+    write_submission(sent_alone(), tmp_path / "submission")
+    spoil(tmp_path / "submission")
+    with pytest.raises(TableError, match=sentence):
+        made.anonymize_folder(tmp_path / "submission", tmp_path / "delivery")
+
+
+def test_trouble_of_an_executor_is_no_fault_of_the_submission(
+    made: SparkProvider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_submission(sent_alone(), tmp_path / "submission")
+
+    def full(*given: object, **more: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(reading, "HELD_BYTES", 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwrite", full)
+        with pytest.raises(TaskError, match="there is no room left on the disk"):
+            made.anonymize_folder(tmp_path / "submission", tmp_path / "delivery")
+    with monkeypatch.context() as patch:
+        patch.setattr(pq.ParquetFile, "iter_batches", full)
+        with pytest.raises(TaskError, match="No space left"):
+            made.anonymize_folder(tmp_path / "submission", tmp_path / "delivery")
+    made.anonymize_folder(tmp_path / "submission", tmp_path / "delivery")
+
+
+def test_of_what_spark_says_the_last_line_of_a_traceback_is_told() -> None:
+    python = (
+        "Job aborted due to stage failure: Task 0 failed 4 times: Traceback (most recent call"
+        ' last):\n  File "a.py", line 1, in work\nKeyError: 7\n\nDuring handling of the above'
+        " exception, another exception occurred:\n\nTraceback (most recent call last):\n"
+        '  File "b.py", line 2, in more\n    fail()\n'
+    )
+    java = "\n\n\tat org.apache.spark.Worker\n\nDriver stacktrace:\n"
+    ours = "verix_anon.errors.TableError: there is no room: free some\n"
+    assert spark._reason(python + ours + java) == "there is no room: free some"
+    assert spark._reason(f"{python}OSError: [Errno 5] ill\n{java}") == "OSError: [Errno 5] ill"
+    lost = "An error occurred while calling o7.collect.\n: org.apache.SparkException: lost\n\tat x"
+    assert spark._reason(lost) == "org.apache.SparkException: lost"
+    assert spark._reason("") == "?"
+
+
 def test_it_tells_its_progress_by_stage(made: SparkProvider, tmp_path: Path) -> None:
     write_submission(sent_alone(), tmp_path / "submission")
     words: list[tuple[str, int, int]] = []
@@ -196,9 +306,9 @@ def test_a_url_is_not_written_over_unless_asked(made: SparkProvider, bucket: str
 def test_what_fails_leaves_the_old_delivery_behind_a_url(
     made: SparkProvider, bucket: str, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    given = {"submission": f"{bucket}/submission", "out": f"{bucket}/delivery"}
-    old = made.anonymize_folder(**given)
-    before, done = names_in(given["out"]), getattr(Job, step)
+    given = (f"{bucket}/submission", f"{bucket}/delivery")
+    old = made.anonymize_folder(*given)
+    before, done = names_in(given[1]), getattr(Job, step)
 
     def failing(*words: Any) -> None:
         done(*words)
@@ -207,23 +317,23 @@ def test_what_fails_leaves_the_old_delivery_behind_a_url(
     with monkeypatch.context() as patch:
         patch.setattr(Job, step, failing)
         with pytest.raises(ProviderError, match="no"):
-            made.anonymize_folder(**given, overwrite=True)
-    assert names_in(given["out"]) == before
-    assert read(given["out"], sent_alone()).header == old
-    new = made.anonymize_folder(**given, overwrite=True)
-    assert read(given["out"], sent_alone()).header == new
-    assert len(names_in(given["out"])) == len(before)
+            made.anonymize_folder(*given, overwrite=True)
+    assert names_in(given[1]) == before
+    assert read(given[1], sent_alone()).header == old
+    new = made.anonymize_folder(*given, overwrite=True)
+    assert read(given[1], sent_alone()).header == new
+    assert len(names_in(given[1])) == len(before)
 
 
 def test_a_damaged_submission_replaces_nothing_behind_a_url(
     made: SparkProvider, bucket: str
 ) -> None:
-    given = {"submission": f"{bucket}/submission", "out": f"{bucket}/delivery"}
-    old = made.anonymize_folder(**given)
+    given = (f"{bucket}/submission", f"{bucket}/delivery")
+    old = made.anonymize_folder(*given)
     fsspec.filesystem("memory").pipe("/bucket/submission/records.parquet", b"damaged")
     with pytest.raises(TableError, match="damaged on the way"):
-        made.anonymize_folder(**given, overwrite=True)
-    assert read(given["out"], sent_alone()).header == old
+        made.anonymize_folder(*given, overwrite=True)
+    assert read(given[1], sent_alone()).header == old
 
 
 def test_what_fails_leaves_nothing_behind_a_url(

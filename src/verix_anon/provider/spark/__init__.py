@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from verix_anon import __version__
-from verix_anon.errors import ProviderError, TableError
+from verix_anon.errors import ProviderError
 from verix_anon.files.deliveries import read_delivery
 from verix_anon.files.store import is_url
 from verix_anon.files.submissions import open_submission, write_submission
@@ -30,6 +30,7 @@ from verix_anon.provider.spark.writing import check_place, written_delivery
 __all__ = ["SparkProvider"]
 
 FOLDER = str | os.PathLike[str]
+CALLING = "An error occurred while calling"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,17 +117,26 @@ class SparkProvider:
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """What Spark says of its failures, in a sentence."""
+    """What Spark says of its failures, in a sentence.
+
+    None is the submission's fault: what is wrong with that, tasks return.
+    """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     try:
         yield
     except (PySparkException, Py4JError) as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        # The last line of a task's traceback is what it was about.
-        ours = [line for line in lines if line.startswith("verix_anon.errors.")]
-        kind, _, sentence = (ours or [""])[0].partition(": ")
-        if kind == f"{TableError.__module__}.{TableError.__qualname__}":
-            raise TableError(sentence) from error
-        raise ProviderError(f"Spark has failed: {(ours or lines or ['?'])[0][:300]}") from error
+        raise ProviderError(f"Spark has failed: {_reason(str(error))[:300]}") from error
+
+
+def _reason(said: str) -> str:
+    """The last line of a task's traceback, which is what it was about, or the first of all."""
+    _, is_python, traceback = said.rpartition("Traceback (most recent call last):\n")
+    lines = [line for line in traceback.splitlines() if line.strip()]
+    if is_python:
+        last = next((line for line in lines if not line.startswith(" ")), "?")
+        kind, _, sentence = last.partition(": ")
+        return sentence if kind.startswith("verix_anon.") else last
+    # Java's name for the call stands before what happened.
+    return next((line.lstrip(": ") for line in lines if not line.startswith(CALLING)), "?")

@@ -16,7 +16,16 @@ from verix_anon.protocol.contract import Column, Contract, Role
 from verix_anon.protocol.table import TRACKER_SIZE, Records
 from verix_anon.provider.spark.keys import keys_of
 
-__all__ = ["fields_of", "keys_in", "labels_in", "numbers", "records_in", "schema"]
+__all__ = ["ARROW", "fields_of", "keys_in", "labels_in", "numbers", "records_in", "schema"]
+
+ARROW = {
+    "long": pa.int64(),
+    "binary": pa.binary(),
+    "int": pa.int32(),
+    "short": pa.int16(),
+    "double": pa.float64(),
+}
+"""Spark's types, as Arrow has them."""
 
 
 def _type(column: Column) -> str:

@@ -54,10 +54,12 @@ class Job:
         self.spark, self.stated = spark, stated
         self.contract, self.n_rows = stated.contract, stated.n_rows
         check_count(self.contract, self.n_rows)
-        self.names = stated.files.folder.parts(RECORDS)
+        folder = stated.files.folder
+        if not folder.has(RECORDS):
+            raise TableError(f"{RECORDS} is missing in {folder.path}")
+        self.names = folder.parts(RECORDS)
         n_parts = 0 if self.names == [RECORDS] else len(self.names)
-        path = stated.files.folder.path
-        self.source = Source(path, self.contract.to_bytes(), self.n_rows, n_parts)
+        self.source = Source(folder.path, self.contract.to_bytes(), self.n_rows, n_parts)
         self.pieces: list[Piece] = []
 
     def tell(self, what: str) -> None:
@@ -69,8 +71,9 @@ class Job:
         self._survey()
         n_chunks = math.ceil(self.n_rows / merkle.CHUNK_ROWS)
         self.tell("check records")
+        first = tasks.FirstRead(self.read)
         chunks = (
-            self._map(len(self.read.shares), self.read, schema(fields_of(self.contract)))
+            self._map(len(self.read.shares), first, schema(fields_of(self.contract)))
             .selectExpr("shiftright(row, 16) AS chunk", "*")
             .repartition(min(n_chunks, TASKS_PER_CORE * self.n_cores), "chunk")
             .groupBy("chunk")
@@ -98,6 +101,9 @@ class Job:
         kind = "file long, digest binary, groups binary, n_bytes long, problem string"
         work = tasks.Survey(self.source, tuple(self.names))
         found = sorted(self._map(len(self.names), work, kind).collect(), key=lambda e: e["file"])
+        for each in found:
+            if each["digest"] is None:
+                raise TableError(each["problem"])
         digests = [bytes(each["digest"]) for each in found]
         self.stated.files.digests[RECORDS] = (
             digest_of_parts(zip(map(_short, self.names), digests, strict=True))

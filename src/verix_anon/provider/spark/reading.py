@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from verix_anon.errors import TableError
+from verix_anon.errors import ProviderError, TableError
 from verix_anon.files.hashed import RECORDS, Files
 from verix_anon.files.hostile import footers
 from verix_anon.files.hostile import reader as parquet
@@ -23,7 +23,7 @@ from verix_anon.protocol.contract import Contract
 from verix_anon.protocol.table import wire_type
 from verix_anon.provider.spark.frames import fields_of
 
-__all__ = ["Piece", "Source", "Surveyed", "batches", "share_out", "survey"]
+__all__ = ["FaultError", "Piece", "Source", "Surveyed", "batches", "faults", "share_out", "survey"]
 
 BATCH_ROWS = 1 << 16
 HELD_BYTES = 64 << 20
@@ -32,6 +32,10 @@ LEAST_ROWS, MOST_ROWS = 1 << 10, 1 << 22
 """Of what one task reads, but that a row group is read by one."""
 TAIL = 8
 """Bytes after a footer, which say how long it is."""
+
+
+class FaultError(TableError):
+    """The submission itself is at fault, and not the machine that reads it."""
 
 
 class Piece(NamedTuple):
@@ -63,7 +67,8 @@ class Source(NamedTuple):
 class Surveyed(NamedTuple):
     """What is known of a file when it has been read once."""
 
-    digest: bytes
+    digest: bytes | None
+    """None: it is not read to its end"""
     group_rows: list[int]
     n_bytes: int
     """What its pages unfold to"""
@@ -73,19 +78,37 @@ class Surveyed(NamedTuple):
 
 def survey(source: Source, name: str) -> Surveyed:
     """Hash a file, and check all that can be checked of it without decoding a value."""
-    expected = source.expected()
-    files = Files(open_folder(source.path, TableError))
+    expected, digest = source.expected(), None
+    files = Files(open_folder(source.path, FaultError))
+    if not files.folder.has(name):
+        raise ProviderError(
+            f"the driver has found {name} in {source.path}, and an executor has not"
+        )
     files.room = HELD_BYTES
     most = expected.bytes_for(source.n_rows)
-    held = files.hold(name, most)
-    digest = bytes.fromhex(files.digests[name])
     try:
+        held = files.hold(name, most)
+        digest = bytes.fromhex(files.digests[name])
         found = parquet.Reader(
-            name, held, expected, TableError, most_rows=source.n_rows, most_bytes=most
+            name, held, expected, FaultError, most_rows=source.n_rows, most_bytes=most
         )
-    except TableError as error:
+    except FaultError as error:
         return Surveyed(digest, [], 0, str(error))
     return Surveyed(digest, found.group_rows, found.n_bytes, None)
+
+
+@contextmanager
+def faults(name: str) -> Iterator[None]:
+    """What decoders say is the fault of the bytes; what the system says, or a store, is not."""
+    try:
+        yield
+    except parquet.DECODERS as error:
+        # Arrow's own is a plain one without a number, and for memory it has an error of both kinds.
+        is_arrows = type(error) is OSError and error.errno is None
+        if isinstance(error, MemoryError) or (isinstance(error, OSError) and not is_arrows):
+            raise
+        reason = " ".join(str(error).split())[:200]
+        raise FaultError(f"{name} is not a readable Parquet file ({reason})") from None
 
 
 def batches(source: Source, piece: Piece, wanted: Collection[str]) -> Iterator[pa.RecordBatch]:
@@ -140,7 +163,7 @@ def _for_spark(array: pa.Array) -> pa.Array:
     if pa.types.is_dictionary(array.type):
         lengths = pc.unique(pc.binary_length(array.dictionary)).to_pylist()
         if any(length != parquet.TRACKER.byte_width for length in lengths):
-            raise TableError(f"{RECORDS}: a tracker does not have 32 bytes")
+            raise FaultError(f"{RECORDS}: a tracker does not have 32 bytes")
         return array.dictionary_decode()
     if pa.types.is_fixed_size_binary(array.type):
         return array.cast(pa.binary())

@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from verix_anon.errors import ProviderError
+from verix_anon.machine import available_cores
 from verix_anon.provider.spark.top import Limits
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-__all__ = ["HISTOGRAM_BYTES", "limits_of", "session"]
+__all__ = ["HISTOGRAM_BYTES", "cores_of_executor", "limits_of", "running_cores", "session"]
 
 HISTOGRAM_BYTES = 64 << 20
 """What the histograms of one pass may take in a task."""
@@ -20,6 +22,9 @@ SHARE_OF_MEMORY = 0.5
 """Python's part of what an executor has: Spark's own part stands beside it."""
 UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 DEFAULT_MEMORY = "1g"
+LOCAL = r"local(?:$|\[\s*(\d+|\*))"
+ONE_CORE = ("yarn", "k8s:")
+"""Masters whose executors have one core unless another number is given."""
 MAX_ROWS = 1 << 25
 """No task gets more records than that: what it returns is one cell of a table."""
 
@@ -53,17 +58,37 @@ def session(configuration: Mapping[str, str]) -> "SparkSession":
 def limits_of(spark: "SparkSession", n_quasi: int, task_rows: int | None) -> Limits:
     """What a task can hold, by the executors' memory and cores, unless given."""
     context = spark.sparkContext
-    conf, is_local = context.getConf(), re.match(r"local($|\[)", context.master) is not None
-    # On one machine the driver is the executor, with a core for each task at a time.
-    memory = conf.get(
-        "spark.driver.memory" if is_local else "spark.executor.memory", DEFAULT_MEMORY
-    )
-    cores = context.defaultParallelism if is_local else int(conf.get("spark.executor.cores", "1"))
-    for_task = SHARE_OF_MEMORY * _bytes(memory) / cores
+    conf = context.getConf()
+    # On one machine the driver is the executor.
+    whose = "driver" if re.match(LOCAL, context.master) else "executor"
+    memory = _bytes(conf.get(f"spark.{whose}.memory") or DEFAULT_MEMORY)
+    at_a_time = max(1, cores_of_executor(context) // int(conf.get("spark.task.cpus") or 1))
+    for_task = SHARE_OF_MEMORY * memory / at_a_time
     # As Arrow's, as a matrix, and sorted, once each; of a leaf, hashed in one go, twice its bytes.
     grown = min(MAX_ROWS, int(for_task / (32 * n_quasi + 256)))
     hashed = min(MAX_ROWS, int(for_task / (16 * n_quasi + 256)))
     return Limits(task_rows or max(1, grown), hashed, HISTOGRAM_BYTES)
+
+
+def cores_of_executor(context: "SparkContext") -> int:
+    """How many cores the largest executor has."""
+    master = context.master
+    if local := re.match(LOCAL, master):
+        return available_cores() if local[1] == "*" else int(local[1] or 1)
+    if given := context.getConf().get("spark.executor.cores"):
+        return int(given)
+    if master.startswith(ONE_CORE):
+        return 1
+    if made := re.match(r"local-cluster\[\s*\d+\s*,\s*(\d+)", master):
+        return int(made[1])
+    # Else an executor takes all cores of its worker, and only those that run know how many.
+    return running_cores(context) or context.defaultParallelism
+
+
+def running_cores(context: "SparkContext") -> int:
+    """The same of the executors that run; 0 if none does."""
+    found = context._jsc.sc().statusStore().executorList(True)
+    return max((int(found.apply(i).totalCores()) for i in range(found.size())), default=0)
 
 
 def _bytes(text: str) -> int:

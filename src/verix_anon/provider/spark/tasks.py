@@ -20,9 +20,9 @@ from verix_anon.kernels import histograms
 from verix_anon.protocol import merkle
 from verix_anon.protocol.contract import Contract
 from verix_anon.provider.spark.counting import Counted, Counter, added, summaries
-from verix_anon.provider.spark.frames import fields_of, keys_in, labels_in, records_in
+from verix_anon.provider.spark.frames import ARROW, fields_of, keys_in, labels_in, records_in
 from verix_anon.provider.spark.places import STAGING, Place
-from verix_anon.provider.spark.reading import Piece, Source, survey
+from verix_anon.provider.spark.reading import FaultError, Piece, Source, faults, survey
 from verix_anon.provider.spark.reading import batches as read_batches
 from verix_anon.provider.spark.subtrees import finish
 from verix_anon.provider.spark.top import Part, Pass, Routes
@@ -33,6 +33,7 @@ __all__ = [
     "Count",
     "Deliver",
     "Finish",
+    "FirstRead",
     "HashChunk",
     "Read",
     "Route",
@@ -93,6 +94,32 @@ class Read:
                 yield from read_batches(self.source, piece, wanted)
 
 
+FAULT_ROW = -1
+"""Of a record that is none: its tracker is the sentence that says what is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRead:
+    """Records that nobody has decoded yet."""
+
+    read: Read
+
+    def __call__(self, batches: Batches) -> Batches:
+        """All columns, up to what cannot be read."""
+        fields = fields_of(Contract.from_bytes(self.read.source.contract))
+        names = [name for name, _ in fields]
+        for number in _numbers(batches):
+            for piece in self.read.shares[number]:
+                try:
+                    with faults(piece.name):
+                        yield from read_batches(self.read.source, piece, names)
+                except FaultError as error:
+                    columns = {name: pa.nulls(1, ARROW[kind]) for name, kind in fields}
+                    columns["row"] = pa.array([FAULT_ROW], pa.int64())
+                    columns["tracker"] = pa.array([str(error).encode()], pa.binary())
+                    yield pa.record_batch(columns)
+
+
 @dataclass(frozen=True, slots=True)
 class HashChunk:
     """All records of one chunk: its digest, or what is wrong with it."""
@@ -118,6 +145,8 @@ class HashChunk:
 
     def _hash(self, chunk: int | None, table: pa.Table) -> bytes:
         contract = Contract.from_bytes(self.contract)
+        if chunk == FAULT_ROW // merkle.CHUNK_ROWS:
+            raise TableError(table.column("tracker")[0].as_py().decode(errors="replace"))
         row, records = records_in(contract, table)
         assert chunk is not None
         first = chunk * merkle.CHUNK_ROWS
