@@ -74,11 +74,13 @@ class Cluster:
 
 
 def environment() -> dict[str, str]:
-    """What a process of Spark's is started with; skips where Spark is not."""
+    """What a process of Spark's is started with; where Spark is not, skips, or fails if told so."""
+    is_needed = bool(os.environ.get("VERIX_NEEDS_SPARK"))
+    without = pytest.fail if is_needed else pytest.skip
     if not (ENVIRONMENT / "installed").is_file():
-        pytest.skip("Spark's environment is not there; `make spark-env` makes it")
+        without("Spark's environment is not there; `make spark-env` makes it")
     if shutil.which("java") is None:
-        pytest.skip("Spark needs Java; `make system` installs it")
+        without("Spark needs Java; `make system` installs it")
     return {
         **{name: value for name, value in os.environ.items() if not name.startswith("COV")},
         "PYTHONPATH": str(ROOT / "src"),
