@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import rfc8785
 
-from verix_anon.arrays import Floats
+from verix_anon.arrays import Floats, Ids, Ints
 from verix_anon.errors import MalformedDeliveryError, ReceiptError, TableError
 from verix_anon.fields import Fields
 from verix_anon.files.aside import write_bytes, written_aside
@@ -285,14 +285,26 @@ def _read_records(files: Files, header: Header, n_rows: int, *, has_target: bool
         most_bytes=expected.bytes_for(n_rows),
     )
     _check_count(RECORDS, sum(reader.n_rows for reader in readers), header.rows)
-    row, leaf = np.empty(header.rows, np.int64), np.empty(header.rows, np.int32)
-    tracker, target = np.empty((header.rows, 32), np.uint8), np.zeros(header.rows, np.uint8)
-    into: dict[str, parquet.Array] = {"row": row, "tracker": tracker, "leaf": leaf}
+    row = np.empty(header.rows, np.int64)
+    parquet.copy_all(readers, {"row": row}, available_cores())
+    places = _places(row)
+    row.sort()
+    leaf, tracker = np.empty(header.rows, np.int32), np.empty((header.rows, 32), np.uint8)
+    target = np.zeros(header.rows, np.uint8)
+    into: dict[str, parquet.Array] = {"tracker": tracker, "leaf": leaf}
     if has_target:
         into["target"] = target
-    parquet.copy_all(readers, into, available_cores())
-    found = Delivered(row=row, tracker=tracker, leaf=leaf, target=target, has_target=has_target)
-    return found.in_order()
+    parquet.copy_all(readers, into, available_cores(), places)
+    return Delivered(row=row, tracker=tracker, leaf=leaf, target=target, has_target=has_target)
+
+
+def _places(row: Ints) -> Ids | None:
+    """Where each record goes for rows to ascend, stable where they repeat; None: none moves."""
+    if (row[1:] >= row[:-1]).all():
+        return None
+    places = np.empty(row.size, np.int32)
+    places[np.argsort(row, kind="stable")] = np.arange(row.size, dtype=np.int32)
+    return places
 
 
 def header_to_bytes(header: Header, files: Mapping[str, str]) -> bytes:

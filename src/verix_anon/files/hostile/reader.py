@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from verix_anon.arrays import Bytes, Ints
+from verix_anon.arrays import Bytes, Ids, Ints
 from verix_anon.errors import Error, TableError
 from verix_anon.files.held import Held
 from verix_anon.files.hostile import footers, pages
@@ -230,7 +230,7 @@ def open_parts(
 
 
 def copy_group(
-    reader: Reader, group: int, into: Mapping[str, Array], where: slice | Ints, pool: Executor
+    reader: Reader, group: int, into: Mapping[str, Array], where: slice | Ints | Ids, pool: Executor
 ) -> None:
     """Copy columns of a row group to where its rows belong; of a large one column by column."""
 
@@ -243,14 +243,17 @@ def copy_group(
         pass
 
 
-def copy_all(readers: Iterable[Reader], into: Mapping[str, Array], threads: int) -> None:
-    """Copy columns of all row groups, one group after the other."""
+def copy_all(
+    readers: Iterable[Reader], into: Mapping[str, Array], threads: int, places: Ids | None = None
+) -> None:
+    """Copy columns of all row groups, one group after the other, or each row to its place."""
     at = 0
     with ThreadPoolExecutor(threads) as pool:
         for reader in readers:
             for group in reader.groups():
                 rows = slice(at, at + reader.group_rows[group])
-                copy_group(reader, group, into, rows, pool)
+                where = rows if places is None else places[rows]
+                copy_group(reader, group, into, where, pool)
                 at = rows.stop
     give_back()
 
