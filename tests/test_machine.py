@@ -48,6 +48,33 @@ def test_verify_refuses(made: tuple[Prepared, Delivery], little: None) -> None:
         verix_anon.verify(delivery, prepared.manifest, submission=prepared.submission)
 
 
+@pytest.mark.parametrize("profile", ["full", "thin"])
+def test_verify_refuses_before_it_reads(
+    made: tuple[Prepared, Delivery], little: None, tmp_path: Path, profile: str
+) -> None:
+    with pytest.raises(TableError, match=sentence("verifying")):
+        verix_anon.verify(
+            tmp_path / "delivery",
+            made[0].manifest,
+            submission=tmp_path / "submission",
+            profile=profile,
+        )
+
+
+def test_verify_counts_the_submission_that_it_reads(
+    made: tuple[Prepared, Delivery], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepared, delivery = made
+    write_submission(prepared.submission, tmp_path / "submission")
+    needed: list[float] = []
+    monkeypatch.setattr(
+        "verix_anon.client.verify.check_memory", lambda bytes_, *_: needed.append(bytes_)
+    )
+    for submission in (prepared.submission, tmp_path / "submission"):
+        verix_anon.verify(delivery, prepared.manifest, submission=submission)
+    assert needed[1] - needed[0] == prepared.submission.records.nbytes
+
+
 def test_reading_refuses(
     made: tuple[Prepared, Delivery], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

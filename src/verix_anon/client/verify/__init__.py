@@ -103,12 +103,12 @@ def verify(
     if manifest.task is not Task.NONE and not {"fingerprint", "utility"} <= set(options.skip):
         begin_import("xgboost")
     chosen = _profile(profile, submission)
+    _check_memory(manifest, chosen, options, is_held=isinstance(submission, Submission))
     # A thin verification shows what the manifest alone can prove, whatever is at hand.
     sent = None
     if submission is not None and chosen is not Profile.THIN:
         read = partial(read_submission_by_column, most_values=KEPT_BYTES)
         sent = opened(submission, Submission, read, "submission")
-    _check_memory(manifest, chosen, options)
     _check_own(manifest, sent, chosen, options)
     given = given.beside(manifest.provider_keys)
     verdict = _judge(Given(delivery, manifest, sent, given), chosen, options)
@@ -186,14 +186,21 @@ def _judge(given: Given, profile: Profile, options: VerifyOptions) -> Verdict:
     )
 
 
-def _check_memory(manifest: Manifest, profile: Profile, options: VerifyOptions) -> None:
-    """Refuse what will not fit: the delivery with its tree, and in full values by leaf."""
+def _check_memory(
+    manifest: Manifest, profile: Profile, options: VerifyOptions, *, is_held: bool
+) -> None:
+    """Refuse what will not fit: the delivery with its tree, and in full values by leaf.
+
+    Nothing is read yet, so a submission that is not in memory already comes on top, if it will be.
+    """
     n_rows, n_quasi = manifest.n_rows, len(manifest.contract.quasi)
     most_leaves = n_rows // manifest.contract.min_leaf
     values = 0
     if profile is Profile.FULL:
         n_columns = columns_at_once(n_rows, n_quasi, options.threads)
         values = 8 * n_quasi if is_kept(n_rows, n_quasi) else 20 * n_columns
+    if profile is not Profile.THIN and not is_held and is_kept(n_rows, n_quasi):
+        values += 8 * n_quasi + 33
     check_memory(
         n_rows * (70 + values) + most_leaves * (60 + 24 * n_quasi),
         f"verifying {n_rows:,} records with {n_quasi} quasi-identifiers",
