@@ -5,7 +5,7 @@ not load what computes a hundred thousand.
 """
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 
 from verix_anon.protocol.contract import Digest
@@ -34,15 +34,18 @@ def _f64(value: float) -> bytes:
 
 
 def leaf_digest(
-    count: int, bounds: Sequence[tuple[float, float]], members: Sequence[tuple[int, bytes]]
+    count: int, bounds: Iterable[tuple[float, float]], members: Iterable[tuple[int, bytes]]
 ) -> Digest:
     """One leaf: its count, its bounds in contract order, row and tracker of each record.
 
-    The records are given in ascending row.
+    The records are given in ascending row, one by one: they may be a whole table.
     """
-    pairs = (_f64(low) + _f64(high) for low, high in bounds)
-    records = (struct.pack("<Q", row) + tracker for row, tracker in members)
-    return _hash(LEAF, struct.pack("<Q", count), *pairs, *records)
+    digest = sha256(LEAF + struct.pack("<Q", count))
+    for low, high in bounds:
+        digest.update(_f64(low) + _f64(high))
+    for row, tracker in members:
+        digest.update(struct.pack("<Q", row) + tracker)
+    return Digest(digest.digest())
 
 
 def node_digest(index: int, threshold: float, left: Digest, right: Digest) -> Digest:

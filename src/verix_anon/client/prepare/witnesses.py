@@ -191,13 +191,11 @@ class _Crew:
 
 def _at_leaf(submission: Submission, node: _Node) -> list[Witness]:
     records, n = node.records, node.n
-    rows = records.rows[node.members].astype(np.int64)
+    rows, tracker = records.rows[node.members], submission.records.tracker
     # A column at a time: a leaf may be the whole table.
     values = (column[node.members] for column in records.values)
     bounds = tuple((float(own.min()), float(own.max())) for own in values)
-    tracker = submission.records.tracker[rows]
-    members = [(int(row), own.tobytes()) for row, own in zip(rows, tracker, strict=True)]
-    leaf = digests.leaf_digest(n, bounds, members)
+    leaf = digests.leaf_digest(n, bounds, ((int(row), tracker[row].tobytes()) for row in rows))
     return [
         Witness(row=int(row), path=node.path, leaf=leaf) for row in records.rows[node.witnesses]
     ]

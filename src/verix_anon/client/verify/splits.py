@@ -267,8 +267,8 @@ def _leaf_departure(case: Case, witness: Witness, node: int, start: Ints) -> Dev
     leaf = int(case.delivery.tree.leaf[node])
     at = case.grouped[0][start[leaf] : start[leaf + 1]]
     bounds = zip(leaves.minimum[leaf].tolist(), leaves.maximum[leaf].tolist(), strict=True)
-    members = [(int(records.row[i]), records.tracker[i].tobytes()) for i in at]
-    digest = digests.leaf_digest(int(leaves.count[leaf]), list(bounds), members)
+    members = ((int(records.row[i]), records.tracker[i].tobytes()) for i in at)
+    digest = digests.leaf_digest(int(leaves.count[leaf]), bounds, members)
     own = int(case.leaves_of(np.array([witness.row]))[0])
     same = hmac.compare_digest(digest, witness.leaf) and own == leaf
     if same:
