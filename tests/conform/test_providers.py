@@ -1,11 +1,16 @@
 """Honest providers of every kind pass the kit, and one with any adversary's fault does not."""
 
+import json
 import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from conform.in_process import asked
@@ -17,6 +22,7 @@ from verix_anon.conform.providers import Answer, Asked, Outcome, command_provide
 from verix_anon.conform.recipes import chosen
 from verix_anon.conform.results import Result
 from verix_anon.conform.serving import service_provider
+from verix_anon.conform.tables import canonical
 from verix_anon.conform.trying import try_provider
 from verix_anon.protocol.messages import Delivery, Submission
 from verix_anon.provider.local import LocalProvider
@@ -189,6 +195,70 @@ def test_what_differs_is_named_with_its_place(
     assert [failed.name for failed in result.failures] == [check]
     assert result.failures[0].detail.startswith(where)
     assert ", and not " in result.failures[0].detail
+
+
+def rewritten(change: Callable[[Path, dict[str, Any]], object]) -> Asked:
+    """The engine's delivery, and something done to its files and to what delivery.json says."""
+    honest = asked(LocalProvider())
+
+    def ask(submission: Path, delivery: Path) -> Answer:
+        answer = honest(submission, delivery)
+        header = json.loads((delivery / "delivery.json").read_bytes())
+        written = change(delivery, header)
+        text = written if isinstance(written, str) else canonical(header).decode()
+        (delivery / "delivery.json").write_text(text)
+        return answer
+
+    return ask
+
+
+def minus_zeros(name: str, column: str) -> Callable[[Path, dict[str, Any]], None]:
+    """Every zero of a column gets a minus; its file's digest is stated as it then is."""
+
+    def change(delivery: Path, header: dict[str, Any]) -> None:
+        table = pq.read_table(delivery / name)
+        values = table[column].to_numpy().copy()
+        assert (values == 0).any()
+        values[values == 0] = -0.0
+        at = table.schema.names.index(column)
+        pq.write_table(table.set_column(at, column, pa.array(values)), delivery / name)
+        header["files"][name] = sha256((delivery / name).read_bytes()).hexdigest()
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda _, header: json.dumps(header, indent=1), "delivery.json is not in the form of RFC"),
+        (
+            lambda _, header: json.dumps(header, separators=(",", ":")) + "\n",
+            "delivery.json is not",
+        ),
+        (minus_zeros("nodes.parquet", "threshold"), "nodes.parquet holds -0.0"),
+        (minus_zeros("leaves.parquet", "min_0"), "leaves.parquet holds -0.0"),
+    ],
+    ids=["indented", "newline", "threshold", "bound"],
+)
+def test_what_a_reader_would_forgive_is_named(
+    small_kit: Kit, change: Callable[[Path, dict[str, Any]], object], said: str
+) -> None:
+    cases = chosen(small_kit.cases, ["minus-zero"])
+    (result,) = try_provider(small_kit, cases, rewritten(change))
+    assert [failed.name for failed in result.failures] == ["files"]
+    assert result.failures[0].detail.startswith(said)
+
+
+def test_packing_is_free_and_whole_seconds_are_written_as_integers(small_kit: Kit) -> None:
+    def change(delivery: Path, header: dict[str, Any]) -> None:
+        header["seconds"] = 12
+        for name in header["files"]:
+            table = pq.read_table(delivery / name)
+            pq.write_table(table, delivery / name, compression="gzip", row_group_size=7)
+            header["files"][name] = sha256((delivery / name).read_bytes()).hexdigest()
+
+    cases = chosen(small_kit.cases, ["minus-zero"])
+    assert failures(try_provider(small_kit, cases, rewritten(change))) == {}
 
 
 def test_a_file_that_is_not_of_its_digest_is_named(small_kit: Kit) -> None:

@@ -4,13 +4,23 @@ What is read is hostile (spec §11), and read as such. A difference is told with
 """
 
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 
+from verix_anon.arrays import Floats, Ids
 from verix_anon.conform.results import Check
 from verix_anon.errors import Error
-from verix_anon.files.deliveries import damage, read_delivery
+from verix_anon.files.deliveries import (
+    LEAVES,
+    NAMED,
+    NODES,
+    Snapshot,
+    damage,
+    header_to_bytes,
+    read_delivery,
+)
 from verix_anon.files.submissions import open_submission
 from verix_anon.protocol.messages import Delivered, Delivery, Header
 from verix_anon.protocol.tree import Leaves, Tree
@@ -23,15 +33,15 @@ def compared(submission: Path, expected: Path, found: Path) -> list[Check]:
     stated = open_submission(submission)
     wanted = read_delivery(expected, stated.contract, n_rows=stated.n_rows).delivery
     try:
-        snapshot = read_delivery(found, stated.contract, n_rows=stated.n_rows)
+        snapshot = read_delivery(found, stated.contract, n_rows=stated.n_rows, signed_zeros=True)
     except Error as error:
         return [Check("files", False, str(error))]
-    return list(_checks(wanted, snapshot.delivery, snapshot.damaged))
+    return list(_checks(wanted, snapshot.delivery, _files(snapshot)))
 
 
-def _checks(wanted: Delivery, found: Delivery, damaged: tuple[str, ...]) -> Iterator[Check]:
+def _checks(wanted: Delivery, found: Delivery, files: str) -> Iterator[Check]:
     for name, difference in (
-        ("files", damage(damaged) if damaged else ""),
+        ("files", files),
         ("header", _header(wanted.header, found.header)),
         ("tree", _tree(wanted.tree, found.tree)),
         ("bounds", _bounds(wanted.leaves, found.leaves)),
@@ -39,6 +49,27 @@ def _checks(wanted: Delivery, found: Delivery, damaged: tuple[str, ...]) -> Iter
         ("root", _digest(wanted.header.root, found.header.root)),
     ):
         yield Check(name, not difference, difference or "as it must be")
+
+
+def _files(snapshot: Snapshot) -> str:
+    """What was damaged, or else what readers forgive and writers must not do (spec §2.1, §8.2)."""
+    if snapshot.damaged:
+        return damage(snapshot.damaged)
+    found = snapshot.delivery
+    header = header_to_bytes(found.header, {name: snapshot.files[name] for name in NAMED})
+    if sha256(header).hexdigest() != snapshot.files["delivery.json"]:
+        return "delivery.json is not in the form of RFC 8785"
+    for name, arrays in (
+        (NODES, [found.tree.threshold]),
+        (LEAVES, [found.leaves.minimum, found.leaves.maximum]),
+    ):
+        if any(_has_minus_zero(values) for values in arrays):
+            return f"{name} holds -0.0"
+    return ""
+
+
+def _has_minus_zero(values: Floats | Ids) -> bool:
+    return bool((np.signbit(values) & (values == 0)).any())
 
 
 def _digest(wanted: bytes, found: bytes) -> str:
