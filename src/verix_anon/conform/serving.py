@@ -1,5 +1,7 @@
 """A service as a provider: every case goes there as it is, the damaged ones too."""
 
+from collections.abc import Callable
+from http import HTTPStatus
 from pathlib import Path
 
 from verix_anon.client.remote.answers import Offer, one_line
@@ -12,12 +14,14 @@ from verix_anon.files.listing import list_as_is, list_submission
 
 __all__ = ["service_provider"]
 
-INTERNAL = "internal"
-"""The code of a job that failed by the service's own fault"""
+OF_THE_SERVICE = frozenset({"internal", "worker-killed", "job-too-large"})
+"""Codes of jobs that failed by the service's own fault, or for lack of room there"""
+REFUSALS = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY})
+"""Others from 400 to 499 are no word on a submission: a token, a limit, a job that is gone."""
 
 
 def service_provider(url: str, token: str, options: RemoteOptions) -> Asked:
-    """A provider behind HTTP; it refuses by a status of 400 to 499, or by a job that fails.
+    """A provider behind HTTP; it refuses by the status 400 or 422, or by a job that fails.
 
     Raises:
         Error: The service cannot be asked at all, such as with that token.
@@ -33,28 +37,33 @@ def service_provider(url: str, token: str, options: RemoteOptions) -> Asked:
 
 
 def _answer(connection: Connection, submission: Path, delivery: Path) -> Answer:
+    begun: list[str] = []
     try:
-        _submit(connection, submission, delivery)
+        _submit(connection, submission, delivery, begun.append)
         return Answer(Outcome.DELIVERED, "delivered")
-    except RefusedError as refused:
-        is_refusal = 400 <= refused.problem.status < 500
-        return Answer(Outcome.REFUSED if is_refusal else Outcome.BROKEN, str(refused))
-    except FailedError as failed:
-        forget_job(connection, failed.job.id)
-        reason = failed.job.reason
-        is_refusal = reason is not None and reason.code != INTERNAL
-        return Answer(Outcome.REFUSED if is_refusal else Outcome.BROKEN, str(failed))
     except ProviderError as error:
-        return Answer(Outcome.BROKEN, one_line(str(error), 300))
+        for job in begun:
+            forget_job(connection, job)
+        outcome = Outcome.REFUSED if _is_refusal(error) else Outcome.BROKEN
+        return Answer(outcome, one_line(str(error)))
 
 
-def _submit(connection: Connection, submission: Path, delivery: Path) -> None:
+def _is_refusal(error: ProviderError) -> bool:
+    if isinstance(error, RefusedError):
+        return error.problem.status in REFUSALS
+    reason = error.job.reason if isinstance(error, FailedError) else None
+    return reason is not None and reason.code not in OF_THE_SERVICE
+
+
+def _submit(
+    connection: Connection, submission: Path, delivery: Path, began: Callable[[str], None]
+) -> None:
     try:
         listed = list_submission(submission)
     except Error:
         # Our client would not send it; what the service does with it is the question.
         offer = Offer.parse(connection.get("/v1", GREETING).body)
-        job = run_job(connection, list_as_is(submission), offer)
+        job = run_job(connection, list_as_is(submission), offer, began)
         forget_job(connection, job.id)
         return
-    submit_folder(connection, listed, delivery)
+    submit_folder(connection, listed, delivery, began=began)

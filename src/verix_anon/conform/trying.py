@@ -1,5 +1,6 @@
 """Every case is shown, some at a time; a provider's answer is compared with what it must be."""
 
+import secrets
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -42,8 +43,9 @@ def try_each(
     own = tempfile.TemporaryDirectory(prefix="verix-conform-", ignore_cleanup_errors=True)
     with own as place, ThreadPoolExecutor(jobs) as pool:
         try:
-            for number, case in enumerate(cases):
-                folder = Path(place) / str(number)
+            for case in cases:
+                # No number, either: what must be answered comes first.
+                folder = Path(place) / secrets.token_hex(8)
                 waiting.append(pool.submit(_in_folder, tried, case, folder))
             for each in waiting:
                 results.append(each.result())
