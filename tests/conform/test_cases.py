@@ -27,25 +27,37 @@ REASONS = {
     "contract-missing-field": "field 'max_depth' is missing",
     "contract-format": "format must be",
     "contract-id": "submission_id must be 32 lower-case",
+    "contract-id-short": "submission_id must be 32 lower-case",
     "contract-k": "k must be a whole number from 2",
     "contract-min-leaf": "min_leaf must be a whole number from 4",
     "contract-max-depth": "max_depth must be a whole number from 1 to 50",
     "contract-no-depth": "max_depth must be a whole number from 1 to 50",
+    "contract-true": "max_depth must be a whole number, not True",
     "contract-rule": "rule must be one of",
     "contract-commitment": "commitment must be one of",
     "contract-reserved-name": "'leaf' is reserved",
+    "contract-reserved-target": "'leaf' is reserved",
+    "contract-name-twice": "'a' occurs twice",
+    "contract-role": "role must be one of",
     "contract-unit": "field 'unit' is missing",
     "contract-unit-other": "unit must be one of",
+    "contract-unit-more": "unknown field 'unit'",
     "contract-label-type": "categories must be a list of text",
     "contract-label-twice": "names a category twice",
     "contract-three-classes": "must have two classes",
+    "contract-three-positions": "must have two classes",
+    "contract-no-quasi": "at least one quasi-identifier",
     "contract-no-target": "the contract has 0 targets",
     "contract-two-targets": "the contract has 2 targets",
     "contract-half-coded": "or none is",
+    "contract-clear-target": "or none is",
     "contract-paper-coded": "needs values in clear",
     "contract-paper-name": "cannot represent",
+    "contract-paper-colon": "cannot represent",
+    "contract-paper-comma": "cannot represent",
     "contract-spread-target": "has no target",
     "contract-no-weight": "a weight for every quasi-identifier",
+    "contract-weight-more": "exactly one target and no weights",
     "contract-weight": "weight must be a whole number",
     "contract-weight-by-one": "weight must be a whole number",
     "contract-no-weight-at-all": "weight must be a whole number",
@@ -56,6 +68,8 @@ REASONS = {
     "header-format": "format must be",
     "header-unknown-field": "unknown field 'more'",
     "header-field-twice": "a field occurs twice",
+    "header-fraction": "rows must be a whole number",
+    "header-long": "larger than 65536 bytes",
     "header-rows": "24 rows, more than 23",
     "digest-contract": "contract.json is not the contract",
     "digest-submission": "its records are not those of the digest",
@@ -74,16 +88,20 @@ REASONS = {
     "value-beyond": "a position outside its 5 values",
     "value-negative": "a position outside",
     "value-target": "other than 0 and 1",
+    "value-target-in-parts": "256 not in range",
     "column-missing": "column 'b' is missing",
     "column-more": "column 'c' does not belong there",
     "column-order": "not in the agreed order",
     "column-type": "type float, not double",
+    "cluster-types-in-one-file": "type binary",
     "tracker-short": r"fixed_size_binary\[31\]",
     "tracker-short-in-parts": "a tracker does not have 32 bytes",
     "parts-none": "a folder without a Parquet file",
     "parts-more": "'notes.txt', which is not a Parquet file",
+    "parts-folder": "'older', which is not a Parquet file",
     "parts-digest": "records.parquet differs from the SHA-256",
     "too-few-records": "needs at least min_leaf = 25 records",
+    "too-few-by-far": "needs at least min_leaf = 2,147,483,647 records",
 }
 
 
@@ -117,9 +135,10 @@ def test_the_engine_gives_every_delivery(small_kit: Kit, name: str) -> None:
     assert not written.damaged
 
 
-def test_scores_are_of_binary64_not_of_fractions() -> None:
-    """As fractions both scores of the case are equal, and the first column would be split."""
-    made = ANSWERED["rounding"].make()
+@pytest.mark.parametrize("name", ["rounding", "rounding-order", "spread-binary32"])
+def test_scores_are_of_binary64_and_of_the_order_that_is_given(name: str) -> None:
+    """As fractions, in another order or in binary32 the first column would be split."""
+    made = ANSWERED[name].make()
     nodes = independent.anonymize(made.contract, made.trackers, made.columns).nodes
     assert nodes[0][0] == 1
 

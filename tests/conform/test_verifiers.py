@@ -1,9 +1,11 @@
 """Our verifier tells the deliveries of the kit apart, and none that lacks a layer does."""
 
+import inspect
 import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -21,25 +23,59 @@ from verix_anon.client.verify import (
     verify,
 )
 from verix_anon.conform import Size, owners
-from verix_anon.conform.judged import EXITS, for_verifiers
+from verix_anon.conform.judged import for_verifiers
 from verix_anon.conform.judging import Judge, command_verifier, try_verifier
 from verix_anon.conform.kit import Case, Kind, Kit, write_kit
 from verix_anon.conform.recipes import chosen, for_providers
 from verix_anon.conform.results import Result
 from verix_anon.conform.running import Ended
+from verix_anon.conform.showing import EXITS
 from verix_anon.errors import TableError
+from verix_anon.fields import Fields
+from verix_anon.files.hashed import Files
+from verix_anon.protocol import envelopes
 
 VERIFY = [sys.executable, "-m", "verix_anon", "verify"]
 LAYERS = {
-    "commitment": (commitment, "forged-root"),
-    "sentinels": (sentinels, "lost-sentinel"),
-    "twins": (twins, "moved-twin"),
-    "replay": (replay, "other-labels"),
-    "splits": (splits, "adversary-approximate"),
-    "fingerprint": (fingerprint, "other-labels-paper"),
-    "receipt": (receipt, "receipt-missing"),
+    ("commitment", "full"): "forged-root",
+    ("commitment", "thin"): "thin-forged-root",
+    ("commitment", "paper"): "forged-root-paper",
+    ("sentinels", "paper"): "lost-sentinel",
+    ("twins", "thin"): "moved-twin",
+    ("twins", "paper"): "changed-twin",
+    ("replay", "full"): "other-labels",
+    ("replay", "thin"): "thin-labels",
+    ("splits", "full"): "adversary-approximate",
+    ("splits", "thin"): "thin-wide",
+    ("fingerprint", "paper"): "other-labels-paper",
+    ("receipt", "full"): "receipt-missing",
 }
-"""Every layer that decides under some profile, and a case that fails without it."""
+"""Every layer that decides under a profile, and a case that fails without it."""
+WITHIN_REPLAY = {("sentinels", "full"), ("sentinels", "thin"), ("twins", "full")}
+"""What these see replay sees as well, so that no delivery shows that they are missing."""
+ALONE = {
+    **{name: layer for (layer, _), name in LAYERS.items()},
+    "thin-moved": "replay",
+    "changed-sentinel": "sentinels",
+    "last-of-equals": "splits",
+    "receipt-forged": "receipt",
+    "receipt-other-files": "receipt",
+    **{
+        f"stated-{what}{kind}": "commitment"
+        for what in ("contract", "submission")
+        for kind in ("", "-paper")
+    },
+}
+"""The cases that one layer alone sees."""
+MODULES = {
+    "commitment": commitment,
+    "sentinels": sentinels,
+    "twins": twins,
+    "replay": replay,
+    "splits": splits,
+    "fingerprint": fingerprint,
+    "receipt": receipt,
+}
 
 
 @pytest.fixture(scope="session")
@@ -107,30 +143,80 @@ def test_the_layers_that_are_named_see_each_case(judged_kit: Kit) -> None:
             assert fired >= set(named), case.id
 
 
-def test_those_made_for_one_layer_are_seen_by_no_other(judged_kit: Kit) -> None:
-    for layer, (_, name) in LAYERS.items():
-        (case,) = chosen(judged_kit.cases, [name])
-        findings = judged(judged_kit, case).findings
-        others = [f for f in findings if f.decides and f.layer != layer]
-        # Without replay nobody knows the records that splits would judge.
-        assert all(f.status in (Status.PASS, Status.SKIPPED) for f in others), name
+@pytest.mark.parametrize("name", ALONE)
+def test_those_made_for_one_layer_are_seen_by_no_other(judged_kit: Kit, name: str) -> None:
+    (case,) = chosen(judged_kit.cases, [name])
+    findings = judged(judged_kit, case).findings
+    others = [f for f in findings if f.decides and f.layer != ALONE[name]]
+    # Without replay nobody knows the records that splits would judge.
+    assert all(f.status in (Status.PASS, Status.SKIPPED) for f in others), name
 
 
-def test_every_layer_that_decides_is_among_them() -> None:
-    deciding = {layer for layers in DECIDING.values() for layer in layers}
-    assert set(LAYERS) == deciding | {RECEIPT}
+def test_every_layer_that_decides_is_among_them(judged_kit: Kit) -> None:
+    deciding = {(layer, profile.value) for profile in DECIDING for layer in DECIDING[profile]}
+    assert LAYERS.keys() | WITHIN_REPLAY == deciding | {(RECEIPT, "full")}
+    profiles = {case.id: case.expected["profile"] for case in judged_kit.cases}
+    assert all(profiles[name] == profile for (_, profile), name in LAYERS.items())
 
 
-@pytest.mark.parametrize("layer", LAYERS)
+@pytest.mark.parametrize(("layer", "profile"), LAYERS)
 def test_a_verifier_without_a_layer_fails_a_case_by_name(
-    judged_kit: Kit, layer: str, monkeypatch: pytest.MonkeyPatch
+    judged_kit: Kit, layer: str, profile: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module, name = LAYERS[layer]
+    name = LAYERS[layer, profile]
     cases = chosen(judged_kit.cases, [name])
     assert failed(try_verifier(judged_kit, cases, in_process)) == []
     passes = Finding(layer=layer, status=Status.PASS, summary="Not looked at.")
-    monkeypatch.setattr(module, "check", lambda *given: passes)
+    monkeypatch.setattr(MODULES[layer], "check", lambda *given: passes)
     assert failed(try_verifier(judged_kit, cases, in_process)) == [name]
+
+
+WRONG = [
+    ("stated-contract", commitment, 'problems.append("it was made for another contract")', "pass"),
+    ("stated-contract-paper", commitment, 'append("it was made for another contract")', "copy()"),
+    ("stated-submission", commitment, "problems.append(MIXED_UP)", "pass"),
+    ("stated-submission-paper", commitment, "problems.append(MIXED_UP)", "pass"),
+    ("changed-sentinel", sentinels, "failed = n_missing + n_other > 0", "failed = n_missing > 0"),
+    ("changed-twin", twins, "n_missing + n_changed + n_apart > 0", "n_missing + n_apart > 0"),
+    ("thin-moved", replay, "np.flatnonzero(claimed != routed)", "claimed[:0]"),
+    ("receipt-other-files", receipt, 'problems.append("it names other files")', "pass"),
+]
+"""A case, and what in which layer is changed into what."""
+
+
+@pytest.mark.parametrize(("name", "module", "old", "new"), WRONG)
+def test_a_layer_that_is_wrong_in_one_thing_fails_a_case_by_name(
+    judged_kit: Kit,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    module: ModuleType,
+    old: str,
+    new: str,
+) -> None:
+    source = inspect.getsource(module)
+    assert old in source
+    wrong = ModuleType(module.__name__)
+    exec(compile(source.replace(old, new), name, "exec"), wrong.__dict__)
+    monkeypatch.setattr(module, "check", wrong.check)
+    assert failed(try_verifier(judged_kit, chosen(judged_kit.cases, [name]), in_process)) == [name]
+
+
+def whole_or_so(fields: Fields, name: str, within: range | None = None) -> int:
+    return int(fields.number(name))
+
+
+def test_a_reader_that_is_wrong_in_one_thing_fails_a_case_by_name(
+    judged_kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, place, what, wrong in (
+        ("receipt-forged", envelopes, "_has_signed", lambda *given: True),
+        ("malformed-header-fraction", Fields, "whole", whole_or_so),
+        ("malformed-parts-digest", Files, "different", lambda *given: ()),
+    ):
+        with monkeypatch.context() as changed:
+            changed.setattr(place, what, wrong)
+            cases = chosen(judged_kit.cases, [name])
+            assert failed(try_verifier(judged_kit, cases, in_process)) == [name]
 
 
 @pytest.mark.parametrize("code", [0, 1, 2, 3, 70, -11, None])

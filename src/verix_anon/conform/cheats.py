@@ -14,7 +14,19 @@ from verix_anon.protocol.contract import Digest
 from verix_anon.protocol.messages import Delivered, Delivery
 from verix_anon.protocol.tree import Leaves
 
-__all__ = ["forges_root", "invents_labels", "loses_sentinel", "moves_twin"]
+__all__ = [
+    "changes_sentinel",
+    "changes_twin",
+    "forges_root",
+    "invents_labels",
+    "loses_sentinel",
+    "moves_twin",
+    "moves_watched",
+    "states_contract",
+    "states_submission",
+]
+
+OTHER = Digest(bytes(32))
 
 
 def forges_root(made: Prepared, honest: Delivery) -> Delivery:
@@ -45,8 +57,45 @@ def loses_sentinel(made: Prepared, honest: Delivery) -> Delivery:
     return _fitting(made, honest, records)
 
 
+def changes_sentinel(made: Prepared, honest: Delivery) -> Delivery:
+    """One sentinel is returned under another tracker, which the paper's root does not bind."""
+    return _tracked_otherwise(honest, int(made.manifest.sentinel_row[0]))
+
+
+def changes_twin(made: Prepared, honest: Delivery) -> Delivery:
+    """One of two twins is returned under another tracker, which the paper's root does not bind."""
+    return _tracked_otherwise(honest, int(made.manifest.twin_row[0, 1]))
+
+
+def _tracked_otherwise(honest: Delivery, row: int) -> Delivery:
+    tracker = honest.records.tracker.copy()
+    tracker[row, 0] ^= 1
+    return replace(honest, records=replace(honest.records, tracker=tracker))
+
+
+def states_contract(made: Prepared, honest: Delivery) -> Delivery:
+    """Everything is true but the contract that it says it is for."""
+    return replace(honest, header=replace(honest.header, contract=OTHER))
+
+
+def states_submission(made: Prepared, honest: Delivery) -> Delivery:
+    """Everything is true but the submission that it says it is for."""
+    return replace(honest, header=replace(honest.header, submission=OTHER))
+
+
 def moves_twin(made: Prepared, honest: Delivery) -> Delivery:
     """One of two twins lies in the neighbouring leaf, where no witness looks."""
+    return _moved(made, honest, made.manifest.twin_row[:, 1].tolist())
+
+
+def moves_watched(made: Prepared, honest: Delivery) -> Delivery:
+    """One watch record that is no twin lies in the neighbouring leaf, where no witness looks."""
+    twins = set(made.manifest.twin_row.ravel().tolist())
+    return _moved(made, honest, [r for r in made.manifest.watch_row.tolist() if r not in twins])
+
+
+def _moved(made: Prepared, honest: Delivery, rows: list[int]) -> Delivery:
+    """The first of these rows that can be moved lies in the neighbouring leaf."""
     tree, leaf = honest.tree, honest.records.leaf.copy()
     seen = {int(leaf[witness.row]) for witness in made.manifest.witnesses}
     pairs = [
@@ -56,12 +105,8 @@ def moves_twin(made: Prepared, honest: Delivery) -> Delivery:
     ]
     beside = {a: b for pair in pairs if not seen & set(pair) for a, b in (pair, pair[::-1])}
     large = honest.leaves.count > made.submission.contract.min_leaf
-    twin = next(
-        row
-        for row in made.manifest.twin_row[:, 1].tolist()
-        if int(leaf[row]) in beside and large[leaf[row]]
-    )
-    leaf[twin] = beside[int(leaf[twin])]
+    moved = next(row for row in rows if int(leaf[row]) in beside and large[leaf[row]])
+    leaf[moved] = beside[int(leaf[moved])]
     return _fitting(made, honest, replace(honest.records, leaf=leaf))
 
 

@@ -7,7 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 from verix_anon.conform.folders import Draft, Refused, draft, job_of
-from verix_anon.conform.tables import Sent, canonical, coded, labels, numeric, sent, whole
+from verix_anon.conform.tables import (
+    CLEAR_TARGET,
+    Sent,
+    canonical,
+    coded,
+    labels,
+    numeric,
+    sent,
+    whole,
+)
 
 __all__ = ["CONTRACTS", "clear", "spread"]
 
@@ -63,18 +72,22 @@ def _reversed(data: bytes) -> bytes:
     return json.dumps(fields, separators=(",", ":")).encode()
 
 
+def _coded() -> Sent:
+    return coded(None, k=3)
+
+
 def _column(j: int, base: Callable[[], Sent] = clear, **terms: object) -> Callable[[], Draft]:
     return _changed(lambda fields: fields["columns"][j].update(terms), base)
 
 
-def _without(j: int) -> Callable[[], Draft]:
-    """The submission without one of its columns."""
+def _of(*kept: int) -> Callable[[], Draft]:
+    """The submission of some of its columns alone."""
 
     def make() -> Draft:
         made = clear()
         fields = json.loads(made.contract)
-        del fields["columns"][j]
-        values = [*made.columns[:j], *made.columns[j + 1 :]]
+        fields["columns"] = [fields["columns"][j] for j in kept]
+        values = [made.columns[j] for j in kept]
         return _under(replace(made, columns=values), canonical(fields))
 
     return make
@@ -100,8 +113,22 @@ def _half_coded() -> Draft:
     return _under(made, canonical(fields))
 
 
+def _clear_target() -> Draft:
+    made = _coded()
+    fields = json.loads(made.contract)
+    fields["columns"][1] = CLEAR_TARGET
+    return _under(made, canonical(fields))
+
+
+def _paper_name(name: str) -> Refused:
+    return _refused(
+        f"A name with `{name[1]}` under the paper's commitment.",
+        _column(0, lambda: clear(commitment="paper"), name=name),
+    )
+
+
 def _spread_with_target() -> Draft:
-    made = coded(None, k=3)
+    made = _coded()
     fields = json.loads(made.contract)
     fields["rule"] = "importance-spread"
     for column in fields["columns"]:
@@ -139,17 +166,23 @@ CONTRACTS: dict[str, Refused] = {
     ),
     "contract-format": _refused("Another format.", _with(format="verix/contract/9")),
     "contract-id": _refused("A submission_id in capitals.", _with(submission_id="0A" * 16)),
+    "contract-id-short": _refused("A submission_id of 31 digits.", _with(submission_id="0" * 31)),
     "contract-k": _refused("k = 1.", _with(k=1)),
     "contract-min-leaf": _refused("min_leaf below k.", _with(k=4, min_leaf=3)),
     "contract-max-depth": _refused("max_depth beyond 50.", _with(max_depth=51)),
     "contract-no-depth": _refused("max_depth = 0.", _with(max_depth=0)),
+    "contract-true": _refused("max_depth = true.", _with(max_depth=True)),
     "contract-rule": _refused("A rule that is none.", _with(rule="information-gain")),
     "contract-commitment": _refused("A commitment that is none.", _with(commitment="none")),
     "contract-reserved-name": _refused("A column named `leaf`.", _column(0, name="leaf")),
+    "contract-reserved-target": _refused("A target named `leaf`.", _column(1, name="leaf")),
+    "contract-name-twice": _refused("Two columns of one name.", _column(2, name="a")),
+    "contract-role": _refused("A role that is not sent.", _column(0, role="kept")),
     "contract-unit": _refused("A datetime column without its unit.", _column(0, kind="datetime")),
     "contract-unit-other": _refused(
         "A unit that is none.", _column(0, kind="datetime", unit="hour")
     ),
+    "contract-unit-more": _refused("A number with a unit.", _column(0, unit="day")),
     "contract-label-type": _refused(
         "A category that is no text.", _column(1, categories=["no", 1])
     ),
@@ -159,26 +192,30 @@ CONTRACTS: dict[str, Refused] = {
     "contract-three-classes": _refused(
         "A target of three classes.", _column(1, categories=["no", "yes", "more"])
     ),
-    "contract-no-target": _refused("variance-reduction without a target.", _without(1)),
+    "contract-three-positions": _refused(
+        "A coded target of three classes.", _column(1, _coded, size=3)
+    ),
+    "contract-no-quasi": _refused("A target, and no quasi-identifier.", _of(1)),
+    "contract-no-target": _refused("variance-reduction without a target.", _of(0, 2)),
     "contract-two-targets": _refused("Two targets.", _twice("target")),
     "contract-half-coded": _refused("One column coded, the others in clear.", _half_coded),
+    "contract-clear-target": _refused("Coded columns, and a target in clear.", _clear_target),
     "contract-paper-coded": _refused(
         "The paper's commitment over coded columns.",
-        _changed(lambda fields: fields.update(commitment="paper"), lambda: coded(None, k=3)),
+        _changed(lambda fields: fields.update(commitment="paper"), _coded),
     ),
-    "contract-paper-name": _refused(
-        "A name with `|` under the paper's commitment.",
-        _changed(
-            lambda fields: fields["columns"][0].update(name="a|b"),
-            lambda: clear(commitment="paper"),
-        ),
-    ),
+    "contract-paper-name": _paper_name("a|b"),
+    "contract-paper-colon": _paper_name("a:b"),
+    "contract-paper-comma": _paper_name("a,b"),
     "contract-spread-target": _refused(
         "importance-spread with a target that is sent.", _spread_with_target
     ),
     "contract-no-weight": _refused(
         "importance-spread with a column without a weight.",
         _changed(lambda fields: fields["columns"][1].pop("weight"), spread),
+    ),
+    "contract-weight-more": _refused(
+        "variance-reduction with a weight.", _column(0, _coded, weight=1)
     ),
     "contract-weight": _refused(
         "A weight with which a score could pass 2^52.",
@@ -189,5 +226,5 @@ CONTRACTS: dict[str, Refused] = {
         _column(1, spread, weight=2**50 + 1),
     ),
     "contract-no-weight-at-all": _refused("A weight of 0.", _column(1, spread, weight=0)),
-    "contract-size": _refused("2^31 positions.", _column(0, lambda: coded(None, k=3), size=2**31)),
+    "contract-size": _refused("2^31 positions.", _column(0, _coded, size=2**31)),
 }

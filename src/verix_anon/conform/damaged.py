@@ -17,6 +17,7 @@ from verix_anon.conform.contracts import N, clear, spread
 from verix_anon.conform.folders import (
     Draft,
     Refused,
+    as_in_cluster,
     described,
     draft,
     job_of,
@@ -126,8 +127,19 @@ def _more_than_parts(table: pa.Table, path: Path) -> None:
     (path / "notes.txt").write_text("not a part\n")
 
 
-def _few() -> Draft:
-    return _honest(clear(k=13, min_leaf=N + 1))
+def _folder_among_parts(table: pa.Table, path: Path) -> None:
+    parts(table, path)
+    (path / "older").mkdir()
+    (path / "older" / "notes.txt").write_text("not a part\n")
+
+
+def _wrapping_in_parts(table: pa.Table, path: Path) -> None:
+    """A label of 256, which is 0 to whoever keeps its lowest byte alone."""
+    parts(table, path)
+    part = path / "part-00000.parquet"
+    written = pq.ParquetFile(part).read()
+    row = written.column("y").to_pylist().index(0)
+    pq.write_table(with_cell("y", row, 256)(written), part)
 
 
 def _refused(title: str, make: Callable[[], Draft], section: str = "8.1") -> Refused:
@@ -155,6 +167,14 @@ DAMAGED: dict[str, Refused] = {
         "A field that stands twice.",
         lambda: replace(
             _honest(clear()), header_bytes=lambda header: b'{"rows":24,' + canonical(header)[1:]
+        ),
+        "8.2",
+    ),
+    "header-fraction": _refused("24.0 rows.", _stated(rows=float(N)), "8.2"),
+    "header-long": _refused(
+        "submission.json of more than 64 KiB.",
+        lambda: replace(
+            _honest(clear()), header_bytes=lambda header: canonical(header) + b" " * 65536
         ),
         "8.2",
     ),
@@ -190,6 +210,9 @@ DAMAGED: dict[str, Refused] = {
     ),
     "value-negative": _refused("A position below 0.", _valued(0, -1, spread), "2.1"),
     "value-target": _refused("A label that is neither 0 nor 1.", _valued(1, 2), "6.1"),
+    "value-target-in-parts": _refused(
+        "A label of 256 among the parts.", _written(_wrapping_in_parts), "8.3"
+    ),
     "column-missing": _refused(
         "A column that is missing.", _table(lambda table: table.drop_columns(["b"]))
     ),
@@ -202,6 +225,11 @@ DAMAGED: dict[str, Refused] = {
         _table(lambda table: table.select(["row", "tracker", "b", "y", "a"])),
     ),
     "column-type": _refused("binary32 in place of binary64.", _table(_typed("a", pa.float32()))),
+    "cluster-types-in-one-file": _refused(
+        "The types of a cluster's parts in a file that is none.",
+        _table(as_in_cluster),
+        "8.3",
+    ),
     "tracker-short": _refused("Trackers of 31 bytes.", _table(_short_trackers)),
     "tracker-short-in-parts": _refused(
         "A tracker of 31 bytes among the parts.", _written(_short_in_parts), "8.3"
@@ -210,6 +238,7 @@ DAMAGED: dict[str, Refused] = {
     "parts-more": _refused(
         "A folder with a file that is no part.", _written(_more_than_parts), "8.3"
     ),
+    "parts-folder": _refused("A folder among the parts.", _written(_folder_among_parts), "8.3"),
     "parts-digest": _refused(
         "Another digest of the parts.",
         lambda: replace(
@@ -217,5 +246,10 @@ DAMAGED: dict[str, Refused] = {
         ),
         "8.3",
     ),
-    "too-few-records": _refused("Fewer records than min_leaf.", _few, "4"),
+    "too-few-records": _refused(
+        "Fewer records than min_leaf.", lambda: _honest(clear(min_leaf=N + 1)), "4"
+    ),
+    "too-few-by-far": _refused(
+        "The greatest min_leaf that there is.", lambda: _honest(clear(min_leaf=2**31 - 1)), "4"
+    ),
 }

@@ -21,6 +21,7 @@ from verix_anon.conform.tables import Sent, canonical, uniform
 __all__ = [
     "Draft",
     "Refused",
+    "as_in_cluster",
     "as_prepared",
     "described",
     "draft",
@@ -28,6 +29,7 @@ __all__ = [
     "one_file",
     "packed_otherwise",
     "parts",
+    "parts_by_name",
     "records_table",
     "with_cell",
     "with_minus_zeros",
@@ -39,6 +41,7 @@ RECORDS = "records.parquet"
 TRACKER = pa.binary(32)
 ENGINE, VERSION = "independent", "1"
 N_PARTS = 3
+NAMES = ("é", "a", "Z", "2", "10")
 
 
 def with_cell(name: str, row: int, value: object) -> Callable[[pa.Table], pa.Table]:
@@ -81,17 +84,30 @@ def with_minus_zeros(table: pa.Table, path: Path) -> None:
     one_file(table, path)
 
 
-def parts(table: pa.Table, path: Path) -> None:
-    """Write them as clusters do: a folder of parts, in any order, in its own types (spec §8.3)."""
+def as_in_cluster(table: pa.Table) -> pa.Table:
+    """Records in the types that clusters have (spec §8.3)."""
     types = {TRACKER: pa.binary(), pa.uint8(): pa.int16()}
-    cast = table.cast(pa.schema([(f.name, types.get(f.type, f.type)) for f in table.schema]))
-    cast = _shuffled(cast)
+    return table.cast(pa.schema([(f.name, types.get(f.type, f.type)) for f in table.schema]))
+
+
+def parts(table: pa.Table, path: Path) -> None:
+    """Write them as clusters do: a folder of parts, in any order, in its own types."""
+    cast = _shuffled(as_in_cluster(table))
     path.mkdir()
     each = -(-table.num_rows // N_PARTS)
     for i in range(N_PARTS + 1):
         # The last part has no rows, as that of an empty partition.
         pq.write_table(cast.slice(i * each, each), path / f"part-{i:05}.parquet")
     (path / "_SUCCESS").touch()
+
+
+def parts_by_name(table: pa.Table, path: Path) -> None:
+    """Write them as parts whose names other orders than that of code points sort otherwise."""
+    path.mkdir()
+    each = -(-table.num_rows // len(NAMES))
+    for i, name in enumerate(NAMES):
+        pq.write_table(table.slice(i * each, each), path / f"{name}.parquet")
+    (path / ".2.parquet.crc").write_bytes(b"crc\x00")
 
 
 def _shuffled(table: pa.Table) -> pa.Table:
@@ -161,13 +177,11 @@ def draft(sent: Sent, job: independent.Job) -> Draft:
 def records_table(sent: Sent, columns: Sequence[Mapping[str, Any]]) -> pa.Table:
     """records.parquet of a submission with these columns in its contract."""
     n = len(sent.trackers)
-    arrays = {
-        "row": pa.array(range(n), pa.int64()),
-        "tracker": pa.array(sent.trackers, TRACKER),
-    }
-    for column, values in zip(columns, sent.columns, strict=True):
-        arrays[column["name"]] = _column(column, values)
-    return pa.table(arrays)
+    row, tracker = pa.array(range(n), pa.int64()), pa.array(sent.trackers, TRACKER)
+    arrays = [_column(column, values) for column, values in zip(columns, sent.columns, strict=True)]
+    # By place: in a contract that must be refused two columns may have one name.
+    names = ["row", "tracker", *(column["name"] for column in columns)]
+    return pa.Table.from_arrays([row, tracker, *arrays], names)
 
 
 def _column(column: Mapping[str, Any], values: Sequence[float]) -> pa.Array:

@@ -1,5 +1,6 @@
 """The deliveries that a verifier is shown: honest ones, cheats, and what is no delivery."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -9,33 +10,20 @@ import pyarrow.parquet as pq
 
 from verix_anon.adversaries import ADVERSARIES, only
 from verix_anon.client.prepare import Prepared
-from verix_anon.client.verdict import Profile
 from verix_anon.conform import cheats, folders, owners
 from verix_anon.conform.kit import Kind, Made, Recipe
 from verix_anon.conform.malformed import HEADER, MALFORMED, RECORDS
+from verix_anon.conform.receipts import receipts
+from verix_anon.conform.showing import EXITS, recipe
 from verix_anon.conform.tables import canonical
 from verix_anon.errors import TableError
 from verix_anon.fields import Fields
-from verix_anon.files.deliveries import RECEIPT_FILE, read_header, write_delivery
+from verix_anon.files.deliveries import write_delivery
 from verix_anon.files.hashed import digests_of_folder
 from verix_anon.protocol.contract import Rule
-from verix_anon.protocol.envelopes import sign
 from verix_anon.protocol.messages import Delivery
-from verix_anon.protocol.statements import DELIVERED, Receipt
 
-__all__ = ["EXITS", "SEEN", "for_verifiers"]
-
-Write = Callable[[Path], object]
-"""Writes a delivery's folder."""
-
-EXITS = {
-    Kind.ACCEPTED: 0,
-    Kind.CHEAT: 1,
-    Kind.MALFORMED: 1,
-    Kind.UNDECIDED: 3,
-    Kind.MISTAKE: 2,
-}
-"""The exit code of a verifier (spec §10)."""
+__all__ = ["SEEN", "for_verifiers"]
 
 SEEN: dict[str, set[str]] = {
     "lazy": {"twins", "replay"},
@@ -75,37 +63,17 @@ SEEN: dict[str, set[str]] = {
 # On a table as small as the kit's its samples hold all of a coded column's positions.
 NEEDS_LABELS = {"sampled-scores"}
 
-BEGAN = "2026-01-01T00:00:00Z"
-"""And finished: what every receipt of a kit says, so that it is the same whenever it is made."""
-
 
 def for_verifiers() -> list[Recipe]:
     """What a verifier is shown."""
-    return [*_accepted(), *_adversaries(), *_cheats(), *_malformed(), *_receipts(), *_mistakes()]
-
-
-def _recipe(
-    kind: Kind, name: str, title: str, section: str, shown: tuple[str, Write], **said: object
-) -> Recipe:
-    """A case of an owner's and a delivery; `said` are the profile and the layers."""
-    owner, write = shown
-    folder = {Kind.ACCEPTED: "accepted", Kind.MALFORMED: "malformed"}.get(kind, "cheats")
-
-    def make(kit: Path) -> Made:
-        paths = {**owners.write_owner(owner, kit), "delivery": f"{folder}/{name}"}
-        (kit / folder).mkdir(exist_ok=True)
-        write(kit / paths["delivery"])
-        expected = {"exit": EXITS[kind], "profile": Profile.FULL.value, **said}
-        return Made(paths, expected)
-
-    return Recipe(id=name, title=title, section=section, kind=kind, make=make)
+    return [*_accepted(), *_adversaries(), *_cheats(), *_malformed(), *receipts(), *_mistakes()]
 
 
 def _accepted() -> list[Recipe]:
     def accepted(name: str, title: str, section: str, owner: str, **said: object) -> Recipe:
         write = said.pop("write", partial(owners.write_honest, owner))
         assert callable(write)
-        return _recipe(Kind.ACCEPTED, name, title, section, (owner, write), **said)
+        return recipe(Kind.ACCEPTED, name, title, section, (owner, write), **said)
 
     return [
         accepted("honest-coded", "An honest delivery of coded records.", "9", "coded"),
@@ -125,7 +93,20 @@ def _accepted() -> list[Recipe]:
             "clear",
             write=partial(_in_parts, "clear"),
         ),
+        accepted(
+            "honest-pretty",
+            "An honest one whose delivery.json is in another form than that of RFC 8785.",
+            "8.2",
+            "clear",
+            write=_pretty,
+        ),
     ]
+
+
+def _pretty(folder: Path) -> None:
+    owners.write_honest("clear", folder)
+    header = json.loads((folder / HEADER).read_bytes())
+    (folder / HEADER).write_text(json.dumps(dict(reversed(header.items())), indent=2))
 
 
 def _in_parts(owner: str, folder: Path) -> None:
@@ -147,7 +128,7 @@ def _adversaries() -> list[Recipe]:
         has_labels = name in NEEDS_LABELS or only(name) is Rule.VARIANCE_REDUCTION
         owner = "clear" if has_labels else "coded"
         recipes.append(
-            _recipe(
+            recipe(
                 Kind.CHEAT,
                 f"adversary-{name}",
                 f"What the adversary `{name}` delivers.",
@@ -180,6 +161,26 @@ CHEATS: dict[str, tuple[str, str, Alter, str, str]] = {
         "All is true but the root, which is the paper's.",
         *("paper", cheats.forges_root, "commitment", "paper"),
     ),
+    "thin-forged-root": (
+        "All is true but the root, judged thin.",
+        *("coded", cheats.forges_root, "commitment", "thin"),
+    ),
+    "stated-contract": (
+        "All is true, for another contract by its own word.",
+        *("clear", cheats.states_contract, "commitment", "full"),
+    ),
+    "stated-contract-paper": (
+        "The same under the paper's commitment, whose root does not bind the contract.",
+        *("paper", cheats.states_contract, "commitment", "full"),
+    ),
+    "stated-submission": (
+        "All is true, for another submission by its own word.",
+        *("clear", cheats.states_submission, "commitment", "full"),
+    ),
+    "stated-submission-paper": (
+        "The same under the paper's commitment, whose root does not bind the submission.",
+        *("paper", cheats.states_submission, "commitment", "full"),
+    ),
     "lost-sentinel": (
         "One sentinel is gone, and the paper's layers look.",
         *("paper", cheats.loses_sentinel, "sentinels", "paper"),
@@ -188,6 +189,14 @@ CHEATS: dict[str, tuple[str, str, Alter, str, str]] = {
         "One of two twins lies in the neighbouring leaf, judged thin.",
         *("coded", cheats.moves_twin, "twins", "thin"),
     ),
+    "changed-sentinel": (
+        "One sentinel has another tracker, and the paper's layers look.",
+        *("paper", cheats.changes_sentinel, "sentinels", "paper"),
+    ),
+    "changed-twin": (
+        "One of two twins has another tracker, and the paper's layers look.",
+        *("paper", cheats.changes_twin, "twins", "paper"),
+    ),
     "other-labels": (
         "Labels that have nothing to do with the records.",
         *("clear", cheats.invents_labels, "replay", "full"),
@@ -195,6 +204,14 @@ CHEATS: dict[str, tuple[str, str, Alter, str, str]] = {
     "other-labels-paper": (
         "Labels that have nothing to do with the records, and the paper's layers look.",
         *("paper", cheats.invents_labels, "fingerprint", "paper"),
+    ),
+    "thin-labels": (
+        "Labels that have nothing to do with the records, judged thin.",
+        *("clear", cheats.invents_labels, "replay", "thin"),
+    ),
+    "thin-moved": (
+        "One watch record lies in the neighbouring leaf, and no witness in either; judged thin.",
+        *("coded", cheats.moves_watched, "replay", "thin"),
     ),
     "thin-wide": (
         "Wider bounds than the records have, judged thin.",
@@ -209,7 +226,7 @@ def _cheats() -> list[Recipe]:
         _write(alter(owners.owner(owner), owners.honest(owner)), folder)
 
     return [
-        _recipe(
+        recipe(
             Kind.CHEAT,
             name,
             title,
@@ -219,6 +236,15 @@ def _cheats() -> list[Recipe]:
             layers=[layer],
         )
         for name, (title, owner, alter, layer, profile) in CHEATS.items()
+    ] + [
+        recipe(
+            Kind.CHEAT,
+            "last-of-equals",
+            "Of equal scores the last in contract order was split.",
+            "4.1",
+            ("clear", partial(owners.write_last_of_equals, "clear")),
+            layers=["splits"],
+        )
     ]
 
 
@@ -228,7 +254,7 @@ def _malformed() -> list[Recipe]:
         spoil(folder)
 
     return [
-        _recipe(
+        recipe(
             Kind.MALFORMED,
             f"malformed-{name}",
             case.title,
@@ -238,7 +264,7 @@ def _malformed() -> list[Recipe]:
         )
         for name, case in MALFORMED.items()
     ] + [
-        _recipe(
+        recipe(
             Kind.MALFORMED,
             "malformed-other-job",
             "An honest delivery of another job.",
@@ -246,51 +272,6 @@ def _malformed() -> list[Recipe]:
             ("clear", partial(owners.write_honest, "coded")),
             layers=["commitment"],
         )
-    ]
-
-
-def _receipts() -> list[Recipe]:
-    def write(key: str, change: Callable[[Receipt], Receipt], folder: Path) -> None:
-        owners.write_honest("signed", folder)
-        files = digests_of_folder(folder, DELIVERED)
-        said = change(Receipt.of(read_header(folder), files, BEGAN, BEGAN))
-        (folder / RECEIPT_FILE).write_bytes(sign(said.to_bytes(), owners.signing_key(key)))
-
-    def of_another(said: Receipt) -> Receipt:
-        return replace(said, root=owners.honest("paper").header.root)
-
-    def case(kind: Kind, name: str, title: str, deliver: Write) -> Recipe:
-        said = {} if kind is Kind.ACCEPTED else {"layers": ["receipt"]}
-        return _recipe(kind, name, title, "8.5", ("signed", deliver), **said)
-
-    def as_it_is(said: Receipt) -> Receipt:
-        return said
-
-    return [
-        case(
-            Kind.ACCEPTED,
-            "receipt-honest",
-            "An honest delivery with the receipt that is asked for.",
-            partial(write, "provider", as_it_is),
-        ),
-        case(
-            Kind.UNDECIDED,
-            "receipt-missing",
-            "An honest delivery without the receipt that is asked for.",
-            partial(owners.write_honest, "signed"),
-        ),
-        case(
-            Kind.UNDECIDED,
-            "receipt-of-a-stranger",
-            "A receipt that a key signed which nobody pinned.",
-            partial(write, "stranger", as_it_is),
-        ),
-        case(
-            Kind.CHEAT,
-            "receipt-of-another",
-            "A receipt of the provider's about another root.",
-            partial(write, "provider", of_another),
-        ),
     ]
 
 

@@ -15,10 +15,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from verix_anon.conform.folders import with_cell
+from verix_anon.conform.folders import parts, with_cell
 from verix_anon.conform.tables import canonical
 
-__all__ = ["MALFORMED", "Malformed"]
+__all__ = ["HEADER", "MALFORMED", "OTHER", "RECORDS", "Malformed"]
 
 HEADER, RECORDS, LEAVES, NODES = (
     "delivery.json",
@@ -26,6 +26,8 @@ HEADER, RECORDS, LEAVES, NODES = (
     "leaves.parquet",
     "nodes.parquet",
 )
+OTHER = "0" * 64
+"""A digest of nothing."""
 Spoil = Callable[[Path], object]
 
 
@@ -60,10 +62,39 @@ def _bytes(name: str, change: Callable[[bytes], bytes], *, restated: bool = True
     return spoil
 
 
-def _other_digest(folder: Path) -> None:
+def _fraction(folder: Path) -> None:
     header = json.loads((folder / HEADER).read_bytes())
-    header["files"][LEAVES] = "0" * 64
-    (folder / HEADER).write_bytes(canonical(header))
+    (folder / HEADER).write_bytes(canonical({**header, "rows": float(header["rows"])}))
+
+
+def _other_digest(name: str) -> Spoil:
+    def spoil(folder: Path) -> None:
+        header = json.loads((folder / HEADER).read_bytes())
+        header["files"][name] = OTHER
+        (folder / HEADER).write_bytes(canonical(header))
+
+    return spoil
+
+
+def _other_digest_of_parts(folder: Path) -> None:
+    table = pq.ParquetFile(folder / RECORDS).read()
+    (folder / RECORDS).unlink()
+    parts(table, folder / RECORDS)
+    _other_digest(RECORDS)(folder)
+
+
+def _from_right_to_left(folder: Path) -> None:
+    """All leaves are numbered the other way round, in all files alike."""
+    last = json.loads((folder / HEADER).read_bytes())["leaves"] - 1
+
+    def renumbered(table: pa.Table) -> pa.Table:
+        at = table.schema.get_field_index("leaf")
+        numbers = [last - leaf if leaf >= 0 else leaf for leaf in table.column(at).to_pylist()]
+        return table.set_column(at, "leaf", pa.array(numbers, pa.int32()))
+
+    _table(RECORDS, renumbered)(folder)
+    _table(NODES, renumbered)(folder)
+    _table(LEAVES, lambda table: renumbered(table).take(list(range(last, -1, -1))))(folder)
 
 
 def _restate(folder: Path, name: str) -> None:
@@ -114,6 +145,9 @@ MALFORMED: dict[str, Malformed] = {
     "header-format": Malformed(
         "delivery.json is of another version.", "8.2", _header(format="verix/delivery/3")
     ),
+    "header-fraction": Malformed(
+        "A count of delivery.json is written as a fraction.", "8.2", _fraction
+    ),
     "header-leaves": Malformed(
         "More leaves than the records can make.", "11", _header(leaves=401, nodes=801)
     ),
@@ -125,7 +159,12 @@ MALFORMED: dict[str, Malformed] = {
         _bytes(RECORDS, _flipped, restated=False),
     ),
     "other-digest": Malformed(
-        "The files are honest, and another digest of one is stated.", "8.2", _other_digest
+        "The files are honest, and another digest of one is stated.", "8.2", _other_digest(LEAVES)
+    ),
+    "parts-digest": Malformed(
+        "The parts are honest, and another digest of them is stated.",
+        "8.3",
+        _other_digest_of_parts,
     ),
     "no-parquet": Malformed("A file is no Parquet.", "8", _bytes(LEAVES, lambda _: b"leaves\n")),
     "cut-short": Malformed("A file is cut short.", "8", _bytes(RECORDS, lambda data: data[:-9])),
@@ -175,5 +214,8 @@ MALFORMED: dict[str, Malformed] = {
     ),
     "loop": Malformed(
         "A node that is its own child.", "11", _table(NODES, with_cell("right", 0, 0))
+    ),
+    "leaf-order": Malformed(
+        "Leaves are numbered from right to left, in all files alike.", "11", _from_right_to_left
     ),
 }

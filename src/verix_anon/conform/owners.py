@@ -24,7 +24,15 @@ from verix_anon.protocol.envelopes import SigningKey
 from verix_anon.protocol.messages import Delivery
 from verix_anon.protocol.table import wire_columns
 
-__all__ = ["OWNERS", "honest", "owner", "signing_key", "write_honest", "write_owner"]
+__all__ = [
+    "OWNERS",
+    "honest",
+    "owner",
+    "signing_key",
+    "write_honest",
+    "write_last_of_equals",
+    "write_owner",
+]
 
 N = 400
 TOWNS = ["ash", "elm", "fir", "oak"]
@@ -121,6 +129,30 @@ def write_owner(name: str, kit: Path) -> dict[str, str]:
 def write_honest(name: str, folder: Path) -> None:
     """Write the delivery that an owner must accept."""
     folders.write_delivery(*_answered(name), folder)
+
+
+def write_last_of_equals(name: str, folder: Path) -> None:
+    """Write what follows if not the first, but the last among equal scores is split."""
+    sent, honest = _answered(name)
+    made = independent.anonymize(sent.contract, sent.trackers, sent.columns, _grown_backwards)
+    assert made.nodes != honest.nodes
+    folders.write_delivery(sent, made, folder)
+
+
+def _grown_backwards(
+    job: independent.Job, rows: list[int], depth: int
+) -> independent.Leaf | independent.Split:
+    last = len(job.quasi) - 1
+
+    def named_forwards(
+        tree: independent.Leaf | independent.Split,
+    ) -> independent.Leaf | independent.Split:
+        if isinstance(tree, independent.Leaf):
+            return tree
+        left, right = named_forwards(tree.left), named_forwards(tree.right)
+        return replace(tree, column=last - tree.column, left=left, right=right)
+
+    return named_forwards(independent.grow(replace(job, quasi=job.quasi[::-1]), rows, depth))
 
 
 @cache

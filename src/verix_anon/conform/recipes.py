@@ -55,7 +55,8 @@ def _answered(name: str, case: Answered, kit: Path) -> Made:
     result = independent.anonymize(sent.contract, sent.trackers, sent.columns, by)
     paths = {"submission": f"submissions/{name}", "delivery": f"deliveries/{name}"}
     honest = folders.draft(sent, folders.job_of(folders.described(sent), sent))
-    folders.write_submission(replace(honest, write=case.write), kit / paths["submission"])
+    written = replace(honest, write=case.write, header_bytes=case.header_bytes)
+    folders.write_submission(written, kit / paths["submission"])
     folders.write_delivery(sent, result, kit / paths["delivery"])
     grown = "verix_anon.conform.large" if by else "verix_anon.conform.independent"
     return Made(paths, {"root": result.root, "grown_by": grown})

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 __all__ = [
+    "CLEAR_TARGET",
     "Sent",
     "Spec",
     "Values",

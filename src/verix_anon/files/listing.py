@@ -86,8 +86,7 @@ def list_as_is(path: str | os.PathLike[str]) -> Parcel:
     folder = open_folder(path, TableError)
     names = [name for name in (HEADER, CONTRACT) if folder.has(name)]
     if folder.is_folder(RECORDS):
-        entries = folder.folder(RECORDS).entries(most=MAX_ENTRIES)
-        names += [f"{RECORDS}/{entry.name}" for entry in entries if not entry.name.startswith("_")]
+        names += [f"{RECORDS}/{name}" for name in _within(folder.folder(RECORDS))]
     elif folder.has(RECORDS):
         names.append(RECORDS)
     files = tuple(_sent(folder, name) for name in names)
@@ -99,6 +98,15 @@ def list_as_is(path: str | os.PathLike[str]) -> Parcel:
         digest=sha256(listed).hexdigest(),
         files=files,
     )
+
+
+def _within(folder: Folder) -> list[str]:
+    """What stands in a folder, and in those within; but for the marks of whoever wrote it."""
+    entries = folder.entries(most=MAX_ENTRIES)
+    names = [e.name for e in entries if not (e.is_folder or e.name.startswith("_"))]
+    for inner in (entry.name for entry in entries if entry.is_folder):
+        names += [f"{inner}/{name}" for name in _within(folder.folder(inner))]
+    return names
 
 
 def _rows_stated(folder: Folder) -> int:
