@@ -54,11 +54,19 @@ class Browser(TestClient):
     def submit(
         self, path: str, fields: Mapping[str, str | Sequence[str]], **headers: str
     ) -> httpx2.Response:
-        """Post a form of the desk's own."""
-        body = urlencode({"csrf": self.csrf, **fields}, doseq=True)
+        """Post a form of the desk's own, every line break in it as the HTML standard has it."""
+        sent = {
+            name: crlf(value) if isinstance(value, str) else [crlf(each) for each in value]
+            for name, value in fields.items()
+        }
+        body = urlencode({"csrf": self.csrf, **sent}, doseq=True)
         return self.post(
             path, content=body, headers={"Origin": ORIGIN, "Content-Type": FORM, **headers}
         )
+
+
+def crlf(value: str) -> str:
+    return re.sub(r"\r\n?|\n", "\r\n", value)
 
 
 class Shown(HTMLParser):
@@ -68,17 +76,52 @@ class Shown(HTMLParser):
         super().__init__()
         self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.words: list[str] = []
-        self.feed(html)
+        self.areas: dict[str, str] = {}
+        """The texts of several lines, by name."""
+        self._area: str | None = None
+        # A browser reads every line break of a page so.
+        self.feed(re.sub(r"\r\n?", "\n", html))
         self.close()
 
     def handle_starttag(self, tag: str, attrs: Any) -> None:
         self.tags.append((tag, dict(attrs)))
+        if tag == "textarea":
+            self._area = dict(attrs)["name"]
+            self.areas[self._area] = ""
+
+    def handle_endtag(self, tag: str) -> None:
+        self._area = None
 
     def handle_data(self, data: str) -> None:
         self.words.append(data)
+        if self._area is not None:
+            self.areas[self._area] += data
 
     def all(self, tag: str) -> list[dict[str, str | None]]:
         return [attributes for name, attributes in self.tags if name == tag]
+
+
+def fields(html: str) -> dict[str, str | list[str]]:
+    """What a browser would send of the page's forms, if nothing is changed."""
+    found: dict[str, str | list[str]] = {}
+    names = []
+    name = ""
+    shown = Shown(html.split("<main", 1)[1])
+    for tag, attributes in shown.tags:
+        if tag == "select":
+            name = str(attributes["name"])
+        elif tag == "option" and (name not in found or "selected" in attributes):
+            found[name] = str(attributes["value"])
+        elif tag == "textarea":
+            # What ends the line of the tag is no part of the text.
+            found[str(attributes["name"])] = shown.areas[str(attributes["name"])].removeprefix("\n")
+        elif tag == "input" and attributes.get("name") == "column":
+            names.append(str(attributes["value"]))
+        elif tag == "input" and attributes.get("name") not in (None, "csrf", "try-rules"):
+            value = str(attributes.get("value", ""))
+            is_hidden = attributes.get("type") == "hidden"
+            found[str(attributes["name"])] = value if is_hidden else re.sub("[\r\n]", "", value)
+    return {**found, "column": names}
 
 
 def wait_for(is_so: Callable[[], object]) -> None:

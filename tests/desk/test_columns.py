@@ -1,11 +1,12 @@
 """The page of the columns: guesses, choices, warnings while one edits, and two who write."""
 
 from pathlib import Path
+from urllib.parse import quote
 
 import pyarrow as pa
 import pytest
 
-from desk.browsing import Browser, Given, Shown
+from desk.browsing import Browser, Given, Shown, fields
 from verix_anon.client.table.draft import draft, read_roles
 
 HOSTILE = "<script>alert(1)</script>"
@@ -27,31 +28,14 @@ def roles(given: Given) -> Path:
     return folder / "roles.toml"
 
 
-def fields(html: str) -> dict[str, str | list[str]]:
-    """What a browser would send of the page's form, if nothing is changed."""
-    found: dict[str, str | list[str]] = {}
-    names = []
-    name = ""
-    for tag, attributes in Shown(html.split("<main", 1)[1]).tags:
-        if tag == "select":
-            name = str(attributes["name"])
-        elif tag == "option" and "selected" in attributes:
-            found[name] = str(attributes["value"])
-        elif tag == "input" and attributes.get("name") == "column":
-            names.append(str(attributes["value"]))
-        elif tag == "input" and attributes.get("name") not in (None, "csrf"):
-            found[str(attributes["name"])] = str(attributes.get("value"))
-    return {**found, "column": names}
-
-
 def at(sent: dict[str, str | list[str]], name: str) -> int:
-    return sent["column"].index(name)
+    return sent["column"].index(quote(name))
 
 
 def test_guesses_are_shown_with_their_reasons(browser: Browser, roles: Path) -> None:
     page = browser.get("/jobs/job/columns").text
     sent = fields(page)
-    assert sent["column"] == ["outcome", "name", "age", HOSTILE]
+    assert sent["column"] == ["outcome", "name", "age", quote(HOSTILE)]
     assert sent[f"role-{at(sent, 'name')}"] == "identifier"
     assert "int64, 20 values" in page
     assert sent["positive"] == "yes"
@@ -103,6 +87,60 @@ def test_a_mistake_is_not_written_and_not_lost(browser: Browser, roles: Path) ->
     assert answer.status_code == 400
     assert fields(answer.text)[f"role-{at(sent, 'age')}"] == "target"
     assert roles.read_text() == before
+
+
+ODD = ["a\nb", "a\r\nb", "a\rb", "a%0Ab", "100 %", "ä+b&c", " x ", "a\u2028b"]
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_whatever_a_column_is_called_it_is_what_is_chosen(
+    browser: Browser, roles: Path, name: str
+) -> None:
+    table = pa.table({one: [str(i) for i in range(40)] for one in ODD})
+    roles.write_text(draft(table, "people.csv"))
+    sent = fields(browser.get("/jobs/job/columns").text)
+    i = at(sent, name)
+    changed = {f"role-{i}": "quasi", f"order-{i}": "1\n0", f"kind-{i}": "categorical"}
+    answer = browser.submit("/jobs/job/columns", {**sent, **changed, "person": quote(name)})
+    assert answer.status_code == 303
+    _, declared = read_roles(roles)
+    assert list(declared.quasi) == [name]
+    assert declared.orders == {name: ("1", "0")}
+    assert declared.person == name
+    again = fields(browser.get("/jobs/job/columns").text)
+    assert again["person"] == quote(name)
+
+
+@pytest.mark.parametrize("wrong", [{"column": "a\nb"}, {"column": "b"}, {"person": "b"}])
+def test_a_column_that_is_not_there_is_told(
+    browser: Browser, roles: Path, wrong: dict[str, str]
+) -> None:
+    before = roles.read_text()
+    sent = fields(browser.get("/jobs/job/columns").text)
+    answer = browser.submit("/jobs/job/columns", {**sent, **wrong})
+    assert (answer.status_code, "no such column" in answer.text) == (400, True)
+    assert roles.read_text() == before
+
+
+def test_what_is_not_changed_stays_as_it_was(browser: Browser, roles: Path) -> None:
+    roles.write_text(
+        'k = 5\ntarget = "income"\npositive = " >50K\\n"\n\n'
+        '[columns]\n"age" = "quasi"\n"zip" = "quasi"\n\n'
+        '[contract]\nperson = "gone"\n\n[hierarchies]\n"zip" = " zips.csv"\n\n[orders]\n'
+        '"age" = ["\\nold", " young", "", "a\\nb", "new\\u0085"]\n'
+    )
+    (roles.parent / " zips.csv").write_text("1;2\n")
+    before = roles.read_text()
+    sent = fields(browser.get("/jobs/job/columns").text)
+    answer = browser.submit("/jobs/job/columns", sent)
+    assert (answer.status_code, roles.read_text()) == (303, before)
+    i = at(sent, "age")
+    changed = {"positive": " <=50K ", f"order-{i}": " young\n\nold \u2028\n"}
+    answer = browser.submit("/jobs/job/columns", {**sent, **changed})
+    assert answer.status_code == 303
+    declared = read_roles(roles)[1]
+    assert declared.positive == " <=50K "
+    assert declared.orders["age"] == (" young", "old \u2028")
 
 
 @pytest.mark.parametrize("value", ["", "owner", "<b>"])

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from desk.browsing import Browser, Given, Shown, wait_for
+from desk.browsing import Browser, Given, Shown, fields, wait_for
 from verix_anon.client.explore.exploration import Exploration, Explored
 from verix_anon.desk.gate import POLICIES, REPORT
 
@@ -54,14 +54,14 @@ def folder(given: Given) -> Path:
 
 
 def digest(browser: Browser) -> str:
-    fields = Shown(browser.get("/jobs/job/privacy").text).all("input")
-    return str(next(field["value"] for field in fields if field.get("name") == "digest"))
+    return str(fields(browser.get("/jobs/job/privacy").text)["digest"])
 
 
 def test_what_is_chosen_is_written(folder: Path, browser: Browser) -> None:
-    fields = {**CHOSEN, "digest": digest(browser), "do": "on"}
     chosen = {"column": ["rich", "<b>ill"], "l-0": "2", "t-1": "0,5"}
-    answer = browser.submit("/jobs/job/privacy", {**fields, **chosen})
+    answer = browser.submit(
+        "/jobs/job/privacy", {**CHOSEN, "digest": digest(browser), "do": "on", **chosen}
+    )
     assert answer.headers["location"] == "/jobs/job/send"
     text = (folder / "roles.toml").read_text()
     for line in ("k = 10", 'min_leaf = "2k"', '"rich" = { "l" = 2 }', '"<b>ill" = { "t" = 0.5 }'):
@@ -72,18 +72,26 @@ def test_what_is_chosen_is_written(folder: Path, browser: Browser) -> None:
     assert (values["k"], values["l-0"], values["t-1"]) == ("10", "2", "0.5")
 
 
+def test_whatever_a_column_is_called_it_is_hidden(folder: Path, browser: Browser) -> None:
+    (folder / "roles.toml").write_text(ROLES.replace('"<b>ill"', '"ill\\nor well"'))
+    sent = fields(browser.get("/jobs/job/privacy").text)
+    assert browser.submit("/jobs/job/privacy", {**sent, "l-1": "3"}).status_code == 303
+    assert '"ill\\nor well" = { "l" = 3 }' in (folder / "roles.toml").read_text()
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
         *({"k": "1"}, {"k": "x"}, {"k": ""}, {"rule": "x"}, {"traps": "x"}, {"min_leaf": "0k"}),
         *({"column": ["rich"], "l-0": "x"}, {"column": ["rich"], "l-0": "0"}),
+        *({"column": ["age"], "l-0": "2"}, {"column": ["gone"], "l-0": "2"}),
     ],
 )
 def test_mistakes_are_told_and_not_written(
     folder: Path, browser: Browser, wrong: dict[str, str]
 ) -> None:
-    fields = {**CHOSEN, "digest": digest(browser), **wrong}
-    assert browser.submit("/jobs/job/privacy", fields).status_code == 400
+    sent = {**CHOSEN, "digest": digest(browser), **wrong}
+    assert browser.submit("/jobs/job/privacy", sent).status_code == 400
     assert (folder / "roles.toml").read_text() == ROLES
 
 
@@ -94,8 +102,8 @@ def test_the_second_writer_is_told(folder: Path, browser: Browser) -> None:
     assert answer.status_code == 409
     assert "k = 7" in answer.text
     assert "k = 7" in (folder / "roles.toml").read_text()
-    fields = {**CHOSEN, "digest": digest(browser)}
-    assert browser.submit("/jobs/job/privacy", fields).status_code == 303
+    sent = {**CHOSEN, "digest": digest(browser)}
+    assert browser.submit("/jobs/job/privacy", sent).status_code == 303
 
 
 def test_settings_are_tried_by_a_command(folder: Path, browser: Browser) -> None:

@@ -1,6 +1,8 @@
 """What routes ask of a request: which job, and the fields of a form."""
 
+from collections.abc import Container, Iterable
 from typing import Annotated
+from urllib.parse import unquote
 
 from fastapi import Depends, Request
 from starlette.exceptions import HTTPException
@@ -16,7 +18,9 @@ __all__ = [
     "GivenJob",
     "Posted",
     "at",
+    "check_known",
     "check_open",
+    "columns_of",
     "given_file",
     "go_to",
     "one",
@@ -49,6 +53,23 @@ Posted = Annotated[Form, Depends(_form)]
 def one(form: Form, name: str) -> str:
     """The value of a field, or nothing."""
     return form.get(name, [""])[0]
+
+
+def columns_of(form: Form) -> dict[str, str]:
+    """The columns that a form is about, each with its number there.
+
+    Forms hold their names percent-encoded, because browsers change line breaks.
+    """
+    return {unquote(name): str(i) for i, name in enumerate(form.get("column", []))}
+
+
+def check_known(names: Iterable[str], known: Container[str]) -> None:
+    """Raise unless all columns that a form names are there: nothing that it says is passed over."""
+    for name in names:
+        if name not in known:
+            raise TableError(
+                f"the form is about {name!r}, which is no such column; look at it anew"
+            )
 
 
 def whole(given: str) -> int | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from urllib.parse import unquote
 
 from fastapi import APIRouter, Request, Response
 from starlette.responses import RedirectResponse
@@ -13,7 +14,16 @@ from verix_anon.client.table.hierarchies import DATE, PREFIX
 from verix_anon.client.table.person import RECORD
 from verix_anon.client.table.roles import TableRole
 from verix_anon.desk.gate import Form
-from verix_anon.desk.pages.asked import GivenJob, Posted, check_open, go_to, one, table_of
+from verix_anon.desk.pages.asked import (
+    GivenJob,
+    Posted,
+    check_known,
+    check_open,
+    columns_of,
+    go_to,
+    one,
+    table_of,
+)
 from verix_anon.desk.pages.conflict import conflict
 from verix_anon.desk.show import desk_of, fragment, href_of, page
 from verix_anon.files.versions import Version, read_version, replace_version
@@ -70,10 +80,15 @@ def choose_columns(request: Request, job: GivenJob, form: Posted) -> Response:
     """Write what is chosen, unless it is a mistake or somebody else wrote since."""
     check_open(request, job)
     now = read_version(job.path(ROLES))
-    wanted = _wanted(form, choices(now.text))
+    before = choices(now.text)
+    wanted = _wanted(form, before)
     was = one(form, "digest")
-    if _advice(request, job, now, wanted).mistakes and now.digest == was:
-        return _page(request, job, wanted, now, refused=True)
+    if now.digest == was:
+        names = {column.name for column in before.columns}
+        check_known(columns_of(form), names)
+        check_known([wanted.person], {"", RECORD, before.person, *names})
+        if _advice(request, job, now, wanted).mistakes:
+            return _page(request, job, wanted, now, refused=True)
     text = chosen(now.text, wanted)
     changed = replace_version(job.path(ROLES), text, was)
     if changed is not None:
@@ -86,25 +101,41 @@ def _wanted(form: Form, before: Choices) -> Choices:
     """What a form says; a column that it does not name stays as it is."""
     return Choices(
         columns=tuple(_columns(form, before)),
-        person=one(form, "person"),
-        positive=one(form, "positive").strip(),
+        person=unquote(one(form, "person")),
+        positive=_typed(one(form, "positive"), before.positive),
     )
 
 
 def _columns(form: Form, before: Choices) -> Iterator[Column]:
-    names = form.get("column", [])
-    at = {name: str(i) for i, name in enumerate(names)}
+    at = columns_of(form)
     for column in before.columns:
         i = at.get(column.name)
         if i is None:
             yield column
             continue
         role, kind = one(form, f"role-{i}"), one(form, f"kind-{i}")
-        lines = one(form, f"order-{i}").splitlines()
+        hierarchy = _typed(one(form, f"hierarchy-{i}"), column.hierarchy)
         yield replace(
             column,
             role=role if role in ROLE_NAMES else column.role,
             kind=kind if kind in KIND_NAMES else "",
-            order=tuple(line.strip() for line in lines if line.strip()),
-            hierarchy=one(form, f"hierarchy-{i}").strip(),
+            order=_listed(one(form, f"order-{i}"), column.order),
+            hierarchy=hierarchy if hierarchy == column.hierarchy else hierarchy.strip(),
         )
+
+
+def _typed(given: str, before: str) -> str:
+    """A line as it was typed, blanks too; browsers leave line breaks out of what they show."""
+    shown = before.replace("\r", "").replace("\n", "")
+    return before if given == shown else given
+
+
+def _listed(given: str, before: tuple[str, ...]) -> tuple[str, ...]:
+    """The lines of a text, blanks at their ends too; what has a line break in it is no two."""
+    lines = _lines(given)
+    return before if lines == _lines("\n".join(before)) else tuple(filter(None, lines))
+
+
+def _lines(text: str) -> list[str]:
+    """Not by splitlines, which knows ends of lines that browsers do not."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")

@@ -22,7 +22,9 @@ from verix_anon.desk.pages.asked import (
     GivenJob,
     Posted,
     at,
+    check_known,
     check_open,
+    columns_of,
     go_to,
     one,
     table_of,
@@ -116,9 +118,11 @@ def choose_privacy(request: Request, job: GivenJob, form: Posted) -> Response:
     """Write what is chosen, unless somebody else wrote since."""
     check_open(request, job)
     now = read_version(job.path(ROLES))
-    wanted = _wanted(form, protection(now.text, job.folder))
-    text = protected(now.text, wanted, job.folder)
-    changed = replace_version(job.path(ROLES), text, one(form, "digest"))
+    before, was = protection(now.text, job.folder), one(form, "digest")
+    if now.digest == was:
+        check_known(columns_of(form), before.hidden)
+    text = protected(now.text, _wanted(form, before), job.folder)
+    changed = replace_version(job.path(ROLES), text, was)
     if changed is not None:
         return conflict(request, job, changed, text, form, "privacy")
     step = Step.SEND if one(form, "do") == "on" else Step.PRIVACY
@@ -138,7 +142,7 @@ def _wanted(form: Form, before: Protection) -> Protection:
         raise TableError("there is no such rule, or there are no such traps")
     PrepareOptions(**given)  # type: ignore[arg-type]
     hidden = {name: dict(measures) for name, measures in before.hidden.items()}
-    for i, name in enumerate(form.get("column", [])):
+    for name, i in columns_of(form).items():
         if name in hidden:
             asked = {m.value: _number(one(form, f"{m.value}-{i}")) for m in Measure}
             hidden[name] = {m: value for m, value in asked.items() if value is not None}
