@@ -95,6 +95,30 @@ def test_mistakes_are_told_and_not_written(
     assert (folder / "roles.toml").read_text() == ROLES
 
 
+def test_a_mistake_loses_nothing_of_the_form(folder: Path, browser: Browser) -> None:
+    sent = fields(browser.get("/jobs/job/privacy").text)
+    sent |= {"k": "1", "rule": "variance-reduction", "traps": "none", "min_leaf": "3k"}
+    sent |= {"l-0": "<2", "t-1": "0,25"}
+    answer = browser.submit("/jobs/job/privacy", sent)
+    assert (answer.status_code, "is not a number" in answer.text) == (400, True)
+    assert fields(answer.text) == sent
+    (folder / "roles.toml").write_text(ROLES.replace("k = 5", "k = 7"))
+    again = fields(browser.submit("/jobs/job/privacy", sent).text) | {"k": "6", "l-0": "2"}
+    assert browser.submit("/jobs/job/privacy", again).status_code == 409
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_numbers_are_shown_as_they_are(folder: Path, browser: Browser, language: str) -> None:
+    asked = '\n[diversity]\n"<b>ill" = { cap = 1.0, t = 0.123456789, l = 12345 }\n'
+    (folder / "roles.toml").write_text(ROLES + asked)
+    browser.get(f"/language/{language}")
+    sent = fields(browser.get("/jobs/job/privacy").text)
+    assert sent["t-1"] == {"en": "0.123456789", "de": "0,123456789"}[language]
+    assert browser.submit("/jobs/job/privacy", {**sent, "k": "6"}).status_code == 303
+    text = (folder / "roles.toml").read_text()
+    assert text == (ROLES + asked).replace("k = 5", "k = 6")
+
+
 def test_the_second_writer_is_told(folder: Path, browser: Browser) -> None:
     seen = digest(browser)
     (folder / "roles.toml").write_text(ROLES.replace("k = 5", "k = 7"))
@@ -110,7 +134,8 @@ def test_settings_are_tried_by_a_command(folder: Path, browser: Browser) -> None
     text = browser.get("/jobs/job/privacy").text
     assert "explore people.csv --roles job/roles.toml --out job/explore.json" in text
     browser.given.desk.tasks.program = (sys.executable, "-c", SAYS)
-    assert browser.submit("/jobs/job/explore", {"try-k": "5, 10", "try-rules": "1"})
+    answer = browser.submit("/jobs/job/explore", {"try-k": "5, 10", "try-rules": "1"})
+    assert answer.status_code == 303
     task = browser.given.desk.tasks.of("job")
     assert task is not None
     wait_for(lambda: not task.is_running)

@@ -1,13 +1,16 @@
 """All words stand in the files of texts, in each language the same."""
 
 import re
+import sys
 from importlib.resources import files
 from string import Formatter
 
 import pytest
+from fastapi.routing import APIRoute
 from starlette.datastructures import Headers
 
-from desk.browsing import Browser
+from desk.browsing import Browser, Given, Shown
+from verix_anon.desk.app import PAGES
 from verix_anon.desk.words import LANGUAGES, language_of, texts
 
 TEMPLATES = sorted(
@@ -86,3 +89,44 @@ def test_the_language_can_be_changed(browser: Browser) -> None:
 @pytest.mark.parametrize("back", ["//evil.example", "https://evil.example", "/\\evil", "/%0d%0ax"])
 def test_the_way_back_stays_here(browser: Browser, back: str) -> None:
     assert browser.get(f"/language/de?back={back}").headers["location"] == "/"
+
+
+FORMS = [
+    ("table", "table"),
+    ("columns", "columns"),
+    ("privacy", "privacy"),
+    ("explore", "privacy"),
+    ("prepare", "send"),
+    ("anonymize", "send"),
+    ("submit", "send"),
+    ("verdict", "verdict"),
+    ("report", "verdict"),
+    ("preview", "release"),
+    ("release", "release"),
+]
+
+
+@pytest.mark.parametrize(("form", "step"), FORMS)
+def test_what_answers_a_form_is_shown_in_the_other_language_as_its_page(
+    given: Given, browser: Browser, form: str, step: str
+) -> None:
+    (given.desk.folder / "job").mkdir()
+    (given.desk.folder / "job" / "manifest.verix").touch()
+    (given.desk.folder / "job" / "delivery").mkdir()
+    given.desk.tasks.program = (sys.executable, "-c", "input()")
+    given.desk.tasks.start("job", ("verify",), then="/")
+    answer = browser.submit(f"/jobs/job/{form}", {})
+    assert answer.status_code in (400, 404)
+    links = [str(link.get("href")) for link in Shown(answer.text).all("a")]
+    assert f"/language/de?back=/jobs/job/{step}" in links
+
+
+def test_all_forms_are_tried() -> None:
+    sent = {
+        route.path.removeprefix("/jobs/{job}/")
+        for module in PAGES
+        for route in module.router.routes
+        if isinstance(route, APIRoute) and "POST" in (route.methods or ())
+    }
+    others = {"/jobs", "task/cancel", "columns/advice"}
+    assert sent - others == {form for form, _ in FORMS}

@@ -77,17 +77,17 @@ def page(
 ) -> HTMLResponse:
     """A page: its template in the layout, below the navigation and above its command."""
     language = language_of(request.headers)
-    desk = desk_of(request)
+    desk, here = desk_of(request), _here(request)
     shown: dict[str, object] = {
         "t": _say(language),
         "number": partial(numbered, language),
         "language": language,
         "others": [other for other in LANGUAGES if other != language],
-        "here": request.url.path,
+        "here": here,
         "csrf": request.state.csrf,
         "folder": str(desk.folder),
         "job": job,
-        "stops": _stops(request, job),
+        "stops": _stops(request, job, here),
         "task": _task(desk, job),
         "command": shlex.join(["verix-anon", *command]) if command else "",
     }
@@ -113,14 +113,25 @@ def href_of(request: Request, step: Step, job: Job) -> str:
         return ""
 
 
-def _stops(request: Request, job: Job | None) -> list[Stop]:
+def _here(request: Request) -> str:
+    """The path of the page: what answers a form is shown as the step that has the form."""
+    if request.method in ("GET", "HEAD"):
+        return request.url.path
+    # Each step is a module.
+    step = getattr(request.scope.get("endpoint"), "__module__", "").rpartition(".")[2]
+    if step not in set(Step):
+        return "/"
+    return str(request.app.url_path_for(step, job=request.path_params["job"]))
+
+
+def _stops(request: Request, job: Job | None, here: str) -> list[Stop]:
     if job is None:
         return []
     found = []
     for step in Step:
         href = href_of(request, step, job)
         is_open = href and step in job.open_steps
-        is_here = bool(href) and f"{request.url.path}/".startswith(f"{href}/")
+        is_here = bool(href) and f"{here}/".startswith(f"{href}/")
         found.append(Stop(step, href if is_open else None, is_here))
     return found
 

@@ -1,6 +1,7 @@
 """Privacy: k, l, t, rule, traps and leaves, and what each k would cost, tried on this machine."""
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
@@ -33,7 +34,7 @@ from verix_anon.desk.pages.asked import (
 from verix_anon.desk.pages.conflict import conflict
 from verix_anon.desk.show import desk_of, href_of, page
 from verix_anon.errors import TableError
-from verix_anon.files.versions import read_version, replace_version
+from verix_anon.files.versions import Version, read_version, replace_version
 from verix_anon.protocol.contract import Rule
 
 __all__ = ["router"]
@@ -50,6 +51,16 @@ DRAWING = Lock()
 """A browser asks for all plots at once, and one drawing makes them all."""
 
 
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """What stands in the fields of the form: what the roles file says, or what was typed."""
+
+    contract: Mapping[str, object]
+    """k as well."""
+    hidden: Mapping[str, Mapping[str, float | str]]
+    """Of each column; what was typed is text."""
+
+
 @router.get("/jobs/{job}/privacy")
 def privacy(request: Request, job: GivenJob) -> Response:
     """What the roles file asks for, and what was tried."""
@@ -57,9 +68,17 @@ def privacy(request: Request, job: GivenJob) -> Response:
     if not now.digest:
         raise HTTPException(404)
     wanted = protection(now.text, job.folder)
+    filled = Filled({"k": wanted.k, **wanted.contract}, wanted.hidden)
+    return _page(request, job, now, wanted, filled)
+
+
+def _page(
+    request: Request, job: Job, now: Version, wanted: Protection, filled: Filled, problem: str = ""
+) -> Response:
     found = _explored(job, wanted)
     view = {
-        "wanted": wanted,
+        "filled": filled,
+        "problem": problem,
         "rules": [rule.value for rule in Rule],
         "traps": [each.value for each in Traps],
         "measures": [measure.value for measure in Measure],
@@ -69,7 +88,8 @@ def privacy(request: Request, job: GivenJob) -> Response:
         "pictures": [] if found is None else _pictures(found),
         "version": _version(job, now.digest),
     }
-    return page(request, "privacy.html", view, job=job, command=_words(request, job, "", ""))
+    words, status = _words(request, job, "", ""), 400 if problem else 200
+    return page(request, "privacy.html", view, job=job, command=words, status=status)
 
 
 def _explored(job: Job, wanted: Protection) -> Exploration | None:
@@ -115,18 +135,31 @@ def _drawn(tried: str, roles: str, folder: Path) -> dict[str, str]:
 
 @router.post("/jobs/{job}/privacy")
 def choose_privacy(request: Request, job: GivenJob, form: Posted) -> Response:
-    """Write what is chosen, unless somebody else wrote since."""
+    """Write what is chosen, unless it is a mistake or somebody else wrote since."""
     check_open(request, job)
     now = read_version(job.path(ROLES))
     before, was = protection(now.text, job.folder), one(form, "digest")
-    if now.digest == was:
-        check_known(columns_of(form), before.hidden)
-    text = protected(now.text, _wanted(form, before), job.folder)
+    try:
+        if now.digest == was:
+            check_known(columns_of(form), before.hidden)
+        text = protected(now.text, _wanted(form, before), job.folder)
+    except TableError as error:
+        filled = _filled(form, before)
+        return _page(request, job, Version(now.text, was), before, filled, str(error))
     changed = replace_version(job.path(ROLES), text, was)
     if changed is not None:
         return conflict(request, job, changed, text, form, "privacy")
     step = Step.SEND if one(form, "do") == "on" else Step.PRIVACY
     return RedirectResponse(href_of(request, step, job), 303)
+
+
+def _filled(form: Form, before: Protection) -> Filled:
+    """What was posted, whatever it is; a column that it does not name stays as it is."""
+    hidden: dict[str, Mapping[str, float | str]] = {**before.hidden}
+    for name, i in columns_of(form).items():
+        if name in hidden:
+            hidden[name] = {m.value: one(form, f"{m.value}-{i}") for m in Measure}
+    return Filled({name: one(form, name) for name in ("k", *before.contract)}, hidden)
 
 
 def _wanted(form: Form, before: Protection) -> Protection:
