@@ -62,6 +62,19 @@ def test_what_a_command_says_is_taken_down(tmp_path: Path) -> None:
     assert task.shown == "verix-anon go 0"
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("[" * 16_000, '{"stage": "x", "done": 1e999, "total": 1}', "[1]", "1" * 5_000, "{}"),
+        '{"stage": "x", "done": NaN, "total": 1}',
+    ],
+)
+def test_an_odd_line_is_taken_down_as_it_is(tmp_path: Path, line: str) -> None:
+    code = f"import sys; print({line!r}, file=sys.stderr)"
+    task = ended(running(tmp_path, code).start("job", (), then="/"))
+    assert (list(task.lines), task.stages, task.code) == ([line], {}, 0)
+
+
 def test_there_is_one_task_at_a_time_for_a_job(tmp_path: Path) -> None:
     tasks = running(tmp_path, STEPS)
     first = tasks.start("job", ("wait", "3"), then="/")

@@ -126,7 +126,8 @@ class Task:
         try:
             found = json.loads(line)
             stage, done, total = found["stage"], int(found["done"]), int(found["total"])
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, RecursionError, OverflowError):
+            # Whatever it is, it must not end the thread that sees the command end.
             self.lines.append(line)
         else:
             self.stages[str(stage)] = (done, total)
