@@ -97,12 +97,46 @@ def test_only_the_reading_is_changed(given: Given, browser: Browser, folder: Pat
     roles.write_text(roles.read_text().replace('"Name" = "identifier"', '"Name" = "kept"'))
     page = browser.get("/jobs/job/table").text
     fields = {"do": "keep", "digest": digest(page), "table": "people.csv"}
-    fields |= {"encoding": "ISO-8859-15", "date_format": "dd.mm.yyyy"}
+    fields |= {"delimiter": ";", "decimal": ",", "encoding": "ISO-8859-15"}
+    fields |= {"date_format": "dd.mm.yyyy"}
     assert browser.submit("/jobs/job/table", fields).status_code == 303
     assert '"Name" = "kept"' in roles.read_text()
     reading = read_reading(roles)
     assert (reading.encoding, reading.date_format) == ("ISO-8859-15", "dd.mm.yyyy")
     assert (reading.dates, reading.delimiter, reading.decimal) == ({}, ";", ",")
+
+
+def test_what_is_to_be_recognised_is_said_no_more(
+    given: Given, browser: Browser, folder: Path
+) -> None:
+    draft(given, browser, table="people.csv", decimal=",", date_format="dd.mm.yyyy")
+    roles = folder / "job" / "roles.toml"
+    assert "date_format" in roles.read_text()
+    fields = {"do": "keep", "digest": digest(browser.get("/jobs/job/table").text)}
+    fields |= {"table": "people.csv", "delimiter": ";", "encoding": "windows-1252"}
+    answer = browser.submit("/jobs/job/table", {**fields, "decimal": "", "date_format": ""})
+    assert answer.status_code == 303
+    reading = read_reading(roles)
+    assert (reading.decimal, reading.date_format) == (None, None)
+    assert (reading.delimiter, reading.encoding) == (";", "windows-1252")
+
+
+@pytest.mark.parametrize("said", [True, False])
+def test_another_table_can_have_the_same_columns(
+    given: Given, browser: Browser, folder: Path, *, said: bool
+) -> None:
+    draft(given, browser, table="people.csv")
+    roles = folder / "job" / "roles.toml"
+    if not said:
+        roles.write_text(re.sub("(?m)^table = .*\n", "", roles.read_text()))
+    columns = roles.read_text().split("[columns]")[1].split("[contract]")[0]
+    (folder / "next").mkdir()
+    (folder / "next" / "people.csv").write_text(GERMAN, encoding="windows-1252")
+    fields = {"do": "keep", "digest": digest(browser.get("/jobs/job/table").text)}
+    answer = browser.submit("/jobs/job/table", {**fields, "table": "next/people.csv"})
+    assert answer.status_code == 303
+    assert look_at(folder / "job").table == folder / "next" / "people.csv"
+    assert columns in roles.read_text()
 
 
 def test_a_second_writer_is_told(given: Given, browser: Browser, folder: Path) -> None:

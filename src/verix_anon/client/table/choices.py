@@ -5,13 +5,15 @@ The reason of a guess is the comment of its line, and stays with the column what
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from verix_anon.client.table.draft import place_from
 from verix_anon.client.table.edited import Change, Changes, Entry, edited, entries
 from verix_anon.client.table.roles import SENT, TableRole
 from verix_anon.errors import TableError
 from verix_anon.files.tables import Reading
 
-__all__ = ["Choices", "Column", "choices", "chosen", "reading_changes"]
+__all__ = ["Choices", "Column", "choices", "chosen", "reading_changes", "table_changes"]
 
 GUESSED = "guessed "
 TARGET = TableRole.TARGET.value
@@ -153,6 +155,11 @@ def _details(old: Column, new: Column) -> Iterator[tuple[tuple[str, ...], Change
     for section, was, value in found:
         if value != was:
             yield (section, new.name), Change(value or None)
+
+
+def table_changes(table: Path, beside: Path) -> Changes:
+    """What makes a roles file, which lies in that folder, name another table."""
+    return {("table",): Change(place_from(table, beside))}
 
 
 def reading_changes(text: str, reading: Reading) -> Changes:

@@ -27,6 +27,7 @@ __all__ = [
     "drafted",
     "parse_reading",
     "parse_roles",
+    "place_from",
     "read_options",
     "read_reading",
     "read_roles",
@@ -117,8 +118,13 @@ def _table_lines(source: str, beside: Path | None) -> list[str]:
     """Where the table lies; a URL, which may hold a password, is not repeated."""
     if beside is None or is_url(source):
         return []
-    place = Path(os.path.relpath(source, beside)).as_posix()
-    return [f"table = {toml(place)}  # from the folder of this file; the desk finds it so"]
+    place = toml(place_from(source, beside))
+    return [f"table = {place}  # from the folder of this file; the desk finds it so"]
+
+
+def place_from(source: str | Path, beside: Path) -> str:
+    """Where a table lies, from the folder of the roles file."""
+    return Path(os.path.relpath(source, beside)).as_posix()
 
 
 def _target_lines(guesses: Guesses) -> list[str]:

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request, Response
 from starlette.responses import RedirectResponse
 
 from verix_anon.client.journey import ROLES, Job, State, Step
-from verix_anon.client.table.choices import reading_changes
+from verix_anon.client.table.choices import reading_changes, table_changes
 from verix_anon.client.table.draft import parse_reading
 from verix_anon.client.table.edited import edited
 from verix_anon.client.table.first_rows import FirstRows, first_rows
@@ -84,13 +84,13 @@ def choose_table(request: Request, job: GivenJob, form: Posted) -> Response:
         return RedirectResponse(f"{href_of(request, Step.TABLE, job)}?{query}", 303)
     check_open(request, job)
     try:
-        inside(desk_of(request).folder, asked["table"])
+        path = inside(desk_of(request).folder, asked["table"])
         reading = _reading(asked)
     except TableError as error:
         return _page(request, job, asked, was, str(error))
     now = read_version(job.path(ROLES))
     if one(form, "do") == "keep":
-        return _keep(request, job, reading, Version(now.text, was), form)
+        return _keep(request, job, path, reading, Version(now.text, was), form)
     if now.digest != was:
         return conflict(request, job, now, now.text, form, "table")
     words = _init(job, asked, overwrite=bool(now.digest))
@@ -99,14 +99,18 @@ def choose_table(request: Request, job: GivenJob, form: Posted) -> Response:
     return go_to(request, "table", job=job.name)
 
 
-def _keep(request: Request, job: Job, reading: Reading, was: Version, form: Form) -> Response:
-    """Write how the table is read, and leave the columns as they are."""
+def _keep(
+    request: Request, job: Job, table: Path, reading: Reading, was: Version, form: Form
+) -> Response:
+    """Write which table it is and how it is read, and leave the columns as they are."""
     known = parse_reading(was.text)
     if reading.date_format:
         # What was recognised of each column is what the owner says otherwise.
         known = replace(known, dates={})
-    wanted = known.but(**reading.to_json())
-    text = edited(was.text, reading_changes(was.text, wanted))
+    # A field that is left empty is to be recognised, whatever was said of it before.
+    wanted = replace(known, **{name: getattr(reading, name) for name in FIELDS})
+    named = table_changes(table, job.folder) if table != job.table else {}
+    text = edited(was.text, {**reading_changes(was.text, wanted), **named})
     changed = replace_version(job.path(ROLES), text, was.digest)
     if changed is not None:
         return conflict(request, job, changed, text, form, "table")
