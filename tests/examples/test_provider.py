@@ -6,22 +6,24 @@ import shutil
 import subprocess
 import sys
 import tokenize
+from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from client import cases
 from support import coded, submission
 from verix_anon.client.verdict import Outcome
 from verix_anon.client.verify import VerifyOptions, verify
-from verix_anon.conform import folders, independent
-from verix_anon.conform.answered import ANSWERED
+from verix_anon.conform import folders
 from verix_anon.conform.contracts import clear
 from verix_anon.conform.kit import Kind, Recipe
 from verix_anon.conform.recipes import for_providers
+from verix_anon.conform.tables import Sent
 from verix_anon.files.deliveries import Snapshot, read_delivery
 from verix_anon.files.submissions import read_submission, write_submission
 from verix_anon.protocol.contract import Commitment
@@ -106,10 +108,8 @@ def refused(example: ModuleType, folder: Path) -> None:
     assert [path.name for path in folder.iterdir()] == ["submission"]
 
 
-def drafted(name: str) -> folders.Draft:
-    sent = ANSWERED[name].make()
-    contract = independent.read_contract(sent.contract)
-    return folders.draft(sent, independent.read_records(contract, sent.trackers, sent.columns))
+def honest_draft(sent: Sent) -> folders.Draft:
+    return folders.draft(sent, folders.job_of(folders.described(sent), sent))
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -157,8 +157,25 @@ def test_more_records_than_a_chunk_holds(example: ModuleType, tmp_path: Path) ->
     assert delivered(example, sent, tmp_path).delivery.header.root == expected
 
 
+def test_what_spark_writes_is_answered(example: ModuleType, tmp_path: Path) -> None:
+    """The records of `clear`, read by Spark 4 from parts and written again as one."""
+    written = Path(__file__).with_name("spark.parquet")
+    listed = pq.read_metadata(written).row_group(0).column(0).encodings
+    assert "BIT_PACKED" in listed
+
+    def parts(_: object, path: Path) -> None:
+        path.mkdir()
+        shutil.copy(written, path / "part-00000.snappy.parquet")
+
+    honest = replace(honest_draft(clear()), write=parts)
+    folders.write_submission(honest, tmp_path / "submission")
+    sent = read_submission(tmp_path / "submission")
+    expected = LocalProvider().anonymize(sent).header.root
+    assert delivered(example, sent, tmp_path).delivery.header.root == expected
+
+
 def test_it_is_a_command_that_refuses_without_a_trace(tmp_path: Path) -> None:
-    folders.write_submission(drafted("spread"), tmp_path / "submission")
+    folders.write_submission(honest_draft(clear()), tmp_path / "submission")
     (tmp_path / "submission" / "contract.json").write_bytes(b"{}")
     command = [sys.executable, EXAMPLE, tmp_path / "submission", tmp_path / "delivery"]
     ended = subprocess.run(
@@ -170,9 +187,7 @@ def test_it_is_a_command_that_refuses_without_a_trace(tmp_path: Path) -> None:
 
 
 def test_a_contract_cannot_ask_for_memory(tmp_path: Path) -> None:
-    sent = clear(min_leaf=2**31 - 1)
-    honest = folders.draft(sent, folders.job_of(folders.described(sent), sent))
-    folders.write_submission(honest, tmp_path / "submission")
+    folders.write_submission(honest_draft(clear(min_leaf=2**31 - 1)), tmp_path / "submission")
     # In KiB, of which an array of as many rows would take 16,000,000.
     words = [sys.executable, str(EXAMPLE), "submission", "delivery"]
     bounded = ["sh", "-c", 'ulimit -v 8000000; exec "$@"', "sh", *words]
@@ -182,7 +197,7 @@ def test_a_contract_cannot_ask_for_memory(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["submission.json", "contract.json", "records.parquet"])
 def test_it_reads_no_links(example: ModuleType, name: str, tmp_path: Path) -> None:
-    folders.write_submission(drafted("spread"), tmp_path / "submission")
+    folders.write_submission(honest_draft(clear()), tmp_path / "submission")
     path = tmp_path / "submission" / name
     path.rename(path.with_name("elsewhere"))
     path.symlink_to("elsewhere")
