@@ -17,13 +17,15 @@ import pytest
 
 from client import cases
 from support import coded, submission
-from verix_anon.client.verdict import Outcome
+from verix_anon.client.verdict import Outcome as Judged
 from verix_anon.client.verify import VerifyOptions, verify
 from verix_anon.conform import folders
 from verix_anon.conform.contracts import clear
-from verix_anon.conform.kit import Kind, Recipe
-from verix_anon.conform.recipes import for_providers
+from verix_anon.conform.kit import Kind, Kit
+from verix_anon.conform.providers import Answer, Asked, Outcome, command_provider
+from verix_anon.conform.results import Result
 from verix_anon.conform.tables import Sent
+from verix_anon.conform.trying import try_provider
 from verix_anon.files.deliveries import Snapshot, read_delivery
 from verix_anon.files.submissions import read_submission, write_submission
 from verix_anon.protocol.contract import Commitment
@@ -89,17 +91,37 @@ def lines_of_code(tree: ast.Module) -> set[int]:
     return lines
 
 
-@pytest.mark.parametrize("recipe", for_providers(), ids=lambda recipe: recipe.id)
-def test_it_passes_the_kit(example: ModuleType, recipe: Recipe, tmp_path: Path) -> None:
-    made = recipe.make(tmp_path / "kit")
-    shown = tmp_path / "kit" / made.paths["submission"]
-    shown.rename(tmp_path / "submission")
-    shutil.rmtree(tmp_path / "kit")
-    if recipe.kind is Kind.REFUSED:
-        refused(example, tmp_path)
-    else:
-        read = delivered(example, read_submission(tmp_path / "submission"), tmp_path)
-        assert read.delivery.header.root.hex() == made.expected["root"]
+def in_process(example: ModuleType) -> Asked:
+    """The example as the kit asks a provider, without a process for each case."""
+
+    def ask(submission: Path, delivery: Path) -> Answer:
+        try:
+            example.main(str(submission), str(delivery))
+        except SystemExit as left:
+            said = str(left)
+            assert said.startswith("refused: ")
+            assert [path.name for path in submission.parent.iterdir()] == ["submission"]
+            return Answer(Outcome.REFUSED, said)
+        return Answer(Outcome.DELIVERED, "delivered")
+
+    return ask
+
+
+def assert_all_pass(results: list[Result]) -> None:
+    assert [(result.case.id, result.failures) for result in results if not result.passed] == []
+    asked = {result.case.kind: [check.name for check in result.checks] for result in results}
+    compared = ["answer", "files", "header", "tree", "bounds", "records", "root"]
+    assert asked == {Kind.ANSWERED: compared, Kind.REFUSED: ["refusal"]}
+
+
+def test_it_passes_the_kit(example: ModuleType, small_kit: Kit) -> None:
+    assert_all_pass(try_provider(small_kit, small_kit.cases, in_process(example)))
+
+
+@pytest.mark.slow
+def test_its_command_passes_the_kit(small_kit: Kit) -> None:
+    ask = command_provider([sys.executable, str(EXAMPLE)], limit=300)
+    assert_all_pass(try_provider(small_kit, small_kit.cases, ask, jobs=2))
 
 
 def refused(example: ModuleType, folder: Path) -> None:
@@ -146,7 +168,7 @@ def test_the_owner_accepts_it(example: ModuleType, clear: bool, tmp_path: Path) 
     verdict = verify(
         read.delivery, made.manifest, submission=made.submission, options=VerifyOptions()
     )
-    assert verdict.outcome is Outcome.VERIFIED
+    assert verdict.outcome is Judged.VERIFIED
 
 
 def test_more_records_than_a_chunk_holds(example: ModuleType, tmp_path: Path) -> None:
