@@ -136,3 +136,28 @@ def test_nothing_is_released_that_did_not_pass(folder: Path, browser: Browser) -
     assert browser.get("/jobs/job/release").status_code == 404
     for path in ("release", "preview"):
         assert browser.submit(f"/jobs/job/{path}", {"format": "csv"}).status_code == 404
+
+
+def test_a_job_whose_roles_lie_beside_it_is_released_with_the_table_that_is_chosen(
+    folder: Path, browser: Browser
+) -> None:
+    """As the quick start begins one."""
+    (folder / "roles.toml").rename(folder.parent / "roles.toml")
+    shown = Shown(browser.get("/jobs/job/release").text)
+    chosen = [one["id"] for one in shown.all("select") if one["name"] == "table"]
+    assert chosen == ["table-release", "table-preview"]
+    hrefs = [link.get("href") for link in shown.all("a")]
+    assert "/jobs/job/verdict" in hrefs
+    assert "/jobs/job/privacy" not in hrefs
+    fields = {"digest": digest(browser), "format": "csv"}
+    for wrong in ({}, {"table": "TABLE"}, {"table": "../people.parquet"}, {"table": "job"}):
+        for path in ("preview", "release"):
+            assert browser.submit(f"/jobs/job/{path}", {**fields, **wrong}).status_code == 400
+    assert browser.given.desk.tasks.of("job") is None
+    given = {"table": "people.parquet"}
+    assert browser.submit("/jobs/job/preview", given).status_code == 303
+    assert words(browser)[6:8] == ("--table", "./people.parquet")
+    fields = {"digest": digest(browser), "format": "csv", **given}
+    assert browser.submit("/jobs/job/release", fields).status_code == 303
+    words(browser)
+    assert "This table was released" in browser.get("/jobs/job/release").text

@@ -106,6 +106,23 @@ def test_roles_that_changed_are_not_prepared_unseen(folder: Path, browser: Brows
     assert digest(browser) != seen
 
 
+def test_a_table_that_the_roles_do_not_name_is_asked_for(folder: Path, browser: Browser) -> None:
+    browser.given.desk.tasks.program = (sys.executable, "-c", SAYS)
+    (folder / "roles.toml").write_text(ROLES.replace('table = "../people.csv"\n', ""))
+    for page, path in (("send", "prepare"), ("privacy", "explore")):
+        shown = Shown(browser.get(f"/jobs/job/{page}").text)
+        assert [one["name"] for one in shown.all("select")].count("table") == 1
+        fields = {"digest": digest(browser)}
+        for wrong in ({}, {"table": "TABLE"}, {"table": "/etc/passwd"}):
+            assert browser.submit(f"/jobs/job/{path}", {**fields, **wrong}).status_code == 400
+        fields["table"] = "people.csv"
+        assert browser.submit(f"/jobs/job/{path}", fields).status_code == 303
+        assert ended(browser) == 0
+        task = browser.given.desk.tasks.of("job")
+        assert task is not None
+        assert task.words[:2] == (path, "./people.csv")
+
+
 def test_a_token_is_nowhere_to_be_seen(ready: Path, browser: Browser) -> None:
     browser.given.desk.tasks.program = (sys.executable, "-c", SAYS)
     fields = {"url": "https://provider.example", "token": TOKEN}

@@ -84,6 +84,8 @@ class Step(StrEnum):
 
 
 STEPS = tuple(Step)
+OF_ROLES = frozenset({Step.COLUMNS, Step.PRIVACY})
+"""What is said in the roles file alone."""
 NEXT = {
     State.NEW: Step.TABLE,
     State.DRAFTED: Step.COLUMNS,
@@ -109,6 +111,8 @@ class Job:
     state: State
     table: Path | None = None
     """Where its table lies, if the roles file says so."""
+    has_roles: bool = True
+    """Whether the roles file lies in it; a command may have been given one from elsewhere."""
     problem: str = ""
     """What in it cannot be read."""
 
@@ -126,7 +130,8 @@ class Job:
     def open_steps(self) -> tuple[Step, ...]:
         """What can be looked at or done."""
         last = Step.SEND if self.state is State.DRAFTED else self.step
-        return STEPS[: STEPS.index(last) + 1]
+        found = STEPS[: STEPS.index(last) + 1]
+        return tuple(step for step in found if self.has_roles or step not in OF_ROLES)
 
     @property
     def is_prepared(self) -> bool:
@@ -140,11 +145,13 @@ class Job:
 
 def look_at(folder: Path) -> Job:
     """How far the job in a folder is."""
+    has_roles = (folder / ROLES).is_file()
     try:
         table = _table(folder / ROLES)
-        return Job(folder=folder, state=_state(folder), table=table)
+        return Job(folder=folder, state=_state(folder), table=table, has_roles=has_roles)
     except Error as error:
-        return Job(folder=folder, state=_without_verdict(folder), problem=str(error))
+        state = _without_verdict(folder)
+        return Job(folder=folder, state=state, has_roles=has_roles, problem=str(error))
 
 
 def _state(folder: Path) -> State:

@@ -12,7 +12,7 @@ from verix_anon.client.journey import Job, find_job
 from verix_anon.desk.gate import Form
 from verix_anon.desk.show import desk_of
 from verix_anon.errors import TableError
-from verix_anon.files.inside import inside
+from verix_anon.files.inside import inside, tables_in
 
 __all__ = [
     "GivenJob",
@@ -22,14 +22,18 @@ __all__ = [
     "check_open",
     "columns_of",
     "given_file",
+    "given_table",
     "go_to",
     "one",
     "passphrase",
     "table_of",
+    "tables_for",
     "whole",
 ]
 
 MOST_DIGITS = 18
+UNNAMED = "TABLE"
+"""What stands in a command that is shown, for a table that nobody named."""
 
 
 def _job(request: Request, job: str) -> Job:
@@ -102,13 +106,27 @@ def given_file(request: Request, given: str) -> str:
 
 
 def table_of(request: Request, job: Job) -> str:
-    """The job's table, as a word of a command."""
+    """The job's table, as a word of a command that is shown."""
     folder = desk_of(request).folder.resolve()
     if job.table is None:
-        return "TABLE"
+        return UNNAMED
     is_ours = job.table.is_relative_to(folder)
     found = str(job.table.relative_to(folder) if is_ours else job.table)
     return f"./{found}" if found.startswith("-") else found
+
+
+def given_table(request: Request, job: Job, form: Form) -> str:
+    """The job's table, or the one that a form names, as a word of a command that is started."""
+    if job.table is not None:
+        return table_of(request, job)
+    if found := given_file(request, one(form, "table")):
+        return found
+    raise TableError("nothing in the job's folder says which table it is: choose one")
+
+
+def tables_for(request: Request, job: Job) -> list[str]:
+    """What there is to choose from, if nothing names the table."""
+    return tables_in(desk_of(request).folder) if job.table is None else []
 
 
 def passphrase(form: Form) -> dict[str, str]:

@@ -26,9 +26,11 @@ from verix_anon.desk.pages.asked import (
     check_known,
     check_open,
     columns_of,
+    given_table,
     go_to,
     one,
     table_of,
+    tables_for,
     whole,
 )
 from verix_anon.desk.pages.conflict import conflict
@@ -87,8 +89,9 @@ def _page(
         "rows": [] if found is None else list(zip(found.rows, found.cells(), strict=True)),
         "pictures": [] if found is None else _pictures(found),
         "version": _version(job, now.digest),
+        "tables": tables_for(request, job),
     }
-    words, status = _words(request, job, "", ""), 400 if problem else 200
+    words, status = _words(job, table_of(request, job), "", ""), 400 if problem else 200
     return page(request, "privacy.html", view, job=job, command=words, status=status)
 
 
@@ -199,13 +202,13 @@ def explore(request: Request, job: GivenJob, form: Posted) -> Response:
     if tries and not tries.replace(",", "").isdecimal():
         raise TableError(f"{tries!r} are not whole numbers such as 5,10")
     rules = ",".join(Rule) if one(form, "try-rules") else ""
-    then = href_of(request, Step.PRIVACY, job)
-    desk_of(request).tasks.start(job.name, _words(request, job, tries, rules), then=then)
+    words = _words(job, given_table(request, job, form), tries, rules)
+    desk_of(request).tasks.start(job.name, words, then=href_of(request, Step.PRIVACY, job))
     return go_to(request, "privacy", job=job.name)
 
 
-def _words(request: Request, job: Job, tries: str, rules: str) -> tuple[str, ...]:
-    words = ["explore", table_of(request, job), "--roles", at(job, ROLES)]
+def _words(job: Job, table: str, tries: str, rules: str) -> tuple[str, ...]:
+    words = ["explore", table, "--roles", at(job, ROLES)]
     words += ["--k", tries] if tries else []
     words += ["--rule", rules] if rules else []
     again = ["--overwrite"] if job.path(EXPLORED).exists() else []

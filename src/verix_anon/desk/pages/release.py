@@ -29,10 +29,12 @@ from verix_anon.desk.pages.asked import (
     GivenJob,
     Posted,
     at,
+    given_table,
     go_to,
     one,
     passphrase,
     table_of,
+    tables_for,
 )
 from verix_anon.desk.show import desk_of, page
 from verix_anon.errors import TableError
@@ -75,12 +77,14 @@ def _page(request: Request, job: Job, *, changed: bool = False) -> Response:
         "measures": [measure.value for measure in Measure],
         "representations": [each.value for each in Representation],
         "formats": FORMATS,
+        "tables": tables_for(request, job),
         "has_target": account is None or any(c.role == "target" for c in account.columns),
         "is_sealed": is_sealed(job.path(MANIFEST)),
         "released": [path.name for path in released_files(job)],
         "is_released": job.state is State.RELEASED,
     }
-    words = _words(request, job, _look(job) if preview is None else _publish(job, FORMATS[0]))
+    where = _look(job) if preview is None else _publish(job, FORMATS[0])
+    words = _words(job, table_of(request, job), where)
     if preview is not None:
         with suppress(TableError):
             words = (*words, *_options(preview.options))
@@ -118,7 +122,7 @@ def look(request: Request, job: GivenJob, form: Posted) -> Response:
     """See what would be published; nothing is."""
     if job.state is not State.VERIFIED:
         raise HTTPException(404)
-    words = (*_words(request, job, _look(job)), *_asked(form))
+    words = (*_words(job, given_table(request, job, form), _look(job)), *_asked(form))
     then = str(request.app.url_path_for("release", job=job.name))
     desk_of(request).tasks.start(job.name, words, then=then, good=LOOKED, secrets=passphrase(form))
     return go_to(request, "release", job=job.name)
@@ -169,7 +173,8 @@ def publish(request: Request, job: GivenJob, form: Posted) -> Response:
     ending = one(form, "format")
     if ending not in FORMATS:
         raise TableError("a table is not released in this format")
-    words = (*_words(request, job, _publish(job, ending)), *_options(preview.options))
+    table = given_table(request, job, form)
+    words = (*_words(job, table, _publish(job, ending)), *_options(preview.options))
     then = str(request.app.url_path_for("release", job=job.name))
     desk_of(request).tasks.start(job.name, words, then=then, secrets=passphrase(form))
     return go_to(request, "release", job=job.name)
@@ -184,9 +189,9 @@ def download(job: GivenJob, name: str) -> Response:
     return FileResponse(found[name], media_type="application/octet-stream", filename=name)
 
 
-def _words(request: Request, job: Job, where: list[str]) -> tuple[str, ...]:
+def _words(job: Job, table: str, where: list[str]) -> tuple[str, ...]:
     given = ("--manifest", at(job, MANIFEST), "--verdict", at(job, VERDICT))
-    return ("release", at(job, DELIVERY), *given, "--table", table_of(request, job), *where)
+    return ("release", at(job, DELIVERY), *given, "--table", table, *where)
 
 
 def _look(job: Job) -> list[str]:

@@ -14,10 +14,12 @@ from verix_anon.desk.pages.asked import (
     Posted,
     at,
     given_file,
+    given_table,
     go_to,
     one,
     passphrase,
     table_of,
+    tables_for,
 )
 from verix_anon.desk.show import desk_of, page
 from verix_anon.errors import Error, TableError
@@ -49,8 +51,9 @@ def _page(request: Request, job: Job, *, changed: bool = False) -> Response:
         "parted": _named(job),
         "digest": read_version(job.path(ROLES)).digest,
         "changed": changed,
+        "tables": tables_for(request, job),
     }
-    words = _prepare(request, job, "", is_sealed=False)
+    words = _prepare(job, table_of(request, job), "", is_sealed=False)
     return page(request, "prepare.html", view, job=job, command=words, status=status)
 
 
@@ -85,12 +88,13 @@ def prepare(request: Request, job: GivenJob, form: Posted) -> Response:
     if read_version(job.path(ROLES)).digest != one(form, "digest"):
         return _page(request, job, changed=True)
     key = given_file(request, one(form, "provider_key"))
-    words = _prepare(request, job, key, is_sealed=bool(one(form, "passphrase")))
+    table = given_table(request, job, form)
+    words = _prepare(job, table, key, is_sealed=bool(one(form, "passphrase")))
     return _started(request, job, words, "send", passphrase(form))
 
 
-def _prepare(request: Request, job: Job, key: str, *, is_sealed: bool) -> tuple[str, ...]:
-    words = ["prepare", table_of(request, job), "--roles", at(job, ROLES), "--out", at(job, "")]
+def _prepare(job: Job, table: str, key: str, *, is_sealed: bool) -> tuple[str, ...]:
+    words = ["prepare", table, "--roles", at(job, ROLES), "--out", at(job, "")]
     words += ["--provider-key", key] if key else []
     return (*words, "--seal") if is_sealed else tuple(words)
 
