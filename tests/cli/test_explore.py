@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from cli.jobs import Run
+from verix_anon.client.explore.basis import basis_of
 from verix_anon.datasets import census
 from verix_anon.files.tables import write_table
 
@@ -39,6 +40,7 @@ def test_shows_a_table_and_writes_a_page(folder: Path, run: Run, tmp_path: Path)
     assert [row["is_chosen"] for row in json.loads(out)["rows"]] == [False, True]
     assert run(*given, "--l", "1", "--out", tmp_path / "explore.json")[0] == 0
     assert (tmp_path / "explore.json").read_text() == out.rstrip("\n")
+    assert json.loads(out)["basis"] == basis_of(folder / "roles.toml", folder / "people.csv")
     assert not (tmp_path / "ledger.jsonl").exists()
 
 

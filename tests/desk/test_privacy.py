@@ -1,13 +1,16 @@
 """Privacy: what is chosen is written unless somebody else wrote; plots mark what is chosen."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 from desk.browsing import Browser, Given, Shown, fields, wait_for
+from verix_anon.client.explore.basis import basis_of
 from verix_anon.client.explore.exploration import Exploration, Explored
+from verix_anon.client.report import draw_exploration
 from verix_anon.desk.gate import POLICIES, REPORT
 
 SAYS = "import sys; print(sys.argv[1:])"
@@ -148,7 +151,8 @@ def test_settings_are_tried_by_a_command(folder: Path, browser: Browser) -> None
 
 def test_what_was_tried_is_drawn_with_the_choice_of_now(folder: Path, browser: Browser) -> None:
     assert browser.get("/jobs/job/privacy/risk.svg").status_code == 404
-    (folder / "explore.json").write_text(tried().to_json())
+    basis = basis_of(folder / "roles.toml", None)
+    (folder / "explore.json").write_text(replace(tried(), basis=basis).to_json())
     pictures = []
     for k in (5, 10, 99):
         (folder / "roles.toml").write_text(ROLES.replace("k = 5", f"k = {k}"))
@@ -173,6 +177,49 @@ def test_what_was_tried_is_drawn_with_the_choice_of_now(folder: Path, browser: B
     assert browser.get("/jobs/job/privacy/r2.svg").status_code == 404
 
 
+OTHER = "with other columns or another table"
+
+
+def test_the_curves_of_other_columns_or_another_table_are_not_marked(
+    folder: Path, browser: Browser
+) -> None:
+    table = folder.parent / "people.csv"
+    table.write_text("age,rich,<b>ill\n")
+
+    def try_now() -> None:
+        basis = basis_of(folder / "roles.toml", table)
+        (folder / "explore.json").write_text(replace(tried(), basis=basis).to_json())
+
+    def is_marked() -> bool:
+        answer = browser.get("/jobs/job/privacy")
+        shown = Shown(answer.text)
+        rows = [row for row in shown.all("tr") if row.get("class") == "chosen"]
+        drawn = browser.get(str(shown.all("img")[0]["src"])).text
+        assert (OTHER in answer.text) is (not rows) is (drawn == unmarked)
+        return bool(rows)
+
+    unmarked = draw_exploration(tried().marked(None))["Risk"]
+    assert not (folder / "explore.json").exists()
+    (folder / "explore.json").write_text(tried().to_json())
+    assert not is_marked()
+    try_now()
+    assert is_marked()
+    # What is tried, and what is no part of a class, changes nothing.
+    same = ROLES.replace("k = 5", "k = 10 # more") + '[contract]\ntraps = "none"\n'
+    (folder / "roles.toml").write_text(same + "[diversity]\nrich = { l = 1 }\n")
+    assert is_marked()
+    changes = ('[contract]\nmin_leaf = "2k"\n', "[diversity]\nrich = { cap = 0.9 }\n")
+    for text in (ROLES.replace("quasi", "kept"), *(ROLES + change for change in changes)):
+        (folder / "roles.toml").write_text(text)
+        assert not is_marked()
+    (folder / "roles.toml").write_text(ROLES)
+    assert is_marked()
+    table.write_text("age,rich,<b>ill\n1,2,3\n")
+    assert not is_marked()
+    try_now()
+    assert is_marked()
+
+
 @pytest.mark.parametrize("text", ["", "{}", "[]", "x", '{"format": "verix/exploration/1"}'])
 def test_a_file_that_is_none_is_as_if_nothing_was_tried(
     folder: Path, browser: Browser, text: str
@@ -182,4 +229,6 @@ def test_a_file_that_is_none_is_as_if_nothing_was_tried(
 
 
 def test_what_was_tried_is_read_back() -> None:
+    whole = replace(tried(), basis={"columns": "x", "table": "1 2"})
+    assert Exploration.from_json(whole.to_json()) == whole
     assert Exploration.from_json(tried().to_json()) == tried()

@@ -66,6 +66,7 @@ def explore(
     """
     from verix_anon.client.explore import ExploreOptions
     from verix_anon.client.explore import explore as compare
+    from verix_anon.client.explore.basis import basis_of
     from verix_anon.client.report import check_installed, render_exploration
     from verix_anon.machine import begin_import
 
@@ -75,12 +76,14 @@ def explore(
     check_outputs([out], [table, roles], overwrite=overwrite)
     options = ExploreOptions(k=_numbers(k, "k"), rule=_names(rule), l=_numbers(l, "l"))
     begin_import("xgboost", "verix_anon.kernels.ready")
+    basis = basis_of(roles, table)
     loaded = load_table(table, roles, reading)
     with progress_bar(quiet) as progress:
         from verix_anon.provider.local import LocalProvider
 
         wanted = replace(options, progress=progress)
         found = compare(loaded, roles, provider=LocalProvider(), options=wanted)
+        found = replace(found, basis=basis)
         if out is not None:
             text = render_exploration(found) if is_page else found.to_json()
             write_text(text, out, overwrite=overwrite)

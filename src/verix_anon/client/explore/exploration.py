@@ -1,7 +1,7 @@
 """What explore() found: one row for each setting, as numbers and as words."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 
 from verix_anon.client.notebook import as_list, as_table
 from verix_anon.errors import TableError
@@ -58,6 +58,8 @@ class Exploration:
     """How many raw records, which no model has seen, gave the scores."""
     left_out: tuple[str, ...] = ()
     """Settings that cannot be reached, each with the reason."""
+    basis: Mapping[str, str] = field(default_factory=dict)
+    """What the roles and the table were, if they were files: see `basis_of`."""
 
     @property
     def chosen(self) -> Explored | None:
@@ -110,9 +112,12 @@ class Exploration:
             )
         yield from (f"Left out: {sentence}" for sentence in self.left_out)
 
-    def marked(self, k: int, rule: str, l: int) -> "Exploration":  # noqa: E741
-        """The same, with this setting as the chosen one, if it was tried."""
-        wanted = (k, rule, l)
+    def is_on(self, basis: Mapping[str, str]) -> bool:
+        """Whether it was tried on this, as far as that is known."""
+        return basis.items() <= self.basis.items()
+
+    def marked(self, wanted: tuple[int, str, int] | None) -> "Exploration":
+        """The same, with this k, rule and l as the chosen setting, if it was tried."""
         rows = (replace(r, is_chosen=(r.k, r.rule, r.l) == wanted) for r in self.rows)
         return replace(self, rows=tuple(rows))
 
@@ -132,6 +137,7 @@ class Exploration:
             n_records=fields.whole("n_records"),
             tested_on=fields.whole("tested_on"),
             left_out=fields.texts("left_out"),
+            basis=_basis(fields.inner("basis")) if fields.has("basis") else {},
         )
         if not found.rows or not set(found.raw) <= set(TITLES):
             raise TableError("the exploration is not one that verix-anon wrote")
@@ -150,6 +156,10 @@ class Exploration:
 def shown(name: str, score: float) -> str:
     """A score as people read it."""
     return f"{score:,.4g}" if name == "mean_absolute_error" else f"{score:.3f}"
+
+
+def _basis(fields: Fields) -> dict[str, str]:
+    return {name: fields.text(name) for name in fields.values}
 
 
 def _row(fields: Fields) -> Explored:

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
 from threading import Lock
 
 from fastapi import APIRouter, Request, Response
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse
 
+from verix_anon.client.explore.basis import basis_of
 from verix_anon.client.explore.exploration import Exploration
 from verix_anon.client.journey import EXPLORED, ROLES, Job, Step
 from verix_anon.client.prepare.options import PrepareOptions
@@ -77,7 +77,10 @@ def privacy(request: Request, job: GivenJob) -> Response:
 def _page(
     request: Request, job: Job, now: Version, wanted: Protection, filled: Filled, problem: str = ""
 ) -> Response:
-    found = _explored(job, wanted)
+    point, found = None, _explored(job)
+    if found is not None:
+        point = _point(job, wanted, found)
+        found = found.marked(point)
     view = {
         "filled": filled,
         "problem": problem,
@@ -87,22 +90,28 @@ def _page(
         "digest": now.digest,
         "found": found,
         "rows": [] if found is None else list(zip(found.rows, found.cells(), strict=True)),
+        "is_other": point is None,
         "pictures": [] if found is None else _pictures(found),
-        "version": _version(job, now.digest),
+        "version": f"{_version(job, now.digest)}{point is None:d}",
         "tables": tables_for(request, job),
     }
     words, status = _words(job, table_of(request, job), "", ""), 400 if problem else 200
     return page(request, "privacy.html", view, job=job, command=words, status=status)
 
 
-def _explored(job: Job, wanted: Protection) -> Exploration | None:
-    """What was tried, with the point of the roles file as it is now marked."""
+def _explored(job: Job) -> Exploration | None:
     try:
-        found = Exploration.from_json(read_version(job.path(EXPLORED)).text)
+        return Exploration.from_json(read_version(job.path(EXPLORED)).text)
     except TableError:
         # There is none, or it is to be tried anew.
         return None
-    return found.marked(wanted.k, wanted.contract["rule"], wanted.of_target)
+
+
+def _point(job: Job, wanted: Protection, found: Exploration) -> tuple[int, str, int] | None:
+    """The k, rule and l to mark: none on the curves of other columns or of another table."""
+    if not found.is_on(basis_of(job.path(ROLES), job.table)):
+        return None
+    return wanted.k, wanted.contract["rule"], wanted.of_target
 
 
 def _pictures(found: Exploration) -> list[str]:
@@ -121,8 +130,10 @@ def picture(request: Request, job: GivenJob, picture: str) -> Response:
     roles, tried = read_version(job.path(ROLES)), read_version(job.path(EXPLORED))
     if picture not in PICTURES or not roles.digest or not tried.digest:
         raise HTTPException(404)
+    found = Exploration.from_json(tried.text)
+    point = _point(job, protection(roles.text, job.folder), found)
     with DRAWING:
-        drawn = _drawn(tried.text, roles.text, job.folder)
+        drawn = _drawn(tried.text, point)
     if PICTURES[picture] not in drawn:
         raise HTTPException(404)
     request.state.policy = gate.REPORT
@@ -130,10 +141,8 @@ def picture(request: Request, job: GivenJob, picture: str) -> Response:
 
 
 @lru_cache(maxsize=4)
-def _drawn(tried: str, roles: str, folder: Path) -> dict[str, str]:
-    wanted = protection(roles, folder)
-    found = Exploration.from_json(tried)
-    return draw_exploration(found.marked(wanted.k, wanted.contract["rule"], wanted.of_target))
+def _drawn(tried: str, point: tuple[int, str, int] | None) -> dict[str, str]:
+    return draw_exploration(Exploration.from_json(tried).marked(point))
 
 
 @router.post("/jobs/{job}/privacy")
