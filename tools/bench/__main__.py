@@ -1,6 +1,6 @@
 """Run the benchmarks: `make bench`; writes results/bench-*.json and tables beside them.
 
-python -m tools.bench [commands] [engine] [owner] [primitives] [reading] [service] [large]
+python -m tools.bench [commands] [engine] [kit] [owner] [primitives] [reading] [service] [large]
 
 The one on Spark runs by itself, in Spark's environment: `python -m tools.bench.spark [ROWS]`.
 """
@@ -8,7 +8,7 @@ The one on Spark runs by itself, in Spark's environment: `python -m tools.bench.
 import sys
 from typing import Any
 
-from tools.bench import commands, engine, large, machine, owner, primitives, reading, service
+from tools.bench import commands, engine, kit, large, machine, owner, primitives, reading, service
 from tools.bench.record import record
 
 
@@ -17,6 +17,7 @@ def main(names: list[str]) -> None:
     benches = {
         "commands": (commands.measure, commands.render),
         "engine": (engine.measure, render_engine),
+        "kit": (kit.measure, kit.render),
         "owner": (owner.measure, owner.render),
         "primitives": (primitives.measure, primitives.render),
         "reading": (reading.measure, reading.render),
