@@ -57,7 +57,6 @@ ELSEWHERE = [
     ("header-pretty", COMPARED, "header == canonical(true)"),
     ("header-fraction", COMPARED, 'json.loads(header.decode("utf-8"), **hook) == true'),
     ("header-long", " and len(header) <= 65536", ""),
-    ("parts-names", "len(name)) + name", "len(name.decode())) + name"),
     ("parts-names", PARTS, PARTS.replace("sorted(", "sorted((")[:-1] + "), key=str.lower)"),
     ("parts-names", 'part.name[0] not in "._"', 'part.name[0] != "_"'),
     ("parts-names", "found in (of, also.get(of))", "found == also.get(of, of)"),

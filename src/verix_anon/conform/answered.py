@@ -183,7 +183,7 @@ ANSWERED: dict[str, Answered] = {
         parts,
     ),
     "parts-names": Answered(
-        "Parts in ordinary types, whose names count by code point and in bytes.",
+        "Parts in ordinary types, whose names are sorted by code point.",
         "8.3",
         lambda: coded(None, k=4),
         parts_by_name,
