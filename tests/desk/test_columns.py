@@ -1,5 +1,6 @@
 """The page of the columns: guesses, choices, warnings while one edits, and two who write."""
 
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -8,6 +9,8 @@ import pytest
 
 from desk.browsing import Browser, Given, Shown, fields
 from verix_anon.client.table.draft import draft, read_roles
+from verix_anon.desk.pages.asked import reading_words
+from verix_anon.files.tables import Reading
 
 HOSTILE = "<script>alert(1)</script>"
 TABLE = pa.table(
@@ -205,3 +208,19 @@ def test_a_roles_file_that_cannot_be_read_is_said(browser: Browser, roles: Path)
         answer = browser.get(f"/jobs/job/{page}")
         assert answer.status_code == status
         assert "cannot be read" in answer.text
+
+
+def test_how_a_table_is_read_is_said_in_options() -> None:
+    assert reading_words(Reading()) == []
+    dates = {"born": "dd.mm.yyyy"}
+    read = Reading(delimiter="\t", thousands="", date_format="yyyy-mm-dd", dates=dates, skip=2)
+    assert reading_words(replace(read, null_tokens=("-",), leading_zeros_are_text=False)) == [
+        *("--delimiter", "tab", "--thousands", "none", "--date-format", "yyyy-mm-dd"),
+        *("--skip", "2", "--date-format", "born=dd.mm.yyyy", "--null", "-", "--no-leading-zeros"),
+    ]
+
+
+def test_the_command_reads_the_table_as_the_roles_say(roles: Path, browser: Browser) -> None:
+    with roles.open("a") as file:
+        file.write('[reading]\nencoding = "latin-1"\n')
+    assert "--explain --encoding latin-1" in browser.get("/jobs/job/columns").text

@@ -2,6 +2,7 @@
 
 import pytest
 
+from cli import jobs
 from desk.browsing import Browser, Given, Shown
 
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -17,6 +18,25 @@ def test_jobs_are_listed_with_their_state(given: Given, browser: Browser) -> Non
     assert [word for word in words if word in ("first", "new", "second", "columns drafted")] == [
         *("first", "new", "second", "columns drafted")
     ]
+
+
+def test_a_job_stays_listed_when_its_table_is_put_into_it(given: Given, browser: Browser) -> None:
+    for name in ("people.csv", ".hidden"):
+        (given.desk.folder / "first").mkdir(exist_ok=True)
+        (given.desk.folder / "first" / name).touch()
+        assert "first" in Shown(browser.get("/").text).words
+    (given.desk.folder / "first" / "notes.pdf").touch()
+    assert "first" not in Shown(browser.get("/").text).words
+
+
+def test_a_job_is_begun_by_the_command_that_is_shown(given: Given, browser: Browser) -> None:
+    assert "verix-anon init TABLE --out NAME/roles.toml" in browser.get("/").text
+    (given.desk.folder / "people.csv").write_text("age,rich\n" + "1,0\n2,1\n" * 20)
+    begun = given.desk.folder / "begun"
+    begun.mkdir()
+    table = given.desk.folder / "people.csv"
+    assert jobs.exit_code("init", table, "--out", begun / "roles.toml") == 0
+    assert "columns drafted" in Shown(browser.get("/").text).words
 
 
 def test_a_job_is_begun(given: Given, browser: Browser) -> None:

@@ -246,7 +246,10 @@ def _table(roles: Path) -> Path | None:
 
 
 def jobs_in(folder: Path) -> list[Job]:
-    """The jobs in a folder, by name: folders that hold something of a job, or nothing yet."""
+    """The jobs in a folder, by name: folders that hold something of a job, or no more than tables.
+
+    A job that was just begun is empty, and its table may be put into it.
+    """
     found = []
     for path in folder.iterdir():
         if path.name.startswith(".") or not is_text(path.name):
@@ -254,8 +257,8 @@ def jobs_in(folder: Path) -> list[Job]:
         with suppress(OSError):  # A folder that is another's, or that went away.
             if path.is_symlink() or not path.is_dir():
                 continue
-            names = {entry.name for entry in path.iterdir()}
-            if not names or names.intersection(KNOWN):
+            names = {entry.name for entry in path.iterdir() if not entry.name.startswith(".")}
+            if names.intersection(KNOWN) or all(name.lower().endswith(TAKEN) for name in names):
                 found.append(look_at(path))
     return sorted(found, key=lambda job: job.name.lower())
 

@@ -13,6 +13,7 @@ from verix_anon.desk.gate import Form
 from verix_anon.desk.show import desk_of
 from verix_anon.errors import TableError
 from verix_anon.files.inside import inside, tables_in
+from verix_anon.files.tables import NULL_TOKENS, Reading
 
 __all__ = [
     "GivenJob",
@@ -26,12 +27,20 @@ __all__ = [
     "go_to",
     "one",
     "passphrase",
+    "reading_words",
     "table_of",
     "tables_for",
     "whole",
 ]
 
 MOST_DIGITS = 18
+SAID = (
+    *("delimiter", "quote", "encoding", "decimal", "thousands", "date_format"),
+    *("skip", "footer", "sheet", "query"),
+)
+"""What options say of how a table is read, each once."""
+WORDS = {"\t": "tab", "": "none"}
+"""What a shell makes hard to write."""
 UNNAMED = "TABLE"
 """What stands in a command that is shown, for a table that nobody named."""
 
@@ -127,6 +136,17 @@ def given_table(request: Request, job: Job, form: Form) -> str:
 def tables_for(request: Request, job: Job) -> list[str]:
     """What there is to choose from, if nothing names the table."""
     return tables_in(desk_of(request).folder) if job.table is None else []
+
+
+def reading_words(reading: Reading) -> list[str]:
+    """How a table is read, as options of a command."""
+    given = {name: getattr(reading, name) for name in SAID}
+    found = [(name, WORDS.get(value, value)) for name, value in given.items() if value is not None]
+    found += [("date_format", f"{column}={form}") for column, form in reading.dates.items()]
+    if tuple(reading.null_tokens) != NULL_TOKENS:
+        found += [("null", word) for word in reading.null_tokens]
+    words = [word for name, value in found for word in (f"--{name.replace('_', '-')}", str(value))]
+    return words if reading.leading_zeros_are_text else [*words, "--no-leading-zeros"]
 
 
 def passphrase(form: Form) -> dict[str, str]:

@@ -10,6 +10,7 @@ from starlette.responses import RedirectResponse
 from verix_anon.client.journey import ROLES, Job, Step
 from verix_anon.client.table.advice import Advice, advice
 from verix_anon.client.table.choices import Choices, Column, choices, chosen
+from verix_anon.client.table.draft import parse_reading
 from verix_anon.client.table.hierarchies import DATE, PREFIX
 from verix_anon.client.table.person import RECORD
 from verix_anon.client.table.roles import TableRole
@@ -22,6 +23,7 @@ from verix_anon.desk.pages.asked import (
     columns_of,
     go_to,
     one,
+    reading_words,
     table_of,
 )
 from verix_anon.desk.pages.conflict import conflict
@@ -58,7 +60,8 @@ def _page(
         "advice": _advice(request, job, now, wanted),
         "refused": refused,
     }
-    command = ("init", table_of(request, job), "--explain")
+    reading = reading_words(parse_reading(now.text))
+    command = ("init", table_of(request, job), "--explain", *reading)
     status = 400 if refused else 200
     return page(request, "columns.html", view, job=job, command=command, status=status)
 

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse
 
-from verix_anon.client.journey import jobs_in, new_job
+from verix_anon.client.journey import ROLES, jobs_in, new_job
 from verix_anon.desk.pages.asked import GivenJob, Posted, go_to, one
 from verix_anon.desk.show import desk_of, href_of, page
 from verix_anon.desk.words import LANGUAGE_COOKIE, LANGUAGES
@@ -15,6 +15,8 @@ from verix_anon.errors import TableError
 __all__ = ["router"]
 
 router = APIRouter()
+BEGINS = ("init", "TABLE", "--out", f"NAME/{ROLES}")
+"""What begins a job without the desk."""
 
 
 @router.get("/")
@@ -40,7 +42,7 @@ def _list(request: Request, name: str, problem: str, status: int) -> Response:
     tasks = [desk.tasks.of(job.name) for job in found]
     running = {task.job for task in tasks if task is not None and task.is_running}
     view = {"jobs": found, "running": running, "name": name, "problem": problem}
-    return page(request, "jobs.html", view, status=status)
+    return page(request, "jobs.html", view, status=status, command=BEGINS)
 
 
 @router.get("/jobs/{job}")
