@@ -27,7 +27,7 @@ ALL_PAGES = [
     *("send", "verdict", "release", "released", "jobs"),
 ]
 GRAVE = ("serious", "critical")
-TOLD = re.compile(r"Failed to load resource: the server responded with a status of 40[09]")
+TOLD = re.compile(r"Failed to load resource: the server responded with a status of 40[049]")
 """What the browser says of an answer that is a page, too."""
 OUTSIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 RINGED = """() => {
@@ -282,6 +282,70 @@ def test_closing_the_browser_in_the_middle_loses_nothing(browser: Browser, desk:
     with Visit(browser, desk) as page:
         page.click("a[href='/jobs/closed']")
         page.wait_for_selector("#role-0")
+
+
+MANY = ",".join(map(str, range(5, 60)))
+"""So many k that trying them takes until somebody cancels it."""
+
+
+def cancel(browser: Browser, desk: Served, name: str) -> None:
+    """In another tab."""
+    with Visit(browser, desk) as page:
+        page.goto(f"{desk.origin}/jobs/{name}/table")
+        page.click("form[action$='/task/cancel'] button")
+        page.wait_for_load_state()
+
+
+@pytest.mark.parametrize("is_well", [True, False], ids=["well", "badly"])
+def test_what_is_being_edited_outlives_the_end_of_a_task(
+    browser: Browser, desk: Served, is_well: bool
+) -> None:
+    name = f"edited-{is_well}".lower()
+    job = drafted(desk, name, seed=9)
+    with Visit(browser, desk) as page:
+        walk = Walk(page, desk.origin, name, lambda name: None)
+        walk.goto("privacy")
+        page.fill("#try-k", "5" if is_well else MANY)
+        walk.submit("explore")
+        page.wait_for_selector("[data-events]")
+        page.fill("#k", "17")
+        if not is_well:
+            cancel(browser, desk, name)
+        page.wait_for_selector(".task [role=status] a")
+        assert page.input_value("#k") == "17"
+        assert page.locator(".task progress, .task button").count() == 0
+        assert (job / "explore.json").exists() is is_well
+        check_everybody(page)
+        page.click(".task a")
+        page.wait_for_selector("#settings" if is_well else "#task-title", state="attached")
+
+
+@pytest.mark.parametrize(("step", "form"), [("columns", "columns"), ("send", "prepare")])
+def test_a_form_is_not_sent_again_when_a_task_ends_badly(
+    browser: Browser, desk: Served, step: str, form: str
+) -> None:
+    name = f"again-{step}"
+    job, posted = drafted(desk, name, seed=10), []
+    with Visit(browser, desk) as page:
+        walk = Walk(page, desk.origin, name, lambda name: None)
+        walk.goto("privacy")
+        page.fill("#try-k", MANY)
+        walk.submit("explore")
+        page.wait_for_selector("[data-events]")
+        walk.goto(step)
+        (job / "roles.toml").write_text((job / "roles.toml").read_text() + "# changed\n")
+        page.on("request", lambda asked: posted.append(asked) if asked.method == "POST" else None)
+        page.locator(f"form[action$='/{form}'] button").last.click()
+        page.wait_for_selector(".task[data-events] ~ p.problem[role=alert]")
+        check_everybody(page)
+        cancel(browser, desk, name)
+        page.wait_for_selector(".task:not([data-events])")
+        assert page.url == f"{desk.origin}/jobs/{name}/{step}"
+        assert page.locator("p.problem[role=alert]").count() == 0
+        check_everybody(page)
+        walk.goto("nothing")
+        check_everybody(page)
+    assert len(posted) == 1
 
 
 def test_a_tab_that_nobody_sees_listens_to_nothing(browser: Browser, desk: Served) -> None:

@@ -2,6 +2,10 @@
 // The pages work without this; it shows progress as it comes, takes dropped files, and asks for
 // warnings while a form is edited. Whatever it puts into a page is text or the desk's own HTML.
 
+// What is being edited is nobody's to throw away.
+let isEdited = false;
+addEventListener("input", () => { isEdited = true; });
+
 const csrf = () => document.querySelector("meta[name=csrf]").content;
 
 function watch(panel) {
@@ -20,9 +24,23 @@ function watch(panel) {
   };
   const end = (event) => {
     close();
+    document.removeEventListener("visibilitychange", follow);
     const then = JSON.parse(event.data).then;
-    if (then) location.assign(then);
-    else location.reload();
+    // Not a reload: the page may be the answer to a form, which would be sent again.
+    const href = then || panel.dataset.here + location.search;
+    if (isEdited) offer(href, then ? panel.dataset.done : panel.dataset.failed);
+    else location.assign(href);
+  };
+  // The part of the panel that is read aloud when it changes becomes all of it.
+  const offer = (href, text) => {
+    const link = document.createElement("a");
+    const said = panel.querySelector("[role=status]");
+    link.href = href;
+    link.textContent = text;
+    said.replaceChildren(link);
+    panel.replaceChildren(said);
+    panel.removeAttribute("aria-labelledby");
+    delete panel.dataset.events;
   };
   // A browser has six connections to a server, so only tabs that somebody sees take one.
   const follow = () => {
