@@ -1,6 +1,7 @@
 """`verix-anon init` and `prepare`: what they write, and every mistake people make."""
 
 import json
+from importlib import import_module
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from cli.jobs import JOB, Run
 from verix_anon.client.journey import State, look_at
 from verix_anon.client.manifest import read_manifest
 from verix_anon.client.parties import Parties
+from verix_anon.files.versions import SEEN, read_version
 
 
 @pytest.mark.parametrize(
@@ -34,6 +36,54 @@ def test_init_refuses_a_target_of_one_value(tmp_path: Path, run: Run) -> None:
     code, _, err = run("init", tmp_path / "t.parquet", "--target", "age")
     assert code == 2
     assert "the target must have two values or more; 'age' has 1" in err
+
+
+def written_during(patch: pytest.MonkeyPatch, step: str, path: Path, text: str) -> None:
+    """Somebody else writes a file while a step of a command is done."""
+    module, name = step.rsplit(".", 1)
+    real = getattr(import_module(module), name)
+
+    def both(*given: object, **named: object) -> object:
+        path.write_text(text)
+        return real(*given, **named)
+
+    patch.setattr(step, both)
+
+
+@pytest.mark.parametrize("is_changed", [False, True])
+def test_a_draft_that_a_page_began_replaces_what_the_page_showed(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, *, is_changed: bool
+) -> None:
+    pq.write_table(pa.table({"age": [1, 2], "sex": ["f", "m"]}), tmp_path / "t.parquet")
+    roles = tmp_path / "roles.toml"
+    roles.write_text("k = 6\n")
+    monkeypatch.setenv(SEEN, read_version(roles).digest)
+    then = "k = 7\n" if is_changed else "k = 6\n"
+    written_during(monkeypatch, "verix_anon.client.table.guess.guess_roles", roles, then)
+    code, _, err = run("init", tmp_path / "t.parquet", "--out", roles, "--overwrite")
+    assert code == (2 if is_changed else 0)
+    assert ("was changed since" in err) == is_changed
+    assert (roles.read_text() == "k = 7\n") == is_changed
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["roles.toml", "t.parquet"]
+
+
+@pytest.mark.parametrize("when", ["before", "meanwhile", "never"])
+def test_a_job_that_a_page_began_is_made_of_what_the_page_showed(
+    job: Path, run: Run, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    roles = drafted(job, "", run)
+    text = roles.read_text()
+    monkeypatch.setenv(SEEN, read_version(roles).digest)
+    if when == "before":
+        roles.write_text(text + "# more\n")
+    elif when == "meanwhile":
+        step = "verix_anon.client.prepare.prepare"
+        written_during(monkeypatch, step, roles, text + "# more\n")
+    arguments = ["prepare", job / "people.parquet", "--roles", roles]
+    code, _, err = run(*arguments, "--out", job / f"seen-{when}")
+    is_made = when == "never"
+    assert (code, "was changed since" in err) == ((0, False) if is_made else (2, True))
+    assert (job / f"seen-{when}").exists() == is_made
 
 
 def test_init_drafts_a_table_without_a_target(tmp_path: Path, run: Run) -> None:

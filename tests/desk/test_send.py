@@ -11,6 +11,7 @@ import pytest
 
 from desk.browsing import Browser, Given, Shown, wait_for
 from verix_anon.client.seen import foreseen
+from verix_anon.files.versions import SEEN
 
 SAYS = "import os, sys; print(sys.argv[1:], len(os.environ.get('VERIX_TOKEN', '')))"
 TOKEN = "vx_secret_token"
@@ -94,6 +95,18 @@ def test_a_job_is_prepared_and_shown_as_the_provider_sees_it(
     assert ended(browser) == 0
     assert "A delivery is here" in browser.get("/jobs/job/send").text
     assert browser.get("/jobs/job/verdict").status_code == 200
+
+
+def test_the_command_is_told_which_roles_were_shown(folder: Path, browser: Browser) -> None:
+    program = f"import os, sys; print(os.environ[{SEEN!r}], *sys.argv[1:])"
+    browser.given.desk.tasks.program = (sys.executable, "-c", program)
+    seen = digest(browser)
+    browser.submit("/jobs/job/prepare", {"digest": seen, "passphrase": "word"})
+    assert ended(browser) == 0
+    task = browser.given.desk.tasks.of("job")
+    assert task is not None
+    assert task.out.split()[:2] == [seen, "prepare"]
+    assert seen not in task.shown
 
 
 def test_roles_that_changed_are_not_prepared_unseen(folder: Path, browser: Browser) -> None:

@@ -1,6 +1,7 @@
 """The page of the table: its first rows as read, the draft of its columns, and hostile content."""
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from desk.browsing import Browser, Given, Shown, wait_for
 from verix_anon.client.journey import State, look_at
 from verix_anon.client.table.draft import read_reading
+from verix_anon.files.versions import SEEN
 
 GERMAN = "Name;Geburt;Größe;Raucher\n" + "".join(
     f"Person {i};{i % 28 + 1:02}.03.19{50 + i % 40};1,{60 + i % 30};{'ja' if i % 3 else 'nein'}\n"
@@ -159,6 +161,17 @@ def test_a_second_writer_is_told(given: Given, browser: Browser, folder: Path) -
     again["do"] = "keep"
     assert browser.submit("/jobs/job/table", again).status_code == 303
     assert 'encoding = "UTF-8"' in roles.read_text()
+
+
+def test_a_draft_is_told_what_it_may_replace(given: Given, browser: Browser, folder: Path) -> None:
+    draft(given, browser, table="people.csv")
+    seen = digest(browser.get("/jobs/job/table").text)
+    given.desk.tasks.program = (sys.executable, "-c", f"import os; print(os.environ[{SEEN!r}])")
+    draft(given, browser, table="people.csv")
+    task = given.desk.tasks.of("job")
+    assert task is not None
+    assert task.out.split() == [seen]
+    assert seen not in task.shown
 
 
 @pytest.mark.parametrize(

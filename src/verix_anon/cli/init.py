@@ -9,7 +9,7 @@ import typer
 from verix_anon.cli.app import app
 from verix_anon.cli.reading import Given, load_open, tell_reading, with_reading
 from verix_anon.cli.show import AsJson, Quiet, during, printable, quoted, say
-from verix_anon.cli.writing import write_text
+from verix_anon.cli.writing import write_roles
 from verix_anon.fields import to_json
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def init(
     text = drafted(guesses, arrow_columns(read.table), table, read, beside)
     tell_reading(table, read)
     if out is not None:
-        write_text(text, out, overwrite=overwrite)
+        write_roles(text, out, overwrite=overwrite)
     if as_json:
         say(to_json(guesses.to_json()))
     elif explain:

@@ -226,6 +226,7 @@ def prepare(
     from verix_anon.machine import begin_import
 
     _check_out(Path(out), roles)
+    _check_roles(roles)
     secret = passphrase(passphrase_file, confirm=True) if seal or passphrase_file else None
     begin_import("xgboost", "sklearn.ensemble", "verix_anon.kernels.ready")
     loaded = load_table(table, roles, reading)
@@ -265,6 +266,7 @@ def prepare(
             ),
             ledger=Ledger.default(),
         )
+        _check_roles(roles)
         _write(prepared, Path(out), secret)
     _tell(prepared, out, passphrase_file, as_json=as_json)
 
@@ -327,6 +329,14 @@ def _check_out(out: Path, roles: Path | None) -> None:
     else:
         for part in PARTS:
             check_free(out / part, overwrite=False)
+
+
+def _check_roles(roles: Path | None) -> None:
+    """Before it is read and after: what was read between is what the page showed."""
+    from verix_anon.files.versions import check_seen
+
+    if roles is not None:
+        check_seen(roles)
 
 
 def _write(prepared: "Prepared", out: Path, secret: str | None) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-__all__ = ["check_outputs", "write_data", "write_text"]
+__all__ = ["check_outputs", "write_data", "write_roles", "write_text"]
 
 
 def check_outputs(
@@ -21,6 +21,14 @@ def check_outputs(
 def write_text(text: str, out: Path, *, overwrite: bool) -> None:
     """Write text for its owner alone, which appears under its name when it is complete."""
     write_data(text.encode(), out, overwrite=overwrite)
+
+
+def write_roles(text: str, out: Path, *, overwrite: bool) -> None:
+    """The same, but what a page did not show is not replaced, if a page started this."""
+    from verix_anon.files.versions import replace_seen
+
+    if not overwrite or not replace_seen(out, text):
+        write_text(text, out, overwrite=overwrite)
 
 
 def write_data(data: bytes, out: Path, *, overwrite: bool) -> None:

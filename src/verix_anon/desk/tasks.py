@@ -162,7 +162,8 @@ class Tasks:
     ) -> Task:
         """Start a command in the desk's folder.
 
-        What must not be seen in a list of processes goes by its environment.
+        What must not be seen in a list of processes, or says nothing to people, goes by its
+        environment.
 
         Raises:
             TableError: Another one runs for this job, or it cannot be told so.

@@ -24,7 +24,7 @@ from verix_anon.desk.pages.asked import (
 from verix_anon.desk.show import desk_of, page
 from verix_anon.errors import Error, TableError
 from verix_anon.files.submissions import read_contract
-from verix_anon.files.versions import read_version
+from verix_anon.files.versions import SEEN, read_version
 from verix_anon.files.zipped import zipped
 
 __all__ = ["router"]
@@ -90,7 +90,8 @@ def prepare(request: Request, job: GivenJob, form: Posted) -> Response:
     key = given_file(request, one(form, "provider_key"))
     table = given_table(request, job, form)
     words = _prepare(job, table, key, is_sealed=bool(one(form, "passphrase")))
-    return _started(request, job, words, "send", passphrase(form))
+    environment = passphrase(form) | {SEEN: one(form, "digest")}
+    return _started(request, job, words, "send", environment)
 
 
 def _prepare(job: Job, table: str, key: str, *, is_sealed: bool) -> tuple[str, ...]:

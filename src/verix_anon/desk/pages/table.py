@@ -19,7 +19,7 @@ from verix_anon.desk.show import desk_of, href_of, page
 from verix_anon.errors import Error, TableError
 from verix_anon.files.inside import inside, tables_in
 from verix_anon.files.tables import Reading
-from verix_anon.files.versions import Version, read_version, replace_version
+from verix_anon.files.versions import SEEN, Version, read_version, replace_version
 
 __all__ = ["router"]
 
@@ -95,7 +95,7 @@ def choose_table(request: Request, job: GivenJob, form: Posted) -> Response:
         return conflict(request, job, now, now.text, form, "table")
     words = _init(job, asked, overwrite=bool(now.digest))
     then = href_of(request, Step.COLUMNS, job)
-    desk_of(request).tasks.start(job.name, words, then=then)
+    desk_of(request).tasks.start(job.name, words, then=then, secrets={SEEN: was})
     return go_to(request, "table", job=job.name)
 
 
