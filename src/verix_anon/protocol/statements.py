@@ -7,13 +7,17 @@ word of whoever signed it, its times above all.
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import rfc8785
 
 from verix_anon.errors import ReceiptError
 from verix_anon.fields import Fields
 from verix_anon.protocol.contract import Digest
-from verix_anon.protocol.messages import Header
+
+if TYPE_CHECKING:
+    # Whoever checks a receipt needs no arrays.
+    from verix_anon.protocol.messages import Header
 
 __all__ = [
     "DELIVERED",
@@ -64,7 +68,7 @@ class Receipt:
     finished: str
 
     @classmethod
-    def of(cls, header: Header, files: Mapping[str, str], began: str, finished: str) -> "Receipt":
+    def of(cls, header: "Header", files: Mapping[str, str], began: str, finished: str) -> "Receipt":
         """What a delivery says of itself, with the digests of its files."""
         return cls(
             root=header.root,
