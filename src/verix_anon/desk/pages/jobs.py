@@ -15,7 +15,7 @@ from verix_anon.errors import TableError
 __all__ = ["router"]
 
 router = APIRouter()
-BEGINS = ("init", "TABLE", "--out", f"NAME/{ROLES}")
+BEGINS = f"mkdir NAME && verix-anon init TABLE --out NAME/{ROLES}"
 """What begins a job without the desk."""
 
 
@@ -42,7 +42,7 @@ def _list(request: Request, name: str, problem: str, status: int) -> Response:
     tasks = [desk.tasks.of(job.name) for job in found]
     running = {task.job for task in tasks if task is not None and task.is_running}
     view = {"jobs": found, "running": running, "name": name, "problem": problem}
-    return page(request, "jobs.html", view, status=status, command=BEGINS)
+    return page(request, "jobs.html", {**view, "command": BEGINS}, status=status)
 
 
 @router.get("/jobs/{job}")
