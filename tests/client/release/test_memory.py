@@ -1,8 +1,11 @@
 """A release takes memory for what it publishes, and for one copy of the table: measured."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,12 +13,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from client.release import releases
+from verix_anon.client import release
 from verix_anon.client.manifest import write_manifest
 from verix_anon.client.release import source
-from verix_anon.client.table.roles import Declared
+from verix_anon.client.table.roles import Declared, TableRole
 from verix_anon.errors import TableError
 from verix_anon.files.deliveries import write_delivery
 
+RESULTS = Path(__file__).resolve().parents[3] / "results"
 N_QUASI = 16
 SMALL, LARGE = 30_000, 120_000
 MOST = 450
@@ -78,3 +83,17 @@ def test_what_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("verix_anon.machine.available_memory", lambda: 1000)
     with pytest.raises(TableError, match="releasing 60 records with 4 quasi-identifiers needs"):
         job.release()
+
+
+def test_the_estimate_is_not_below_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    measured = json.loads((RESULTS / "bench-large.json").read_bytes())
+    needed: list[float] = []
+    monkeypatch.setattr(release, "check_memory", lambda bytes_, *_: needed.append(bytes_))
+    kept: Any = SimpleNamespace(
+        n_genuine=measured["rows"],
+        quasi=range(measured["columns"]),
+        roles={"y": TableRole.TARGET},
+        contract=SimpleNamespace(k=5),
+    )
+    release._check_memory(kept)
+    assert needed[0] >= measured["commands"]["release"]["peak_bytes"]

@@ -19,7 +19,7 @@ from verix_anon.client.given import FilePath, opened, options_of
 from verix_anon.client.ledger import Ledger
 from verix_anon.client.manifest import Manifest, read_manifest
 from verix_anon.client.release import accept, gates
-from verix_anon.client.release.assemble import assemble
+from verix_anon.client.release.assemble import MOST_TEXTS, assemble
 from verix_anon.client.release.counting import count
 from verix_anon.client.release.forming import form
 from verix_anon.client.release.places import Places
@@ -221,11 +221,15 @@ def _opened(given: Memory | FilePath | None, kind: type[Memory], what: str) -> M
 
 
 def _check_memory(manifest: Manifest) -> None:
-    """Refuse what will not fit: values or cells of quasi-identifiers, and the other columns."""
+    """Refuse what will not fit: values or cells of quasi-identifiers, and the other columns.
+
+    The texts of up to so many classes are there once more while they are written.
+    """
     n_rows, n_quasi = manifest.n_genuine, len(manifest.quasi)
     n_others = sum(role in ATTRIBUTES for role in manifest.roles.values())
+    n_texts = n_quasi * min(n_rows // manifest.contract.k, MOST_TEXTS)
     check_memory(
-        n_rows * (60 + 11 * n_quasi + 20 * n_others),
+        n_rows * (60 + 11 * n_quasi + 20 * n_others) + 45 * n_texts,
         f"releasing {n_rows:,} records with {n_quasi} quasi-identifiers",
         TableError,
     )

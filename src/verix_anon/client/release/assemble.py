@@ -19,7 +19,7 @@ from verix_anon.client.table.roles import TableRole
 from verix_anon.errors import TableError
 from verix_anon.files.tables import Parts, Stored
 
-__all__ = ["Published", "assemble"]
+__all__ = ["MOST_TEXTS", "Published", "assemble"]
 
 MOST_TEXTS = 1 << 20
 """Parquet repeats a dictionary for every so many rows: a longer one saves nothing."""
