@@ -3,6 +3,8 @@
     VERIX_BENCH_ROWS=2000000 python -m tools.bench large
 
 Not part of `make bench`: at its usual size it takes an hour and some fifty gigabytes of disk.
+The submission is anonymized here and on Spark, in its own environment (`make spark-env`), and it is
+Spark's delivery that is verified and released: it comes in parts, in the order of the tree.
 """
 
 import json
@@ -19,26 +21,35 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tools.bench import spark
 from tools.bench.tables import SEED
 
 ROWS, COLUMNS, BLOCK = 20_000_000, 16, 1_000_000
-GIGABYTES = {"prepare": 10, "verify": 4, "release": 6}
+GIGABYTES = {"prepare": 10, "anonymize on Spark": 8, "verify": 4, "release": 6}
 """Aims at the usual size."""
 ROOT = Path(__file__).parent.parent.parent
 JOB, TABLE = "job", "people.parquet"
-FOR_VERDICT = ["job/delivery", "--manifest", "job/manifest.verix"]
-COMMANDS = {
-    "prepare": ["prepare", TABLE, "--target", "y", "--quasi", "all", "--out", JOB],
-    "anonymize": ["anonymize", "job/submission", "--out", "job/delivery"],
-    "verify": [
-        *["verify", *FOR_VERDICT, "--submission", "job/submission"],
-        *["--out", "job/verdict.json"],
-    ],
-    "release": [
-        *["release", *FOR_VERDICT, "--verdict", "job/verdict.json"],
-        *["--table", TABLE, "--out", "released.parquet"],
-    ],
+PREPARE = ["prepare", TABLE, "--target", "y", "--quasi", "all", "--out", JOB]
+ANONYMIZE = ["anonymize", "job/submission", "--out", "job/local"]
+JUDGED = {
+    "spark": "Both engines gave the same root. What Spark wrote was verified and released: it lies"
+    " in parts, in the order of the tree. Spark's memory is that of its driver, two executors and"
+    " their processes together.",
+    "local": "What the local engine wrote was verified and released: Spark's environment"
+    " (`make spark-env`) was not there.",
 }
+"""Whose delivery it is."""
+
+
+def judging(engine: str) -> dict[str, list[str]]:
+    """What is done with the delivery of an engine."""
+    judged = [f"job/{engine}", "--manifest", "job/manifest.verix"]
+    submission, verdict = ["--submission", "job/submission"], "job/verdict.json"
+    table = ["--table", TABLE, "--out", "released.parquet"]
+    return {
+        "verify": ["verify", *judged, *submission, "--out", verdict],
+        "release": ["release", *judged, "--verdict", verdict, *table],
+    }
 
 
 def measure() -> dict[str, object]:
@@ -51,21 +62,38 @@ def measure() -> dict[str, object]:
 def walk(folder: Path, n_rows: int) -> dict[str, object]:
     """The table is made, and each command runs in a process of its own."""
     write_table(folder / TABLE, n_rows)
-    found = {name: run(folder, words) for name, words in COMMANDS.items()}
-    header = json.loads((folder / JOB / "delivery" / "delivery.json").read_bytes())
+    found = {"prepare": run(folder, PREPARE), "anonymize": run(folder, ANONYMIZE)}
+    engine = "local"
+    if spark.PYTHON.exists():
+        engine = "spark"
+        found["anonymize on Spark"] = run_on_spark(folder / JOB, n_rows)
+        assert _header(folder, "spark")["root"] == _header(folder, "local")["root"]
+    found |= {name: run(folder, words) for name, words in judging(engine).items()}
     return {
         "rows": n_rows,
         "columns": COLUMNS,
-        "records": header["rows"],
-        "leaves": header["leaves"],
+        "records": _header(folder, engine)["rows"],
+        "leaves": _header(folder, engine)["leaves"],
+        "judged": engine,
         "commands": found,
         "bytes": {
             "table": _size(folder / TABLE),
             "submission": _size(folder / JOB / "submission"),
-            "delivery": _size(folder / JOB / "delivery"),
+            "delivery": _size(folder / JOB / engine),
             "release": _size(folder / "released.parquet"),
         },
     }
+
+
+def run_on_spark(job: Path, n_rows: int) -> dict[str, float]:
+    """The same submission by the other engine; its memory is that of all its processes."""
+    _, wall, taken = spark.run(job, n_rows, "spark")
+    return {"wall": wall, "processor": sum(taken.seconds.values()), "peak_bytes": taken.peak}
+
+
+def _header(folder: Path, engine: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / JOB / engine / "delivery.json").read_bytes())
+    return found
 
 
 def write_table(path: Path, n_rows: int) -> None:
@@ -121,6 +149,7 @@ def render(result: dict[str, Any]) -> list[str]:
     lines = [
         f"{what}, Parquet in and out; {sent}.",
         "One run, each command in a process of its own; peak memory is what it held at most.",
+        JUDGED[result["judged"]],
         "",
         "| command | seconds | processor seconds | peak memory | bytes a row | aim |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",

@@ -55,20 +55,19 @@ def measure(n_rows: int) -> Result:
         folder = Path(name)
         spark_table.write(folder / "submission", n_rows, COLUMNS)
         load = os.getloadavg()[0]
-        task_rows = min(TASK_ROWS, n_rows // 8)
-        found, seconds, memory = _run(folder, task_rows)
-        assert memory.peak <= MOST_BYTES, f"{memory.peak:,} bytes"
+        found, seconds, taken = run(folder, n_rows, "delivery")
+        assert taken.peak <= MOST_BYTES, f"{taken.peak:,} bytes"
         (log,) = folder.glob("app-*")
         result: Result = {
             "rows": n_rows,
             "columns": COLUMNS,
-            "task_rows": task_rows,
+            "task_rows": task_rows(n_rows),
             # Of others on the same cores, before this begins.
             "load_average": load,
             "seconds": seconds,
             "engine_seconds": found["seconds"],
-            "peak_bytes": memory.peak,
-            "driver_bytes": memory.driver,
+            "peak_bytes": taken.peak,
+            "driver_bytes": taken.driver,
             "most_bytes": MOST_BYTES,
             "leaves": found["leaves"],
             "phases": spark_log.phases(log),
@@ -79,10 +78,15 @@ def measure(n_rows: int) -> Result:
     return result | {"estimate": estimate(result)}
 
 
-def _run(folder: Path, task_rows: int) -> tuple[Result, float, "Sampler"]:
-    """What the command says, how long it takes, and what memory it takes."""
-    words = ["anonymize", "submission", "--out", "delivery", "--json", "--quiet"]
-    words += ["--engine", "spark", "--task-rows", str(task_rows)]
+def task_rows(n_rows: int) -> int:
+    """How many records a task may finish by itself."""
+    return min(TASK_ROWS, n_rows // 8)
+
+
+def run(folder: Path, n_rows: int, out: str) -> tuple[Result, float, "Sampler"]:
+    """Anonymize a folder's submission: what the command says, how long it takes, and of what."""
+    words = ["anonymize", "submission", "--out", out, "--json", "--quiet"]
+    words += ["--engine", "spark", "--task-rows", str(task_rows(n_rows))]
     for setting in ({**SETTINGS, "spark.eventLog.dir": f"file:{folder}"}).items():
         words += ["--spark", "=".join(setting)]
     environment = {
@@ -110,19 +114,22 @@ def _run(folder: Path, task_rows: int) -> tuple[Result, float, "Sampler"]:
 
 
 class Sampler(threading.Thread):
-    """The most memory that a process and all its descendants have held at a time."""
+    """What a process and all its descendants take: the most memory at a time, and seconds."""
 
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
         self.pid, self.peak = pid, 0
         self.driver = 0
         """Of the process itself: the driver's part in Python"""
+        self.seconds: dict[int, float] = {}
+        """Of a processor, by process; nobody waits for all of them, so the system has no sum"""
 
     def run(self) -> None:
         """Look ten times a second, until the process is gone."""
-        while (found := sum(map(_resident, _family(self.pid)))) > 0:
+        while (found := sum(map(_resident, family := _family(self.pid)))) > 0:
             self.peak = max(self.peak, found)
             self.driver = max(self.driver, _resident(self.pid))
+            self.seconds |= {pid: spent for pid in family if (spent := _spent(pid))}
             time.sleep(0.1)
 
 
@@ -130,16 +137,25 @@ def _family(pid: int) -> list[int]:
     """A process and its descendants."""
     parents: dict[int, int] = {}
     for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                status = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
+        if entry.name.isdigit() and (status := _status(int(entry.name))):
             parents[int(entry.name)] = int(status[1])
     found = [pid]
     for member in found:
         found += [child for child, parent in parents.items() if parent == member]
     return found
+
+
+def _status(pid: int) -> list[str]:
+    """What the system says of a process, from its state on; nothing if it is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def _spent(pid: int) -> float:
+    ticks = _status(pid)[11:13]
+    return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
 
 
 def _resident(pid: int) -> int:
