@@ -128,7 +128,9 @@ def test_same_delivery_from_any_files(
         write_submission(sent, folder / "submission")
         if n_parts is not None:
             scatter(folder / "submission", n_parts, rng)
-        patch.setattr(spark, "session", lambda configuration: MadeCluster(n_cores, rng))
+        patch.setattr(
+            spark, "session", lambda configuration: nullcontext(MadeCluster(n_cores, rng))
+        )
         patch.setattr(spark, "_told", nullcontext)
         provider = spark.SparkProvider(task_rows=task_rows)
         header = provider.anonymize_folder(folder / "submission", folder / "delivery")

@@ -115,6 +115,7 @@ def running(folder: Path) -> Iterator[Cluster]:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+    assert process.returncode == 0, (folder / "log").read_text()[-2000:]
 
 
 def read(folder: Path | str, sent: Submission) -> Delivery:

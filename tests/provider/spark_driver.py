@@ -17,6 +17,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from pyspark import SparkContext
+
 from verix_anon import cli
 from verix_anon.errors import Error
 from verix_anon.provider.spark import SparkProvider, _told
@@ -50,11 +52,13 @@ PATIENCE = 120
 
 def main() -> None:
     with os.fdopen(int(sys.argv[1]), "w", buffering=1) as answers:
-        session(CONFIGURATION).sparkContext.setLogLevel("OFF")
-        print(json.dumps({"ready": True}), file=answers)
-        for line in sys.stdin:
-            asked = json.loads(line)
-            print(json.dumps(done(asked, answers)), file=answers)
+        with session(CONFIGURATION) as spark:
+            spark.sparkContext.setLogLevel("OFF")
+            print(json.dumps({"ready": True}), file=answers)
+            for line in sys.stdin:
+                asked = json.loads(line)
+                print(json.dumps(done(asked, answers)), file=answers)
+        assert SparkContext._active_spark_context is None
 
 
 def done(asked: dict[str, Any], answers: Any) -> dict[str, Any]:
@@ -64,18 +68,24 @@ def done(asked: dict[str, Any], answers: Any) -> dict[str, Any]:
 
 
 def failed() -> dict[str, Any]:
-    """What is told of a task that fails, as by a full disk; and how many cores executors have."""
+    """What is told of a task that fails, as by a full disk, in a session that was there before."""
 
     def work(batches: Any) -> Any:
         raise OSError(28, "No space left on device")
 
-    own = session({})
+    context = SparkContext.getOrCreate()
+    context.setJobGroup("mine", "what I do")
     try:
-        with _told():
-            own.range(1).mapInArrow(work, "id long").collect()
+        with session({}) as spark, _told():
+            spark.sparkContext.setJobGroup("ours", "what we do")
+            spark.range(1).mapInArrow(work, "id long").collect()
     except Error as error:
-        cores = running_cores(own.sparkContext)
-        return {"error": type(error).__name__, "sentence": str(error), "cores": cores}
+        return {
+            "error": type(error).__name__,
+            "sentence": str(error),
+            "cores": running_cores(context),
+            "group": context.getLocalProperty("spark.jobGroup.id"),
+        }
     raise AssertionError("the task has not failed")
 
 
@@ -108,7 +118,7 @@ class Killer:
     def hear(self, phase: str) -> None:
         """A phase begins: with all executors, and with one to be killed."""
         if phase in self.phases:
-            context = session({}).sparkContext
+            context = SparkContext.getOrCreate()
             wait(lambda: context._jsc.sc().getExecutorMemoryStatus().size() == 1 + N_EXECUTORS)
             known = set(stages_of(context.statusTracker(), phase))
             given = (context, phase, self.phases.pop(phase), known)

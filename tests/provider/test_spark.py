@@ -217,7 +217,8 @@ def test_from_s3_to_s3_by_the_command(cluster: Cluster, tmp_path: Path) -> None:
 
 def test_a_task_that_fails_is_told_by_its_own_words(cluster: Cluster) -> None:
     *_, last = cluster.ask(fails=True)
-    assert last["cores"] == 1
+    # The caller's own session goes on, and with it its group of jobs.
+    assert (last["cores"], last["group"]) == (1, "mine")
     assert last["error"] == "ProviderError"
     assert last["sentence"] == "Spark has failed: OSError: [Errno 28] No space left on device"
 

@@ -148,7 +148,7 @@ def test_a_task_holds_what_its_executors_memory_says() -> None:
 def made(monkeypatch: pytest.MonkeyPatch) -> SparkProvider:
     """The engine on a cluster that is none, to try where it reads and writes."""
     rng = np.random.default_rng(0)
-    monkeypatch.setattr(spark, "session", lambda configuration: MadeCluster(2, rng))
+    monkeypatch.setattr(spark, "session", lambda configuration: nullcontext(MadeCluster(2, rng)))
     monkeypatch.setattr(spark, "_told", nullcontext)
     return SparkProvider(task_rows=100)
 

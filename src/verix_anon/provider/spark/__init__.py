@@ -78,10 +78,13 @@ class SparkProvider:
             # Executors are in other folders.
             submission = Path(submission).absolute()
         stated = open_submission(submission)
-        spark = session(self.configuration)
         contract = stated.contract
-        began = time.perf_counter()
-        with _told(), written_delivery(out, contract, overwrite=overwrite) as delivery:
+        with (
+            session(self.configuration) as spark,
+            _told(),
+            written_delivery(out, contract, overwrite=overwrite) as delivery,
+        ):
+            began = time.perf_counter()
             job = Job(spark, stated)
             self.progress("check", 0, 1)
             digest = job.check()

@@ -3,7 +3,8 @@
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from verix_anon.errors import ProviderError
@@ -23,22 +24,48 @@ SHARE_OF_MEMORY = 0.5
 UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 DEFAULT_MEMORY = "1g"
 LOCAL = r"local(?:$|\[\s*(\d+|\*))"
+OF_JOBS = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
+"""What setJobGroup sets for all jobs that follow."""
 ONE_CORE = ("yarn", "k8s:")
 """Masters whose executors have one core unless another number is given."""
 MAX_ROWS = 1 << 25
 """No task gets more records than that: what it returns is one cell of a table."""
 
 
-def session(configuration: Mapping[str, str]) -> "SparkSession":
-    """A session with its own settings of SQL, on the cluster that is configured or in use."""
+@contextmanager
+def session(configuration: Mapping[str, str]) -> Iterator["SparkSession"]:
+    """A session with its own settings of SQL, on the cluster that is configured or in use.
+
+    What was started here is stopped in the end; what was in use is left as it was.
+    """
     try:
-        from pyspark.errors import PySparkException
-        from pyspark.sql import SparkSession
+        from py4j.protocol import Py4JError
+        from pyspark import SparkContext
     except ImportError as error:
         raise ProviderError(
             f"the engine on Spark needs the extra 'spark' ({error}); in your clone of verix-anon:"
             " pip install -e '.[spark]'"
         ) from None
+    is_ours = SparkContext._active_spark_context is None
+    own = _started(configuration)
+    context = own.sparkContext
+    before = {name: context.getLocalProperty(name) for name in OF_JOBS}
+    try:
+        yield own
+    finally:
+        # One that has ended by itself cannot be told anything.
+        with suppress(Py4JError, OSError):
+            if is_ours:
+                own.stop()
+            else:
+                for name, value in before.items():
+                    context.setLocalProperty(name, value)  # type: ignore[arg-type]
+
+
+def _started(configuration: Mapping[str, str]) -> "SparkSession":
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
     builder = SparkSession.builder.appName("verix-anon")
     for name, value in configuration.items():
         builder = builder.config(name, value)
