@@ -32,7 +32,7 @@ from verix_anon.machine import available_cores
 from verix_anon.protocol.messages import Submission
 from verix_anon.provider import spark
 from verix_anon.provider.local import LocalProvider
-from verix_anon.provider.spark import SparkProvider, reading
+from verix_anon.provider.spark import SparkProvider, reading, tasks
 from verix_anon.provider.spark.job import Job
 from verix_anon.provider.spark.keys import key_of, keys_of, reach, value_of
 from verix_anon.provider.spark.medians import BUCKET_BYTES, MIN_BUCKETS, n_buckets
@@ -228,6 +228,35 @@ def test_the_submissions_faults_are_told_apart(
     spoil(tmp_path / "submission")
     with pytest.raises(TableError, match=sentence):
         made.anonymize_folder(tmp_path / "submission", tmp_path / "delivery")
+
+
+@pytest.mark.parametrize("first", [0, 300, -1, 400])
+def test_rows_that_crowd_in_one_chunk_are_sent_nowhere(
+    made: SparkProvider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: int
+) -> None:
+    write_submission(sent_alone(), tmp_path / "submission")
+    path = tmp_path / "submission" / "records.parquet"
+    table = pq.read_table(path)
+    rows = pa.array([first + i % 100 for i in range(400)])
+    pq.write_table(table.set_column(0, "row", rows), path)
+    restate(path.parent)
+
+    def never(*given: object) -> None:
+        raise AssertionError("no task is sent a chunk")
+
+    monkeypatch.setattr(tasks.HashChunk, "__call__", never)
+    monkeypatch.setattr(reading, "CHUNK_ROWS", 100)
+    with pytest.raises(TableError, match="not each row from 0 to 399 is there once"):
+        made.anonymize_folder(path.parent, tmp_path / "delivery")
+
+
+@pytest.mark.parametrize("n_rows", [1, 65_536, 65_537, 10**8, 10**9, 2**31])
+def test_rows_are_counted_in_few_ranges_of_whole_chunks(n_rows: int) -> None:
+    bins = reading.rows_of_bins(n_rows)
+    assert bins.sum() == n_rows
+    assert len(bins) <= reading.MOST_BINS
+    assert not (bins[:-1] % reading.CHUNK_ROWS).any()
+    assert bins.max() <= max(65_536, 2 * n_rows // reading.MOST_BINS)
 
 
 def test_trouble_of_an_executor_is_no_fault_of_the_submission(

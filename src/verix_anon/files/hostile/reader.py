@@ -148,6 +148,16 @@ class Reader:
                 found[name] = _to_numpy(column)
         return found
 
+    def batches(self, group: int, name: str, n_rows: int) -> Iterator[Array]:
+        """A column of numbers of a row group, so many rows at a time."""
+        with self._decoding():
+            for batch in self._file().iter_batches(
+                n_rows, row_groups=[group], columns=[self.numbers[name]], use_threads=False
+            ):
+                if batch.column(0).null_count:
+                    raise self.fail(f"{self.name}: column {name!r} has missing values")
+                yield _numbers(batch.column(0))
+
     def _file(self) -> pq.ParquetFile:
         """One for each thread: Arrow's readers are not made to be shared."""
         if not hasattr(self.local, "file"):

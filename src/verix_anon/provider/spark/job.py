@@ -29,7 +29,7 @@ from verix_anon.provider.spark.frames import fields_of, schema
 from verix_anon.provider.spark.joining import Joined, Size
 from verix_anon.provider.spark.medians import Summary
 from verix_anon.provider.spark.places import Place
-from verix_anon.provider.spark.reading import Piece, Source, share_out
+from verix_anon.provider.spark.reading import Piece, Source, not_once, rows_of_bins, share_out
 from verix_anon.provider.spark.subtrees import Subtree
 from verix_anon.provider.spark.top import Part, Pass, Top
 
@@ -98,7 +98,9 @@ class Job:
     def _survey(self) -> None:
         """Hash the files, and learn where their records are."""
         self.tell("check files")
-        kind = "file long, digest binary, groups binary, n_bytes long, problem string"
+        kind = (
+            "file long, digest binary, groups binary, n_bytes long, counts binary, problem string"
+        )
         work = tasks.Survey(self.source, tuple(self.names))
         found = sorted(self._map(len(self.names), work, kind).collect(), key=lambda e: e["file"])
         for each in found:
@@ -122,6 +124,10 @@ class Job:
         most = self.source.expected().bytes_for(self.n_rows)
         if sum(each["n_bytes"] for each in found) > most:
             raise TableError(f"{RECORDS} unfolds to more than {most} bytes, the limit for its rows")
+        counts = sum(np.frombuffer(each["counts"], np.int64) for each in found)
+        # Before they are sent by chunk: a task would be sent whatever calls itself its chunk.
+        if not np.array_equal(counts, rows_of_bins(self.n_rows)):
+            raise TableError(f"{RECORDS}: {not_once(self.n_rows)}")
 
     @cached_property
     def read(self) -> tasks.Read:

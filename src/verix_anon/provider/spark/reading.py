@@ -5,31 +5,48 @@ fsspec that reaches them. A file is surveyed first, as carefully as the local en
 then read again in every pass. Nothing here knows Spark.
 """
 
+import math
 import os
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from verix_anon.arrays import Ints
 from verix_anon.errors import ProviderError, TableError
 from verix_anon.files.hashed import RECORDS, Files
 from verix_anon.files.hostile import footers
 from verix_anon.files.hostile import reader as parquet
 from verix_anon.files.store import open_folder
 from verix_anon.protocol.contract import Contract
+from verix_anon.protocol.merkle import CHUNK_ROWS
 from verix_anon.protocol.table import wire_type
 from verix_anon.provider.spark.frames import fields_of
 
-__all__ = ["FaultError", "Piece", "Source", "Surveyed", "batches", "faults", "share_out", "survey"]
+__all__ = [
+    "FaultError",
+    "Piece",
+    "Source",
+    "Surveyed",
+    "batches",
+    "faults",
+    "not_once",
+    "rows_of_bins",
+    "share_out",
+    "survey",
+]
 
 BATCH_ROWS = 1 << 16
 HELD_BYTES = 64 << 20
 """What a task holds of a file that it surveys; a larger one goes through a scratch file."""
 LEAST_ROWS, MOST_ROWS = 1 << 10, 1 << 22
 """Of what one task reads, but that a row group is read by one."""
+MOST_BINS = 1 << 10
+"""Ranges of rows that are counted: each file has its counts of all of them."""
 TAIL = 8
 """Bytes after a footer, which say how long it is."""
 
@@ -72,12 +89,14 @@ class Surveyed(NamedTuple):
     group_rows: list[int]
     n_bytes: int
     """What its pages unfold to"""
+    counts: Ints
+    """How many of its rows lie in each range"""
     problem: str | None
     """Why it cannot be read"""
 
 
 def survey(source: Source, name: str) -> Surveyed:
-    """Hash a file, and check all that can be checked of it without decoding a value."""
+    """Hash a file, check all that can be checked without decoding a value, and count its rows."""
     expected, digest = source.expected(), None
     files = Files(open_folder(source.path, FaultError))
     if not files.folder.has(name):
@@ -92,9 +111,36 @@ def survey(source: Source, name: str) -> Surveyed:
         found = parquet.Reader(
             name, held, expected, FaultError, most_rows=source.n_rows, most_bytes=most
         )
+        counts = _counted(found, source.n_rows)
     except FaultError as error:
-        return Surveyed(digest, [], 0, str(error))
-    return Surveyed(digest, found.group_rows, found.n_bytes, None)
+        return Surveyed(digest, [], 0, np.zeros(0, np.int64), str(error))
+    return Surveyed(digest, found.group_rows, found.n_bytes, counts, None)
+
+
+def rows_of_bins(n_rows: int) -> Ints:
+    """How many rows each range has: whole chunks, but for the last."""
+    width = _bin_rows(n_rows)
+    return np.minimum(width, n_rows - np.arange(0, n_rows, width))
+
+
+def _bin_rows(n_rows: int) -> int:
+    return CHUNK_ROWS * math.ceil(math.ceil(n_rows / CHUNK_ROWS) / MOST_BINS)
+
+
+def _counted(reader: parquet.Reader, n_rows: int) -> Ints:
+    width, counts = _bin_rows(n_rows), np.zeros_like(rows_of_bins(n_rows))
+    for group in reader.groups():
+        for row in reader.batches(group, "row", BATCH_ROWS):
+            found: Ints = row.astype(np.int64, copy=False)
+            if not 0 <= found.min() <= found.max() < n_rows:
+                raise FaultError(f"{reader.name}: {not_once(n_rows)}")
+            counts += np.bincount(found // width, minlength=counts.size)
+    return counts
+
+
+def not_once(n_rows: int) -> str:
+    """What is wrong with rows that are others than those stated."""
+    return f"not each row from 0 to {n_rows - 1} is there once"
 
 
 @contextmanager

@@ -59,7 +59,7 @@ def session(configuration: Mapping[str, str]) -> Iterator["SparkSession"]:
                 own.stop()
             else:
                 for name, value in before.items():
-                    context.setLocalProperty(name, value)  # type: ignore[arg-type]
+                    context.setLocalProperty(name, value)
 
 
 def _started(configuration: Mapping[str, str]) -> "SparkSession":

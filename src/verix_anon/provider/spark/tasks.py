@@ -22,7 +22,7 @@ from verix_anon.protocol.contract import Contract
 from verix_anon.provider.spark.counting import Counted, Counter, added, summaries
 from verix_anon.provider.spark.frames import ARROW, fields_of, keys_in, labels_in, records_in
 from verix_anon.provider.spark.places import STAGING, Place
-from verix_anon.provider.spark.reading import FaultError, Piece, Source, faults, survey
+from verix_anon.provider.spark.reading import FaultError, Piece, Source, faults, not_once, survey
 from verix_anon.provider.spark.reading import batches as read_batches
 from verix_anon.provider.spark.subtrees import finish
 from verix_anon.provider.spark.top import Part, Pass, Routes
@@ -64,6 +64,7 @@ class Survey:
                     "digest": pa.array([found.digest], pa.binary()),
                     "groups": pa.array([groups], pa.binary()),
                     "n_bytes": pa.array([found.n_bytes], pa.int64()),
+                    "counts": pa.array([found.counts.tobytes()], pa.binary()),
                     "problem": pa.array([found.problem], pa.string()),
                 }
             )
@@ -152,7 +153,7 @@ class HashChunk:
         first = chunk * merkle.CHUNK_ROWS
         wanted = np.arange(first, min(first + merkle.CHUNK_ROWS, self.n_rows))
         if chunk < 0 or not np.array_equal(row, wanted):
-            raise TableError(f"not each row from 0 to {self.n_rows - 1} is there once")
+            raise TableError(not_once(self.n_rows))
         records.check_values(contract)
         return merkle.chunk_digest(contract, chunk, records)
 
