@@ -26,7 +26,7 @@ class MadeCluster:
     def __init__(self, n_cores: int, rng: np.random.Generator) -> None:
         self.rng = rng
         self.sparkContext = SimpleNamespace(
-            master="made",
+            master="local-made",
             defaultParallelism=n_cores,
             setJobGroup=lambda *words: None,
             getConf=lambda: {"spark.executor.cores": "1"},

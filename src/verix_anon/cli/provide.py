@@ -80,8 +80,10 @@ def anonymize(
     """
     from verix_anon.files.aside import check_apart, check_free, check_replaces
     from verix_anon.files.deliveries import RECEIPT_FILE
-    from verix_anon.files.store import is_url
+    from verix_anon.files.store import is_url, without_scheme
 
+    if engine is Engine.SPARK:
+        submission, out = without_scheme(submission), without_scheme(out)
     configuration = _configuration(engine, spark or [], task_rows)
     if not (engine is Engine.SPARK and is_url(out)):
         check_apart(out, [submission])

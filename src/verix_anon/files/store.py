@@ -24,7 +24,16 @@ BLOCK_BYTES = 1 << 20
 # What is there in place of a file, or is not: the only failures that a folder's content explains.
 OF_CONTENT = frozenset({errno.ENOENT, errno.ELOOP, errno.ENOTDIR, errno.ENXIO})
 
-__all__ = ["Entry", "Folder", "filesystem", "is_url", "open_folder", "path_text", "reason"]
+__all__ = [
+    "Entry",
+    "Folder",
+    "filesystem",
+    "is_url",
+    "open_folder",
+    "path_text",
+    "reason",
+    "without_scheme",
+]
 
 
 def path_text(path: object) -> str:
@@ -38,6 +47,12 @@ def path_text(path: object) -> str:
 def is_url(path: str | os.PathLike[str]) -> bool:
     """Whether a path is an fsspec URL such as s3://bucket/folder."""
     return "://" in path_text(path)
+
+
+def without_scheme(path: str | os.PathLike[str]) -> str:
+    """A path or URL as text, and of file:///folder the path."""
+    text = path_text(path)
+    return text.removeprefix("file://") if text.startswith("file:///") else text
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from pathlib import Path
 from verix_anon import __version__
 from verix_anon.errors import ProviderError
 from verix_anon.files.deliveries import read_delivery
-from verix_anon.files.store import is_url
+from verix_anon.files.store import is_url, without_scheme
 from verix_anon.files.submissions import open_submission, write_submission
 from verix_anon.progress import Progress, ignore
 from verix_anon.protocol import merkle
@@ -47,8 +47,19 @@ class SparkProvider:
     progress: Progress = ignore
 
     def anonymize(self, submission: Submission | FOLDER) -> Delivery:
-        """Anonymize a submission, or the one in a folder, and hold the delivery in memory."""
-        with tempfile.TemporaryDirectory(prefix="verix-spark-") as folder:
+        """Anonymize a submission, or the one in a folder, and hold the delivery in memory.
+
+        For a master on one machine: its files lie in a folder that no other machine sees.
+        """
+        with (
+            session(self.configuration) as spark,
+            tempfile.TemporaryDirectory(prefix="verix-spark-") as folder,
+        ):
+            if not spark.sparkContext.master.startswith("local"):
+                raise ProviderError(
+                    "executors on other machines do not see what is held here: give"
+                    " anonymize_folder folders or URLs that all of them see"
+                )
             if isinstance(submission, Submission):
                 write_submission(submission, Path(folder) / "submission")
                 submission = Path(folder) / "submission"
@@ -71,6 +82,7 @@ class SparkProvider:
         Both must be where every executor finds them under the same name. `finish` is called with
         the folder before it takes its name, such as to put a receipt there.
         """
+        submission, out = without_scheme(submission), without_scheme(out)
         check_place(out, submission, overwrite=overwrite)
         if finish is not None and is_url(out):
             raise ProviderError(f"a receipt needs the files of a local folder, and {out} is a URL")
@@ -87,7 +99,7 @@ class SparkProvider:
             began = time.perf_counter()
             job = Job(spark, stated)
             self.progress("check", 0, 1)
-            digest = job.check()
+            digest = job.check(delivery.place)
             self.progress("check", 1, 1)
             limits = limits_of(spark, len(contract.quasi), self.task_rows)
             top = Top(contract, stated.n_rows, limits)

@@ -66,9 +66,9 @@ class Job:
         """Say what the cluster does from here on, where Spark shows it."""
         self.spark.sparkContext.setJobGroup(f"verix-anon {what}", f"verix-anon: {what}")
 
-    def check(self) -> Digest:
+    def check(self, place: Place) -> Digest:
         """The submission's digest; raises TableError unless its records are those stated."""
-        self._survey()
+        self._survey(place)
         n_chunks = math.ceil(self.n_rows / merkle.CHUNK_ROWS)
         self.tell("check records")
         first = tasks.FirstRead(self.read)
@@ -95,13 +95,13 @@ class Job:
         self.stated.check(is_same, "its records are not those of the digest")
         return found
 
-    def _survey(self) -> None:
+    def _survey(self, place: Place) -> None:
         """Hash the files, and learn where their records are."""
         self.tell("check files")
         kind = (
             "file long, digest binary, groups binary, n_bytes long, counts binary, problem string"
         )
-        work = tasks.Survey(self.source, tuple(self.names))
+        work = tasks.Survey(self.source, tuple(self.names), place)
         found = sorted(self._map(len(self.names), work, kind).collect(), key=lambda e: e["file"])
         for each in found:
             if each["digest"] is None:

@@ -8,11 +8,13 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from verix_anon.files.store import is_url
+from verix_anon.errors import ProviderError
+from verix_anon.files.hashed import RECORDS
+from verix_anon.files.store import is_url, reason
 
 __all__ = ["STAGING", "Place"]
 
@@ -25,6 +27,23 @@ class Place(NamedTuple):
 
     path: str
 
+    def begin(self) -> None:
+        """Make the folders that tasks write to: a late one then makes none of what is done with."""
+        if not is_url(self.path):
+            for name in (STAGING, RECORDS):
+                (Path(self.path) / name).mkdir()
+
+    def check(self) -> None:
+        """Raise ProviderError unless a task can write there."""
+        try:
+            with self.new(f"{STAGING}/{secrets.token_hex(8)}") as path:
+                path.touch()
+        except OSError as error:
+            raise ProviderError(
+                f"an executor cannot write to {self.path} ({reason(error)}): it must find it under"
+                " that name and, if it is a folder, run as the driver's user"
+            ) from None
+
     @contextmanager
     def new(self, name: str) -> Iterator[Path]:
         """A file to fill, which then is there under a name."""
@@ -34,12 +53,10 @@ class Place(NamedTuple):
                 fs, top = self._store()
                 fs.put_file(str(Path(folder) / "file"), f"{top}/{name}")
             return
-        target, aside = Path(self.path) / name, Path(self.path) / STAGING / secrets.token_hex(8)
-        for needed in (target.parent, aside.parent):
-            needed.mkdir(exist_ok=True)
+        aside = Path(self.path) / STAGING / secrets.token_hex(8)
         try:
             yield aside
-            aside.replace(target)
+            aside.replace(Path(self.path) / name)
         finally:
             aside.unlink(missing_ok=True)
 
@@ -58,9 +75,12 @@ class Place(NamedTuple):
         return (Path(self.path) / name).exists()
 
     def delete(self, name: str = "") -> None:
-        """Delete all below a name; that there is nothing is no error."""
+        """Delete all below a name, of a folder one in it; that there is nothing is no error."""
         if not is_url(self.path):
-            shutil.rmtree(Path(self.path) / name, ignore_errors=True)
+            # By another name, so that a late task puts nothing there meanwhile.
+            with suppress(FileNotFoundError):
+                gone = (Path(self.path) / name).rename(Path(self.path) / f".{secrets.token_hex(8)}")
+                shutil.rmtree(gone, ignore_errors=True)
             return
         fs, top = self._store()
         if fs.exists(f"{top}/{name}".rstrip("/")):

@@ -52,9 +52,12 @@ class Survey:
 
     source: Source
     names: tuple[str, ...]
+    place: Place
+    """Where later tasks write: if this one cannot, it is known soon"""
 
     def __call__(self, batches: Batches) -> Batches:
         """Survey the files."""
+        self.place.check()
         for number in _numbers(batches):
             found = survey(self.source, self.names[number])
             groups = np.array(found.group_rows, np.int64).tobytes()

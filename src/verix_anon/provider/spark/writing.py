@@ -123,6 +123,7 @@ def written_delivery(out: FOLDER, contract: Contract, *, overwrite: bool) -> Ite
         return
     with written_aside(out, overwrite=overwrite, folder=True, private=False) as folder:
         place = Place(str(folder.absolute()))
+        place.begin()
         yield _Delivery(folder.absolute(), place, contract)
 
 
@@ -149,6 +150,8 @@ def _put(place: Place, contract: Contract) -> Iterator[_Delivery]:
         except BaseException:
             place.delete()
             raise
+        # A late task may have put something there again.
+        place.delete(STAGING)
 
 
 def _restore(place: Place, old: set[str]) -> None:
