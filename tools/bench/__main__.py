@@ -1,6 +1,8 @@
 """Run the benchmarks: `make bench`; writes results/bench-*.json and tables beside them.
 
-python -m tools.bench [commands] [engine] [kit] [owner] [primitives] [reading] [service] [large]
+python -m tools.bench [NAME ...]
+
+Names are those of results/bench-NAME.md; without any, all but `large`.
 
 The one on Spark runs by itself, in Spark's environment: `python -m tools.bench.spark [ROWS]`.
 """
@@ -8,7 +10,18 @@ The one on Spark runs by itself, in Spark's environment: `python -m tools.bench.
 import sys
 from typing import Any
 
-from tools.bench import commands, engine, kit, large, machine, owner, primitives, reading, service
+from tools.bench import (
+    commands,
+    desk,
+    engine,
+    kit,
+    large,
+    machine,
+    owner,
+    primitives,
+    reading,
+    service,
+)
 from tools.bench.record import record
 
 
@@ -16,6 +29,7 @@ def main(names: list[str]) -> None:
     facts = machine.facts()
     benches = {
         "commands": (commands.measure, commands.render),
+        "desk": (desk.measure, desk.render),
         "engine": (engine.measure, render_engine),
         "kit": (kit.measure, kit.render),
         "owner": (owner.measure, owner.render),

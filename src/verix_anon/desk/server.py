@@ -11,6 +11,7 @@ from verix_anon.desk.sessions import Sessions
 from verix_anon.desk.show import Desk
 from verix_anon.desk.tasks import Tasks
 from verix_anon.errors import TableError
+from verix_anon.machine import begin_import
 
 __all__ = ["serve"]
 
@@ -35,4 +36,6 @@ def serve(folder: Path, port: int, *, ready: Callable[[str], None]) -> None:
         listening.end_by_signal()
         with noted(folder, Running(port, sessions.control)):
             ready(f"http://{HOST}:{port}/enter?token={sessions.fresh_token()}")
+            # The first plot would wait for it.
+            begin_import("verix_anon.client.report.pictures", "matplotlib.backends.backend_svg")
             listening.serve(app, listener, grace=GRACE_SECONDS)

@@ -37,6 +37,7 @@ from verix_anon.desk.pages.conflict import conflict
 from verix_anon.desk.show import desk_of, href_of, page
 from verix_anon.errors import TableError
 from verix_anon.files.versions import Version, read_version, replace_version
+from verix_anon.machine import end_imports
 from verix_anon.protocol.contract import Rule
 
 __all__ = ["router"]
@@ -132,6 +133,7 @@ def picture(request: Request, job: GivenJob, picture: str) -> Response:
         raise HTTPException(404)
     found = Exploration.from_json(tried.text)
     point = _point(job, protection(roles.text, job.folder), found)
+    end_imports()
     with DRAWING:
         drawn = _drawn(tried.text, point)
     if PICTURES[picture] not in drawn:
