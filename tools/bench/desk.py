@@ -86,7 +86,7 @@ def _served(folder: Path, environment: dict[str, str]) -> Iterator[httpx2.Client
             yield client
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait(SECONDS)
+        process.communicate(timeout=SECONDS)
 
 
 def _asked(client: httpx2.Client) -> dict[str, list[float]]:
