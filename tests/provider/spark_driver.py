@@ -128,14 +128,18 @@ class Killer:
         tracker = context.statusTracker()
 
         def idle() -> int | None:
-            """How many executors have no task of the stage, once it runs: each has one core."""
+            """How many executors have no task of the stage, while it runs: each has one core.
+
+            It may be a later one: one of few records may be over before it is seen.
+            """
             stages = sorted(set(stages_of(tracker, phase)) - known)
             found = [tracker.getStageInfo(stage) for stage in stages]
             ran = [each for each in found if each and each.numActiveTasks + each.numCompletedTasks]
-            if len(ran) <= at:
-                return None
-            is_last = ran[at].numCompletedTasks + 1 == ran[at].numTasks
-            return int(N_EXECUTORS - ran[at].numActiveTasks - is_last)
+            for each in ran[at:]:
+                if each.numCompletedTasks < each.numTasks and each.numTasks >= N_EXECUTORS:
+                    is_last = each.numCompletedTasks + 1 == each.numTasks
+                    return int(N_EXECUTORS - each.numActiveTasks - is_last)
+            return None
 
         wait(lambda: idle() == 0)
         chosen = executors()[0]
