@@ -18,3 +18,4 @@ def _peak(command: str) -> Figure:
 
 for _command in ("prepare", "anonymize", "verify", "release"):
     figure(f"large.{_command}")(_peak(_command))
+figure("large.spark")(_peak("anonymize on Spark"))
