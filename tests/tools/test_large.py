@@ -32,7 +32,7 @@ def check(found: dict[str, Any], commands: list[str]) -> str:
     assert "2,000 rows of 16 numbers" in text
     assert "| verify |" in text
     assert "aim |" in text
-    assert "10 GB" not in text
+    assert "| 10 GB |" not in text
     assert "| 10 GB |" in "\n".join(large.render(found | {"rows": large.ROWS}))
     return text
 
