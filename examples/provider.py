@@ -6,6 +6,7 @@ Whoever works for strangers needs the limits of spec §11 as well.
 
 import hashlib
 import json
+import re
 import struct
 import sys
 from pathlib import Path
@@ -58,7 +59,7 @@ def read_parts(path):
     if path.is_symlink() or not path.is_dir():
         return [data := read_file(path)], sha256(data), {}
     names = sorted(part.name for part in path.iterdir() if part.name[0] not in "._")
-    are_named = all(name.endswith(".parquet") and name.isprintable() for name in names)
+    are_named = all(re.fullmatch(r"[^\W_][\w.=-]{0,180}\.parquet", name, re.A) for name in names)
     require(names and are_named, "records.parquet has no parts, or one with another name")
     parts = {name.encode(): read_file(path / name) for name in names}
     named = [struct.pack("<Q", len(name)) + name + sha256(parts[name]) for name in parts]
@@ -179,8 +180,7 @@ class Tree:
             return self.leaf_digest(rows, self.bounds[leaf])
         _, column, threshold = max(offers, key=lambda offer: offer[0])  # the first among equals
         is_left = self.values[column, rows] <= threshold
-        left = self.grow(rows[is_left], depth + 1)
-        second = len(self.nodes)
+        left, second = self.grow(rows[is_left], depth + 1), len(self.nodes)
         right = self.grow(rows[~is_left], depth + 1)
         self.nodes[number] = (column, threshold, number + 1, second, -1)
         return self.split_digest(column, threshold, left, right)

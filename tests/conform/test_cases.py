@@ -98,6 +98,7 @@ REASONS = {
     "tracker-short-in-parts": "a tracker does not have 32 bytes",
     "parts-none": "a folder without a Parquet file",
     "parts-more": "'notes.txt', which is not a Parquet file",
+    "parts-not-ascii": "a part's name has ASCII letters",
     "parts-folder": "'older', which is not a Parquet file",
     "parts-digest": "records.parquet differs from the SHA-256",
     "too-few-records": "needs at least min_leaf = 25 records",

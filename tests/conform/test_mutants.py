@@ -8,9 +8,9 @@ from types import ModuleType
 
 import pytest
 
+from conform.in_process import asked_example
 from verix_anon.conform.contracts import CONTRACTS
 from verix_anon.conform.kit import Kit
-from verix_anon.conform.providers import Answer, Asked, Outcome
 from verix_anon.conform.recipes import chosen
 from verix_anon.conform.trying import try_provider
 
@@ -60,6 +60,7 @@ ELSEWHERE = [
     ("parts-names", PARTS, PARTS.replace("sorted(", "sorted((")[:-1] + "), key=str.lower)"),
     ("parts-names", 'part.name[0] not in "._"', 'part.name[0] != "_"'),
     ("parts-names", "found in (of, also.get(of))", "found == also.get(of, of)"),
+    ("parts-not-ascii", ", name, re.A)", ", name)"),
     ("parts-folder", 'not in "._")', 'not in "._" and part.is_file())'),
     ("cluster-types-in-one-file", "sha256(data), {}", "sha256(data), CLUSTER"),
     ("value-target-in-parts", ".cast(pa.schema(types))", ".cast(pa.schema(types), safe=False)"),
@@ -84,17 +85,6 @@ def example(old: str = "", new: str = "") -> ModuleType:
     return module
 
 
-def asked(provider: ModuleType) -> Asked:
-    def ask(submission: Path, delivery: Path) -> Answer:
-        try:
-            provider.main(str(submission), str(delivery))
-        except SystemExit as refused:
-            return Answer(Outcome.REFUSED, str(refused))
-        return Answer(Outcome.DELIVERED, "delivered")
-
-    return ask
-
-
 @pytest.mark.parametrize("name", IN_CONTRACTS)
 def test_each_rule_of_a_contract_is_all_that_refuses_one(name: str) -> None:
     contract = CONTRACTS[name].make().contract
@@ -108,6 +98,6 @@ def test_a_provider_that_is_wrong_in_one_thing_fails(
     small_kit: Kit, name: str, old: str, new: str
 ) -> None:
     cases = chosen(small_kit.cases, [name])
-    (right,) = try_provider(small_kit, cases, asked(example()))
-    (wrong,) = try_provider(small_kit, cases, asked(example(old, new)))
+    (right,) = try_provider(small_kit, cases, asked_example(example()))
+    (wrong,) = try_provider(small_kit, cases, asked_example(example(old, new)))
     assert (right.passed, wrong.passed) == (True, False)

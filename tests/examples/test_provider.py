@@ -16,13 +16,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from client import cases
+from conform.in_process import asked_example
 from support import coded, submission
 from verix_anon.client.verdict import Outcome as Judged
 from verix_anon.client.verify import VerifyOptions, verify
 from verix_anon.conform import folders
 from verix_anon.conform.contracts import clear
 from verix_anon.conform.kit import Kind, Kit
-from verix_anon.conform.providers import Answer, Asked, Outcome, command_provider
+from verix_anon.conform.providers import command_provider
 from verix_anon.conform.results import Result
 from verix_anon.conform.tables import Sent
 from verix_anon.conform.trying import try_provider
@@ -91,22 +92,6 @@ def lines_of_code(tree: ast.Module) -> set[int]:
     return lines
 
 
-def in_process(example: ModuleType) -> Asked:
-    """The example as the kit asks a provider, without a process for each case."""
-
-    def ask(submission: Path, delivery: Path) -> Answer:
-        try:
-            example.main(str(submission), str(delivery))
-        except SystemExit as left:
-            said = str(left)
-            assert said.startswith("refused: ")
-            assert [path.name for path in submission.parent.iterdir()] == ["submission"]
-            return Answer(Outcome.REFUSED, said)
-        return Answer(Outcome.DELIVERED, "delivered")
-
-    return ask
-
-
 def assert_all_pass(results: list[Result]) -> None:
     assert [(result.case.id, result.failures) for result in results if not result.passed] == []
     asked = {result.case.kind: [check.name for check in result.checks] for result in results}
@@ -115,7 +100,7 @@ def assert_all_pass(results: list[Result]) -> None:
 
 
 def test_it_passes_the_kit(example: ModuleType, small_kit: Kit) -> None:
-    assert_all_pass(try_provider(small_kit, small_kit.cases, in_process(example)))
+    assert_all_pass(try_provider(small_kit, small_kit.cases, asked_example(example)))
 
 
 @pytest.mark.slow

@@ -127,6 +127,11 @@ def _more_than_parts(table: pa.Table, path: Path) -> None:
     (path / "notes.txt").write_text("not a part\n")
 
 
+def _name_in_another_script(table: pa.Table, path: Path) -> None:
+    parts(table, path)
+    (path / "part-00000.parquet").rename(path / "часть-00000.parquet")
+
+
 def _folder_among_parts(table: pa.Table, path: Path) -> None:
     parts(table, path)
     (path / "older").mkdir()
@@ -237,6 +242,9 @@ DAMAGED: dict[str, Refused] = {
     "parts-none": _refused("A folder without a part.", _written(_no_parts), "8.3"),
     "parts-more": _refused(
         "A folder with a file that is no part.", _written(_more_than_parts), "8.3"
+    ),
+    "parts-not-ascii": _refused(
+        "A part whose name is not ASCII.", _written(_name_in_another_script), "8.3"
     ),
     "parts-folder": _refused("A folder among the parts.", _written(_folder_among_parts), "8.3"),
     "parts-digest": _refused(

@@ -7,6 +7,7 @@ that it cannot be read for another reason, such as a lack of rights or memory, i
 
 import errno
 import os
+import re
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,11 +21,15 @@ from verix_anon.machine import lacking
 MAX_PARTS = 10_000
 # Some engines write a checksum beside each part.
 MAX_ENTRIES = 3 * MAX_PARTS
+PART = r"[A-Za-z0-9][A-Za-z0-9._=-]{0,180}\.parquet"
+"""The name of a part: the same in every order, URL, terminal and file system (spec §8.3)"""
 BLOCK_BYTES = 1 << 20
 # What is there in place of a file, or is not: the only failures that a folder's content explains.
 OF_CONTENT = frozenset({errno.ENOENT, errno.ELOOP, errno.ENOTDIR, errno.ENXIO})
 
 __all__ = [
+    "MAX_PARTS",
+    "PART",
     "Entry",
     "Folder",
     "filesystem",
@@ -202,10 +207,13 @@ class Folder:
         for entry in self.folder(name).entries(most=MAX_ENTRIES):
             if entry.name.startswith((".", "_")):
                 continue
-            # A name that is not text, such as bytes of another encoding, has no place in a verdict.
-            is_clean = entry.name.isprintable()
-            if entry.is_folder or not is_clean or not entry.name.endswith(".parquet"):
+            if entry.is_folder or not entry.name.endswith(".parquet"):
                 raise self.fail(f"{name} holds {entry.name!r}, which is not a Parquet file")
+            if not re.fullmatch(PART, entry.name):
+                raise self.fail(
+                    f"{name} holds {entry.name!r}: a part's name has ASCII letters, digits and"
+                    " . _ = - alone, at most 189, and begins with a letter or digit"
+                )
             parts.append(f"{name}/{entry.name}")
         if not parts:
             raise self.fail(f"{name} is a folder without a Parquet file")

@@ -16,6 +16,7 @@ from hashlib import file_digest, sha256
 from pathlib import Path
 
 from verix_anon.errors import Error
+from verix_anon.files.store import PART
 
 __all__ = [
     "PATTERN",
@@ -29,9 +30,8 @@ __all__ = [
     "remove_uploads",
 ]
 
-PART = r"/[A-Za-z0-9][A-Za-z0-9._=-]{0,180}\.parquet"
-PATTERN = rf"^(submission\.json|contract\.json|records\.parquet({PART})?)$"
-"""The files of a submission's folder (spec §8), whose parts begin with no dot or underscore"""
+PATTERN = rf"^(submission\.json|contract\.json|records\.parquet(/{PART})?)$"
+"""The files of a submission's folder (spec §8)"""
 
 
 class GoneError(Error):

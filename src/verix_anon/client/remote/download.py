@@ -6,6 +6,7 @@ what is taken; the contract bounds the word.
 
 import hmac
 import os
+import re
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -19,12 +20,11 @@ from verix_anon.errors import ProviderError
 from verix_anon.files.deliveries import RECEIPT_FILE, most_bytes
 from verix_anon.files.hashed import RECORDS
 from verix_anon.files.listing import Listed
-from verix_anon.files.store import MAX_PARTS
+from verix_anon.files.store import MAX_PARTS, PART
 
 __all__ = ["check_announced", "download"]
 
 MAX_RECEIPT_BYTES = 1 << 20
-MAX_PART_NAME = 200
 STEP_BYTES = 1 << 16
 """How much must come for patience to begin again."""
 MOST_BEGINNINGS = 5
@@ -56,9 +56,7 @@ def check_announced(files: Sequence[Delivered], sent: Listed) -> None:
 
 
 def _check_part(name: str) -> None:
-    is_plain = name.isprintable() and "/" not in name and "\\" not in name
-    is_part = name.endswith(".parquet") and not name.startswith((".", "_"))
-    if not is_plain or not is_part or len(name.encode()) > MAX_PART_NAME:
+    if not re.fullmatch(PART, name):
         raise ProviderError(f"the service announces a part named {one_line(name, 60)}")
 
 
