@@ -103,7 +103,7 @@ def test_the_whole_group_is_ended_though_it_does_not_listen(
 
 def test_secrets_go_by_the_environment(tmp_path: Path) -> None:
     code = "import os; print(os.environ['VERIX_TOKEN'], os.environ['VERIX_ATTENDED'])"
-    task = running(tmp_path, code).start("job", (), then="/", secrets={"VERIX_TOKEN": "secret"})
+    task = running(tmp_path, code).start("job", (), then="/", environment={"VERIX_TOKEN": "secret"})
     assert ended(task).out == "secret 1\n"
     assert "secret" not in task.shown
 

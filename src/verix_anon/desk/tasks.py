@@ -158,12 +158,12 @@ class Tasks:
         *,
         then: str,
         good: frozenset[int] = frozenset({0}),
-        secrets: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> Task:
         """Start a command in the desk's folder.
 
         What must not be seen in a list of processes, or says nothing to people, goes by its
-        environment.
+        `environment`.
 
         Raises:
             TableError: Another one runs for this job, or it cannot be told so.
@@ -173,7 +173,7 @@ class Tasks:
             if before is not None and before.is_running:
                 raise TableError(BUSY)
             try:
-                process = self._process(words, secrets or {})
+                process = self._process(words, environment or {})
             except (OSError, ValueError):
                 # The system's own words may repeat what is secret.
                 raise TableError(
@@ -185,11 +185,13 @@ class Tasks:
         Thread(target=task.attend, daemon=True).start()
         return task
 
-    def _process(self, words: Sequence[str], secrets: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    def _process(
+        self, words: Sequence[str], environment: Mapping[str, str]
+    ) -> subprocess.Popen[bytes]:
         return subprocess.Popen(  # noqa: S603, because the command is our own
             [*self.program, *words],
             cwd=self.folder,
-            env={**os.environ, **_search_path(), **secrets, ATTENDED: "1", "NO_COLOR": "1"},
+            env={**os.environ, **_search_path(), **environment, ATTENDED: "1", "NO_COLOR": "1"},
             # The command ends when the other end of this is closed, however this process ended.
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -124,7 +124,9 @@ def look(request: Request, job: GivenJob, form: Posted) -> Response:
         raise HTTPException(404)
     words = (*_words(job, given_table(request, job, form), _look(job)), *_asked(form))
     then = str(request.app.url_path_for("release", job=job.name))
-    desk_of(request).tasks.start(job.name, words, then=then, good=LOOKED, secrets=passphrase(form))
+    desk_of(request).tasks.start(
+        job.name, words, then=then, good=LOOKED, environment=passphrase(form)
+    )
     return go_to(request, "release", job=job.name)
 
 
@@ -176,7 +178,7 @@ def publish(request: Request, job: GivenJob, form: Posted) -> Response:
     table = given_table(request, job, form)
     words = (*_words(job, table, _publish(job, ending)), *_options(preview.options))
     then = str(request.app.url_path_for("release", job=job.name))
-    desk_of(request).tasks.start(job.name, words, then=then, secrets=passphrase(form))
+    desk_of(request).tasks.start(job.name, words, then=then, environment=passphrase(form))
     return go_to(request, "release", job=job.name)
 
 

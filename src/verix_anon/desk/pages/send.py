@@ -148,5 +148,5 @@ def _started(
     request: Request, job: Job, words: tuple[str, ...], then: str, secrets: dict[str, str]
 ) -> Response:
     href = str(request.app.url_path_for(then, job=job.name))
-    desk_of(request).tasks.start(job.name, words, then=href, secrets=secrets)
+    desk_of(request).tasks.start(job.name, words, then=href, environment=secrets)
     return go_to(request, "send", job=job.name)

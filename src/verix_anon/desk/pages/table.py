@@ -95,7 +95,7 @@ def choose_table(request: Request, job: GivenJob, form: Posted) -> Response:
         return conflict(request, job, now, now.text, form, "table")
     words = _init(job, asked, overwrite=bool(now.digest))
     then = href_of(request, Step.COLUMNS, job)
-    desk_of(request).tasks.start(job.name, words, then=then, secrets={SEEN: was})
+    desk_of(request).tasks.start(job.name, words, then=then, environment={SEEN: was})
     return go_to(request, "table", job=job.name)
 
 

@@ -60,7 +60,7 @@ def verify(request: Request, job: GivenJob, form: Posted) -> Response:
     key = given_file(request, one(form, "provider_key"))
     then = str(request.app.url_path_for("verdict", job=job.name))
     desk_of(request).tasks.start(
-        job.name, _words(job, profile, key), then=then, good=FOUND, secrets=passphrase(form)
+        job.name, _words(job, profile, key), then=then, good=FOUND, environment=passphrase(form)
     )
     return go_to(request, "verdict", job=job.name)
 
