@@ -7,29 +7,23 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser
 from pyarrow.csv import read_csv
 
 from cli import jobs
 from desk.browsing import wait_for
 from desk.serving import Served, serving
+from desk.visiting import Visit, check_everybody
 from service.running import running
 from tools.browser import chromium, needs_chromium
-from tools.desk import SECONDS, Service, Walk, german_table
+from tools.desk import Service, Walk, german_table
 from verix_anon.client.journey import MANIFEST, State, look_at
-from verix_anon.desk.running import fresh_url
 
 pytestmark = needs_chromium
-WIDE, ZOOMED, NARROW = 1280, 640, 320
 ALL_PAGES = [
     *("begin", "table", "columns", "privacy", "prepare"),
     *("send", "verdict", "release", "released", "jobs"),
 ]
-GRAVE = ("serious", "critical")
-TOLD = re.compile(r"Failed to load resource: the server responded with a status of 40[049]")
-"""What the browser says of an answer that is a page, too."""
-OUTSIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 RINGED = """() => {
   const style = getComputedStyle(document.activeElement);
   const box = document.activeElement.getBoundingClientRect();
@@ -50,61 +44,6 @@ def browser() -> Iterator[Browser]:
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with serving(tmp_path_factory.mktemp("desk")) as found:
         yield found
-
-
-class Visit:
-    """A browser that the desk lets in, and all that its pages did that they should not have."""
-
-    def __init__(self, browser: Browser, desk: Served, language: str = "en") -> None:
-        self.trouble: list[str] = []
-        self.context = browser.new_context(viewport={"width": WIDE, "height": 800}, locale=language)
-        self.context.set_default_timeout(1000 * SECONDS)
-        self.origin = desk.origin
-        self.context.on("page", self._watch)
-        self.page = self.context.new_page()
-        self.page.goto(str(fresh_url(desk.folder)))
-        self.page.wait_for_selector("#name")
-        self.page.wait_for_load_state()
-
-    def _watch(self, page: Page) -> None:
-        page.on("console", lambda said: self._hear(said.type, said.text))
-        page.on("pageerror", lambda error: self.trouble.append(str(error)))
-        page.on("dialog", lambda dialog: self.trouble.append(dialog.message))
-        page.on("request", lambda asked: self._check(asked.url))
-
-    def _hear(self, kind: str, said: str) -> None:
-        if kind in ("error", "warning") and not TOLD.match(said):
-            self.trouble.append(said)
-
-    def _check(self, url: str) -> None:
-        if not url.startswith(f"{self.origin}/"):
-            self.trouble.append(url)
-
-    def __enter__(self) -> Page:
-        return self.page
-
-    def __exit__(self, *_: object) -> None:
-        self.context.close()
-        assert self.trouble == []
-
-
-def check_everybody(page: Page) -> None:
-    """Nothing grave for axe, light and dark; all of it to be seen when zoomed and on a phone."""
-    for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)
-        found = Axe().run(page).response["violations"]
-        assert [
-            (rule["id"], [node["html"][:200] for node in rule["nodes"]])
-            for rule in found
-            if rule["impact"] in GRAVE
-        ] == [], f"{page.url}, {scheme}"
-    for width in (ZOOMED, NARROW):
-        page.set_viewport_size({"width": width, "height": 800})
-        assert page.evaluate(OUTSIDE) <= 0, f"{page.url} at {width}"
-    page.set_viewport_size({"width": WIDE, "height": 800})
-    page.evaluate("document.documentElement.style.fontSize = '200%'")
-    assert page.evaluate(OUTSIDE) <= 0, f"{page.url} with large text"
-    page.evaluate("document.documentElement.style.fontSize = ''")
 
 
 def check_released(path: Path) -> None:
@@ -238,35 +177,72 @@ def test_the_second_tab_is_told(browser: Browser, desk: Served) -> None:
         second.wait_for_selector("#person [value=record][selected]", state="attached")
 
 
-def test_the_keyboard_is_enough(browser: Browser, desk: Served) -> None:
-    german_table(desk.folder / "keys.csv", n_rows=40)
+class Keys(Walk):
+    """The same way, without a mouse; whatever has the focus is seen to have it."""
 
-    def tab_to(page: Page, selector: str) -> None:
-        page.wait_for_load_state()
-        for _ in range(60):
-            page.keyboard.press("Tab")
-            assert page.evaluate(RINGED), page.evaluate("document.activeElement.outerHTML")
-            if page.locator(f"{selector}:focus").count():
+    def tab_to(self, selector: str) -> None:
+        self.page.wait_for_load_state()
+        for _ in range(120):
+            self.page.keyboard.press("Tab")
+            assert self.page.evaluate(RINGED), self.page.evaluate(
+                "document.activeElement.outerHTML"
+            )
+            if self.page.locator(f"{selector}:focus").count():
                 return
         raise AssertionError(f"no way to {selector}")
 
+    def press(self, selector: str, then: str) -> None:
+        self.tab_to(selector)
+        self.page.keyboard.press("Enter")
+        self.until(then)
+
+
+@pytest.mark.slow
+def test_the_keyboard_is_enough(browser: Browser, desk: Served, tmp_path: Path) -> None:
+    german_table(desk.folder / "keys.csv", seed=11)
     with Visit(browser, desk) as page:
+        keys = Keys(page, desk.origin, "keys", lambda name: None)
         page.keyboard.press("Tab")
         assert page.locator("a.skip:focus").count()
         assert page.evaluate(RINGED)
         page.keyboard.press("Enter")
         assert page.locator("main:focus").count()
-        tab_to(page, "#name")
+        keys.tab_to("#name")
         page.keyboard.type("keys")
         page.keyboard.press("Enter")
         page.wait_for_selector("#table")
-        tab_to(page, "#table")
+        keys.tab_to("#table")
         page.keyboard.type("keys")
         page.wait_for_selector("#rows table")
-        tab_to(page, "[value=draft]")
-        page.keyboard.press("Enter")
-        page.wait_for_selector("#role-0")
-        tab_to(page, "#role-0")
+        keys.press("[value=draft]", "#role-0")
+        keys.tab_to("#person")
+        page.keyboard.press("ArrowDown")
+        keys.press("[value=on]", "#try-k")
+        keys.tab_to("#k")
+        page.keyboard.type("5")
+        keys.press("[value=on]", "#becomes")
+        keys.press("form[action$='/prepare'] button", "#glimpse")
+        keys.press("form[action$='/anonymize'] button", "#profile")
+        keys.press("form[action$='/verdict'] button", "#layers")
+        keys.press("main a[href$='/release']", "#require-k")
+        keys.press("form[action$='/preview'] button", "#records")
+        keys.press("form[action$='/release'] button", "#released")
+        keys.tab_to("a[href$='released.csv']")
+        with page.expect_download() as found:
+            page.keyboard.press("Enter")
+        found.value.save_as(tmp_path / "out.csv")
+    check_released(tmp_path / "out.csv")
+
+
+def test_a_command_that_fails_says_why_to_everybody(browser: Browser, desk: Served) -> None:
+    drafted(desk, "fails", seed=12)
+    with Visit(browser, desk) as page:
+        walk = Walk(page, desk.origin, "fails", lambda name: None)
+        walk.goto("privacy")
+        page.fill("#try-k", "100000")
+        walk.submit("explore")
+        page.wait_for_selector("pre.said")
+        check_everybody(page)
 
 
 def test_closing_the_browser_in_the_middle_loses_nothing(browser: Browser, desk: Served) -> None:
