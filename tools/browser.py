@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, BrowserType, sync_playwright
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 needs_chromium = pytest.mark.skipif(
@@ -13,12 +13,26 @@ needs_chromium = pytest.mark.skipif(
 )
 
 
+FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync")
+
+
+@contextmanager
+def driver() -> Iterator[BrowserType]:
+    """What starts browsers."""
+    with sync_playwright() as playwright:
+        yield playwright.chromium
+
+
+def launch(kind: BrowserType) -> Browser:
+    """A browser without a screen; it never leaves this machine."""
+    return kind.launch(executable_path=CHROMIUM, args=FLAGS)
+
+
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """A browser without a screen; it never leaves this machine."""
-    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"]
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
+    """One browser, to the end of a block."""
+    with driver() as kind:
+        browser = launch(kind)
         try:
             yield browser
         finally:

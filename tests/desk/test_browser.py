@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import BrowserType
 from pyarrow.csv import read_csv
 
 from cli import jobs
@@ -15,7 +15,7 @@ from desk.browsing import wait_for
 from desk.serving import Served, serving
 from desk.visiting import Visit, check_everybody
 from service.running import running
-from tools.browser import chromium, needs_chromium
+from tools.browser import driver, needs_chromium
 from tools.desk import Service, Walk, german_table
 from verix_anon.client.journey import MANIFEST, State, look_at
 
@@ -35,8 +35,8 @@ HOSTILE = [f"<img src=x onerror={RUNS}>", f'"><b onclick={RUNS}>', f"</td><scrip
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
+def browser() -> Iterator[BrowserType]:
+    with driver() as found:
         yield found
 
 
@@ -59,7 +59,7 @@ def check_released(path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_whole_journey_here_in_german_for_everybody(
-    browser: Browser, desk: Served, tmp_path: Path
+    browser: BrowserType, desk: Served, tmp_path: Path
 ) -> None:
     looked: list[str] = []
     with Visit(browser, desk, "de") as page:
@@ -78,7 +78,9 @@ def test_the_whole_journey_here_in_german_for_everybody(
 
 
 @pytest.mark.slow
-def test_the_whole_journey_with_a_service(browser: Browser, desk: Served, tmp_path: Path) -> None:
+def test_the_whole_journey_with_a_service(
+    browser: BrowserType, desk: Served, tmp_path: Path
+) -> None:
     with running(tmp_path / "service") as service, Visit(browser, desk) as page:
         given = Service(service.url, service.token())
         walk = Walk(page, desk.origin, "sent", lambda name: None)
@@ -98,7 +100,7 @@ def drafted(desk: Served, name: str, seed: int) -> Path:
 
 @pytest.mark.slow
 def test_a_job_that_was_begun_here_is_finished_by_commands(
-    browser: Browser, desk: Served, tmp_path: Path
+    browser: BrowserType, desk: Served, tmp_path: Path
 ) -> None:
     table, job = german_table(tmp_path / "begun.csv", seed=3), desk.folder / "begun"
     with Visit(browser, desk) as page:
@@ -132,7 +134,7 @@ def finish(job: Path, table: Path) -> None:
 
 @pytest.mark.slow
 def test_a_hostile_table_that_a_command_prepared_is_text_on_every_page(
-    browser: Browser, desk: Served
+    browser: BrowserType, desk: Served
 ) -> None:
     table, job = desk.folder / f"<img src=x onerror={RUNS}>.csv", desk.folder / "hostile"
     with table.open("w") as file:
@@ -157,7 +159,7 @@ def test_a_hostile_table_that_a_command_prepared_is_text_on_every_page(
     assert look_at(job).state is State.RELEASED
 
 
-def test_the_second_tab_is_told(browser: Browser, desk: Served) -> None:
+def test_the_second_tab_is_told(browser: BrowserType, desk: Served) -> None:
     job = drafted(desk, "two", seed=6)
     visit = Visit(browser, desk)
     with visit as first:
@@ -198,7 +200,7 @@ class Keys(Walk):
 
 
 @pytest.mark.slow
-def test_the_keyboard_is_enough(browser: Browser, desk: Served, tmp_path: Path) -> None:
+def test_the_keyboard_is_enough(browser: BrowserType, desk: Served, tmp_path: Path) -> None:
     german_table(desk.folder / "keys.csv", seed=11)
     with Visit(browser, desk) as page:
         keys = Keys(page, desk.origin, "keys", lambda name: None)
@@ -234,7 +236,7 @@ def test_the_keyboard_is_enough(browser: Browser, desk: Served, tmp_path: Path) 
     check_released(tmp_path / "out.csv")
 
 
-def test_a_command_that_fails_says_why_to_everybody(browser: Browser, desk: Served) -> None:
+def test_a_command_that_fails_says_why_to_everybody(browser: BrowserType, desk: Served) -> None:
     drafted(desk, "fails", seed=12)
     with Visit(browser, desk) as page:
         walk = Walk(page, desk.origin, "fails", lambda name: None)
@@ -245,7 +247,9 @@ def test_a_command_that_fails_says_why_to_everybody(browser: Browser, desk: Serv
         check_everybody(page)
 
 
-def test_closing_the_browser_in_the_middle_loses_nothing(browser: Browser, desk: Served) -> None:
+def test_closing_the_browser_in_the_middle_loses_nothing(
+    browser: BrowserType, desk: Served
+) -> None:
     german_table(desk.folder / "closed.csv", seed=7)
     (desk.folder / "closed").mkdir()
     with Visit(browser, desk) as page:
@@ -264,17 +268,17 @@ MANY = ",".join(map(str, range(5, 60)))
 """So many k that trying them takes until somebody cancels it."""
 
 
-def cancel(browser: Browser, desk: Served, name: str) -> None:
+def cancel(browser: BrowserType, desk: Served, name: str) -> None:
     """In another tab."""
     with Visit(browser, desk) as page:
         page.goto(f"{desk.origin}/jobs/{name}/table")
         page.click("form[action$='/task/cancel'] button")
-        page.wait_for_load_state()
+        page.wait_for_selector(".task:not([data-events])")
 
 
 @pytest.mark.parametrize("is_well", [True, False], ids=["well", "badly"])
 def test_what_is_being_edited_outlives_the_end_of_a_task(
-    browser: Browser, desk: Served, is_well: bool
+    browser: BrowserType, desk: Served, is_well: bool
 ) -> None:
     name = f"edited-{is_well}".lower()
     job = drafted(desk, name, seed=9)
@@ -284,6 +288,8 @@ def test_what_is_being_edited_outlives_the_end_of_a_task(
         page.fill("#try-k", "5" if is_well else MANY)
         walk.submit("explore")
         page.wait_for_selector("[data-events]")
+        # Only then its script has run.
+        page.wait_for_load_state()
         page.fill("#k", "17")
         if not is_well:
             cancel(browser, desk, name)
@@ -298,7 +304,7 @@ def test_what_is_being_edited_outlives_the_end_of_a_task(
 
 @pytest.mark.parametrize(("step", "form"), [("columns", "columns"), ("send", "prepare")])
 def test_a_form_is_not_sent_again_when_a_task_ends_badly(
-    browser: Browser, desk: Served, step: str, form: str
+    browser: BrowserType, desk: Served, step: str, form: str
 ) -> None:
     name = f"again-{step}"
     job, posted = drafted(desk, name, seed=10), []
@@ -324,7 +330,7 @@ def test_a_form_is_not_sent_again_when_a_task_ends_badly(
     assert len(posted) == 1
 
 
-def test_a_tab_that_nobody_sees_listens_to_nothing(browser: Browser, desk: Served) -> None:
+def test_a_tab_that_nobody_sees_listens_to_nothing(browser: BrowserType, desk: Served) -> None:
     """A browser has six connections to a server, which tabs in the back would use up."""
     german_table(desk.folder / "hidden.csv", seed=8)
     (desk.folder / "hidden").mkdir()

@@ -3,9 +3,10 @@
 import re
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import BrowserType, Page
 
 from desk.serving import Served
+from tools.browser import launch
 from tools.desk import SECONDS
 from verix_anon.desk.running import fresh_url
 
@@ -19,9 +20,12 @@ OUTSIDE = "document.documentElement.scrollWidth - document.documentElement.clien
 class Visit:
     """A browser that the desk lets in, and all that its pages did that they should not have."""
 
-    def __init__(self, browser: Browser, desk: Served, language: str = "en") -> None:
+    def __init__(self, kind: BrowserType, desk: Served, language: str = "en") -> None:
         self.trouble: list[str] = []
-        self.context = browser.new_context(viewport={"width": WIDE, "height": 800}, locale=language)
+        self.browser = launch(kind)
+        self.context = self.browser.new_context(
+            viewport={"width": WIDE, "height": 800}, locale=language
+        )
         self.context.set_default_timeout(1000 * SECONDS)
         self.origin = desk.origin
         self.context.on("page", self._watch)
@@ -48,7 +52,8 @@ class Visit:
         return self.page
 
     def __exit__(self, *_: object) -> None:
-        self.context.close()
+        # A page that goes elsewhere in that moment may never close, but a browser is ended.
+        self.browser.close()
         assert self.trouble == []
 
 
