@@ -18,12 +18,6 @@ from verix_anon.conform.recipes import for_providers
 from verix_anon.files.deliveries import write_delivery
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with long tests first: at the end, no worker is left alone with one."""
-    long = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in long)
-
-
 @pytest.fixture(scope="session", autouse=True)
 def _ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """No test writes into the ledger of whoever runs it."""
