@@ -66,11 +66,13 @@ def run(
 
 
 @pytest.fixture(scope="session")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder with a table, a prepared job and an honest delivery; not to be changed."""
     folder = tmp_path_factory.mktemp("prepared")
     jobs.make(folder, 1_500)
-    return folder
+    made = sorted(folder.rglob("*"))
+    yield folder
+    assert sorted(folder.rglob("*")) == made
 
 
 @pytest.fixture

@@ -43,8 +43,10 @@ def verdict(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> Verdict
     """One that accepts the delivery of `folder`; the layers that only inform are left out."""
     from cli import jobs
 
-    out = tmp_path_factory.mktemp("verdict") / "verdict.json"
-    jobs.exit_code(*jobs.verify_arguments(prepared), "--skip", "fingerprint,utility", "--out", out)
+    home = tmp_path_factory.mktemp("verdict")
+    shutil.copytree(prepared, home, dirs_exist_ok=True)
+    verify, out = jobs.verify_arguments(home), home / "verdict.json"
+    jobs.exit_code(*verify, "--skip", "fingerprint,utility", "--out", out)
     return read_verdict(out)
 
 

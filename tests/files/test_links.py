@@ -126,10 +126,17 @@ def test_folders_among_the_parts(folder: Path, name: str) -> None:
         read(folder)
 
 
-@pytest.mark.parametrize("name", ["notes.txt", "leaf=3", "a\nb.parquet", "\x1b[2J.parquet"])
+@pytest.mark.parametrize("name", ["notes.txt", "leaf=3"])
 def test_strangers_among_the_parts(folder: Path, name: str) -> None:
     (into_folder(folder).parent / name).write_bytes(b"")
     with refused("which is not a Parquet file"):
+        read(folder)
+
+
+@pytest.mark.parametrize("name", ["a\nb.parquet", "\x1b[2J.parquet"])
+def test_names_that_no_part_has(folder: Path, name: str) -> None:
+    (into_folder(folder).parent / name).write_bytes(b"")
+    with refused("a part's name has ASCII letters"):
         read(folder)
 
 
@@ -138,7 +145,7 @@ def test_a_name_that_is_not_text(folder: Path) -> None:
         Path(os.fsdecode(os.fsencode(into_folder(folder).parent) + b"/\xff.parquet")).touch()
     except OSError:
         pytest.skip("this file system only takes text")
-    with refused(r"holds '\\udcff\.parquet', which is not a Parquet file"):
+    with refused(r"holds '\\udcff\.parquet': a part's name has ASCII letters"):
         read(folder)
 
 
