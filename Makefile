@@ -2,14 +2,18 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+# Without kept bytecode every worker and every process that a test starts would compile all again.
+export PYTHONDONTWRITEBYTECODE =
 # What using the package needs, and with it what tests, studies and pages do.
 USED := $(VENV)/.used
 STAMP := $(VENV)/.installed
+# Two workers; each takes tests from the other when it has none left.
+PYTEST := $(BIN)/pytest -q -n 2 --dist worksteal
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 # The versions that pyproject.toml claims.
 PYTHONS := $(shell sed -n 's/.*"Programming Language :: Python :: \(3\.[0-9]*\)".*/\1/p' pyproject.toml)
 
-.PHONY: setup system check test coverage quick pythons release bench paper paper-quick peers vectors stamps figures fuzz demo screenshot pictures docs reference notebooks spark-env clean
+.PHONY: setup system check test test-all test-times coverage pythons audit release bench paper paper-quick peers vectors stamps map figures fuzz demo screenshot pictures docs reference notebooks spark-env clean
 
 setup: $(STAMP)
 
@@ -74,22 +78,29 @@ $(SPARK): tests/provider/spark-requirements.txt
 	-$(PYTHON) -m venv --clear .cache/spark && \
 	.cache/spark/bin/python -m pip install --quiet --disable-pip-version-check -r $< && cp $< $@
 
-test: setup $(PYCANON) $(SPARK)
-	$(BIN)/pytest -q -n 2 --dist loadfile
+# Every behaviour, by something: what a contributor waits for.
+test: setup
+	$(PYTEST) -m "not long"
 
-# A tracer makes everything slower, processes and servers above all: by itself, before a release.
+# The long tests alone, so that `make test test-all` runs each test once: what a release waits for.
+test-all: setup $(PYCANON) $(SPARK)
+	$(PYTEST) -m long
+
+# Both tiers, and results/test-times.md with what they took.
+test-times: setup $(PYCANON) $(SPARK)
+	$(BIN)/python -m tools.test_times
+
+# Both tiers. A tracer makes everything slower, processes and servers above all: by itself, before
+# a release.
 coverage: setup $(PYCANON) $(SPARK)
-	$(BIN)/pytest -q -n 2 --dist loadfile --cov --cov-report=term
+	$(PYTEST) --cov --cov-report=term
 
-quick: setup
-	$(BIN)/pytest -q -n 2 --dist loadfile -m "not slow"
-
-# `make quick` on every Python that is claimed and found, each in an environment of its own.
+# `make test` on every Python that is claimed and found, each in an environment of its own.
 pythons:
 	@ran=; absent=; \
 	for version in $(PYTHONS); do \
 	  if python$$version -c '' 2>/dev/null; then \
-	    $(MAKE) quick PYTHON=python$$version VENV=.cache/pythons/$$version || exit 1; \
+	    $(MAKE) test PYTHON=python$$version VENV=.cache/pythons/$$version || exit 1; \
 	    ran="$$ran $$version"; \
 	  else \
 	    absent="$$absent $$version"; \
@@ -97,9 +108,14 @@ pythons:
 	done; \
 	echo "Passed on Python:$${ran:- none}. Not found on PATH:$${absent:- none}."
 
+# Known vulnerabilities of the pinned packages. It needs a network, and fails without an answer.
+audit: setup
+	$(BIN)/python -m tools.release audit
+
 # The wheel and the sdist in dist/, checked, tested, and tried in empty environments; RELEASE.md.
 release: setup
 	$(BIN)/python -m tools.release check
+	$(MAKE) audit
 	$(MAKE) check
 	$(MAKE) coverage
 	$(BIN)/python -m tools.release build
@@ -124,12 +140,16 @@ peers: setup
 stamps: setup
 	$(BIN)/python -m tools.stamps
 
-# What pages quote of results/, computed anew.
+# The picture of the packages in docs/architecture.md.
+map: setup
+	$(BIN)/python -m tools.import_map
+
+# What pages quote of results/, computed again.
 figures: setup
 	$(BIN)/python -m tools.figures
 
 vectors: setup
-	PYTHONPATH=tests $(BIN)/python -m tools.vectors
+	$(BIN)/python -m tools.vectors
 
 # Spoiled deliveries and submissions, then odd tables to release; `make fuzz SEED=7` is one run again.
 COUNT ?= 1000000
@@ -137,8 +157,8 @@ TABLES ?= 10000
 SEEDED := $(if $(SEED),--seed $(SEED))
 
 fuzz: setup
-	PYTHONPATH=tests $(BIN)/python -m tools.fuzz --count $(COUNT) $(SEEDED)
-	PYTHONPATH=tests $(BIN)/python -m tools.fuzz --target release --count $(TABLES) $(SEEDED)
+	$(BIN)/python -m tools.fuzz --count $(COUNT) $(SEEDED)
+	$(BIN)/python -m tools.fuzz --target release --count $(TABLES) $(SEEDED)
 
 demo: $(USED)
 	$(BIN)/verix-anon demo
@@ -149,17 +169,17 @@ screenshot: setup
 
 # The pictures of the desk's pages: one job, from its table to its release, in a browser.
 pictures: setup
-	PYTHONPATH=tests $(BIN)/python -m tools.desk docs/images
+	$(BIN)/python -m tools.desk docs/images
 
 # The site, in build/docs/site. It needs no network, neither to build nor to read.
 docs: setup
-	PYTHONPATH=tests $(BIN)/python -m tools.documents site
+	$(BIN)/python -m tools.documents site
 
 reference: setup
-	PYTHONPATH=tests $(BIN)/python -m tools.documents reference
+	$(BIN)/python -m tools.documents reference
 
 notebooks: setup
-	PYTHONPATH=tests $(BIN)/python -m tools.documents notebooks
+	$(BIN)/python -m tools.documents notebooks
 
 clean:
 	rm -rf .venv .cache/pythons build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

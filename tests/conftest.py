@@ -1,6 +1,7 @@
 """What tests of several folders are run with."""
 
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,10 +13,14 @@ from client.release import releases
 from client.table.tables import MAKERS, Make
 from files.samples import delivered
 from verix_anon.client import models
-from verix_anon.conform import Size, owners
+from verix_anon.conform import KitSize, owners
 from verix_anon.conform.kit import Kit, write_kit
-from verix_anon.conform.recipes import for_providers
-from verix_anon.files.deliveries import write_delivery
+from verix_anon.conform.provider_cases import for_providers
+from verix_anon.files.folder_writer import write_delivery
+
+# pytest keeps the tests that it rewrote only if bytecode is kept; else each run rewrites them all,
+# in each worker, which takes longer than the rest of collecting.
+sys.dont_write_bytecode = False
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -91,4 +96,4 @@ def case() -> releases.Job:
 @pytest.fixture(scope="session")
 def small_kit(tmp_path_factory: pytest.TempPathFactory) -> Kit:
     """What a provider is shown; not to be changed."""
-    return write_kit(tmp_path_factory.mktemp("kit") / "kit", for_providers(), Size.SMALL)
+    return write_kit(tmp_path_factory.mktemp("kit") / "kit", for_providers(), KitSize.SMALL)

@@ -102,7 +102,7 @@ def coded(
     return Submission(contract=contract, records=records)
 
 
-def from_text(submission: Submission) -> independent.Result:
+def from_text(submission: Submission) -> independent.Anonymized:
     """What the second implementation, written from the text alone, makes of a submission."""
     everything = slice(0, submission.records.n_rows)
     return independent.anonymize(
@@ -115,7 +115,7 @@ def from_text(submission: Submission) -> independent.Result:
     )
 
 
-def assert_same(delivery: Delivery, expected: independent.Result) -> None:
+def assert_same(delivery: Delivery, expected: independent.Anonymized) -> None:
     """The delivery is the expected one: tree, leaves, leaf map, digests and root."""
     tree, leaves = delivery.tree, delivery.leaves
     nodes = zip(

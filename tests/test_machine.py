@@ -11,7 +11,8 @@ from verix_anon import machine
 from verix_anon.client.prepare import Prepared
 from verix_anon.datasets import census
 from verix_anon.errors import Error, ProviderError, TableError
-from verix_anon.files.submissions import read_submission, write_submission
+from verix_anon.files.folder_writer import write_submission
+from verix_anon.files.submissions import read_submission
 from verix_anon.protocol.messages import Delivery
 from verix_anon.provider.local import needed_bytes
 
@@ -148,7 +149,7 @@ print(peak_bytes() - before, needed_bytes({rows}, {columns}, 10, threads=2))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("rows", "columns"), [(1_000_000, 4), (500_000, 16), (100_000, 128)])
 def test_the_estimate_is_what_the_engine_takes(rows: int, columns: int) -> None:
     code = GROWTH.format(rows=rows, columns=columns)
@@ -173,13 +174,3 @@ def test_shares_cover_everything_once(n: int, threads: int) -> None:
     lengths = {len(share) for share in ranges}
     assert not lengths or min(lengths) > 0
     assert max(lengths, default=0) - min(lengths, default=0) <= 1
-
-
-def test_what_is_imported_beside_is_whole_when_it_is_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "slow_to_import.py").write_text("import time\ntime.sleep(0.3)\nis_whole = True\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    machine.begin_import("slow_to_import")
-    machine.end_imports()
-    assert sys.modules.pop("slow_to_import").is_whole

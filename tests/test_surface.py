@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import verix_anon
-from client import cases
+from tools import cases
 from verix_anon.errors import Error, TableError
 
 SKIP = ("fingerprint", "utility")
@@ -56,8 +56,8 @@ def test_every_name_is_there() -> None:
     for name in verix_anon.__all__:
         assert getattr(verix_anon, name) is not None
     assert set(dir(verix_anon)) == set(verix_anon.__all__)
-    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
-        verix_anon.nonsense  # noqa: B018
+    with pytest.raises(AttributeError, match="nonsense"):
+        getattr(verix_anon, "nonsense")  # noqa: B009, because no type checker knows it
     with pytest.raises(ImportError):
         importlib.import_module("verix_anon.nonsense")
 

@@ -17,8 +17,8 @@ from typing import NamedTuple
 from PIL import Image
 from playwright.sync_api import Download, Page
 
-from desk.serving import serving
 from tools.browser import chromium
+from tools.desk_process import serving
 
 WIDTH, HEIGHT, TALLEST = 1000, 700, 1100
 PICTURES = {

@@ -1,10 +1,13 @@
-"""What `make release` does beside the checks and tests: `python -m tools.release check | build`.
+"""What `make release` does beside the checks and tests: `python -m tools.release COMMAND`.
 
-`check` says what stands in the way of a release. `build` makes the wheel and the sdist, installs
-each in an empty environment, tries it there, and prints the digests. Nothing is uploaded.
+`check` says what stands in the way of a release. `audit` asks a vulnerability service about every
+pinned package, and fails if one is vulnerable or has no answer. `build` makes the wheel and the
+sdist, installs each in an empty environment, tries it there, and prints the digests. Nothing is
+uploaded.
 """
 
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -16,6 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).parent.parent
+CONNECT = "Connect this machine to the vulnerability service, then run `make audit` again."
 IMPORT_ALL = "import verix_anon as v; [getattr(v, name) for name in v.__all__]"
 
 
@@ -53,6 +57,43 @@ def problems(root: Path) -> list[str]:
     elif not lines:
         found.append(f"the changelog says nothing about {newest}")
     return found
+
+
+def audit(root: Path) -> str:
+    """Say that no pinned package has a known vulnerability; stop with a sentence otherwise.
+
+    pip-audit exits with 1 for a vulnerability and for no connection. It exits with 0 and says "No
+    known vulnerabilities found" if the service knows none of the packages, as behind a mirror. So
+    its exit code does not count here: only an answer about every pin does.
+    """
+    pins = root / "constraints.txt"
+    # The pins are complete, so nothing need be resolved or installed.
+    wanted = ["--requirement", str(pins), "--no-deps", "--disable-pip", "--format", "json"]
+    command = [sys.executable, "-m", "pip_audit", "--progress-spinner", "off", *wanted]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    try:
+        answers = json.loads(done.stdout)["dependencies"]
+    except (ValueError, KeyError, TypeError):
+        reason = (done.stderr.strip() or "pip-audit printed nothing").splitlines()[-1]
+        sys.exit(f"Nothing was audited, because pip-audit got no answer: {reason}\n{CONNECT}")
+    unknown = [
+        answer.get("skip_reason", answer["name"]) for answer in answers if "vulns" not in answer
+    ]
+    n_pins = len(re.findall(r"^[^#\s]", pins.read_text(encoding="utf-8"), re.MULTILINE))
+    if unknown or len(answers) != n_pins:
+        shown = "".join(f"\n- {reason}" for reason in unknown[:5])
+        answered = len(answers) - len(unknown)
+        sys.exit(f"Only {answered} of {n_pins} pinned packages were audited.{shown}\n{CONNECT}")
+    found = [
+        f"- {answer['name']} {answer['version']}: {known['id']}, fixed in"
+        f" {', '.join(known['fix_versions']) or 'no version yet'}"
+        for answer in answers
+        for known in answer["vulns"]
+    ]
+    if found:
+        lines = "\n".join(found)
+        sys.exit(f"Pinned packages have known vulnerabilities. Raise these pins:\n{lines}")
+    return f"No known vulnerability in {n_pins} pinned packages."
 
 
 def build(root: Path) -> list[Path]:
@@ -121,6 +162,8 @@ def main(wanted: str) -> None:
     if wanted == "check":
         if found := problems(ROOT):
             sys.exit("No release yet:\n" + "\n".join(f"- {problem}" for problem in found))
+    elif wanted == "audit":
+        print(audit(ROOT))
     elif wanted == "build":
         packages = build(ROOT)
         for package in packages:

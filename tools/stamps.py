@@ -6,12 +6,13 @@ the verifier would go on with old code. So every file of kernels names the diges
 kernels that it imports from, and changes when they do.
 """
 
+import ast
 import re
 from hashlib import sha256
 from pathlib import Path
 
 SOURCE = Path(__file__).parent.parent / "src"
-STAMP = re.compile(r"^# Compiled in \(`make stamps`\): .*\n", re.MULTILINE)
+STAMP = re.compile(r"^\n# Compiled in \(`make stamps`\): .*\n", re.MULTILINE)
 IMPORT = re.compile(r"^from (verix[\w.]*) import", re.MULTILINE)
 
 
@@ -36,9 +37,12 @@ def stamped(path: Path) -> str:
     text = STAMP.sub("", text)
     if not digests:
         return text
-    stamp = f"# Compiled in (`make stamps`): {', '.join(digests)}.\n"
-    at = text.index("\n__all__ = ") + 1
-    return f"{text[:at]}{stamp}{text[at:]}"
+    imports = [n for n in ast.parse(text).body if isinstance(n, ast.Import | ast.ImportFrom)]
+    lines = text.splitlines(keepends=True)
+    lines.insert(
+        imports[-1].end_lineno or 0, f"\n# Compiled in (`make stamps`): {', '.join(digests)}.\n"
+    )
+    return "".join(lines)
 
 
 def main() -> None:

@@ -1,8 +1,8 @@
 """Make the golden vectors: submissions, and the tree, digests and root each must give.
 
-    PYTHONPATH=tests python -m tools.vectors
+    python -m tools.vectors
 
-What is expected comes from src/verix_anon/conform/independent.py and tests/independent_proofs.py,
+What is expected comes from src/verix_anon/conform/independent.py and tools/independent_proofs.py,
 written from the text alone, so the engine has no part in its own exam. Floats are written in the
 shortest decimal form that reads back to the same binary64.
 """
@@ -10,10 +10,9 @@ shortest decimal form that reads back to the same binary64.
 import json
 from pathlib import Path
 
-import independent_proofs
-from tools import signed_vectors
+from tools import independent_proofs, signed_vectors
 from verix_anon.conform import independent
-from verix_anon.conform.answered import ANSWERED
+from verix_anon.conform.provider_cases import ANSWERED
 
 FOLDER = Path(__file__).parent.parent / "tests" / "vectors"
 
@@ -40,7 +39,7 @@ VECTORS = (
 
 
 def vector(name: str) -> dict[str, object]:
-    sent = ANSWERED[name].make()
+    sent = ANSWERED[name][2]()
     result = independent.anonymize(sent.contract, sent.trackers, sent.columns)
     is_binding = json.loads(sent.contract)["commitment"] == "binding"
     middle = len(sent.trackers) // 2

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from experiments.core.stats import Z95, Floats
 
@@ -34,7 +34,7 @@ def wilcoxon(differences: Sequence[float]) -> tuple[float, float]:
     nonzero = [difference for difference in differences if difference != 0]
     if not nonzero:
         return 0.0, 1.0
-    found = stats.wilcoxon(nonzero)
+    found = scipy.stats.wilcoxon(nonzero)
     return float(found.statistic), float(found.pvalue)
 
 
@@ -74,7 +74,7 @@ def bootstrap_mean(
 def paired(differences: Sequence[float]) -> tuple[float, float, float]:
     """The mean of independent differences, two or more, and its 95 % t interval."""
     x = np.asarray(differences, float)
-    half = float(stats.t.ppf(0.975, x.size - 1)) * float(x.std(ddof=1)) / np.sqrt(x.size)
+    half = float(scipy.stats.t.ppf(0.975, x.size - 1)) * float(x.std(ddof=1)) / np.sqrt(x.size)
     return float(x.mean()), float(x.mean() - half), float(x.mean() + half)
 
 
@@ -120,14 +120,14 @@ def clustered(differences: Floats) -> Clustered:
     n_seeds, n_values = differences.shape
     of_seed = differences.mean(axis=1)
     mean, spread = float(of_seed.mean()), float(of_seed.std(ddof=1))
-    half = float(stats.t.ppf(0.975, n_seeds - 1)) * spread / np.sqrt(n_seeds)
+    half = float(scipy.stats.t.ppf(0.975, n_seeds - 1)) * spread / np.sqrt(n_seeds)
     icc = intraclass(differences)
     low, high = bootstrap_mean(of_seed.tolist())
     return Clustered(
         mean=mean,
         low=mean - half,
         high=mean + half,
-        p=float(stats.ttest_1samp(of_seed, 0.0).pvalue) if spread > 0 else 1.0,
+        p=float(scipy.stats.ttest_1samp(of_seed, 0.0).pvalue) if spread > 0 else 1.0,
         p_rank=wilcoxon(of_seed.tolist())[1],
         bootstrap_low=low,
         bootstrap_high=high,

@@ -14,15 +14,15 @@ import pyarrow as pa
 from experiments import data
 from verix_anon.client import models
 from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
-from verix_anon.client.prepare.sentinels import Traps
+from verix_anon.client.prepare.traps import Traps
 from verix_anon.client.table.task import Labels, Task
 from verix_anon.client.verdict import Status
 from verix_anon.client.verify import commitment, replay, sentinels, splits, twins
 from verix_anon.client.verify.case import Case, VerifyOptions
 from verix_anon.errors import MalformedDeliveryError
 from verix_anon.protocol.contract import Commitment, Kind, Rule
-from verix_anon.protocol.generalize import midpoints
 from verix_anon.protocol.messages import Delivery
+from verix_anon.protocol.tree import midpoints
 
 __all__ = [
     "ROWS",

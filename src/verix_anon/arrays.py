@@ -3,8 +3,6 @@
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Bytes", "Flags", "Floats", "Ids", "Ints", "Numbers", "Numeric", "Shorts", "Words"]
-
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 """Rows, positions and counts."""

@@ -13,20 +13,12 @@ Error:
 
 Each message is one sentence for the person who made the mistake. Anything else that
 escapes is a bug of ours.
-"""
 
-__all__ = [
-    "ContractError",
-    "Error",
-    "GateError",
-    "MalformedDeliveryError",
-    "MemoryShortError",
-    "NotAcceptedError",
-    "ProofError",
-    "ProviderError",
-    "ReceiptError",
-    "TableError",
-]
+Examples:
+    >>> verix_anon.read_table("nowhere.csv")
+    Traceback (most recent call last):
+    verix_anon.errors.TableError: ...
+"""
 
 
 class Error(Exception):

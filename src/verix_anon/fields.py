@@ -7,16 +7,15 @@ thousands of digits are refused in a sentence, and no sentence repeats more than
 import json
 import re
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NoReturn, TypeGuard, TypeVar
+from typing import NoReturn, TypeGuard, TypeVar, get_type_hints
 
 from verix_anon.errors import Error
 
-__all__ = ["Fields", "shown", "to_json"]
-
 MAX_SHOWN = 60
+COUNTS = range(2**63)
 HIDDEN = re.compile(r"[^\n -~]")
 
 Read = TypeVar("Read")
@@ -41,6 +40,16 @@ def shown(value: object) -> str:
     except (RecursionError, ValueError):
         return "…"
     return text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "…"
+
+
+def printable(text: str, most: int | None = None) -> str:
+    """Text from anywhere as one line, with nothing that a terminal or a page would obey.
+
+    Of more than `most` characters, the first ones and an ellipsis. Marks that turn the direction of
+    text around are not printable; letters that run from right to left stay.
+    """
+    line = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text[:most])
+    return line if most is None or len(text) <= most else f"{line}…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +179,17 @@ class Fields:
             raise self.wrong(name, "a list of finite numbers")
         return found
 
+    def record(self, kind: type[Read], **given: object) -> Read:
+        """A dataclass whose fields are named as these are; those that are `given` are not read.
+
+        Each is read by its type: text, true or false, a finite number, a whole number from 0 up,
+        or a list of text or numbers.
+        """
+        make: Callable[..., Read] = kind
+        own = get_type_hints(kind)
+        found = {n: BY_TYPE[own[n]](self, n) for n in own if n not in given}
+        return make(**found, **given)
+
     def inner(self, name: str) -> "Fields":
         """The fields of an object within this one."""
         return self._inner(name, self.value(name))
@@ -200,3 +220,13 @@ def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no number")
+
+
+BY_TYPE: Mapping[object, Callable[[Fields, str], object]] = {
+    str: Fields.text,
+    bool: Fields.flag,
+    int: lambda fields, name: fields.whole(name, COUNTS),
+    float: Fields.number,
+    tuple[str, ...]: Fields.texts,
+    tuple[float, ...]: Fields.numbers,
+}

@@ -6,27 +6,13 @@ Estimates are what measurement showed each step to take (docs/limitations.md); a
 little more than estimated may still be killed, but none that fits is refused for long.
 """
 
-import contextlib
 import ctypes
 import os
 import sys
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
-from threading import Thread
 
 from verix_anon.errors import Error
-
-__all__ = [
-    "available_cores",
-    "available_memory",
-    "begin_import",
-    "check_memory",
-    "end_imports",
-    "give_back",
-    "lacking",
-    "shares",
-]
 
 MEMINFO = Path("/proc/meminfo")
 # A container's own limit and use: version 2 of control groups, then version 1.
@@ -37,7 +23,6 @@ LIMITS = (
         Path("/sys/fs/cgroup/memory/memory.usage_in_bytes"),
     ),
 )
-_importing: list[Thread] = []
 STATS = (Path("/sys/fs/cgroup/memory.stat"), Path("/sys/fs/cgroup/memory/memory.stat"))
 
 
@@ -46,30 +31,6 @@ def available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def begin_import(*modules: str) -> None:
-    """Import modules beside other work: some take as long as reading a million records."""
-
-    def load() -> None:
-        # Whoever uses it next says what is wrong.
-        with contextlib.suppress(ImportError):
-            for module in modules:
-                import_module(module)
-
-    thread = Thread(target=load, daemon=True)
-    _importing.append(thread)
-    thread.start()
-
-
-def end_imports() -> None:
-    """Wait for what was begun.
-
-    Two threads that import packages with circles in them, each from another end, can see half a
-    module.
-    """
-    for thread in tuple(_importing):
-        thread.join()
 
 
 def shares(n: int, threads: int) -> list[tuple[int, int]]:

@@ -3,10 +3,6 @@
 from collections.abc import Callable
 from time import perf_counter
 
-__all__ = ["ATTENDED", "Compiling", "Progress", "compiling", "ignore"]
-
-ATTENDED = "VERIX_ATTENDED"
-"""The variable by which a program that starts commands asks for progress in lines of JSON."""
 Progress = Callable[[str, int, int], None]
 """Called with a stage, how much of it is done, and how much there is."""
 

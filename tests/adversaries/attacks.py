@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from client import cases
+from tools import cases
 from verix_anon.adversaries import ForgesRoot
 from verix_anon.client.prepare import Prepared
 from verix_anon.client.verdict import Verdict

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from client import cases
+from tools import cases
 from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
 from verix_anon.client.verdict import Outcome, Status, Verdict
 from verix_anon.client.verify import verify

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from adversaries.contracts import CONTRACTS, failed, judged, of_census, prepared
-from client import cases
+from tools import cases
 from verix_anon import adversaries
-from verix_anon.adversaries import ADVERSARIES, growing
+from verix_anon.adversaries import ADVERSARIES, deviating_growth
 from verix_anon.client.prepare import Prepared
 from verix_anon.client.verdict import Outcome
 from verix_anon.errors import ProviderError
@@ -59,7 +59,9 @@ def test_caught_on_the_census(contract: str, name: str) -> None:
 @pytest.mark.parametrize("contract", CONTRACTS)
 def test_the_rule_by_choice_is_the_rule(contract: str) -> None:
     sent = prepared(contract).submission
-    grown = growing.deliver(sent, growing.grow(sent, growing.by_the_rule))
+    grown = deviating_growth.deliver(
+        sent, deviating_growth.grow(sent, deviating_growth.by_the_rule)
+    )
     assert grown.header.root == LocalProvider(threads=1).anonymize(sent).header.root
 
 

@@ -20,16 +20,15 @@ from adversaries.attacks import (
     halves_k,
     swaps_trackers,
 )
-from client import cases
+from tools import cases
 from verix_anon.adversaries import DropsRows, SplitsBlindly
 from verix_anon.client.prepare import Prepared
-from verix_anon.client.prepare.sentinels import Traps
+from verix_anon.client.prepare.traps import Traps
 from verix_anon.client.verdict import Finding, Outcome, Status
 from verix_anon.client.verify import verify
 from verix_anon.client.verify.case import Audit, VerifyOptions
 from verix_anon.errors import TableError
-from verix_anon.files.deliveries import write_delivery
-from verix_anon.files.submissions import write_submission
+from verix_anon.files.folder_writer import write_delivery, write_submission
 from verix_anon.protocol.contract import Commitment
 from verix_anon.protocol.messages import Submission
 
@@ -93,7 +92,7 @@ def test_files_that_are_not_held_are_judged_as_those_that_are(
     held = findings()
     monkeypatch.setattr("verix_anon.client.verify.KEPT_BYTES", 0)
     monkeypatch.setattr("verix_anon.client.verify.case.KEPT_BYTES", 0)
-    monkeypatch.setattr("verix_anon.files.hashed.HELD_BYTES", 0)
+    monkeypatch.setattr("verix_anon.files.hashed_files.HELD_BYTES", 0)
     assert findings() == held
 
 

@@ -7,20 +7,17 @@ import numpy as np
 import pytest
 
 from adversaries.contracts import failed, judged, prepared
+from tools.documents.adversaries import FULL, THIN
 from verix_anon import adversaries
-from verix_anon.adversaries import ADVERSARIES, informed
+from verix_anon.adversaries import ADVERSARIES, trap_hunters
 from verix_anon.client.prepare import Prepared
 from verix_anon.client.verdict import Outcome, Profile, Status
 from verix_anon.client.verify import verify
-from verix_anon.conform.judged import SEEN
 from verix_anon.protocol.contract import Rule
-from verix_anon.protocol.messages import Delivery, Provider, Submission
+from verix_anon.protocol.messages import Delivery, Submission
+from verix_anon.protocol.providers import Provider
 from verix_anon.provider.local import LocalProvider
 
-# The layers that must see each one with the submission at hand, and without.
-FULL = SEEN
-# One small node lies on so few paths that witnesses mostly miss it.
-THIN = FULL | {"wide-bounds": {"splits"}, "cut-node": set[str]()}
 RULES = {
     Rule.VARIANCE_REDUCTION: "labels, clear",
     Rule.IMPORTANCE_SPREAD: "spread, two classes",
@@ -127,19 +124,19 @@ def test_half_k_makes_leaves_of_half_k(made: Prepared) -> None:
 
 
 def test_twins_give_themselves_away(made: Prepared) -> None:
-    found = informed.suspect(made.submission)
+    found = trap_hunters.suspect(made.submission)
     assert found.is_duplicate[made.manifest.twin_row].all()
 
 
 def test_sentinels_have_close_neighbours(made: Prepared) -> None:
-    found = informed.suspect(made.submission)
+    found = trap_hunters.suspect(made.submission)
     rows = made.manifest.sentinel_row
     others = np.setdiff1d(np.arange(made.manifest.n_rows), rows)
     assert np.median(found.distance[rows]) < np.median(found.distance[others])
 
 
 def test_moving_true_sentinels_is_seen_by_replay_of_all_records_alone(made: Prepared) -> None:
-    delivery = informed.moved(made.submission, made.manifest.sentinel_row)
+    delivery = trap_hunters.moved(made.submission, made.manifest.sentinel_row)
     assert failed(judged(delivery, made)) == {"replay"}
     # Those that share a leaf with one of them may be witnesses, nobody else is concerned.
     assert failed(judged(delivery, made, thin=True)) <= {"splits"}

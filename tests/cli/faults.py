@@ -19,11 +19,10 @@ import pytest
 from cli.jobs import exit_code, release_arguments, verify_arguments
 from verix_anon.client.ledger import Ledger
 from verix_anon.client.manifest import read_manifest
-from verix_anon.client.verdict import read_verdict
-from verix_anon.files import aside, lines
-from verix_anon.files.hostile import reader
+from verix_anon.client.owner_files import read_verdict
+from verix_anon.files import atomic_write, folder_writer, json_lines
 from verix_anon.files.submissions import read_submission
-from verix_anon.files.tables import writing
+from verix_anon.files.tables import table_writer
 
 KILLED = 137
 MOST = 200
@@ -93,13 +92,14 @@ def failing(n: int, fail: Callable[[], None]) -> Iterator[Faults]:
     """Let the n-th change of the disk fail."""
     faults = Faults(n, fail)
     with pytest.MonkeyPatch.context() as patch:
-        for module in (aside, lines):
+        for module in (atomic_write, json_lines):
             patch.setattr(module, "os", System(faults))
         for name in ("replace", "rename", "mkdir"):
             patch.setattr(Path, name, faults.counted(getattr(Path, name)))
-        patch.setattr(reader, "write", faults.table(reader.write, 0))
+        write = faults.table(folder_writer.write_parquet, 0)
+        patch.setattr(folder_writer, "write_parquet", write)
         for name in ("_write_csv", "_write_parquet"):
-            patch.setattr(writing, name, faults.table(getattr(writing, name), 1))
+            patch.setattr(table_writer, name, faults.table(getattr(table_writer, name), 1))
         yield faults
 
 
@@ -115,7 +115,7 @@ def verify(folder: Path) -> int:
 
 
 def release(folder: Path, name: str = "released.csv") -> int:
-    made = ("--out", folder / name, "--sheet", folder / "sheet.json", "--overwrite")
+    made = ("--out", folder / name, "--privacy-sheet", folder / "sheet.json", "--overwrite")
     return exit_code(*release_arguments(folder), *made)
 
 
@@ -136,7 +136,7 @@ def check_verified(folder: Path) -> None:
     if (folder / "new.json").exists():
         verdict = read_verdict(folder / "new.json")
         assert verdict.accepted
-        logged = [fields for fields in lines.read(folder / "job" / "audit.jsonl") if fields]
+        logged = [fields for fields in json_lines.read(folder / "job" / "audit.jsonl") if fields]
         assert verdict.root.hex() in [fields.values["root"] for fields in logged]
 
 
@@ -161,7 +161,7 @@ def check_released(folder: Path) -> None:
 def check_lines(folder: Path) -> None:
     """Every line is whole, but for one that was cut short; what comes next leaves none of those."""
     for path in (folder / "ledger.jsonl", folder / "job" / "audit.jsonl"):
-        assert None not in lines.read(path)
+        assert None not in json_lines.read(path)
 
 
 COMMANDS: dict[str, tuple[Command, Check]] = {
@@ -181,7 +181,7 @@ def clean(folder: Path) -> None:
     (folder / "job" / "audit.jsonl").unlink(missing_ok=True)
     for left in (*folder.glob(".*"), folder / "again"):
         if os.path.lexists(left):
-            aside._remove(left)
+            atomic_write._remove(left)
 
 
 def in_a_child(command: Command, folder: Path, n: int) -> int:
@@ -225,7 +225,7 @@ def kill_everywhere(folder: Path, name: str) -> int:
         check(folder)
         check_lines(folder)
         if again == 0:
-            assert not any(map(lines.is_cut_short, folder.rglob("*.jsonl")))
+            assert not any(map(json_lines.is_cut_short, folder.rglob("*.jsonl")))
     raise AssertionError("it never ends")
 
 

@@ -14,7 +14,7 @@ from cli.awkward.published import holds, same
 from cli.awkward.texts import TEXTS
 from cli.jobs import Run
 from cluster import running, url
-from verix_anon.client.table.draft import read_roles
+from verix_anon.client.table.roles_file import read_roles
 
 ROLES, K = Path("roles.toml"), 5
 
@@ -93,7 +93,6 @@ def test_from_init_to_a_release(
     assert left(tmp_path).items() >= before.items()
 
 
-@pytest.mark.slow
 def test_from_a_database_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     monkeypatch.chdir(tmp_path)
     with running() as folder:

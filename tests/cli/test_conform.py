@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from cli.jobs import Run
-from verix_anon.conform import Size
+from verix_anon.conform import KitSize
 from verix_anon.conform.kit import read_kit
 
 HONEST = """
 import sys
 from pathlib import Path
-from verix_anon.files.deliveries import write_delivery
+from verix_anon.files.folder_writer import write_delivery
 from verix_anon.files.submissions import read_submission
 from verix_anon.errors import Error
 from verix_anon.provider.local import LocalProvider
@@ -135,4 +135,4 @@ def test_only_a_kit_is_overwritten(run: Run, tmp_path: Path) -> None:
     for _ in range(2):
         kit = tmp_path / "kit"
         assert run("conform", "--only", "ties", "--export", kit, "--overwrite").code == 0
-    assert read_kit(tmp_path / "kit").size is Size.SMALL
+    assert read_kit(tmp_path / "kit").size is KitSize.SMALL

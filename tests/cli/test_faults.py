@@ -60,7 +60,7 @@ def test_a_disk_that_fails_once(spoiled: Path, name: str) -> None:
     assert 8 < n < faults.MOST
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_process_that_is_killed(spoiled: Path) -> None:
     source, tests = Path(faults.__file__).parents[2] / "src", Path(faults.__file__).parents[1]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (source, tests)))}

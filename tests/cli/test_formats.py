@@ -11,6 +11,7 @@ import xlsxwriter
 
 from cli.jobs import Run
 from verix_anon.client.manifest import read_manifest
+from verix_anon.client.table.columns import reading_of
 from verix_anon.files.tables import read_table
 
 ROWS = [(i, 20 + i % 40, f"0{i % 5}067", "yes" if i % 3 else "no") for i in range(200)]
@@ -56,7 +57,7 @@ def test_the_journey(
     assert run("init", table, *option, "--target", "cured", "--out", "roles.toml")[0] == 0
     # What was said once is known from here on.
     assert run("prepare", table, "--roles", "roles.toml", "--out", "job")[0] == 0
-    reading = read_manifest(tmp_path / "job" / "manifest.verix").reading
+    reading = reading_of(read_manifest(tmp_path / "job" / "manifest.verix"))
     assert reading is not None
     assert option[1] in (reading.sheet, reading.query)
     assert run("anonymize", "job/submission", "--out", "job/delivery")[0] == 0
@@ -64,7 +65,13 @@ def test_the_journey(
     submission = ("--submission", "job/submission")
     assert run("verify", "job/delivery", *of_job, *submission, "--out", "verdict.json")[0] == 0
     of_release = ("--verdict", "verdict.json", "--table", table, "--out", out)
-    assert run("release", "job/delivery", *of_job, *of_release, "--sheet", "sheet.json")[0] == 0
+    if option[0] == "--sheet":
+        code, _, err = run("release", "job/delivery", *of_job, *of_release, "--sheet", "Nowhere")
+        assert (code, "Nowhere" in err) == (2, True)
+    assert (
+        run("release", "job/delivery", *of_job, *of_release, "--privacy-sheet", "sheet.json")[0]
+        == 0
+    )
     released = read_table(tmp_path / out)
     assert released.column_names == ["age", "plz", "cured"]
     assert released.column("cured").to_pylist() == [row[3] for row in ROWS]

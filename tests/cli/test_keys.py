@@ -9,8 +9,8 @@ import pytest
 from cli.jobs import Run
 from protocol.signing import OTHER, OURS
 from verix_anon.errors import TableError
-from verix_anon.files.keys import read_public_key, read_signing_key, write_key
-from verix_anon.files.trust import NO_TRUST, read_trust, write_trust
+from verix_anon.files.keys import pinned_to_json, read_signing_key, write_key, write_trust
+from verix_anon.files.trust import NO_TRUST, read_public_key, read_trust
 
 
 def test_new_makes_both_halves(tmp_path: Path, run: Run) -> None:
@@ -69,8 +69,8 @@ def test_pin_revoke_and_list(tmp_path: Path, run: Run) -> None:
         assert key.public.keyid in pinned.out
     known = read_trust(tmp_path / "keys.json").keys
     assert [each.key for each in known] == [OURS.public, OTHER.public]
-    assert known[0].to_json()["not_before"] == "2026-01-01T00:00:00+00:00"
-    assert known[0].to_json()["not_after"] == "2026-12-31T23:00:00+00:00"
+    assert pinned_to_json(known[0])["not_before"] == "2026-01-01T00:00:00+00:00"
+    assert pinned_to_json(known[0])["not_after"] == "2026-12-31T23:00:00+00:00"
     assert run("keys", "pin", tmp_path / "old.pub", *trust).code == 2
     gone = run("keys", "revoke", OURS.public.keyid[:12], *trust, "--reason", "stolen")
     assert gone.code == 0

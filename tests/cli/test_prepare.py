@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from cli.jobs import JOB, Run
-from verix_anon.client.journey import State, look_at
-from verix_anon.client.manifest import read_manifest
-from verix_anon.client.parties import Parties
-from verix_anon.files.versions import SEEN, read_version
+from verix_anon.client.job import JourneyState, look_at
+from verix_anon.client.manifest import Parties, read_manifest
+from verix_anon.files.text_versions import read_version
+from verix_anon.parent_process import SEEN
 
 
 @pytest.mark.parametrize(
@@ -365,7 +365,7 @@ def test_a_job_grows_in_the_folder_of_its_roles_file(
         *("roles.toml", "submission", "manifest.verix")
     }
     assert (folder / "manifest.verix").stat().st_mode & 0o777 == 0o600
-    assert look_at(folder).state is State.PREPARED
+    assert look_at(folder).state is JourneyState.PREPARED
     code, _, err = run(*command, "--out", "other")
     assert code == 2
     assert "submission exists already" in err

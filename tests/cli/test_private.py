@@ -45,7 +45,7 @@ def test_verify_and_release(run: Run, job: Path) -> None:
     job.chmod(0o755)
     made = ["--out", job / "verdict.json", "--report", job / "report.html"]
     assert run(*verify_arguments(job), *made).code == 0
-    made = ["--out", job / "released.csv", "--sheet", job / "sheet.json"]
+    made = ["--out", job / "released.csv", "--privacy-sheet", job / "sheet.json"]
     assert run(*release_arguments(job), *made).code == 0
     found = modes(job)
     assert found["released.csv"] == "0o666"

@@ -13,7 +13,7 @@ from cli.jobs import Outcome, Run
 from files.samples import restate
 from verix_anon import __version__
 from verix_anon.files.deliveries import read_delivery
-from verix_anon.files.submissions import write_submission
+from verix_anon.files.folder_writer import write_submission
 from verix_anon.protocol.messages import Submission
 
 N_ROWS = 60
@@ -196,7 +196,7 @@ def test_a_bug_of_ours(run: Run, job: Path, monkeypatch: pytest.MonkeyPatch) -> 
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("\x1b[31mno\nway")
 
-    monkeypatch.setattr("verix_anon.files.submissions.read_submission", broken)
+    monkeypatch.setattr("verix_anon.provider.local.read_submission", broken)
     arguments = ["anonymize", job / "submission", "--out", job / "delivery"]
     outcome = run(*arguments)
     assert outcome.code == 70
@@ -215,7 +215,7 @@ def test_interrupted(run: Run, job: Path, monkeypatch: pytest.MonkeyPatch) -> No
     def impatient(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("verix_anon.files.submissions.read_submission", impatient)
+    monkeypatch.setattr("verix_anon.provider.local.read_submission", impatient)
     outcome = run("anonymize", job / "submission", "--out", job / "delivery")
     assert outcome.code == 130
     assert outcome.out == ""

@@ -7,6 +7,7 @@ import pytest
 
 from cli.jobs import Run
 from verix_anon.client.manifest import read_manifest
+from verix_anon.client.table.columns import reading_of
 from verix_anon.files.tables import Reading
 
 SAID = "semicolons, Windows-1252, decimal comma, thousands point"
@@ -40,7 +41,7 @@ def test_from_init_to_release(clinic: Path, run: Run) -> None:
     code, _, err = run(*prepare)
     assert code == 0, err
     assert f"{SAID}, dates dd.mm.yyyy." in err
-    kept = read_manifest(job / "manifest.verix").reading
+    kept = reading_of(read_manifest(job / "manifest.verix"))
     assert kept == Reading(
         delimiter=";",
         encoding="Windows-1252",

@@ -15,12 +15,11 @@ from files.samples import delivered, digest_of
 from files.test_parts import split
 from protocol.signing import JUDGEMENT, OTHER, OURS, THIRD
 from verix_anon.client.manifest import read_manifest
-from verix_anon.files.deliveries import write_delivery
-from verix_anon.files.keys import write_key
-from verix_anon.files.trust import NO_TRUST, Pinned, write_trust
-from verix_anon.protocol.envelopes import sign
-from verix_anon.protocol.statements import Judged, Judgement, Receipt
-from verix_anon.provider.receipts import write_receipt
+from verix_anon.files.folder_writer import write_delivery, write_receipt
+from verix_anon.files.keys import pin, revoke, write_key, write_trust
+from verix_anon.files.trust import NO_TRUST, Pinned
+from verix_anon.protocol.signing import Judged, Judgement, sign
+from verix_anon.protocol.statements import Receipt
 
 NOW = datetime(2026, 11, 16, 5, tzinfo=UTC)
 
@@ -145,12 +144,12 @@ def test_a_violation_that_was_signed_is_shown_as_such(held: Held) -> None:
 
 
 def test_a_revoked_key_does_not_count(held: Held) -> None:
-    trust = NO_TRUST.pin(Pinned(key=OURS.public, name="the lab"))
+    trust = pin(NO_TRUST, Pinned(key=OURS.public, name="the lab"))
     write_trust(trust, held.folder / "keys.json")
     found = held.check(key="keys.json")
     assert found.code == 0
     assert f"the key {OURS.public.keyid} (the lab)" in found.out
-    write_trust(trust.revoke(OURS.public.keyid, NOW, "stolen"), held.folder / "keys.json")
+    write_trust(revoke(trust, OURS.public.keyid, NOW, "stolen"), held.folder / "keys.json")
     found = held.check(key="keys.json")
     assert found.code == 1
     assert "was revoked on 2026-11-16T05:00:00+00:00: stolen" in found.out

@@ -71,13 +71,22 @@ def test_what_is_asked_for_is_enforced(job: Path, run: Run) -> None:
     code, _, err = run(*release, "--cap", "most")
     assert code == 2
     assert "is not a number" in err
-    code, out, err = run(*release, "--l", "2", "--cap", "income=0.9", "--sheet", job / "sheet.json")
+    code, out, err = run(
+        *release, "--l", "2", "--cap", "income=0.9", "--privacy-sheet", job / "sheet.json"
+    )
     assert code == 0, err
     assert out.startswith("enforced: k 5; income: l 2, cap 0.9\n")
     sheet = json.loads((job / "sheet.json").read_text())
     assert sheet["enforced"] == {"income": {"l": 2, "cap": 0.9}}
     assert sheet["diversity"][0]["given_away"] == 0
     assert sheet["joined"]["ncp_before"] < sheet["joined"]["ncp_after"]
+
+
+def test_a_sheet_is_one_of_a_spreadsheet(job: Path, run: Run) -> None:
+    release = [*release_arguments(job), "--out", job / "out.csv"]
+    code, _, err = run(*release, "--sheet", job / "sheet.json")
+    assert (code, "--privacy-sheet says where" in err) == (2, True)
+    assert not (job / "out.csv").exists()
 
 
 def test_gates_publish_nothing(job: Path, run: Run) -> None:
@@ -100,7 +109,7 @@ def test_a_preview_publishes_nothing(job: Path, run: Run) -> None:
     run(*verify_arguments(job), "--skip", "fingerprint,utility", "--out", job / "verdict.json")
     release, look = release_arguments(job), ["--preview", job / "preview.json"]
     assert run(*release, "--out", job / "out.csv", *look)[0] == 2
-    assert run(*release, "--sheet", job / "sheet.json", *look)[0] == 2
+    assert run(*release, "--privacy-sheet", job / "sheet.json", *look)[0] == 2
     assert run(*release)[0] == 2
     found = run(*release, *look, "--shuffle", "--require", "k=10")
     assert (found.code, "k is 5, not at least 10" in found.err) == (1, True)

@@ -1,4 +1,4 @@
-"""`verix-anon report`, `verify --report`, `release --sheet`: files, exit codes, and mistakes."""
+"""`report`, `verify --report`, `release --privacy-sheet`: files, exit codes, and mistakes."""
 
 import json
 import shutil
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli.jobs import Run, exit_code, make, release_arguments, verify_arguments
-from verix_anon.files import extras
+from verix_anon.files import optional_packages
 
 pytestmark = pytest.mark.usefixtures("quick_models")
 
@@ -70,12 +70,12 @@ def test_report_of_a_violation_is_no_failure(job: Path, run: Run) -> None:
     assert run("report", job / "bad.json")[0] == 0
 
 
-@pytest.mark.parametrize("way", ["--sheet", "--json"])
+@pytest.mark.parametrize("way", ["--privacy-sheet", "--json"])
 def test_report_with_the_privacy_sheet(job: Path, run: Run, way: str) -> None:
     sheet = job / "sheet.json"
     arguments = [*release_arguments(job), "--out", job / "released.csv"]
-    if way == "--sheet":
-        code, out, err = run(*arguments, "--sheet", sheet)
+    if way == "--privacy-sheet":
+        code, out, err = run(*arguments, "--privacy-sheet", sheet)
         assert "k reached" in out
     else:
         code, out, err = run(*arguments, "--json")
@@ -95,7 +95,7 @@ def test_report_with_the_privacy_sheet(job: Path, run: Run, way: str) -> None:
 
 def test_sheet_of_another_delivery(job: Path, run: Run) -> None:
     sheet = job / "sheet.json"
-    assert run(*release_arguments(job), "--out", job / "a.csv", "--sheet", sheet)[0] == 0
+    assert run(*release_arguments(job), "--out", job / "a.csv", "--privacy-sheet", sheet)[0] == 0
     sheet.write_text(json.dumps(json.loads(sheet.read_text()) | {"root": "0" * 64}))
     code, _, err = run("report", job / "verdict.json", "--release", sheet)
     assert code == 2
@@ -104,7 +104,7 @@ def test_sheet_of_another_delivery(job: Path, run: Run) -> None:
 
 def test_the_sheet_beside_the_verdict_is_used(job: Path, run: Run) -> None:
     sheet, page = job / "sheet.json", job / "verdict.html"
-    assert run(*release_arguments(job), "--out", job / "a.csv", "--sheet", sheet)[0] == 0
+    assert run(*release_arguments(job), "--out", job / "a.csv", "--privacy-sheet", sheet)[0] == 0
     code, out, _ = run("report", job / "verdict.json")
     assert code == 0
     assert out == f"Written to {page}, with the privacy sheet {sheet}.\n"
@@ -149,8 +149,8 @@ def test_no_input_is_replaced(job: Path, run: Run) -> None:
         [*verify_arguments(job), "--report", job / "job/delivery"],
         [*verify_arguments(job), "--report", job / "job/audit.jsonl"],
         [*both, "--report", job / "v.json"],
-        [*release_arguments(job), "--out", job / "r.csv", "--sheet", job / "r.csv"],
-        [*release_arguments(job), "--out", job / "r.csv", "--sheet", verdict],
+        [*release_arguments(job), "--out", job / "r.csv", "--privacy-sheet", job / "r.csv"],
+        [*release_arguments(job), "--out", job / "r.csv", "--privacy-sheet", verdict],
     ):
         code, _, err = run(*arguments, "--overwrite")
         assert code == 2, arguments
@@ -185,7 +185,7 @@ def test_missing_files(job: Path, run: Run) -> None:
 def test_missing_extra(job: Path, run: Run, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
     """Said before any work is done: no verdict, no line in the audit log."""
     log = (job / "job/audit.jsonl").read_bytes()
-    monkeypatch.setattr(extras, "find_spec", lambda name: None)
+    monkeypatch.setattr(optional_packages, "find_spec", lambda name: None)
     arguments = {
         "verify": [*verify_arguments(job), "--out", job / "v.json", "--report", job / "a.html"],
         "report": ["report", job / "verdict.json"],
@@ -202,7 +202,7 @@ def test_missing_extra(job: Path, run: Run, monkeypatch: pytest.MonkeyPatch, com
 def test_verify_without_a_report_needs_no_extra(
     job: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(extras, "find_spec", lambda name: None)
+    monkeypatch.setattr(optional_packages, "find_spec", lambda name: None)
     assert run(*verify_arguments(job))[0] == 0
 
 
@@ -228,7 +228,7 @@ def test_help_has_an_example(run: Run) -> None:
 def test_reading_a_verdict_to_report_it_does_not_need_the_models() -> None:
     """A report is made where the verdict is read, which need not be where it was given."""
     code = (
-        "import sys, verix_anon.client.report.page, verix_anon.client.report.sheet;"
+        "import sys, verix_anon.client.report.page, verix_anon.client.privacy_sheet;"
         "print(*{'xgboost', 'sklearn'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -77,7 +77,7 @@ def test_an_interruption_leaves_the_job_and_says_how_to_go_on(
         def interrupt(seconds: float) -> None:
             raise KeyboardInterrupt
 
-        patch.setattr("verix_anon.client.remote.waiting.sleep", interrupt)
+        patch.setattr("verix_anon.client.remote.connection.sleep", interrupt)
         service.states = ["running"]
         code, _, err = run(*arguments)
     assert code == 130
@@ -94,7 +94,7 @@ def test_before_there_is_a_job(run: Run, arguments: list[object], service: Scrip
         def interrupt(seconds: float) -> None:
             raise KeyboardInterrupt
 
-        patch.setattr("verix_anon.client.remote.waiting.sleep", interrupt)
+        patch.setattr("verix_anon.client.remote.connection.sleep", interrupt)
         service.faults["offer"] = [Handler.cut]
         code, _, err = run(*arguments)
     assert code == 130

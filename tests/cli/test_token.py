@@ -7,10 +7,10 @@ import pytest
 from sqlalchemy import update
 
 from cli.jobs import Run
-from verix_anon.files import extras
+from verix_anon.files import optional_packages
 from verix_anon.service.database import Database, TokenRow
-from verix_anon.service.settings import Settings
-from verix_anon.service.tenants import Role, find
+from verix_anon.service.settings import ServiceSettings
+from verix_anon.service.tenants import TokenRole, find
 
 
 def test_tokens(run: Run, tmp_path: Path) -> None:
@@ -33,11 +33,11 @@ def test_tokens(run: Run, tmp_path: Path) -> None:
     revoked = run("token", "revoke", shown[0]["id"], "--folder", folder)
     assert (revoked.code, revoked.out) == (0, "Revoked.\n")
     assert "revoked 20" in run("token", "list", "--folder", folder).out
-    database = Database(Settings(folder=folder).database_url)
+    database = Database(ServiceSettings(folder=folder).database_url)
     assert find(database, token) is None
     known = find(database, operator)
     assert known is not None
-    assert known.role is Role.OPERATOR
+    assert known.role is TokenRole.OPERATOR
     database.close()
 
 
@@ -63,7 +63,7 @@ def test_mistakes(run: Run, tmp_path: Path) -> None:
 
 def test_a_token_that_is_over_is_listed_as_such(run: Run, tmp_path: Path) -> None:
     run("token", "create", "acme", "--days", 1, "--folder", tmp_path)
-    database = Database(Settings(folder=tmp_path).database_url)
+    database = Database(ServiceSettings(folder=tmp_path).database_url)
     with database.write() as session:
         session.execute(update(TokenRow).values(expires=0.0))
     database.close()
@@ -83,7 +83,9 @@ def test_a_token_that_is_over_is_listed_as_such(run: Run, tmp_path: Path) -> Non
 def test_an_extra_that_is_not_installed_is_named(
     run: Run, monkeypatch: pytest.MonkeyPatch, missing: str, arguments: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr(extras, "find_spec", lambda name: None if name == missing else name)
+    monkeypatch.setattr(
+        optional_packages, "find_spec", lambda name: None if name == missing else name
+    )
     ended = run(*arguments)
     assert ended.code == 2
     assert f"'.[{'s3' if missing == 's3fs' else 'service'}]'" in ended.err

@@ -7,16 +7,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from client import cases
-from verix_anon.client.account import Form
-from verix_anon.client.manifest import read_manifest, write_manifest
-from verix_anon.client.parties import MOST_CHARACTERS, Parties
+from tools import cases
+from verix_anon.client.audit_subject import SentForm, account_of
+from verix_anon.client.manifest import MOST_CHARACTERS, Parties, read_manifest
+from verix_anon.client.owner_files import parse_verdict, write_manifest
 from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
-from verix_anon.client.seen import account_of
-from verix_anon.client.verdict import Verdict
 from verix_anon.client.verify import verify
 from verix_anon.errors import TableError
-from verix_anon.files.submissions import write_submission
+from verix_anon.files.folder_writer import write_submission
 from verix_anon.protocol.contract import Rule
 
 pytestmark = pytest.mark.usefixtures("quick_models")
@@ -71,25 +69,27 @@ def test_the_provider_never_sees_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "quasi", "target"),
     [
-        ({}, Form.CODED, Form.NEVER),
-        ({"rule": Rule.VARIANCE_REDUCTION}, Form.CODED, Form.CODED),
-        ({"rule": Rule.VARIANCE_REDUCTION, "clear": True}, Form.CLEAR, Form.CLEAR),
+        ({}, SentForm.CODED, SentForm.NEVER),
+        ({"rule": Rule.VARIANCE_REDUCTION}, SentForm.CODED, SentForm.CODED),
+        ({"rule": Rule.VARIANCE_REDUCTION, "clear": True}, SentForm.CLEAR, SentForm.CLEAR),
     ],
 )
-def test_account_says_what_was_sent(given: dict[str, object], quasi: Form, target: Form) -> None:
+def test_account_says_what_was_sent(
+    given: dict[str, object], quasi: SentForm, target: SentForm
+) -> None:
     prepared = named(**given)
     account = account_of(prepared.manifest)
     found = {c.name: (c.role.value, c.form) for c in account.columns}
     assert found == {
         **dict.fromkeys(("age", "score", "town"), ("quasi", quasi)),
-        "since": ("kept", Form.NEVER),
-        "rank": ("sensitive", Form.NEVER),
+        "since": ("kept", SentForm.NEVER),
+        "rank": ("sensitive", SentForm.NEVER),
         "y": ("target", target),
-        "person": ("identifier", Form.NEVER),
+        "person": ("identifier", SentForm.NEVER),
     }
     assert [c.name for c in account.columns] == list(prepared.manifest.roles)
     # What is called sent is in the contract, and nothing else.
-    n_sent = sum(c.form is not Form.NEVER for c in account.columns)
+    n_sent = sum(c.form is not SentForm.NEVER for c in account.columns)
     assert n_sent == len(prepared.submission.contract.columns)
     assert account.genuine == 200
     assert account.sentinels + account.twins == prepared.submission.records.n_rows - 200
@@ -101,10 +101,10 @@ def test_the_verdict_keeps_the_account() -> None:
     verdict = verify(
         cases.honest(prepared.submission), prepared.manifest, submission=prepared.submission
     )
-    read = Verdict.from_json(verdict.to_json())
+    read = parse_verdict(verdict.to_json())
     assert read.account == verdict.account == account_of(prepared.manifest)
     older = {k: v for k, v in json.loads(verdict.to_json()).items() if k != "account"}
-    assert Verdict.from_json(json.dumps(older)).account is None
+    assert parse_verdict(json.dumps(older)).account is None
 
 
 @pytest.mark.parametrize(
@@ -124,4 +124,4 @@ def test_an_altered_account_is_refused(key: str, value: object) -> None:
     document = json.loads(verdict.to_json())
     document["account"] |= {key: value}
     with pytest.raises(TableError):
-        Verdict.from_json(json.dumps(document))
+        parse_verdict(json.dumps(document))

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from adversaries.attacks import takes_second_best
-from client import cases
+from tools import cases
 from verix_anon.client.audit_log import AuditLog
 from verix_anon.client.verdict import Status, Verdict
 from verix_anon.client.verify import verify
 from verix_anon.client.verify.case import VerifyOptions
 from verix_anon.errors import NotAcceptedError, TableError
-from verix_anon.files.deliveries import write_delivery
+from verix_anon.files.folder_writer import write_delivery
 from verix_anon.protocol.messages import Delivery
 
 INFORMING = ("fingerprint", "utility")

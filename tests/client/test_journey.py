@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from cli import jobs
-from verix_anon.client.journey import (
-    State,
-    Step,
+from verix_anon.client.job import (
+    JourneyState,
+    JourneyStep,
     find_job,
     jobs_in,
     look_at,
@@ -25,21 +25,21 @@ def test_a_job_of_the_commands_is_followed_to_its_end(
     job: Path, run: jobs.Run, quick_models: None
 ) -> None:
     folder = job / "job"
-    assert look_at(folder).state is State.DELIVERED
+    assert look_at(folder).state is JourneyState.DELIVERED
     shutil.move(folder / "delivery", job / "away")
-    assert look_at(folder).state is State.PREPARED
-    assert look_at(folder).step is Step.SEND
+    assert look_at(folder).state is JourneyState.PREPARED
+    assert look_at(folder).step is JourneyStep.SEND
     shutil.move(job / "away", folder / "delivery")
     assert run(*jobs.verify_arguments(job), "--out", folder / "verdict.json").code == 0
-    assert look_at(folder).state is State.VERIFIED
+    assert look_at(folder).state is JourneyState.VERIFIED
     # Its roles lie beside it, so that there are none to be changed here.
-    without = (Step.TABLE, Step.SEND, Step.VERDICT, Step.RELEASE)
+    without = (JourneyStep.TABLE, JourneyStep.SEND, JourneyStep.VERDICT, JourneyStep.RELEASE)
     assert look_at(folder).open_steps == without
-    assert replace(look_at(folder), has_roles=True).open_steps == tuple(Step)
+    assert replace(look_at(folder), has_roles=True).open_steps == tuple(JourneyStep)
     shutil.copy(folder / "verdict.json", job / "verdict.json")
     assert run(*jobs.release_arguments(job), "--out", folder / "released.csv").code == 0
     done = look_at(folder)
-    assert done.state is State.RELEASED
+    assert done.state is JourneyState.RELEASED
     # The owner's own table and what others left here are not to be published.
     (folder / "people.schema.json").write_text('{"format": "table-schema"}')
     (folder / "people.csv").touch()
@@ -51,10 +51,10 @@ def test_a_job_of_the_commands_is_followed_to_its_end(
     own = replace(done, table=folder / "released.parquet")
     assert [path.name for path in released_files(own)] == names
     (folder / "sheet.json").write_text('{"root": "00"}')
-    assert look_at(folder).state is State.VERIFIED
+    assert look_at(folder).state is JourneyState.VERIFIED
     (folder / "verdict.json").write_text("{}")
     spoiled = look_at(folder)
-    assert spoiled.state is State.DELIVERED
+    assert spoiled.state is JourneyState.DELIVERED
     assert spoiled.problem
     assert [one.name for one in jobs_in(job)] == ["job"]
 
@@ -65,22 +65,27 @@ def test_a_verdict_on_another_delivery_counts_for_nothing(job: Path, run: jobs.R
     run(*verify, "--skip", "fingerprint,utility", "--out", folder / "verdict.json")
     header = folder / "delivery" / "delivery.json"
     root = look_at(folder)
-    assert root.state is State.VERIFIED
+    assert root.state is JourneyState.VERIFIED
     text = header.read_text()
     at = text.index('"root"') + len('"root":"') + 4
     header.write_text(text[:at] + ("0" if text[at] != "0" else "1") + text[at + 1 :])
-    assert look_at(folder).state is State.DELIVERED
+    assert look_at(folder).state is JourneyState.DELIVERED
 
 
 def test_a_roles_file_says_where_the_table_lies(tmp_path: Path) -> None:
     folder = tmp_path / "job"
     folder.mkdir()
-    assert look_at(folder).state is State.NEW
-    assert look_at(folder).open_steps == (Step.TABLE,)
+    assert look_at(folder).state is JourneyState.NEW
+    assert look_at(folder).open_steps == (JourneyStep.TABLE,)
     (folder / "roles.toml").write_text('table = "../people.csv"\n')
     found = look_at(folder)
-    assert (found.state, found.table) == (State.DRAFTED, tmp_path / "people.csv")
-    assert found.open_steps == (Step.TABLE, Step.COLUMNS, Step.PRIVACY, Step.SEND)
+    assert (found.state, found.table) == (JourneyState.DRAFTED, tmp_path / "people.csv")
+    assert found.open_steps == (
+        JourneyStep.TABLE,
+        JourneyStep.COLUMNS,
+        JourneyStep.PRIVACY,
+        JourneyStep.SEND,
+    )
     (folder / "roles.toml").write_text("table = ")
     assert "cannot be read" in look_at(folder).problem
 
@@ -106,7 +111,7 @@ def test_a_job_is_found_by_its_own_name_only(tmp_path: Path, name: str) -> None:
 def test_a_new_job_is_an_empty_folder(tmp_path: Path) -> None:
     made = new_job(tmp_path, "Ämter 2")
     assert find_job(tmp_path, "Ämter 2") == made
-    assert made.state is State.NEW
+    assert made.state is JourneyState.NEW
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from client import cases
+from tools import cases
 from verix_anon.client import manifest as module
-from verix_anon.client.manifest import ARRAYS, Manifest, is_sealed, read_manifest, write_manifest
+from verix_anon.client.manifest import ARRAYS, Manifest, read_manifest
+from verix_anon.client.owner_files import is_sealed, write_manifest
 from verix_anon.client.prepare import PrepareOptions, prepare
 from verix_anon.client.verify import verify
 from verix_anon.errors import TableError

@@ -6,23 +6,22 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 import pytest
-import scipy.stats
-import sklearn.metrics
+import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from client import cases
+from tools import cases
 from verix_anon.client import models
-from verix_anon.client.prepare import PrepareOptions, calibrate, prepare
-from verix_anon.client.prepare.calibrate import honest_midpoints
+from verix_anon.client.prepare import PrepareOptions, contract_columns, expectations, prepare
+from verix_anon.client.prepare.contract_columns import mean_shap
+from verix_anon.client.prepare.expectations import honest_midpoints
 from verix_anon.client.table.task import Labels, Task
 from verix_anon.client.verdict import Profile, Status
 from verix_anon.client.verify import fingerprint as layer
 from verix_anon.client.verify.case import VerifyOptions
 from verix_anon.client.verify.utility import auc, f1
-from verix_anon.protocol.generalize import midpoints
-from verix_anon.protocol.tree import Leaves
+from verix_anon.protocol.tree import Leaves, midpoints
 
 Floats = npt.NDArray[np.float64]
 samples = arrays(np.float64, st.integers(1, 40), elements=st.floats(-1e6, 1e6, width=32))
@@ -192,9 +191,9 @@ def test_importance_is_the_mean_absolute_shap_value() -> None:
     for task in TASKS:
         rows, labels = of_task(task)
         expected = np.abs(models.shap_values(rows, labels)).mean(axis=(0, 1))
-        assert models.importance(rows, labels, rows) == pytest.approx(expected, rel=1e-5)
-        with mock.patch.object(models, "BLOCK", 200):
-            assert models.importance(rows, labels, rows) == pytest.approx(expected, rel=1e-5)
+        assert mean_shap(rows, labels, rows) == pytest.approx(expected, rel=1e-5)
+        with mock.patch.object(contract_columns, "BLOCK", 200):
+            assert mean_shap(rows, labels, rows) == pytest.approx(expected, rel=1e-5)
 
 
 def test_top_features_over_all_outputs() -> None:
@@ -235,12 +234,14 @@ def test_midpoint_by_hand() -> None:
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 10)), min_size=2, max_size=60))
 def test_f1_and_auc_are_sklearns(pairs: list[tuple[int, int]]) -> None:
+    from sklearn import metrics  # Takes seconds to load, which collecting need not.
+
     target = np.array([t for t, _ in pairs], np.uint8)
     probability = np.array([p / 10 for _, p in pairs])
-    expected = sklearn.metrics.f1_score(target, probability >= 0.5, zero_division=0.0)
+    expected = metrics.f1_score(target, probability >= 0.5, zero_division=0.0)
     assert f1(target, probability) == pytest.approx(expected)
     if 0 < target.sum() < target.size:
-        expected = sklearn.metrics.roc_auc_score(target, probability)
+        expected = metrics.roc_auc_score(target, probability)
         assert auc(target, probability) == pytest.approx(expected)
 
 
@@ -356,4 +357,4 @@ def test_honest_midpoints_are_those_of_an_honest_delivery() -> None:
     expected = midpoints(delivery.leaves)[delivery.records.leaf].T
     found = honest_midpoints(records.values, records.target, submission.contract)
     assert (found == expected).all()
-    assert calibrate.FINGERPRINT_ROWS == 2_000
+    assert expectations.FINGERPRINT_ROWS == 2_000

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 import verix_anon
-from client import cases
+from tools import cases
 from verix_anon.client.prepare import Prepared
+from verix_anon.client.prove import Committed
 from verix_anon.errors import ContractError, MalformedDeliveryError, ProofError, TableError
 from verix_anon.protocol import merkle
 from verix_anon.protocol.contract import Commitment
 from verix_anon.protocol.messages import Delivery
-from verix_anon.protocol.proving import Committed
 
 
 @pytest.fixture(scope="module")

@@ -11,18 +11,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from client import cases
+from tools import cases
 from verix_anon.adversaries import ADVERSARIES, only, under
 from verix_anon.client import manifest as module
-from verix_anon.client.manifest import Manifest, write_manifest
+from verix_anon.client.manifest import Manifest
+from verix_anon.client.owner_files import write_manifest
 from verix_anon.client.prepare import Prepared
 from verix_anon.client.prepare.trackers import Secret
 from verix_anon.client.verdict import Profile
 from verix_anon.client.verify import verify
 from verix_anon.client.verify.case import Audit, VerifyOptions
 from verix_anon.errors import Error
-from verix_anon.files.deliveries import write_delivery
-from verix_anon.files.submissions import write_submission
+from verix_anon.files.folder_writer import write_delivery, write_submission
 from verix_anon.protocol.messages import Delivery
 
 LABELS = ("trackers", "watch", "seed/twins", "seed/sentinels/choice", "seed/sentinels/noise")

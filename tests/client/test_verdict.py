@@ -2,7 +2,7 @@
 
 import pytest
 
-from verix_anon.client.verdict import Verdict
+from verix_anon.client.owner_files import parse_verdict
 from verix_anon.errors import TableError
 
 
@@ -16,4 +16,4 @@ from verix_anon.errors import TableError
 )
 def test_a_file_that_is_no_verdict(text: str, complaint: str) -> None:
     with pytest.raises(TableError, match=complaint):
-        Verdict.from_json(text)
+        parse_verdict(text)

@@ -3,11 +3,12 @@
 from pathlib import Path
 from types import ModuleType
 
-from verix_anon.conform.providers import Answer, Asked, Outcome
+from verix_anon.conform.kit import CaseKind, Kit, KitCase
+from verix_anon.conform.trials import Answer, Asked, ProviderOutcome
 from verix_anon.errors import Error
-from verix_anon.files.deliveries import write_delivery
+from verix_anon.files.folder_writer import write_delivery
 from verix_anon.files.submissions import read_submission
-from verix_anon.protocol.messages import Provider
+from verix_anon.protocol.providers import Provider
 
 
 def asked(provider: Provider) -> Asked:
@@ -15,8 +16,8 @@ def asked(provider: Provider) -> Asked:
         try:
             write_delivery(provider.anonymize(read_submission(submission)), delivery)
         except Error as error:
-            return Answer(Outcome.REFUSED, str(error))
-        return Answer(Outcome.DELIVERED, "delivered")
+            return Answer(ProviderOutcome.REFUSED, str(error))
+        return Answer(ProviderOutcome.DELIVERED, "delivered")
 
     return ask
 
@@ -31,7 +32,14 @@ def asked_example(module: ModuleType) -> Asked:
             said = str(left)
             assert said.startswith("refused: ")
             assert [path.name for path in submission.parent.iterdir()] == ["submission"]
-            return Answer(Outcome.REFUSED, said)
-        return Answer(Outcome.DELIVERED, "delivered")
+            return Answer(ProviderOutcome.REFUSED, said)
+        return Answer(ProviderOutcome.DELIVERED, "delivered")
 
     return ask
+
+
+def some_of_each_kind(kit: Kit) -> list[KitCase]:
+    """Return four cases of each kind, from the whole length of the kit."""
+    kinds = (CaseKind.ANSWERED, CaseKind.REFUSED)
+    by_kind = [[case for case in kit.cases if case.kind is kind] for kind in kinds]
+    return [case for cases in by_kind for case in cases[:: len(cases) // 4][:4]]

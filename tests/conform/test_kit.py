@@ -5,22 +5,22 @@ from pathlib import Path
 
 import pytest
 
-from verix_anon.conform import Size
-from verix_anon.conform.kit import Case, Kit, read_kit, write_kit
-from verix_anon.conform.recipes import chosen, for_providers
+from verix_anon.conform import KitSize
+from verix_anon.conform.kit import Kit, KitCase, chosen, read_kit, write_kit
+from verix_anon.conform.provider_cases import for_providers
 from verix_anon.errors import TableError
 
 
 @pytest.fixture
 def kit(tmp_path: Path) -> Kit:
-    return write_kit(tmp_path / "kit", chosen(for_providers(), ["ties", "pure"]), Size.SMALL)
+    return write_kit(tmp_path / "kit", chosen(for_providers(), ["ties", "pure"]), KitSize.SMALL)
 
 
 def test_what_is_written_is_read_again(kit: Kit) -> None:
     assert [case.id for case in kit.cases] == ["pure", "ties"]
     assert all(kit.path(case, name).is_dir() for case in kit.cases for name in case.paths)
     assert read_kit(kit.folder) == kit
-    assert (kit.size, kit.version) == (Size.SMALL, "1.0")
+    assert (kit.size, kit.version) == (KitSize.SMALL, "1.0")
 
 
 def spoil_file(folder: Path) -> None:
@@ -112,13 +112,13 @@ def test_a_list_that_is_none_is_refused(kit: Kit) -> None:
 
 
 def test_cases_are_chosen_by_name_or_pattern() -> None:
-    found: list[str] = [recipe.id for recipe in chosen(for_providers(), ["*s-paper"])]
+    found: list[str] = [case.id for case in chosen(for_providers(), ["*s-paper"])]
     assert found == ["continuous-paper", "extremes-paper", "names-paper", "halves-paper"]
     with pytest.raises(TableError, match="'nonsense' fits no case"):
         chosen(for_providers(), ["ties", "nonsense"])
 
 
 def test_the_same_kit_comes_of_the_same_cases(kit: Kit, tmp_path: Path) -> None:
-    again = write_kit(tmp_path / "again", chosen(for_providers(), ["ties", "pure"]), Size.SMALL)
+    again = write_kit(tmp_path / "again", chosen(for_providers(), ["ties", "pure"]), KitSize.SMALL)
     assert again.digest == kit.digest
-    assert all(isinstance(case, Case) for case in again.cases)
+    assert all(isinstance(case, KitCase) for case in again.cases)

@@ -13,17 +13,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from conform.in_process import asked
+from conform.in_process import asked, some_of_each_kind
 from service.running import running
 from verix_anon.adversaries import ADVERSARIES
-from verix_anon.client.remote.options import RemoteOptions
-from verix_anon.conform.kit import Kind, Kit, read_kit
-from verix_anon.conform.providers import Answer, Asked, Outcome, command_provider
-from verix_anon.conform.recipes import chosen
+from verix_anon.client.remote.connection import RemoteOptions
+from verix_anon.conform.kit import CaseKind, Kit, chosen, read_kit
 from verix_anon.conform.results import Result
-from verix_anon.conform.serving import service_provider
 from verix_anon.conform.tables import canonical
-from verix_anon.conform.trying import try_provider
+from verix_anon.conform.trials import (
+    Answer,
+    Asked,
+    ProviderOutcome,
+    command_provider,
+    service_provider,
+    try_provider,
+)
 from verix_anon.protocol.messages import Delivery, Submission
 from verix_anon.provider.local import LocalProvider
 
@@ -50,13 +54,26 @@ def test_the_engine_passes(small_kit: Kit) -> None:
     assert [result.case.id for result in results] == [case.id for case in small_kit.cases]
 
 
-@pytest.mark.slow
+def test_the_command_passes_some_cases(small_kit: Kit) -> None:
+    cases = some_of_each_kind(small_kit)
+    assert len(cases) == 8
+    ask = command_provider(ENGINE, limit=300)
+    assert failures(try_provider(small_kit, cases, ask, jobs=2)) == {}
+
+
+@pytest.mark.long
 def test_the_command_passes(small_kit: Kit) -> None:
     ask = command_provider(ENGINE, limit=300)
     assert failures(try_provider(small_kit, small_kit.cases, ask, jobs=2)) == {}
 
 
-@pytest.mark.slow
+def test_a_service_passes_some_cases(small_kit: Kit, tmp_path: Path) -> None:
+    with running(tmp_path / "service", "--workers", "1") as service:
+        ask = service_provider(service.url, service.token(), RemoteOptions(patience=300, wait=300))
+        assert failures(try_provider(small_kit, some_of_each_kind(small_kit), ask)) == {}
+
+
+@pytest.mark.long
 def test_a_service_passes(small_kit: Kit, tmp_path: Path) -> None:
     with running(tmp_path / "service", "--workers", "2") as service:
         ask = service_provider(service.url, service.token(), RemoteOptions(patience=300, wait=300))
@@ -77,25 +94,25 @@ def test_each_adversary_fails_a_case_by_name(small_kit: Kit, name: str) -> None:
 
 
 def refuses_all(submission: Path, delivery: Path) -> Answer:
-    return Answer(Outcome.REFUSED, "no")
+    return Answer(ProviderOutcome.REFUSED, "no")
 
 
 def delivers_all(submission: Path, delivery: Path) -> Answer:
     delivery.mkdir()
-    return Answer(Outcome.DELIVERED, "delivered")
+    return Answer(ProviderOutcome.DELIVERED, "delivered")
 
 
 @pytest.mark.parametrize(
-    ("ask", "passed"), [(refuses_all, Kind.REFUSED), (delivers_all, None)], ids=["no", "yes"]
+    ("ask", "passed"), [(refuses_all, CaseKind.REFUSED), (delivers_all, None)], ids=["no", "yes"]
 )
 def test_a_provider_that_always_does_the_same_fails(
-    small_kit: Kit, ask: Asked, passed: Kind | None
+    small_kit: Kit, ask: Asked, passed: CaseKind | None
 ) -> None:
     results = try_provider(small_kit, small_kit.cases, ask)
     assert {result.case.kind for result in results if result.passed} == (
         {passed} if passed else set()
     )
-    assert {result.case.kind for result in results} == {Kind.ANSWERED, Kind.REFUSED}
+    assert {result.case.kind for result in results} == {CaseKind.ANSWERED, CaseKind.REFUSED}
 
 
 def copies_what_is_beside(submission: Path, delivery: Path) -> Answer:
@@ -104,7 +121,7 @@ def copies_what_is_beside(submission: Path, delivery: Path) -> Answer:
         for found in sorted(place.rglob("delivery.json")):
             shutil.copytree(found.parent, delivery, dirs_exist_ok=True)
     words = {part for part in submission.parts if part in ("submissions", "refused")}
-    outcome = Outcome.DELIVERED if "submissions" in words else Outcome.REFUSED
+    outcome = ProviderOutcome.DELIVERED if "submissions" in words else ProviderOutcome.REFUSED
     return Answer(outcome, submission.parent.name)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
-from verix_anon.client.prepare.sentinels import Traps
+from verix_anon.client.prepare.traps import Traps
 from verix_anon.client.verdict import Finding, Outcome, Status
 from verix_anon.client.verify import VerifyOptions, verify
 from verix_anon.client.verify.case import Audit

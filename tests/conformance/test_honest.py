@@ -9,7 +9,7 @@ import pytest
 from conformance import honest
 from experiments.data import NAMES, describe, load
 from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
-from verix_anon.client.prepare.sentinels import Traps
+from verix_anon.client.prepare.traps import Traps
 from verix_anon.datasets import census
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Commitment, Kind
@@ -97,19 +97,18 @@ def test_public_tables(name: str) -> None:
     assert_verified(of_public(name, 8_000, options))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_public_tables_at_full_size(name: str) -> None:
     commitment = list(Commitment)[(NAMES.index(name) + 1) % 2]
     assert_verified(of_public(name, None, agreed(commitment, unsafe_seed=8)))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_large_census() -> None:
     assert_verified(of_census(100_000, PrepareOptions(unsafe_seed=1)))
 
 
-@pytest.mark.slow
 def test_many_small_tables() -> None:
     """Tables of all sizes, columns of few values, rare positives, values near and far."""
     rng = np.random.default_rng(0)

@@ -4,15 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import scipy.stats
+import scipy
 
 from adversaries.attacks import altered, full, grows_on_a_sample, inner_nodes, takes_second_best
-from client import cases
+from tools import cases
 from verix_anon.adversaries import DropsRows
 from verix_anon.client import models
+from verix_anon.client.evidence import evasion_probability
 from verix_anon.client.manifest import Manifest
 from verix_anon.client.prepare.options import WATCH_RECORDS
-from verix_anon.client.prepare.sentinels import Traps, evasion_probability
+from verix_anon.client.prepare.traps import Traps
 from verix_anon.client.verdict import Status
 from verix_anon.client.verify import replay, sentinels, splits, twins
 from verix_anon.client.verify.case import Audit, VerifyOptions
@@ -115,7 +116,7 @@ def renumbered(top: cases.Top, row_of: cases.Rows) -> cases.Top:
     return replace(top, left=renumbered(top.left, row_of), right=renumbered(top.right, row_of))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("share", [0.5, 0.15])
 def test_witnesses_keep_their_promise(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """400 owners of the same sorted table, each with a salt and five witnesses of their own."""

@@ -10,9 +10,9 @@ from urllib.parse import urlencode
 import httpx2
 from starlette.testclient import TestClient
 
-from verix_anon.desk.app import make_app
+from verix_anon.desk.rendering import Desk
+from verix_anon.desk.server import make_app
 from verix_anon.desk.sessions import Sessions
-from verix_anon.desk.show import Desk
 
 PORT = 4711
 ORIGIN = f"http://127.0.0.1:{PORT}"
@@ -41,7 +41,7 @@ class Browser(TestClient):
 
     def entered(self) -> "Browser":
         """The same, let in."""
-        answer = self.get(f"/enter?token={self.given.sessions.fresh_token()}")
+        answer = self.get(f"/enter?token={self.given.sessions.token}")
         assert answer.status_code == 303, answer.text
         return self
 

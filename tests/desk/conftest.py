@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from desk.browsing import Browser, Given
+from verix_anon.desk.rendering import Desk
 from verix_anon.desk.sessions import Sessions
-from verix_anon.desk.show import Desk
 from verix_anon.desk.tasks import Tasks
 
 

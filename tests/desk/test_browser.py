@@ -12,12 +12,13 @@ from pyarrow.csv import read_csv
 
 from cli import jobs
 from desk.browsing import wait_for
-from desk.serving import Served, serving
 from desk.visiting import Visit, check_everybody
 from service.running import running
 from tools.browser import driver, needs_chromium
 from tools.desk import Service, Walk, german_table
-from verix_anon.client.journey import MANIFEST, State, look_at
+from tools.desk_process import Served, serving
+from verix_anon.client.job import JourneyState, look_at
+from verix_anon.files.job_folder import MANIFEST
 
 pytestmark = needs_chromium
 ALL_PAGES = [
@@ -57,7 +58,7 @@ def check_released(path: Path) -> None:
     assert len(sizes) > 1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_whole_journey_here_in_german_for_everybody(
     browser: BrowserType, desk: Served, tmp_path: Path
 ) -> None:
@@ -77,7 +78,7 @@ def test_the_whole_journey_here_in_german_for_everybody(
     check_released(tmp_path / "out.csv")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_whole_journey_with_a_service(
     browser: BrowserType, desk: Served, tmp_path: Path
 ) -> None:
@@ -98,7 +99,7 @@ def drafted(desk: Served, name: str, seed: int) -> Path:
     return desk.folder / name
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_job_that_was_begun_here_is_finished_by_commands(
     browser: BrowserType, desk: Served, tmp_path: Path
 ) -> None:
@@ -132,7 +133,7 @@ def finish(job: Path, table: Path) -> None:
     assert jobs.exit_code("release", delivery, *known, *given) == 0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_hostile_table_that_a_command_prepared_is_text_on_every_page(
     browser: BrowserType, desk: Served
 ) -> None:
@@ -156,7 +157,7 @@ def test_a_hostile_table_that_a_command_prepared_is_text_on_every_page(
         walk.release()
         assert page.locator("#main").get_by_text(HOSTILE[2]).count()
         assert page.evaluate("window.hacked") is None
-    assert look_at(job).state is State.RELEASED
+    assert look_at(job).state is JourneyState.RELEASED
 
 
 def test_the_second_tab_is_told(browser: BrowserType, desk: Served) -> None:
@@ -199,7 +200,7 @@ class Keys(Walk):
         self.until(then)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_keyboard_is_enough(browser: BrowserType, desk: Served, tmp_path: Path) -> None:
     german_table(desk.folder / "keys.csv", seed=11)
     with Visit(browser, desk) as page:
@@ -257,8 +258,8 @@ def test_closing_the_browser_in_the_middle_loses_nothing(
         page.click("[value=draft]")
         page.wait_for_selector("[data-events]")
         check = partial(look_at, desk.folder / "closed")
-        assert check().state is State.NEW
-    wait_for(lambda: check().state is State.DRAFTED)
+        assert check().state is JourneyState.NEW
+    wait_for(lambda: check().state is JourneyState.DRAFTED)
     with Visit(browser, desk) as page:
         page.click("a[href='/jobs/closed']")
         page.wait_for_selector("#role-0")
@@ -342,7 +343,7 @@ def test_a_tab_that_nobody_sees_listens_to_nothing(browser: BrowserType, desk: S
         page.goto(f"{desk.origin}/jobs/hidden/table?table=hidden.csv")
         page.click("[value=draft]")
         page.wait_for_selector("[data-events]")
-        wait_for(lambda: look_at(desk.folder / "hidden").state is State.DRAFTED)
+        wait_for(lambda: look_at(desk.folder / "hidden").state is JourneyState.DRAFTED)
         page.wait_for_timeout(500)
         assert page.locator("[data-events]").count() == 1
         page.evaluate(

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from desk.browsing import Browser, Given, Shown, fields
-from verix_anon.client.table.draft import draft, read_roles
-from verix_anon.desk.pages.asked import reading_words
+from verix_anon.client.table.roles_file import read_roles, roles_text
+from verix_anon.desk.pages.forms import reading_words
 from verix_anon.files.tables import Reading
 
 HOSTILE = "<script>alert(1)</script>"
@@ -27,7 +27,7 @@ TABLE = pa.table(
 def roles(given: Given) -> Path:
     folder = given.desk.folder / "job"
     folder.mkdir()
-    (folder / "roles.toml").write_text(draft(TABLE, "people.csv"))
+    (folder / "roles.toml").write_text(roles_text(TABLE, "people.csv"))
     return folder / "roles.toml"
 
 
@@ -100,7 +100,7 @@ def test_whatever_a_column_is_called_it_is_what_is_chosen(
     browser: Browser, roles: Path, name: str
 ) -> None:
     table = pa.table({one: [str(i) for i in range(40)] for one in ODD})
-    roles.write_text(draft(table, "people.csv"))
+    roles.write_text(roles_text(table, "people.csv"))
     sent = fields(browser.get("/jobs/job/columns").text)
     i = at(sent, name)
     changed = {f"role-{i}": "quasi", f"order-{i}": "1\n0", f"kind-{i}": "categorical"}
@@ -183,7 +183,7 @@ def test_a_second_tab_is_told_what_changed(given: Given, browser: Browser, roles
 
 def test_a_table_with_other_columns_since_is_told(browser: Browser, roles: Path) -> None:
     sent = fields(browser.get("/jobs/job/columns").text)
-    roles.write_text(draft(TABLE.drop_columns(["age"]), "people.csv"))
+    roles.write_text(roles_text(TABLE.drop_columns(["age"]), "people.csv"))
     answer = browser.submit("/jobs/job/columns", sent)
     assert answer.status_code == 409
 

@@ -9,9 +9,8 @@ from starlette.types import Message
 
 from desk.browsing import FORM, ORIGIN, PORT, Browser, Given
 from verix_anon.desk import gate
-from verix_anon.desk.app import make_routes
 from verix_anon.desk.gate import HEADERS
-from verix_anon.desk.sessions import ANSWERS, ASKS, TOKEN, proof
+from verix_anon.desk.server import make_routes
 
 OTHER_HOSTS = (
     "evil.example",
@@ -85,7 +84,7 @@ def test_the_policy_allows_nothing_from_elsewhere_and_nothing_inline() -> None:
 
 
 def test_a_token_is_exchanged_once_for_a_cookie_of_this_port(given: Given) -> None:
-    token = given.sessions.fresh_token()
+    token = given.sessions.token
     browser = Browser(given)
     assert browser.get("/").status_code == 401
     answer = browser.get(f"/enter?token={token}")
@@ -113,7 +112,7 @@ def test_what_is_no_token_lets_nobody_in(given: Given, query: str) -> None:
 
 
 def test_a_head_uses_no_token_up(given: Given) -> None:
-    token = given.sessions.fresh_token()
+    token = given.sessions.token
     browser = Browser(given)
     assert browser.head(f"/enter?token={token}").status_code == 401
     assert browser.get(f"/enter?token={token}").status_code == 303
@@ -192,45 +191,24 @@ def test_a_form_without_end_is_cut(browser: Browser) -> None:
     assert answer.status_code == 413
 
 
-def test_another_link_is_for_who_holds_the_secret(given: Given, browser: Browser) -> None:
-    control = given.sessions.control
-    right = {"Authorization": f"Verix once {proof(control, ASKS, 'once')}"}
-    for headers in (
-        {},
-        {"Authorization": "Verix once x"},
-        {"Authorization": f"Verix once {control}"},
-        {"Authorization": f"Verix other {proof(control, ASKS, 'once')}"},
-        {"Authorization": f"Verix once {proof(control, ANSWERS, 'once')}"},
-        {**right, "Origin": ORIGIN},
-        {**right, "Sec-Fetch-Site": "same-origin"},
-        {**right, "Host": f"evil.example:{PORT}"},
-    ):
-        assert browser.post("/token", headers=headers).status_code in (403, 421)
-    answer = browser.post("/token", headers=right)
-    assert (answer.status_code, answer.text) == (200, proof(control, ANSWERS, "once"))
-    # Neither what was sent nor what was answered lets anybody in, nor is the nonce good again.
-    for sent in (answer.text, right["Authorization"].rsplit(" ", 1)[1]):
-        assert Browser(given).get(f"/enter?token={sent}").status_code == 403
-    token = proof(control, TOKEN, "once")
-    assert Browser(given).get(f"/enter?token={token}").status_code == 303
-    assert browser.post("/token", headers=right).status_code == 403
-    assert Browser(given).get(f"/enter?token={token}").status_code == 403
-
-
-def test_links_that_nobody_opens_do_not_gather(given: Given) -> None:
-    first = given.sessions.fresh_token()
-    others = [given.sessions.fresh_token() for _ in range(20)]
+def test_there_is_one_link_at_a_time(given: Given) -> None:
+    first = given.sessions.token
+    assert given.sessions.exchange("x") is None
+    assert given.sessions.token == first
+    assert given.sessions.exchange(first) is not None
+    second = given.sessions.token
+    assert second != first
     assert given.sessions.exchange(first) is None
-    assert given.sessions.exchange(others[-1]) is not None
+    assert given.sessions.exchange(second) is not None
 
 
 def test_the_list_of_routes_is_that_of_the_folder(given: Given) -> None:
     """No page is in the folder and forgotten in the application."""
-    from verix_anon.desk import app
+    from verix_anon.desk import server
 
-    folder = Path(app.__file__).parent / "pages"
-    names = {path.stem for path in folder.glob("*.py")} - {"__init__", "asked", "conflict"}
-    assert {module.__name__.rsplit(".", 1)[1] for module in app.PAGES} == names
+    folder = Path(server.__file__).parent / "pages"
+    names = {path.stem for path in folder.glob("*.py")} - {"__init__", "forms"}
+    assert {module.__name__.rsplit(".", 1)[1] for module in server.PAGES} == names
 
 
 def test_a_form_whose_end_never_came_is_none() -> None:

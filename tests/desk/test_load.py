@@ -12,8 +12,9 @@ import pyarrow as pa
 import pytest
 
 from cli import jobs
-from desk.serving import Served, serving
 from desk.test_privacy import tried
+from tools.desk_process import Served, serving
+from verix_anon.desk.sessions import FILE
 from verix_anon.files.tables import write_table
 
 CHUNK = b"17,x,2024-01-31\n" * (1 << 16)
@@ -50,7 +51,7 @@ def settled(desk: Served) -> int:
 
 
 @pytest.mark.parametrize(
-    "megabytes", [256, pytest.param(2048, marks=pytest.mark.slow)], ids=["256 MB", "2 GB"]
+    "megabytes", [256, pytest.param(2048, marks=pytest.mark.long)], ids=["256 MB", "2 GB"]
 )
 def test_an_upload_is_never_held_in_memory(tmp_path: Path, megabytes: int) -> None:
     (tmp_path / "job").mkdir()
@@ -81,7 +82,7 @@ def test_an_upload_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
         with pytest.raises(ConnectionError):
             client.put("/jobs/job/upload?name=x.csv", content=broken(), headers=headers)
         until = time.monotonic() + 30
-        while {path.name for path in tmp_path.iterdir()} != {"job", ".verix-desk.json"}:
+        while {path.name for path in tmp_path.iterdir()} != {"job", FILE}:
             assert time.monotonic() < until, list(tmp_path.iterdir())
             time.sleep(0.05)
         assert client.get("/").status_code == 200
@@ -109,7 +110,7 @@ def judged(folder: Path, n_rows: int) -> None:
     assert jobs.exit_code("release", *known, *look) == 0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_no_page_waits_for_the_work(tmp_path: Path) -> None:
     judged(tmp_path, 100_000)
     with serving(tmp_path) as desk, entered(desk) as client:

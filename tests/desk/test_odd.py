@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from desk.browsing import ORIGIN, Browser, Given, wait_for
+from verix_anon.desk.rendering import Desk
 from verix_anon.desk.sessions import Sessions
-from verix_anon.desk.show import Desk
 from verix_anon.desk.tasks import Tasks
 
 ROLES = 'table = "../t.csv"\nk = 5\ntarget = "b"\n\n[columns]\n"a" = "quasi"\n'

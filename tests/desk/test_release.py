@@ -105,7 +105,7 @@ def test_what_is_asked_becomes_a_command(folder: Path, browser: Browser) -> None
     fields = {"digest": digest(browser), "format": "xlsx"}
     assert browser.submit("/jobs/job/release", fields).status_code == 303
     assert words(browser)[8:] == (
-        *("--out", "job/released.xlsx", "--sheet", "job/sheet.json"),
+        *("--out", "job/released.xlsx", "--privacy-sheet", "job/sheet.json"),
         *("--l", "income=2", "--require", "k=5"),
     )
     for wrong in ({"l": "x"}, {"require-k": "--force"}):

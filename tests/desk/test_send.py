@@ -10,8 +10,8 @@ from zipfile import ZipFile
 import pytest
 
 from desk.browsing import Browser, Given, Shown, wait_for
-from verix_anon.client.seen import foreseen
-from verix_anon.files.versions import SEEN
+from verix_anon.desk.pages.send import foreseen
+from verix_anon.parent_process import SEEN
 
 SAYS = "import os, sys; print(sys.argv[1:], len(os.environ.get('VERIX_TOKEN', '')))"
 TOKEN = "vx_secret_token"

@@ -2,17 +2,13 @@
 
 import os
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
-from desk.serving import another_url, serving
-from verix_anon.desk.running import FILE, Running, fresh_url, noted
+from tools.desk_process import another_url, serving
 from verix_anon.desk.server import serve
+from verix_anon.desk.sessions import FILE, link_file, link_of
 from verix_anon.errors import TableError
 
 
@@ -69,53 +65,33 @@ def test_the_file_of_a_desk_that_was_killed_is_no_desk(tmp_path: Path) -> None:
         desk.process.kill()
         desk.process.wait()
         assert (tmp_path / FILE).exists()
-        assert fresh_url(tmp_path) is None
+        assert link_of(tmp_path) is None
     with serving(tmp_path):
-        assert fresh_url(tmp_path) is not None
+        assert link_of(tmp_path) is not None
 
 
-@contextmanager
-def pretending(said: str) -> Iterator[tuple[int, list[str]]]:
-    """Somebody else on a port, who says the same to all; its number, and what was heard there."""
-    heard: list[str] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            heard.append(f"{self.requestline} {self.headers}")
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(said.encode())
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
-            yield server.server_address[1], heard
-        finally:
-            server.shutdown()
-            thread.join()
-
-
-@pytest.mark.parametrize("said", ["", "secret", "A" * 43, "0" * 64])
-def test_whoever_took_the_port_of_a_desk_is_not_believed_and_learns_nothing(
-    tmp_path: Path, said: str
-) -> None:
-    with pretending(said) as (port, heard), noted(tmp_path, Running(port, "secret")):
-        assert fresh_url(tmp_path) is None
-    assert len(heard) == 1
-    assert "secret" not in heard[0]
+def test_the_link_of_a_desk_that_was_killed_is_not_shown(tmp_path: Path) -> None:
+    """Another process may listen on its port."""
+    (tmp_path / FILE).touch(0o600)
+    (tmp_path / FILE).write_text("http://127.0.0.1:4711/enter?token=old")
+    assert link_of(tmp_path) is None
+    with link_file(tmp_path) as write:
+        write("http://127.0.0.1:4712/enter?token=new")
+        assert link_of(tmp_path) == "http://127.0.0.1:4712/enter?token=new"
+    assert link_of(tmp_path) is None
 
 
 def test_a_file_that_others_can_write_is_not_believed(tmp_path: Path) -> None:
-    with noted(tmp_path, Running(1, "x")):
+    with link_file(tmp_path):
         (tmp_path / FILE).chmod(0o644)
         with pytest.raises(TableError, match="not believed"):
-            fresh_url(tmp_path)
+            link_of(tmp_path)
         (tmp_path / FILE).chmod(0o600)
-        assert fresh_url(tmp_path) is None
+        assert link_of(tmp_path) is None
+    (tmp_path / FILE).touch(0o644)
+    with pytest.raises(TableError, match="not believed"), link_file(tmp_path):
+        pass
+    (tmp_path / FILE).unlink()
     (tmp_path / FILE).symlink_to(os.devnull)
     with pytest.raises(TableError, match="cannot be read"):
-        fresh_url(tmp_path)
+        link_of(tmp_path)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from desk.browsing import Browser, Given, Shown, wait_for
-from verix_anon.client.journey import State, look_at
-from verix_anon.client.table.draft import read_reading
-from verix_anon.files.versions import SEEN
+from verix_anon.client.job import JourneyState, look_at
+from verix_anon.client.table.roles_file import read_reading
+from verix_anon.parent_process import SEEN
 
 GERMAN = "Name;Geburt;Größe;Raucher\n" + "".join(
     f"Person {i};{i % 28 + 1:02}.03.19{50 + i % 40};1,{60 + i % 30};{'ja' if i % 3 else 'nein'}\n"
@@ -87,7 +87,7 @@ def test_columns_are_drafted_by_the_command_that_is_shown(
         "verix-anon init people.csv --out job/roles.toml --decimal , --date-format dd.mm.yyyy"
     )
     job = look_at(folder / "job")
-    assert (job.state, job.table) == (State.DRAFTED, folder / "people.csv")
+    assert (job.state, job.table) == (JourneyState.DRAFTED, folder / "people.csv")
     assert read_reading(folder / "job/roles.toml").decimal == ","
     page = browser.get("/jobs/job/table").text
     assert "1950-03-01" in Shown(page).words, "as the roles file says"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from desk.browsing import SECONDS, Browser, Given, wait_for
-from verix_anon.desk.tasks import Task, Tasks
+from verix_anon.desk.tasks import DeskTask, Tasks
 from verix_anon.errors import TableError
 
 STEPS = """
@@ -49,7 +49,7 @@ def is_alive(pid: int) -> bool:
     return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
 
 
-def ended(task: Task) -> Task:
+def ended(task: DeskTask) -> DeskTask:
     wait_for(lambda: not task.is_running)
     return task
 
@@ -154,7 +154,7 @@ def test_a_page_shows_the_task_whoever_opens_it(given: Given, browser: Browser) 
 ATTENDED = """
 import sys, time
 from pathlib import Path
-from verix_anon.cli.attended import attend
+from verix_anon.parent_process import attend
 attend()
 try:
     Path("begun").touch()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from desk.browsing import ORIGIN, Browser, Given
-from verix_anon.files import receiving
+from verix_anon.files import desk_folder
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_names_are_cleaned(browser: Browser, folder: Path, given_name: str, name
 
 
 @pytest.mark.parametrize(
-    "name", ["", "x", "x.py", ".verix-desk.json", "x.exe", "x.csv/", "roles.toml"]
+    "name", ["", "x", "x.py", ".verix-desk.url", "x.exe", "x.csv/", "roles.toml"]
 )
 def test_what_is_no_table_is_not_taken(browser: Browser, folder: Path, name: str) -> None:
     status, said = put(browser, name, b"a\n")
@@ -65,16 +65,16 @@ def test_what_is_no_table_is_not_taken(browser: Browser, folder: Path, name: str
 def test_the_disk_is_not_filled(
     browser: Browser, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(receiving, "LEFT_FREE", 1 << 60)
+    monkeypatch.setattr(desk_folder, "LEFT_FREE", 1 << 60)
     status, said = put(browser, "x.csv", b"a\n")
     assert status == 400
     assert "there is no room" in said["problem"]
-    monkeypatch.setattr(receiving, "LOOK_EVERY", 10)
-    monkeypatch.setattr(receiving, "LEFT_FREE", 0)
+    monkeypatch.setattr(desk_folder, "LOOK_EVERY", 10)
+    monkeypatch.setattr(desk_folder, "LEFT_FREE", 0)
 
     def pieces() -> Iterator[bytes]:
         yield b"a" * (1 << 20)
-        monkeypatch.setattr(receiving, "LEFT_FREE", 1 << 60)
+        monkeypatch.setattr(desk_folder, "LEFT_FREE", 1 << 60)
         yield b"a" * (1 << 20)
 
     assert put(browser, "x.csv", pieces())[0] == 400

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from desk.browsing import Browser, Given, Shown, wait_for
-from verix_anon.client.journey import find_job
-from verix_anon.client.verdict import Outcome, Status, Verdict, read_verdict, write_verdict
+from verix_anon.client.job import find_job
+from verix_anon.client.owner_files import read_verdict, write_verdict
+from verix_anon.client.verdict import Outcome, Status, Verdict
 from verix_anon.desk.gate import HEADERS, POLICIES, REPORT
 
 SAYS = "import sys; print(*sys.argv[1:]); sys.exit({})"

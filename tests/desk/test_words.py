@@ -11,15 +11,15 @@ from fastapi.routing import APIRoute
 from starlette.datastructures import Headers
 
 from desk.browsing import Browser, Given, Shown
-from verix_anon.client.journey import State, Step
-from verix_anon.client.prepare.sentinels import Traps
+from verix_anon.client.job import JourneyState, JourneyStep
+from verix_anon.client.prepare.traps import Traps
+from verix_anon.client.privacy_sheet import GATES
 from verix_anon.client.release import Representation
-from verix_anon.client.release.gates import GATES
-from verix_anon.client.table.diversity import Measure
+from verix_anon.client.table.roles import Measure
 from verix_anon.client.verdict import LAYERS, Outcome, Profile, Status
-from verix_anon.desk.app import PAGES
 from verix_anon.desk.pages import columns, privacy, release, send, table
-from verix_anon.desk.words import LANGUAGES, language_of, texts
+from verix_anon.desk.rendering import LANGUAGES, language_of, texts
+from verix_anon.desk.server import PAGES
 from verix_anon.protocol.contract import Rule
 
 TEMPLATES = sorted(
@@ -41,8 +41,8 @@ GROUPS: dict[str, Sequence[str]] = {
     "roles.": columns.ROLE_NAMES,
     "roles_said.": columns.ROLE_NAMES,
     "send.parted.": [*send.WHAT.values()],
-    "states.": [*State],
-    "steps.": [*Step],
+    "states.": [*JourneyState],
+    "steps.": [*JourneyStep],
     "table.": [*table.FIELDS],
     "verdict.means.": [outcome.lower() for outcome in Outcome],
     "verdict.names.": LAYERS,

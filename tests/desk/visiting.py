@@ -5,10 +5,10 @@ import re
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserType, Page
 
-from desk.serving import Served
 from tools.browser import launch
 from tools.desk import SECONDS
-from verix_anon.desk.running import fresh_url
+from tools.desk_process import Served
+from verix_anon.desk.sessions import link_of
 
 WIDE, ZOOMED, NARROW = 1280, 640, 320
 GRAVE = ("serious", "critical")
@@ -30,7 +30,7 @@ class Visit:
         self.origin = desk.origin
         self.context.on("page", self._watch)
         self.page = self.context.new_page()
-        self.page.goto(str(fresh_url(desk.folder)))
+        self.page.goto(str(link_of(desk.folder)))
         self.page.wait_for_selector("#name")
         self.page.wait_for_load_state()
 

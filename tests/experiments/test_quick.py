@@ -26,7 +26,7 @@ TABLES = (
 )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_quick(tmp_path: Path) -> None:
     try:
         load("magic"), load("adult")

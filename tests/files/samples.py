@@ -1,7 +1,6 @@
 """A small job, its folders, and ways to spoil them."""
 
 import hashlib
-import io
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -76,16 +75,9 @@ def refused(sentence: str) -> Iterator[pytest.ExceptionInfo[MalformedDeliveryErr
     assert str(caught.value).isprintable()
 
 
-def packed(table: pa.Table, **options: Any) -> bytes:
-    """The table as a Parquet file."""
-    sink = io.BytesIO()
-    pq.write_table(table, sink, **options)
-    return sink.getvalue()
-
-
 def rewrite(path: Path, change: Callable[[pa.Table], pa.Table], **options: Any) -> None:
     """Replace a Parquet file by a changed one."""
-    path.write_bytes(packed(change(pq.read_table(path)), **options))
+    pq.write_table(change(pq.read_table(path)), path, **options)
 
 
 def with_values(name: str, values: Any, arrow_type: pa.DataType | None = None) -> Any:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from verix_anon.errors import TableError
-from verix_anon.files.aside import check_free, write_bytes, written_aside
+from verix_anon.files.atomic_write import check_free, write_bytes, written_aside
 
 
 class Interrupted(BaseException):

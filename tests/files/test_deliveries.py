@@ -16,7 +16,6 @@ from files.samples import (
     N_ROWS,
     delivered,
     digest_of,
-    packed,
     read,
     refused,
     restate,
@@ -25,9 +24,11 @@ from files.samples import (
     with_value,
     with_values,
 )
+from tools.crafted_parquet import packed
 from verix_anon.errors import TableError
-from verix_anon.files.deliveries import read_delivery, read_header, write_delivery
-from verix_anon.files.inspect import inspect_folder
+from verix_anon.files.deliveries import read_delivery
+from verix_anon.files.folder_facts import inspect_folder, read_header
+from verix_anon.files.folder_writer import write_delivery
 from verix_anon.files.store import MAX_PARTS
 from verix_anon.protocol.messages import Delivery
 from verix_anon.provider.local import LocalProvider

@@ -8,10 +8,10 @@ import pytest
 
 from files.samples import N_ROWS, delivered, restate, sent
 from verix_anon.errors import Error
-from verix_anon.files import hashed
-from verix_anon.files.deliveries import read_delivery, write_delivery
-from verix_anon.files.held import InMemory, InScratch
-from verix_anon.files.scratch import Scratch
+from verix_anon.files import hashed_files
+from verix_anon.files.deliveries import read_delivery
+from verix_anon.files.folder_writer import digests_of_folder, write_delivery
+from verix_anon.files.scratch import InMemory, InScratch, Scratch
 from verix_anon.files.store import open_folder
 
 DATA = np.random.default_rng(0).bytes(20_000)
@@ -63,7 +63,7 @@ def outcome(folder: Path) -> object:
 def both(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[object, object]:
     held = outcome(folder)
     with monkeypatch.context() as patched:
-        patched.setattr(hashed, "HELD_BYTES", 0)
+        patched.setattr(hashed_files, "HELD_BYTES", 0)
         return held, outcome(folder)
 
 
@@ -95,12 +95,12 @@ def test_parts_share_what_may_be_held(tmp_path: Path, monkeypatch: pytest.Monkey
     for name, data in (("a", DATA), ("b", DATA[:100]), ("c", DATA)):
         (tmp_path / "records.parquet").mkdir(exist_ok=True)
         (tmp_path / "records.parquet" / f"{name}.parquet").write_bytes(data)
-    monkeypatch.setattr(hashed, "HELD_BYTES", 20_050)
-    files = hashed.Files(open_folder(tmp_path, Error))
+    monkeypatch.setattr(hashed_files, "HELD_BYTES", 20_050)
+    files = hashed_files.Files(open_folder(tmp_path, Error))
     _, parts = files.hold_records({}, 0)
     assert [type(part) for part in parts.values()] == [InMemory, InScratch, InScratch]
     assert [bytes(p.part(0, p.size)) for p in parts.values()] == [DATA, DATA[:100], DATA]
-    assert files.digests == hashed.digests_of_folder(tmp_path, ["records.parquet"])
+    assert files.digests == digests_of_folder(tmp_path, ["records.parquet"])
 
 
 def test_a_large_file_that_was_cut_to_nothing_is_empty(
@@ -108,6 +108,6 @@ def test_a_large_file_that_was_cut_to_nothing_is_empty(
 ) -> None:
     (tmp_path / "nodes.parquet").touch()
     # As if its size had been more than may be held.
-    monkeypatch.setattr(hashed, "HELD_BYTES", -1)
-    held = hashed.Files(open_folder(tmp_path, Error)).hold("nodes.parquet", 100)
+    monkeypatch.setattr(hashed_files, "HELD_BYTES", -1)
+    held = hashed_files.Files(open_folder(tmp_path, Error)).hold("nodes.parquet", 100)
     assert held == InMemory(b"")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from verix_anon.errors import TableError
-from verix_anon.files import inside as module
-from verix_anon.files.inside import clean_name, inside, tables_in
+from verix_anon.files import desk_folder as module
+from verix_anon.files.desk_folder import clean_name, inside, tables_in
 
 
 def test_only_what_lies_in_the_folder_is_found(tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ from cryptography.hazmat.primitives.serialization import (
 from protocol.signing import OURS
 from verix_anon.errors import TableError
 from verix_anon.files import keys
-from verix_anon.files.keys import read_public_key, read_signing_key, write_key
+from verix_anon.files.keys import read_signing_key, write_key
+from verix_anon.files.trust import MAX_KEY_BYTES, read_public_key
 
 
 def test_both_halves_are_written_and_read_back(tmp_path: Path) -> None:
@@ -96,7 +97,7 @@ def test_what_is_no_key_is_told_of(tmp_path: Path) -> None:
         read_signing_key(public)
     with pytest.raises(TableError, match="cannot be read"):
         read_public_key(tmp_path)
-    (tmp_path / "huge").write_bytes(b" " * (keys.MAX_KEY_BYTES + 1))
+    (tmp_path / "huge").write_bytes(b" " * (MAX_KEY_BYTES + 1))
     with pytest.raises(TableError, match="larger than 16384 bytes"):
         read_public_key(tmp_path / "huge")
     (tmp_path / "odd").write_text("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n")

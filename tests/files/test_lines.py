@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from verix_anon.files import lines
+from verix_anon.files import json_lines
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    lines.append(tmp_path / "lines", {"n": 0})
+    json_lines.append(tmp_path / "lines", {"n": 0})
     return tmp_path / "lines"
 
 
 def numbers(path: Path) -> list[object]:
-    return [fields and fields.values["n"] for fields in lines.read(path)]
+    return [fields and fields.values["n"] for fields in json_lines.read(path)]
 
 
 def test_a_line_that_the_disk_cuts_short_is_taken_back(
@@ -34,9 +34,9 @@ def test_a_line_that_the_disk_cuts_short_is_taken_back(
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", full)
         with pytest.raises(OSError, match="No space left"):
-            lines.append(path, {"n": 1})
+            json_lines.append(path, {"n": 1})
     assert path.read_bytes() == before
-    lines.append(path, {"n": 2})
+    json_lines.append(path, {"n": 2})
     assert numbers(path) == [0, 2]
 
 
@@ -45,14 +45,14 @@ def test_a_line_that_the_disk_takes_in_pieces_is_whole(
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", lambda fd, data, write=os.write: write(fd, data[:2]))
-        lines.append(path, {"n": 1})
+        json_lines.append(path, {"n": 1})
     assert numbers(path) == [0, 1]
 
 
 def test_who_holds_the_file_is_waited_for(path: Path) -> None:
     reader = threading.Thread(target=lambda: found.extend(numbers(path)))
     found: list[object] = []
-    with lines.locked(path) as held:
+    with json_lines.locked(path) as held:
         reader.start()
         held.append({"n": 1})
         reader.join(0.1)
@@ -62,7 +62,7 @@ def test_who_holds_the_file_is_waited_for(path: Path) -> None:
 
 
 def test_who_hangs_is_not_waited_for_forever(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines, "PATIENCE", 0.05)
-    with lines.locked(path), pytest.raises(OSError, match="another process holds it"):
-        lines.append(path, {"n": 1})
+    monkeypatch.setattr(json_lines, "PATIENCE", 0.05)
+    with json_lines.locked(path), pytest.raises(OSError, match="another process holds it"):
+        json_lines.append(path, {"n": 1})
     assert numbers(path) == [0]

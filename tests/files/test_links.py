@@ -12,7 +12,8 @@ import pytest
 from files.samples import FILES, delivered, read, refused, sent
 from verix_anon.errors import TableError
 from verix_anon.files import store
-from verix_anon.files.deliveries import read_delivery, write_delivery
+from verix_anon.files.deliveries import read_delivery
+from verix_anon.files.folder_writer import write_delivery
 
 NOT_REGULAR = "cannot be read"
 

@@ -8,9 +8,10 @@ import pytest
 
 from files import samples
 from verix_anon.errors import TableError
-from verix_anon.files.deliveries import most_bytes, write_delivery
-from verix_anon.files.listing import list_submission
-from verix_anon.files.submissions import read_submission, write_submission
+from verix_anon.files.folder_facts import most_bytes
+from verix_anon.files.folder_writer import write_delivery, write_submission
+from verix_anon.files.submission_listing import list_submission
+from verix_anon.files.submissions import read_submission
 
 
 @pytest.fixture

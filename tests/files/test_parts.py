@@ -9,13 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from files import crafted
-from files.crafted import Page, Struct, put
 from files.samples import (
     N_ROWS,
     delivered,
     digest_of,
-    packed,
     read,
     refused,
     restate,
@@ -24,10 +21,12 @@ from files.samples import (
     with_value,
     with_values,
 )
+from tools import crafted_parquet as crafted
+from tools.crafted_parquet import Page, Struct, packed, put
 from verix_anon.errors import Error, TableError
-from verix_anon.files.deliveries import write_delivery
+from verix_anon.files.folder_writer import write_delivery, write_submission
 from verix_anon.files.store import MAX_PARTS
-from verix_anon.files.submissions import read_submission, write_submission
+from verix_anon.files.submissions import read_submission
 
 SIDES = ("submission", "delivery")
 TARGETS = {"submission": "y", "delivery": "target"}

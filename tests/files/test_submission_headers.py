@@ -8,7 +8,8 @@ import pytest
 
 from files.samples import sent
 from verix_anon.errors import TableError
-from verix_anon.files.submissions import read_submission, write_submission
+from verix_anon.files.folder_writer import write_submission
+from verix_anon.files.submissions import read_submission
 
 
 @pytest.fixture

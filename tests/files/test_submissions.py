@@ -13,13 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import support
-from files import crafted
-from files.crafted import Struct, put
-from files.samples import N_ROWS, packed, restate, rewrite, sent, with_value, with_values
+from files.samples import N_ROWS, restate, rewrite, sent, with_value, with_values
+from tools import crafted_parquet as crafted
+from tools.crafted_parquet import Struct, packed, put
 from verix_anon.errors import ContractError, Error, TableError
-from verix_anon.files import hashed, submissions
-from verix_anon.files.spilled import SpilledSubmission
-from verix_anon.files.submissions import write_submission
+from verix_anon.files import hashed_files, submissions
+from verix_anon.files.folder_writer import write_submission
+from verix_anon.files.submissions import SpilledSubmission
 from verix_anon.protocol import merkle
 from verix_anon.protocol.contract import Column, Contract, Kind, Role, Unit
 from verix_anon.protocol.messages import Submission
@@ -88,7 +88,7 @@ def read_submission(path: str | Path) -> Submission:
 
 
 def read_spilled(path: str | Path) -> SpilledSubmission:
-    with mock.patch.object(hashed, "HELD_BYTES", 0):
+    with mock.patch.object(hashed_files, "HELD_BYTES", 0):
         found = submissions.read_submission_by_column(path, most_values=0)
     assert isinstance(found, SpilledSubmission)
     return found

@@ -236,7 +236,7 @@ def test_what_was_written_is_read(tmp_path: Path, name: str) -> None:
 def test_readers_see_what_is_to_be_expanded_as_values(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr("verix_anon.files.tables.writing.PART_ROWS", 2)
+    monkeypatch.setattr("verix_anon.files.tables.table_writer.PART_ROWS", 2)
     texts = pa.array(["0..1", "2..3", "2..3", "0..1", "0..1"], pa.large_string())
     columns = {"x": texts}
     if name == "t.parquet":

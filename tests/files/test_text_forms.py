@@ -9,7 +9,7 @@ import pytest
 
 from verix_anon.errors import TableError
 from verix_anon.files.tables import Read, Reading, read_table, read_table_as
-from verix_anon.files.tables.loading import BOMB_BYTES
+from verix_anon.files.tables.text_loading import BOMB_BYTES
 
 
 def write(tmp_path: Path, text: str | bytes) -> Path:
@@ -319,7 +319,7 @@ def test_hostile_files_end_early(
 
 def test_a_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert BOMB_BYTES <= 1 << 28
-    monkeypatch.setattr("verix_anon.files.tables.loading.BOMB_BYTES", 1 << 22)
+    monkeypatch.setattr("verix_anon.files.tables.text_loading.BOMB_BYTES", 1 << 22)
     path = hostile(tmp_path / "t.csv.gz", b"1,2\n" * (1 << 18), 64)
     with pytest.raises(TableError, match="unpacks to more than 200 times its size"):
         read_table(path)

@@ -9,8 +9,8 @@ import pytest
 
 from protocol.signing import OTHER, OURS, THIRD
 from verix_anon.errors import TableError
-from verix_anon.files.keys import write_key
-from verix_anon.files.trust import NO_TRUST, Pinned, Trust, read_trust, trust_in, write_trust
+from verix_anon.files.keys import pin, revoke, write_key, write_trust
+from verix_anon.files.trust import NO_TRUST, Pinned, Trust, read_trust, trust_in
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -21,7 +21,7 @@ def pinned(**given: Any) -> Trust:
 
 
 def test_several_keys_count_at_once() -> None:
-    both = pinned().pin(Pinned(key=OTHER.public, name="next"))
+    both = pin(pinned(), Pinned(key=OTHER.public, name="next"))
     assert both.counting(NOW) == (OURS.public, OTHER.public)
     assert both.name_of(OTHER.public.keyid) == "next"
     assert both.refusal(THIRD.public.keyid, NOW) is None
@@ -44,21 +44,21 @@ def test_when_a_key_counts(given: dict[str, datetime], said: str) -> None:
 
 
 def test_revoking_is_for_good() -> None:
-    gone = pinned().revoke(OURS.public.keyid[:8], NOW, "stolen")
+    gone = revoke(pinned(), OURS.public.keyid[:8], NOW, "stolen")
     assert gone.counting(NOW - 1000 * DAY) == ()
     assert (
         gone.refusal(OURS.public.keyid, NOW) == "was revoked on 2026-11-16T12:00:00+00:00: stolen"
     )
     with pytest.raises(TableError, match="revoked, which is final"):
-        gone.pin(Pinned(key=OURS.public))
+        pin(gone, Pinned(key=OURS.public))
     with pytest.raises(TableError, match="was revoked already"):
-        gone.revoke(OURS.public.keyid, NOW, "again")
+        revoke(gone, OURS.public.keyid, NOW, "again")
     with pytest.raises(TableError, match="was pinned already"):
-        pinned().pin(Pinned(key=OURS.public))
+        pin(pinned(), Pinned(key=OURS.public))
 
 
 def test_what_is_pinned_here_and_revoked_there_is_revoked() -> None:
-    gone = pinned().revoke(OURS.public.keyid, NOW, "stolen")
+    gone = revoke(pinned(), OURS.public.keyid, NOW, "stolen")
     for joined in (gone + pinned(), pinned() + gone):
         assert joined.counting(NOW) == ()
 
@@ -77,15 +77,16 @@ def test_a_key_pinned_elsewhere_counts_only_if_nothing_is_decided_of_it() -> Non
 @pytest.mark.parametrize("keyid", ["", "nothing", "0" * 64])
 def test_a_key_must_be_named(keyid: str) -> None:
     with pytest.raises(TableError, match="pinned keys have a keyid that begins with"):
-        pinned().revoke(keyid, NOW, "")
+        revoke(pinned(), keyid, NOW, "")
 
 
 def test_the_file_is_read_back(tmp_path: Path) -> None:
     path = tmp_path / "keys.json"
-    trust = pinned(not_before=NOW - DAY, not_after=NOW + DAY).pin(
-        Pinned(key=OTHER.public, name="Prüfer", pinned=NOW)
+    trust = pin(
+        pinned(not_before=NOW - DAY, not_after=NOW + DAY),
+        Pinned(key=OTHER.public, name="Prüfer", pinned=NOW),
     )
-    trust = trust.revoke(OTHER.public.keyid, NOW, "lost")
+    trust = revoke(trust, OTHER.public.keyid, NOW, "lost")
     write_trust(trust, path)
     assert read_trust(path) == trust
     assert json.loads(path.read_text())["format"] == "verix/keys/1"

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from zipfile import ZipFile
 
-from verix_anon.files.zipped import PIECE, zipped
+from verix_anon.files.desk_folder import PIECE, zipped
 
 
 def test_a_folder_is_the_same_after_unpacking(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from client import cases
 from properties.tables import coded_submissions, submissions
+from tools import cases
 from verix_anon.client.verdict import Status
 from verix_anon.client.verify import replay
 from verix_anon.client.verify import splits as layer

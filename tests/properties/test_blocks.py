@@ -9,15 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from client import cases
 from properties.tables import submissions
 from support import submission
+from tools import cases
 from verix_anon.adversaries import SplitsBlindly
 from verix_anon.client.verify.case import Case
 from verix_anon.kernels import splits
 from verix_anon.kernels.radix import BLOCK
 from verix_anon.protocol import rules
-from verix_anon.protocol.messages import Provider, Submission
+from verix_anon.protocol.messages import Submission
+from verix_anon.protocol.providers import Provider
 from verix_anon.protocol.tree import Tree
 from verix_anon.provider.local import LocalProvider
 

@@ -14,18 +14,26 @@ from properties.tables import any_submissions
 from provider.made_cluster import MadeCluster
 from provider.spark_cluster import read, scatter
 from verix_anon.arrays import Ints
-from verix_anon.files.submissions import write_submission
+from verix_anon.files.folder_writer import write_submission
 from verix_anon.kernels import histograms
 from verix_anon.protocol import merkle
 from verix_anon.protocol.messages import Submission
 from verix_anon.provider import spark
 from verix_anon.provider.local import LocalProvider
-from verix_anon.provider.spark.counting import Counted, Counter, added, summaries
-from verix_anon.provider.spark.joining import Joined, Size
-from verix_anon.provider.spark.keys import keys_of
-from verix_anon.provider.spark.medians import Summary
-from verix_anon.provider.spark.subtrees import Subtree, finish
-from verix_anon.provider.spark.top import Limits, Part, Pass, Top, grow_top
+from verix_anon.provider.spark.submission_reader import keys_of
+from verix_anon.provider.spark.subtrees import JoinedTree, Subtree, SubtreeSize, finish
+from verix_anon.provider.spark.top import (
+    ClusterLimits,
+    Counted,
+    Counter,
+    Pass,
+    Summary,
+    Top,
+    TreePart,
+    added,
+    grow_top,
+    summaries,
+)
 
 ENDLESS = 2**31
 
@@ -52,7 +60,7 @@ class Cluster:
         which, found = zip(*summaries(cells, wanted.ranks), strict=True)
         return np.array(which), Summary(*np.array(found).T)
 
-    def grow(self, limits: Limits) -> tuple[Joined, list[Subtree]]:
+    def grow(self, limits: ClusterLimits) -> tuple[JoinedTree, list[Subtree]]:
         sent = self.sent
         top = Top(sent.contract, sent.records.n_rows, limits)
         for _ in grow_top(top, self.run):
@@ -62,7 +70,7 @@ class Cluster:
         entries: list[object] = []
         subtrees: list[Subtree] = []
         for number, each in top.preorder():
-            if isinstance(each, Part):
+            if isinstance(each, TreePart):
                 rows = np.flatnonzero(node == number)
                 assert rows.size == each.n_rows
                 records = type(sent.records)(
@@ -72,13 +80,13 @@ class Cluster:
                 )
                 made, _ = finish(sent.contract, each, rows, records)
                 subtrees.append(Subtree.from_bytes(made.to_bytes(), made.digest))
-                entries.append(Size(made.tree.n_nodes, made.tree.n_leaves, made.digest))
+                entries.append(SubtreeSize(made.tree.n_nodes, made.tree.n_leaves, made.digest))
             else:
                 entries.append(each)
-        return Joined(sent.contract, tuple(entries)), subtrees  # type: ignore[arg-type]
+        return JoinedTree(sent.contract, tuple(entries)), subtrees  # type: ignore[arg-type]
 
 
-def arrays(joined: Joined, subtrees: list[Subtree]) -> Iterator[bytes]:
+def arrays(joined: JoinedTree, subtrees: list[Subtree]) -> Iterator[bytes]:
     pieces = list(joined.pieces(subtrees))
     for name in ("column", "threshold", "left", "right", "leaf"):
         yield np.concatenate([getattr(tree, name) for tree, _ in pieces]).tobytes()
@@ -96,7 +104,7 @@ def test_same_tree_and_root(
     tasks = np.array(data.draw(st.lists(st.integers(1, n_tasks), min_size=n_rows, max_size=n_rows)))
     # The least budget has 64 buckets for the columns of one node.
     budget = data.draw(st.sampled_from([1, 1 << 16, 1 << 22]))
-    joined, subtrees = Cluster(sent, tasks).grow(Limits(task_rows, ENDLESS, budget))
+    joined, subtrees = Cluster(sent, tasks).grow(ClusterLimits(task_rows, ENDLESS, budget))
     expected = LocalProvider(threads=1).anonymize(sent)
     root = merkle.root_over(sent.contract, sent.digest(), joined.digest())
     assert root == expected.header.root

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from files.samples import N_ROWS, delivered, packed, read, refused, restate
+from files.samples import N_ROWS, delivered, read, refused, restate
+from tools.crafted_parquet import packed
 from verix_anon.arrays import Ints
-from verix_anon.files.deliveries import write_delivery
-from verix_anon.files.hostile import reader as parquet
+from verix_anon.files.folder_writer import write_delivery
+from verix_anon.files.hostile import parquet_reader as parquet
 from verix_anon.protocol.messages import Delivered
 
 ROWS = st.lists(st.integers(0, N_ROWS - 1), min_size=1, max_size=N_ROWS).map(np.array)

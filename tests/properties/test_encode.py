@@ -9,7 +9,8 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verix_anon.client.table.encode import Encoded, decode, encode
+from verix_anon.client.table.encode import decode
+from verix_anon.client.table.owner_table import OwnerTable, read_owner_table
 from verix_anon.client.table.roles import Declared
 from verix_anon.protocol.contract import Kind
 
@@ -90,11 +91,11 @@ def same_value(decoded: object, given: object) -> bool:
 @given(tables(gaps=True))
 def test_decoding_gives_the_values_back(case: tuple[pa.Table, Declared]) -> None:
     table, declared = case
-    result = encode(table, declared)
+    result = read_owner_table(table, declared)
     assert [column.name for column in result.columns] == table.column_names
     assert result.target.tolist() == table["y"].to_pylist()
     quasi = [column for column in result.columns if column.name != "y"]
-    for column, values in zip(quasi, result.values, strict=True):
+    for column, values in zip(quasi, result.matrix, strict=True):
         given_values = as_given(table[column.name])
         decoded = decode(column, values).to_pylist()
         assert all(
@@ -102,18 +103,18 @@ def test_decoding_gives_the_values_back(case: tuple[pa.Table, Declared]) -> None
             for mine, theirs in zip(decoded, given_values, strict=True)
             if theirs is not None
         )
-        assert result.imputed.get(column.name, 0) == given_values.count(None)
+        assert result.n_missing.get(column.name, 0) == given_values.count(None)
         # What was filled in is a value that occurs.
         present = {v for v, theirs in zip(decoded, given_values, strict=True) if theirs is not None}
         assert set(decoded) == present
 
 
-def everything(result: Encoded) -> list[object]:
+def everything(result: OwnerTable) -> list[object]:
     return [
         result.columns,
-        result.values.tobytes(),
+        result.matrix.tobytes(),
         result.target.tobytes(),
-        result.imputed,
+        result.n_missing,
         result.roles,
     ]
 
@@ -122,12 +123,12 @@ def everything(result: Encoded) -> list[object]:
 @given(tables(gaps=True), st.integers(1, 3))
 def test_libraries_and_chunks_do_not_matter(case: tuple[pa.Table, Declared], step: int) -> None:
     table, declared = case
-    expected = everything(encode(table, declared))
+    expected = everything(read_owner_table(table, declared))
     chunked = pa.concat_tables([table.slice(at, step) for at in range(0, table.num_rows, step)])
-    assert everything(encode(chunked, declared)) == expected
-    assert everything(encode(pl.from_arrow(table), declared)) == expected
+    assert everything(read_owner_table(chunked, declared)) == expected
+    assert everything(read_owner_table(pl.from_arrow(table), declared)) == expected
     arrow_backed = table.to_pandas(types_mapper=pd.ArrowDtype)
-    assert everything(encode(arrow_backed, declared)) == expected
+    assert everything(read_owner_table(arrow_backed, declared)) == expected
 
 
 @settings(max_examples=200, deadline=None)
@@ -135,4 +136,6 @@ def test_libraries_and_chunks_do_not_matter(case: tuple[pa.Table, Declared], ste
 def test_numpy_backed_pandas_does_not_matter(case: tuple[pa.Table, Declared]) -> None:
     # Without gaps only: numpy has no missing integers, and pandas makes floats of them.
     table, declared = case
-    assert everything(encode(table.to_pandas(), declared)) == everything(encode(table, declared))
+    assert everything(read_owner_table(table.to_pandas(), declared)) == everything(
+        read_owner_table(table, declared)
+    )

@@ -11,7 +11,8 @@ from properties.tables import any_submissions
 from support import assert_same, from_text, submission
 from verix_anon.protocol import rules
 from verix_anon.protocol.messages import Delivery, Submission
-from verix_anon.provider import local, spread
+from verix_anon.provider import local
+from verix_anon.provider import local as spread
 from verix_anon.provider.local import LocalProvider
 
 

@@ -4,14 +4,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import independent_proofs
-from client import cases
 from properties.tables import any_submissions
+from tools import cases, independent_proofs
+from verix_anon.client.prove import Committed
 from verix_anon.errors import ProofError
 from verix_anon.protocol.contract import Commitment
 from verix_anon.protocol.inclusion import Proof, check
 from verix_anon.protocol.messages import Submission
-from verix_anon.protocol.proving import Committed
 
 
 def binding() -> st.SearchStrategy[Submission]:

@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 
 import verix_anon
 from verix_anon.client.prepare import PrepareOptions, prepare
-from verix_anon.client.prepare.sentinels import Traps
+from verix_anon.client.prepare.traps import Traps
 from verix_anon.client.release import ReleaseOptions, Representation
 from verix_anon.client.table.categories import as_label
 
 K = 3
 
 
+Job = tuple[pa.Table, dict[str, list[str]], PrepareOptions]
 KINDS: dict[str, Callable[[np.random.Generator, int], pa.Array]] = {
     "numbers": lambda rng, n: pa.array(rng.standard_normal(n).round(2)),
     "few": lambda rng, n: pa.array(rng.integers(0, 4, n)),
@@ -31,7 +32,7 @@ KINDS: dict[str, Callable[[np.random.Generator, int], pa.Array]] = {
 
 
 @st.composite
-def jobs(draw: st.DrawFn) -> tuple[pa.Table, dict[str, list[str]], PrepareOptions]:
+def jobs(draw: st.DrawFn) -> Job:
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     n_rows = draw(st.integers(60, 300))
     kinds = draw(st.lists(st.sampled_from(sorted(KINDS)), min_size=2, max_size=6))
@@ -50,10 +51,20 @@ def jobs(draw: st.DrawFn) -> tuple[pa.Table, dict[str, list[str]], PrepareOption
     return pa.table({name: columns[name] for name in names}), roles, options
 
 
-@pytest.mark.slow
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@given(jobs())
+def test_journey(job: Job) -> None:
+    check_journey(job)
+
+
+@pytest.mark.long
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(jobs())
-def test_journey(job: tuple[pa.Table, dict[str, list[str]], PrepareOptions]) -> None:
+def test_many_journeys(job: Job) -> None:
+    check_journey(job)
+
+
+def check_journey(job: Job) -> None:
     table, roles, options = job
     orders = {
         name: sorted({as_label(value) for value in table[name].to_pylist()})

@@ -4,12 +4,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from client import cases
 from properties.tables import coded_submissions
 from support import coded
+from tools import cases
 from verix_anon.client.verify import splits as layer
-from verix_anon.client.verify.best import best_splits
 from verix_anon.client.verify.case import VerifyOptions
+from verix_anon.client.verify.splits import best_splits
 from verix_anon.kernels import offers
 from verix_anon.protocol import rules
 from verix_anon.protocol.contract import Rule

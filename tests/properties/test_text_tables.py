@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from verix_anon.errors import TableError
 from verix_anon.files.tables import NULL_TOKENS, read_table_as
-from verix_anon.files.tables.kinds import MARKERS
+from verix_anon.files.tables.column_kinds import MARKERS
 
 ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "cp1252", "latin-1")
 DATES = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y-%m-%d", "%Y/%m/%d", "%d.%m.%y", "%m-%d-%y")

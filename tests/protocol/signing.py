@@ -7,8 +7,9 @@ from hashlib import sha256
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from verix_anon.protocol.contract import Digest
-from verix_anon.protocol.envelopes import PAYLOAD_TYPE, SigningKey
-from verix_anon.protocol.statements import Judged, Judgement, Receipt
+from verix_anon.protocol.envelopes import PAYLOAD_TYPE
+from verix_anon.protocol.signing import Judged, Judgement, SigningKey
+from verix_anon.protocol.statements import Receipt
 
 
 def key(name: str) -> SigningKey:

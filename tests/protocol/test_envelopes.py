@@ -21,8 +21,8 @@ from verix_anon.protocol.envelopes import (
     PublicKey,
     keyids_of,
     open_envelope,
-    sign,
 )
+from verix_anon.protocol.signing import sign
 
 PAYLOAD = RECEIPT.to_bytes()
 WHERE = "the receipt"

@@ -7,10 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verix_anon.protocol.contract import Column, Kind, Unit
-from verix_anon.protocol.generalize import midpoints
-from verix_anon.protocol.tree import Leaves
-from verix_anon.protocol.words import show_value
+from verix_anon.protocol.contract import Column, Kind, Unit, show_value
+from verix_anon.protocol.tree import Leaves, midpoints
 
 steady = settings(deadline=None, derandomize=True)
 

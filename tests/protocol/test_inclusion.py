@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-import independent_proofs
-from client import cases
 from support import submission
+from tools import cases, independent_proofs
+from verix_anon.client.prove import Committed
 from verix_anon.errors import ContractError, MalformedDeliveryError, ProofError, TableError
 from verix_anon.protocol import inclusion
 from verix_anon.protocol.contract import Commitment, Contract, Digest
 from verix_anon.protocol.inclusion import MAX_BYTES, Proof, Side, check, root_of
 from verix_anon.protocol.messages import Delivery
-from verix_anon.protocol.proving import Committed
 
 
 def a_delivery(commitment: Commitment = Commitment.BINDING) -> tuple[Contract, Delivery]:
@@ -183,8 +182,8 @@ def test_no_proof_is_made_of_what_does_not_follow() -> None:
 
 def root_by_hand(contract: Contract, delivery: Delivery) -> Digest:
     """The root that follows from what was made of a delivery."""
+    from verix_anon.client.prove import _members
     from verix_anon.protocol import merkle
-    from verix_anon.protocol.proving import _members
 
     return merkle.root_of(
         contract, delivery.header.submission, delivery.tree, delivery.leaves, _members(delivery)
@@ -221,7 +220,7 @@ def test_rows_in_any_order_give_the_same_proof(proof: Proof) -> None:
 
 
 def test_a_class_too_large_for_a_proof(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("verix_anon.protocol.proving.MAX_BYTES", 100)
+    monkeypatch.setattr("verix_anon.client.prove.MAX_BYTES", 100)
     contract, delivery = a_delivery()
     with pytest.raises(TableError, match="the limit is 100"):
         Committed.of(contract, delivery).proof(delivery.records.tracker[0].tobytes())
@@ -285,7 +284,7 @@ def test_hostile_bytes_are_refused_in_bounded_time(name: str, proof: Proof) -> N
     assert len(str(refused.value)) < 400
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_largest_class_that_fits_is_checked_in_bounded_time(proof: Proof) -> None:
     members = tuple((row, row.to_bytes(32)) for row in range(160_000))
     large = committed(proof, members=members, count=len(members), tracker=members[7][1])

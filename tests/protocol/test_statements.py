@@ -10,7 +10,15 @@ import pytest
 
 from protocol.signing import JUDGEMENT, RECEIPT
 from verix_anon.errors import ReceiptError
-from verix_anon.protocol.statements import Judgement, Receipt, as_time, to_time
+from verix_anon.files import job_folder
+from verix_anon.protocol.signing import VERDICT_FILE, Judgement
+from verix_anon.protocol.statements import DELIVERED, Receipt, as_time, to_time
+
+
+def test_files_are_named_as_in_a_job() -> None:
+    names = (job_folder.DELIVERY_HEADER, job_folder.LEAVES, job_folder.NODES, job_folder.RECORDS)
+    assert names == DELIVERED
+    assert job_folder.VERDICT == VERDICT_FILE
 
 
 def test_what_is_written_is_read_back() -> None:

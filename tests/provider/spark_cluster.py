@@ -17,7 +17,7 @@ import pytest
 
 from files.samples import restate
 from verix_anon.files.deliveries import read_delivery
-from verix_anon.files.submissions import write_submission
+from verix_anon.files.folder_writer import write_submission
 from verix_anon.protocol.messages import Delivery, Submission
 
 ROOT = Path(__file__).resolve().parents[2]

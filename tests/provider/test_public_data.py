@@ -5,7 +5,7 @@ import pytest
 
 from experiments.data import NAMES, describe, load
 from support import SUBMISSION_ID
-from verix_anon.client.table.encode import Encoded, encode
+from verix_anon.client.table.owner_table import OwnerTable, read_owner_table
 from verix_anon.client.table.roles import Declared
 from verix_anon.datasets import census
 from verix_anon.errors import TableError
@@ -17,17 +17,17 @@ from verix_anon.provider.local import LocalProvider
 K = 5
 
 
-def submission(encoded: Encoded) -> Submission:
+def submission(encoded: OwnerTable) -> Submission:
     n_rows = encoded.target.size
     contract = Contract(submission_id=SUBMISSION_ID, k=K, min_leaf=2 * K, columns=encoded.columns)
     tracker = np.random.default_rng(1).integers(0, 256, (n_rows, 32), np.uint8)
     return Submission(
         contract=contract,
-        records=Records(tracker=tracker, values=encoded.values, target=encoded.target),
+        records=Records(tracker=tracker, values=encoded.matrix, target=encoded.target),
     )
 
 
-def public(name: str) -> Encoded:
+def public(name: str) -> OwnerTable:
     try:
         table = load(name)
     except TableError as error:
@@ -39,13 +39,13 @@ def public(name: str) -> Encoded:
         identifier=facts.identifiers,
         kinds=dict.fromkeys(facts.nominal, Kind.CATEGORICAL),
     )
-    return encode(table, declared)
+    return read_owner_table(table, declared)
 
 
 @pytest.mark.parametrize("name", [*NAMES, "census"])
 def test_whole_table(name: str) -> None:
     if name == "census":
-        encoded = encode(census(50_000), Declared(target="income", quasi="all"))
+        encoded = read_owner_table(census(50_000), Declared(target="income", quasi="all"))
     else:
         encoded = public(name)
     sent = submission(encoded)

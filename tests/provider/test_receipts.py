@@ -13,12 +13,15 @@ from files.test_parts import split
 from protocol.signing import OTHER, OURS
 from test_architecture import modules_after
 from verix_anon.errors import ReceiptError
-from verix_anon.files.deliveries import write_delivery
+from verix_anon.files.folder_writer import (
+    receipt_of,
+    write_delivery,
+    write_receipt,
+    write_submission,
+)
 from verix_anon.files.keys import new_key, write_key
-from verix_anon.files.submissions import write_submission
 from verix_anon.protocol.envelopes import open_envelope
 from verix_anon.protocol.statements import Receipt
-from verix_anon.provider.receipts import receipt_of, write_receipt
 
 BEGAN, FINISHED = (datetime(2026, 11, 16, 5, 0, s, tzinfo=UTC) for s in (0, 7))
 
@@ -70,7 +73,7 @@ def test_a_delivery_appears_with_its_receipt(tmp_path: Path) -> None:
 
 
 def test_a_receipt_needs_no_compiled_code() -> None:
-    assert "numba" not in modules_after("import verix_anon.provider.receipts")
+    assert "numba" not in modules_after("import verix_anon.files.folder_writer")
 
 
 def test_the_command_signs(tmp_path: Path, run: Run) -> None:

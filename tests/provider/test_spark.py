@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from moto.server import ThreadedMotoServer
 
 import support
 from conformance import honest
@@ -24,13 +23,12 @@ from files.samples import restate
 from properties.tables import any_submissions
 from provider.spark_cluster import Cluster, read, running, scatter
 from verix_anon.conform.kit import Kit
-from verix_anon.conform.providers import Answer, Outcome
-from verix_anon.conform.trying import try_provider
-from verix_anon.files.submissions import write_submission
+from verix_anon.conform.trials import Answer, ProviderOutcome, try_provider
+from verix_anon.files.folder_writer import write_submission
 from verix_anon.protocol.messages import Submission
 from verix_anon.provider.local import LocalProvider
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("quick_models")]
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("quick_models")]
 
 BUCKET = "jobs"
 SOME = 6
@@ -39,6 +37,8 @@ SOME = 6
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    from moto.server import ThreadedMotoServer  # Takes long to load.
+
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
     server.start()
     host, port = server.get_host_and_port()
@@ -121,8 +121,8 @@ def test_the_conformance_kit(cluster: Cluster, small_kit: Kit) -> None:
     def ask(submission: Path, delivery: Path) -> Answer:
         *_, last = cluster.ask(submission=str(submission), out=str(delivery), task_rows=200)
         if "root" in last:
-            return Answer(Outcome.DELIVERED, "delivered")
-        return Answer(Outcome.REFUSED, last["sentence"])
+            return Answer(ProviderOutcome.DELIVERED, "delivered")
+        return Answer(ProviderOutcome.REFUSED, last["sentence"])
 
     # All of them are in test_spark_made.py, where a job costs no cluster.
     cases = [case for case in small_kit.cases if case.kind.is_for_provider][::SOME]

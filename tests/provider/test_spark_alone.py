@@ -15,10 +15,17 @@ import support
 from provider.spark_cluster import ROOT
 from verix_anon.errors import ProviderError
 from verix_anon.machine import available_cores
-from verix_anon.provider.spark.keys import key_of, keys_of, reach, value_of
-from verix_anon.provider.spark.medians import BUCKET_BYTES, MIN_BUCKETS, n_buckets
 from verix_anon.provider.spark.session import limits_of
-from verix_anon.provider.spark.top import Limits, Pass, Top, grow_top
+from verix_anon.provider.spark.submission_reader import key_of, keys_of, reach, value_of
+from verix_anon.provider.spark.top import (
+    BUCKET_BYTES,
+    MIN_BUCKETS,
+    ClusterLimits,
+    Pass,
+    Top,
+    grow_top,
+    n_buckets,
+)
 
 HAS_SPARK = importlib.util.find_spec("pyspark") is not None
 ON_EXECUTORS = ("numpy", "numba", "pyarrow", "rfc8785")
@@ -35,7 +42,7 @@ import verix_anon.provider.spark.tasks
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_executors_need_few_packages() -> None:
     """That they do with these is seen on the cluster, whose environment has few others."""
     # Of all others only what numba is made of.
@@ -72,7 +79,9 @@ def test_histograms_keep_to_their_budget(n_cells: int) -> None:
 
 def test_a_leaf_that_no_task_holds_is_an_error() -> None:
     sent = support.submission([[7.0] * 100], [1] * 100)
-    top = Top(sent.contract, 100, Limits(task_rows=10, leaf_rows=50, histogram_bytes=1 << 20))
+    top = Top(
+        sent.contract, 100, ClusterLimits(task_rows=10, leaf_rows=50, histogram_bytes=1 << 20)
+    )
     top.is_leaf[0] = True
 
     def never(wanted: Pass) -> Any:

@@ -21,18 +21,17 @@ from files.samples import restate
 from provider.made_cluster import MadeCluster, TaskError
 from provider.spark_cluster import read
 from verix_anon.conform.kit import Kit
-from verix_anon.conform.providers import Answer, Outcome
-from verix_anon.conform.trying import try_provider
+from verix_anon.conform.trials import Answer, ProviderOutcome, try_provider
 from verix_anon.errors import Error, ProviderError, TableError
-from verix_anon.files.submissions import write_submission
+from verix_anon.files.folder_writer import write_submission
 from verix_anon.protocol import merkle
 from verix_anon.protocol.messages import Submission
 from verix_anon.provider import spark
 from verix_anon.provider.local import LocalProvider
-from verix_anon.provider.spark import SparkProvider, reading, tasks
-from verix_anon.provider.spark.job import Job
-from verix_anon.provider.spark.places import STAGING, Place
-from verix_anon.provider.spark.reading import Piece, share_out
+from verix_anon.provider.spark import SparkProvider, submission_reader, tasks
+from verix_anon.provider.spark.delivery_writer import STAGING, Place
+from verix_anon.provider.spark.driver import SparkJob
+from verix_anon.provider.spark.submission_reader import Piece, share_out
 
 HAS_SPARK = importlib.util.find_spec("pyspark") is not None
 
@@ -75,14 +74,14 @@ def test_from_url_to_url(made: SparkProvider, bucket: str) -> None:
     assert files - records == {"delivery.json", "leaves.parquet", "nodes.parquet"}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_conformance_kit(made: SparkProvider, small_kit: Kit) -> None:
     def ask(submission: Path, delivery: Path) -> Answer:
         try:
             made.anonymize_folder(submission, delivery)
         except Error as error:
-            return Answer(Outcome.REFUSED, str(error))
-        return Answer(Outcome.DELIVERED, "delivered")
+            return Answer(ProviderOutcome.REFUSED, str(error))
+        return Answer(ProviderOutcome.DELIVERED, "delivered")
 
     cases = [case for case in small_kit.cases if case.kind.is_for_provider]
     results = try_provider(small_kit, cases, ask)
@@ -138,18 +137,18 @@ def test_rows_that_crowd_in_one_chunk_are_sent_nowhere(
         raise AssertionError("no task is sent a chunk")
 
     monkeypatch.setattr(tasks.HashChunk, "__call__", never)
-    monkeypatch.setattr(reading, "CHUNK_ROWS", 100)
+    monkeypatch.setattr(submission_reader, "CHUNK_ROWS", 100)
     with pytest.raises(TableError, match="not each row from 0 to 399 is there once"):
         made.anonymize_folder(path.parent, tmp_path / "delivery")
 
 
 @pytest.mark.parametrize("n_rows", [1, 65_536, 65_537, 10**8, 10**9, 2**31])
 def test_rows_are_counted_in_few_ranges_of_whole_chunks(n_rows: int) -> None:
-    bins = reading.rows_of_bins(n_rows)
+    bins = submission_reader.rows_of_bins(n_rows)
     assert bins.sum() == n_rows
-    assert len(bins) <= reading.MOST_BINS
+    assert len(bins) <= submission_reader.MOST_BINS
     assert not (bins[:-1] % merkle.CHUNK_ROWS).any()
-    assert bins.max() <= max(65_536, 2 * n_rows // reading.MOST_BINS)
+    assert bins.max() <= max(65_536, 2 * n_rows // submission_reader.MOST_BINS)
 
 
 def test_trouble_of_an_executor_is_no_fault_of_the_submission(
@@ -160,7 +159,7 @@ def test_trouble_of_an_executor_is_no_fault_of_the_submission(
     def full(*given: object, **more: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(reading, "HELD_BYTES", 0)
+    monkeypatch.setattr(submission_reader, "HELD_BYTES", 0)
     with monkeypatch.context() as patch:
         patch.setattr(os, "pwrite", full)
         with pytest.raises(TaskError, match="there is no room left on the disk"):
@@ -230,14 +229,14 @@ def test_what_fails_leaves_the_old_delivery_behind_a_url(
 ) -> None:
     given = (f"{bucket}/submission", f"{bucket}/delivery")
     old = made.anonymize_folder(*given)
-    before, done = names_in(given[1]), getattr(Job, step)
+    before, done = names_in(given[1]), getattr(SparkJob, step)
 
     def failing(*words: Any) -> None:
         done(*words)
         raise ProviderError("no")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Job, step, failing)
+        patch.setattr(SparkJob, step, failing)
         with pytest.raises(ProviderError, match="no"):
             made.anonymize_folder(*given, overwrite=True)
     assert names_in(given[1]) == before
@@ -265,7 +264,7 @@ def test_what_fails_leaves_nothing_behind_a_url(
         assert any(name.startswith(STAGING) for name in names_in(f"{bucket}/delivery"))
         raise ProviderError("no")
 
-    monkeypatch.setattr(Job, "write_records", failing)
+    monkeypatch.setattr(SparkJob, "write_records", failing)
     with pytest.raises(ProviderError, match="no"):
         made.anonymize_folder(f"{bucket}/submission", f"{bucket}/delivery")
     assert not names_in(f"{bucket}/delivery")

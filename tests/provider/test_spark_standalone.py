@@ -13,10 +13,10 @@ import pytest
 
 import support
 from provider.spark_cluster import ENVIRONMENT, PATIENCE, PYTHON, environment, read, scatter
-from verix_anon.files.submissions import write_submission
+from verix_anon.files.folder_writer import write_submission
 from verix_anon.provider.local import LocalProvider
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 HOST = "127.0.0.1"
 N_WORKERS = 2

@@ -7,12 +7,11 @@ from pathlib import Path
 import fsspec
 import psycopg
 import pytest
-from moto.server import ThreadedMotoServer
 
 import cluster
 from service import made
 from verix_anon.service.database import Database
-from verix_anon.service.settings import Settings
+from verix_anon.service.settings import ServiceSettings
 from verix_anon.service.worker import Worker
 
 
@@ -39,6 +38,8 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
 @pytest.fixture(scope="session")
 def s3() -> Iterator[str]:
     """The endpoint of an S3."""
+    from moto.server import ThreadedMotoServer  # Takes long to load.
+
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
     server.start()
     host, port = server.get_host_and_port()
@@ -75,16 +76,16 @@ def database(database_url: str) -> Iterator[Database]:
 
 
 @pytest.fixture
-def worker_settings(tmp_path: Path, database_url: str, database: Database) -> Settings:
+def worker_settings(tmp_path: Path, database_url: str, database: Database) -> ServiceSettings:
     """Of a worker that tries again at once."""
     made.tenant(database)
-    return Settings(
+    return ServiceSettings(
         folder=tmp_path, database=database_url, workers=1, lease_seconds=30, retry_seconds=0.01
     )
 
 
 @pytest.fixture
-def worker(worker_settings: Settings) -> Iterator[Worker]:
+def worker(worker_settings: ServiceSettings) -> Iterator[Worker]:
     """A worker in this process."""
     worker = Worker(worker_settings, "one")
     yield worker

@@ -4,20 +4,20 @@ from hashlib import sha256
 from pathlib import Path
 
 from files.samples import N_ROWS, sent
-from verix_anon.files.submissions import write_submission
+from verix_anon.files.folder_writer import write_submission
 from verix_anon.protocol.messages import Submission
-from verix_anon.protocol.wire import State
+from verix_anon.protocol.providers import File, JobState
 from verix_anon.service import blobs, jobs, tenants
 from verix_anon.service.blobs import Blobs
-from verix_anon.service.database import Database
-from verix_anon.service.jobs import File, Job, NewJob
+from verix_anon.service.database import Database, JobRow
+from verix_anon.service.jobs import NewJob
 
 TENANT = "clinic"
 
 
 def tenant(database: Database, name: str = TENANT) -> str:
     """A token of a tenant."""
-    return tenants.create_token(database, name, tenants.Role.TENANT)
+    return tenants.create_token(database, name, tenants.TokenRole.TENANT)
 
 
 def files_of(folder: Path) -> tuple[File, ...]:
@@ -47,17 +47,26 @@ def new(files: tuple[File, ...] = (), *, key: str | None = None, owner: str = TE
     )
 
 
-def created(database: Database, asked: NewJob | None = None, *, retention: float = 1000.0) -> Job:
+def created(
+    database: Database, asked: NewJob | None = None, *, retention: float = 1000.0
+) -> JobRow:
     """A job whose files are still to come."""
     return jobs.create(database, asked or new(), most=1000, retention_seconds=retention)[0]
 
 
-def queued(database: Database, job: Job | None = None) -> Job:
+def facts(job: JobRow | None) -> tuple[object, ...]:
+    """All that is known of a job, to compare it as it stood at two times."""
+    assert job is not None
+    known = [getattr(job, column.key) for column in JobRow.__table__.columns]
+    return *known, *((file.name, file.size, file.sha256, file.is_complete) for file in job.files)
+
+
+def queued(database: Database, job: JobRow | None = None) -> JobRow:
     """A job that waits for a worker."""
     job = job or created(database)
     for file in job.files:
         state = jobs.complete_file(database, job.id, file.name)
-    assert state is State.QUEUED
+    assert state is JobState.QUEUED
     done = jobs.find(database, None, job.id)
     assert done is not None
     return done
@@ -65,7 +74,7 @@ def queued(database: Database, job: Job | None = None) -> Job:
 
 def submitted(
     database: Database, store: Blobs, folder: Path, submission: Submission | None = None
-) -> Job:
+) -> JobRow:
     """A job that waits for a worker with a real submission in the blobs."""
     if not folder.exists():
         write_submission(submission or sent(), folder)

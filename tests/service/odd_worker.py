@@ -10,12 +10,12 @@ import time
 
 from verix_anon.protocol.messages import Header
 from verix_anon.service import engines, worker
-from verix_anon.service.settings import Settings
+from verix_anon.service.settings import ServiceSettings
 
 honest = engines.run
 
 
-def run(name: str, settings: Settings, task: engines.Task) -> Header:
+def run(name: str, settings: ServiceSettings, task: engines.EngineTask) -> Header:
     (settings.folder / f"begun-{os.getpid()}").touch()
     if os.environ["VERIX_TEST_ENGINE"] == "kill":
         os.kill(os.getpid(), signal.SIGKILL)

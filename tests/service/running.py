@@ -16,8 +16,8 @@ from typing import Any
 import httpx2
 
 from verix_anon.service.database import Database
-from verix_anon.service.settings import Settings
-from verix_anon.service.tenants import Role, create_token
+from verix_anon.service.settings import ServiceSettings
+from verix_anon.service.tenants import TokenRole, create_token
 
 SECONDS = 60.0
 """How long anything may take that a test waits for"""
@@ -88,10 +88,10 @@ class Service:
 
     def token(self, tenant: str | None = "acme", *, expires_in: float | None = None) -> str:
         """A new token of a tenant; the operator's for None."""
-        settings = Settings(folder=self.folder, database=self.database)
+        settings = ServiceSettings(folder=self.folder, database=self.database)
         database = Database(settings.database_url)
         try:
-            role = Role.OPERATOR if tenant is None else Role.TENANT
+            role = TokenRole.OPERATOR if tenant is None else TokenRole.TENANT
             return create_token(database, tenant, role, expires_in)
         finally:
             database.close()

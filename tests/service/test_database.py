@@ -5,8 +5,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from alembic.autogenerate import compare_metadata
-from alembic.migration import MigrationContext
 from sqlalchemy import inspect, select, text
 
 from verix_anon.errors import ProviderError
@@ -14,6 +12,10 @@ from verix_anon.service.database import Database, Schema, now
 
 
 def test_the_migrations_make_the_models(database: Database) -> None:
+    # Takes a second to load, which collecting need not.
+    from alembic.autogenerate import compare_metadata
+    from alembic.migration import MigrationContext
+
     with database.engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert compare_metadata(context, Schema.metadata) == []

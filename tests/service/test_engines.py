@@ -10,38 +10,38 @@ from verix_anon.errors import ProviderError
 from verix_anon.progress import ignore
 from verix_anon.provider.spark import SparkProvider
 from verix_anon.service import engines
-from verix_anon.service.engines import Shape, Task, TooLargeError
-from verix_anon.service.settings import Limits, Settings
+from verix_anon.service.engines import EngineTask, JobTooLargeError, Shape
+from verix_anon.service.settings import ServiceLimits, ServiceSettings
 from verix_anon.service.supervisor import Supervisor
 
 SHAPE = Shape(rows=1_000_000, columns=10, min_leaf=5, file_bytes=50_000_000)
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return Settings(folder=tmp_path, workers=1)
+def settings(tmp_path: Path) -> ServiceSettings:
+    return ServiceSettings(folder=tmp_path, workers=1)
 
 
-def test_a_job_that_fits_is_done_here(settings: Settings) -> None:
+def test_a_job_that_fits_is_done_here(settings: ServiceSettings) -> None:
     assert engines.choose(settings, SHAPE) == engines.LOCAL
     assert engines.names(settings) == (engines.LOCAL,)
 
 
-def test_a_job_that_does_not_fit_is_refused_with_both_figures(settings: Settings) -> None:
+def test_a_job_that_does_not_fit_is_refused_with_both_figures(settings: ServiceSettings) -> None:
     needed = engines.needed_bytes(SHAPE, threads=engines.threads(settings))
     engines.choose(dataclasses.replace(settings, worker_bytes=needed), SHAPE)
     small = dataclasses.replace(settings, worker_bytes=123_000_000)
-    with pytest.raises(TooLargeError, match=rf"{needed / 1e9:.2f} GB .* 0\.12 GB"):
+    with pytest.raises(JobTooLargeError, match=rf"{needed / 1e9:.2f} GB .* 0\.12 GB"):
         engines.choose(small, SHAPE)
 
 
-def test_what_is_read_counts_too(settings: Settings) -> None:
+def test_what_is_read_counts_too(settings: ServiceSettings) -> None:
     more = dataclasses.replace(SHAPE, file_bytes=10**10)
     assert engines.needed_bytes(more, threads=1) > 10**10
 
 
 def test_large_jobs_are_for_spark_and_without_it_the_service_does_not_start(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
+    settings: ServiceSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     large = dataclasses.replace(settings, spark_above=SHAPE.rows - 1, worker_bytes=1)
     assert engines.choose(large, SHAPE) == engines.SPARK
@@ -53,7 +53,7 @@ def test_large_jobs_are_for_spark_and_without_it_the_service_does_not_start(
 
 
 def test_spark_is_given_folders_its_settings_and_memory_without_the_workers_limit(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
+    settings: ServiceSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The cluster itself is tried where the engine is."""
     own = resource.getrlimit(resource.RLIMIT_AS)
@@ -64,7 +64,7 @@ def test_spark_is_given_folders_its_settings_and_memory_without_the_workers_limi
         seen.append((self.configuration, self.progress, given, finish, limit))
 
     monkeypatch.setattr(SparkProvider, "anonymize_folder", anonymize)
-    task = Task(submission=Path("a"), delivery=Path("b"), progress=ignore, finish=print)
+    task = EngineTask(submission=Path("a"), delivery=Path("b"), progress=ignore, finish=print)
     resource.setrlimit(resource.RLIMIT_AS, (1 << 40, own[1]))
     try:
         conf = {"spark.master": "local[2]"}
@@ -76,10 +76,12 @@ def test_spark_is_given_folders_its_settings_and_memory_without_the_workers_limi
 
 
 def test_settings_survive_the_way_to_a_worker(tmp_path: Path) -> None:
-    settings = Settings(
-        folder=tmp_path, key_file=tmp_path / "key", limits=Limits(rows=7), spark_above=9
+    settings = ServiceSettings(
+        folder=tmp_path, key_file=tmp_path / "key", limits=ServiceLimits(rows=7), spark_above=9
     )
     text = settings.to_json()
     assert "\n" not in text
-    assert Settings.from_json(text) == settings
-    assert Settings.from_json(Settings(folder=tmp_path).to_json()) == Settings(folder=tmp_path)
+    assert ServiceSettings.from_json(text) == settings
+    assert ServiceSettings.from_json(ServiceSettings(folder=tmp_path).to_json()) == ServiceSettings(
+        folder=tmp_path
+    )

@@ -8,26 +8,25 @@ import pytest
 from sqlalchemy import update
 
 from service import made
-from verix_anon.protocol.wire import State
+from verix_anon.protocol.providers import File, JobState
 from verix_anon.service import jobs, leases
-from verix_anon.service.database import Database, JobRow, now
-from verix_anon.service.jobs import File, Job, Reason
-from verix_anon.service.leases import Claim, LostError
+from verix_anon.service.database import Database, JobProgress, JobRow, Reason, now
+from verix_anon.service.leases import LeasedJob, LostError
 
-DELIVERY = (File(name="delivery.json", size=3, sha256="2" * 64, is_complete=True),)
+DELIVERY = (File(name="delivery.json", size=3, sha256="2" * 64),)
 
 
 @pytest.fixture
-def job(database: Database) -> Job:
+def job(database: Database) -> JobRow:
     made.tenant(database)
     return made.queued(database)
 
 
-def take(database: Database, worker: str = "one", *, seconds: float = 60.0) -> Claim | None:
+def take(database: Database, worker: str = "one", *, seconds: float = 60.0) -> LeasedJob | None:
     return leases.claim(database, worker, lease_seconds=seconds)
 
 
-def taken(database: Database, worker: str = "one") -> Claim:
+def taken(database: Database, worker: str = "one") -> LeasedJob:
     claim = take(database, worker)
     assert claim is not None
     return claim
@@ -39,22 +38,25 @@ def pass_time(database: Database) -> None:
         session.execute(update(JobRow).values(lease=now() - 1))
 
 
-def found(database: Database, job: Job) -> Job:
+def found(database: Database, job: JobRow) -> JobRow:
     again = jobs.find(database, made.TENANT, job.id)
     assert again is not None
     return again
 
 
-def test_a_job_is_claimed_done_and_claimed_no_more(database: Database, job: Job) -> None:
+def test_a_job_is_claimed_done_and_claimed_no_more(database: Database, job: JobRow) -> None:
     claim = taken(database)
     assert (claim.job_id, claim.fence) == (job.id, 1)
-    assert found(database, job).state is State.RUNNING
+    assert found(database, job).state is JobState.RUNNING
     assert take(database, "two") is None
-    leases.renew(database, claim, lease_seconds=60, progress=("grow", 1, 2))
+    leases.renew(database, claim, lease_seconds=60, progress=JobProgress("grow", 1, 2))
     assert found(database, job).progress == ("grow", 1, 2)
     leases.finish(database, claim, root="ab", delivery=DELIVERY)
     done = found(database, job)
-    assert (done.state, done.root, done.delivery, done.fence) == (State.DONE, "ab", DELIVERY, 1)
+    assert (done.state, done.root, done.fence) == (JobState.DONE, "ab", 1)
+    assert done.delivery is not None
+    delivered = [File(name=file.name, size=file.size, sha256=file.sha256) for file in done.delivery]
+    assert tuple(delivered) == DELIVERY
     assert done.expires is not None
     assert done.finished is not None
     assert done.progress is None
@@ -74,7 +76,7 @@ def test_what_is_still_uploaded_is_not_taken(database: Database) -> None:
 
 
 @pytest.mark.parametrize("word", ["renew", "finish", "fail", "release"])
-def test_whoever_lost_a_job_cannot_touch_it(database: Database, job: Job, word: str) -> None:
+def test_whoever_lost_a_job_cannot_touch_it(database: Database, job: JobRow, word: str) -> None:
     words = {
         "renew": lambda held: leases.renew(database, held, lease_seconds=60),
         "finish": lambda held: leases.finish(database, held, root="cd", delivery=DELIVERY),
@@ -91,14 +93,14 @@ def test_whoever_lost_a_job_cannot_touch_it(database: Database, job: Job, word: 
     before = found(database, job)
     with pytest.raises(LostError):
         words[word](slow)
-    assert found(database, job) == before
+    assert made.facts(found(database, job)) == made.facts(before)
     leases.finish(database, quick, root="ab", delivery=DELIVERY)
     with pytest.raises(LostError):
         words[word](quick)
     assert found(database, job).root == "ab"
 
 
-def test_a_job_that_was_deleted_is_lost(database: Database, job: Job) -> None:
+def test_a_job_that_was_deleted_is_lost(database: Database, job: JobRow) -> None:
     claim = taken(database)
     assert jobs.delete(database, made.TENANT, job.id)
     with pytest.raises(LostError):
@@ -106,7 +108,7 @@ def test_a_job_that_was_deleted_is_lost(database: Database, job: Job) -> None:
     assert jobs.find(database, None, job.id) is None
 
 
-def test_a_lease_is_kept_by_renewing_it(database: Database, job: Job) -> None:
+def test_a_lease_is_kept_by_renewing_it(database: Database, job: JobRow) -> None:
     claim = taken(database)
     pass_time(database)
     leases.renew(database, claim, lease_seconds=60)
@@ -114,40 +116,40 @@ def test_a_lease_is_kept_by_renewing_it(database: Database, job: Job) -> None:
     leases.finish(database, claim, root="ab", delivery=DELIVERY)
 
 
-def test_a_job_that_kills_three_workers_has_failed(database: Database, job: Job) -> None:
+def test_a_job_that_kills_three_workers_has_failed(database: Database, job: JobRow) -> None:
     for attempt in (1, 2, 3):
         assert taken(database).fence == attempt
         pass_time(database)
     assert take(database) is None
     failed = found(database, job)
-    assert failed.state is State.FAILED
+    assert failed.state is JobState.FAILED
     assert failed.reason is not None
     assert failed.reason.code == "worker-killed"
     assert failed.expires is not None
 
 
-def test_a_job_that_was_put_back_is_not_lost_and_waits(database: Database, job: Job) -> None:
+def test_a_job_that_was_put_back_is_not_lost_and_waits(database: Database, job: JobRow) -> None:
     for attempt in range(1, 6):
         claim = taken(database)
         assert claim.fence == attempt
         leases.release(database, claim)
-        assert found(database, job).state is State.QUEUED
+        assert found(database, job).state is JobState.QUEUED
     leases.release(database, taken(database), delay_seconds=60)
     assert take(database) is None
-    assert found(database, job).state is State.QUEUED
+    assert found(database, job).state is JobState.QUEUED
 
 
-def test_the_jobs_of_a_dead_worker_wait_at_once(database: Database, job: Job) -> None:
+def test_the_jobs_of_a_dead_worker_wait_at_once(database: Database, job: JobRow) -> None:
     taken(database, "one")
     leases.lose(database, "two")
-    assert found(database, job).state is State.RUNNING
+    assert found(database, job).state is JobState.RUNNING
     leases.lose(database, "one")
-    assert found(database, job).state is State.QUEUED
+    assert found(database, job).state is JobState.QUEUED
 
 
 @pytest.mark.parametrize("skew", [-1e6, 1e6])
 def test_a_process_whose_clock_is_wrong_takes_nothing_away(
-    database: Database, job: Job, monkeypatch: pytest.MonkeyPatch, skew: float
+    database: Database, job: JobRow, monkeypatch: pytest.MonkeyPatch, skew: float
 ) -> None:
     claim = taken(database)
     right = time.time
@@ -174,4 +176,4 @@ def test_threads_that_race_take_each_job_once(database: Database) -> None:
     with ThreadPoolExecutor(8) as pool:
         taken_by = Counter(job_id for mine in pool.map(work, range(8)) for job_id in mine)
     assert taken_by == Counter(waiting)
-    assert jobs.counts(database)[State.DONE] == 40
+    assert jobs.counts(database)[JobState.DONE] == 40

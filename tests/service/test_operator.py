@@ -8,9 +8,9 @@ from playwright.sync_api import Browser, Page
 from files.samples import sent
 from service.running import Service, create, ended, order, running, submit
 from tools.browser import chromium, needs_chromium
-from verix_anon.files.submissions import write_submission
+from verix_anon.files.folder_writer import write_submission
 
-pytestmark = [needs_chromium, pytest.mark.slow]
+pytestmark = [needs_chromium, pytest.mark.long]
 HOSTILE = "<script>alert(1)</script><b onclick=x>\"'&amp;"
 
 

@@ -15,27 +15,25 @@ import pytest
 
 from files.samples import sent
 from service import made
-from verix_anon.protocol.wire import State
+from verix_anon.protocol.providers import JobState
 from verix_anon.provider.local import LocalProvider
 from verix_anon.service import jobs
 from verix_anon.service.blobs import Blobs
 from verix_anon.service.database import Database, JobRow
-from verix_anon.service.jobs import Job
-from verix_anon.service.settings import Settings
-from verix_anon.service.supervisor import Supervisor
-from verix_anon.service.sweep import sweep
+from verix_anon.service.settings import ServiceSettings
+from verix_anon.service.supervisor import Supervisor, sweep
 
 DEADLINE = 300.0
 
 
 @pytest.fixture
-def settings(tmp_path: Path, database_url: str, database: Database) -> Settings:
+def settings(tmp_path: Path, database_url: str, database: Database) -> ServiceSettings:
     made.tenant(database)
-    return Settings(folder=tmp_path, database=database_url, workers=1, lease_seconds=1.0)
+    return ServiceSettings(folder=tmp_path, database=database_url, workers=1, lease_seconds=1.0)
 
 
 @pytest.fixture
-def job(settings: Settings, database: Database, tmp_path: Path) -> Job:
+def job(settings: ServiceSettings, database: Database, tmp_path: Path) -> JobRow:
     return made.submitted(database, Blobs(settings.blobs_url), tmp_path / "submission")
 
 
@@ -60,7 +58,7 @@ def process(
         started.communicate()
 
 
-def tell(started: subprocess.Popen[str], settings: Settings) -> None:
+def tell(started: subprocess.Popen[str], settings: ServiceSettings) -> None:
     assert started.stdin is not None
     started.stdin.write(settings.to_json() + "\n")
     started.stdin.flush()
@@ -73,13 +71,13 @@ def until(holds: Callable[[], object]) -> None:
         time.sleep(0.05)
 
 
-def found(database: Database, job: Job) -> Job:
+def found(database: Database, job: JobRow) -> JobRow:
     again = jobs.find(database, made.TENANT, job.id)
     assert again is not None
     return again
 
 
-def begun(settings: Settings) -> list[int]:
+def begun(settings: ServiceSettings) -> list[int]:
     """The processes whose engines have begun."""
     return [int(path.name.split("-")[1]) for path in settings.folder.glob("begun-*")]
 
@@ -92,13 +90,13 @@ def is_alive(pid: int) -> bool:
     return state != "Z"
 
 
-def check_done(database: Database, job: Job, *, fence: int) -> None:
+def check_done(database: Database, job: JobRow, *, fence: int) -> None:
     done = found(database, job)
-    assert (done.state, done.fence) == (State.DONE, fence)
+    assert (done.state, done.fence) == (JobState.DONE, fence)
     assert done.root == LocalProvider(threads=1).anonymize(sent()).header.root.hex()
 
 
-def lost(database: Database, job: Job) -> int:
+def lost(database: Database, job: JobRow) -> int:
     with database.read() as session:
         return session.get_one(JobRow, job.id).lost
 
@@ -118,22 +116,21 @@ def test_processes_that_race_take_each_job_once(database: Database, database_url
             racer.stdin.flush()
         taken = [racer.communicate(timeout=DEADLINE)[0].split() for racer in racers]
     assert Counter(taken[0] + taken[1]) == Counter(waiting)
-    assert jobs.counts(database)[State.DONE] == 60
+    assert jobs.counts(database)[JobState.DONE] == 60
 
 
-@pytest.mark.slow
 def test_the_job_of_a_killed_worker_is_taken_up_again(
-    settings: Settings, database: Database, job: Job
+    settings: ServiceSettings, database: Database, job: JobRow
 ) -> None:
     with process("service.odd_worker", "one", engine="stall") as worker:
         tell(worker, settings)
         until(lambda: begun(settings))
         worker.send_signal(signal.SIGKILL)
         worker.wait()
-    assert found(database, job).state is State.RUNNING
+    assert found(database, job).state is JobState.RUNNING
     with process("verix_anon.service.worker", "two") as worker:
         tell(worker, settings)
-        until(lambda: found(database, job).state is State.DONE)
+        until(lambda: found(database, job).state is JobState.DONE)
     check_done(database, job, fence=2)
     assert lost(database, job) == 1
     assert (settings.work / f"{job.id}-1").exists()
@@ -141,9 +138,9 @@ def test_the_job_of_a_killed_worker_is_taken_up_again(
     assert list(settings.work.iterdir()) == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_worker_that_is_stopped_and_wakes_too_late_changes_nothing(
-    settings: Settings, database: Database, job: Job
+    settings: ServiceSettings, database: Database, job: JobRow
 ) -> None:
     """As on a machine that sleeps: its lease runs out, and another does the job."""
     with process("service.odd_worker", "one", engine="stall") as slow:
@@ -152,33 +149,32 @@ def test_a_worker_that_is_stopped_and_wakes_too_late_changes_nothing(
         slow.send_signal(signal.SIGSTOP)
         with process("verix_anon.service.worker", "two") as quick:
             tell(quick, settings)
-            until(lambda: found(database, job).state is State.DONE)
+            until(lambda: found(database, job).state is JobState.DONE)
             before = found(database, job)
             (settings.folder / "go").touch()
             slow.send_signal(signal.SIGCONT)
             # It drops the job and is ready for the next.
             until(lambda: not (settings.work / f"{job.id}-1").exists())
-    assert found(database, job) == before
+    assert made.facts(found(database, job)) == made.facts(before)
     check_done(database, job, fence=2)
 
 
-@pytest.mark.slow
 def test_a_job_that_kills_three_workers_has_failed(
-    settings: Settings, database: Database, job: Job
+    settings: ServiceSettings, database: Database, job: JobRow
 ) -> None:
     with process("service.supervising", engine="kill") as supervisor:
         tell(supervisor, settings)
-        until(lambda: found(database, job).state is State.FAILED)
+        until(lambda: found(database, job).state is JobState.FAILED)
     failed = found(database, job)
     assert failed.reason is not None
     assert (failed.reason.code, failed.fence) == ("worker-killed", 3)
     assert len(begun(settings)) == 3
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_workers_end_with_their_supervisor_and_put_their_jobs_back(
-    settings: Settings, database: Database, job: Job, how: signal.Signals
+    settings: ServiceSettings, database: Database, job: JobRow, how: signal.Signals
 ) -> None:
     long = dataclasses.replace(settings, lease_seconds=600.0)
     with process("service.supervising", engine="stall") as supervisor:
@@ -186,25 +182,25 @@ def test_workers_end_with_their_supervisor_and_put_their_jobs_back(
         until(lambda: begun(settings))
         (worker,) = begun(settings)
         supervisor.send_signal(how)
-        until(lambda: found(database, job).state is State.QUEUED)
+        until(lambda: found(database, job).state is JobState.QUEUED)
         until(lambda: not is_alive(worker))
         supervisor.wait(DEADLINE)
     waiting = found(database, job)
-    assert (waiting.state, waiting.fence, lost(database, job)) == (State.QUEUED, 1, 0)
+    assert (waiting.state, waiting.fence, lost(database, job)) == (JobState.QUEUED, 1, 0)
     assert list(settings.work.iterdir()) == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_supervisor_replaces_the_dead_and_does_the_jobs(
-    settings: Settings, database: Database, job: Job
+    settings: ServiceSettings, database: Database, job: JobRow
 ) -> None:
     with Supervisor(settings) as supervisor:
-        until(lambda: found(database, job).state is State.DONE)
+        until(lambda: found(database, job).state is JobState.DONE)
         (first,) = supervisor.pids
         os.kill(first, signal.SIGKILL)
         until(lambda: supervisor.pids not in ((), (first,)))
         again = made.submitted(database, supervisor.blobs, settings.folder / "submission")
-        until(lambda: found(database, again).state is State.DONE)
+        until(lambda: found(database, again).state is JobState.DONE)
         (second,) = supervisor.pids
     assert not is_alive(second)
     check_done(database, again, fence=1)

@@ -16,21 +16,21 @@ from service.working import check_done, during, result, taken, taken_later
 from verix_anon import machine
 from verix_anon.errors import MemoryShortError
 from verix_anon.files.submissions import read_submission
-from verix_anon.protocol.wire import State
-from verix_anon.service import engines, jobs, work
+from verix_anon.protocol.providers import File, JobState
+from verix_anon.provider import local
 from verix_anon.service import worker as worker_module
 from verix_anon.service.blobs import Blobs
-from verix_anon.service.jobs import Job
+from verix_anon.service.database import JobRow
 from verix_anon.service.worker import Worker
 
 
 @pytest.fixture
-def job(worker: Worker, tmp_path: Path) -> Job:
+def job(worker: Worker, tmp_path: Path) -> JobRow:
     return made.submitted(worker.database, worker.blobs, tmp_path / "submission")
 
 
 @pytest.fixture
-def place(worker: Worker, job: Job, tmp_path: Path) -> tuple[Worker, Job, Path]:
+def place(worker: Worker, job: JobRow, tmp_path: Path) -> tuple[Worker, JobRow, Path]:
     return worker, job, tmp_path
 
 
@@ -46,10 +46,11 @@ def small_files() -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    ("module", "step"), [(work, "_fetch"), (engines, "write_delivery"), (work, "_store")]
+    ("module", "step"),
+    [(worker_module, "_fetch"), (local, "write_delivery"), (worker_module, "_store")],
 )
 def test_a_full_disk_puts_the_job_back(
-    place: tuple[Worker, Job, Path],
+    place: tuple[Worker, JobRow, Path],
     monkeypatch: pytest.MonkeyPatch,
     module: ModuleType,
     step: str,
@@ -65,7 +66,7 @@ def test_a_full_disk_puts_the_job_back(
     for attempt in range(1, 5):  # More often than a worker may be killed.
         worker.work(taken_later(worker))
         waiting = result(worker, job)
-        assert (waiting.state, waiting.fence) == (State.QUEUED, attempt)
+        assert (waiting.state, waiting.fence) == (JobState.QUEUED, attempt)
         assert waiting.delivery is None
     monkeypatch.undo()
     worker.work(taken_later(worker))
@@ -73,7 +74,7 @@ def test_a_full_disk_puts_the_job_back(
 
 
 def test_no_room_in_the_blobs_puts_the_job_back(
-    worker: Worker, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    worker: Worker, job: JobRow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put = Blobs.put
 
@@ -86,19 +87,19 @@ def test_no_room_in_the_blobs_puts_the_job_back(
     worker.work(taken(worker))
     monkeypatch.undo()
     waiting = result(worker, job)
-    assert (waiting.state, waiting.delivery, waiting.root) == (State.QUEUED, None, None)
+    assert (waiting.state, waiting.delivery, waiting.root) == (JobState.QUEUED, None, None)
     worker.work(taken_later(worker))
     check_done(worker, job, fence=2, folder=tmp_path / "back")
 
 
 def test_a_disk_that_is_full_for_the_database_is_waited_for(
-    worker: Worker, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    worker: Worker, job: JobRow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not worker.database.is_sqlite:
         pytest.skip("PostgreSQL has a disk of its own")
-    store, full, slept = work._store, ExitStack(), []
+    store, full, slept = worker_module._store, ExitStack(), []
 
-    def fill(place: work.Workplace) -> tuple[jobs.File, ...]:
+    def fill(place: worker_module.Workplace) -> tuple[File, ...]:
         stored = store(place)
         full.enter_context(small_files())
         return stored
@@ -107,7 +108,7 @@ def test_a_disk_that_is_full_for_the_database_is_waited_for(
         slept.append(seconds)
         full.close()
 
-    monkeypatch.setattr(work, "_store", fill)
+    monkeypatch.setattr(worker_module, "_store", fill)
     monkeypatch.setattr(time, "sleep", make_room)
     worker.work(taken(worker))
     monkeypatch.undo()
@@ -115,14 +116,16 @@ def test_a_disk_that_is_full_for_the_database_is_waited_for(
     check_done(worker, job, folder=tmp_path / "back")
 
 
-def test_a_key_that_cannot_be_read_is_waited_for(worker: Worker, job: Job, tmp_path: Path) -> None:
+def test_a_key_that_cannot_be_read_is_waited_for(
+    worker: Worker, job: JobRow, tmp_path: Path
+) -> None:
     worker.settings = dataclasses.replace(worker.settings, key_file=tmp_path / "none")
     worker.work(taken(worker))
-    assert result(worker, job).state is State.QUEUED
+    assert result(worker, job).state is JobState.QUEUED
 
 
 def test_a_job_that_takes_more_memory_than_there_is_fails_with_both_figures(
-    worker: Worker, job: Job, monkeypatch: pytest.MonkeyPatch
+    worker: Worker, job: JobRow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def take_all() -> None:
         raise MemoryError
@@ -135,7 +138,7 @@ def test_a_job_that_takes_more_memory_than_there_is_fails_with_both_figures(
     assert reason.detail.count(" GB") == 2
 
 
-def test_a_worker_that_has_become_smaller_refuses(worker: Worker, job: Job) -> None:
+def test_a_worker_that_has_become_smaller_refuses(worker: Worker, job: JobRow) -> None:
     worker.settings = dataclasses.replace(worker.settings, worker_bytes=10**6)
     worker.work(taken(worker))
     reason = result(worker, job).reason
@@ -145,15 +148,15 @@ def test_a_worker_that_has_become_smaller_refuses(worker: Worker, job: Job) -> N
 
 
 def test_a_job_waits_for_memory_that_others_have(
-    worker: Worker, job: Job, monkeypatch: pytest.MonkeyPatch
+    worker: Worker, job: JobRow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(work, "available_memory", lambda: 10**6)
+    monkeypatch.setattr(worker_module, "available_memory", lambda: 10**6)
     worker.work(taken(worker))
-    assert result(worker, job).state is State.QUEUED
+    assert result(worker, job).state is JobState.QUEUED
 
 
 def test_memory_that_is_gone_when_the_records_are_read_is_no_damage(
-    place: tuple[Worker, Job, Path], monkeypatch: pytest.MonkeyPatch
+    place: tuple[Worker, JobRow, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worker, job, tmp_path = place
     with monkeypatch.context() as patch:
@@ -162,6 +165,6 @@ def test_memory_that_is_gone_when_the_records_are_read_is_no_damage(
             read_submission(tmp_path / "submission")
         worker.work(taken(worker))
     found = result(worker, job)
-    assert (found.state, found.reason) == (State.QUEUED, None)
+    assert (found.state, found.reason) == (JobState.QUEUED, None)
     worker.work(taken_later(worker))
     check_done(worker, job, fence=2, folder=tmp_path / "found")

@@ -18,7 +18,7 @@ from service.running import SECONDS, running
 from verix_anon.errors import ProviderError
 from verix_anon.service.blobs import Blobs
 from verix_anon.service.server import check_address, make_context
-from verix_anon.service.settings import Settings
+from verix_anon.service.settings import ServiceSettings
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:
@@ -46,7 +46,6 @@ def certificate(folder: Path) -> tuple[Path, Path]:
     return paths
 
 
-@pytest.mark.slow
 def test_tls_and_a_clean_end(tmp_path: Path) -> None:
     cert, key = certificate(tmp_path)
     options = ("--certificate", str(cert), "--certificate-key", str(key))
@@ -68,7 +67,7 @@ def test_tls_and_a_clean_end(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "::", "example.org", ""])
 def test_nothing_is_sent_in_clear_over_a_network(tmp_path: Path, host: str) -> None:
-    settings = Settings(folder=tmp_path, host=host)
+    settings = ServiceSettings(folder=tmp_path, host=host)
     with pytest.raises(ProviderError, match="--behind-proxy"):
         check_address(settings, behind_proxy=False)
     check_address(settings, behind_proxy=True)
@@ -76,19 +75,21 @@ def test_nothing_is_sent_in_clear_over_a_network(tmp_path: Path, host: str) -> N
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "localhost"])
 def test_this_machine_needs_no_tls(tmp_path: Path, host: str) -> None:
-    check_address(Settings(folder=tmp_path, host=host), behind_proxy=False)
+    check_address(ServiceSettings(folder=tmp_path, host=host), behind_proxy=False)
 
 
 def test_a_certificate_needs_its_key(tmp_path: Path) -> None:
     cert, key = certificate(tmp_path)
     with pytest.raises(ProviderError, match="go together"):
-        check_address(Settings(folder=tmp_path, certificate=cert), behind_proxy=False)
+        check_address(ServiceSettings(folder=tmp_path, certificate=cert), behind_proxy=False)
     with pytest.raises(ProviderError, match="there is no file"):
         check_address(
-            Settings(folder=tmp_path, certificate=cert, certificate_key=tmp_path / "x"),
+            ServiceSettings(folder=tmp_path, certificate=cert, certificate_key=tmp_path / "x"),
             behind_proxy=False,
         )
-    settings = Settings(folder=tmp_path, host="0.0.0.0", certificate=cert, certificate_key=key)
+    settings = ServiceSettings(
+        folder=tmp_path, host="0.0.0.0", certificate=cert, certificate_key=key
+    )
     check_address(settings, behind_proxy=False)
     key.write_text("none")
     with pytest.raises(ProviderError, match=r"cert\.pem and .*key\.pem are no certificate"):
@@ -106,7 +107,7 @@ def test_a_store_that_cannot_be_reached_is_said(
 
     monkeypatch.setattr(Blobs, "check", unreachable)
     with pytest.raises(ProviderError, match=r"the blobs cannot be reached \(NoCredentialsError\)$"):
-        make_context(Settings(folder=tmp_path))
+        make_context(ServiceSettings(folder=tmp_path))
 
 
 def refused(*options: str) -> str:
@@ -124,7 +125,6 @@ def refused(*options: str) -> str:
     return done.stderr
 
 
-@pytest.mark.slow
 def test_what_the_command_refuses(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     assert "--behind-proxy" in refused(str(folder), "--host", "0.0.0.0")

@@ -6,14 +6,13 @@ import pytest
 from sqlalchemy import update
 
 from service import made
-from verix_anon.protocol.wire import State
+from verix_anon.protocol.providers import JobState
 from verix_anon.service import blobs, jobs, leases
 from verix_anon.service.blobs import Blobs
-from verix_anon.service.database import Database, JobRow, now
-from verix_anon.service.jobs import Job, Reason
-from verix_anon.service.leases import Claim
-from verix_anon.service.settings import Settings
-from verix_anon.service.sweep import Swept, sweep
+from verix_anon.service.database import Database, JobRow, Reason, now
+from verix_anon.service.leases import LeasedJob
+from verix_anon.service.settings import ServiceSettings
+from verix_anon.service.supervisor import Swept, sweep
 
 
 class Place:
@@ -22,7 +21,7 @@ class Place:
     def __init__(self, folder: Path, database: Database) -> None:
         made.tenant(database)
         self.database = database
-        self.settings = Settings(folder=folder)
+        self.settings = ServiceSettings(folder=folder)
         self.store = Blobs(self.settings.blobs_url)
         self.source = folder / "source"
         self.source.write_text("x")
@@ -30,7 +29,7 @@ class Place:
     def sweep(self) -> Swept:
         return sweep(self.settings, self.database, self.store)
 
-    def claimed(self) -> Claim:
+    def claimed(self) -> LeasedJob:
         """A job that runs, with all files that a job may have."""
         job = made.queued(self.database)
         claim = leases.claim(self.database, "one", lease_seconds=60)
@@ -39,7 +38,7 @@ class Place:
         self.put(claim)
         return claim
 
-    def put(self, claim: Claim) -> None:
+    def put(self, claim: LeasedJob) -> None:
         self.store.put(blobs.upload(claim.job_id, "a"), self.source)
         self.store.put(blobs.attempt(claim.job_id, claim.fence, "x"), self.source)
         (self.settings.work / f"{claim.job_id}-{claim.fence}").mkdir(parents=True)
@@ -52,8 +51,8 @@ class Place:
             row = update(JobRow).where(JobRow.id == job_id)
             session.execute(row.values(expires=now() - 1))
 
-    def state(self, job: Job | Claim) -> State | None:
-        found = jobs.find(self.database, None, job.job_id if isinstance(job, Claim) else job.id)
+    def state(self, job: JobRow | LeasedJob) -> JobState | None:
+        found = jobs.find(self.database, None, job.job_id if isinstance(job, LeasedJob) else job.id)
         return None if found is None else found.state
 
 
@@ -118,7 +117,7 @@ def test_uploads_that_were_given_up_expire(place: Place) -> None:
         (place.settings.staging / job.id).mkdir(parents=True)
     place.age(old.id)
     place.sweep()
-    assert (place.state(kept), place.state(old)) == (State.UPLOADING, None)
+    assert (place.state(kept), place.state(old)) == (JobState.UPLOADING, None)
     assert [path.name for path in place.settings.staging.iterdir()] == [kept.id]
     made.queued(place.database, kept)
     place.sweep()
@@ -130,4 +129,4 @@ def test_leases_run_out_where_no_worker_is_left(place: Place) -> None:
     with place.database.write() as session:
         session.execute(update(JobRow).values(lease=now() - 1))
     place.sweep()
-    assert place.state(claim) is State.QUEUED
+    assert place.state(claim) is JobState.QUEUED

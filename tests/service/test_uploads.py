@@ -6,14 +6,15 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from verix_anon.service.api.models import FileOrder
+from verix_anon.protocol.providers import File
+from verix_anon.service.api.bodies import FileOrder
 from verix_anon.service.uploads import (
     DigestMismatchError,
     GoneError,
     OffsetMismatchError,
     TakenOverError,
-    TooLargeError,
     Upload,
+    UploadTooLargeError,
     remove_uploads,
 )
 
@@ -22,7 +23,7 @@ JOB = "ab" * 16
 
 
 def upload(folder: Path, data: bytes = DATA, name: str = "contract.json") -> Upload:
-    return Upload(folder, JOB, name, len(data), sha256(data).hexdigest())
+    return Upload(folder, JOB, File(name=name, size=len(data), sha256=sha256(data).hexdigest()))
 
 
 def test_bytes_are_appended_and_kept_when_all_are_there(tmp_path: Path) -> None:
@@ -89,7 +90,7 @@ def test_nothing_is_written_beyond_the_size(tmp_path: Path) -> None:
     upload_ = upload(tmp_path)
     writer = upload_.begin(0)
     writer.append(DATA[:-1])
-    with pytest.raises(TooLargeError):
+    with pytest.raises(UploadTooLargeError):
         writer.append(b"12")
     assert upload_.offset() == len(DATA) - 1
 

@@ -13,33 +13,34 @@ from files.samples import N_ROWS
 from service import made
 from service.working import check_done, during, result, taken, taken_later
 from verix_anon.errors import ProviderError
-from verix_anon.files.deliveries import RECEIPT_FILE
+from verix_anon.files.job_folder import RECEIPT_FILE
 from verix_anon.files.keys import new_key, write_key
 from verix_anon.protocol.envelopes import open_envelope
 from verix_anon.protocol.messages import Header
+from verix_anon.protocol.providers import JobState
 from verix_anon.protocol.statements import Receipt
-from verix_anon.protocol.wire import State
-from verix_anon.service import blobs, engines, jobs, leases, work
-from verix_anon.service.engines import Task
-from verix_anon.service.jobs import Job
-from verix_anon.service.settings import Settings
-from verix_anon.service.sweep import sweep
-from verix_anon.service.worker import Worker
+from verix_anon.service import blobs, engines, jobs, leases
+from verix_anon.service import worker as worker_module
+from verix_anon.service.database import JobRow
+from verix_anon.service.engines import EngineTask
+from verix_anon.service.settings import ServiceSettings
+from verix_anon.service.supervisor import sweep
+from verix_anon.service.worker import DAMAGED, INTERNAL, Worker
 
 
 @pytest.fixture
-def job(worker: Worker, tmp_path: Path) -> Job:
+def job(worker: Worker, tmp_path: Path) -> JobRow:
     return made.submitted(worker.database, worker.blobs, tmp_path / "submission")
 
 
-def test_a_job_is_done(worker: Worker, job: Job, tmp_path: Path) -> None:
+def test_a_job_is_done(worker: Worker, job: JobRow, tmp_path: Path) -> None:
     worker.work(taken(worker))
     check_done(worker, job, folder=tmp_path / "back")
     assert list((tmp_path / "work").iterdir()) == []
 
 
 def test_a_job_is_done_from_every_store(
-    worker_settings: Settings, blobs_url: str, tmp_path: Path
+    worker_settings: ServiceSettings, blobs_url: str, tmp_path: Path
 ) -> None:
     worker = Worker(dataclasses.replace(worker_settings, blobs=blobs_url), "one")
     job = made.submitted(worker.database, worker.blobs, tmp_path / "submission")
@@ -51,7 +52,7 @@ def test_a_job_is_done_from_every_store(
     worker.database.close()
 
 
-def test_a_delivery_is_signed(worker: Worker, job: Job, tmp_path: Path) -> None:
+def test_a_delivery_is_signed(worker: Worker, job: JobRow, tmp_path: Path) -> None:
     key = new_key()
     write_key(key, tmp_path / "key")
     worker.settings = dataclasses.replace(worker.settings, key_file=tmp_path / "key")
@@ -97,7 +98,7 @@ def test_a_damaged_submission_fails_without_repeating_it(
     with structlog.testing.capture_logs() as logs:
         worker.work(taken(worker))
     failed = result(worker, job)
-    assert (failed.state, failed.reason) == (State.FAILED, work.DAMAGED)
+    assert (failed.state, failed.reason) == (JobState.FAILED, DAMAGED)
     assert "secret" not in str(logs) + str(failed)
 
 
@@ -111,20 +112,20 @@ def test_another_shape_than_was_announced_is_damage(worker: Worker, tmp_path: Pa
         worker.blobs.put(blobs.upload(job.id, file.name), tmp_path / "submission" / file.name)
     made.queued(worker.database, job)
     worker.work(taken(worker))
-    assert result(worker, job).reason == work.DAMAGED
+    assert result(worker, job).reason == DAMAGED
 
 
 def test_a_blob_that_was_damaged_here_is_not_blamed_on_the_owner(
-    worker: Worker, job: Job, tmp_path: Path
+    worker: Worker, job: JobRow, tmp_path: Path
 ) -> None:
     (tmp_path / "other").write_text("{}")
     worker.blobs.put(blobs.upload(job.id, "contract.json"), tmp_path / "other")
     worker.work(taken(worker))
-    assert result(worker, job).reason == work.INTERNAL
+    assert result(worker, job).reason == INTERNAL
 
 
 def test_a_slow_worker_that_lost_its_job_cannot_finish_it(
-    worker: Worker, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    worker: Worker, job: JobRow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     quick = Worker(worker.settings, "two")
 
@@ -142,7 +143,7 @@ def test_a_slow_worker_that_lost_its_job_cannot_finish_it(
 
 
 def test_a_job_that_is_deleted_meanwhile_is_dropped(
-    worker: Worker, job: Job, monkeypatch: pytest.MonkeyPatch
+    worker: Worker, job: JobRow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     during(monkeypatch, lambda: jobs.delete(worker.database, made.TENANT, job.id))
     worker.work(taken(worker))
@@ -150,12 +151,12 @@ def test_a_job_that_is_deleted_meanwhile_is_dropped(
 
 
 def test_work_ends_once_the_heart_knows_that_it_is_lost(
-    worker: Worker, job: Job, monkeypatch: pytest.MonkeyPatch
+    worker: Worker, job: JobRow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worker.settings = dataclasses.replace(worker.settings, lease_seconds=0.1)
     beaten = 0
 
-    def run_endlessly(_: str, __: Settings, task: Task) -> Header:
+    def run_endlessly(_: str, __: ServiceSettings, task: EngineTask) -> Header:
         nonlocal beaten
         jobs.delete(worker.database, made.TENANT, job.id)
         while True:
@@ -168,7 +169,7 @@ def test_work_ends_once_the_heart_knows_that_it_is_lost(
 
 
 def test_our_mistake_fails_the_job_and_no_log_repeats_a_value(
-    worker: Worker, job: Job, monkeypatch: pytest.MonkeyPatch
+    worker: Worker, job: JobRow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def mistake() -> None:
         raise KeyError("secret-value")
@@ -177,30 +178,30 @@ def test_our_mistake_fails_the_job_and_no_log_repeats_a_value(
     with structlog.testing.capture_logs() as logs:
         worker.work(taken(worker))
     failed = result(worker, job)
-    assert (failed.state, failed.reason) == (State.FAILED, work.INTERNAL)
+    assert (failed.state, failed.reason) == (JobState.FAILED, INTERNAL)
     assert "secret" not in str(logs) + str(failed)
     assert "KeyError" in str(logs)
     assert "test_worker.py" in str(logs)
 
 
 def test_an_engine_that_refuses_is_asked_again_but_not_for_ever(
-    worker: Worker, job: Job, monkeypatch: pytest.MonkeyPatch
+    worker: Worker, job: JobRow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse() -> None:
         raise ProviderError("secret-value")
 
     during(monkeypatch, refuse)
-    monkeypatch.setattr(work, "MAX_REFUSALS", 3)
+    monkeypatch.setattr(worker_module, "MAX_REFUSALS", 3)
     for _ in range(2):
         worker.work(taken_later(worker))
-        assert result(worker, job).state is State.QUEUED
+        assert result(worker, job).state is JobState.QUEUED
     worker.work(taken_later(worker))
-    assert result(worker, job).reason == work.INTERNAL
+    assert result(worker, job).reason == INTERNAL
 
 
 def test_the_database_may_be_restarted_in_the_midst(
     worker: Worker,
-    job: Job,
+    job: JobRow,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     request: pytest.FixtureRequest,

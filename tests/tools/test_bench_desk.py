@@ -5,7 +5,7 @@ import pytest
 from tools.bench import desk
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_page_is_asked_while_the_work_runs() -> None:
     found = desk.measure(20_000)
     assert list(found["pages"]) == list(desk.PAGES)

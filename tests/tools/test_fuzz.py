@@ -60,9 +60,9 @@ def until_it_fails(case: campaign.Case, path: Path, most: int) -> str:
 def test_what_is_published_by_mistake_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = sys.modules["verix_anon.client.release.assemble"]
+    module = sys.modules["verix_anon.client.release.published"]
     monkeypatch.setattr(module, "bare_array", lambda array: array)
-    assert "is published in released" in until_it_fails(releases.case, tmp_path, 60)
+    assert "is in the table that is returned" in until_it_fails(releases.case, tmp_path, 60)
 
 
 def test_what_is_accepted_by_mistake_is_found(

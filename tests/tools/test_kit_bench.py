@@ -7,7 +7,7 @@ import pytest
 from tools.bench import kit
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_few_cases(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kit, "TIMES", 1)
     only = ["--only", "ties", "--only", "contract-k"]

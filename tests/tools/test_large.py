@@ -37,14 +37,14 @@ def check(found: dict[str, Any], commands: list[str]) -> str:
     return text
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_walk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spark, "PYTHON", tmp_path / "none")
     text = check(large.walk(tmp_path, 2000), ["prepare", "anonymize", "verify", "release"])
     assert "Spark's environment (`make spark-env`) was not there" in text
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(not spark.PYTHON.exists(), reason="there is no environment of Spark's")
 def test_a_walk_with_spark(tmp_path: Path) -> None:
     engines = ["anonymize", "anonymize on Spark"]

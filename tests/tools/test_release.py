@@ -1,5 +1,7 @@
 """A release is made only of a committed tree whose version and changelog agree, and is tried."""
 
+import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -136,3 +138,62 @@ def test_digests_are_those_of_sha256sum(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"abc")
     expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  a\n"
     assert release.digests([tmp_path / "a"]) == expected
+
+
+def answering(
+    monkeypatch: pytest.MonkeyPatch, stdout: str, stderr: str = "", code: int = 0
+) -> None:
+    """Have pip-audit print this, without a network."""
+
+    def pretend(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        assert command[1:3] == ["-m", "pip_audit"]
+        return subprocess.CompletedProcess(command, code, stdout, stderr)
+
+    monkeypatch.setattr("subprocess.run", pretend)
+
+
+def answers(*dependencies: dict[str, object]) -> str:
+    return json.dumps({"dependencies": dependencies, "fixes": []})
+
+
+FINE: dict[str, object] = {"name": "a", "version": "1", "vulns": []}
+SKIPPED: dict[str, object] = {"name": "b", "skip_reason": "b was not found"}
+VULNERABLE: dict[str, object] = {
+    "name": "b",
+    "version": "2",
+    "vulns": [{"id": "X-1", "fix_versions": ["3"]}, {"id": "X-2", "fix_versions": []}],
+}
+
+
+@pytest.fixture
+def pinned(root: Path) -> Path:
+    (root / "constraints.txt").write_text("# Pins.\na==1\nb==2\n")
+    return root
+
+
+def test_an_audit_that_finds_nothing(pinned: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answering(monkeypatch, answers(FINE, {**FINE, "name": "b"}))
+    assert release.audit(pinned) == "No known vulnerability in 2 pinned packages."
+
+
+@pytest.mark.parametrize(
+    ("stdout", "code", "said"),
+    [
+        # Exit code 0 with nothing audited is what pip-audit does behind a mirror.
+        (answers(FINE, SKIPPED), 0, "Only 1 of 2 pinned packages were audited.\n- b was not found"),
+        (answers(FINE), 0, "Only 1 of 2 pinned packages were audited."),
+        ("", 1, "Nothing was audited, because pip-audit got no answer: no route"),
+        ("[]", 0, "Nothing was audited"),
+        (
+            answers(FINE, VULNERABLE),
+            1,
+            "- b 2: X-1, fixed in 3\n- b 2: X-2, fixed in no version yet",
+        ),
+    ],
+)
+def test_an_audit_that_stops_a_release(
+    pinned: Path, monkeypatch: pytest.MonkeyPatch, stdout: str, code: int, said: str
+) -> None:
+    answering(monkeypatch, stdout, "Traceback\nno route\n", code)
+    with pytest.raises(SystemExit, match=re.escape(said)):
+        release.audit(pinned)

@@ -4,7 +4,7 @@ import pytest
 
 from tools.bench import service
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 MEGABYTE = 10**6
 FINE = {"200", "201", "204", "206", "429"}

@@ -9,8 +9,9 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from tools.signed_vectors import FOLDER, STATEMENTS, render
-from verix_anon.protocol.envelopes import PublicKey, SigningKey, open_envelope, sign
-from verix_anon.protocol.statements import Judgement, Receipt
+from verix_anon.protocol.envelopes import PublicKey, open_envelope
+from verix_anon.protocol.signing import Judgement, SigningKey, sign
+from verix_anon.protocol.statements import Receipt
 
 HERE = Path(__file__).parent / "signed"
 READERS: dict[str, type[Receipt] | type[Judgement]] = {"receipt": Receipt, "verdict": Judgement}

@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import independent_proofs
+from tools import independent_proofs
 from tools.vectors import VECTORS, render
+from verix_anon.client.prove import Committed
 from verix_anon.protocol import inclusion
 from verix_anon.protocol.contract import Contract, Digest, Role
 from verix_anon.protocol.inclusion import Proof
 from verix_anon.protocol.messages import Submission
-from verix_anon.protocol.proving import Committed
 from verix_anon.protocol.table import Records
 from verix_anon.provider.local import LocalProvider
 

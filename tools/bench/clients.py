@@ -36,7 +36,7 @@ class Clients:
                 return
             began = time.perf_counter()
             try:
-                self.provider.submit(self.folder / name, self.folder / f"{name}.delivery")
+                self.provider.anonymize_folder(self.folder / name, self.folder / f"{name}.delivery")
             except Error as error:
                 self.errors.append(str(error))
             self.seconds.append(time.perf_counter() - began)

@@ -12,11 +12,11 @@ import pandas as pd
 
 from tools.bench.tables import best_of, submission, table_of
 from verix_anon.client.prepare import PrepareOptions, prepare
-from verix_anon.client.table.encode import encode
+from verix_anon.client.table.owner_table import read_owner_table
 from verix_anon.client.table.roles import Declared
 from verix_anon.protocol.contract import Rule
 from verix_anon.protocol.messages import Submission
-from verix_anon.provider.engine import Settings
+from verix_anon.provider.engine import EngineSettings
 from verix_anon.provider.local import LocalProvider, grow, growth_of, warm_up
 
 Result = dict[str, object]
@@ -52,14 +52,14 @@ def measure() -> Result:
 
 
 def _seconds(table: Submission) -> float:
-    return best_of(3, lambda: grow(table, Settings()))
+    return best_of(3, lambda: grow(table, EngineSettings()))
 
 
 def _beside_scikit_learn(table: Submission, times: int) -> Result:
     from sklearn.tree import DecisionTreeClassifier
 
-    ours = best_of(times, lambda: grow(table, Settings()))
-    one_thread = best_of(times, lambda: grow(table, Settings(threads=1)))
+    ours = best_of(times, lambda: grow(table, EngineSettings()))
+    one_thread = best_of(times, lambda: grow(table, EngineSettings(threads=1)))
     rows = table.records.values.T.copy()
     tree = DecisionTreeClassifier(min_samples_leaf=table.contract.min_leaf, random_state=0)
     theirs = best_of(1, lambda: tree.fit(rows, table.records.target))
@@ -74,7 +74,7 @@ def _beside_scikit_learn(table: Submission, times: int) -> Result:
 
 
 def _grow(table: Submission) -> Result:
-    growth = grow(table, Settings())
+    growth = grow(table, EngineSettings())
     return {
         "seconds": _seconds(table),
         "leaves": growth.tree.n_leaves,
@@ -92,12 +92,12 @@ def _rules(table: Submission) -> list[Result]:
     ):
         options = PrepareOptions(rule=rule, clear=clear, traps="none", witnesses=0)
         sent = prepare(table_of(table), target="y", quasi="all", options=options).submission
-        growth = growth_of(sent, Settings())
+        growth = growth_of(sent, EngineSettings())
         found.append(
             {
                 "rule": rule.value,
                 "sent": "in clear" if clear else "coded",
-                "seconds": best_of(3, partial(growth_of, sent, Settings())),
+                "seconds": best_of(3, partial(growth_of, sent, EngineSettings())),
                 "leaves": growth.tree.n_leaves,
             }
         )
@@ -134,7 +134,7 @@ def _stages(table: Submission) -> Result:
 def _encode(table: Submission) -> float:
     frame = pd.DataFrame({f"x{j}": values for j, values in enumerate(table.records.values)})
     frame["y"] = table.records.target
-    return best_of(3, lambda: encode(frame, Declared(target="y", quasi="all")))
+    return best_of(3, lambda: read_owner_table(frame, Declared(target="y", quasi="all")))
 
 
 def _first_run() -> float:

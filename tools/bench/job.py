@@ -16,13 +16,13 @@ import pyarrow as pa
 from tools.bench.tables import best_of, peak_bytes, submission, table_of
 from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
 from verix_anon.client.release import join
-from verix_anon.client.table.encode import encode
+from verix_anon.client.table.owner_table import read_owner_table
 from verix_anon.client.table.roles import Declared
 from verix_anon.client.verdict import Verdict
 from verix_anon.client.verify import commitment, replay, sentinels, splits, twins, verify
 from verix_anon.client.verify.case import Case
 from verix_anon.protocol.messages import Delivery
-from verix_anon.provider.engine import Settings
+from verix_anon.provider.engine import EngineSettings
 from verix_anon.provider.local import LocalProvider, growth_of, warm_up
 
 Result = dict[str, object]
@@ -87,7 +87,7 @@ def joining(table: pa.Table, delivery: Delivery, prepared: Prepared) -> float:
     is_genuine = owner_row >= 0
     leaf_of_row = np.empty(table.num_rows, np.int32)
     leaf_of_row[owner_row[is_genuine]] = delivery.records.leaf[is_genuine]
-    values = encode(table, Declared(target="y", quasi="all")).values
+    values = read_owner_table(table, Declared(target="y", quasi="all")).matrix
     genuine = join.Genuine(
         leaf_of_row=leaf_of_row,
         person_of_row=None,
@@ -112,7 +112,7 @@ def measure(n_rows: int, n_quasi: int) -> Result:
             table, target="y", quasi="all", k=5, options=PrepareOptions(progress=stages)
         )
     result["prepare_stages"] = stages.seconds()
-    result["grow"] = best_of(TIMES, lambda: growth_of(prepared.submission, Settings()))
+    result["grow"] = best_of(TIMES, lambda: growth_of(prepared.submission, EngineSettings()))
     delivery = LocalProvider().anonymize(prepared.submission)
     result["full"] = judge(delivery, prepared, TIMES, thin=False)
     result["thin"] = judge(delivery, prepared, TIMES, thin=True)

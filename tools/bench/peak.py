@@ -7,7 +7,7 @@ import json
 import sys
 
 from tools.bench.tables import best_of, peak_bytes, submission
-from verix_anon.provider.engine import Settings
+from verix_anon.provider.engine import EngineSettings
 from verix_anon.provider.local import LocalProvider, grow, warm_up
 
 
@@ -15,7 +15,7 @@ def main(n_rows: int, n_quasi: int) -> None:
     table = submission(n_rows, n_quasi)
     warm_up()
     # Twice: memory that the host hands to this machine for the first time comes slowly.
-    seconds = best_of(2, lambda: grow(table, Settings()))
+    seconds = best_of(2, lambda: grow(table, EngineSettings()))
     delivery = LocalProvider().anonymize(table)
     peak = peak_bytes()
     print(

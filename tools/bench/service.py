@@ -17,7 +17,7 @@ import numpy as np
 
 from tools.bench.serving import serving
 from tools.bench.tables import submission
-from verix_anon.files.submissions import write_submission
+from verix_anon.files.folder_writer import write_submission
 from verix_anon.protocol.messages import Submission
 
 JOBS, CLIENTS, ROWS, COLUMNS = 200, 20, 2_000, 8

@@ -7,8 +7,7 @@ import numpy as np
 import rfc8785
 
 from tools.bench.tables import SEED
-from verix_anon.files.hashed import digests_of_folder
-from verix_anon.files.hostile import reader as parquet
+from verix_anon.files.folder_writer import digests_of_folder, write_parquet
 from verix_anon.protocol import merkle
 from verix_anon.protocol.contract import Column, Contract, Digest, Kind, Rule
 from verix_anon.protocol.messages import SUBMISSION_FORMAT
@@ -56,7 +55,7 @@ def _write_part(
     positions = [rng.integers(0, size, n_rows, np.int32) for _ in contract.quasi]
     tracker = rng.integers(0, 256, (n_rows, 32), np.uint8)
     names = [column.name for column in contract.quasi]
-    parquet.write(
+    write_parquet(
         folder / "records.parquet" / f"part-{rows.start // PART_ROWS:05}.parquet",
         {
             "row": np.arange(rows.start, rows.stop),

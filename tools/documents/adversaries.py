@@ -1,12 +1,17 @@
-"""The table of adversaries and layers, made from what the tests hold the layers to."""
+"""The table of adversaries and layers; tests/adversaries/test_named.py holds the layers to it."""
 
 import inspect
 import re
 from collections.abc import Mapping
 
-from adversaries.test_named import FULL, THIN
 from verix_anon.adversaries import ADVERSARIES, only
 from verix_anon.client.verdict import LAYERS
+from verix_anon.conform.verifier_cases import SEEN
+
+FULL = SEEN
+"""The layers that must see each adversary with the submission at hand."""
+THIN = FULL | {"wide-bounds": {"splits"}, "cut-node": set[str]()}
+"""The same without the submission. Witnesses mostly miss one small node: few paths lead there."""
 
 HEAD = """# Adversaries and the layers that see them
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from client import cases
+from tools import cases
 from tools.fuzz.jobs import Files, Job, written
-from verix_anon.files.deliveries import write_delivery
+from verix_anon.files.folder_writer import write_delivery
 from verix_anon.protocol.messages import Delivered, Delivery
 
 

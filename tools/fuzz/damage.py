@@ -7,7 +7,7 @@ from contextlib import suppress
 from struct import error as unpack_error
 from typing import Any
 
-from files import crafted
+from tools import crafted_parquet as crafted
 
 Spoil = Callable[[random.Random, bytearray, bytes], None]
 """Changes the bytes in place; the third argument is the same file of another job."""

@@ -12,11 +12,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from files.samples import packed
+from tools.crafted_parquet import packed
 from tools.fuzz.damage import spoil
 from tools.fuzz.jobs import PACKINGS, Files
 from verix_anon.errors import Error
-from verix_anon.files.hashed import digest_of_parts
+from verix_anon.files.hashed_files import digest_of_parts
 from verix_anon.protocol.contract import Contract
 
 Odd = Callable[[Path], None]

@@ -5,28 +5,29 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from client import cases
-from files.samples import packed
-from protocol.signing import OURS
+from tools import cases
+from tools.crafted_parquet import packed
 from verix_anon.client.manifest import Manifest
-from verix_anon.files.deliveries import write_delivery
-from verix_anon.files.submissions import write_submission
+from verix_anon.files.folder_writer import write_delivery, write_receipt, write_submission
 from verix_anon.files.trust import Pinned, Trust
 from verix_anon.protocol.messages import Delivery, Submission
-from verix_anon.provider.receipts import write_receipt
+from verix_anon.protocol.signing import SigningKey
 
 Files = dict[str, bytes]
 
 N_ROWS = 60
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
-TRUST = Trust((Pinned(key=OURS.public),))
+SIGNER = SigningKey(Ed25519PrivateKey.from_private_bytes(sha256(b"fuzz").digest()))
+TRUST = Trust((Pinned(key=SIGNER.public),))
 """The key that signs every job's first folder."""
 PACKINGS: list[dict[str, Any]] = [
     {"compression": "none"},
@@ -83,7 +84,7 @@ def _job(seed: int, *, clear: bool) -> Job:
 
 
 def _sign(folder: Path) -> None:
-    write_receipt(folder, OURS, NOW, NOW)
+    write_receipt(folder, SIGNER, NOW, NOW)
 
 
 def written(write: Callable[[Path], None]) -> Files:

@@ -14,8 +14,9 @@ from tools.fuzz.folders import Folder, restated, spoiled, write
 from tools.fuzz.jobs import TRUST, Job, jobs
 from verix_anon.client.verify import VerifyOptions, verify
 from verix_anon.errors import ContractError, Error, TableError
-from verix_anon.files.deliveries import RECEIPT_FILE, read_delivery
-from verix_anon.files.inspect import inspect_folder
+from verix_anon.files.deliveries import read_delivery
+from verix_anon.files.folder_facts import inspect_folder
+from verix_anon.files.job_folder import RECEIPT_FILE
 from verix_anon.files.submissions import read_submission
 from verix_anon.files.trust import NO_TRUST
 from verix_anon.protocol.messages import Delivery

@@ -12,12 +12,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from client import cases
-from files import crafted
+from tools import cases, crafted_parquet
 from tools.fuzz.odd_tables import OddTable, odd_table
 from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
 from verix_anon.client.release import ReleaseOptions, Representation, release
-from verix_anon.client.release.schema import schema_path
+from verix_anon.client.release.published import schema_path
 from verix_anon.client.verify import VerifyOptions, verify
 from verix_anon.errors import Error
 from verix_anon.files.tables import read_table
@@ -140,32 +139,32 @@ def everything(path: Path) -> Iterator[bytes]:
     """The bytes of a file, and what they hold packed: pages, and metadata in base64."""
     data = path.read_bytes()
     yield data
-    if data[:4] != crafted.MAGIC:
+    if data[:4] != crafted_parquet.MAGIC:
         return
-    metadata = crafted.footer(data)
-    yield data[len(crafted.body(data)) :]
-    for pair in metadata.get(crafted.KEY_VALUES, (0, (0, [])))[1][1]:
+    metadata = crafted_parquet.footer(data)
+    yield data[len(crafted_parquet.body(data)) :]
+    for pair in metadata.get(crafted_parquet.KEY_VALUES, (0, (0, [])))[1][1]:
         for _, text in pair.values():
             yield text
             try:
                 yield base64.b64decode(text, validate=True)
             except binascii.Error:
                 continue
-    for chunk in crafted.chunks(metadata):
-        codec = CODECS[chunk[crafted.CODEC][1]]
-        for header, content in crafted.pages(data, chunk):
+    for chunk in crafted_parquet.chunks(metadata):
+        codec = CODECS[chunk[crafted_parquet.CODEC][1]]
+        for header, content in crafted_parquet.pages(data, chunk):
             yield from _unpacked(header, content, codec)
 
 
-def _unpacked(header: crafted.Struct, content: bytes, codec: str | None) -> Iterator[bytes]:
-    size = header[crafted.PAGE_UNCOMPRESSED][1]
+def _unpacked(header: crafted_parquet.Struct, content: bytes, codec: str | None) -> Iterator[bytes]:
+    size = header[crafted_parquet.PAGE_UNCOMPRESSED][1]
     levels = 0
-    if crafted.DATA_PAGE_V2 in header:
+    if crafted_parquet.DATA_PAGE_V2 in header:
         # The levels stand before what is packed, in the clear.
-        v2 = header[crafted.DATA_PAGE_V2][1]
+        v2 = header[crafted_parquet.DATA_PAGE_V2][1]
         levels = v2[5][1] + v2[6][1]
         yield content[:levels]
-        if 7 in v2 and v2[7][0] == crafted.FALSE:
+        if 7 in v2 and v2[7][0] == crafted_parquet.FALSE:
             codec = None
     packed = content[levels:]
     if codec is None or size == levels:

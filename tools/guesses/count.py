@@ -11,8 +11,8 @@ from experiments.data import DATASETS, load
 from tools.documents.markdown import ROOT
 from tools.guesses.own import OWN
 from tools.guesses.truth import PUBLIC, Truth
+from verix_anon.client.table.encode import kind_of
 from verix_anon.client.table.guess import Guess, guess_roles
-from verix_anon.client.table.look import kind_of
 
 __all__ = ["PAGE", "RESULTS", "count_own", "page", "write"]
 

@@ -12,9 +12,7 @@ from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
-from scipy.spatial.distance import cdist
-from scipy.stats import rankdata
+import scipy
 
 __all__ = ["Known", "Seen", "align", "name_columns", "place_values"]
 
@@ -130,8 +128,10 @@ def name_columns(
         return float(fits[np.arange(len(order)), order].sum() - n / 2 * apart)
 
     # Whatever their order, a column's correlations with the others are like those of its name.
-    alike = cdist(np.sort(ours, axis=1), np.sort(theirs, axis=1), "sqeuclidean")
-    starts = [linear_sum_assignment(n / 2 * alike - fits)[1]]
+    alike = scipy.spatial.distance.cdist(
+        np.sort(ours, axis=1), np.sort(theirs, axis=1), "sqeuclidean"
+    )
+    starts = [scipy.optimize.linear_sum_assignment(n / 2 * alike - fits)[1]]
     rng = np.random.default_rng(0)
     starts += [rng.permutation(len(names)) for _ in range(STARTS)]
     chosen = max((_climb(start, worth) for start in starts), key=worth)
@@ -153,7 +153,7 @@ def _climb(chosen: Ints, worth: Callable[[Ints], float]) -> Ints:
 
 def _correlations(records: Floats) -> Floats:
     """Spearman's, 0 where a column is constant."""
-    ranks = rankdata(records, axis=0)
+    ranks = scipy.stats.rankdata(records, axis=0)
     ranks -= ranks.mean(axis=0)
     norm = np.linalg.norm(ranks, axis=0)
     found: Floats = ranks.T @ ranks / np.maximum(np.outer(norm, norm), 1e-12)

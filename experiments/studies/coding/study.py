@@ -17,9 +17,9 @@ from experiments.core.cells import Params, Result
 from experiments.studies.coding.attack import Known, Seen, name_columns, place_values
 from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
 from verix_anon.client.prepare.options import Importance
-from verix_anon.client.prepare.sentinels import Traps
+from verix_anon.client.prepare.traps import Traps
 from verix_anon.client.release import ReleaseOptions, Representation, release
-from verix_anon.client.table.encode import encode
+from verix_anon.client.table.owner_table import read_owner_table
 from verix_anon.client.table.roles import Declared, Missing
 from verix_anon.protocol.contract import Column, Kind, Rule
 from verix_anon.provider.local import LocalProvider
@@ -101,7 +101,7 @@ def _case(params: Params) -> _Case:
     nominal = set(data.describe(name).nominal) & set(drawn.column_names)
     kinds = dict.fromkeys(nominal, Kind.CATEGORICAL)
     # Both parts together, so that a category is the same number in both.
-    encoded = encode(drawn, Declared(target="target", quasi="all", kinds=kinds))
+    encoded = read_owner_table(drawn, Declared(target="target", quasi="all", kinds=kinds))
     orders = {c.name: c.categories for c in encoded.quasi if c.categories}
     declared = Declared(
         target="target", quasi="all", kinds=kinds, orders=orders, missing=Missing.IMPUTE
@@ -113,8 +113,8 @@ def _case(params: Params) -> _Case:
         made=prepare(table, roles=declared, k=owner.K, options=options),
         columns=encoded.quasi,
         # Encoded by itself: what is missing is filled in from this part alone.
-        values=encode(table, declared).values,
-        others=encoded.values[:, order[:OTHERS]],
+        values=read_owner_table(table, declared).matrix,
+        others=encoded.matrix[:, order[:OTHERS]],
     )
 
 

@@ -15,7 +15,7 @@ from experiments.data import NAMES
 from verix_anon.adversaries import under
 from verix_anon.client.prepare import Prepared
 from verix_anon.protocol.contract import Digest, Rule
-from verix_anon.protocol.messages import Provider
+from verix_anon.protocol.providers import Provider
 from verix_anon.provider.local import LocalProvider
 
 __all__ = ["KINDS", "LAYERS", "cells", "run", "summarize"]

@@ -7,13 +7,13 @@ what happened over many drops, with the fixed band and with the adaptive one (pa
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.stats import hypergeom
+import scipy
 
 from experiments.core.cells import Params, Result
 from experiments.core.owner import ROWS, prepared, sample
 from experiments.core.stats import wilson
 from experiments.data import NAMES
-from verix_anon.client.prepare.sentinels import evasion_probability
+from verix_anon.client.evidence import evasion_probability
 
 __all__ = ["cells", "run", "summarize"]
 
@@ -53,7 +53,7 @@ def run(params: Params) -> Result:
         drops[str(share)] = {
             "evaded": evaded,
             "formula": evasion_probability(sentinels.size, n_rows, share),
-            "exact": float(hypergeom.pmf(0, n_rows, sentinels.size, n)),
+            "exact": float(scipy.stats.hypergeom.pmf(0, n_rows, sentinels.size, n)),
         }
     return {"sentinels": int(sentinels.size), "rows": n_rows, "drops": drops}
 

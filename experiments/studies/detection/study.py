@@ -28,7 +28,8 @@ from verix_anon.adversaries import under
 from verix_anon.client.prepare import Prepared
 from verix_anon.errors import MalformedDeliveryError
 from verix_anon.protocol.contract import Rule
-from verix_anon.protocol.messages import Delivery, Provider
+from verix_anon.protocol.messages import Delivery
+from verix_anon.protocol.providers import Provider
 from verix_anon.provider.local import LocalProvider
 
 __all__ = ["APPROACHES", "PAPER_SEED", "cells", "epsilons", "outcome", "run", "summarize"]

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
-from verix_anon.client.prepare.sentinels import Traps
+from verix_anon.client.prepare.traps import Traps
 from verix_anon.client.release import Released, ReleaseOptions, release
 from verix_anon.client.verify import verify
 from verix_anon.protocol.contract import Commitment

@@ -28,7 +28,8 @@ from experiments.core.sources import ROOT
 from experiments.studies.peers.tools import setup
 from verix_anon.client import models
 from verix_anon.client.release import privacy
-from verix_anon.client.table.encode import decode, encode
+from verix_anon.client.table.encode import decode
+from verix_anon.client.table.owner_table import read_owner_table
 from verix_anon.client.table.roles import Declared
 from verix_anon.client.verify.utility import auc, f1
 
@@ -142,14 +143,14 @@ class _Sample:
 def _sample(rows: int) -> _Sample:
     """Adult, missing values imputed as verix does, for not every tool can have them."""
     table = data.load("adult").slice(0, rows)
-    encoded = encode(table, Declared(target="target", quasi="all"))
+    encoded = read_owner_table(table, Declared(target="target", quasi="all"))
     columns = [column for column in encoded.columns if column.name != "target"]
-    filled = {c.name: decode(c, values) for c, values in zip(columns, encoded.values, strict=True)}
+    filled = {c.name: decode(c, values) for c, values in zip(columns, encoded.matrix, strict=True)}
     whole = {
         name: array.cast(pa.int64()) if pa.types.is_floating(array.type) else array
         for name, array in filled.items()
     }
-    values = encoded.values.T
+    values = encoded.matrix.T
     return _Sample(
         table=pa.table({**whole, "target": encoded.target}),
         values=values,
@@ -172,7 +173,7 @@ def _measured(sample: _Sample, published: Path) -> Result:
     np.minimum.at(low, class_of, sample.values[row])
     np.maximum.at(high, class_of, sample.values[row])
     count = np.bincount(class_of)
-    spans = privacy.Spans(low, high, *sample.widest.T)
+    spans = privacy.ClassSpans(low, high, *sample.widest.T)
     n_left_out = sample.target.size - row.size
     # A record that is left out tells nothing: its loss is 1.
     ncp = (privacy.ncp(spans, count) * row.size + n_left_out) / sample.target.size

@@ -16,7 +16,7 @@ from experiments.core.owner import case_of, prepared, sample, touched
 from experiments.core.stats import wilson
 from verix_anon.adversaries import Deviates
 from verix_anon.client.prepare import Prepared
-from verix_anon.client.prepare.witnesses import find_witnesses
+from verix_anon.client.prepare.expectations import find_witnesses
 from verix_anon.client.verdict import Status
 from verix_anon.client.verify import splits
 from verix_anon.client.verify.case import Audit, Case, VerifyOptions

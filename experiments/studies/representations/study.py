@@ -19,9 +19,9 @@ from experiments.core.cells import Params, Result
 from verix_anon.client import models
 from verix_anon.client.prepare import PrepareOptions, prepare
 from verix_anon.client.release import ReleaseOptions, Representation, release
-from verix_anon.client.release.reading import read_released
+from verix_anon.client.release.read_back import read_released
 from verix_anon.client.table.categories import as_label
-from verix_anon.client.table.encode import encode
+from verix_anon.client.table.owner_table import read_owner_table
 from verix_anon.client.table.roles import Declared
 from verix_anon.client.verify.utility import measure
 from verix_anon.files.tables import write_table
@@ -52,7 +52,7 @@ def run(params: Params) -> Result:
     table = owner.sample(NAME, seed=seed, rows=int(params["rows"]))
     kinds = dict.fromkeys(data.describe(NAME).nominal, Kind.CATEGORICAL)
     declared = Declared(target=TARGET, quasi="all", kinds=kinds)
-    encoded = encode(table, declared)
+    encoded = read_owner_table(table, declared)
     rng = np.random.default_rng([seed, table.num_rows, 3])
     is_test = np.zeros(table.num_rows, bool)
     is_test[rng.permutation(table.num_rows)[: round(TEST_SHARE * table.num_rows)]] = True

@@ -5,6 +5,7 @@ is published of them is tested on the others, raw. The trees differ in the rule,
 columns and in the least leaf; each is released as it is and with two labels in every class.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -19,11 +20,10 @@ from experiments.core.inference import paired
 from verix_anon.client import models
 from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
 from verix_anon.client.prepare.options import Importance
-from verix_anon.client.prepare.sentinels import Traps
-from verix_anon.client.release import ReleaseOptions, Representation, release
-from verix_anon.client.release.cells import parsing
+from verix_anon.client.prepare.traps import Traps
+from verix_anon.client.release import ReleaseOptions, Representation, read_back, release
 from verix_anon.client.table.categories import is_text
-from verix_anon.client.table.encode import encode
+from verix_anon.client.table.owner_table import read_owner_table
 from verix_anon.client.table.roles import Declared, Missing
 from verix_anon.client.table.task import Labels
 from verix_anon.client.verify.utility import measure
@@ -137,8 +137,8 @@ def _split(params: Params) -> _Split:
         table = table.select([*EIGHT, target])
     nominal = set(data.describe(name).nominal) & set(table.column_names)
     kinds = dict.fromkeys(nominal, Kind.CATEGORICAL)
-    encoded = encode(table, Declared(target=target, quasi="all", kinds=kinds))
-    values, labels = encoded.values.T, encoded.labels
+    encoded = read_owner_table(table, Declared(target=target, quasi="all", kinds=kinds))
+    values, labels = encoded.matrix.T, encoded.labels
     rng = np.random.default_rng([seed, table.num_rows, 2])
     is_test = np.zeros(table.num_rows, bool)
     is_test[rng.permutation(table.num_rows)[: round(TEST_SHARE * table.num_rows)]] = True
@@ -190,11 +190,11 @@ def middle(published: pa.Table, columns: Sequence[Column]) -> Floats:
 
 def _middle(text: str, column: Column) -> float:
     if column.categories is None:
-        low, high = parsing.interval(text, parsing.Numbers())
+        low, high = read_back.interval(text, read_back.number_end, math.inf)
         assert isinstance(low, float)
         assert isinstance(high, float)
         return low / 2 + high / 2
-    possible = parsing.Labels(column.categories, is_ordered=False).read(text)
+    possible = read_back.LabelSets(column.categories, is_ordered=False).read(text)
     return float(np.mean([column.categories.index(label) for label in possible]))
 
 

@@ -15,18 +15,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from verix_anon.client.manifest import read_manifest, write_manifest
+from verix_anon.client.manifest import read_manifest
+from verix_anon.client.owner_files import write_manifest
 from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
-from verix_anon.client.prepare.sentinels import Traps
+from verix_anon.client.prepare.traps import Traps
 from verix_anon.client.verify import verify
 from verix_anon.errors import Error
-from verix_anon.files.deliveries import Snapshot, read_delivery, write_delivery
-from verix_anon.files.submissions import read_submission, write_submission
+from verix_anon.files.deliveries import Snapshot, read_delivery
+from verix_anon.files.folder_writer import write_delivery, write_submission
+from verix_anon.files.submissions import read_submission
 from verix_anon.kernels import trees
 from verix_anon.protocol import merkle
 from verix_anon.protocol.contract import Commitment
 from verix_anon.protocol.messages import Delivery, Submission
-from verix_anon.provider.engine import Settings
+from verix_anon.provider.engine import EngineSettings
 from verix_anon.provider.local import LocalProvider, grow, warm_up
 
 Result = dict[str, object]
@@ -84,7 +86,7 @@ def _provide(folder: Path, times: int) -> Result:
     read_peak = peak_bytes()
     LocalProvider().anonymize(submission)
     peak = peak_bytes()
-    _, grow_seconds = best_of(times, lambda: grow(submission, Settings()))
+    _, grow_seconds = best_of(times, lambda: grow(submission, EngineSettings()))
     delivery, seconds = best_of(times, lambda: LocalProvider().anonymize(submission))
     commit = _commit_seconds(submission, delivery, times)
     _, write_seconds = timed(lambda: write_delivery(delivery, folder / "delivery"))
@@ -107,7 +109,7 @@ def _provide(folder: Path, times: int) -> Result:
 def _commit_seconds(submission: Submission, delivery: Delivery, times: int) -> Result:
     """What each part of the commitment takes: the sent records, the leaves, the nodes."""
     contract, records = submission.contract, delivery.records
-    threads = Settings().threads
+    threads = EngineSettings().threads
     digest, digest_seconds = best_of(times, lambda: submission.digest(threads=threads))
 
     def group() -> merkle.Members:

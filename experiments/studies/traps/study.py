@@ -13,7 +13,7 @@ from experiments.core.cells import Params, Result
 from experiments.core.owner import ROWS, judge, prepared, sample
 from experiments.core.stats import auc
 from experiments.data import NAMES
-from verix_anon.adversaries import DropsUntrapped, informed
+from verix_anon.adversaries import DropsUntrapped, trap_hunters
 
 __all__ = ["cells", "run", "summarize"]
 
@@ -39,7 +39,7 @@ def run(params: Params) -> Result:
     table = sample(name, seed=seed, rows=int(params["rows"]))
     made = prepared(name, table, seed=seed, paper=params["traps"] == "paper")
     manifest, n_rows = made.manifest, made.manifest.n_rows
-    found = informed.suspect(made.submission, seed=seed)
+    found = trap_hunters.suspect(made.submission, seed=seed)
     is_sentinel = np.isin(np.arange(n_rows), manifest.sentinel_row)
     is_pair = np.isin(np.arange(n_rows), manifest.twin_row.ravel())
     # What is sought among records that are not duplicates: sentinels against all others.

@@ -19,13 +19,14 @@ from experiments.studies.utility.gaps import summarize
 from verix_anon.adversaries import SplitsBlindly
 from verix_anon.client import models
 from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
-from verix_anon.client.prepare.sentinels import Traps
+from verix_anon.client.prepare.traps import Traps
 from verix_anon.client.release import privacy
-from verix_anon.client.table.encode import encode
+from verix_anon.client.table.owner_table import read_owner_table
 from verix_anon.client.table.roles import Declared
 from verix_anon.client.verify.utility import auc, f1
 from verix_anon.protocol.contract import Commitment, Kind
-from verix_anon.protocol.messages import Delivery, Provider, Submission
+from verix_anon.protocol.messages import Delivery, Submission
+from verix_anon.protocol.providers import Provider
 from verix_anon.provider.local import LocalProvider
 
 __all__ = ["KS", "METHODS", "cells", "run", "summarize"]
@@ -100,7 +101,7 @@ def _split(name: str, seed: int, rows: int) -> _Split:
     table = owner.sample(name, seed=seed, rows=rows)
     nominal = set(data.describe(name).nominal) & set(table.column_names)
     kinds = dict.fromkeys(nominal, Kind.CATEGORICAL)
-    encoded = encode(table, Declared(target="target", quasi="all", kinds=kinds))
+    encoded = read_owner_table(table, Declared(target="target", quasi="all", kinds=kinds))
     target = encoded.target
     rng = np.random.default_rng([seed, rows, 1])
     is_test = np.zeros(target.size, bool)
@@ -115,9 +116,9 @@ def _split(name: str, seed: int, rows: int) -> _Split:
             kinds=kinds,
             orders={c.name: c.categories for c in encoded.columns[:-1] if c.categories},
         ),
-        train=encoded.values.T[~is_test],
+        train=encoded.matrix.T[~is_test],
         train_target=target[~is_test],
-        test=encoded.values.T[is_test],
+        test=encoded.matrix.T[is_test],
         test_target=target[is_test],
     )
 
@@ -198,7 +199,7 @@ class _Classes:
         return self.mean if view == "mean" else self.low / 2 + self.high / 2
 
     def ncp(self, values: Floats) -> float:
-        spans = privacy.Spans(self.low, self.high, values.min(axis=0), values.max(axis=0))
+        spans = privacy.ClassSpans(self.low, self.high, values.min(axis=0), values.max(axis=0))
         return privacy.ncp(spans, self.count)
 
 

@@ -1,27 +1,21 @@
 """Providers that each misbehave in one named way; they know what a provider knows, no more.
 
-growing.py    a tree by any choice of splits, delivered as if nothing were wrong
-lazy.py       leave out records, and hide it or not
-altering.py   grow another tree than the agreed one
-weighing.py   follow the agreed rule but for one of its parts
-forging.py    do the work and alter what is delivered, or deliver other work
-informed.py   find the traps first; the paper only discusses this one
+deviating_growth.py   a tree by any choice of splits, delivered as if nothing were wrong
+wrong_trees.py        grow another tree than the agreed one
+missing_rows.py       leave out records, and hide it or not
+forged_deliveries.py  do the work and alter what is delivered, or deliver other work
+trap_hunters.py       find the traps first; the paper only discusses this one
+
+Examples:
+    >>> provider = verix_anon.adversaries.DropsRows()
+    >>> delivery = provider.anonymize(verix_anon.read_submission("job/submission"))
+    >>> bool(verix_anon.verify(delivery, "job/manifest.verix", submission="job/submission"))
+    False
 """
 
 from collections.abc import Callable
 
-from verix_anon.adversaries.altering import (
-    Deviates,
-    LowersK,
-    SamplesRecords,
-    SkipsColumns,
-    SplitsAtMean,
-    SplitsBlindly,
-    SplitsBlindlyAbove,
-    SplitsBlindlyBelow,
-    StopsEarly,
-)
-from verix_anon.adversaries.forging import (
+from verix_anon.adversaries.forged_deliveries import (
     FlipsLabels,
     ForgesRoot,
     ReplaysOld,
@@ -29,17 +23,31 @@ from verix_anon.adversaries.forging import (
     SwapsValues,
     WidensBounds,
 )
-from verix_anon.adversaries.informed import DropsFoundTraps, DropsUntrapped, MovesSuspects
-from verix_anon.adversaries.lazy import DropsRows, EchoesDropped, GrowsOnSample, RefillsWithCopies
-from verix_anon.adversaries.weighing import (
+from verix_anon.adversaries.missing_rows import (
+    DropsRows,
+    EchoesDropped,
+    GrowsOnSample,
+    RefillsWithCopies,
+)
+from verix_anon.adversaries.trap_hunters import DropsFoundTraps, DropsUntrapped, MovesSuspects
+from verix_anon.adversaries.wrong_trees import (
     CutsOneNode,
+    Deviates,
     IgnoresWeights,
+    LowersK,
     MixesWeights,
     NeverSplitsBelow,
+    SamplesRecords,
     ScoresOtherwise,
+    SkipsColumns,
+    SplitsAtMean,
+    SplitsBlindly,
+    SplitsBlindlyAbove,
+    SplitsBlindlyBelow,
+    StopsEarly,
 )
 from verix_anon.protocol.contract import Rule
-from verix_anon.protocol.messages import Provider
+from verix_anon.protocol.providers import Provider
 
 __all__ = [
     "ADVERSARIES",

@@ -1,6 +1,7 @@
 """The command `verix-anon`: a subcommand per stage; what is heavy is imported where it is used."""
 
 from verix_anon.cli import (
+    anonymize,
     conform,
     demo,
     desk,
@@ -9,18 +10,17 @@ from verix_anon.cli import (
     keys,
     prepare,
     prove,
-    provide,
     receipt,
     release,
     report,
     serve,
     submit,
-    token,
     verify,
 )
 from verix_anon.cli.app import app, main
 
 __all__ = [
+    "anonymize",
     "app",
     "conform",
     "demo",
@@ -31,13 +31,11 @@ __all__ = [
     "main",
     "prepare",
     "prove",
-    "provide",
     "receipt",
     "release",
     "report",
     "serve",
     "submit",
-    "token",
     "verify",
 ]
 

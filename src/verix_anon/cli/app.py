@@ -13,12 +13,11 @@ from typing import Annotated
 import typer
 
 from verix_anon import __version__
-from verix_anon.cli.attended import attend, is_attended
-from verix_anon.cli.show import printable, say
+from verix_anon.cli.output import say
 from verix_anon.errors import Error, GateError, ProofError
+from verix_anon.fields import printable
 from verix_anon.machine import lacking
-
-__all__ = ["app", "main"]
+from verix_anon.parent_process import attend, is_attended
 
 REFUSED, MISTAKE, OUR_BUG, INTERRUPTED = 1, 2, 70, 130
 

@@ -12,23 +12,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from verix_anon.cli.app import REFUSED, app
-from verix_anon.cli.show import Quiet, painted, printable, progress_bar, quoted, say
+from verix_anon.cli.options import Quiet, option, output_option, overwrite_option
+from verix_anon.cli.output import check_outputs, painted, progress_bar, quoted, say, write_text
 from verix_anon.cli.submit import AuthoritiesFile, InsecureHttp, Token, TokenFile, token_of
-from verix_anon.cli.writing import check_outputs, write_text
-from verix_anon.conform import Size
+from verix_anon.conform import KitSize
 from verix_anon.errors import TableError
-from verix_anon.fields import to_json
+from verix_anon.fields import printable, to_json
 
 if TYPE_CHECKING:
-    from verix_anon.conform.kit import Case, Kit, Recipe
+    from verix_anon.conform.kit import Kit, KitCase
     from verix_anon.conform.results import Report, Result
 
     Trial = Callable[..., list[Result]]
 
-__all__ = ["conform"]
 
-LIMITS = {Size.SMALL: 60.0, Size.LARGE: 1800.0}
+LIMITS = {KitSize.SMALL: 60.0, KitSize.LARGE: 1800.0}
 """Seconds that a case may take, unless it is said."""
+
+cases_option = partial(option, panel="Cases")
+running_option = partial(option, panel="Running")
 
 
 @app.command(
@@ -46,40 +48,27 @@ def conform(
     ] = None,
     verifier: Annotated[
         bool,
-        typer.Option(
-            "--verifier",
-            help="The command is a verifier: it is given a delivery, --manifest, --submission and"
+        option(
+            "The command is a verifier: it is given a delivery, --manifest, --submission and"
             " --profile, or what it names as {delivery}, {manifest}, {submission} and {profile}.",
+            "--verifier",
         ),
     ] = False,
     only: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Only this case, or those that fit a pattern such as 'spread*'; may be repeated.",
-            rich_help_panel="Cases",
+        cases_option(
+            "Only this case, or those that fit a pattern such as 'spread*'; may be repeated."
         ),
     ] = None,
     size: Annotated[
-        Size,
-        typer.Option(
-            help="Small tables, or two of a million rows, which take minutes to make.",
-            rich_help_panel="Cases",
-        ),
-    ] = Size.SMALL,
-    kit: Annotated[
-        Path | None,
-        typer.Option(help="Run a kit that was exported.", rich_help_panel="Cases"),
-    ] = None,
+        KitSize, cases_option("Small tables, or two of a million rows, which take minutes to make.")
+    ] = KitSize.SMALL,
+    kit: Annotated[Path | None, cases_option("Run a kit that was exported.")] = None,
     export: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write the kit as a folder; without a command, that is all.",
-            rich_help_panel="Cases",
-        ),
+        Path | None, cases_option("Write the kit as a folder; without a command, that is all.")
     ] = None,
     url: Annotated[
-        str | None,
-        typer.Option(help="Try a provider's service, such as https://host, in place of a command."),
+        str | None, option("Try a provider's service, such as https://host, in place of a command.")
     ] = None,
     token_file: TokenFile = None,
     token: Token = None,
@@ -87,34 +76,17 @@ def conform(
     ca_file: AuthoritiesFile = None,
     limit: Annotated[
         float | None,
-        typer.Option(
-            min=0.1,
-            help="Seconds that a case may take; 60, or 1,800 with --size large, by default.",
-            rich_help_panel="Running",
+        running_option(
+            "Seconds that a case may take; 60, or 1,800 with --size large, by default.", min=0.1
         ),
     ] = None,
     jobs: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            help="How many cases at a time; as many as there are cores by default.",
-            rich_help_panel="Running",
-        ),
+        running_option("How many cases at a time; as many as there are cores by default.", min=1),
     ] = None,
-    json: Annotated[
-        Path | None,
-        typer.Option("--json", help="Write the results as JSON.", rich_help_panel="Output"),
-    ] = None,
-    html: Annotated[
-        Path | None,
-        typer.Option("--html", help="Write the results as a page.", rich_help_panel="Output"),
-    ] = None,
-    overwrite: Annotated[
-        bool,
-        typer.Option(
-            "--overwrite", help="Replace results that are there.", rich_help_panel="Output"
-        ),
-    ] = False,
+    json: Annotated[Path | None, output_option("Write the results as JSON.", "--json")] = None,
+    html: Annotated[Path | None, output_option("Write the results as a page.", "--html")] = None,
+    overwrite: Annotated[bool, overwrite_option("results that are there")] = False,
     quiet: Quiet = False,
 ) -> None:
     """Try whether a provider does what the specification demands, case by case; or a verifier.
@@ -137,8 +109,8 @@ def conform(
         raise TableError("--kit is a kit that was exported already, so it goes without --export")
     with _interruptible(), TemporaryDirectory(prefix="verix-kit-") as place:
         side = "both" if export is not None else "verifier" if verifier else "provider"
-        recipes = [] if kit is not None else _recipes(side, size, only or [])
-        found = _kit(kit, export or Path(place) / "kit", size, recipes, overwrite, quiet)
+        cases = [] if kit is not None else _cases(side, size, only or [])
+        found = _kit(kit, export or Path(place) / "kit", size, cases, overwrite, quiet)
         if export is not None:
             n = len(found.cases)
             say(f"{n} {'case' if n == 1 else 'cases'}; kit.json has the SHA-256 {found.digest}.")
@@ -173,7 +145,7 @@ def _check_outputs(
 ) -> None:
     """Asked before long work."""
     from verix_anon.client.report import check_installed
-    from verix_anon.files.aside import check_replaces
+    from verix_anon.files.atomic_write import check_replaces
 
     check_outputs([export, json, html], [kit], overwrite=overwrite)
     if export is not None:
@@ -182,22 +154,26 @@ def _check_outputs(
         check_installed()
 
 
-def _recipes(side: str, size: Size, only: Sequence[str]) -> "list[Recipe]":
-    from verix_anon.conform.recipes import chosen, for_providers, for_verifiers
+def _cases(side: str, size: KitSize, only: Sequence[str]) -> "list[KitCase]":
+    from verix_anon.conform.kit import chosen
+    from verix_anon.conform.provider_cases import for_providers
 
-    if side == "verifier" and size is Size.LARGE:
+    if side == "verifier" and size is KitSize.LARGE:
         raise TableError("all that a verifier is shown is small; leave --size out")
-    recipes = [] if side == "verifier" else for_providers(size)
-    if side != "provider" and size is Size.SMALL:
-        recipes += for_verifiers()
-    return chosen(recipes, only)
+    cases = [] if side == "verifier" else for_providers(size)
+    if side != "provider" and size is KitSize.SMALL:
+        # Imported where it is used: who asks a provider needs neither models nor adversaries.
+        from verix_anon.conform.verifier_cases import for_verifiers
+
+        cases += for_verifiers()
+    return chosen(cases, only)
 
 
 def _kit(
     given: Path | None,
     place: Path,
-    size: Size,
-    recipes: "Sequence[Recipe]",
+    size: KitSize,
+    cases: "Sequence[KitCase]",
     overwrite: bool,
     quiet: bool,
 ) -> "Kit":
@@ -206,11 +182,11 @@ def _kit(
     if given is not None:
         return read_kit(given)
     with progress_bar(quiet) as progress:
-        return write_kit(place, recipes, size, overwrite=overwrite, progress=progress)
+        return write_kit(place, cases, size, overwrite=overwrite, progress=progress)
 
 
-def _chosen(kit: "Kit", only: Sequence[str], verifier: bool) -> "list[Case]":
-    from verix_anon.conform.recipes import chosen
+def _chosen(kit: "Kit", only: Sequence[str], verifier: bool) -> "list[KitCase]":
+    from verix_anon.conform.kit import chosen
 
     cases = [case for case in kit.cases if case.kind.is_for_provider is not verifier]
     if not cases:
@@ -220,9 +196,12 @@ def _chosen(kit: "Kit", only: Sequence[str], verifier: bool) -> "list[Case]":
 
 
 def _command(command: Sequence[str], limit: float, verifier: bool) -> "Trial":
-    from verix_anon.conform.judging import command_verifier, try_verifier
-    from verix_anon.conform.providers import command_provider
-    from verix_anon.conform.trying import try_provider
+    from verix_anon.conform.trials import (
+        command_provider,
+        command_verifier,
+        try_provider,
+        try_verifier,
+    )
 
     if verifier:
         return partial(try_verifier, judge=command_verifier(command, limit=limit))
@@ -230,16 +209,15 @@ def _command(command: Sequence[str], limit: float, verifier: bool) -> "Trial":
 
 
 def _service(url: str, token: str, limit: float, options: dict[str, Any]) -> "Trial":
-    from verix_anon.client.remote.options import RemoteOptions
-    from verix_anon.conform.serving import service_provider
-    from verix_anon.conform.trying import try_provider
+    from verix_anon.client.remote.connection import RemoteOptions
+    from verix_anon.conform.trials import service_provider, try_provider
 
     waiting = RemoteOptions(patience=limit, wait=limit, **options)
     return partial(try_provider, ask=service_provider(url, token, waiting))
 
 
 def _tried(
-    kit: "Kit", cases: "Sequence[Case]", trial: "Trial", subject: str, jobs: int | None
+    kit: "Kit", cases: "Sequence[KitCase]", trial: "Trial", subject: str, jobs: int | None
 ) -> "Report":
     from verix_anon.conform.results import Report
     from verix_anon.machine import available_cores

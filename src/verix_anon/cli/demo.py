@@ -7,42 +7,32 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from verix_anon.cli.app import app
+from verix_anon.cli.options import Quiet, option, service_option
+from verix_anon.cli.output import during, facts, say, verdict_lines, write_text
 from verix_anon.cli.prepare import planted_lines, prepare_options, sent_lines
-from verix_anon.cli.show import Quiet, during, facts, printable, say, verdict_lines
 from verix_anon.cli.submit import AuthoritiesFile, InsecureHttp, Token, TokenFile, token_of
 from verix_anon.cli.verify import EXIT_CODES
 from verix_anon.errors import TableError
+from verix_anon.fields import printable
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from verix_anon.client.release import Released
-    from verix_anon.protocol.messages import Provider
-
-__all__ = ["demo"]
+    from verix_anon.protocol.providers import Provider
 
 
 @app.command(epilog="Example: [bold]verix-anon demo --adversary approximate[/bold]")
 def demo(
     adversary: Annotated[
-        str | None,
-        typer.Option(help="A provider that misbehaves: lazy, dumb, approximate, informed, ..."),
+        str | None, option("A provider that misbehaves: lazy, dumb, approximate, informed, ...")
     ] = None,
-    rows: Annotated[int, typer.Option(min=200, help="How many records.")] = 20_000,
-    k: Annotated[int, typer.Option(min=2, help="Every class holds at least this many people.")] = 5,
-    preset: Annotated[
-        str | None, typer.Option(help="The paper's system, as published: paper.")
-    ] = None,
-    report: Annotated[
-        Path | None, typer.Option(help="Write the audit report here: one HTML page.")
-    ] = None,
-    url: Annotated[
-        str | None,
-        typer.Option(help="Let the service at this URL anonymize.", rich_help_panel="Service"),
-    ] = None,
+    rows: Annotated[int, option("How many records.", min=200)] = 20_000,
+    k: Annotated[int, option("Every class holds at least this many people.", min=2)] = 5,
+    preset: Annotated[str | None, option("The paper's system, as published: paper.")] = None,
+    report: Annotated[Path | None, option("Write the audit report here: one HTML page.")] = None,
+    url: Annotated[str | None, service_option("Let the service at this URL anonymize.")] = None,
     token_file: TokenFile = None,
     token: Token = None,
     insecure_http: InsecureHttp = False,
@@ -54,14 +44,14 @@ def demo(
     With an adversary the verdict is VIOLATION and the exit code 1.
     """
     from verix_anon.adversaries import only
-    from verix_anon.cli.report import write_report
     from verix_anon.client.prepare import prepare
     from verix_anon.client.release import release
-    from verix_anon.client.report import check_installed
+    from verix_anon.client.report import check_installed, render
     from verix_anon.client.verify import verify
     from verix_anon.datasets import census
-    from verix_anon.files.aside import check_free
-    from verix_anon.files.deliveries import read_delivery, write_delivery
+    from verix_anon.files.atomic_write import check_free
+    from verix_anon.files.deliveries import read_delivery
+    from verix_anon.files.folder_writer import write_delivery
 
     if report is not None:
         check_installed()
@@ -96,8 +86,8 @@ def demo(
     released = release(judged, manifest, verdict, table=table) if judged else None
     _say_released(released, table)
     if report is not None:
-        sheet = None if released is None else released.to_json()
-        write_report(verdict, report, overwrite=False, sheet=sheet)
+        page = render(verdict, None if released is None else released.sheet)
+        write_text(page, report, overwrite=False)
         say(f"The audit report is {report}.")
     if preset is None:
         say("The paper's own system, as published: verix-anon demo --preset paper")

@@ -9,10 +9,9 @@ from typing import Annotated
 import typer
 
 from verix_anon.cli.app import app
-from verix_anon.cli.show import say
+from verix_anon.cli.options import option
+from verix_anon.cli.output import say
 from verix_anon.errors import TableError
-
-__all__ = ["desk"]
 
 OPENING = '<!doctype html><title>verix-anon</title><meta http-equiv="refresh" content="0;url={}">\n'
 
@@ -22,13 +21,12 @@ def desk(
     folder: Annotated[
         Path, typer.Argument(help="The folder of tables and jobs; this one if not given.")
     ] = Path(),
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for any free one.")] = 0,
+    port: Annotated[int, option("The port; 0 for any free one.", min=0, max=65535)] = 0,
     no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Print the address, and open no browser.")
+        bool, option("Print the address, and open no browser.", "--no-browser")
     ] = False,
     url: Annotated[
-        bool,
-        typer.Option("--url", help="Print another address of the desk that runs; good once."),
+        bool, option("Print another address of the desk that runs; good once.", "--url")
     ] = False,
 ) -> None:
     """Do the whole journey in a browser, on this machine only.
@@ -36,14 +34,14 @@ def desk(
     The pages work on the folders of the other commands, and show the command of each step. The
     address lets one browser in, once; Ctrl-C ends the desk and all that it runs.
     """
-    from verix_anon.files.extras import need
+    from verix_anon.files.optional_packages import need
 
     for package in ("fastapi", "jinja2", "uvicorn"):
         need(package, "desk", "the desk")
     if url:
-        from verix_anon.desk.running import fresh_url
+        from verix_anon.desk.sessions import link_of
 
-        found = fresh_url(folder)
+        found = link_of(folder)
         if found is None:
             raise TableError(f"no desk is running for {folder.resolve()}; start it without --url")
         say(found)

@@ -5,18 +5,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from verix_anon.cli.app import app
-from verix_anon.cli.reading import Given, load_table, with_reading
-from verix_anon.cli.show import AsJson, Quiet, printable, progress_bar, say
-from verix_anon.cli.writing import check_outputs, write_text
+from verix_anon.cli.options import (
+    AsJson,
+    Given,
+    Quiet,
+    SourceTable,
+    load_table,
+    option,
+    output_option,
+    overwrite_option,
+    with_reading,
+)
+from verix_anon.cli.output import check_outputs, progress_bar, say, write_text
 from verix_anon.errors import TableError
+from verix_anon.fields import printable
 
 if TYPE_CHECKING:
     from verix_anon.client.explore import Exploration
-
-__all__ = ["explore"]
 
 
 @app.command(
@@ -25,35 +31,25 @@ __all__ = ["explore"]
 )
 @with_reading
 def explore(
-    table: Annotated[str, typer.Argument(help="The table: a file by its ending, or a URL.")],
-    roles: Annotated[Path, typer.Option(help="The file that init drafted, edited.")],
+    table: SourceTable,
+    roles: Annotated[Path, option("The file that init drafted, edited.")],
     k: Annotated[
-        str | None,
-        typer.Option(help="Which k to try, such as 5,10; else 2, 5, 10, 25 and the file's."),
+        str | None, option("Which k to try, such as 5,10; else 2, 5, 10, 25 and the file's.")
     ] = None,
     rule: Annotated[
         str | None,
-        typer.Option(
-            help="Which rules: importance-spread, variance-reduction or both; else the file's."
-        ),
+        option("Which rules: importance-spread, variance-reduction or both; else the file's."),
     ] = None,
     l: Annotated[  # noqa: E741
-        str | None,
-        typer.Option("--l", help="Which l of the target; else 1, 2 and the file's."),
+        str | None, option("Which l of the target; else 1, 2 and the file's.", "--l")
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            help="Write one HTML page with plots here, or JSON if the name ends so.",
-            rich_help_panel="Output",
+        output_option(
+            "Write one HTML page with plots here, or JSON if the name ends so.", "--out", "-o"
         ),
     ] = None,
-    overwrite: Annotated[
-        bool,
-        typer.Option("--overwrite", help="Replace a page that is there.", rich_help_panel="Output"),
-    ] = False,
+    overwrite: Annotated[bool, overwrite_option("a page that is there")] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     *,
@@ -66,16 +62,14 @@ def explore(
     """
     from verix_anon.client.explore import ExploreOptions
     from verix_anon.client.explore import explore as compare
-    from verix_anon.client.explore.basis import basis_of
+    from verix_anon.client.explore.exploration import basis_of
     from verix_anon.client.report import check_installed, render_exploration
-    from verix_anon.machine import begin_import
 
     is_page = out is not None and out.suffix != ".json"
     if is_page:
         check_installed()
     check_outputs([out], [table, roles], overwrite=overwrite)
     options = ExploreOptions(k=_numbers(k, "k"), rule=_names(rule), l=_numbers(l, "l"))
-    begin_import("xgboost", "verix_anon.kernels.ready")
     basis = basis_of(roles, table)
     loaded = load_table(table, roles, reading)
     with progress_bar(quiet) as progress:

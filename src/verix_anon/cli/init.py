@@ -4,18 +4,24 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from verix_anon.cli.app import app
-from verix_anon.cli.reading import Given, load_open, tell_reading, with_reading
-from verix_anon.cli.show import AsJson, Quiet, during, printable, quoted, say
-from verix_anon.cli.writing import write_roles
-from verix_anon.fields import to_json
+from verix_anon.cli.options import (
+    AsJson,
+    Given,
+    Quiet,
+    SourceTable,
+    load_open,
+    option,
+    tell_reading,
+    with_reading,
+)
+from verix_anon.cli.output import during, quoted, say, write_text
+from verix_anon.fields import printable, to_json
+from verix_anon.parent_process import seen_roles
 
 if TYPE_CHECKING:
     from verix_anon.client.table.guess import Guesses
 
-__all__ = ["init"]
 
 NARROWEST = 100
 """A table of reasons is not squeezed into less, whatever the terminal says."""
@@ -24,38 +30,32 @@ NARROWEST = 100
 @app.command(epilog="Example: [bold]verix-anon init people.csv --out roles.toml[/bold]")
 @with_reading
 def init(
-    table: Annotated[str, typer.Argument(help="The table: a file by its ending, or a URL.")],
+    table: SourceTable,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write the draft here; else to stdout.")
+        Path | None, option("Write the draft here; else to stdout.", "--out", "-o")
     ] = None,
-    target: Annotated[
-        str | None, typer.Option(help="The column to preserve, if you know it.")
-    ] = None,
+    target: Annotated[str | None, option("The column to preserve, if you know it.")] = None,
     explain: Annotated[
-        bool,
-        typer.Option("--explain", help="Show the reason for each guess, and what else it may be."),
+        bool, option("Show the reason for each guess, and what else it may be.", "--explain")
     ] = False,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a file that is there.")
-    ] = False,
+    overwrite: Annotated[bool, option("Replace a file that is there.", "--overwrite")] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     *,
     reading: Given,
 ) -> None:
     """Draft the roles of a table's columns, with a guess and a reason for each, to be edited."""
-    from verix_anon.client.table.columns import arrow_columns
-    from verix_anon.client.table.draft import drafted
     from verix_anon.client.table.guess import guess_roles
+    from verix_anon.client.table.roles_file import roles_text
     from verix_anon.files.tables import shown_url
 
     read = during("read", quiet, lambda: load_open(table, None, reading))
     guesses = during("guess", quiet, lambda: guess_roles(read.table, target))
     beside = None if out is None else out.parent
-    text = drafted(guesses, arrow_columns(read.table), table, read, beside)
+    text = roles_text(read, table, guesses=guesses, beside=beside)
     tell_reading(table, read)
     if out is not None:
-        write_roles(text, out, overwrite=overwrite)
+        _write(text, out, overwrite=overwrite)
     if as_json:
         say(to_json(guesses.to_json()))
     elif explain:
@@ -67,6 +67,17 @@ def init(
         if not explain:
             say(_preserved(guesses))
         say(f"Drafted {out}. Check every line, then: verix-anon prepare {given} --out job")
+
+
+def _write(text: str, out: Path, *, overwrite: bool) -> None:
+    """Write the draft; if a page started this, only what the page showed is replaced."""
+    from verix_anon.files.text_versions import other_version, replace_version
+
+    was = seen_roles()
+    if not (overwrite and was):
+        write_text(text, out, overwrite=overwrite)
+    elif replace_version(out, text, was) is not None:
+        raise other_version(out)
 
 
 def _preserved(guesses: "Guesses") -> str:

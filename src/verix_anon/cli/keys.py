@@ -7,15 +7,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from verix_anon.cli.app import app
-from verix_anon.cli.secrets import KeyPassphraseFile, key_passphrase, load_key
-from verix_anon.cli.show import AsJson, facts, printable, quoted, say
+from verix_anon.cli.options import (
+    AsJson,
+    KeyPassphraseFile,
+    key_passphrase,
+    load_key,
+    option,
+    secrets_option,
+)
+from verix_anon.cli.output import facts, quoted, say
 from verix_anon.errors import TableError
-from verix_anon.fields import to_json
+from verix_anon.fields import printable, to_json
 
 if TYPE_CHECKING:
     from verix_anon.files.trust import Trust
 
-__all__ = ["keys"]
 
 keys = typer.Typer(
     help="Make keys that sign receipts and verdicts, and keep the list of those that count.",
@@ -23,7 +29,7 @@ keys = typer.Typer(
 )
 app.add_typer(keys, name="keys")
 
-TrustFile = Annotated[Path, typer.Option("--trust", help="The file of keys that count.")]
+TrustFile = Annotated[Path, option("The file of keys that count.", "--trust")]
 
 
 @keys.command(epilog="Example: [bold]verix-anon keys new provider.key[/bold]")
@@ -31,11 +37,7 @@ def new(
     name: Annotated[Path, typer.Argument(help="Where the private key goes; .pub beside it.")],
     seal: Annotated[
         bool,
-        typer.Option(
-            "--seal",
-            help="Encrypt the private key; --key-passphrase-file alone does too.",
-            rich_help_panel="Secrets",
-        ),
+        secrets_option("Encrypt the private key; --key-passphrase-file alone does too.", "--seal"),
     ] = False,
     key_passphrase_file: KeyPassphraseFile = None,
     as_json: AsJson = False,
@@ -62,7 +64,8 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show a key's keyid and its public half; nothing of the private one."""
-    from verix_anon.files.keys import is_private, read_public_key
+    from verix_anon.files.keys import is_private
+    from verix_anon.files.trust import read_public_key
 
     is_public = not is_private(file)
     key = read_public_key(file) if is_public else load_key(file, key_passphrase_file).public
@@ -79,18 +82,17 @@ def show(
 def pin(
     public: Annotated[Path, typer.Argument(help="The public key.")],
     trust: TrustFile,
-    name: Annotated[str, typer.Option(help="What you call it.")] = "",
-    not_before: Annotated[
-        str | None, typer.Option(help="It counts from this time, in UTC.")
-    ] = None,
-    not_after: Annotated[str | None, typer.Option(help="It counts to this time, in UTC.")] = None,
+    name: Annotated[str, option("What you call it.")] = "",
+    not_before: Annotated[str | None, option("It counts from this time, in UTC.")] = None,
+    not_after: Annotated[str | None, option("It counts to this time, in UTC.")] = None,
 ) -> None:
     """Let a key count: its signatures are taken from now on, beside those of the other keys.
 
     Compare its keyid first with what its holder tells you by another way.
     """
-    from verix_anon.files.keys import read_public_key
-    from verix_anon.files.trust import Pinned, write_trust
+    from verix_anon.files.keys import pin as pin_key
+    from verix_anon.files.keys import write_trust
+    from verix_anon.files.trust import Pinned, read_public_key
 
     known, key = _known(trust, must_exist=False), read_public_key(public)
     pinned = Pinned(
@@ -100,7 +102,7 @@ def pin(
         not_before=_moment(not_before, "--not-before"),
         not_after=_moment(not_after, "--not-after"),
     )
-    write_trust(known.pin(pinned), trust)
+    write_trust(pin_key(known, pinned), trust)
     say(f"Pinned in {trust}: {key.keyid}")
     say(f"Judge by it: verix-anon verify DELIVERY ... --provider-key {quoted(trust)}")
 
@@ -111,18 +113,19 @@ def pin(
 def revoke(
     key: Annotated[str, typer.Argument(help="The keyid, or how it begins; or the public key.")],
     trust: TrustFile,
-    reason: Annotated[str, typer.Option(help="Why, for whoever reads the verdict.")],
+    reason: Annotated[str, option("Why, for whoever reads the verdict.")],
 ) -> None:
     """Let a key count no more, for good: what it signed does not count, whenever it says it was.
 
     The time in a receipt is the claim of whoever holds the key, so that nobody can tell what was
     signed before the key was lost.
     """
-    from verix_anon.files.keys import read_public_key
-    from verix_anon.files.trust import write_trust
+    from verix_anon.files.keys import revoke as revoke_key
+    from verix_anon.files.keys import write_trust
+    from verix_anon.files.trust import read_public_key
 
     keyid = read_public_key(key).keyid if Path(key).is_file() else key
-    write_trust(_known(trust, must_exist=True).revoke(keyid, _now(), reason), trust)
+    write_trust(revoke_key(_known(trust, must_exist=True), keyid, _now(), reason), trust)
     say(f"Revoked in {trust}: receipts signed with it do not count any more.")
 
 
@@ -131,7 +134,13 @@ def list_keys(trust: TrustFile, as_json: AsJson = False) -> None:
     """List the keys that were pinned, and whether each counts now."""
     known, now = _known(trust, must_exist=True), datetime.now(UTC)
     if as_json:
-        say(to_json([{**each.to_json(), "counts": not each.refusal(now)} for each in known.keys]))
+        from verix_anon.files.keys import pinned_to_json
+
+        say(
+            to_json(
+                [{**pinned_to_json(each), "counts": not each.refusal(now)} for each in known.keys]
+            )
+        )
         return
     for each in known.keys:
         said = each.refusal(now) or "counts"

@@ -5,27 +5,42 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from verix_anon.cli.app import app
-from verix_anon.cli.pairs import pairs
-from verix_anon.cli.reading import Given, load_table, with_reading
-from verix_anon.cli.secrets import PassphraseFile, passphrase
-from verix_anon.cli.show import AsJson, Quiet, printable, progress_bar, quoted, say
+from verix_anon.cli.options import (
+    AsJson,
+    Given,
+    PassphraseFile,
+    Quiet,
+    SourceTable,
+    load_table,
+    option,
+    pairs,
+    passphrase,
+    receipt_option,
+    secrets_option,
+    with_reading,
+)
+from verix_anon.cli.output import progress_bar, quoted, say
 from verix_anon.errors import TableError
-from verix_anon.fields import to_json
+from verix_anon.fields import printable, to_json
+from verix_anon.files.job_folder import DELIVERY, MANIFEST, SUBMISSION, VERDICT
+from verix_anon.parent_process import seen_roles
 
 if TYPE_CHECKING:
     from verix_anon.client.manifest import Manifest
     from verix_anon.client.prepare import Prepared, PrepareOptions
 
-PARTS = ("submission", "manifest.verix")
+PARTS = (SUBMISSION, MANIFEST)
 """What a job's folder gets, the last of them last."""
 
-__all__ = ["planted_lines", "prepare", "prepare_options", "sent_lines"]
+roles_option = partial(option, panel="Roles")
+contract_option = partial(option, panel="Contract")
+protection_option = partial(option, panel="Protection")
+report_option = partial(option, panel="Report")
 
 
 @app.command(
@@ -34,182 +49,101 @@ __all__ = ["planted_lines", "prepare", "prepare_options", "sent_lines"]
 )
 @with_reading
 def prepare(
-    table: Annotated[str, typer.Argument(help="The table: a file by its ending, or a URL.")],
-    out: Annotated[
-        str, typer.Option("--out", "-o", help="The job's folder: submission and manifest.")
-    ],
+    table: SourceTable,
+    out: Annotated[str, option("The job's folder: submission and manifest.", "--out", "-o")],
     k: Annotated[
-        int | None,
-        typer.Option(help="Every class holds at least this many people; 5 if nothing is said."),
+        int | None, option("Every class holds at least this many people; 5 if nothing is said.")
     ] = None,
-    roles: Annotated[
-        Path | None,
-        typer.Option(help="The file that init drafted, edited.", rich_help_panel="Roles"),
-    ] = None,
-    target: Annotated[
-        str | None, typer.Option(help="The column to preserve.", rich_help_panel="Roles")
-    ] = None,
+    roles: Annotated[Path | None, roles_option("The file that init drafted, edited.")] = None,
+    target: Annotated[str | None, roles_option("The column to preserve.")] = None,
     task: Annotated[
         str | None,
-        typer.Option(
-            help="What the target is: classes, quantity or none; else what it looks like.",
-            rich_help_panel="Roles",
-        ),
+        roles_option("What the target is: classes, quantity or none; else what it looks like."),
     ] = None,
     person: Annotated[
-        str | None,
-        typer.Option(
-            help="The column that tells people apart, or record; k counts people.",
-            rich_help_panel="Roles",
-        ),
+        str | None, roles_option("The column that tells people apart, or record; k counts people.")
     ] = None,
-    positive: Annotated[
-        str | None,
-        typer.Option(help="The target's value that is class 1.", rich_help_panel="Roles"),
-    ] = None,
+    positive: Annotated[str | None, roles_option("The target's value that is class 1.")] = None,
     quasi: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Columns to generalize: one each, or a,b,c; or all: the rest.",
-            rich_help_panel="Roles",
-        ),
+        roles_option("Columns to generalize: one each, or a,b,c; or all: the rest."),
     ] = None,
     identifier: Annotated[
-        list[str] | None,
-        typer.Option(help="Columns that name people: dropped for good.", rich_help_panel="Roles"),
+        list[str] | None, roles_option("Columns that name people: dropped for good.")
     ] = None,
     kept: Annotated[
-        list[str] | None,
-        typer.Option(help="Columns never sent, joined back at release.", rich_help_panel="Roles"),
+        list[str] | None, roles_option("Columns never sent, joined back at release.")
     ] = None,
     sensitive: Annotated[
-        list[str] | None,
-        typer.Option(help="Like kept, and measured by the privacy sheet.", rich_help_panel="Roles"),
+        list[str] | None, roles_option("Like kept, and measured by the privacy sheet.")
     ] = None,
     kinds: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Not as guessed: COLUMN=numeric, categorical or datetime.",
-            rich_help_panel="Roles",
-        ),
+        list[str] | None, roles_option("Not as guessed: COLUMN=numeric, categorical or datetime.")
     ] = None,
     orders: Annotated[
-        list[str] | None,
-        typer.Option(help="The order of its categories: COLUMN=a,b,c.", rich_help_panel="Roles"),
+        list[str] | None, roles_option("The order of its categories: COLUMN=a,b,c.")
     ] = None,
     hierarchies: Annotated[
         list[str] | None,
-        typer.Option(
+        roles_option(
+            "Names for groups of its values: COLUMN=prefix, date or a file in ARX's form.",
             "--hierarchy",
-            help="Names for groups of its values: COLUMN=prefix, date or a file in ARX's form.",
-            rich_help_panel="Roles",
         ),
     ] = None,
     missing: Annotated[
-        str | None,
-        typer.Option(
-            help="Missing values: mark (the default), impute or error.", rich_help_panel="Roles"
-        ),
+        str | None, roles_option("Missing values: mark (the default), impute or error.")
     ] = None,
     preset: Annotated[
         str | None,
-        typer.Option(
-            help="All at once: paper is the paper's system as published; options beside it win.",
-            rich_help_panel="Contract",
+        contract_option(
+            "All at once: paper is the paper's system as published; options beside it win."
         ),
     ] = None,
     rule: Annotated[
         str | None,
-        typer.Option(
-            help="How the tree is grown: importance-spread or variance-reduction.",
-            rich_help_panel="Contract",
-        ),
+        contract_option("How the tree is grown: importance-spread or variance-reduction."),
     ] = None,
     importance: Annotated[
         str | None,
-        typer.Option(
-            help="What weighs the columns: auto (a model of the target) or uniform.",
-            rich_help_panel="Contract",
-        ),
+        contract_option("What weighs the columns: auto (a model of the target) or uniform."),
     ] = None,
     min_leaf: Annotated[
-        str | None,
-        typer.Option(
-            help="The least records in a leaf: a number, or k, 2k, …", rich_help_panel="Contract"
-        ),
+        str | None, contract_option("The least records in a leaf: a number, or k, 2k, …")
     ] = None,
     clear: Annotated[
         bool | None,
-        typer.Option(
-            "--clear/--coded",
-            help="Send names, values and labels, or positions only.",
-            rich_help_panel="Contract",
-        ),
+        contract_option("Send names, values and labels, or positions only.", "--clear/--coded"),
     ] = None,
     places: Annotated[
-        int | None,
-        typer.Option(
-            help="At most so many positions a column, by quantiles.", rich_help_panel="Contract"
-        ),
+        int | None, contract_option("At most so many positions a column, by quantiles.")
     ] = None,
     traps: Annotated[
-        str | None,
-        typer.Option(
-            help="Records planted: adaptive (the default), paper or none.",
-            rich_help_panel="Protection",
-        ),
+        str | None, protection_option("Records planted: adaptive (the default), paper or none.")
     ] = None,
     witnesses: Annotated[
-        int,
-        typer.Option(
-            help="Honest paths to keep, for verifying without the submission.",
-            rich_help_panel="Protection",
-        ),
+        int, protection_option("Honest paths to keep, for verifying without the submission.")
     ] = 20,
     calibrate: Annotated[
-        int,
-        typer.Option(
-            help="Honest runs that calibrate the fingerprint; slow.", rich_help_panel="Protection"
-        ),
+        int, protection_option("Honest runs that calibrate the fingerprint; slow.")
     ] = 0,
     commitment: Annotated[
-        str | None,
-        typer.Option(
-            help="What the root binds: binding, or paper to reproduce it.",
-            rich_help_panel="Protection",
-        ),
+        str | None, protection_option("What the root binds: binding, or paper to reproduce it.")
     ] = None,
-    table_name: Annotated[
-        str | None,
-        typer.Option(help="What the table is called.", rich_help_panel="Report"),
-    ] = None,
-    controller: Annotated[
-        str | None, typer.Option(help="Who answers for it.", rich_help_panel="Report")
-    ] = None,
-    processor: Annotated[
-        str | None, typer.Option(help="Who anonymizes it.", rich_help_panel="Report")
-    ] = None,
+    table_name: Annotated[str | None, report_option("What the table is called.")] = None,
+    controller: Annotated[str | None, report_option("Who answers for it.")] = None,
+    processor: Annotated[str | None, report_option("Who anonymizes it.")] = None,
     provider_key: Annotated[
         list[Path] | None,
-        typer.Option(
-            help="The provider's public key, or a file of pinned keys: verify needs its receipt.",
-            rich_help_panel="Receipt",
+        receipt_option(
+            "The provider's public key, or a file of pinned keys: verify needs its receipt."
         ),
     ] = None,
     seal: Annotated[
-        bool,
-        typer.Option(
-            "--seal",
-            help="Encrypt the manifest; --passphrase-file alone does too.",
-            rich_help_panel="Secrets",
-        ),
+        bool, secrets_option("Encrypt the manifest; --passphrase-file alone does too.", "--seal")
     ] = False,
     passphrase_file: PassphraseFile = None,
     unsafe_seed: Annotated[
-        int | None,
-        typer.Option(
-            help="For experiments: repeatable, and so not secret.", rich_help_panel="Secrets"
-        ),
+        int | None, secrets_option("For experiments: repeatable, and so not secret.")
     ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -223,12 +157,10 @@ def prepare(
     """
     from verix_anon.client.ledger import Ledger
     from verix_anon.client.prepare import prepare as make
-    from verix_anon.machine import begin_import
 
     _check_out(Path(out), roles)
     _check_roles(roles)
     secret = passphrase(passphrase_file, confirm=True) if seal or passphrase_file else None
-    begin_import("xgboost", "sklearn.ensemble", "verix_anon.kernels.ready")
     loaded = load_table(table, roles, reading)
     named = {"quasi": quasi, "identifier": identifier, "kept": kept, "sensitive": sensitive}
     with progress_bar(quiet) as progress:
@@ -299,7 +231,7 @@ def _next_steps(manifest: "Manifest", out: str, passphrase_file: Path | None) ->
     options = f" {quoted('--passphrase-file', passphrase_file)}" if passphrase_file else ""
     sign = " --sign KEY" if manifest.provider_keys else ""
     options += " --profile paper" if manifest.contract.commitment is Commitment.PAPER else ""
-    names = ("submission", "delivery", "manifest.verix", "verdict.json")
+    names = (SUBMISSION, DELIVERY, MANIFEST, VERDICT)
     sent, back, kept, verdict = (quoted(f"{out}/{name}") for name in names)
     return f"""
 Send {out}/submission to the provider, who runs:
@@ -320,7 +252,7 @@ def _split(options: Sequence[str] | None, columns: Sequence[str]) -> Sequence[st
 
 def _check_out(out: Path, roles: Path | None) -> None:
     """The folder is made, or it is the one of the roles file, and neither part is there yet."""
-    from verix_anon.files.aside import check_free
+    from verix_anon.files.atomic_write import check_free
 
     if not os.path.lexists(out):
         check_free(out, overwrite=False)
@@ -333,14 +265,14 @@ def _check_out(out: Path, roles: Path | None) -> None:
 
 def _check_roles(roles: Path | None) -> None:
     """Before it is read and after: what was read between is what the page showed."""
-    from verix_anon.files.versions import check_seen
+    from verix_anon.files.text_versions import check_version
 
-    if roles is not None:
-        check_seen(roles)
+    if roles is not None and (was := seen_roles()):
+        check_version(roles, was)
 
 
 def _write(prepared: "Prepared", out: Path, secret: str | None) -> None:
-    from verix_anon.files.aside import begun
+    from verix_anon.files.atomic_write import begun
 
     is_there = out.is_dir()
     place = out / "prepared" if is_there else out
@@ -355,8 +287,8 @@ def _write(prepared: "Prepared", out: Path, secret: str | None) -> None:
 
 
 def _write_parts(prepared: "Prepared", folder: Path, secret: str | None) -> None:
-    from verix_anon.client.manifest import write_manifest
-    from verix_anon.files.submissions import write_submission
+    from verix_anon.client.owner_files import write_manifest
+    from verix_anon.files.folder_writer import write_submission
 
     with ThreadPoolExecutor(1) as beside:
         writing = beside.submit(write_submission, prepared.submission, folder / PARTS[0])
@@ -366,7 +298,8 @@ def _write_parts(prepared: "Prepared", folder: Path, secret: str | None) -> None
 
 def sent_lines(manifest: "Manifest") -> list[str]:
     """What becomes of each column, of the target, and what the provider will see, in lines."""
-    from verix_anon.client.seen import parted, seen, taken
+    from verix_anon.client.audit_subject import seen
+    from verix_anon.client.disclosure import parted, taken
 
     columns = [f"{what}: {_listed(names)}." for what, names in parted(manifest).items()]
     said = [*columns, taken(manifest), *seen(manifest.contract)]

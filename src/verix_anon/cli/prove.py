@@ -1,6 +1,7 @@
 """Proofs of inclusion for a data subject or a regulator: prove, and prove check."""
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -8,19 +9,28 @@ import typer
 from typer.core import TyperGroup
 
 from verix_anon.cli.app import app as whole
-from verix_anon.cli.reading import Given, load_table, with_reading
-from verix_anon.cli.secrets import PassphraseFile, load_envelopes, load_manifest
-from verix_anon.cli.show import AsJson, Quiet, during, printable, quoted, say
-from verix_anon.cli.writing import check_outputs
+from verix_anon.cli.options import (
+    AsJson,
+    DeliveryFolder,
+    Given,
+    PassphraseFile,
+    Quiet,
+    load_envelopes,
+    load_manifest,
+    load_table,
+    option,
+    overwrite_option,
+    with_reading,
+)
+from verix_anon.cli.output import check_outputs, during, quoted, say
 from verix_anon.errors import ProofError, TableError
-from verix_anon.fields import to_json
+from verix_anon.fields import printable, to_json
 
 if TYPE_CHECKING:
     from verix_anon.client.manifest import Manifest
     from verix_anon.protocol.contract import Contract
     from verix_anon.protocol.inclusion import Proof, Turn
 
-__all__ = ["check", "make"]
 
 DOES_NOT_SHOW = (
     "It does not show whose record this is, nor its values: that the tracker is somebody's is the"
@@ -47,6 +57,8 @@ app = typer.Typer(
 )
 whole.add_typer(app, name="prove")
 
+owner_option = partial(option, panel="For the owner")
+
 
 @app.command(
     epilog="Example: [bold]verix-anon prove make job/delivery --manifest job/manifest.verix"
@@ -54,57 +66,35 @@ whole.add_typer(app, name="prove")
 )
 @with_reading
 def make(
-    delivery: Annotated[str, typer.Argument(help="The delivery's folder or URL.")],
-    out: Annotated[
-        Path,
-        typer.Option("--out", "-o", help="The proof; several are called NAME-1, NAME-2 …"),
-    ],
+    delivery: DeliveryFolder,
+    out: Annotated[Path, option("The proof; several are called NAME-1, NAME-2 …", "--out", "-o")],
     tracker: Annotated[
-        str | None,
-        typer.Option(help="Of the record with this tracker, 64 hexadecimal digits.", metavar="HEX"),
+        str | None, option("Of the record with this tracker, 64 hexadecimal digits.", metavar="HEX")
     ] = None,
     submission: Annotated[
-        str | None,
-        typer.Option("--submission", "-s", help="What was sent; only its contract is read."),
+        str | None, option("What was sent; only its contract is read.", "--submission", "-s")
     ] = None,
     contract: Annotated[
-        str | None, typer.Option(help="The contract alone, contract.json.", metavar="PATH")
+        str | None, option("The contract alone, contract.json.", metavar="PATH")
     ] = None,
     manifest: Annotated[
-        Path | None,
-        typer.Option(
-            "--manifest", "-m", help="The manifest of the job.", rich_help_panel="For the owner"
-        ),
+        Path | None, owner_option("The manifest of the job.", "--manifest", "-m")
     ] = None,
     table: Annotated[
-        str | None,
-        typer.Option(
-            "--table", "-t", help="The table that was prepared.", rich_help_panel="For the owner"
-        ),
+        str | None, owner_option("The table that was prepared.", "--table", "-t")
     ] = None,
     record: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            help="Of the record in this row; the first is 0.",
-            rich_help_panel="For the owner",
-        ),
+        int | None, owner_option("Of the record in this row; the first is 0.", min=0)
     ] = None,
     person: Annotated[
         str | None,
-        typer.Option(
-            help="Of all records with this value of the person column, or of the only identifier.",
+        owner_option(
+            "Of all records with this value of the person column, or of the only identifier.",
             metavar="ID",
-            rich_help_panel="For the owner",
         ),
     ] = None,
     passphrase_file: PassphraseFile = None,
-    overwrite: Annotated[
-        bool,
-        typer.Option(
-            "--overwrite", help="Replace a proof that is there.", rich_help_panel="Output"
-        ),
-    ] = False,
+    overwrite: Annotated[bool, overwrite_option("a proof that is there")] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     *,
@@ -116,13 +106,14 @@ def make(
     owner, by its row or its person. The proof is for the person concerned: do not publish it.
     """
     from verix_anon.client.prove import prove
+    from verix_anon.client.table.columns import reading_of
     from verix_anon.files.proofs import write_proof
 
     given = [delivery, submission, contract, manifest, table]
     check_outputs([out], given, overwrite=overwrite)
     kept = None if manifest is None else load_manifest(manifest, passphrase_file)
     agreed = _agreed(kept, submission, contract)
-    loaded = None if table is None or kept is None else load_table(table, kept.reading, reading)
+    loaded = None if table is None or kept is None else load_table(table, reading_of(kept), reading)
     made = during(
         "prove",
         quiet,
@@ -168,20 +159,15 @@ def check(
     proof: Annotated[Path, typer.Argument(help="What prove wrote.")],
     root: Annotated[
         str | None,
-        typer.Option(
-            help="The root, 64 hexadecimal digits, from somebody you trust for it.", metavar="HEX"
-        ),
+        option("The root, 64 hexadecimal digits, from somebody you trust for it.", metavar="HEX"),
     ] = None,
     receipt: Annotated[
-        Path | None, typer.Option(help="The provider's receipt, to take the root from.")
+        Path | None, option("The provider's receipt, to take the root from.")
     ] = None,
     key: Annotated[
-        list[Path] | None,
-        typer.Option(help="The provider's public key, or a file of pinned keys."),
+        list[Path] | None, option("The provider's public key, or a file of pinned keys.")
     ] = None,
-    tracker: Annotated[
-        str | None, typer.Option(help="It must be about this tracker.", metavar="HEX")
-    ] = None,
+    tracker: Annotated[str | None, option("It must be about this tracker.", metavar="HEX")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Check a proof, offline: neither the delivery nor a secret is needed.
@@ -222,7 +208,7 @@ def _signed(receipt: Path | None, keys: list[Path], root: str | None) -> _Signed
         raise TableError("--receipt and --key belong together")
     if receipt is None:
         return None
-    from verix_anon.files.attested import Asked, attested
+    from verix_anon.files.attestation import Asked, attested
 
     load_envelopes()
     found = attested(Asked(receipt=receipt, keys=tuple(keys), root=root))
@@ -252,7 +238,7 @@ def _facts(proof: "Proof") -> dict[str, object]:
 
 def _words(proof: "Proof", signed: str | None) -> list[str]:
     """What a proof that holds shows, and what it does not."""
-    from verix_anon.protocol.words import show_value
+    from verix_anon.protocol.contract import show_value
 
     contract = proof.contract
     lines = [
@@ -277,7 +263,7 @@ def _words(proof: "Proof", signed: str | None) -> list[str]:
 
 
 def _split(contract: "Contract", turn: "Turn") -> str:
-    from verix_anon.protocol.words import show_value
+    from verix_anon.protocol.contract import show_value
 
     column = contract.quasi[turn.column]
     word = "at most" if turn.side.value == "left" else "more than"

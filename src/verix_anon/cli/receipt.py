@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from verix_anon.cli.app import app
-from verix_anon.cli.secrets import load_envelopes
-from verix_anon.cli.show import AsJson, painted, printable, say
+from verix_anon.cli.options import AsJson, load_envelopes, option
+from verix_anon.cli.output import painted, say
 from verix_anon.errors import TableError
-from verix_anon.fields import to_json
+from verix_anon.fields import printable, to_json
 
 if TYPE_CHECKING:
-    from verix_anon.files.attested import Attested
+    from verix_anon.files.attestation import Attested
 
-__all__ = ["receipt"]
 
 NOT_SO = 1
 
@@ -39,23 +38,21 @@ def _group() -> None:
 )
 def check(
     file: Annotated[Path, typer.Argument(metavar="RECEIPT", help="The provider's receipt.")],
-    key: Annotated[
-        list[Path], typer.Option(help="The provider's public key, or a file of pinned keys.")
-    ],
+    key: Annotated[list[Path], option("The provider's public key, or a file of pinned keys.")],
     verdict: Annotated[
-        Path | None, typer.Option(help="The owner's signed verdict on the same delivery.")
+        Path | None, option("The owner's signed verdict on the same delivery.")
     ] = None,
     owner_key: Annotated[
-        list[Path] | None, typer.Option(help="The owner's public key, or a file of pinned keys.")
+        list[Path] | None, option("The owner's public key, or a file of pinned keys.")
     ] = None,
     root: Annotated[
-        str | None, typer.Option(help="The root that it must be about, in hexadecimal digits.")
+        str | None, option("The root that it must be about, in hexadecimal digits.")
     ] = None,
     files: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "A file that it must be about: NAME=PATH, such as records.parquet=copy.parquet.",
             "--file",
-            help="A file that it must be about: NAME=PATH, such as records.parquet=copy.parquet.",
         ),
     ] = None,
     as_json: AsJson = False,
@@ -66,7 +63,7 @@ def check(
     """
     if (verdict is None) is not (not owner_key):
         raise TableError("--verdict and --owner-key belong together")
-    from verix_anon.files.attested import Asked, attested
+    from verix_anon.files.attestation import Asked, attested
 
     load_envelopes()
     found = attested(

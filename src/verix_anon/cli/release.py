@@ -2,24 +2,40 @@
 
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from verix_anon.cli.app import app
-from verix_anon.cli.pairs import numbers_by_column, pairs, ranges_by_column, steps_by_column
-from verix_anon.cli.reading import Given, load_table, with_reading
-from verix_anon.cli.secrets import PassphraseFile, load_manifest
-from verix_anon.cli.show import AsJson, Quiet, facts, printable, progress_bar, say
-from verix_anon.cli.writing import check_outputs, write_text
+from verix_anon.cli.options import (
+    AsJson,
+    DeliveryFolder,
+    Given,
+    ManifestFile,
+    PassphraseFile,
+    Quiet,
+    load_manifest,
+    load_table,
+    numbers_by_column,
+    option,
+    output_option,
+    overwrite_option,
+    pairs,
+    ranges_by_column,
+    steps_by_column,
+    with_reading,
+)
+from verix_anon.cli.output import check_outputs, facts, progress_bar, say, write_text
 from verix_anon.errors import TableError
+from verix_anon.fields import printable
+from verix_anon.files.job_folder import AUDIT_LOG
 
 if TYPE_CHECKING:
     from verix_anon.client.manifest import Manifest
     from verix_anon.client.release import Released
 
-__all__ = ["release"]
+privacy_option = partial(option, panel="Privacy")
+values_option = partial(option, panel="Values")
 
 
 @app.command(
@@ -28,117 +44,91 @@ __all__ = ["release"]
 )
 @with_reading
 def release(
-    delivery: Annotated[str, typer.Argument(help="The delivery's folder or URL.")],
-    manifest: Annotated[Path, typer.Option("--manifest", "-m", help="The manifest of the job.")],
-    table: Annotated[str, typer.Option("--table", "-t", help="The table that was prepared.")],
+    delivery: DeliveryFolder,
+    manifest: ManifestFile,
+    table: Annotated[str, option("The table that was prepared.", "--table", "-t")],
     out: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "The table to publish, by its ending: .csv, .parquet, .xlsx, .sav and others.",
             "--out",
             "-o",
-            help="The table to publish, by its ending: .csv, .parquet, .xlsx, .sav and others.",
         ),
     ] = None,
     preview: Annotated[
         Path | None,
-        typer.Option(
-            help="Publish nothing: write here what would be published, with ten records before and"
+        option(
+            "Publish nothing: write here what would be published, with ten records before and"
             " after, as JSON."
         ),
     ] = None,
-    verdict: Annotated[
-        Path | None, typer.Option("--verdict", "-v", help="What verify --out wrote.")
-    ] = None,
+    verdict: Annotated[Path | None, option("What verify --out wrote.", "--verdict", "-v")] = None,
     person: Annotated[
-        str | None,
-        typer.Option(help="The column that tells people apart, or record; else as at prepare."),
+        str | None, option("The column that tells people apart, or record; else as at prepare.")
     ] = None,
     l: Annotated[  # noqa: E741
         list[str] | None,
-        typer.Option(
+        privacy_option(
+            "At least N values of the target in every class; COLUMN=N of a sensitive column.",
             "--l",
-            help="At least N values of the target in every class; COLUMN=N of a sensitive column.",
             metavar="N",
-            rich_help_panel="Privacy",
         ),
     ] = None,
     cap: Annotated[
         list[str] | None,
-        typer.Option(
-            help="At most this share of one value in every class; COLUMN=SHARE likewise.",
+        privacy_option(
+            "At most this share of one value in every class; COLUMN=SHARE likewise.",
             metavar="SHARE",
-            rich_help_panel="Privacy",
         ),
     ] = None,
     t: Annotated[
         list[str] | None,
-        typer.Option(
+        privacy_option(
+            "At most this distance of every class to the table; COLUMN=X likewise.",
             "--t",
-            help="At most this distance of every class to the table; COLUMN=X likewise.",
             metavar="X",
-            rich_help_panel="Privacy",
         ),
     ] = None,
     represent: Annotated[
         list[str] | None,
-        typer.Option(
-            "--as",
-            help="How values read: interval, set, bounds, midpoint, mean, shares or model; or"
+        values_option(
+            "How values read: interval, set, bounds, midpoint, mean, shares or model; or"
             " COLUMN=FORM.",
+            "--as",
             metavar="FORM",
-            rich_help_panel="Values",
         ),
     ] = None,
     round_to: Annotated[
         list[str] | None,
-        typer.Option(
+        values_option(
+            "Round bounds outwards: COLUMN=STEP; for dates days, or month, quarter, year.",
             "--round",
-            help="Round bounds outwards: COLUMN=STEP; for dates days, or month, quarter, year.",
-            rich_help_panel="Values",
         ),
     ] = None,
     top_code: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Publish nothing beyond: COLUMN=LOW:HIGH, dates as 2024-01-31.",
-            rich_help_panel="Values",
-        ),
+        values_option("Publish nothing beyond: COLUMN=LOW:HIGH, dates as 2024-01-31."),
     ] = None,
-    shuffle: Annotated[
-        bool,
-        typer.Option("--shuffle", help="Rows in random order.", rich_help_panel="Values"),
-    ] = False,
+    shuffle: Annotated[bool, values_option("Rows in random order.", "--shuffle")] = False,
     require: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Publish nothing, with exit code 1, unless NAME=VALUE is reached: k, l, cap, t,"
+        privacy_option(
+            "Publish nothing, with exit code 1, unless NAME=VALUE is reached: k, l, cap, t,"
             " risk, singled-out or ncp; any number of times.",
             metavar="NAME=VALUE",
-            rich_help_panel="Privacy",
         ),
     ] = None,
     log: Annotated[
-        Path | None,
-        typer.Option(help="The audit log; audit.jsonl beside the manifest if not given."),
+        Path | None, option("The audit log; audit.jsonl beside the manifest if not given.")
     ] = None,
     force: Annotated[
         bool,
-        typer.Option(
-            "--force", help="Without a matching VERIFIED verdict, or once more; says what it is."
-        ),
+        option("Without a matching VERIFIED verdict, or once more; says what it is.", "--force"),
     ] = False,
     passphrase_file: PassphraseFile = None,
-    overwrite: Annotated[
-        bool,
-        typer.Option(
-            "--overwrite", help="Replace a table or sheet that is there.", rich_help_panel="Output"
-        ),
-    ] = False,
-    sheet: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write the privacy sheet here as JSON, for report.", rich_help_panel="Output"
-        ),
+    overwrite: Annotated[bool, overwrite_option("a table or sheet that is there")] = False,
+    privacy_sheet: Annotated[
+        Path | None, output_option("Write the privacy sheet here as JSON, for report.")
     ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -151,16 +141,18 @@ def release(
     for is enforced, and the rows stand as in the table that was prepared.
     """
     from verix_anon.client.ledger import Ledger, LookedAt
+    from verix_anon.client.privacy_sheet import gate_error
     from verix_anon.client.release import ReleaseOptions
     from verix_anon.client.release import release as publish
-    from verix_anon.client.release.gates import refused
     from verix_anon.client.release.preview import Preview
+    from verix_anon.client.table.columns import reading_of
 
-    _check_wanted(out, preview, sheet)
+    _check_wanted(out, preview, privacy_sheet)
+    _check_sheet(table, reading)
     inputs = [delivery, manifest, verdict, table]
-    check_outputs([out, sheet, preview], inputs, overwrite=overwrite)
+    check_outputs([out, privacy_sheet, preview], inputs, overwrite=overwrite)
     kept = load_manifest(manifest, passphrase_file)
-    loaded = load_table(table, kept.reading, reading)
+    loaded = load_table(table, reading_of(kept), reading)
     with progress_bar(quiet) as progress:
         options = ReleaseOptions(
             person=person,
@@ -183,12 +175,12 @@ def release(
             verdict,
             table=loaded,
             out=out,
-            sheet=sheet,
+            sheet=privacy_sheet,
             overwrite=overwrite,
             # A look is at each record in its place, and at what is not reached, too.
             options=replace(options, shuffle=False, require={}) if preview else options,
             ledger=LookedAt(ledger.path) if preview else ledger,
-            log=log or manifest.parent / "audit.jsonl",
+            log=log or manifest.parent / AUDIT_LOG,
         )
     if preview is None:
         _tell(released, kept, f"Written to {out}.", as_json=as_json)
@@ -197,7 +189,7 @@ def release(
     write_text(found.to_json(), preview, overwrite=overwrite)
     _tell(released, kept, f"Nothing is published; what would be is in {preview}.", as_json=as_json)
     if found.missed:
-        raise refused(found.missed)
+        raise gate_error(found.missed)
 
 
 def _check_wanted(out: str | None, preview: Path | None, sheet: Path | None) -> None:
@@ -206,11 +198,24 @@ def _check_wanted(out: str | None, preview: Path | None, sheet: Path | None) -> 
             "say with --out where the table goes, or with --preview where a look at it goes"
         )
     if preview is not None and sheet is not None:
-        raise TableError("--sheet is for a table that is published; --preview holds its facts")
+        raise TableError(
+            "--privacy-sheet is for a table that is published; --preview holds its facts"
+        )
+
+
+def _check_sheet(table: str, reading: Given) -> None:
+    """Refuse what once was the privacy sheet's file, which a table of text would not miss."""
+    from verix_anon.files.tables.file_kinds import SHEET_SUFFIXES
+
+    if "sheet" in reading and not table.lower().endswith(SHEET_SUFFIXES):
+        raise TableError(
+            "--sheet is for a table that is a spreadsheet; --privacy-sheet says where the privacy"
+            " sheet goes"
+        )
 
 
 def _tell(released: "Released[Any]", kept: "Manifest", done: str, *, as_json: bool) -> None:
-    from verix_anon.client.seen import taken
+    from verix_anon.client.disclosure import taken
 
     giveaways = released.sheet.giveaways
     for warning in (*released.overridden, *released.warnings):
@@ -238,6 +243,6 @@ def _asked(options: list[str] | None, kept: "Manifest") -> dict[str, float]:
 
 def _moments(manifest: "Manifest") -> dict[str, str]:
     """The datetime columns, and the unit they count in, as numpy calls it."""
-    from verix_anon.protocol.generalize import NUMPY_UNITS
+    from verix_anon.protocol.tree import NUMPY_UNITS
 
     return {c.name: NUMPY_UNITS[c.unit] for c in manifest.quasi if c.unit is not None}

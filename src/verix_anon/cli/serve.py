@@ -1,29 +1,43 @@
-"""The provider's service: serve."""
+"""The provider's service: serve, and who may use it: token create, list, revoke."""
 
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from verix_anon.cli.anonymize import SparkSettings, spark_settings
 from verix_anon.cli.app import app
-from verix_anon.cli.provide import SparkSettings, spark_settings
-from verix_anon.cli.show import say
+from verix_anon.cli.options import AsJson, option, spark_option
+from verix_anon.cli.output import say
+from verix_anon.errors import ProviderError
+from verix_anon.fields import printable, to_json
 
-__all__ = ["DatabaseUrl", "need_service", "serve"]
+if TYPE_CHECKING:
+    from verix_anon.service.database import Database
+    from verix_anon.service.tenants import Token
 
 DAY = 86_400.0
 MEGABYTE = 10**6
 
 DatabaseUrl = Annotated[
     str,
-    typer.Option(
+    option(
+        "URL of a PostgreSQL in place of SQLite in the folder.",
         "--database",
         envvar="VERIX_DATABASE",
-        help="URL of a PostgreSQL in place of SQLite in the folder.",
         show_envvar=False,
         show_default=False,
     ),
 ]
+
+network_option = partial(option, panel="Network")
+limits_option = partial(option, panel="Limits")
 
 
 @app.command(
@@ -39,80 +53,49 @@ def serve(
     database: DatabaseUrl = "",
     blobs: Annotated[
         str,
-        typer.Option(
-            help="Folder or fsspec URL, such as s3://bucket/verix, for uploads and deliveries.",
+        option(
+            "Folder or fsspec URL, such as s3://bucket/verix, for uploads and deliveries.",
             show_default=False,
         ),
     ] = "",
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Worker processes; as many as cores by default.")
+        int | None, option("Worker processes; as many as cores by default.", min=1)
     ] = None,
     worker_memory: Annotated[
-        int, typer.Option(min=100, help="Megabytes of memory for the job of a worker.")
+        int, option("Megabytes of memory for the job of a worker.", min=100)
     ] = 4_000,
     key_file: Annotated[
-        Path | None, typer.Option(help="The private key that signs receipts, not sealed.")
+        Path | None, option("The private key that signs receipts, not sealed.")
     ] = None,
     spark_above: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Give jobs of more rows than this to Spark.", rich_help_panel="Spark"
-        ),
+        int | None, spark_option("Give jobs of more rows than this to Spark.", min=1)
     ] = None,
     spark: SparkSettings = None,
-    host: Annotated[
-        str, typer.Option(help="The address to listen on.", rich_help_panel="Network")
-    ] = "127.0.0.1",
-    port: Annotated[
-        int,
-        typer.Option(
-            min=0, max=65535, help="The port; 0 for any free one.", rich_help_panel="Network"
-        ),
-    ] = 8443,
-    certificate: Annotated[
-        Path | None,
-        typer.Option(help="The TLS certificate, in PEM.", rich_help_panel="Network"),
-    ] = None,
+    host: Annotated[str, network_option("The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, network_option("The port; 0 for any free one.", min=0, max=65535)] = 8443,
+    certificate: Annotated[Path | None, network_option("The TLS certificate, in PEM.")] = None,
     certificate_key: Annotated[
-        Path | None,
-        typer.Option(help="The certificate's private key, in PEM.", rich_help_panel="Network"),
+        Path | None, network_option("The certificate's private key, in PEM.")
     ] = None,
     behind_proxy: Annotated[
         bool,
-        typer.Option(
+        network_option(
+            "Listen beyond this machine without TLS, because a proxy in front speaks it.",
             "--behind-proxy",
-            help="Listen beyond this machine without TLS, because a proxy in front speaks it.",
-            rich_help_panel="Network",
         ),
     ] = False,
-    max_upload: Annotated[
-        int, typer.Option(min=1, help="Megabytes of one submission.", rich_help_panel="Limits")
-    ] = 20_000,
-    max_rows: Annotated[
-        int, typer.Option(min=1, help="Rows of one submission.", rich_help_panel="Limits")
-    ] = 50_000_000,
-    max_columns: Annotated[
-        int, typer.Option(min=1, help="Columns of one contract.", rich_help_panel="Limits")
-    ] = 1_000,
-    max_jobs: Annotated[
-        int, typer.Option(min=1, help="Open jobs of one tenant.", rich_help_panel="Limits")
-    ] = 20,
+    max_upload: Annotated[int, limits_option("Megabytes of one submission.", min=1)] = 20_000,
+    max_rows: Annotated[int, limits_option("Rows of one submission.", min=1)] = 50_000_000,
+    max_columns: Annotated[int, limits_option("Columns of one contract.", min=1)] = 1_000,
+    max_jobs: Annotated[int, limits_option("Open jobs of one tenant.", min=1)] = 20,
     max_request: Annotated[
-        int,
-        typer.Option(
-            min=1, help="Megabytes of one request, uploads aside.", rich_help_panel="Limits"
-        ),
+        int, limits_option("Megabytes of one request, uploads aside.", min=1)
     ] = 16,
-    rate: Annotated[
-        int,
-        typer.Option(min=1, help="Requests of one token in a minute.", rich_help_panel="Limits"),
-    ] = 1_200,
+    rate: Annotated[int, limits_option("Requests of one token in a minute.", min=1)] = 1_200,
     retention_days: Annotated[
         float,
-        typer.Option(
-            min=0.0001,
-            help="Delete what ended, and uploads that did not, after so many days.",
-            rich_help_panel="Limits",
+        limits_option(
+            "Delete what ended, and uploads that did not, after so many days.", min=0.0001
         ),
     ] = 7.0,
 ) -> None:
@@ -124,9 +107,9 @@ def serve(
     need_service(blobs)
     from verix_anon.machine import available_cores
     from verix_anon.service.server import serve as serve_until_ended
-    from verix_anon.service.settings import Limits, Settings
+    from verix_anon.service.settings import ServiceLimits, ServiceSettings
 
-    settings = Settings(
+    settings = ServiceSettings(
         folder=folder.absolute(),
         database=database,
         blobs=blobs,
@@ -140,7 +123,7 @@ def serve(
         certificate_key=certificate_key,
         spark_above=spark_above,
         spark=spark_settings(spark or []),
-        limits=Limits(
+        limits=ServiceLimits(
             upload_bytes=max_upload * MEGABYTE,
             file_bytes=max_upload * MEGABYTE,
             rows=max_rows,
@@ -157,9 +140,128 @@ def serve(
 
 def need_service(blobs: str = "") -> None:
     """Raise unless what a service is made of is installed."""
-    from verix_anon.files.extras import need
+    from verix_anon.files.optional_packages import need
 
     for package in ("sqlalchemy", "uvicorn"):
         need(package, "service", "a service")
     if blobs.startswith("s3://"):
         need("s3fs", "s3", "a service with its files in S3")
+
+
+token = typer.Typer(
+    name="token", help="Make, list and revoke the tokens of a service.", no_args_is_help=True
+)
+app.add_typer(token)
+
+Folder = Annotated[
+    Path | None, option("The folder that `verix-anon serve` was given.", "--folder", "-f")
+]
+
+
+@token.command(epilog="Example: [bold]verix-anon token create acme --folder service[/bold]")
+def create(
+    name: Annotated[
+        str | None, typer.Argument(help="The tenant's name; a new one begins to exist.")
+    ] = None,
+    operator: Annotated[
+        bool, option("The operator's token, for pages and figures.", "--operator")
+    ] = False,
+    days: Annotated[
+        float | None, option("After how many days it ends; never by default.", min=0.0001)
+    ] = None,
+    folder: Folder = None,
+    database: DatabaseUrl = "",
+) -> None:
+    """Make a token and print it, this once: the service keeps no more than its digest."""
+    need_service()
+    from verix_anon.service.tenants import TokenRole, create_token, find
+
+    if (name is None) is not operator:
+        raise ProviderError("name a tenant or say --operator, not both")
+    role = TokenRole.OPERATOR if operator else TokenRole.TENANT
+    with _opened(folder, database, begin=True) as opened:
+        made = create_token(opened, name, role, None if days is None else days * DAY)
+        known = find(opened, made)
+    say(made)
+    if known is not None:
+        print(f"Its id is {known.id}.", file=sys.stderr)
+
+
+@token.command("list", epilog="Example: [bold]verix-anon token list --folder service[/bold]")
+def list_tokens(folder: Folder = None, database: DatabaseUrl = "", as_json: AsJson = False) -> None:
+    """List all tokens by their ids: whose they are, and until when."""
+    need_service()
+    from verix_anon.service.tenants import tokens
+
+    with _opened(folder, database) as opened:
+        known = tokens(opened)
+    if as_json:
+        say(to_json([_fields(each) for each in known]))
+        return
+    for each in known:
+        who = "the operator" if each.tenant is None else printable(each.tenant)
+        say(f"{each.id}  {who}, made {_time(each.created)}, {_end(each)}")
+
+
+@token.command(epilog="Example: [bold]verix-anon token revoke 3f2a91c4 --folder service[/bold]")
+def revoke(
+    token_id: Annotated[str, typer.Argument(help="The token's id, as `list` shows it.")],
+    folder: Folder = None,
+    database: DatabaseUrl = "",
+) -> None:
+    """End a token at once; jobs that it began go on."""
+    need_service()
+    from verix_anon.service.tenants import revoke as revoke_token
+
+    with _opened(folder, database) as opened:
+        if not revoke_token(opened, token_id):
+            raise ProviderError("there is no token of that id, or it is revoked already")
+    say("Revoked.")
+
+
+@contextmanager
+def _opened(folder: Path | None, url: str, *, begin: bool = False) -> "Iterator[Database]":
+    from verix_anon.service.database import Database
+    from verix_anon.service.settings import DATABASE_FILE, ServiceSettings
+
+    if folder is None and not url:
+        raise ProviderError("say which service's: --folder, or --database if it has one of its own")
+    folder = (folder or Path()).absolute()
+    settings = ServiceSettings(folder=folder, database=url)
+    is_new = not url and not (folder / DATABASE_FILE).exists()
+    if is_new and not begin:
+        raise ProviderError(f"there is no service in {folder}")
+    if is_new:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    opened = Database.opened(settings.database_url)
+    try:
+        yield opened
+    finally:
+        opened.close()
+    if is_new:
+        print(f"There was no service in {folder}: its database is begun.", file=sys.stderr)
+
+
+def _fields(known: "Token") -> dict[str, str | None]:
+    return {
+        "id": known.id,
+        "role": known.role.value,
+        "tenant": known.tenant,
+        "created": _time(known.created),
+        "expires": _time(known.expires),
+        "revoked": _time(known.revoked),
+    }
+
+
+def _end(known: "Token") -> str:
+    if known.revoked is not None:
+        return f"revoked {_time(known.revoked)}"
+    if known.expires is None:
+        return "never ends"
+    return f"{'ended' if known.expires <= time.time() else 'ends'} {_time(known.expires)}"
+
+
+def _time(seconds: float | None) -> str | None:
+    if seconds is None:
+        return None
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

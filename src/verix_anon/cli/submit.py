@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from verix_anon.cli.app import INTERRUPTED, app
-from verix_anon.cli.show import AsJson, Overwrite, Quiet, progress_bar, quoted, say
+from verix_anon.cli.options import AsJson, Overwrite, Quiet, option, service_option
+from verix_anon.cli.output import progress_bar, quoted, say
 from verix_anon.errors import TableError
 from verix_anon.fields import to_json
 
 if TYPE_CHECKING:
-    from verix_anon.client.remote.submitting import Submitted
+    from verix_anon.client.remote import Submitted
 
-__all__ = ["AuthoritiesFile", "InsecureHttp", "Token", "TokenFile", "Url", "submit", "token_of"]
 
 VARIABLE = "VERIX_TOKEN"
 NEXT = (
@@ -23,35 +23,22 @@ NEXT = (
     " --out verdict.json"
 )
 
-Url = Annotated[str, typer.Option(help="The provider's service, such as https://host.")]
+Url = Annotated[str, option("The provider's service, such as https://host.")]
 TokenFile = Annotated[
-    Path | None,
-    typer.Option(
-        help=f"A file whose first line is the token; else ${VARIABLE}.", rich_help_panel="Service"
-    ),
+    Path | None, service_option(f"A file whose first line is the token; else ${VARIABLE}.")
 ]
 Token = Annotated[
     str | None,
-    typer.Option(
-        help="The token itself, which others on this machine can see in the list of processes.",
-        rich_help_panel="Service",
+    service_option(
+        "The token itself, which others on this machine can see in the list of processes."
     ),
 ]
 InsecureHttp = Annotated[
-    bool,
-    typer.Option(
-        "--insecure-http",
-        help="Send the token unencrypted to another machine.",
-        rich_help_panel="Service",
-    ),
+    bool, service_option("Send the token unencrypted to another machine.", "--insecure-http")
 ]
 AuthoritiesFile = Annotated[
     Path | None,
-    typer.Option(
-        "--ca-file",
-        help="Certificates to trust in place of the system's, in PEM.",
-        rich_help_panel="Service",
-    ),
+    service_option("Certificates to trust in place of the system's, in PEM.", "--ca-file"),
 ]
 
 
@@ -62,23 +49,19 @@ AuthoritiesFile = Annotated[
 def submit(
     submission: Annotated[str, typer.Argument(help="The submission's folder or URL.")],
     url: Url,
-    out: Annotated[str, typer.Option("--out", "-o", help="Where the delivery goes.")],
+    out: Annotated[str, option("Where the delivery goes.", "--out", "-o")],
     token_file: TokenFile = None,
     token: Token = None,
     keep: Annotated[
-        bool,
-        typer.Option("--keep", help="Leave the job at the service after the download."),
+        bool, option("Leave the job at the service after the download.", "--keep")
     ] = False,
     wait: Annotated[
-        float | None,
-        typer.Option(min=0, help="Give up waiting after so many seconds; the job stays there."),
+        float | None, option("Give up waiting after so many seconds; the job stays there.", min=0)
     ] = None,
     provider_key: Annotated[
         list[Path] | None,
-        typer.Option(
-            help="The provider's public key; a service that shows another is refused."
-            " May be repeated.",
-            rich_help_panel="Service",
+        service_option(
+            "The provider's public key; a service that shows another is refused. May be repeated."
         ),
     ] = None,
     insecure_http: InsecureHttp = False,
@@ -92,10 +75,7 @@ def submit(
     What was interrupted goes on with the same job: run the same command again. The job is
     deleted at the service when the delivery is here.
     """
-    from verix_anon.client.remote.connection import Connection
-    from verix_anon.client.remote.options import RemoteOptions
-    from verix_anon.client.remote.submitting import submit_folder
-    from verix_anon.files.listing import list_submission
+    from verix_anon.client.remote import RemoteOptions, RemoteProvider
 
     begun: list[str] = []
     with progress_bar(quiet) as progress:
@@ -108,14 +88,10 @@ def submit(
             progress=progress,
         )
         try:
-            with Connection(url, token_of(token, token_file), options) as connection:
-                done = submit_folder(
-                    connection,
-                    list_submission(submission),
-                    out,
-                    overwrite=overwrite,
-                    began=begun.append,
-                )
+            provider = RemoteProvider(url, token_of(token, token_file), options=options)
+            done = provider.anonymize_folder(
+                submission, out, overwrite=overwrite, began=begun.append
+            )
         except KeyboardInterrupt:
             _leave(begun)
     _say_done(done, submission, out, as_json=as_json)
@@ -147,25 +123,24 @@ def _leave(begun: list[str]) -> NoReturn:
 
 
 def _say_done(done: "Submitted", submission: str, out: str, *, as_json: bool) -> None:
-    from verix_anon.files.deliveries import RECEIPT_FILE, read_header
+    from verix_anon.files.job_folder import MANIFEST, RECEIPT_FILE
 
-    header = read_header(out)
     if as_json:
         result = {
             "delivery": out,
             "job": done.job,
             "kept": done.kept,
-            "rows": header.rows,
-            "leaves": header.leaves,
-            "root": header.root.hex(),
+            "rows": done.rows,
+            "leaves": done.leaves,
+            "root": done.root.hex(),
         }
         say(to_json(result))
         return
-    say(f"{header.rows:,} records in {header.leaves:,} leaves, root {header.root.hex()}")
+    say(f"{done.rows:,} records in {done.leaves:,} leaves, root {done.root.hex()}")
     there = "still lies at the service" if done.kept else "is deleted at the service"
     say(f"Written to {out}; the job {done.job} {there}.")
     if not (Path(out) / RECEIPT_FILE).exists():
         say("The service signed no receipt.")
-    beside = Path(submission).parent / "manifest.verix"
+    beside = Path(submission).parent / MANIFEST
     manifest = quoted(beside) if beside.is_file() else "MANIFEST"
     say(NEXT.format(given=quoted(out), manifest=manifest, sent=quoted(submission)))

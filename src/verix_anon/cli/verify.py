@@ -2,29 +2,43 @@
 
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from verix_anon.cli.app import app
-from verix_anon.cli.pairs import numbers_by_column
-from verix_anon.cli.secrets import (
+from verix_anon.cli.options import (
+    AsJson,
+    DeliveryFolder,
     KeyPassphraseFile,
+    ManifestFile,
     PassphraseFile,
+    Quiet,
     load_envelopes,
     load_key,
     load_manifest,
+    numbers_by_column,
+    option,
+    output_option,
+    overwrite_option,
+    receipt_option,
 )
-from verix_anon.cli.show import AsJson, Quiet, progress_bar, quoted, say, verdict_lines
-from verix_anon.cli.writing import check_outputs, write_data
+from verix_anon.cli.output import (
+    check_outputs,
+    progress_bar,
+    quoted,
+    say,
+    verdict_lines,
+    write_data,
+    write_text,
+)
 from verix_anon.errors import TableError
+from verix_anon.files.job_folder import AUDIT_LOG, SUBMISSION
 
 if TYPE_CHECKING:
     from verix_anon.client.verdict import Verdict
-    from verix_anon.protocol.envelopes import SigningKey
+    from verix_anon.protocol.signing import SigningKey
 
-__all__ = ["verify"]
 
 NEXT = "Release it: verix-anon release {given} --table TABLE --out released.csv"
 AFTER = (
@@ -34,6 +48,9 @@ AFTER = (
 )
 EXIT_CODES = {"VERIFIED": 0, "VIOLATION": 1, "INCONCLUSIVE": 3}
 
+splits_option = partial(option, panel="Splits")
+fingerprint_option = partial(option, panel="Fingerprint")
+
 
 @app.command(
     epilog="Example: [bold]verix-anon verify job/delivery --manifest job/manifest.verix"
@@ -41,85 +58,51 @@ EXIT_CODES = {"VERIFIED": 0, "VIOLATION": 1, "INCONCLUSIVE": 3}
     "Exit codes: 0 VERIFIED, 1 VIOLATION, 3 INCONCLUSIVE, 2 a mistake of the caller's, 70 a bug."
 )
 def verify(
-    delivery: Annotated[str, typer.Argument(help="The delivery's folder or URL.")],
-    manifest: Annotated[Path, typer.Option("--manifest", "-m", help="The manifest of the job.")],
+    delivery: DeliveryFolder,
+    manifest: ManifestFile,
     submission: Annotated[
-        str | None,
-        typer.Option("--submission", "-s", help="What was sent; without it less is proved."),
+        str | None, option("What was sent; without it less is proved.", "--submission", "-s")
     ] = None,
     profile: Annotated[
         str | None,
-        typer.Option(
-            help="Which layers decide: full, thin or paper; by what is at hand if not said."
-        ),
+        option("Which layers decide: full, thin or paper; by what is at hand if not said."),
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", help="Write the verdict here, for release.", rich_help_panel="Output"
-        ),
+        Path | None, output_option("Write the verdict here, for release.", "--out", "-o")
     ] = None,
     report: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write the audit report here: one HTML page, for people.",
-            rich_help_panel="Output",
-        ),
+        Path | None, output_option("Write the audit report here: one HTML page, for people.")
     ] = None,
     skip: Annotated[
-        str | None,
-        typer.Option(help="Informing layers to leave out: fingerprint, utility or both."),
+        str | None, option("Informing layers to leave out: fingerprint, utility or both.")
     ] = None,
-    audit: Annotated[
-        str, typer.Option(help="Check all nodes, or a sample.", rich_help_panel="Splits")
-    ] = "all",
+    audit: Annotated[str, splits_option("Check all nodes, or a sample.")] = "all",
     audit_miss: Annotated[
-        float,
-        typer.Option(help="A sample misses with at most this chance ...", rich_help_panel="Splits"),
+        float, splits_option("A sample misses with at most this chance ...")
     ] = 0.01,
-    audit_fraction: Annotated[
-        float,
-        typer.Option(help="... deviations that touch this share.", rich_help_panel="Splits"),
-    ] = 0.01,
-    epsilon: Annotated[
-        float | None,
-        typer.Option(help="How far SHAP values may move.", rich_help_panel="Fingerprint"),
-    ] = None,
+    audit_fraction: Annotated[float, splits_option("... deviations that touch this share.")] = 0.01,
+    epsilon: Annotated[float | None, fingerprint_option("How far SHAP values may move.")] = None,
     epsilon_per_feature: Annotated[
-        list[str] | None,
-        typer.Option(help="The same for one column: COLUMN=NUMBER.", rich_help_panel="Fingerprint"),
+        list[str] | None, fingerprint_option("The same for one column: COLUMN=NUMBER.")
     ] = None,
     provider_key: Annotated[
         list[Path] | None,
-        typer.Option(
-            help="The provider's public key, or a file of pinned keys: its receipt is needed.",
-            rich_help_panel="Receipt",
+        receipt_option(
+            "The provider's public key, or a file of pinned keys: its receipt is needed."
         ),
     ] = None,
     sign: Annotated[
         Path | None,
-        typer.Option(
-            help="Sign the verdict with this private key, beside --out, for others to check.",
-            rich_help_panel="Receipt",
+        receipt_option(
+            "Sign the verdict with this private key, beside --out, for others to check."
         ),
     ] = None,
     passphrase_file: PassphraseFile = None,
     key_passphrase_file: KeyPassphraseFile = None,
     log: Annotated[
-        Path | None,
-        typer.Option(
-            help="The audit log; audit.jsonl beside the manifest if not given.",
-            rich_help_panel="Output",
-        ),
+        Path | None, output_option("The audit log; audit.jsonl beside the manifest if not given.")
     ] = None,
-    overwrite: Annotated[
-        bool,
-        typer.Option(
-            "--overwrite",
-            help="Replace a verdict or report that is there.",
-            rich_help_panel="Output",
-        ),
-    ] = False,
+    overwrite: Annotated[bool, overwrite_option("a verdict or report that is there")] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -128,19 +111,18 @@ def verify(
     With the submission at hand everything is checked exactly; without it (thin) what the
     manifest keeps is checked, and the findings say with what certainty.
     """
-    from verix_anon.cli.report import write_report
     from verix_anon.client.audit_log import AuditLog
-    from verix_anon.client.report import check_installed
-    from verix_anon.client.signed import signed_path
+    from verix_anon.client.owner_files import signed_path
+    from verix_anon.client.report import check_installed, render
     from verix_anon.client.verify import VerifyOptions
     from verix_anon.client.verify import verify as judge
-    from verix_anon.files.aside import check_apart
+    from verix_anon.files.atomic_write import check_apart
 
     if sign is not None and out is None:
         raise TableError("--sign signs the verdict's file: say with --out where it goes")
     inputs: list[object] = [delivery, manifest, submission, sign, *(provider_key or [])]
     signed = signed_path(out) if sign and out else None
-    audit_log = AuditLog(log or manifest.parent / "audit.jsonl")
+    audit_log = AuditLog(log or manifest.parent / AUDIT_LOG)
     check_apart(audit_log.path, inputs)
     if report is not None:
         check_installed()
@@ -153,7 +135,7 @@ def verify(
         epsilon_per_feature=numbers_by_column(epsilon_per_feature or []),
     )
     if profile is None and submission is None:
-        _warn_of_thin(manifest.parent / "submission")
+        _warn_of_thin(manifest.parent / SUBMISSION)
     kept = load_manifest(manifest, passphrase_file)
     if provider_key or kept.provider_keys:
         load_envelopes()
@@ -172,7 +154,7 @@ def verify(
     if out is not None:
         _write(verdict, out, key, overwrite=overwrite)
     if report is not None:
-        write_report(verdict, report, overwrite=overwrite)
+        write_text(render(verdict), report, overwrite=overwrite)
     if as_json:
         say(verdict.to_json())
     else:
@@ -190,8 +172,7 @@ def _warn_of_thin(beside: Path) -> None:
 
 
 def _write(verdict: "Verdict", out: Path, key: "SigningKey | None", *, overwrite: bool) -> None:
-    from verix_anon.client.signed import sign_verdict, signed_path
-    from verix_anon.client.verdict import write_verdict
+    from verix_anon.client.owner_files import sign_verdict, signed_path, write_verdict
 
     write_verdict(verdict, out, overwrite=overwrite)
     if key is not None:

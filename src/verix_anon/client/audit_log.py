@@ -5,24 +5,29 @@ or another, does not take it back.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from verix_anon.client.arguments import FilePath, opened
 from verix_anon.client.verdict import Outcome, Status, Verdict
 from verix_anon.errors import NotAcceptedError, TableError
 from verix_anon.fields import Fields
-from verix_anon.files import lines
+from verix_anon.files import json_lines
+from verix_anon.files.atomic_write import check_apart
 from verix_anon.files.store import path_text
 from verix_anon.protocol.contract import Digest
-
-__all__ = ["AuditLog"]
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class AuditLog:
-    """The audit log at a path; the file is made when first written to."""
+    """The audit log at a path; the file is made when first written to.
+
+    Examples:
+        >>> log = verix_anon.AuditLog("job/audit.jsonl")
+        >>> verdict = verix_anon.verify("job/delivery", "job/manifest.verix", log=log)
+    """
 
     path: Path
 
@@ -44,7 +49,7 @@ class AuditLog:
     def standing_violation(self, submission: Digest, root: Digest) -> str | None:
         """When a VIOLATION was found that no exact pass of this root has answered since."""
         try:
-            entries = _about(submission, lines.read(self.path))
+            entries = _about(submission, json_lines.read(self.path))
         except OSError as error:
             raise self._unusable("read", error) from None
         found = None
@@ -59,7 +64,7 @@ class AuditLog:
     def warnings(self) -> tuple[str, ...]:
         """What the log cannot vouch for: a damaged line may have been of this submission."""
         try:
-            n_damaged = sum(fields is None for fields in lines.read(self.path))
+            n_damaged = sum(fields is None for fields in json_lines.read(self.path))
         except OSError as error:
             raise self._unusable("read", error) from None
         found = f"{n_damaged:,} line(s) of the audit log {self.path} cannot be read"
@@ -68,7 +73,7 @@ class AuditLog:
     def append(self, verdict: Verdict, *, is_exact: bool) -> None:
         """Add a line: which layers fired, on what, when, and whether everything was looked at."""
         try:
-            lines.append(self.path, _line(verdict, is_exact=is_exact))
+            json_lines.append(self.path, _line(verdict, is_exact=is_exact))
         except OSError as error:
             raise self._unusable("written", error) from None
 
@@ -76,7 +81,7 @@ class AuditLog:
         """Append a verdict; raise if it would take back what was found for its submission."""
         try:
             # Under one lock: of two verdicts at once, one knows of the other.
-            with lines.locked(self.path) as held:
+            with json_lines.locked(self.path) as held:
                 found = _violation(_about(verdict.submission, held.read()))
                 held.append(_line(verdict, is_exact=is_exact))
         except OSError as error:
@@ -92,6 +97,14 @@ class AuditLog:
     def _unusable(self, done: str, error: OSError) -> TableError:
         reason = error.strerror or error
         return TableError(f"the audit log {self.path} cannot be {done} ({reason})")
+
+
+def open_log(given: AuditLog | FilePath, *, inputs: Iterable[object]) -> AuditLog:
+    """The log, or the one at a path, if lines can be appended to it and it is not an input."""
+    log = opened(given, AuditLog, AuditLog, "log")
+    check_apart(log.path, inputs)
+    log.check()
+    return log
 
 
 def _about(submission: Digest, entries: Sequence[Fields | None]) -> list[Mapping[str, object]]:

@@ -20,11 +20,9 @@ from pathlib import Path
 
 from verix_anon.errors import NotAcceptedError, TableError
 from verix_anon.fields import Fields
-from verix_anon.files import lines
+from verix_anon.files import json_lines
 from verix_anon.files.store import path_text
 from verix_anon.protocol.contract import Digest
-
-__all__ = ["Claim", "Entry", "Event", "Ledger", "LookedAt"]
 
 FORMAT = "verix/ledger/2"
 
@@ -43,7 +41,7 @@ MADE = {Event.PREPARE: "submission", Event.RELEASE: "root", Event.NAMED: "releas
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LedgerEntry:
     """One event: of which table, which submission or root came of it, and when."""
 
     event: Event
@@ -64,12 +62,12 @@ class Claim:
     root: Digest
     release: Digest
 
-    def is_pending(self, entries: Sequence[Entry | None]) -> bool:
+    def is_pending(self, entries: Sequence[LedgerEntry | None]) -> bool:
         """Whether this very release was recorded, and its table never got its name."""
         mine = [e.event for e in entries if e is not None and self._is_mine(e)]
         return mine.count(Event.RELEASE) > mine.count(Event.NAMED)
 
-    def others(self, entries: Sequence[Entry | None]) -> tuple[Entry, ...]:
+    def others(self, entries: Sequence[LedgerEntry | None]) -> tuple[LedgerEntry, ...]:
         """The releases of the table, oldest first, but for this very one if it is pending."""
         found = list(_of(entries, self.table, Event.RELEASE))
         if self.is_pending(entries):
@@ -77,14 +75,20 @@ class Claim:
             found.pop(last)
         return tuple(found)
 
-    def _is_mine(self, entry: Entry) -> bool:
+    def _is_mine(self, entry: LedgerEntry) -> bool:
         named = entry.made if entry.event is Event.NAMED else entry.release
         return entry.table == self.table and named == self.release
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class Ledger:
-    """The ledger at a path; the file and its folder are made when first written to."""
+    """The ledger at a path; the file and its folder are made when first written to.
+
+    Examples:
+        >>> ledger = verix_anon.Ledger("ledger.jsonl")
+        >>> job = ("job/delivery", "job/manifest.verix", "job/verdict.json")
+        >>> released = verix_anon.release(*job, table="people.csv", ledger=ledger)
+    """
 
     path: Path
 
@@ -101,15 +105,15 @@ class Ledger:
         data = Path(home) if home and Path(home).is_absolute() else Path.home() / ".local" / "share"
         return cls(data / "verix-anon" / "ledger.jsonl")
 
-    def seen(self, table: Digest) -> tuple[Entry, ...]:
+    def seen(self, table: Digest) -> tuple[LedgerEntry, ...]:
         """The earlier releases of a table, oldest first; none if it is new."""
         return _of(self._entries(), table, Event.RELEASE)
 
-    def prepared(self, table: Digest) -> tuple[Entry, ...]:
+    def prepared(self, table: Digest) -> tuple[LedgerEntry, ...]:
         """The earlier submissions of a table, oldest first."""
         return _of(self._entries(), table, Event.PREPARE)
 
-    def others(self, claim: Claim) -> tuple[Entry, ...]:
+    def others(self, claim: Claim) -> tuple[LedgerEntry, ...]:
         """The earlier releases of a table but for this very one, if it never got its name."""
         return claim.others(self._entries())
 
@@ -119,14 +123,14 @@ class Ledger:
         found = [f"{n_damaged:,} line(s) of the ledger {self.path} cannot be read"] * bool(
             n_damaged
         )
-        if lines.is_cut_short(self.path):
+        if json_lines.is_cut_short(self.path):
             found.append(
                 f"the last line of the ledger {self.path} was cut short: what it was about did not"
                 " come to pass, and it does not count"
             )
         return tuple(found)
 
-    def record(self, event: Event, table: Digest, made: Digest) -> tuple[Entry, ...]:
+    def record(self, event: Event, table: Digest, made: Digest) -> tuple[LedgerEntry, ...]:
         """Append an event; the earlier ones of its kind and table, oldest first."""
         # Under one lock: of two at once, one knows of the other.
         with self._held() as held:
@@ -135,7 +139,7 @@ class Ledger:
         return earlier
 
     @contextmanager
-    def releasing(self, claim: Claim, after: Sequence[Entry]) -> Iterator[None]:
+    def releasing(self, claim: Claim, after: Sequence[LedgerEntry]) -> Iterator[None]:
         """Record a release; its table gets its name in the block, with the ledger locked.
 
         Raises:
@@ -157,18 +161,18 @@ class Ledger:
                 held.append(_line(Event.NAMED, claim.table, claim.release))
 
     @contextmanager
-    def _held(self) -> Iterator[lines.Lines]:
+    def _held(self) -> Iterator[json_lines.Lines]:
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with lines.locked(self.path) as held:
+            with json_lines.locked(self.path) as held:
                 yield held
         except OSError as error:
             raise self._unusable(error) from None
 
-    def _entries(self) -> list[Entry | None]:
+    def _entries(self) -> list[LedgerEntry | None]:
         """Every line that is not empty, None for one that is damaged."""
         try:
-            return [_entry(fields) for fields in lines.read(self.path)]
+            return [_entry(fields) for fields in json_lines.read(self.path)]
         except OSError as error:
             raise self._unusable(error) from None
 
@@ -182,12 +186,14 @@ class LookedAt(Ledger):
     __slots__ = ()
 
     @contextmanager
-    def releasing(self, claim: Claim, after: Sequence[Entry]) -> Iterator[None]:
+    def releasing(self, claim: Claim, after: Sequence[LedgerEntry]) -> Iterator[None]:
         """Nothing is released, so that nothing counts."""
         yield
 
 
-def _of(entries: Sequence[Entry | None], table: Digest, event: Event) -> tuple[Entry, ...]:
+def _of(
+    entries: Sequence[LedgerEntry | None], table: Digest, event: Event
+) -> tuple[LedgerEntry, ...]:
     found = (entry for entry in entries if entry is not None)
     return tuple(entry for entry in found if (entry.table, entry.event) == (table, event))
 
@@ -198,7 +204,7 @@ def _line(event: Event, table: Digest, made: Digest) -> dict[str, str]:
     return {"format": FORMAT, **names, "time": now}
 
 
-def _entry(fields: Fields | None) -> Entry | None:
+def _entry(fields: Fields | None) -> LedgerEntry | None:
     if fields is None:
         return None
     try:
@@ -207,6 +213,6 @@ def _entry(fields: Fields | None) -> Entry | None:
         table, made = (Digest(fields.digest(name)) for name in ("table", MADE[event]))
         is_whole = event is Event.RELEASE and fields.has("release")
         release = Digest(fields.digest("release")) if is_whole else None
-        return Entry(event, table, made, fields.text("time"), release)
+        return LedgerEntry(event, table, made, fields.text("time"), release)
     except TableError:
         return None

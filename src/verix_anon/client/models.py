@@ -3,7 +3,7 @@
 XGBoost computes exact tree SHAP itself; both sides of a comparison use the same settings.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,20 +11,6 @@ import numpy.typing as npt
 
 from verix_anon.arrays import Floats
 from verix_anon.client.table.task import Labels, Task
-from verix_anon.machine import end_imports
-
-__all__ = [
-    "TOP",
-    "distances",
-    "fit",
-    "importance",
-    "moved",
-    "predict",
-    "shap_values",
-    "single_precision",
-    "top_features",
-    "wasserstein",
-]
 
 TOP = 3
 SETTINGS = {
@@ -39,8 +25,6 @@ SETTINGS = {
 ROUNDS = 100
 # Binary32 ends at 3.4e38, and forests sum a whole table in it to look for missing values.
 LARGEST = 1e30
-BLOCK = 2**22
-"""How many SHAP values are held at a time where only their mean is wanted."""
 
 
 def single_precision(rows: Floats) -> npt.NDArray[np.float32]:
@@ -75,7 +59,6 @@ class _Scale(NamedTuple):
 
 def fit(rows: Floats, labels: Labels) -> object:
     """A model of 100 trees of depth 6, for each class if more than two; a record per row."""
-    end_imports()
     import xgboost
 
     assert labels.task is not Task.NONE
@@ -89,7 +72,7 @@ def fit(rows: Floats, labels: Labels) -> object:
     return xgboost.train(SETTINGS | objective, data, num_boost_round=ROUNDS)
 
 
-def _contributions(model: object, rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+def contributions(model: object, rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     """Exact SHAP values of some records, (n_rows, n_outputs, n_columns)."""
     import xgboost
 
@@ -106,22 +89,8 @@ def shap_values(rows: Floats, labels: Labels) -> Floats:
     # Records of one leaf have the same midpoints, and equal records the same SHAP values: on
     # 8,000 records this asks for a third of them.
     distinct, inverse = np.unique(single_precision(rows), axis=0, return_inverse=True)
-    found = _contributions(fit(rows, labels), distinct)
+    found = contributions(fit(rows, labels), distinct)
     return found[inverse.reshape(-1)].astype(np.float64)
-
-
-def importance(rows: Floats, labels: Labels, asked: Floats) -> Floats:
-    """The mean absolute SHAP value of every column, over the records asked for and outputs."""
-    model = fit(rows, labels)
-    n_rows = max(1, BLOCK // (labels.n_outputs * rows.shape[1]))
-
-    def sums() -> Iterator[Floats]:
-        for at in range(0, len(asked), n_rows):
-            found = _contributions(model, single_precision(asked[at : at + n_rows]))
-            yield np.abs(found).sum(axis=(0, 1), dtype=np.float64)
-
-    total: Floats = np.sum(list(sums()), axis=0)
-    return total / (len(asked) * labels.n_outputs)
 
 
 def top_features(values: Floats, n: int = TOP) -> list[int]:
@@ -164,7 +133,6 @@ def predict(rows: Floats, labels: Labels, unseen: Floats) -> Floats:
 
     P(class 1) of two classes, the probability of each of more, or the quantity.
     """
-    end_imports()
     import xgboost
 
     model = fit(rows, labels)

@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Sequence
 from html import escape
 
-__all__ = ["as_list", "as_table"]
-
 
 def as_table(rows: Iterable[Sequence[object]], head: Sequence[str] = ()) -> str:
     """A table of text."""

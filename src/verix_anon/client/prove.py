@@ -2,35 +2,148 @@
 
 With the contract alone anybody who has the delivery can prove what a tracker names. Which tracker
 is whose only the manifest knows: that a tracker is somebody's is the owner's word.
+
+Every leaf is hashed, once, since the digest of a sibling is that of a whole subtree. So it is
+also seen that the root follows from the delivery: there is no proof under one that does not.
 """
 
 import hmac
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from verix_anon.client import in_memory
-from verix_anon.client.given import FilePath, is_path
-from verix_anon.client.manifest import Manifest, is_manifest, read_manifest
-from verix_anon.client.release.source import prepared_columns
+from verix_anon.client import arguments
+from verix_anon.client.arguments import FilePath, is_path
+from verix_anon.client.manifest import Manifest, read_manifest
+from verix_anon.client.owner_files import is_manifest
+from verix_anon.client.table.columns import columns_of, owned, reading_of
 from verix_anon.client.table.digest import plain_column
-from verix_anon.client.table.owned import owned
-from verix_anon.client.table.person import RECORD
-from verix_anon.client.table.roles import TableRole
-from verix_anon.errors import MalformedDeliveryError, TableError
+from verix_anon.client.table.owner_table import RECORD, read_columns
+from verix_anon.client.table.task import TableRole
+from verix_anon.errors import ContractError, MalformedDeliveryError, ProofError, TableError
 from verix_anon.fields import shown
-from verix_anon.files.deliveries import MIXED_UP, Snapshot, damage, read_delivery, read_header
+from verix_anon.files.deliveries import MIXED_UP, Snapshot, damage, read_delivery
+from verix_anon.files.folder_facts import read_contract, read_header
 from verix_anon.files.proofs import tracker_bytes
-from verix_anon.files.submissions import read_contract
-from verix_anon.protocol.contract import Contract
-from verix_anon.protocol.inclusion import Proof
+from verix_anon.protocol import inclusion, merkle
+from verix_anon.protocol.contract import Commitment, Contract, Digest
+from verix_anon.protocol.digests import binding_root
+from verix_anon.protocol.inclusion import MAX_BYTES, Proof, Side, Turn
 from verix_anon.protocol.messages import Delivery, Submission
-from verix_anon.protocol.proving import Committed
 
-__all__ = ["prove"]
+NOTHING_PROVED = "so nothing is proved of it; let verix-anon verify judge it"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Committed:
+    """A delivery whose root was seen to follow from it, with the digest of every node."""
+
+    contract: Contract
+    delivery: Delivery
+    members: merkle.Members
+    of_node: Sequence[Digest]
+
+    @classmethod
+    def of(cls, contract: Contract, delivery: Delivery) -> "Committed":
+        """Hash all of a well-formed delivery.
+
+        Raises:
+            ContractError: The contract's commitment is the paper's.
+            MalformedDeliveryError: The root does not follow from the delivery.
+        """
+        if contract.commitment is not Commitment.BINDING:
+            raise ContractError(
+                "the paper's commitment binds no record to a leaf, so there are no proofs under it"
+            )
+        header, members = delivery.header, _members(delivery)
+        of_node = merkle.node_digests(delivery.tree, merkle.leaf_digests(delivery.leaves, members))
+        root = binding_root(contract.digest, header.submission, of_node[0])
+        if not hmac.compare_digest(header.root, root):
+            raise MalformedDeliveryError(
+                "the root does not follow from the delivery's records, leaves and tree for this"
+                f" contract, {NOTHING_PROVED}"
+            )
+        return cls(contract, delivery, members, of_node)
+
+    def proof(self, tracker: bytes) -> Proof:
+        """That the record with this tracker lies in its leaf.
+
+        Raises:
+            TableError: No record has this tracker.
+            MalformedDeliveryError: Several have it, or the leaf is not what the contract allows.
+        """
+        header, leaves, members = self.delivery.header, self.delivery.leaves, self.members
+        leaf = self._leaf(tracker)
+        positions = members.positions[members.start[leaf] : members.start[leaf + 1]]
+        rows = members.row[positions].tolist()
+        proof = Proof(
+            root=header.root,
+            submission=header.submission,
+            contract=self.contract,
+            tracker=tracker,
+            count=int(leaves.count[leaf]),
+            bounds=tuple(
+                zip(leaves.minimum[leaf].tolist(), leaves.maximum[leaf].tolist(), strict=True)
+            ),
+            members=tuple(
+                (row, members.tracker[at].tobytes())
+                for row, at in zip(rows, positions, strict=True)
+            ),
+            path=tuple(self._path(leaf)),
+        )
+        try:
+            inclusion.check(proof, root=header.root)
+        except ProofError as error:
+            raise MalformedDeliveryError(f"{error}, {NOTHING_PROVED}") from None
+        if (size := len(proof.to_bytes())) > MAX_BYTES:
+            raise TableError(
+                f"the record's class has {proof.count:,} records, so that its proof would have"
+                f" {size:,} bytes; the limit is {MAX_BYTES:,}"
+            )
+        return proof
+
+    def _leaf(self, tracker: bytes) -> int:
+        wanted = np.frombuffer(tracker, np.uint8)
+        found = np.flatnonzero((self.members.tracker == wanted).all(axis=1))
+        if found.size == 0:
+            raise TableError(f"no record of the delivery has the tracker {tracker.hex()}")
+        if found.size > 1:
+            raise MalformedDeliveryError(
+                f"{found.size:,} records of the delivery have the tracker {tracker.hex()},"
+                f" {NOTHING_PROVED}"
+            )
+        place = int(np.flatnonzero(self.members.positions == found[0])[0])
+        return int(np.searchsorted(self.members.start, place, side="right")) - 1
+
+    def _path(self, leaf: int) -> Iterator[Turn]:
+        """The splits above a leaf, from it to the root."""
+        tree = self.delivery.tree
+        node = int(np.flatnonzero(tree.leaf == leaf)[0])
+        while node:
+            # Every node but the root is one child, and a left one follows its parent.
+            is_left = tree.column[node - 1] >= 0
+            above = node - 1 if is_left else int(np.flatnonzero(tree.right == node)[0])
+            yield Turn(
+                column=int(tree.column[above]),
+                threshold=float(tree.threshold[above]),
+                side=Side.LEFT if is_left else Side.RIGHT,
+                sibling=self.of_node[int(tree.right[above]) if is_left else above + 1],
+            )
+            node = above
+
+
+def _members(delivery: Delivery) -> merkle.Members:
+    """The records leaf by leaf, in ascending row within each."""
+    records, n_leaves = delivery.records, delivery.leaves.n_leaves
+    order = np.argsort(records.row, kind="stable")
+    positions = order[np.argsort(records.leaf[order], kind="stable")]
+    counts = np.bincount(records.leaf, minlength=n_leaves)
+    start = np.concatenate([[0], np.cumsum(counts)])
+    return merkle.Members(positions, start, records.row, records.tracker)
 
 
 def prove(
@@ -62,6 +175,13 @@ def prove(
         MalformedDeliveryError: The root does not follow from the delivery, or a record's class is
             not what was agreed: there is nothing true to prove.
         TableError: There is no such record, or something given is not what it should be.
+
+    Examples:
+        >>> proofs = verix_anon.prove(
+        ...     "job/delivery", "job/manifest.verix", record=0, table="people.csv"
+        ... )
+        >>> len(proofs)
+        1
     """
     if [tracker, record, person].count(None) != 2:
         raise TableError("say of which record: one of tracker, record and person")
@@ -97,7 +217,7 @@ def _read(
     """The delivery, well-formed, undamaged, and of this job."""
     held = delivery.delivery if isinstance(delivery, Snapshot) else delivery
     if isinstance(held, Delivery):
-        in_memory.check_types(held)
+        arguments.check_types(held)
         held.check(contract, n_rows=held.header.rows if kept is None else kept.n_rows)
         damaged = delivery.damaged if isinstance(delivery, Snapshot) else ()
     elif not is_path(held):
@@ -120,10 +240,16 @@ def _owners_rows(
     kept: Manifest, table: object, record: int | None, person: object
 ) -> Sequence[int]:
     """The rows of the owner's table that are meant."""
-    columns = prepared_columns(owned(table, kept.reading).table, kept)
-    n_rows = len(next(iter(columns.values())))
+    columns = columns_of(owned(table, reading_of(kept)).table)
+    # Of what was read and checked, and not of what a second look at the file may find.
+    named = {kept.person, *_identifiers(kept)}
+    found, _ = read_columns(
+        columns, lambda name, array: array if name in named else None, prepared=kept.table
+    )
+    n_rows = columns.n_rows
     if record is None:
-        return _rows_of(person, _person_column(kept), columns)
+        name = _person_column(kept)
+        return _rows_of(person, name, found[columns.names.index(name)])
     if isinstance(record, bool) or not isinstance(record, int) or not 0 <= record < n_rows:
         raise TableError(f"record is a row of the table, 0 to {n_rows - 1:,}, not {shown(record)}")
     return [record]
@@ -132,7 +258,7 @@ def _owners_rows(
 def _person_column(kept: Manifest) -> str:
     if kept.person not in (None, RECORD):
         return str(kept.person)
-    named = [name for name, role in kept.roles.items() if role == TableRole.IDENTIFIER]
+    named = _identifiers(kept)
     if len(named) != 1:
         raise TableError(
             f"the manifest names no person column, and the table has {len(named)} identifiers:"
@@ -141,8 +267,12 @@ def _person_column(kept: Manifest) -> str:
     return named[0]
 
 
-def _rows_of(person: object, name: str, columns: Mapping[str, pa.Array]) -> list[int]:
-    column = plain_column(columns[name])
+def _identifiers(kept: Manifest) -> list[str]:
+    return [name for name, role in kept.roles.items() if role == TableRole.IDENTIFIER]
+
+
+def _rows_of(person: object, name: str, array: pa.Array) -> list[int]:
+    column = plain_column(array)
     try:
         wanted = pa.scalar(person if isinstance(person, str) else str(person)).cast(column.type)
     except pa.ArrowInvalid:

@@ -1,34 +1,16 @@
-"""What verification found: findings of the layers, and their conjunction (spec §10)."""
+"""What verification found: findings of the layers, and their conjunction (spec §10).
 
-import os
+It names layers and what they found, and no evidence: that may tell what was planted.
+"""
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import Path
 
-from verix_anon.client.account import Account
+from verix_anon.client.audit_subject import Account
 from verix_anon.client.notebook import as_table
-from verix_anon.errors import TableError
-from verix_anon.fields import Fields, to_json
-from verix_anon.files.aside import write_bytes, written_aside
-from verix_anon.files.store import path_text
+from verix_anon.fields import to_json
 from verix_anon.protocol.contract import Digest
-
-__all__ = [
-    "DECIDING",
-    "FORMAT",
-    "INFORMING",
-    "LAYERS",
-    "MEASURES",
-    "RECEIPT",
-    "Finding",
-    "Outcome",
-    "Profile",
-    "Status",
-    "Verdict",
-    "read_verdict",
-    "write_verdict",
-]
 
 FORMAT = "verix/verdict/2"
 
@@ -57,7 +39,11 @@ class Outcome(StrEnum):
 
 
 class Profile(StrEnum):
-    """Which layers decide (spec §9)."""
+    """Which layers decide (spec §9).
+
+    Examples:
+        >>> thin = verix_anon.Profile("thin")
+    """
 
     FULL = "full"
     THIN = "thin"
@@ -93,7 +79,11 @@ INFORMING = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What one layer found, on what evidence, and what that guarantees."""
+    """What one layer found, on what evidence, and what that guarantees.
+
+    Examples:
+        >>> finding = verix_anon.read_verdict("job/verdict.json").finding("replay")
+    """
 
     layer: str
     status: Status
@@ -106,7 +96,13 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What every layer found about one delivery, identified by its root and its files."""
+    """What every layer found about one delivery, identified by its root and its files.
+
+    Examples:
+        >>> verdict = verix_anon.verify("job/delivery", "job/manifest.verix")
+        >>> bool(verdict)
+        True
+    """
 
     profile: Profile
     root: Digest
@@ -194,34 +190,6 @@ class Verdict:
             },
         )
 
-    @classmethod
-    def from_json(cls, text: str) -> "Verdict":
-        """Read a verdict back; the outcome is derived again from the findings."""
-        fields = Fields.parse(text, "the verdict", TableError)
-        fields.expect("format", FORMAT)
-        files = fields.inner("files")
-        verdict = cls(
-            profile=fields.choice("profile", Profile),
-            root=Digest(fields.digest("root")),
-            files={name: files.text(name) for name in files.values},
-            contract=Digest(fields.digest("contract")),
-            submission=Digest(fields.digest("submission")),
-            account=Account.from_json(fields.inner("account")) if fields.has("account") else None,
-            unsafe_seed=fields.flag("unsafe_seed"),
-            version=fields.text("version"),
-            time=fields.text("time") if fields.has("time") else "",
-            seconds=fields.number("seconds"),
-            findings=tuple(_finding(each) for each in fields.each("findings")),
-        )
-        deciding = {f.layer for f in verdict.findings if f.decides}
-        if deciding - {RECEIPT} != DECIDING[verdict.profile]:
-            raise TableError("the verdict's deciding layers are not those of its profile")
-        if any(f.layer == RECEIPT and not _is_sound(f) for f in verdict.findings):
-            raise TableError("the verdict's receipt was judged, and does not decide")
-        if fields.choice("outcome", Outcome) is not verdict.outcome:
-            raise TableError("the verdict's outcome is not the conjunction of its findings")
-        return verdict
-
     def __repr__(self) -> str:
         open_ = [f for f in self.findings if f.decides and f.status is not Status.PASS]
         named = ", ".join(f"{f.layer} {f.status.value}" for f in open_)
@@ -240,41 +208,3 @@ class Verdict:
             f" root <code>{self.root.hex()[:16]}…</code>)</p>"
             + as_table(rows, ("layer", "status", "", "summary"))
         )
-
-
-def _is_sound(receipt: Finding) -> bool:
-    """A receipt that was looked at decides: it is not looked at unless a key is pinned."""
-    return receipt.decides or receipt.status is Status.SKIPPED
-
-
-def _finding(fields: Fields) -> Finding:
-    return Finding(
-        layer=fields.text("layer"),
-        status=fields.choice("status", Status),
-        decides=fields.flag("decides"),
-        summary=fields.text("summary"),
-        guarantee=fields.text("guarantee"),
-        evidence=fields.inner("evidence").values,
-        seconds=fields.number("seconds"),
-    )
-
-
-def write_verdict(
-    verdict: Verdict, path: str | os.PathLike[str], *, overwrite: bool = False
-) -> None:
-    """Write a verdict as JSON, for the owner's eyes only."""
-    with written_aside(path, overwrite=overwrite, folder=False, private=True) as aside:
-        write_bytes(aside, verdict.to_json().encode() + b"\n")
-
-
-def read_verdict(path: str | os.PathLike[str]) -> Verdict:
-    """Read a verdict.
-
-    Raises:
-        TableError: There is none, or it was altered.
-    """
-    try:
-        text = Path(path_text(path)).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise TableError(f"the verdict {path} cannot be read") from None
-    return Verdict.from_json(text)

@@ -1,28 +1,25 @@
 """The conformance kit: what any provider or verifier must do, case by case, as data.
 
-independent.py   the protocol from the text alone; every expected delivery comes from it
-tables.py        submissions from seeds
-answered.py      submissions that a provider must answer, and with what
-contracts.py     contracts that a provider must refuse
-damaged.py       submissions that were damaged, or do not fit their contract
-large.py         the rules once more, for a million records
-folders.py       submissions and deliveries as folders, written without the engine's code
-kit.py           a kit as a folder: kit.json, digests of all files, and how it is read
-recipes.py       every case, as it is made
-running.py       a foreign command, under a time limit
-providers.py     providers of any make, and what they did with a submission
-serving.py       a service among them
-compare.py       a delivery against the one that is demanded
-trying.py        every case, shown to a provider
-results.py       what came of it
+independent.py      the protocol from the text alone; every expected delivery comes from it
+large.py            its rules once more, for a million records
+tables.py           submissions from seeds
+folders.py          submissions and deliveries as folders, written without the engine's code
+owners.py           owners whose secrets anybody may know, and their honest deliveries
+provider_cases.py   the submissions that a provider must answer or refuse, as tables
+verifier_cases.py   the deliveries that a verifier must accept or reject, as tables
+kit.py              a kit as a folder: kit.json, digests of all files, and how it is read
+foreign_command.py  a foreign command, under a time limit
+trials.py           every case, shown to a provider or verifier of any make
+compare.py          a delivery against the one that is demanded
+results.py          what came of every case
 """
 
 from enum import StrEnum
 
-__all__ = ["Size"]
+__all__ = ["KitSize"]
 
 
-class Size(StrEnum):
+class KitSize(StrEnum):
     """How much the tables of a kit hold."""
 
     SMALL = "small"

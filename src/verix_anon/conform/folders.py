@@ -5,10 +5,8 @@ such a file, and every digest is the independent implementation's.
 """
 
 import hashlib
-import json
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,26 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from verix_anon.conform import independent
-from verix_anon.conform.tables import Sent, canonical, uniform
-
-__all__ = [
-    "Draft",
-    "Refused",
-    "as_in_cluster",
-    "as_prepared",
-    "described",
-    "draft",
-    "job_of",
-    "one_file",
-    "packed_otherwise",
-    "parts",
-    "parts_by_name",
-    "records_table",
-    "with_cell",
-    "with_minus_zeros",
-    "write_delivery",
-    "write_submission",
-]
+from verix_anon.conform.tables import KitSubmission, canonical, one_file, uniform
 
 RECORDS = "records.parquet"
 TRACKER = pa.binary(32)
@@ -54,11 +33,6 @@ def with_cell(name: str, row: int, value: object) -> Callable[[pa.Table], pa.Tab
         return table.set_column(at, name, pa.array(values, table.schema.field(at).type))
 
     return change
-
-
-def one_file(table: pa.Table, path: Path) -> None:
-    """Write records as one file."""
-    pq.write_table(table, path, compression="zstd")
 
 
 def packed_otherwise(table: pa.Table, path: Path) -> None:
@@ -116,67 +90,40 @@ def _shuffled(table: pa.Table) -> pa.Table:
     return table.take(pa.array(sorted(range(n), key=lambda row: drawn[row])))
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Draft:
-    """A submission before it is written: what a case changes about it is changed here."""
-
-    contract: bytes
-    table: pa.Table
-    header: Mapping[str, Any]
-    """submission.json, but for the digests of files"""
-    write: Callable[[pa.Table, Path], None] = one_file
-    header_bytes: Callable[[dict[str, Any]], bytes] = canonical
-    """How submission.json is written"""
-    left_out: tuple[str, ...] = ()
-    """The files that are not there in the end"""
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """A submission that a provider must refuse, and why."""
-
-    title: str
-    section: str
-    """Of the specification"""
-    make: Callable[[], Draft]
+def write_submission(sent: KitSubmission, folder: Path) -> None:
+    """Write a submission's folder."""
+    folder.mkdir(parents=True)
+    (folder / "contract.json").write_bytes(sent.contract)
+    sent.write(sent.change(_records(sent)), folder / RECORDS)
+    contract = independent.sha256(sent.contract)
+    header = {
+        "format": "verix/submission/2",
+        "contract": contract.hex(),
+        "submission": independent.submission_digest(_work(sent), contract).hex(),
+        "rows": len(sent.trackers),
+        **sent.header,
+        "files": {name: _digest(folder, name) for name in ("contract.json", RECORDS)},
+    }
+    (folder / "submission.json").write_bytes(sent.header_bytes(header))
+    if sent.left_out:
+        (folder / sent.left_out).unlink()
 
 
-def described(sent: Sent) -> list[dict[str, Any]]:
-    """The columns of a contract, which need not be valid."""
-    found: list[dict[str, Any]] = json.loads(sent.contract)["columns"]
-    return found
-
-
-def job_of(columns: Sequence[Mapping[str, Any]], sent: Sent) -> independent.Job:
+def _work(sent: KitSubmission) -> independent.Work:
     """What the digest of a submission is made of, be its contract and records valid or not."""
     joined = [
         # Adding 0.0 turns -0.0 into 0.0, here and below: no file holds it (spec §2.1).
         independent.Column(
             column["name"], column["role"], column["kind"], 0, [value + 0.0 for value in values]
         )
-        for column, values in zip(columns, sent.columns, strict=True)
+        for column, values in zip(sent.described, sent.columns, strict=True)
     ]
-    return independent.Job("", 0, 0, sent.trackers, joined, [], [])
+    return independent.Work("", 0, 0, sent.trackers, joined, [], [])
 
 
-def draft(sent: Sent, job: independent.Job) -> Draft:
-    """An honest submission; the job is what the contract and the columns say."""
-    contract_digest = independent.sha256(sent.contract)
-    return Draft(
-        contract=sent.contract,
-        table=records_table(sent, described(sent)),
-        header={
-            "format": "verix/submission/2",
-            "contract": contract_digest.hex(),
-            "submission": independent.submission_digest(job, contract_digest).hex(),
-            "rows": len(sent.trackers),
-        },
-    )
-
-
-def records_table(sent: Sent, columns: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """records.parquet of a submission with these columns in its contract."""
-    n = len(sent.trackers)
+def _records(sent: KitSubmission) -> pa.Table:
+    """The table in records.parquet of a submission."""
+    n, columns = len(sent.trackers), sent.described
     row, tracker = pa.array(range(n), pa.int64()), pa.array(sent.trackers, TRACKER)
     arrays = [_column(column, values) for column, values in zip(columns, sent.columns, strict=True)]
     # By place: in a contract that must be refused two columns may have one name.
@@ -192,18 +139,7 @@ def _column(column: Mapping[str, Any], values: Sequence[float]) -> pa.Array:
     return pa.array([value + 0.0 for value in values], pa.float64())
 
 
-def write_submission(made: Draft, folder: Path) -> None:
-    """Write a submission's folder."""
-    folder.mkdir(parents=True)
-    (folder / "contract.json").write_bytes(made.contract)
-    made.write(made.table, folder / RECORDS)
-    files = {"contract.json": _digest(folder, "contract.json"), RECORDS: _digest(folder, RECORDS)}
-    (folder / "submission.json").write_bytes(made.header_bytes({**made.header, "files": files}))
-    for name in made.left_out:
-        (folder / name).unlink()
-
-
-def write_delivery(sent: Sent, result: independent.Result, folder: Path) -> None:
+def write_delivery(sent: KitSubmission, result: independent.Anonymized, folder: Path) -> None:
     """Write the delivery that answers a submission."""
     folder.mkdir(parents=True)
     one_file(_delivered(sent, result), folder / RECORDS)
@@ -225,19 +161,19 @@ def write_delivery(sent: Sent, result: independent.Result, folder: Path) -> None
     (folder / "delivery.json").write_bytes(canonical(header))
 
 
-def _delivered(sent: Sent, result: independent.Result) -> pa.Table:
+def _delivered(sent: KitSubmission, result: independent.Anonymized) -> pa.Table:
     arrays = {
         "row": pa.array(range(len(sent.trackers)), pa.int64()),
         "tracker": pa.array(sent.trackers, TRACKER),
         "leaf": pa.array(result.leaf_of_row, pa.int32()),
     }
-    for column, values in zip(described(sent), sent.columns, strict=True):
+    for column, values in zip(sent.described, sent.columns, strict=True):
         if column["role"] == "target":
             arrays["target"] = pa.array(values, pa.uint8())
     return pa.table(arrays)
 
 
-def _leaves(result: independent.Result) -> pa.Table:
+def _leaves(result: independent.Anonymized) -> pa.Table:
     bounds = {
         f"{end}_{j}": pa.array([bounds[j][i] for _, bounds in result.leaves], pa.float64())
         for j in range(len(result.leaves[0][1]))
@@ -252,7 +188,7 @@ def _leaves(result: independent.Result) -> pa.Table:
     )
 
 
-def _nodes(result: independent.Result) -> pa.Table:
+def _nodes(result: independent.Anonymized) -> pa.Table:
     types = [pa.int32(), pa.float64(), pa.int32(), pa.int32(), pa.int32()]
     names = ["column", "threshold", "left", "right", "leaf"]
     arrays = [

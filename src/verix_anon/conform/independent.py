@@ -30,7 +30,7 @@ Bounds = list[tuple[float, float]]  # (min, max) for each quasi-identifier
 
 
 @dataclass(frozen=True)
-class Result:
+class Anonymized:
     """What an honest provider answers, and the digests that bind it."""
 
     nodes: list[Node]
@@ -53,7 +53,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Job:
+class Work:
     """All that the protocol's functions read: the contract's terms and the records."""
 
     rule: str
@@ -86,8 +86,8 @@ def anonymize(
     contract_bytes: bytes,
     trackers: Sequence[bytes],
     columns: Sequence[Sequence[float]],
-    by: "Callable[[Job, list[int], int], Leaf | Split] | None" = None,
-) -> Result:
+    by: "Callable[[Work, list[int], int], Leaf | Split] | None" = None,
+) -> Anonymized:
     """Grow the tree of spec §4 over the records and commit to it as the contract says (spec §6).
 
     `columns` are all sent columns, the target among them, in contract order. `by` may grow the
@@ -111,7 +111,7 @@ def anonymize(
     else:
         root = sha256(b"\x03", contract_digest, submission, binding_digest(job, tree)).hex()
 
-    return Result(
+    return Anonymized(
         nodes=number_nodes(tree),
         leaves=[(len(leaf.rows), bounds_of(job, leaf)) for leaf in leaves],
         leaf_of_row=leaf_of_row,
@@ -200,7 +200,7 @@ def check_column(column: dict[str, Any], rule: str, commitment: str) -> None:
 
 def read_records(
     contract: dict[str, Any], trackers: Sequence[bytes], columns: Sequence[Sequence[float]]
-) -> Job:
+) -> Work:
     """Join the contract's columns with their values, and refuse records that do not fit."""
     n = len(trackers)
     require(n >= contract["min_leaf"], "fewer than min_leaf records")  # spec §4
@@ -220,7 +220,7 @@ def read_records(
         plain = [float(value) + 0.0 for value in values]
         weight = terms.get("weight", 0)
         joined.append(Column(terms["name"], terms["role"], terms["kind"], weight, plain))
-    return Job(
+    return Work(
         rule=contract["rule"],
         min_leaf=contract["min_leaf"],
         max_depth=contract["max_depth"],
@@ -234,7 +234,7 @@ def read_records(
 # The rules (spec §4) and the published leaves (spec §5).
 
 
-def grow(job: Job, rows: list[int], depth: int) -> Leaf | Split:
+def grow(job: Work, rows: list[int], depth: int) -> Leaf | Split:
     """Split the records of a node for as long as the rule allows; `rows` ascend."""
     if len(rows) < 2 * job.min_leaf or depth >= job.max_depth:
         return Leaf(rows)
@@ -250,7 +250,7 @@ def grow(job: Job, rows: list[int], depth: int) -> Leaf | Split:
     return Split(column, threshold, grow(job, left, depth + 1), grow(job, right, depth + 1))
 
 
-def offer_of(job: Job, rows: list[int], column: int) -> tuple[float, int, float] | None:
+def offer_of(job: Work, rows: list[int], column: int) -> tuple[float, int, float] | None:
     """Return the score, the column and the threshold of a column's candidate, if it has one."""
     values = sorted(job.quasi[column].values[row] for row in rows)
     median = values[(len(rows) + 1) // 2 - 1]  # position ceil(n/2), counted from 1
@@ -267,7 +267,7 @@ def offer_of(job: Job, rows: list[int], column: int) -> tuple[float, int, float]
 
 
 def sides_of(
-    job: Job, rows: list[int], column: int, threshold: float
+    job: Work, rows: list[int], column: int, threshold: float
 ) -> tuple[list[int], list[int]]:
     """Return the rows with at most that value, and the rows above it."""
     values = job.quasi[column].values
@@ -275,14 +275,14 @@ def sides_of(
     return left, [row for row in rows if values[row] > threshold]
 
 
-def score_of(job: Job, left: list[int], right: list[int]) -> float:
+def score_of(job: Work, left: list[int], right: list[int]) -> float:
     """Return l*l/nl + r*r/nr: counts are exact, every operation rounds to binary64."""
     l, nl = float(positives(job, left)), float(len(left))  # noqa: E741 (the spec's own name)
     r, nr = float(positives(job, right)), float(len(right))
     return l * l / nl + r * r / nr
 
 
-def positives(job: Job, rows: list[int]) -> int:
+def positives(job: Work, rows: list[int]) -> int:
     """Count the records of class 1."""
     return sum(job.target[row] == 1 for row in rows)
 
@@ -305,7 +305,7 @@ def number_nodes(tree: Leaf | Split, first_node: int = 0, first_leaf: int = 0) -
     return [(tree.column, tree.threshold, left_node, right_node, -1), *left, *right]
 
 
-def bounds_of(job: Job, leaf: Leaf) -> Bounds:
+def bounds_of(job: Work, leaf: Leaf) -> Bounds:
     """Return the observed least and greatest value of each quasi-identifier (spec §5)."""
     bounds = []
     for column in job.quasi:
@@ -317,7 +317,7 @@ def bounds_of(job: Job, leaf: Leaf) -> Bounds:
 # Commitments (spec §6).
 
 
-def submission_digest(job: Job, contract_digest: bytes) -> bytes:
+def submission_digest(job: Work, contract_digest: bytes) -> bytes:
     """Hash the contract and all records, chunk by chunk."""
     n = len(job.trackers)
     n_chunks = math.ceil(n / CHUNK_ROWS)
@@ -325,7 +325,7 @@ def submission_digest(job: Job, contract_digest: bytes) -> bytes:
     return sha256(b"\x04", contract_digest, u64(n), *chunks)
 
 
-def chunk_digest(job: Job, number: int) -> bytes:
+def chunk_digest(job: Work, number: int) -> bytes:
     """Hash rows 65536c to 65536(c+1)-1, column after column; the last chunk may be shorter."""
     rows = slice(CHUNK_ROWS * number, CHUNK_ROWS * (number + 1))
     parts = [b"\x05", u64(number), *job.trackers[rows]]
@@ -343,7 +343,7 @@ def value_bytes(column: Column, value: float) -> bytes:
     return f64(value)
 
 
-def binding_digest(job: Job, tree: Leaf | Split) -> bytes:
+def binding_digest(job: Work, tree: Leaf | Split) -> bytes:
     """Hash a subtree with its members."""
     if isinstance(tree, Leaf):
         members = [u64(row) + job.trackers[row] for row in tree.rows]
@@ -353,7 +353,7 @@ def binding_digest(job: Job, tree: Leaf | Split) -> bytes:
     return sha256(b"\x01", struct.pack("<I", tree.column), f64(tree.threshold), left, right)
 
 
-def paper_digest(job: Job, tree: Leaf | Split) -> str:
+def paper_digest(job: Work, tree: Leaf | Split) -> str:
     """Hash a subtree as the paper does: text in, hexadecimal out."""
     if isinstance(tree, Leaf):
         named = zip((column.name for column in job.quasi), bounds_of(job, tree), strict=True)

@@ -1,32 +1,32 @@
-"""A kit as a folder: kit.json, which lists every case and the SHA-256 of every file, and the files.
+"""Write a kit as a folder, and read one that somebody else exported.
 
-    kit.json
-    submissions/ID/   deliveries/ID/     what must be answered, and with what
-    refused/ID/                          submissions that must be refused
+    kit.json                                  every case, and the SHA-256 of every file
+    submissions/ID/   deliveries/ID/          what a provider must answer, and with what
+    refused/ID/                               submissions that a provider must refuse
+    owners/NAME/                              manifests and submissions to judge by
+    accepted/ID/   cheats/ID/   malformed/ID/ deliveries that a verifier is shown
 
-Its format has a version of its own. Whoever runs a kit that somebody else exported reads nothing
-but what is listed with its digest.
+The format has a version of its own. Only files that are listed with their digest are read.
 """
 
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
 import rfc8785
 
-from verix_anon.conform import Size
+from verix_anon.conform import KitSize
 from verix_anon.errors import TableError
 from verix_anon.fields import Fields
-from verix_anon.files.aside import write_bytes, written_aside
-from verix_anon.files.hashed import digest_of_file
+from verix_anon.files.atomic_write import write_bytes, written_aside
+from verix_anon.files.folder_writer import digest_of_file
 from verix_anon.files.store import Folder, open_folder
-
-__all__ = ["FORMAT", "Case", "Kind", "Kit", "Made", "Recipe", "read_kit", "write_kit"]
 
 FORMAT = "verix/kit/1"
 VERSION = "1.0"
@@ -36,7 +36,7 @@ MAX_KIT_BYTES = 16 << 20
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 
 
-class Kind(StrEnum):
+class CaseKind(StrEnum):
     """What a case shows, and to whom."""
 
     ANSWERED = "answered"
@@ -57,48 +57,34 @@ class Kind(StrEnum):
     @property
     def is_for_provider(self) -> bool:
         """Whether it is a provider that is shown this."""
-        return self in (Kind.ANSWERED, Kind.REFUSED)
+        return self in (CaseKind.ANSWERED, CaseKind.REFUSED)
 
     @property
     def needs(self) -> tuple[str, ...]:
         """What such a case has paths of."""
         if self.is_for_provider:
-            return ("submission",) if self is Kind.REFUSED else ("submission", "delivery")
+            return ("submission",) if self is CaseKind.REFUSED else ("submission", "delivery")
         return ("submission", "delivery", "manifest")
 
 
+Made = tuple[Mapping[str, str], Mapping[str, object]]
+"""What making a case gives: its paths, and what is expected."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
-    """One case of a kit, as kit.json lists it."""
+class KitCase:
+    """One case: a row of the tables of cases before it is made, then as kit.json lists it."""
 
     id: str
     title: str
     section: str
     """Of the specification"""
-    kind: Kind
-    paths: Mapping[str, str]
+    kind: CaseKind
+    paths: Mapping[str, str] = field(default_factory=dict)
     """What is shown (`submission`, `delivery`, `manifest`): where it lies in the kit"""
-    expected: Mapping[str, object]
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """What the making of a case gives: where its files lie in the kit, and what is expected."""
-
-    paths: Mapping[str, str]
-    expected: Mapping[str, object]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recipe:
-    """A case before it is made."""
-
-    id: str
-    title: str
-    section: str
-    kind: Kind
-    make: Callable[[Path], Made]
-    """Writes the case's files into the kit's folder"""
+    expected: Mapping[str, object] = field(default_factory=dict)
+    make: Callable[[Path], Made] | None = None
+    """Writes the files of a case that is not made yet into the kit's folder"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,16 +93,16 @@ class Kit:
 
     folder: Path
     version: str
-    size: Size
+    size: KitSize
     digest: str
     """SHA-256 of kit.json, and so of everything"""
-    cases: tuple[Case, ...]
+    cases: tuple[KitCase, ...]
 
-    def path(self, case: Case, name: str) -> Path:
+    def path(self, case: KitCase, name: str) -> Path:
         """Where something that a case shows lies."""
         return self.folder / case.paths[name]
 
-    def copy(self, case: Case, name: str, folder: Path) -> Path:
+    def copy(self, case: KitCase, name: str, folder: Path) -> Path:
         """A copy of it for a stranger, who may harm it, and whom its place tells nothing."""
         source, target = self.path(case, name), folder / name
         (shutil.copytree if source.is_dir() else shutil.copy)(source, target)
@@ -125,38 +111,40 @@ class Kit:
 
 def write_kit(
     folder: str | os.PathLike[str],
-    recipes: Iterable[Recipe],
-    size: Size,
+    cases: Sequence[KitCase],
+    size: KitSize,
     *,
     overwrite: bool = False,
     progress: Callable[[str, int, int], None] = lambda stage, done, total: None,
 ) -> Kit:
     """Make all cases and write them as a kit; it appears complete or not at all."""
-    wanted = list(recipes)
     with written_aside(folder, overwrite=overwrite, folder=True, private=False) as aside:
-        cases = []
-        for done, recipe in enumerate(wanted):
-            progress("make", done, len(wanted))
-            cases.append(_listed(recipe, recipe.make(aside)))
+        listed = []
+        for done, case in enumerate(cases):
+            progress("make", done, len(cases))
+            listed.append(_made(case, aside))
         stated = {
             "format": FORMAT,
             "version": VERSION,
             "size": size.value,
-            "cases": cases,
+            "cases": listed,
             "files": {name: digest_of_file(aside / name) for name in _files(aside)},
         }
         write_bytes(aside / KIT, rfc8785.dumps(stated))  # type: ignore[arg-type]
     return read_kit(folder)
 
 
-def _listed(recipe: Recipe, made: Made) -> dict[str, object]:
+def _made(case: KitCase, kit: Path) -> dict[str, object]:
+    """Write a case's files, and give its entry in kit.json."""
+    assert case.make is not None, "a case that was read from a kit is not made again"
+    paths, expected = case.make(kit)
     return {
-        "id": recipe.id,
-        "title": recipe.title,
-        "section": recipe.section,
-        "kind": recipe.kind.value,
-        "paths": dict(made.paths),
-        "expected": dict(made.expected),
+        "id": case.id,
+        "title": case.title,
+        "section": case.section,
+        "kind": case.kind.value,
+        "paths": dict(paths),
+        "expected": dict(expected),
     }
 
 
@@ -186,22 +174,22 @@ def read_kit(folder: str | os.PathLike[str]) -> Kit:
         # Whatever is shown them may change its folder first.
         folder=Path(folder).absolute(),
         version=fields.text("version"),
-        size=fields.choice("size", Size),
+        size=fields.choice("size", KitSize),
         digest=sha256(data).hexdigest(),
         cases=cases,
     )
 
 
-def _case(fields: Fields) -> Case:
+def _case(fields: Fields) -> KitCase:
     fields.only({"id", "title", "section", "kind", "paths", "expected"})
     paths = fields.inner("paths")
     if not NAME.fullmatch(fields.text("id")):
         raise fields.wrong("id", "a word of lower-case letters, digits and hyphens")
-    kind, expected = fields.choice("kind", Kind), fields.inner("expected")
+    kind, expected = fields.choice("kind", CaseKind), fields.inner("expected")
     paths.only(kind.needs)
     if not kind.is_for_provider:
         expected.whole("exit"), expected.text("profile")
-    return Case(
+    return KitCase(
         id=fields.text("id"),
         title=fields.text("title"),
         section=fields.text("section"),
@@ -232,7 +220,7 @@ def _check_files(opened: Folder, folder: Path, listed: Fields) -> None:
             raise TableError(f"the kit {folder} is damaged: {name} is not of the SHA-256 in {KIT}")
 
 
-def _check_listed(cases: Iterable[Case], listed: Fields) -> None:
+def _check_listed(cases: Iterable[KitCase], listed: Fields) -> None:
     """Raise unless what cases show are listed files, or folders of some: no link is one."""
     folders = {str(place) for name in listed.values for place in PurePosixPath(name).parents}
     there = (folders | listed.values.keys()) - {"."}
@@ -240,3 +228,11 @@ def _check_listed(cases: Iterable[Case], listed: Fields) -> None:
         for path in case.paths.values():
             if path not in there:
                 raise TableError(f"{KIT}: {path!r} of the case {case.id} is not listed")
+
+
+def chosen(cases: Sequence[KitCase], only: Sequence[str]) -> list[KitCase]:
+    """Those whose id is one of these, or fits one as a pattern; all of them without any."""
+    for pattern in only:
+        if not any(fnmatchcase(case.id, pattern) for case in cases):
+            raise TableError(f"--only {pattern!r} fits no case of the kit")
+    return [c for c in cases if not only or any(fnmatchcase(c.id, p) for p in only)]

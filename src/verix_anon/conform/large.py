@@ -1,24 +1,22 @@
-"""The rules of spec §4 for a million records, written from the text as `independent` is."""
+"""Grow the tree of a million records by the rules of spec §4, written from the text alone."""
 
 import numpy as np
 import numpy.typing as npt
 
-from verix_anon.conform.independent import Job, Leaf, Split
-
-__all__ = ["grow"]
+from verix_anon.conform.independent import Leaf, Split, Work
 
 Rows = npt.NDArray[np.int64]
 Values = npt.NDArray[np.float64]
 
 
-def grow(job: Job, rows: list[int], depth: int) -> Leaf | Split:
+def grow(job: Work, rows: list[int], depth: int) -> Leaf | Split:
     """Give the tree that `independent.grow` gives."""
     columns = [np.array(column.values) for column in job.quasi]
     return _Growing(job, columns, np.array(job.target) == 1).node(np.array(rows), depth)
 
 
 class _Growing:
-    def __init__(self, job: Job, columns: list[Values], positive: npt.NDArray[np.bool_]) -> None:
+    def __init__(self, job: Work, columns: list[Values], positive: npt.NDArray[np.bool_]) -> None:
         self.job, self.columns, self.positive = job, columns, positive
 
     def node(self, rows: Rows, depth: int) -> Leaf | Split:

@@ -14,25 +14,15 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from verix_anon.client.manifest import write_manifest
+from verix_anon.client.owner_files import write_manifest
 from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
 from verix_anon.conform import folders, independent
-from verix_anon.conform.tables import Sent, uniform, whole
+from verix_anon.conform.tables import KitSubmission, uniform, whole
 from verix_anon.files.deliveries import read_delivery
 from verix_anon.protocol.contract import Rule
-from verix_anon.protocol.envelopes import SigningKey
 from verix_anon.protocol.messages import Delivery
+from verix_anon.protocol.signing import SigningKey
 from verix_anon.protocol.table import wire_columns
-
-__all__ = [
-    "OWNERS",
-    "honest",
-    "owner",
-    "signing_key",
-    "write_honest",
-    "write_last_of_equals",
-    "write_owner",
-]
 
 N = 400
 TOWNS = ["ash", "elm", "fir", "oak"]
@@ -103,11 +93,11 @@ def owner(name: str) -> Prepared:
 
 
 @cache
-def _answered(name: str) -> tuple[Sent, independent.Result]:
+def _answered(name: str) -> tuple[KitSubmission, independent.Anonymized]:
     submission = owner(name).submission
     everything = slice(0, submission.records.n_rows)
     columns = wire_columns(submission.contract, submission.records, everything)
-    sent = Sent(
+    sent = KitSubmission(
         contract=submission.contract.to_bytes(),
         trackers=[bytes(tracker) for tracker in submission.records.tracker],
         columns=[values.tolist() for values in columns],
@@ -120,8 +110,7 @@ def write_owner(name: str, kit: Path) -> dict[str, str]:
     paths = {"manifest": f"owners/{name}/manifest.verix", "submission": f"owners/{name}/submission"}
     if not (kit / paths["manifest"]).exists():
         sent, _ = _answered(name)
-        job = folders.job_of(folders.described(sent), sent)
-        folders.write_submission(folders.draft(sent, job), kit / paths["submission"])
+        folders.write_submission(sent, kit / paths["submission"])
         write_manifest(owner(name).manifest, kit / paths["manifest"])
     return paths
 
@@ -140,7 +129,7 @@ def write_last_of_equals(name: str, folder: Path) -> None:
 
 
 def _grown_backwards(
-    job: independent.Job, rows: list[int], depth: int
+    job: independent.Work, rows: list[int], depth: int
 ) -> independent.Leaf | independent.Split:
     last = len(job.quasi) - 1
 

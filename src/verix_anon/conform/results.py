@@ -1,12 +1,10 @@
-"""What came of every case, for people and for programs."""
+"""The results of a trial: the checks of each case, and a report for people and for programs."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from verix_anon import __version__
-from verix_anon.conform.kit import Case, Kit
-
-__all__ = ["FORMAT", "Check", "Report", "Result"]
+from verix_anon.conform.kit import Kit, KitCase
 
 FORMAT = "verix/conformance/1"
 MOST_NAMED = 5
@@ -27,7 +25,7 @@ class Check:
 class Result:
     """What came of one case."""
 
-    case: Case
+    case: KitCase
     checks: tuple[Check, ...]
     seconds: float
 

@@ -14,10 +14,8 @@ from starlette.requests import cookie_parser
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from verix_anon.desk.rendering import plain
 from verix_anon.desk.sessions import Sessions
-from verix_anon.desk.show import plain
-
-__all__ = ["CSRF_FIELD", "CSRF_HEADER", "REPORT", "Form", "Gate"]
 
 Form = Mapping[str, list[str]]
 CSRF_FIELD, CSRF_HEADER = "csrf", "x-verix-csrf"
@@ -59,7 +57,7 @@ class Passed(NamedTuple):
     receive: Receive
 
 
-class Gate:
+class DeskGate:
     """Around the whole application."""
 
     def __init__(self, app: ASGIApp, *, sessions: Sessions, port: int) -> None:
@@ -92,8 +90,6 @@ class Gate:
                 return self._enter(scope, headers)
             case "GET", "/entered":
                 return HTMLResponse(plain(headers, "entered"))
-            case "POST", "/token":
-                return self._another(headers)
         return None
 
     def _enter(self, scope: Scope, headers: Headers) -> Response:
@@ -109,13 +105,6 @@ class Gate:
         answer = RedirectResponse("/entered", 303)
         answer.set_cookie(self.cookie, session, httponly=True, samesite="strict", path="/")
         return answer
-
-    def _another(self, headers: Headers) -> Response:
-        """A further token for who can read the desk's own file; a browser cannot."""
-        nonce, _, given = headers.get("authorization", "").removeprefix("Verix ").partition(" ")
-        is_browser = "origin" in headers or "sec-fetch-site" in headers
-        ours = None if is_browser else self.sessions.answer(nonce, given)
-        return PlainTextResponse(ours or "Not allowed.\n", 200 if ours else 403)
 
     async def _passed(self, scope: Scope, headers: Headers, receive: Receive) -> Passed | Response:
         session = cookie_parser(headers.get("cookie", "")).get(self.cookie, "")

@@ -1,23 +1,32 @@
-"""The desk as a process: one listener on this machine, from its start until it is ended."""
+"""The desk as a process: all pages behind the gate, on one listener of this machine."""
 
 from collections.abc import Callable
 from contextlib import closing
+from importlib.resources import files
 from pathlib import Path
+from threading import Thread
 
-from verix_anon import listening
-from verix_anon.desk.app import make_app
-from verix_anon.desk.running import Running, fresh_url, noted
-from verix_anon.desk.sessions import Sessions
-from verix_anon.desk.show import Desk
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp
+
+from verix_anon import http_server
+from verix_anon.desk.gate import DeskGate
+from verix_anon.desk.pages import columns, jobs, privacy, release, send, table, verdict
+from verix_anon.desk.pages.privacy import load_plots
+from verix_anon.desk.rendering import Desk, page
+from verix_anon.desk.sessions import Sessions, link_file
 from verix_anon.desk.tasks import Tasks
-from verix_anon.errors import TableError
-from verix_anon.machine import begin_import
-
-__all__ = ["serve"]
+from verix_anon.errors import Error, TableError
 
 HOST = "127.0.0.1"
 GRACE_SECONDS = 1
 """Event streams have no end of their own."""
+PAGES = (jobs, table, columns, privacy, send, verdict, release)
+STATIC = {"desk.css": "text/css", "desk.js": "text/javascript", "desk.svg": "image/svg+xml"}
+"""The style, the script and the icon: ours, and small enough to be read."""
+router = APIRouter()
 
 
 def serve(folder: Path, port: int, *, ready: Callable[[str], None]) -> None:
@@ -25,17 +34,62 @@ def serve(folder: Path, port: int, *, ready: Callable[[str], None]) -> None:
     folder = folder.resolve()
     if not folder.is_dir():
         raise TableError(f"there is no folder {folder}")
-    if fresh_url(folder) is not None:
-        raise TableError(
-            f"a desk is running for {folder}; its address: verix-anon desk {folder} --url"
-        )
-    sessions, tasks = Sessions(), Tasks(folder)
-    with listening.listener(HOST, port) as listener, closing(tasks):
+    tasks = Tasks(folder)
+    with (
+        link_file(folder) as write_link,
+        http_server.listener(HOST, port) as listener,
+        closing(tasks),
+    ):
         port = listener.getsockname()[1]
+
+        def link(token: str) -> str:
+            return f"http://{HOST}:{port}/enter?token={token}"
+
+        sessions = Sessions(lambda token: write_link(link(token)))
         app = make_app(Desk(folder, tasks), sessions, port)
-        listening.end_by_signal()
-        with noted(folder, Running(port, sessions.control)):
-            ready(f"http://{HOST}:{port}/enter?token={sessions.fresh_token()}")
-            # The first plot would wait for it.
-            begin_import("verix_anon.client.report.pictures", "matplotlib.backends.backend_svg")
-            listening.serve(app, listener, grace=GRACE_SECONDS)
+        http_server.end_by_signal()
+        ready(link(sessions.token))
+        Thread(target=load_plots, daemon=True).start()
+        http_server.serve(app, listener, grace=GRACE_SECONDS)
+
+
+def make_app(desk: Desk, sessions: Sessions, port: int) -> ASGIApp:
+    """Return all that listens: the gate is the application, and the routes are behind it."""
+    return DeskGate(make_routes(desk), sessions=sessions, port=port)
+
+
+def make_routes(desk: Desk) -> FastAPI:
+    """Return the routes, which are never served without the gate."""
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
+    app.state.desk = desk
+    app.include_router(router)
+    for module in PAGES:
+        app.include_router(module.router)
+    app.add_exception_handler(Error, _mistaken)
+    app.add_exception_handler(HTTPException, _told)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    return app
+
+
+@router.get("/static/{name}")
+def static(name: str) -> Response:
+    """A file by its name."""
+    if name not in STATIC:
+        raise HTTPException(404)
+    data = (files("verix_anon.desk") / "static" / name).read_bytes()
+    return Response(data, media_type=STATIC[name])
+
+
+async def _mistaken(request: Request, error: Exception) -> Response:
+    """A sentence for the person who made the mistake."""
+    return page(request, "error.html", {"code": 400, "said": str(error)}, status=400)
+
+
+async def _told(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    view = {"code": error.status_code, "said": ""}
+    return page(request, "error.html", view, status=error.status_code)
+
+
+async def _invalid(request: Request, error: Exception) -> Response:
+    return page(request, "error.html", {"code": 400, "said": ""}, status=400)

@@ -1,64 +1,52 @@
-"""Who is let in: tokens that are good once, and the sessions they were exchanged for.
+"""Who is let in: a link that is good once, and the sessions that links were exchanged for.
 
-All of it is known to this process alone, so that nothing is worth anything after it ended.
+There is one link at a time. It lies in a file of mode 0600 in the desk's folder, as Jupyter's does:
+anybody who can read the file is the desk's user. Once a browser has used it, another takes its
+place. Nothing else about sessions leaves the process, so nothing is worth anything after it ended.
+
+The desk holds a lock on the file while it runs. The lock ends with the process, however that ended:
+so the link of a desk that was killed is never shown, whoever listens on its port by now.
 """
 
+import fcntl
 import hmac
+import os
 import secrets
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from hashlib import sha256
+from pathlib import Path
 from threading import Lock
 
-__all__ = ["ANSWERS", "ASKS", "TOKEN", "Sessions", "proof"]
+from verix_anon.errors import TableError
 
-MOST_TOKENS = 16
-"""So many links wait to be opened; a further one takes the place of the oldest."""
-ASKS, ANSWERS, TOKEN = "asks", "answers", "token"
-"""What is proved with a nonce: two of them are sent, and the token never is."""
+FILE = ".verix-desk.url"
+LONGEST = 1 << 12
 
 
 class Sessions:
-    """Tokens and sessions of one desk; only their digests are kept."""
+    """The token and the sessions of one desk; of sessions only their digests are kept."""
 
-    def __init__(self) -> None:
-        self.control = secrets.token_urlsafe(32)
-        """What `verix-anon desk --url` and the desk prove to each other that they know."""
+    def __init__(self, note: Callable[[str], None] = lambda token: None) -> None:
         self._key = secrets.token_bytes(32)
-        self._tokens: list[bytes] = []
         self._known: set[bytes] = set()
-        self._asked: set[str] = set()
         self._lock = Lock()
+        self._note = note
+        self._renew()
 
-    def fresh_token(self) -> str:
-        """A token that lets one browser in, once."""
-        token = secrets.token_urlsafe(32)
-        with self._lock:
-            self._expect(token)
-        return token
-
-    def answer(self, nonce: str, given: str) -> str | None:
-        """Our proof for an asker who has proved itself; the token both make of the nonce is good.
-
-        It need not be sent, so that whoever else listens, or passes this on, learns none.
-        """
-        if not hmac.compare_digest(proof(self.control, ASKS, nonce).encode(), given.encode()):
-            return None
-        with self._lock:
-            if nonce in self._asked:
-                return None
-            self._asked.add(nonce)
-            self._expect(proof(self.control, TOKEN, nonce))
-        return proof(self.control, ANSWERS, nonce)
-
-    def _expect(self, token: str) -> None:
-        self._tokens = [*self._tokens[1 - MOST_TOKENS :], _digest(token)]
+    def _renew(self) -> None:
+        self.token = secrets.token_urlsafe(32)
+        """What lets one browser in, once."""
+        self._note(self.token)
 
     def exchange(self, token: str) -> str | None:
-        """A session for a token that was not used before."""
+        """Return a session for the token, which is another one from then on."""
         session = secrets.token_urlsafe(32)
         with self._lock:
-            if _digest(token) not in self._tokens:
+            if not hmac.compare_digest(_digest(token), _digest(self.token)):
                 return None
-            self._tokens.remove(_digest(token))
+            self._renew()
             self._known.add(_digest(session))
         return session
 
@@ -67,7 +55,7 @@ class Sessions:
         return _digest(session) in self._known
 
     def csrf(self, session: str) -> str:
-        """What every form of a session holds."""
+        """Return what every form of a session holds."""
         return hmac.new(self._key, session.encode(), sha256).hexdigest()
 
     def is_csrf(self, session: str, given: str) -> bool:
@@ -75,10 +63,75 @@ class Sessions:
         return hmac.compare_digest(self.csrf(session).encode(), given.encode())
 
 
-def proof(control: str, what: str, nonce: str) -> str:
-    """What only who knows the secret can make of a nonce, for one use."""
-    return hmac.new(control.encode(), f"{what} {nonce}".encode(), sha256).hexdigest()
-
-
 def _digest(secret: str) -> bytes:
     return sha256(secret.encode("utf-8", "surrogateescape")).digest()
+
+
+@contextmanager
+def link_file(folder: Path) -> Iterator[Callable[[str], None]]:
+    """Hold the folder's link file as long as the desk runs; what is yielded writes a link into it.
+
+    Raises:
+        TableError: Another desk runs for this folder, or the file is not this user's own.
+    """
+    path = folder / FILE
+    descriptor = _open(path, os.O_RDWR | os.O_CREAT)
+    try:
+        if not _lock(descriptor):
+            raise TableError(
+                f"a desk is running for {folder}; its address: verix-anon desk {folder} --url"
+            )
+
+        def write(link: str) -> None:
+            # All links of a desk are of the same length: nobody reads the half of one.
+            os.pwrite(descriptor, link.encode(), 0)
+            os.ftruncate(descriptor, len(link))
+
+        try:
+            yield write
+        finally:
+            path.unlink(missing_ok=True)
+    finally:
+        os.close(descriptor)
+
+
+def link_of(folder: Path) -> str | None:
+    """Return the link that lets a browser in, once; None if no desk runs for this folder.
+
+    Raises:
+        TableError: The file is not this user's own.
+    """
+    try:
+        descriptor = _open(folder.resolve() / FILE, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    try:
+        return None if _lock(descriptor) else os.read(descriptor, LONGEST).decode() or None
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int) -> bool:
+    """Lock the file, unless another process that runs has done so."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        raise TableError(f"{FILE} cannot be locked ({error.strerror})") from None
+    return True
+
+
+def _open(path: Path, flags: int) -> int:
+    """Open the file if it is this user's own and for nobody else."""
+    try:
+        descriptor = os.open(path, flags | os.O_NOFOLLOW, 0o600)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise TableError(f"{path} cannot be read ({error.strerror})") from None
+    about = os.fstat(descriptor)
+    if about.st_uid != os.getuid() or stat.S_IMODE(about.st_mode) & 0o077:
+        os.close(descriptor)
+        raise TableError(f"{path} is not this user's own; it is not believed")
+    return descriptor

@@ -1,10 +1,10 @@
 """Long work beside the pages: a task is a command in a process of its own.
 
 The command is the one the page shows. What it makes lies in the job's folder; of the task itself
-only how far it is, and what it said, is known, and that ends with the desk.
+only how far it is, and what it said, is known, and that ends with the desk. See `parent_process`
+for how the two talk.
 """
 
-import json
 import os
 import shlex
 import signal
@@ -20,9 +20,7 @@ from threading import Lock, Thread, Timer
 from typing import IO
 
 from verix_anon.errors import TableError
-from verix_anon.progress import ATTENDED
-
-__all__ = ["Task", "Tasks"]
+from verix_anon.parent_process import ATTENDED, reported
 
 # -P: what lies in the folder is data, and never a module.
 PROGRAM = (sys.executable, "-P", "-m", "verix_anon")
@@ -36,7 +34,7 @@ BUSY = "a command runs for this job; wait for it, or cancel it"
 
 
 @dataclass(slots=True, eq=False)
-class Task:
+class DeskTask:
     """A command that runs for a job, or the last one that did."""
 
     job: str
@@ -108,7 +106,12 @@ class Task:
         beside = Thread(target=self._keep, args=(self.process.stdout,), daemon=True)
         beside.start()
         while line := self.process.stderr.readline(LONGEST_LINE):
-            self._note(line.decode("utf-8", "replace").rstrip())
+            text = line.decode("utf-8", "replace").rstrip()
+            if (progress := reported(text)) is None:
+                self.lines.append(text)
+            else:
+                stage, done, total = progress
+                self.stages[stage] = (done, total)
         beside.join()
         code = self.process.wait()
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
@@ -122,26 +125,16 @@ class Task:
             pass
         self.out = found.decode("utf-8", "replace")
 
-    def _note(self, line: str) -> None:
-        try:
-            found = json.loads(line)
-            stage, done, total = found["stage"], int(found["done"]), int(found["total"])
-        except (ValueError, TypeError, KeyError, RecursionError, OverflowError):
-            # Whatever it is, it must not end the thread that sees the command end.
-            self.lines.append(line)
-        else:
-            self.stages[str(stage)] = (done, total)
-
 
 class Tasks:
     """The tasks of a desk: one at a time for each job."""
 
     def __init__(self, folder: Path, program: Sequence[str] = PROGRAM) -> None:
         self.folder, self.program = folder, program
-        self._tasks: dict[str, Task] = {}
+        self._tasks: dict[str, DeskTask] = {}
         self._lock = Lock()
 
-    def of(self, job: str) -> Task | None:
+    def of(self, job: str) -> DeskTask | None:
         """The one that runs for a job, or that ran last."""
         return self._tasks.get(job)
 
@@ -159,7 +152,7 @@ class Tasks:
         then: str,
         good: frozenset[int] = frozenset({0}),
         environment: Mapping[str, str] | None = None,
-    ) -> Task:
+    ) -> DeskTask:
         """Start a command in the desk's folder.
 
         What must not be seen in a list of processes, or says nothing to people, goes by its
@@ -180,7 +173,7 @@ class Tasks:
                     "the command cannot be started: something in the form is too long, or holds a"
                     " character that no command can be given"
                 ) from None
-            task = Task(job, tuple(words), then, process, good)
+            task = DeskTask(job, tuple(words), then, process, good)
             self._tasks[job] = task
         Thread(target=task.attend, daemon=True).start()
         return task

@@ -6,55 +6,38 @@ Each file is read once, hashed, and decoded from those very bytes.
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import rfc8785
 
 from verix_anon.arrays import Floats, Ids, Ints
 from verix_anon.errors import MalformedDeliveryError, ReceiptError, TableError
 from verix_anon.fields import Fields
-from verix_anon.files.aside import write_bytes, written_aside
-from verix_anon.files.hashed import RECORDS, Files, digest_of_file, stated_digests
-from verix_anon.files.hostile import reader as parquet
+from verix_anon.files.hashed_files import Files, stated_digests
+from verix_anon.files.hostile import parquet_reader as parquet
+from verix_anon.files.job_folder import (
+    DELIVERY_HEADER,
+    LEAVES,
+    NODES,
+    RECEIPT_FILE,
+    RECORDS,
+    SUBMISSION_HEADER,
+)
 from verix_anon.files.store import Folder, open_folder
 from verix_anon.machine import available_cores
 from verix_anon.protocol.contract import Contract, Digest
 from verix_anon.protocol.messages import DELIVERY_FORMAT, Delivered, Delivery, Header
 from verix_anon.protocol.tree import Leaves, Tree
 
-__all__ = [
-    "LEAVES",
-    "MIXED_UP",
-    "NAMED",
-    "NODES",
-    "NODE_ENCODINGS",
-    "RECEIPT_FILE",
-    "Snapshot",
-    "damage",
-    "header_to_bytes",
-    "leaf_columns",
-    "leaf_encodings",
-    "most_bytes",
-    "node_columns",
-    "read_delivery",
-    "read_header",
-    "write_delivery",
-]
-
 HEADER_FIELDS = frozenset(
     {"format", "contract", "submission", "root", "engine", "version", "rows", "leaves"}
     | {"nodes", "seconds", "files"}
 )
 MIXED_UP = "answers another submission; are folders mixed up"
-LEAVES, NODES = "leaves.parquet", "nodes.parquet"
 NAMED = (LEAVES, NODES, RECORDS)
 """The files whose digests are stated."""
-RECEIPT_FILE = "receipt.dsse.json"
-"""The provider's receipt, where there is one"""
 MAX_HEADER_BYTES = 1 << 16
 COUNTS = range(2**32)
 MAX_WORD = 64
@@ -72,23 +55,22 @@ NODE = parquet.Expected(
         "leaf": pa.int32(),
     }
 )
-RECORD_ENCODINGS = {"row": "DELTA_BINARY_PACKED", "tracker": "PLAIN", "leaf": "PLAIN"}
-NODE_ENCODINGS = {
-    "threshold": "BYTE_STREAM_SPLIT",
-    "left": "DELTA_BINARY_PACKED",
-    "right": "DELTA_BINARY_PACKED",
-    "leaf": "DELTA_BINARY_PACKED",
-}
 
 
-def _leaves(n_quasi: int) -> parquet.Expected:
+def leaf_file(n_quasi: int) -> parquet.Expected:
+    """What leaves.parquet must hold, of so many quasi-identifiers."""
     bounds = {f"{end}_{j}": pa.float64() for j in range(n_quasi) for end in ("min", "max")}
     return parquet.Expected({"leaf": pa.int32(), "count": pa.int64(), **bounds})
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Snapshot:
-    """A delivery, and the SHA-256 of each file it was read from."""
+    """A delivery, and the SHA-256 of each file it was read from.
+
+    Examples:
+        >>> kept = verix_anon.read_manifest("job/manifest.verix")
+        >>> snapshot = verix_anon.read_delivery("job/delivery", kept.contract, n_rows=kept.n_rows)
+    """
 
     delivery: Delivery
     files: Mapping[str, str] = field(repr=False)
@@ -96,59 +78,6 @@ class Snapshot:
     """The files that are not those whose digests delivery.json states"""
     receipt: bytes | ReceiptError | None = field(default=None, repr=False)
     """The provider's receipt as it came, why it cannot be read, or None if there is none"""
-
-
-def write_delivery(
-    delivery: Delivery,
-    path: str | os.PathLike[str],
-    *,
-    overwrite: bool = False,
-    finish: Callable[[Path], object] | None = None,
-) -> None:
-    """Write a delivery's folder; it appears complete or not at all.
-
-    `finish` is called with the folder before it takes its name, such as to put a receipt there.
-    """
-    records, n_quasi = delivery.records, delivery.leaves.minimum.shape[1]
-    with written_aside(path, overwrite=overwrite, folder=True, private=False) as folder:
-        parquet.write(folder / LEAVES, leaf_columns(delivery.leaves), leaf_encodings(n_quasi))
-        parquet.write(folder / NODES, node_columns(delivery.tree), NODE_ENCODINGS)
-        parquet.write(
-            folder / RECORDS,
-            {
-                "row": records.row,
-                "tracker": records.tracker,
-                "leaf": records.leaf,
-                **({"target": records.target} if records.has_target else {}),
-            },
-            RECORD_ENCODINGS,
-        )
-        stated = {name: digest_of_file(folder / name) for name in NAMED}
-        write_bytes(folder / "delivery.json", header_to_bytes(delivery.header, stated))
-        if finish is not None:
-            finish(folder)
-
-
-def leaf_columns(leaves: Leaves, first: int = 0) -> dict[str, parquet.Array]:
-    """Leaves as columns of leaves.parquet, numbered from `first`."""
-    columns: dict[str, parquet.Array] = {
-        "leaf": np.arange(first, first + leaves.n_leaves, dtype=np.int32),
-        "count": leaves.count,
-    }
-    for j in range(leaves.minimum.shape[1]):
-        columns[f"min_{j}"], columns[f"max_{j}"] = leaves.minimum[:, j], leaves.maximum[:, j]
-    return columns
-
-
-def leaf_encodings(n_quasi: int) -> dict[str, str]:
-    """How the columns of leaves.parquet are written, of so many quasi-identifiers."""
-    bounds = (f"{end}_{j}" for j in range(n_quasi) for end in ("min", "max"))
-    return {"leaf": "DELTA_BINARY_PACKED", **dict.fromkeys(bounds, "BYTE_STREAM_SPLIT")}
-
-
-def node_columns(tree: Tree) -> dict[str, parquet.Array]:
-    """A tree as columns of nodes.parquet."""
-    return {name: getattr(tree, name) for name in NODE.columns}
 
 
 def read_delivery(
@@ -164,12 +93,16 @@ def read_delivery(
     Raises:
         MalformedDeliveryError: The bytes are not such a delivery.
         TableError: There is no folder at that path, or it is a submission's.
+
+    Examples:
+        >>> kept = verix_anon.read_manifest("job/manifest.verix")
+        >>> snapshot = verix_anon.read_delivery("job/delivery", kept.contract, n_rows=kept.n_rows)
     """
     folder = open_folder(path, MalformedDeliveryError)
-    if folder.has("submission.json") and not folder.has("delivery.json"):
+    if folder.has(SUBMISSION_HEADER) and not folder.has(DELIVERY_HEADER):
         raise TableError(f"{path} is a submission, not a delivery")
     files = Files(folder)
-    header, stated = _parse_header(files.read("delivery.json", MAX_HEADER_BYTES))
+    header, stated = parse_header(files.read(DELIVERY_HEADER, MAX_HEADER_BYTES))
     try:
         # What the counts promise bounds what is read below.
         header.check(contract, n_rows=n_rows)
@@ -207,30 +140,12 @@ def _read_receipt(folder: Folder) -> bytes | ReceiptError | None:
         return error
 
 
-def most_bytes(contract: Contract, *, n_rows: int, n_parts: int = 0) -> dict[str, int]:
-    """How large each file of a delivery may be; parts of the records share what they may."""
-    n_leaves = n_rows // contract.min_leaf
-    columns = COLUMNS if contract.target is None else COLUMNS | TARGET
-    return {
-        "delivery.json": MAX_HEADER_BYTES,
-        LEAVES: _leaves(len(contract.quasi)).bytes_for(n_leaves),
-        NODES: NODE.bytes_for(2 * n_leaves - 1),
-        RECORDS: parquet.Expected(columns, parts=n_parts).bytes_for(n_rows),
-    }
-
-
 def damage(names: tuple[str, ...]) -> str:
     """What it means that files are not those whose digests delivery.json states."""
     return (
         f"{' and '.join(names)} damaged on the way or altered"
         " (not of the SHA-256 that delivery.json states)"
     )
-
-
-def read_header(path: str | os.PathLike[str]) -> Header:
-    """Read only what delivery.json says."""
-    folder = open_folder(path, MalformedDeliveryError)
-    return _parse_header(folder.read("delivery.json", limit=MAX_HEADER_BYTES))[0]
 
 
 def _fill(
@@ -256,7 +171,7 @@ def _read_leaves(files: Files, n_leaves: int, n_quasi: int, signed_zeros: bool) 
     into: dict[str, parquet.Array] = {"leaf": leaf, "count": count}
     for j in range(n_quasi):
         into[f"min_{j}"], into[f"max_{j}"] = minimum[j], maximum[j]
-    _fill(files, LEAVES, _leaves(n_quasi), into)
+    _fill(files, LEAVES, leaf_file(n_quasi), into)
     if not np.array_equal(leaf, np.arange(n_leaves)):
         raise MalformedDeliveryError("leaves.parquet: column 'leaf' does not count from 0 upwards")
     if not signed_zeros:
@@ -314,28 +229,9 @@ def _places(row: Ints) -> Ids | None:
     return places
 
 
-def header_to_bytes(header: Header, files: Mapping[str, str]) -> bytes:
-    """What delivery.json holds: the header, and the digests of the other files."""
-    return rfc8785.dumps(
-        {
-            "format": DELIVERY_FORMAT,
-            "contract": header.contract.hex(),
-            "submission": header.submission.hex(),
-            "root": header.root.hex(),
-            "engine": header.engine,
-            "version": header.version,
-            "rows": header.rows,
-            "leaves": header.leaves,
-            "nodes": header.nodes,
-            "seconds": header.seconds,
-            "files": dict(files),
-        }
-    )
-
-
-def _parse_header(data: bytes) -> tuple[Header, dict[str, str]]:
+def parse_header(data: bytes) -> tuple[Header, dict[str, str]]:
     """The header, and the digests of the other files."""
-    fields = Fields.parse(data, "delivery.json", MalformedDeliveryError)
+    fields = Fields.parse(data, DELIVERY_HEADER, MalformedDeliveryError)
     fields.expect("format", DELIVERY_FORMAT)
     fields.only(HEADER_FIELDS)
     header = Header(

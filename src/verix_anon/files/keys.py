@@ -1,7 +1,13 @@
-"""Keys as files: the private half for its holder alone, the public half for everybody."""
+"""Make keys and write them: the private half for its holder alone, the public half for everybody.
+
+Private keys are read here too, and keys of others are pinned, revoked and written to a trust file.
+`files/trust.py` reads public keys and trust files, and says which keys count.
+"""
 
 import os
 import stat
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -15,27 +21,15 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from verix_anon.errors import ReceiptError, TableError
-from verix_anon.files.aside import write_bytes, written_aside
-from verix_anon.files.store import path_text, reason
-from verix_anon.protocol.envelopes import PublicKey, SigningKey
+from verix_anon.errors import TableError
+from verix_anon.fields import to_json
+from verix_anon.files.atomic_write import write_bytes, written_aside
+from verix_anon.files.store import path_text, small_file
+from verix_anon.files.trust import FORMAT, MAX_KEY_BYTES, PRIVATE, Pinned, Trust
+from verix_anon.protocol.signing import SigningKey
+from verix_anon.protocol.statements import as_time
 
-__all__ = [
-    "MAX_KEY_BYTES",
-    "beginning",
-    "is_private",
-    "is_sealed",
-    "new_key",
-    "public_path",
-    "read_public_key",
-    "read_signing_key",
-    "small_file",
-    "write_key",
-]
-
-MAX_KEY_BYTES = 1 << 14
 SEALED = b"-----BEGIN ENCRYPTED PRIVATE KEY-----"
-PRIVATE = b"PRIVATE KEY-----"
 
 
 def new_key() -> SigningKey:
@@ -106,36 +100,6 @@ def read_signing_key(path: str | os.PathLike[str], *, passphrase: str | None = N
     return SigningKey(key)
 
 
-def read_public_key(path: str | os.PathLike[str]) -> PublicKey:
-    """Read a public key; raises TableError."""
-    data = small_file(path, MAX_KEY_BYTES, "key")
-    if PRIVATE in data:
-        raise TableError(f"{path} is a private key; its public half is {path}.pub")
-    try:
-        return PublicKey.from_pem(data.decode("ascii", "replace"))
-    except ReceiptError as error:
-        raise TableError(f"{path}: {error}") from None
-
-
-def small_file(path: str | os.PathLike[str], most: int, what: str) -> bytes:
-    """The whole of a small file; raises TableError."""
-    data = beginning(path, most + 1, what)
-    if len(data) > most:
-        raise TableError(f"{path} is larger than {most} bytes, so it is no {what}")
-    return data
-
-
-def beginning(path: str | os.PathLike[str], most: int, what: str) -> bytes:
-    """So many bytes of a file, or all if it has fewer; raises TableError."""
-    try:
-        with Path(path_text(path)).open("rb") as file:
-            return file.read(most)
-    except FileNotFoundError:
-        raise TableError(f"there is no {what} {path}") from None
-    except OSError as error:
-        raise TableError(f"{path} cannot be read ({reason(error)})") from None
-
-
 def _check_private(path: str | os.PathLike[str]) -> None:
     """Raise if others than its holder may read the key; of root's, its group may."""
     found = Path(path).stat()
@@ -145,3 +109,41 @@ def _check_private(path: str | os.PathLike[str]) -> None:
             f"the key {path} can be read or changed by others (mode {mode:04o}):"
             f" chmod 600 {path}, and make a new one if they may have"
         )
+
+
+def pin(trust: Trust, pinned: Pinned) -> Trust:
+    """The trust with another key; raises TableError if it is known already."""
+    known = next((each for each in trust.keys if each.key == pinned.key), None)
+    if known is not None:
+        what = "revoked, which is final" if known.revoked else "pinned already"
+        raise TableError(f"the key {pinned.key.keyid} was {what}")
+    return Trust((*trust.keys, pinned))
+
+
+def revoke(trust: Trust, keyid: str, now: datetime, reason: str) -> Trust:
+    """The trust with a pinned key revoked, by its keyid or the beginning of it."""
+    found = [each for each in trust.keys if each.key.keyid.startswith(keyid)]
+    if len(found) != 1 or not keyid:
+        raise TableError(f"{len(found)} pinned keys have a keyid that begins with {keyid!r}")
+    if found[0].revoked is not None:
+        raise TableError(f"the key {found[0].key.keyid} was revoked already")
+    gone = replace(found[0], revoked=now, reason=reason)
+    return Trust(tuple(gone if each is found[0] else each for each in trust.keys))
+
+
+def write_trust(trust: Trust, path: str | os.PathLike[str]) -> None:
+    """Write a trust file, in place of the one that is there."""
+    text = to_json({"format": FORMAT, "keys": [pinned_to_json(each) for each in trust.keys]})
+    with written_aside(path, overwrite=True, folder=False, private=True) as aside:
+        write_bytes(aside, text.encode() + b"\n")
+
+
+def pinned_to_json(pinned: Pinned) -> dict[str, str]:
+    """A pinned key as JSON values."""
+    found = {"keyid": pinned.key.keyid, "public": pinned.key.pem, "name": pinned.name}
+    times = {
+        name: as_time(moment)
+        for name in ("pinned", "not_before", "not_after", "revoked")
+        if (moment := getattr(pinned, name)) is not None
+    }
+    return {**found, **times, **({"reason": pinned.reason} if pinned.reason else {})}

@@ -9,13 +9,11 @@ from pathlib import Path
 
 from verix_anon.errors import TableError
 from verix_anon.fields import shown
-from verix_anon.files.aside import write_bytes, written_aside
+from verix_anon.files.atomic_write import write_bytes, written_aside
 from verix_anon.files.store import path_text, reason
 from verix_anon.protocol import inclusion
 from verix_anon.protocol.contract import Digest
 from verix_anon.protocol.inclusion import MAX_BYTES, Proof
-
-__all__ = ["check_proof", "read_proof", "root_bytes", "tracker_bytes", "write_proof"]
 
 
 def check_proof(
@@ -38,6 +36,10 @@ def check_proof(
     Raises:
         ProofError: It is not a proof, or does not hold.
         TableError: There is no such file, or the root or the tracker is not one.
+
+    Examples:
+        >>> root = verix_anon.read_verdict("job/verdict.json").root
+        >>> proof = verix_anon.check_proof("job/proof.json", root=root)
     """
     wanted = None if tracker is None else tracker_bytes(tracker)
     committed = root_bytes(root)
@@ -48,7 +50,11 @@ def check_proof(
 
 
 def read_proof(path: str | os.PathLike[str]) -> Proof:
-    """Read a proof; it is not checked yet."""
+    """Read a proof; it is not checked yet.
+
+    Examples:
+        >>> proof = verix_anon.read_proof("job/proof.json")
+    """
     try:
         # A named pipe or a device is no file, and could be without end.
         if not (place := Path(path_text(path))).is_file():
@@ -61,7 +67,12 @@ def read_proof(path: str | os.PathLike[str]) -> Proof:
 
 
 def write_proof(proof: Proof, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-    """Write a proof for its owner alone: it is for the person concerned, not for the public."""
+    """Write a proof for its owner alone: it is for the person concerned, not for the public.
+
+    Examples:
+        >>> proof = verix_anon.read_proof("job/proof.json")
+        >>> verix_anon.write_proof(proof, "copy.json")
+    """
     with written_aside(path, overwrite=overwrite, folder=False, private=True) as aside:
         write_bytes(aside, proof.to_bytes())
 

@@ -12,6 +12,7 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, Any
 
 from verix_anon.errors import Error, TableError
@@ -27,19 +28,6 @@ BLOCK_BYTES = 1 << 20
 # What is there in place of a file, or is not: the only failures that a folder's content explains.
 OF_CONTENT = frozenset({errno.ENOENT, errno.ELOOP, errno.ENOTDIR, errno.ENXIO})
 
-__all__ = [
-    "MAX_PARTS",
-    "PART",
-    "Entry",
-    "Folder",
-    "filesystem",
-    "is_url",
-    "open_folder",
-    "path_text",
-    "reason",
-    "without_scheme",
-]
-
 
 def path_text(path: object) -> str:
     """A path as text; what cannot name a file is the caller's mistake."""
@@ -54,14 +42,8 @@ def is_url(path: str | os.PathLike[str]) -> bool:
     return "://" in path_text(path)
 
 
-def without_scheme(path: str | os.PathLike[str]) -> str:
-    """A path or URL as text, and of file:///folder the path."""
-    text = path_text(path)
-    return text.removeprefix("file://") if text.startswith("file:///") else text
-
-
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FolderEntry:
     """One name in a folder."""
 
     name: str
@@ -80,9 +62,9 @@ class Folder:
         if self.descriptor is not None:
             os.close(self.descriptor)
 
-    def entries(self, *, most: int) -> list[Entry]:
+    def entries(self, *, most: int) -> list[FolderEntry]:
         """The names in the folder, sorted; more than `most` are refused."""
-        found: list[Entry] = []
+        found: list[FolderEntry] = []
         try:
             for entry in self._scan():
                 if len(found) == most:
@@ -223,15 +205,15 @@ class Folder:
             )
         return parts
 
-    def _scan(self) -> Iterator[Entry]:
+    def _scan(self) -> Iterator[FolderEntry]:
         if self.descriptor is not None:
             with os.scandir(self.descriptor) as entries:
                 for entry in entries:
-                    yield Entry(entry.name, entry.is_dir(follow_symlinks=False))
+                    yield FolderEntry(entry.name, entry.is_dir(follow_symlinks=False))
             return
         fs, inner = filesystem(self.path)
         for info in fs.ls(inner, detail=True):
-            yield Entry(str(info["name"]).rsplit("/", 1)[-1], info["type"] == "directory")
+            yield FolderEntry(str(info["name"]).rsplit("/", 1)[-1], info["type"] == "directory")
 
 
 def open_folder(path: str | os.PathLike[str], fail: type[Error]) -> Folder:
@@ -251,6 +233,25 @@ def open_folder(path: str | os.PathLike[str], fail: type[Error]) -> Folder:
         if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG):
             raise TableError(f"there is no folder {text}") from None
         raise TableError(f"{text} cannot be opened ({reason(error)})") from None
+
+
+def small_file(path: str | os.PathLike[str], most: int, what: str) -> bytes:
+    """The whole of a small file; raises TableError."""
+    data = beginning(path, most + 1, what)
+    if len(data) > most:
+        raise TableError(f"{path} is larger than {most} bytes, so it is no {what}")
+    return data
+
+
+def beginning(path: str | os.PathLike[str], most: int, what: str) -> bytes:
+    """So many bytes of a file, or all if it has fewer; raises TableError."""
+    try:
+        with Path(path_text(path)).open("rb") as file:
+            return file.read(most)
+    except FileNotFoundError:
+        raise TableError(f"there is no {what} {path}") from None
+    except OSError as error:
+        raise TableError(f"{path} cannot be read ({reason(error)})") from None
 
 
 def filesystem(url: str) -> tuple[Any, str]:

@@ -2,92 +2,157 @@
 
 It is the owner's word, but it came over a wire: the provider reads it as carefully as the owner
 reads a delivery, and what is not what `submission.json` says was damaged on the way.
+
+For whoever looks at one column after the other, such as the owner who verifies: what is in
+memory at a time is a column for each thread.
 """
 
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
-import rfc8785
 
-from verix_anon.arrays import Floats, Ints
+from verix_anon.arrays import Bytes, Floats, Ids, Ints
 from verix_anon.errors import ContractError, MemoryShortError, TableError
 from verix_anon.fields import Fields
-from verix_anon.files.aside import write_bytes, written_aside
-from verix_anon.files.hashed import RECORDS, Files, digest_of_file, stated_digests
-from verix_anon.files.hostile import reader as parquet
-from verix_anon.files.spilled import Place, SpilledSubmission, fitting, spill
-from verix_anon.files.store import open_folder, path_text
-from verix_anon.machine import available_cores, check_memory, lacking
-from verix_anon.protocol.contract import Contract, Digest
+from verix_anon.files.hashed_files import Files, stated_digests
+from verix_anon.files.hostile import parquet_reader as parquet
+from verix_anon.files.job_folder import CONTRACT, DELIVERY_HEADER, RECORDS, SUBMISSION_HEADER
+from verix_anon.files.scratch import Kept, Scratch
+from verix_anon.files.store import open_folder
+from verix_anon.machine import available_cores, check_memory, give_back, lacking
+from verix_anon.protocol import merkle
+from verix_anon.protocol.contract import Column, Contract, Digest, Role
 from verix_anon.protocol.messages import SUBMISSION_FORMAT, Submission
-from verix_anon.protocol.table import MAX_ROWS, Records, wire_columns, wire_type
+from verix_anon.protocol.table import (
+    MAX_ROWS,
+    Records,
+    check_count,
+    check_target,
+    check_values,
+    wire_type,
+)
 
-__all__ = [
-    "Stated",
-    "open_submission",
-    "read_contract",
-    "read_submission",
-    "read_submission_by_column",
-    "write_submission",
-]
+Place = tuple[parquet.Reader, int, slice | Ints]
+"""A row group, and where its rows belong."""
 
-HEADER, CONTRACT = "submission.json", "contract.json"
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SpilledRecords:
+    """What `Records` are, but for the memory: each column as it is written, by its place."""
+
+    tracker: Kept
+    columns: tuple[Kept, ...]
+    """The quasi-identifiers, in contract order"""
+    target: Bytes
+
+    @property
+    def n_rows(self) -> int:
+        """How many records there are."""
+        return int(self.target.size)
+
+    def column(self, number: int) -> Floats | Ids:
+        """All values of a quasi-identifier."""
+        return self.columns[number].read()
+
+    def trackers(self, first: int, end: int) -> Bytes:
+        """Those of some rows."""
+        return self.tracker.read(first, end)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SpilledSubmission:
+    """What was sent, of which nobody holds all at once."""
+
+    contract: Contract
+    records: SpilledRecords
+    _digest: Digest
+
+    def digest(self, *, threads: int | None = None) -> Digest:
+        """What binds a delivery to this very submission."""
+        return self._digest
+
+
+def spill(contract: Contract, places: list[Place], n_rows: int) -> SpilledSubmission:
+    """Write the records of these row groups to a scratch file, in ascending row.
+
+    Raises:
+        TableError: They do not fit the contract.
+    """
+    with fitting():
+        check_count(contract, n_rows)
+    scratch = Scratch()
+
+    def keep(column: Column) -> Kept:
+        values = _filled(places, column.name, np.empty(n_rows, wire_type(column)))
+        if column.role is not Role.TARGET and column.n_values is None:
+            # Adding 0.0 turns -0.0 into 0.0; a signalling NaN would warn.
+            with np.errstate(invalid="ignore"):
+                np.add(values, 0.0, out=values)
+        with fitting():
+            if column.role is Role.TARGET:
+                check_target(contract, values)
+            else:
+                check_values(column, values)
+        return scratch.put(values)
+
+    tracker = scratch.put(_filled(places, "tracker", np.empty((n_rows, 32), np.uint8)))
+    with ThreadPoolExecutor(min(2, available_cores())) as pool:
+        kept = list(pool.map(keep, contract.columns))
+    give_back()
+    by_role = list(zip(contract.columns, kept, strict=True))
+    target = next((k.read() for c, k in by_role if c.role is Role.TARGET), None)
+    records = SpilledRecords(
+        tracker,
+        tuple(k for c, k in by_role if c.role is not Role.TARGET),
+        np.zeros(n_rows, np.uint8) if target is None else target,
+    )
+    records.target.setflags(write=False)
+    return SpilledSubmission(contract, records, _digest(contract, n_rows, [tracker, *kept]))
+
+
+@contextmanager
+def fitting() -> Iterator[None]:
+    """Where records are held to the contract."""
+    try:
+        yield
+    except TableError as error:
+        raise TableError(f"{RECORDS} does not fit the contract: {error}") from None
+
+
+def _filled(places: list[Place], name: str, out: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    for reader, group, where in places:
+        out[where] = reader.read_group(group, [name])[name]
+    return out
+
+
+def _digest(contract: Contract, n_rows: int, columns: list[Kept]) -> Digest:
+    """That of the submission: columns lie in the file as they are hashed."""
+
+    def chunk(number: int) -> bytes:
+        first = number * merkle.CHUNK_ROWS
+        parts: Iterator[npt.NDArray[Any]] = (
+            kept.read(first, first + merkle.CHUNK_ROWS) for kept in columns
+        )
+        return merkle.columns_digest(number, parts)
+
+    with ThreadPoolExecutor(available_cores()) as pool:
+        chunks = pool.map(chunk, range(-(-n_rows // merkle.CHUNK_ROWS)))
+        return merkle.chunks_digest(contract, n_rows, chunks)
+
+
 NAMED = (CONTRACT, RECORDS)
 """The files whose digests are stated."""
 MAX_HEADER_BYTES = 1 << 16
 MAX_CONTRACT_BYTES = 256 << 20
 # Trackers do not compress: half of what they take shows that there are as many rows as is said.
 LEAST_BYTES_PER_ROW = 16
-
-
-def write_submission(
-    submission: Submission, path: str | os.PathLike[str], *, overwrite: bool = False
-) -> None:
-    """Write a submission's folder for its owner alone; it appears complete or not at all."""
-    contract, records = submission.contract, submission.records
-    encodings = {"row": "DELTA_BINARY_PACKED", "tracker": "PLAIN"}
-    for column, values in zip(contract.quasi, records.values, strict=True):
-        if _is_varied(values):
-            is_float = column.n_values is None
-            encodings[column.name] = "BYTE_STREAM_SPLIT" if is_float else "DELTA_BINARY_PACKED"
-    with written_aside(path, overwrite=overwrite, folder=True, private=True) as folder:
-        write_bytes(folder / CONTRACT, contract.to_bytes())
-        with parquet.Writer(folder / RECORDS, encodings) as writer:
-            # A group at a time: as they are written, all together take half of what they do here.
-            for first in range(0, records.n_rows, parquet.GROUP_ROWS):
-                writer.add(_written(submission, first, first + parquet.GROUP_ROWS))
-        stated = rfc8785.dumps(
-            {
-                "format": SUBMISSION_FORMAT,
-                "contract": contract.digest.hex(),
-                "submission": submission.digest(threads=available_cores()).hex(),
-                "rows": records.n_rows,
-                "files": {name: digest_of_file(folder / name) for name in NAMED},
-            }
-        )
-        write_bytes(folder / HEADER, stated)
-
-
-def _written(submission: Submission, first: int, end: int) -> dict[str, parquet.Array]:
-    """Some rows, as they stand in the file."""
-    contract, records = submission.contract, submission.records
-    rows = slice(first, min(end, records.n_rows))
-    names = [column.name for column in contract.columns]
-    return {
-        "row": np.arange(rows.start, rows.stop),
-        "tracker": records.tracker[rows],
-        **dict(zip(names, wire_columns(contract, records, rows), strict=True)),
-    }
-
-
-def _is_varied(values: Floats) -> bool:
-    """Whether a column has too many values for a dictionary, judged by its first rows."""
-    sample = values[:65536]
-    return bool(np.unique(sample).size > sample.size // 8)
 
 
 def read_submission(path: str | os.PathLike[str]) -> Submission:
@@ -98,6 +163,9 @@ def read_submission(path: str | os.PathLike[str]) -> Submission:
         TableError: a file is missing or was damaged on the way, or the records do not fit the
             contract.
         MemoryShortError: there is not the memory for it.
+
+    Examples:
+        >>> submission = verix_anon.read_submission("job/submission")
     """
     stated, readers = _opened(path)
     contract, n_rows = stated.contract, stated.n_rows
@@ -167,26 +235,13 @@ def open_submission(path: str | os.PathLike[str]) -> "Stated":
         TableError: a file is missing or was damaged on the way.
     """
     folder = open_folder(path, TableError)
-    if folder.has("delivery.json"):
+    if folder.has(DELIVERY_HEADER):
         raise TableError(f"{path} is a delivery, not a submission")
     return Stated(Files(folder))
 
 
-def read_contract(path: str | os.PathLike[str]) -> Contract:
-    """Read a contract: contract.json, or that of a submission's folder, of which no more is read.
-
-    Raises:
-        ContractError: It is not a contract.
-        TableError: There is none.
-    """
-    place, slash, name = path_text(path).rpartition("/")
-    if not name.endswith(".json"):
-        return open_submission(path).contract
-    folder = open_folder(place + slash or ".", TableError)
-    return _contract(folder.read(name, limit=MAX_CONTRACT_BYTES))
-
-
-def _contract(data: bytes) -> Contract:
+def parse_contract(data: bytes) -> Contract:
+    """What contract.json holds; raises ContractError."""
     try:
         return Contract.from_bytes(data)
     except ContractError as error:
@@ -197,8 +252,8 @@ class Stated:
     """What submission.json says; whatever else is found was damaged on the way."""
 
     def __init__(self, files: Files) -> None:
-        data = files.read(HEADER, MAX_HEADER_BYTES)
-        fields = Fields.parse(data, HEADER, TableError)
+        data = files.read(SUBMISSION_HEADER, MAX_HEADER_BYTES)
+        fields = Fields.parse(data, SUBMISSION_HEADER, TableError)
         fields.expect("format", SUBMISSION_FORMAT)
         fields.only({"format", "contract", "submission", "rows", "files"})
         self.files = files
@@ -212,7 +267,8 @@ class Stated:
         """Raise unless something holds that submission.json says."""
         if not holds:
             raise TableError(
-                f"{self.files.folder.path} was damaged on the way: {problem} that {HEADER} states"
+                f"{self.files.folder.path} was damaged on the way: {problem} that"
+                f" {SUBMISSION_HEADER} states"
             )
 
     def check_files(self) -> None:
@@ -228,7 +284,7 @@ class Stated:
         """The contract, if it is the one that is meant."""
         data = self.files.read(CONTRACT, MAX_CONTRACT_BYTES)
         self.check_files()
-        contract = _contract(data)
+        contract = parse_contract(data)
         is_same = contract.digest == self.contract_digest
         self.check(is_same, f"{CONTRACT} is not the contract")
         return contract

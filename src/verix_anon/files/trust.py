@@ -7,20 +7,19 @@ time in a receipt is the claim of whoever holds the key, and a thief would claim
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from verix_anon.errors import ReceiptError, TableError
-from verix_anon.fields import Fields, to_json
-from verix_anon.files.aside import write_bytes, written_aside
-from verix_anon.files.keys import read_public_key, small_file
+from verix_anon.fields import Fields
+from verix_anon.files.store import small_file
 from verix_anon.protocol.envelopes import PublicKey
 from verix_anon.protocol.statements import as_time, to_time
 
-__all__ = ["NO_TRUST", "Pinned", "Trust", "read_trust", "trust_in", "write_trust"]
-
 FORMAT = "verix/keys/1"
 MAX_BYTES = 1 << 20
+MAX_KEY_BYTES = 1 << 14
+PRIVATE = b"PRIVATE KEY-----"
 MAX_TEXT = 200
 OPTIONAL = ("pinned", "not_before", "not_after", "revoked", "reason")
 
@@ -58,16 +57,6 @@ class Pinned:
             return f"does not count after {as_time(self.not_after)}"
         return ""
 
-    def to_json(self) -> dict[str, str]:
-        """The key as JSON values."""
-        found = {"keyid": self.key.keyid, "public": self.key.pem, "name": self.name}
-        times = {
-            name: as_time(moment)
-            for name in ("pinned", "not_before", "not_after", "revoked")
-            if (moment := getattr(self, name)) is not None
-        }
-        return {**found, **times, **({"reason": self.reason} if self.reason else {})}
-
     @classmethod
     def from_json(cls, fields: Fields) -> "Pinned":
         """Read it back; the key's name is computed anew."""
@@ -91,7 +80,11 @@ class Pinned:
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """The keys that were decided about; a receipt decides wherever there is one at all."""
+    """The keys that were decided about; a receipt decides wherever there is one at all.
+
+    Examples:
+        >>> nobody = verix_anon.Trust()
+    """
 
     keys: tuple[Pinned, ...] = ()
 
@@ -126,24 +119,6 @@ class Trust:
         decided = {each.key.keyid for each in self.keys}
         return self + Trust(tuple(Pinned(key=key) for key in keys if key.keyid not in decided))
 
-    def pin(self, pinned: Pinned) -> "Trust":
-        """With another key; raises TableError if it is known already."""
-        known = next((each for each in self.keys if each.key == pinned.key), None)
-        if known is not None:
-            what = "revoked, which is final" if known.revoked else "pinned already"
-            raise TableError(f"the key {pinned.key.keyid} was {what}")
-        return Trust((*self.keys, pinned))
-
-    def revoke(self, keyid: str, now: datetime, reason: str) -> "Trust":
-        """With a key revoked that was pinned, by its keyid or the beginning of it."""
-        found = [each for each in self.keys if each.key.keyid.startswith(keyid)]
-        if len(found) != 1 or not keyid:
-            raise TableError(f"{len(found)} pinned keys have a keyid that begins with {keyid!r}")
-        if found[0].revoked is not None:
-            raise TableError(f"the key {found[0].key.keyid} was revoked already")
-        gone = replace(found[0], revoked=now, reason=reason)
-        return Trust(tuple(gone if each is found[0] else each for each in self.keys))
-
 
 NO_TRUST = Trust()
 
@@ -164,6 +139,17 @@ def trust_in(paths: Iterable[str | os.PathLike[str]]) -> Trust:
     return found
 
 
+def read_public_key(path: str | os.PathLike[str]) -> PublicKey:
+    """Read a public key; raises TableError."""
+    data = small_file(path, MAX_KEY_BYTES, "key")
+    if PRIVATE in data:
+        raise TableError(f"{path} is a private key; its public half is {path}.pub")
+    try:
+        return PublicKey.from_pem(data.decode("ascii", "replace"))
+    except ReceiptError as error:
+        raise TableError(f"{path}: {error}") from None
+
+
 def read_trust(path: str | os.PathLike[str]) -> Trust:
     """Read a trust file.
 
@@ -175,13 +161,6 @@ def read_trust(path: str | os.PathLike[str]) -> Trust:
     fields.expect("format", FORMAT)
     fields.only({"format", "keys"})
     return Trust(tuple(Pinned.from_json(each) for each in fields.each("keys")))
-
-
-def write_trust(trust: Trust, path: str | os.PathLike[str]) -> None:
-    """Write a trust file, in place of the one that is there."""
-    text = to_json({"format": FORMAT, "keys": [each.to_json() for each in trust.keys]})
-    with written_aside(path, overwrite=True, folder=False, private=True) as aside:
-        write_bytes(aside, text.encode() + b"\n")
 
 
 def _time(fields: Fields, name: str) -> datetime | None:

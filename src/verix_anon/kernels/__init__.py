@@ -4,8 +4,9 @@ Counts are integers; no `fastmath` and no parallel reduction, so the same bits c
 machine (numba runs on little-endian ones alone). They release the GIL, so callers may share the
 work among threads by ranges. Compiled on first use and cached on disk by numba.
 
-`growing` and `spreading` are what grows a tree, `splits` and `offers` what checks one. They share
-primitives only: `radix` sorts, `medians` selects, `trees` lays records out leaf by leaf.
+`growing` and `spreading` are what grows a tree, `splits` and `offers` what checks one, and
+`single_nodes` what finds the paths of witnesses. They share primitives only: `radix` sorts,
+`medians` selects, `trees` lays records out leaf by leaf.
 """
 
 from typing import Any

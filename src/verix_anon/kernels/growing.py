@@ -18,19 +18,7 @@ import numpy as np
 from verix_anon.arrays import Bytes, Floats, Ids, Ints, Numbers, Words
 from verix_anon.kernels.radix import sort_words
 
-# Compiled in (`make stamps`): radix 2b75f111.
-__all__ = [
-    "Chosen",
-    "Forest",
-    "Grown",
-    "best_split",
-    "grow",
-    "localize",
-    "mark",
-    "partition",
-    "sort_column",
-    "threshold_at",
-]
+# Compiled in (`make stamps`): radix e29af121.
 
 
 class Forest(NamedTuple):

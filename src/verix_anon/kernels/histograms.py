@@ -11,8 +11,6 @@ import numpy as np
 
 from verix_anon.arrays import Bytes, Ids, Ints
 
-__all__ = ["COUNT", "FIELDS", "GREATEST", "LEAST", "POSITIVE", "Windows", "count", "route"]
-
 # What a bucket holds.
 COUNT, POSITIVE, LEAST, GREATEST = range(4)
 FIELDS = 4

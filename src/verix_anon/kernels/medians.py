@@ -5,8 +5,6 @@ import numpy as np
 
 from verix_anon.arrays import Floats
 
-__all__ = ["by_bracket", "lower_median", "nth", "select"]
-
 # Up to so many values, counting pairs is the fastest way to a median; from so many on, a
 # sample narrows it down.
 FEW, MANY = 48, 512

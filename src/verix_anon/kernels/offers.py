@@ -11,12 +11,11 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from verix_anon.arrays import Flags, Floats, Ids, Ints, Numbers
+from verix_anon.arrays import Flags, Floats, Ids, Ints
 from verix_anon.kernels.medians import lower_median
-from verix_anon.kernels.splits import Best, Candidate
+from verix_anon.kernels.splits import Best
 
-# Compiled in (`make stamps`): medians 9263de2e, splits 6faf1757.
-__all__ = ["Open", "best_offer", "confirm", "offer", "outdo", "rivals", "spread"]
+# Compiled in (`make stamps`): medians ba41ee9b, splits f3fa81c5.
 
 
 @numba.njit(cache=True, nogil=True)
@@ -133,37 +132,3 @@ def rivals(column: int, score: Floats, best: Best) -> Flags:
     is_first = (score == best.score) & (column < best.column)
     found: Flags = (score > 0) & ((score > best.score) | is_first)
     return found
-
-
-@numba.njit(cache=True, nogil=True)
-def best_offer(
-    values: Floats,
-    rows: Numbers,
-    weights: Ints,
-    columns: tuple[int, int],
-    min_leaf: int,
-    buffer: Floats,
-) -> tuple[int, Candidate, float]:
-    """`rules.best_split` among a range of columns at the node of these rows: column, split, score.
-
-    The buffer is (2, n + 1) or more. Column -1: none offers anything.
-    """
-    n = rows.size
-    score = np.zeros(columns[1])
-    for column in range(columns[0], columns[1]):
-        low, high = np.inf, -np.inf
-        for i in range(n):
-            value = values[column, rows[i]]
-            low, high = min(low, value), max(high, value)
-        score[column] = weights[column] * (high - low)
-    while True:
-        # The first among equals.
-        best = int(np.argmax(score))
-        if score[best] <= 0:
-            return -1, Candidate(False, 0.0, 0, 0), -1.0
-        for i in range(n):
-            buffer[0, i] = values[best, rows[i]]
-        found = offer(buffer[0, :n], min_leaf, buffer[1])
-        if not np.isnan(found):
-            return best, Candidate(True, found, 0, 0), float(score[best])
-        score[best] = 0.0

@@ -11,8 +11,6 @@ import numpy as np
 
 from verix_anon.arrays import Bytes, Floats, Numbers, Shorts, Words
 
-__all__ = ["BLOCK", "sort_block", "sort_words"]
-
 # Clearing the counters of a radix sort costs as much as inserting this many words.
 SHORT_RUN = 64
 # A word of 32 bits holds the bucket of a value for two passes of a radix sort, below it the number

@@ -9,21 +9,11 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from verix_anon.arrays import Bytes, Flags, Floats, Ids, Ints, Numbers, Shorts
+from verix_anon.arrays import Bytes, Flags, Floats, Ids, Ints, Shorts
 from verix_anon.kernels.medians import lower_median
 from verix_anon.kernels.radix import BLOCK, sort_block
 
-# Compiled in (`make stamps`): medians 9263de2e, radix 2b75f111.
-__all__ = [
-    "Best",
-    "Candidate",
-    "Spans",
-    "best_split",
-    "candidate",
-    "examine_all",
-    "examine_some",
-    "score",
-]
+# Compiled in (`make stamps`): medians ba41ee9b, radix e29af121.
 
 
 class Candidate(NamedTuple):
@@ -56,39 +46,6 @@ def score(n: int, positive: int, n_left: int, positive_left: int) -> float:
     nl, l = np.float64(n_left), np.float64(positive_left)  # noqa: E741
     nr, r = np.float64(n - n_left), np.float64(positive - positive_left)
     return np.float64(l * l / nl + r * r / nr)
-
-
-@numba.njit(cache=True, nogil=True)
-def best_split(
-    values: Floats,
-    rows: Numbers,
-    target: Bytes,
-    columns: tuple[int, int],
-    min_leaf: int,
-    buffer: Floats,
-) -> tuple[int, Candidate, float]:
-    """`rules.best_split` among a range of columns at the node of these rows: column and score too.
-
-    `target` holds all labels; the buffer is (2, n + 1) or more. Column -1: none is valid.
-    """
-    n = rows.size
-    label = np.empty(n, np.uint8)
-    positive = 0
-    for i in range(n):
-        label[i] = target[rows[i]]
-        positive += label[i]
-    best, best_score = -1, -1.0
-    chosen = Candidate(False, 0.0, 0, 0)
-    for column in range(columns[0], columns[1]):
-        for i in range(n):
-            buffer[0, i] = values[column, rows[i]]
-        found = candidate(buffer[0, :n], label, min_leaf, buffer[1])
-        if found.is_valid:
-            value = score(n, positive, found.n_left, found.positive_left)
-            # Strictly greater: among equals the first in contract order stays.
-            if value > best_score:
-                best, chosen, best_score = column, found, value
-    return best, chosen, best_score
 
 
 class Best(NamedTuple):

@@ -8,8 +8,6 @@ import numpy as np
 
 from verix_anon.arrays import Floats, Ids, Ints, Numbers, Numeric
 
-__all__ = ["gather", "gather_some", "group_rows", "leaf_bounds"]
-
 
 @numba.njit(cache=True, nogil=True)
 def group_rows(leaf: Ids, n_leaves: int) -> tuple[Numbers, Ints]:

@@ -1,6 +1,7 @@
 """The contract: what owner and provider agreed on, as canonical bytes (spec §3)."""
 
 import hashlib
+import math
 import re
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,22 +12,6 @@ import rfc8785
 
 from verix_anon.errors import ContractError
 from verix_anon.fields import Fields, shown
-
-__all__ = [
-    "EXACT",
-    "FORMAT",
-    "MAX_SCORE",
-    "Column",
-    "Commitment",
-    "Contract",
-    "Digest",
-    "Kind",
-    "Role",
-    "Rule",
-    "Unit",
-    "column_from_json",
-    "column_to_json",
-]
 
 Digest = NewType("Digest", bytes)
 """A SHA-256 digest: 32 bytes."""
@@ -56,7 +41,11 @@ class Role(StrEnum):
 
 
 class Kind(StrEnum):
-    """How a sent column's values are represented."""
+    """How a sent column's values are represented.
+
+    Examples:
+        >>> roles = verix_anon.Declared(quasi="all", kinds={"zip": verix_anon.Kind.CATEGORICAL})
+    """
 
     NUMERIC = "numeric"
     DATETIME = "datetime"
@@ -147,7 +136,11 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class Contract:
-    """What was agreed; equal contracts have equal bytes and so equal digests."""
+    """What was agreed; equal contracts have equal bytes and so equal digests.
+
+    Examples:
+        >>> contract = verix_anon.read_submission("job/submission").contract
+    """
 
     submission_id: str
     k: int
@@ -318,3 +311,24 @@ def _check_text(value: object, what: str) -> None:
         value.encode("utf-8")
     except UnicodeEncodeError:
         raise ContractError(f"{what} ({shown(value)}) is not valid Unicode text") from None
+
+
+def show_value(column: Column, value: float) -> str:
+    """One value as people write it: a date, a whole number without a point, a label, a place.
+
+    A value between two, such as a midpoint, is shown as the date or label below it; one that
+    the column cannot have, such as a provider may send, as the bare number.
+    """
+    if column.size is not None and 0 <= value < column.size:
+        return f"place {math.floor(value) + 1} of {column.size}"
+    if column.categories is not None and 0 <= value < len(column.categories):
+        return column.categories[math.floor(value)]
+    if column.unit is not None and abs(value) <= EXACT:
+        # What a proof is checked with needs numpy only where there are dates.
+        import numpy as np
+
+        from verix_anon.protocol.tree import NUMPY_UNITS
+
+        return str(np.int64(math.floor(value)).astype(f"M8[{NUMPY_UNITS[column.unit]}]"))
+    # Past 2**53 a float no longer names one integer, so its own notation is the honest one.
+    return str(int(value)) if abs(value) <= EXACT and value == int(value) else repr(value)

@@ -10,17 +10,6 @@ from hashlib import sha256
 
 from verix_anon.protocol.contract import Digest
 
-__all__ = [
-    "LEAF",
-    "NODE",
-    "binding_root",
-    "leaf_digest",
-    "leaf_text",
-    "node_digest",
-    "node_text",
-    "paper_number",
-]
-
 LEAF, NODE, ROOT = b"\0", b"\1", b"\3"
 
 

@@ -7,14 +7,13 @@ is computed here and never taken on anybody's word.
 
 from base64 import b64decode
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-import rfc8785
 from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
     PublicFormat,
@@ -27,16 +26,6 @@ from verix_anon.fields import Fields, shown
 if TYPE_CHECKING:
     from securesystemslib.signer import SSlibKey
 
-__all__ = [
-    "MAX_BYTES",
-    "PAYLOAD_TYPE",
-    "Opened",
-    "PublicKey",
-    "SigningKey",
-    "keyids_of",
-    "open_envelope",
-    "sign",
-]
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 MAX_BYTES = 1 << 16
@@ -80,18 +69,6 @@ _PUBLIC = PublicFormat.SubjectPublicKeyInfo
 
 
 @dataclass(frozen=True, slots=True)
-class SigningKey:
-    """An Ed25519 private key. Its repr says nothing."""
-
-    held: Ed25519PrivateKey = field(repr=False)
-
-    @property
-    def public(self) -> PublicKey:
-        """The half that others are told."""
-        return PublicKey(self.held.public_key().public_bytes_raw())
-
-
-@dataclass(frozen=True, slots=True)
 class Opened:
     """What an envelope holds, and the trusted keys that vouch for it."""
 
@@ -106,18 +83,6 @@ class _Envelope:
     payload: bytes
     signatures: Mapping[str, bytes]
     """By the key that each names"""
-
-
-def sign(payload: bytes, *keys: SigningKey) -> bytes:
-    """The envelope of a statement, signed by each of the keys."""
-    # Imported where it is used: it loads the clients of all clouds that are installed.
-    from securesystemslib.dsse import Envelope
-    from securesystemslib.signer import CryptoSigner
-
-    envelope = Envelope(payload, PAYLOAD_TYPE, {})
-    for key in keys:
-        envelope.sign(CryptoSigner(key.held, _library_key(key.public)))
-    return rfc8785.dumps(envelope.to_dict())
 
 
 def open_envelope(data: bytes, keys: Collection[PublicKey], where: str) -> Opened:
@@ -149,13 +114,14 @@ def _has_signed(envelope: _Envelope, key: PublicKey) -> bool:
     signature = Signature(key.keyid, envelope.signatures[key.keyid].hex())
     signed = Envelope(envelope.payload, PAYLOAD_TYPE, {key.keyid: signature})
     try:
-        signed.verify([_library_key(key)], 1)
+        signed.verify([library_key(key)], 1)
     except LibraryError:
         return False
     return True
 
 
-def _library_key(key: PublicKey) -> "SSlibKey":
+def library_key(key: PublicKey) -> "SSlibKey":
+    """The key as the library that signs and verifies takes it."""
     from securesystemslib.signer import SSlibKey
 
     return SSlibKey.from_crypto(Ed25519PublicKey.from_public_bytes(key.raw), key.keyid)

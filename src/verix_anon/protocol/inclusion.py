@@ -23,8 +23,6 @@ from verix_anon.fields import Fields
 from verix_anon.protocol.contract import EXACT, Column, Commitment, Contract, Digest, Kind
 from verix_anon.protocol.digests import binding_root, leaf_digest, node_digest
 
-__all__ = ["FORMAT", "MAX_BYTES", "Proof", "Side", "Turn", "check"]
-
 FORMAT = "verix/proof/1"
 MAX_BYTES = 16 << 20
 """How large a proof may be: a class of more than a hundred thousand records has room."""
@@ -53,7 +51,14 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """A leaf with a record in it, and the way from it to the root; true only if `check` says so."""
+    """A leaf with a record in it, and the way from it to the root; true only if `check` says so.
+
+    Examples:
+        >>> root = verix_anon.read_verdict("job/verdict.json").root
+        >>> proof = verix_anon.check_proof("job/proof.json", root=root)
+        >>> proof.count >= proof.contract.k
+        True
+    """
 
     root: Digest
     submission: Digest

@@ -26,21 +26,6 @@ from verix_anon.protocol.digests import (
 from verix_anon.protocol.table import Records, wire_columns
 from verix_anon.protocol.tree import Leaves, Tree
 
-__all__ = [
-    "CHUNK_ROWS",
-    "Members",
-    "chunk_digest",
-    "chunks_digest",
-    "columns_digest",
-    "leaf_digests",
-    "node_digests",
-    "root_of",
-    "root_over",
-    "split_digest",
-    "submission_digest",
-    "top_digest",
-]
-
 CHUNK_ROWS = 65536
 # How many leaves are laid out at a time: few enough for the cache of a core.
 BATCH_LEAVES = 1024

@@ -1,7 +1,7 @@
-"""All that crosses the wire, and the one seam between the parties (spec §1)."""
+"""All that crosses the wire between the parties; `providers` names who sends it (spec §1)."""
 
 from dataclasses import dataclass, field, replace
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,15 +12,8 @@ from verix_anon.protocol.contract import Contract, Digest
 from verix_anon.protocol.table import Records
 from verix_anon.protocol.tree import Leaves, Tree
 
-__all__ = [
-    "DELIVERY_FORMAT",
-    "SUBMISSION_FORMAT",
-    "Delivered",
-    "Delivery",
-    "Header",
-    "Provider",
-    "Submission",
-]
+if TYPE_CHECKING:
+    pass
 
 DELIVERY_FORMAT = "verix/delivery/2"
 SUBMISSION_FORMAT = "verix/submission/2"
@@ -28,7 +21,11 @@ SUBMISSION_FORMAT = "verix/submission/2"
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Submission:
-    """The owner's records under the contract; it goes to the provider."""
+    """The owner's records under the contract; it goes to the provider.
+
+    Examples:
+        >>> submission = verix_anon.read_submission("job/submission")
+    """
 
     contract: Contract
     records: Records
@@ -55,7 +52,11 @@ class Submission:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """What delivery.json says; all of it is the provider's word."""
+    """What delivery.json says; all of it is the provider's word.
+
+    Examples:
+        >>> root = verix_anon.LocalProvider().anonymize("job/submission").header.root
+    """
 
     contract: Digest
     submission: Digest
@@ -127,7 +128,11 @@ class Delivered:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Delivery:
-    """What the provider returns: records with leaf numbers, leaves, tree and root."""
+    """What the provider returns: records with leaf numbers, leaves, tree and root.
+
+    Examples:
+        >>> delivery = verix_anon.LocalProvider().anonymize("job/submission")
+    """
 
     header: Header
     records: Delivered
@@ -167,12 +172,3 @@ class Delivery:
         self.tree.check(n_quasi=n_quasi, max_depth=contract.max_depth)
         leaves.check(n_rows=n_rows)
         records.check(n_rows=n_rows, n_leaves=header.leaves)
-
-
-@runtime_checkable
-class Provider(Protocol):
-    """Whoever anonymizes: the local engine, a cluster, a service, every adversary."""
-
-    def anonymize(self, submission: Submission) -> Delivery:
-        """Anonymize the submission as its contract says, or raise ProviderError."""
-        ...

@@ -9,23 +9,6 @@ from typing import Protocol
 
 from verix_anon.protocol.contract import Contract, Rule
 
-__all__ = [
-    "Criterion",
-    "ImportanceSpread",
-    "Leaf",
-    "Node",
-    "Split",
-    "VarianceReduction",
-    "best_split",
-    "bounds",
-    "criterion",
-    "flatten",
-    "grow",
-    "lower_median",
-    "score",
-    "threshold",
-]
-
 Columns = Sequence[Sequence[float]]
 Rows = Sequence[int]
 

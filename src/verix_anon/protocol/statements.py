@@ -19,29 +19,13 @@ if TYPE_CHECKING:
     # Whoever checks a receipt needs no arrays.
     from verix_anon.protocol.messages import Header
 
-__all__ = [
-    "DELIVERED",
-    "RECEIPT",
-    "ROOT",
-    "STATEMENT",
-    "VERDICT",
-    "VERDICT_FILE",
-    "Judged",
-    "Judgement",
-    "Receipt",
-    "as_time",
-    "to_time",
-]
 
 STATEMENT = "https://in-toto.io/Statement/v1"
 RECEIPT = "urn:verix:receipt:1"
-VERDICT = "urn:verix:verdict:1"
 DELIVERED = ("delivery.json", "leaves.parquet", "nodes.parquet", "records.parquet")
 """The files that a receipt is about: all of a delivery's, and no other."""
 ROOT = "root"
 """What the subject is called that no file is."""
-VERDICT_FILE = "verdict.json"
-"""What the verdict's file is called among the subjects, wherever it lies."""
 MAX_SUBJECTS = 16
 MAX_WORD = 64
 COUNTS = range(2**32)
@@ -97,12 +81,12 @@ class Receipt:
             "began": self.began,
             "finished": self.finished,
         }
-        return _statement(RECEIPT, {**self.files, ROOT: self.root.hex()}, predicate)
+        return to_statement(RECEIPT, {**self.files, ROOT: self.root.hex()}, predicate)
 
     @classmethod
     def from_bytes(cls, data: bytes, where: str = "the receipt") -> "Receipt":
         """Read bytes whose signature was checked; raises ReceiptError."""
-        subjects, said = _read(data, RECEIPT, where)
+        subjects, said = read_statement(data, RECEIPT, where)
         said.only(
             {"contract", "submission", "engine", "version", "rows", "leaves", "nodes"}
             | {"began", "finished"}
@@ -114,78 +98,14 @@ class Receipt:
             files=subjects,
             contract=Digest(said.digest("contract")),
             submission=Digest(said.digest("submission")),
-            engine=_word(said, "engine"),
-            version=_word(said, "version"),
+            engine=read_word(said, "engine"),
+            version=read_word(said, "version"),
             rows=said.whole("rows", COUNTS),
             leaves=said.whole("leaves", COUNTS),
             nodes=said.whole("nodes", COUNTS),
-            began=_time(said, "began"),
-            finished=_time(said, "finished"),
+            began=read_time(said, "began"),
+            finished=read_time(said, "finished"),
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """What one layer found, without its evidence."""
-
-    layer: str
-    status: str
-    decides: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
-    """The owner's word: what its verdict on these files and this root was."""
-
-    root: Digest
-    files: Mapping[str, str]
-    """SHA-256 of the delivery's files that were judged"""
-    verdict: str
-    """SHA-256 of the verdict's file"""
-    contract: Digest
-    submission: Digest
-    outcome: str
-    profile: str
-    findings: tuple[Judged, ...]
-    version: str
-    time: str
-
-    def to_bytes(self) -> bytes:
-        """The statement as canonical JSON."""
-        predicate: Said = {
-            "contract": self.contract.hex(),
-            "submission": self.submission.hex(),
-            "outcome": self.outcome,
-            "profile": self.profile,
-            "findings": [
-                {"layer": f.layer, "status": f.status, "decides": f.decides} for f in self.findings
-            ],
-            "version": self.version,
-            "time": self.time,
-        }
-        subjects = {**self.files, ROOT: self.root.hex(), VERDICT_FILE: self.verdict}
-        return _statement(VERDICT, subjects, predicate)
-
-    @classmethod
-    def from_bytes(cls, data: bytes, where: str = "the signed verdict") -> "Judgement":
-        """Read bytes whose signature was checked; raises ReceiptError."""
-        subjects, said = _read(data, VERDICT, where, needed=(ROOT, VERDICT_FILE))
-        said.only({"contract", "submission", "outcome", "profile", "findings", "version", "time"})
-        found = cls(
-            root=Digest(bytes.fromhex(subjects.pop(ROOT))),
-            verdict=subjects.pop(VERDICT_FILE),
-            files=subjects,
-            contract=Digest(said.digest("contract")),
-            submission=Digest(said.digest("submission")),
-            outcome=_word(said, "outcome"),
-            profile=_word(said, "profile"),
-            findings=tuple(_judged(each) for each in said.each("findings")),
-            version=_word(said, "version"),
-            time=_time(said, "time"),
-        )
-        if found.outcome != _outcome(found.findings):
-            raise ReceiptError(f"{where}: its outcome is not the conjunction of its findings")
-        return found
 
 
 def as_time(moment: datetime) -> str:
@@ -202,7 +122,8 @@ def to_time(text: str) -> datetime | None:
     return moment if moment.tzinfo is not None and not moment.utcoffset() else None
 
 
-def _statement(kind: str, subjects: Mapping[str, str], predicate: Said) -> bytes:
+def to_statement(kind: str, subjects: Mapping[str, str], predicate: Said) -> bytes:
+    """A statement as canonical JSON."""
     return rfc8785.dumps(
         {
             "_type": STATEMENT,
@@ -216,7 +137,7 @@ def _statement(kind: str, subjects: Mapping[str, str], predicate: Said) -> bytes
     )
 
 
-def _read(
+def read_statement(
     data: bytes, kind: str, where: str, needed: Collection[str] = (ROOT,)
 ) -> tuple[dict[str, str], Fields]:
     """The digests of the subjects by their names, and the fields of the predicate."""
@@ -229,7 +150,7 @@ def _read(
         each.only({"name", "digest"})
         digest = each.inner("digest")
         digest.only({"sha256"})
-        name = _word(each, "name")
+        name = read_word(each, "name")
         if name in subjects:
             raise ReceiptError(f"{where}: two subjects are called {name!r}")
         subjects[name] = digest.digest("sha256").hex()
@@ -240,27 +161,16 @@ def _read(
     return subjects, fields.inner("predicate")
 
 
-def _outcome(findings: Collection[Judged]) -> str:
-    """As a verdict derives it (spec §10)."""
-    deciding = {each.status for each in findings if each.decides}
-    if "fail" in deciding:
-        return "VIOLATION"
-    return "VERIFIED" if deciding == {"pass"} else "INCONCLUSIVE"
-
-
-def _judged(fields: Fields) -> Judged:
-    fields.only({"layer", "status", "decides"})
-    return Judged(_word(fields, "layer"), _word(fields, "status"), fields.flag("decides"))
-
-
-def _word(fields: Fields, name: str) -> str:
+def read_word(fields: Fields, name: str) -> str:
+    """A short text; raises the error of the fields."""
     value = fields.text(name)
     if len(value) > MAX_WORD or not value.isprintable():
         raise fields.wrong(name, f"printable text of at most {MAX_WORD} characters")
     return value
 
 
-def _time(fields: Fields, name: str) -> str:
+def read_time(fields: Fields, name: str) -> str:
+    """A time in UTC, as it was written; raises the error of the fields."""
     value = fields.text(name)
     if to_time(value) is None or len(value) > MAX_WORD:
         raise fields.wrong(name, "a time in UTC such as 2026-01-31T12:00:00+00:00")

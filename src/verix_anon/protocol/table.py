@@ -14,16 +14,6 @@ from verix_anon.arrays import Bytes, Floats, Ids
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Column, Contract, Role
 
-__all__ = [
-    "TRACKER_SIZE",
-    "Records",
-    "check_count",
-    "check_target",
-    "check_values",
-    "wire_columns",
-    "wire_type",
-]
-
 TRACKER_SIZE = 32
 # Kernels keep a row number, a label bit and more in 32 bits.
 MAX_ROWS = 2**31 - 1

@@ -7,8 +7,7 @@ import numpy as np
 
 from verix_anon.arrays import Flags, Floats, Ids, Ints
 from verix_anon.errors import MalformedDeliveryError
-
-__all__ = ["Leaves", "Tree"]
+from verix_anon.protocol.contract import Unit
 
 MOST_POSITION = 2**31 - 1
 
@@ -203,3 +202,16 @@ def _narrowed(bounds: Floats | Ids) -> Ids | None:
         if not np.array_equal(out, values):
             return None
     return narrow.T
+
+
+NUMPY_UNITS = {
+    Unit.DAY: "D",
+    Unit.SECOND: "s",
+    Unit.MILLISECOND: "ms",
+    Unit.MICROSECOND: "us",
+}
+
+
+def midpoints(leaves: Leaves) -> Floats:
+    """The middle of each leaf's bounds, halved before adding so that nothing overflows."""
+    return leaves.minimum / 2 + leaves.maximum / 2

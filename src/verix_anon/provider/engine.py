@@ -1,25 +1,28 @@
-"""From submission to delivery, whoever grows the tree: grow, generalize, commit (spec §4 to §6)."""
+"""What every engine shares: settings, and the delivery of a grown tree (spec §4 to §6).
+
+An engine grows subtrees, which `stitch` makes one tree of; `anonymize` and `pack` commit to it.
+"""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from verix_anon.arrays import Ids, Ints, Numbers
 from verix_anon.errors import ProviderError
 from verix_anon.kernels import growing, trees
+from verix_anon.kernels.growing import Grown
 from verix_anon.machine import available_cores
 from verix_anon.progress import Progress, ignore
 from verix_anon.protocol import merkle
 from verix_anon.protocol.messages import Delivered, Delivery, Header, Submission
 from verix_anon.protocol.tree import Leaves, Tree
 
-__all__ = ["Growth", "Settings", "anonymize", "pack"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class EngineSettings:
     """How to run, as opposed to what to compute: nothing here changes a delivery's root."""
 
     threads: int = field(default_factory=available_cores)
@@ -58,8 +61,8 @@ class Growth:
 
 def anonymize(
     submission: Submission,
-    grow: Callable[[Submission, Settings], Growth],
-    settings: Settings,
+    grow: Callable[[Submission, EngineSettings], Growth],
+    settings: EngineSettings,
     *,
     engine: str,
     version: str,
@@ -76,7 +79,7 @@ def anonymize(
     )
 
 
-def pack(submission: Submission, growth: Growth, rows: Ints, settings: Settings) -> Delivery:
+def pack(submission: Submission, growth: Growth, rows: Ints, settings: EngineSettings) -> Delivery:
     """A delivery of these rows of the submission, ascending, with a root that fits it.
 
     An honest delivery holds all rows; `growth.leaf_of_row` goes with them.
@@ -108,4 +111,58 @@ def pack(submission: Submission, growth: Growth, rows: Ints, settings: Settings)
         records=delivered,
         leaves=growth.leaves,
         tree=tree,
+    )
+
+
+class TopSplit(NamedTuple):
+    """A node of the top that was split."""
+
+    column: int
+    threshold: float
+
+
+def stitch(top: Sequence[object], parts: list[Grown]) -> Grown:
+    """One tree from its top in preorder and the subtrees of its nodes."""
+    pieces: list[Grown] = []
+    lacking_right: list[Grown] = []
+    subtrees = iter(parts)
+    n_nodes = n_leaves = 0
+    for node in top:
+        if isinstance(node, TopSplit):
+            piece = _one_node(node, n_nodes, n_quasi=parts[0].minimum.shape[1])
+            lacking_right.append(piece)
+        else:
+            piece = _shifted(next(subtrees), n_nodes, n_leaves)
+        pieces.append(piece)
+        n_nodes += piece.column.size
+        n_leaves += piece.size.size
+        # Where a subtree ends, the right side of the nearest split that lacks one begins.
+        if not isinstance(node, TopSplit) and lacking_right:
+            lacking_right.pop().right[0] = n_nodes
+    return Grown(*(np.concatenate(arrays) for arrays in zip(*pieces, strict=True)))
+
+
+def _one_node(split: TopSplit, number: int, *, n_quasi: int) -> Grown:
+    return Grown(
+        column=np.array([split.column], np.int32),
+        threshold=np.array([split.threshold]),
+        left=np.array([number + 1], np.int32),
+        right=np.array([-1], np.int32),
+        leaf=np.array([-1], np.int32),
+        size=np.empty(0, np.int64),
+        minimum=np.empty((0, n_quasi)),
+        maximum=np.empty((0, n_quasi)),
+    )
+
+
+def _shifted(grown: Grown, n_nodes: int, n_leaves: int) -> Grown:
+    """A subtree renumbered to follow so many nodes and leaves."""
+
+    def shift(numbers: Ids, by: int) -> Ids:
+        return np.where(numbers >= 0, numbers + np.int32(by), numbers)
+
+    return grown._replace(
+        left=shift(grown.left, n_nodes),
+        right=shift(grown.right, n_nodes),
+        leaf=shift(grown.leaf, n_leaves),
     )

@@ -1,30 +1,30 @@
-"""Grow the tree on one machine: presort, split the top across columns, subtrees in threads.
+"""The engine on this machine: presort, split the top across columns, grow subtrees in threads.
 
 The same tree comes out for any number of threads: scores are computed from integer counts,
 candidates are compared in contract order, and subtrees do not touch each other's records.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from verix_anon import __version__
-from verix_anon.arrays import Numbers
+from verix_anon.arrays import Ids, Ints, Numbers
 from verix_anon.errors import ProviderError
+from verix_anon.files.folder_writer import write_delivery
 from verix_anon.files.submissions import read_submission
-from verix_anon.kernels import growing
+from verix_anon.kernels import growing, spreading
+from verix_anon.kernels.growing import Grown
 from verix_anon.machine import check_memory, shares
 from verix_anon.protocol.contract import Column, Contract, Kind, Role, Rule
-from verix_anon.protocol.messages import Delivery, Submission
+from verix_anon.protocol.messages import Delivery, Header, Submission
 from verix_anon.protocol.table import Records
-from verix_anon.provider import engine, spread
-from verix_anon.provider.engine import Growth, Settings
-from verix_anon.provider.stitching import Split, stitch
-
-__all__ = ["LocalProvider", "grow", "growth_of", "needed_bytes", "warm_up"]
+from verix_anon.provider import engine
+from verix_anon.provider.engine import EngineSettings, Growth, TopSplit, stitch
 
 # A node this small is grown in one go: the sides of its records take 64 KiB.
 SMALL_NODE = 524_288
@@ -34,10 +34,19 @@ SHRINK = 16
 # Threads do not share out the columns of a node smaller than this: handing them round costs
 # about 0.1 ms, and subtrees keep all threads busy better.
 SMALL_TASK = 65_536
+TASKS_PER_THREAD = 8
+"""Into how many subtrees the top is split: some take longer than others."""
+BATCH_ROWS = 16_384
+"""How many records are laid side by side at a time: few enough for the cache of a core."""
 
 
-class LocalProvider(Settings):
-    """The honest engine on this machine."""
+class LocalProvider(EngineSettings):
+    """The honest engine on this machine: a Provider and a FolderProvider.
+
+    Examples:
+        >>> provider = verix_anon.LocalProvider(threads=2)
+        >>> delivery = provider.anonymize("job/submission")
+    """
 
     def anonymize(self, submission: Submission | str | os.PathLike[str]) -> Delivery:
         """Anonymize the submission, or the one in a folder, as its contract says."""
@@ -54,11 +63,36 @@ class LocalProvider(Settings):
             submission, growth_of, self, engine="verix-local", version=__version__
         )
 
+    def anonymize_folder(
+        self,
+        submission: str | os.PathLike[str],
+        out: str | os.PathLike[str],
+        *,
+        overwrite: bool = False,
+        finish: Callable[[Path], object] | None = None,
+    ) -> Header:
+        """Anonymize the submission in a folder; the delivery appears at `out` when it is complete.
 
-def growth_of(submission: Submission, settings: Settings) -> Growth:
+        `finish` is called with the folder before it takes its name, such as to put a receipt there.
+        """
+        self.progress("read", 0, 1)
+        loaded = read_submission(submission)
+        self.progress("read", 1, 1)
+        # So that loading kernels, or compiling them, is not booked on the work.
+        self.progress("load", 0, 1)
+        warm_up(loaded.contract.rule)
+        self.progress("load", 1, 1)
+        delivery = self.anonymize(loaded)
+        self.progress("write", 0, 1)
+        write_delivery(delivery, out, overwrite=overwrite, finish=finish)
+        self.progress("write", 1, 1)
+        return delivery.header
+
+
+def growth_of(submission: Submission, settings: EngineSettings) -> Growth:
     """What the contract's rule, whichever it is, makes of the records."""
     by_labels = submission.contract.rule is Rule.VARIANCE_REDUCTION
-    return grow(submission, settings) if by_labels else spread.grow(submission, settings)
+    return grow(submission, settings) if by_labels else grow_spread(submission, settings)
 
 
 def needed_bytes(n_rows: int, n_quasi: int, min_leaf: int, *, threads: int) -> int:
@@ -98,7 +132,16 @@ def warm_up(*rules: Rule) -> None:
         LocalProvider().anonymize(Submission(contract=contract, records=records))
 
 
-def grow(submission: Submission, settings: Settings) -> Growth:
+class _Node(NamedTuple):
+    """A node still to be grown: a range of every order, its positives and its depth."""
+
+    lo: int
+    hi: int
+    positive: int
+    depth: int
+
+
+def grow(submission: Submission, settings: EngineSettings) -> Growth:
     """The tree of the rule `variance-reduction`, its leaves' bounds, and every row's leaf."""
     n_rows = submission.records.n_rows
     positive = int(submission.records.target.sum(dtype=np.int64))
@@ -115,21 +158,14 @@ def grow(submission: Submission, settings: Settings) -> Growth:
     return Growth.of(stitch(top, parts), grouped)
 
 
-class _Node(NamedTuple):
-    """A node still to be grown: a range of every order, its positives and its depth."""
-
-    lo: int
-    hi: int
-    positive: int
-    depth: int
-
-
 def row_bits(n_rows: int) -> int:
     """How many bits of an order's entry a record's number takes."""
     return max(1, (n_rows - 1).bit_length())
 
 
-def _sort(submission: Submission, pool: ThreadPoolExecutor, settings: Settings) -> growing.Forest:
+def _sort(
+    submission: Submission, pool: ThreadPoolExecutor, settings: EngineSettings
+) -> growing.Forest:
     """Sort every column once."""
     records, contract = submission.records, submission.contract
     n_quasi, n_rows = records.values.shape
@@ -206,7 +242,7 @@ class _Crew:
             pass
 
 
-def _split_top(forest: growing.Forest, root: _Node, crew: _Crew) -> Iterator[_Node | Split]:
+def _split_top(forest: growing.Forest, root: _Node, crew: _Crew) -> Iterator[_Node | TopSplit]:
     """Split a node until its parts are small; what comes out is in preorder."""
     waiting = [root]
     while waiting:
@@ -217,7 +253,7 @@ def _split_top(forest: growing.Forest, root: _Node, crew: _Crew) -> Iterator[_No
             continue
         crew.partition(node, split)
         threshold = growing.threshold_at(forest, split.column, split.position)
-        yield Split(split.column, threshold)
+        yield TopSplit(split.column, threshold)
         left, right = int(split.positive), node.positive - int(split.positive)
         waiting.append(_Node(split.position, node.hi, right, node.depth + 1))
         waiting.append(_Node(node.lo, split.position, left, node.depth + 1))
@@ -241,3 +277,95 @@ def _grow_subtree(
     number = np.empty(rows.size, np.uint32)
     parts = [_grow_subtree(local, part, rows, number) for part in top if isinstance(part, _Node)]
     return stitch(top, parts)
+
+
+class _SpreadNode(NamedTuple):
+    """A node still to be grown: a range of the records, and its depth."""
+
+    lo: int
+    hi: int
+    depth: int
+
+
+class _Table(NamedTuple):
+    """The records side by side, their rows, and what the rule needs."""
+
+    records: Ids
+    rows: Numbers
+    weights: Ints
+    contract: Contract
+
+    def split(self, node: _SpreadNode) -> "tuple[_SpreadNode | TopSplit, ...]":
+        """One node's split and children, or itself if it is a leaf."""
+        lo, hi, depth = node
+        contract = self.contract
+        if hi - lo < 2 * contract.min_leaf or depth >= contract.max_depth:
+            return (node,)
+        column, threshold, n_left = spreading.split(
+            self.records[lo:hi], self.rows[lo:hi], self.weights, contract.min_leaf
+        )
+        if column < 0:
+            return (node,)
+        middle = lo + n_left
+        left, right = _SpreadNode(lo, middle, depth + 1), _SpreadNode(middle, hi, depth + 1)
+        return TopSplit(column, float(threshold)), left, right
+
+    def grow(self, node: _SpreadNode) -> Grown:
+        """The subtree of one node."""
+        lo, hi, depth = node
+        contract = self.contract
+        return spreading.grow(
+            self.records[lo:hi],
+            self.rows[lo:hi],
+            self.weights,
+            contract.min_leaf,
+            (depth, contract.max_depth),
+        )
+
+
+def grow_spread(submission: Submission, settings: EngineSettings) -> Growth:
+    """The tree of the contract's rule, its leaves' bounds, and every row's leaf."""
+    n_rows = submission.records.n_rows
+    small = max(BATCH_ROWS, n_rows // (TASKS_PER_THREAD * settings.threads))
+    with ThreadPoolExecutor(settings.threads) as pool:
+        table = _lay_out(submission, pool)
+        top = _split_spread_top(table, pool, small)
+        nodes = [part for part in top if isinstance(part, _SpreadNode)]
+        parts = []
+        for node, part in zip(nodes, pool.map(table.grow, nodes), strict=True):
+            parts.append(part)
+            settings.progress("grow", node.hi, n_rows)
+    return Growth.of(stitch(top, parts), table.rows)
+
+
+def _split_spread_top(
+    table: _Table, pool: ThreadPoolExecutor, small: int
+) -> "list[_SpreadNode | TopSplit]":
+    """The top in preorder, level by level: splits, and nodes that are small or leaves."""
+    top: list[_SpreadNode | TopSplit] = [_SpreadNode(0, len(table.rows), 0)]
+    large = top
+    while large:
+        found = dict(zip(large, pool.map(table.split, large), strict=True))
+        top = [each for part in top for each in found.get(part, (part,))]
+        large = [
+            child
+            for _, *children in found.values()
+            for child in children
+            if isinstance(child, _SpreadNode) and child.hi - child.lo > small
+        ]
+    return top
+
+
+def _lay_out(submission: Submission, pool: ThreadPoolExecutor) -> _Table:
+    values, contract = submission.records.values, submission.contract
+    n_quasi, n_rows = values.shape
+    records = np.empty((n_rows, n_quasi), np.int32)
+
+    def lay(first: int) -> None:
+        at = slice(first, first + BATCH_ROWS)
+        records[at] = values[:, at].T
+
+    for _ in pool.map(lay, range(0, n_rows, BATCH_ROWS)):
+        pass
+    weights = np.array([column.weight for column in contract.quasi], np.int64)
+    return _Table(records, np.arange(n_rows, dtype=np.uint32), weights, contract)

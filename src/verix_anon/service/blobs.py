@@ -13,9 +13,7 @@ from typing import IO
 from fsspec.core import url_to_fs
 
 from verix_anon.errors import ProviderError
-from verix_anon.files.aside import sync_folder, write_bytes
-
-__all__ = ["Blobs", "attempt", "job", "upload", "uploads"]
+from verix_anon.files.atomic_write import sync_folder, write_bytes
 
 PIECE = 1 << 20
 JOBS = "jobs"

@@ -6,8 +6,9 @@ a lease has run out.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import (
     BigInteger,
@@ -15,34 +16,27 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     MetaData,
+    String,
+    TypeDecorator,
     UniqueConstraint,
     create_engine,
     event,
     make_url,
     text,
 )
-from sqlalchemy.engine import Connection
+from sqlalchemy.engine import Connection, Dialect
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, relationship
 from sqlalchemy.sql.functions import FunctionElement
 
 from verix_anon.errors import ProviderError
+from verix_anon.protocol.providers import JobState
 
 if TYPE_CHECKING:
     from alembic.config import Config
 
-__all__ = [
-    "Database",
-    "DeliveredRow",
-    "FileRow",
-    "JobRow",
-    "Schema",
-    "TenantRow",
-    "TokenRow",
-    "now",
-]
 
 BUSY_SECONDS = 30
 """How long a writer waits for another one of SQLite"""
@@ -68,6 +62,16 @@ def _now_postgresql(*_: Any, **__: Any) -> str:
     return "extract(epoch from clock_timestamp())::float8"
 
 
+class _StateText(TypeDecorator[JobState]):
+    """A job's state, which is stored as its word."""
+
+    impl = String
+    cache_ok = True
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> JobState | None:
+        return None if value is None else JobState(value)
+
+
 class Schema(DeclarativeBase):
     """The tables; `migrations/` makes them."""
 
@@ -79,7 +83,11 @@ class Schema(DeclarativeBase):
             "ix": "ix_%(table_name)s_%(column_0_name)s",
         }
     )
-    type_annotation_map = {int: BigInteger, float: Double}  # noqa: RUF012, as SQLAlchemy has it
+    type_annotation_map = {  # noqa: RUF012, as SQLAlchemy has it
+        int: BigInteger,
+        float: Double,
+        JobState: _StateText,
+    }
 
 
 class TenantRow(Schema):
@@ -106,8 +114,28 @@ class TokenRow(Schema):
     revoked: Mapped[float | None]
 
 
+class JobProgress(NamedTuple):
+    """How far the work on a job has come."""
+
+    stage: str
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """Why a job failed."""
+
+    code: str
+    detail: str
+
+
 class JobRow(Schema):
-    """A job: what was asked for, how far it is, whose it is for now."""
+    """A job: what was asked for, how far it is, whose it is for now.
+
+    A row that was read stays as it stood then. It has its files if they were asked for: a job may
+    have thousands.
+    """
 
     __tablename__ = "jobs"
     __table_args__ = (
@@ -117,7 +145,7 @@ class JobRow(Schema):
     )
     id: Mapped[str] = mapped_column(primary_key=True)
     tenant: Mapped[str] = mapped_column(ForeignKey("tenants.name"))
-    state: Mapped[str]
+    state: Mapped[JobState]
     key: Mapped[str | None]
     """The Idempotency-Key"""
     request: Mapped[str]
@@ -139,7 +167,8 @@ class JobRow(Schema):
     started: Mapped[float | None]
     finished: Mapped[float | None]
     fence: Mapped[int] = mapped_column(default=0)
-    """Grows with every claim; whoever holds an older one has lost the job"""
+    """Grows with every claim: a worker with an older one has lost the job. The delivery lies under
+    the last."""
     lost: Mapped[int] = mapped_column(default=0)
     """How many claims ended without a word"""
     worker: Mapped[str | None]
@@ -152,6 +181,29 @@ class JobRow(Schema):
     """Why it failed"""
     detail: Mapped[str | None]
     root: Mapped[str | None]
+    files: Mapped[list["FileRow"]] = relationship(
+        order_by="FileRow.name", lazy="raise", viewonly=True
+    )
+    delivered: Mapped[list["DeliveredRow"]] = relationship(
+        order_by="DeliveredRow.name", lazy="raise", viewonly=True
+    )
+
+    @property
+    def progress(self) -> JobProgress | None:
+        """What its worker said last, while one has it."""
+        if self.stage is None:
+            return None
+        return JobProgress(self.stage, self.done or 0, self.total or 0)
+
+    @property
+    def reason(self) -> Reason | None:
+        """Why it failed, if it did."""
+        return Reason(code=self.code, detail=self.detail or "") if self.code else None
+
+    @property
+    def delivery(self) -> "list[DeliveredRow] | None":
+        """The files of its delivery, or None until it is done."""
+        return self.delivered if self.state is JobState.DONE else None
 
 
 class FileRow(Schema):

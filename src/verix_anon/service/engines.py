@@ -11,26 +11,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from verix_anon.errors import ProviderError
-from verix_anon.files.deliveries import write_delivery
 from verix_anon.machine import available_cores
 from verix_anon.progress import Progress
 from verix_anon.protocol.messages import Header
-from verix_anon.provider import local
-from verix_anon.service.settings import Settings
-
-__all__ = [
-    "LOCAL",
-    "SPARK",
-    "Shape",
-    "Task",
-    "TooLargeError",
-    "check",
-    "choose",
-    "names",
-    "needed_bytes",
-    "run",
-    "threads",
-]
+from verix_anon.provider import folder_provider, local
+from verix_anon.service.settings import ServiceSettings
 
 LOCAL, SPARK = "verix-local", "verix-spark"
 ROW_BYTES = 34
@@ -39,7 +24,7 @@ LEAST_BYTES = 100_000_000
 """Of stacks and buffers, however small the job is"""
 
 
-class TooLargeError(ProviderError):
+class JobTooLargeError(ProviderError):
     """The job fits no engine that is there."""
 
 
@@ -56,7 +41,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class EngineTask:
     """What an engine is given."""
 
     submission: Path
@@ -66,12 +51,12 @@ class Task:
     """Called with the delivery's folder before it takes its name"""
 
 
-def names(settings: Settings) -> tuple[str, ...]:
+def names(settings: ServiceSettings) -> tuple[str, ...]:
     """The engines that may be chosen."""
     return (LOCAL,) if settings.spark_above is None else (LOCAL, SPARK)
 
 
-def check(settings: Settings) -> None:
+def check(settings: ServiceSettings) -> None:
     """Raise ProviderError unless all engines that are configured are there."""
     if settings.spark_above is not None and find_spec("pyspark") is None:
         raise ProviderError(
@@ -80,7 +65,7 @@ def check(settings: Settings) -> None:
         )
 
 
-def threads(settings: Settings) -> int:
+def threads(settings: ServiceSettings) -> int:
     """How many threads a worker has."""
     return max(1, available_cores() // max(1, settings.workers))
 
@@ -93,13 +78,13 @@ def needed_bytes(shape: Shape, *, threads: int) -> int:
     return LEAST_BYTES + records + max(shape.file_bytes, work)
 
 
-def choose(settings: Settings, shape: Shape) -> str:
-    """The name of the engine for a job; TooLargeError if it fits none."""
+def choose(settings: ServiceSettings, shape: Shape) -> str:
+    """The name of the engine for a job; JobTooLargeError if it fits none."""
     if settings.spark_above is not None and shape.rows > settings.spark_above:
         return SPARK
     needed = needed_bytes(shape, threads=threads(settings))
     if needed > settings.worker_bytes:
-        raise TooLargeError(
+        raise JobTooLargeError(
             f"a job of {shape.rows:,} records with {shape.columns:,} quasi-identifiers needs about"
             f" {needed / 1e9:,.2f} GB of memory, and a worker here has"
             f" {settings.worker_bytes / 1e9:,.2f} GB"
@@ -107,24 +92,17 @@ def choose(settings: Settings, shape: Shape) -> str:
     return LOCAL
 
 
-def run(name: str, settings: Settings, task: Task) -> Header:
+def run(name: str, settings: ServiceSettings, task: EngineTask) -> Header:
     """Have the engine of a name make the delivery's folder from the submission's."""
-    if name == SPARK:
-        return _run_spark(settings, task)
-    assert name == LOCAL
-    provider = local.LocalProvider(threads=threads(settings), progress=task.progress)
-    delivery = provider.anonymize(task.submission)
-    write_delivery(delivery, task.delivery, finish=task.finish)
-    return delivery.header
-
-
-def _run_spark(settings: Settings, task: Task) -> Header:
-    from verix_anon.provider.spark import SparkProvider
-
-    provider = SparkProvider(configuration=settings.spark, progress=task.progress)
-    # Java sets aside far more than it takes, and Spark keeps to limits of its own.
+    provider = folder_provider(
+        spark=settings.spark if name == SPARK else None,
+        threads=threads(settings),
+        progress=task.progress,
+    )
     limits = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (limits[1], limits[1]))
+    if name == SPARK:
+        # Java sets aside far more than it takes, and Spark keeps to limits of its own.
+        resource.setrlimit(resource.RLIMIT_AS, (limits[1], limits[1]))
     try:
         return provider.anonymize_folder(task.submission, task.delivery, finish=task.finish)
     finally:

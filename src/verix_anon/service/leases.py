@@ -11,21 +11,15 @@ from sqlalchemy import ScalarResult, Update, case, select, update
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from verix_anon.errors import ProviderError
-from verix_anon.protocol.wire import State
-from verix_anon.service.database import Database, DeliveredRow, JobRow, now
-from verix_anon.service.jobs import File, Reason
-
-__all__ = [
-    "Claim",
-    "LostError",
-    "claim",
-    "expire",
-    "fail",
-    "finish",
-    "lose",
-    "release",
-    "renew",
-]
+from verix_anon.protocol.providers import File, JobState
+from verix_anon.service.database import (
+    Database,
+    DeliveredRow,
+    JobProgress,
+    JobRow,
+    Reason,
+    now,
+)
 
 MAX_LOST = 3
 KILLED = Reason(
@@ -49,7 +43,7 @@ class LostError(ProviderError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class LeasedJob:
     """A job that is this worker's while it renews the lease."""
 
     job_id: str
@@ -59,7 +53,7 @@ class Claim:
     def change(self) -> ReturningUpdate[tuple[str]]:
         """Changes the job, if it is still held."""
         row = (JobRow.id == self.job_id, JobRow.fence == self.fence)
-        return update(JobRow).where(*row, JobRow.state == State.RUNNING).returning(JobRow.id)
+        return update(JobRow).where(*row, JobRow.state == JobState.RUNNING).returning(JobRow.id)
 
     def check(self, changed: ScalarResult[str]) -> None:
         """Raise unless the job was changed."""
@@ -67,9 +61,9 @@ class Claim:
             raise LostError("the job is another worker's by now, or was deleted")
 
 
-def claim(database: Database, worker: str, *, lease_seconds: float) -> Claim | None:
+def claim(database: Database, worker: str, *, lease_seconds: float) -> LeasedJob | None:
     """Take up the job that waits longest, if one does."""
-    waits = (JobRow.state == State.QUEUED, JobRow.not_before <= now())
+    waits = (JobRow.state == JobState.QUEUED, JobRow.not_before <= now())
     first = select(JobRow.id).where(*waits).order_by(JobRow.queued, JobRow.id).limit(1)
     # What another claims at this moment is passed over; SQLite has one write at a time.
     free = first.with_for_update(skip_locked=True).correlate(None).scalar_subquery()
@@ -78,19 +72,19 @@ def claim(database: Database, worker: str, *, lease_seconds: float) -> Claim | N
         found = session.execute(
             update(JobRow)
             .where(JobRow.id == free)
-            .values(state=State.RUNNING, fence=JobRow.fence + 1, worker=worker)
+            .values(state=JobState.RUNNING, fence=JobRow.fence + 1, worker=worker)
             .values(lease=now() + lease_seconds, started=now(), updated=now())
             .returning(JobRow.id, JobRow.fence)
         ).one_or_none()
-    return None if found is None else Claim(job_id=found.id, fence=found.fence)
+    return None if found is None else LeasedJob(job_id=found.id, fence=found.fence)
 
 
 def renew(
     database: Database,
-    held: Claim,
+    held: LeasedJob,
     *,
     lease_seconds: float,
-    progress: tuple[str, int, int] | None = None,
+    progress: JobProgress | None = None,
 ) -> None:
     """Keep the job for as long again, and say how far it is; LostError if it is lost."""
     stage, done, total = progress or (None, None, None)
@@ -99,33 +93,33 @@ def renew(
         held.check(session.scalars(kept.values(stage=stage, done=done, total=total)))
 
 
-def finish(database: Database, held: Claim, *, root: str, delivery: tuple[File, ...]) -> None:
+def finish(database: Database, held: LeasedJob, *, root: str, delivery: tuple[File, ...]) -> None:
     """The job is done, and its delivery visible; LostError if it is lost."""
     with database.write() as session:
-        held.check(session.scalars(held.change.values(state=State.DONE, root=root, **ENDED)))
+        held.check(session.scalars(held.change.values(state=JobState.DONE, root=root, **ENDED)))
         session.add_all(
             DeliveredRow(job=held.job_id, name=file.name, size=file.size, sha256=file.sha256)
             for file in delivery
         )
 
 
-def fail(database: Database, held: Claim, reason: Reason) -> None:
+def fail(database: Database, held: LeasedJob, reason: Reason) -> None:
     """The job has failed for good; LostError if it is lost."""
-    failed = {"state": State.FAILED, "code": reason.code, "detail": reason.detail}
+    failed = {"state": JobState.FAILED, "code": reason.code, "detail": reason.detail}
     with database.write() as session:
         held.check(session.scalars(held.change.values(**failed, **ENDED)))
 
 
-def release(database: Database, held: Claim, *, delay_seconds: float = 0.0) -> None:
+def release(database: Database, held: LeasedJob, *, delay_seconds: float = 0.0) -> None:
     """Put the job back for others to do, not before a delay has passed; LostError if it is lost."""
     with database.write() as session:
-        back = held.change.values(not_before=now() + delay_seconds, state=State.QUEUED)
+        back = held.change.values(not_before=now() + delay_seconds, state=JobState.QUEUED)
         held.check(session.scalars(back.values(**FREED)))
 
 
 def lose(database: Database, worker: str) -> None:
     """End the leases of a worker that is known to be dead."""
-    its = (JobRow.worker == worker, JobRow.state == State.RUNNING)
+    its = (JobRow.worker == worker, JobRow.state == JobState.RUNNING)
     with database.write() as session:
         session.execute(update(JobRow).where(*its).values(lease=0.0))
         session.execute(_expired())
@@ -141,10 +135,10 @@ def _expired() -> Update:
     is_last = JobRow.lost + 1 >= MAX_LOST
     return (
         update(JobRow)
-        .where(JobRow.state == State.RUNNING, JobRow.lease < now())
+        .where(JobRow.state == JobState.RUNNING, JobRow.lease < now())
         .values(lost=JobRow.lost + 1, **FREED)
         .values(
-            state=case((is_last, State.FAILED), else_=State.QUEUED),
+            state=case((is_last, JobState.FAILED), else_=JobState.QUEUED),
             code=case((is_last, KILLED.code), else_=None),
             detail=case((is_last, KILLED.detail), else_=None),
             finished=case((is_last, now()), else_=None),

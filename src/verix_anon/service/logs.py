@@ -12,8 +12,6 @@ from types import TracebackType
 
 import structlog
 
-__all__ = ["configure", "log", "where"]
-
 log = structlog.get_logger("verix_anon.service")
 
 # Sentences of uvicorn's about itself; their arguments are ours (addresses, process ids).

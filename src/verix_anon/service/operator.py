@@ -11,19 +11,17 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Security
 from fastapi.responses import HTMLResponse
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from verix_anon import __version__
-from verix_anon.protocol.wire import State
+from verix_anon.html_templates import templates_of
+from verix_anon.protocol.providers import JobState
 from verix_anon.service import jobs
-from verix_anon.service.api.auth import AS_OPERATOR, OperatorRoute
-from verix_anon.service.api.context import context_of
-from verix_anon.service.api.jobs import AFTER
+from verix_anon.service.api.bodies import time_of
+from verix_anon.service.api.context import AS_OPERATOR, OperatorRoute, context_of
+from verix_anon.service.api.job_routes import AFTER
 from verix_anon.service.api.problems import described
-from verix_anon.service.api.views import time_of
-
-__all__ = ["router"]
+from verix_anon.service.database import JobRow
 
 router = APIRouter(
     route_class=OperatorRoute, tags=["operation"], dependencies=[Security(AS_OPERATOR)]
@@ -43,16 +41,11 @@ HEADERS = {
 PAGE: dict[int | str, dict[str, Any]] = {
     200: {"description": "The page", "content": {"text/html": {"schema": {"type": "string"}}}}
 }
-TEMPLATES = Environment(
-    loader=PackageLoader("verix_anon.service"),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-)
+TEMPLATES = templates_of("verix_anon.service")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class OperatorLine:
     """A job as the page shows it."""
 
     id: str
@@ -89,13 +82,13 @@ def page(
     return HTMLResponse(text, headers=HEADERS)
 
 
-def _line(job: jobs.Job, at: float) -> Line:
+def _line(job: JobRow, at: float) -> OperatorLine:
     stage, done, total = job.progress or ("", 0, 0)
-    return Line(
+    return OperatorLine(
         id=job.id,
         tenant=job.tenant,
         state=job.state.value,
-        progress=f", {stage} {done}/{total}" if stage and job.state is State.RUNNING else "",
+        progress=f", {stage} {done}/{total}" if stage and job.state is JobState.RUNNING else "",
         rows=f"{job.rows:,}",
         created=_time(job.created),
         waited=_span(job.queued, job.started or at),

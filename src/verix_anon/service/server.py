@@ -1,35 +1,31 @@
 """The service as one command runs it: schema, workers, and HTTP until somebody ends it."""
 
-import ipaddress
 import os
 import socket
 import ssl
 from collections.abc import Callable
 
-from verix_anon import listening
+from verix_anon import http_server
 from verix_anon.errors import Error, ProviderError
 from verix_anon.files.keys import is_sealed, read_signing_key
 from verix_anon.files.store import reason
+from verix_anon.protocol.providers import is_loopback
 from verix_anon.service import jobs
 from verix_anon.service.api.app import make_app
-from verix_anon.service.api.context import Context
-from verix_anon.service.api.models import Key
-from verix_anon.service.api.rates import Rates
-from verix_anon.service.api.readiness import Readiness
+from verix_anon.service.api.bodies import Key
+from verix_anon.service.api.context import Context, Rates, Readiness
+from verix_anon.service.api.gate import Metrics
 from verix_anon.service.blobs import Blobs
 from verix_anon.service.database import Database
 from verix_anon.service.logs import configure, log
-from verix_anon.service.metrics import Metrics
-from verix_anon.service.settings import Settings
+from verix_anon.service.settings import ServiceSettings
 from verix_anon.service.supervisor import Supervisor
-
-__all__ = ["make_context", "serve"]
 
 # Transfers that last longer are cut, and resumed by their clients.
 GRACE_SECONDS = 10
 
 
-def make_context(settings: Settings) -> Context:
+def make_context(settings: ServiceSettings) -> Context:
     """What the routes share, with the schema brought up to date and all places reachable."""
     try:
         settings.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -55,7 +51,7 @@ def make_context(settings: Settings) -> Context:
     )
 
 
-def _keys(settings: Settings) -> tuple[Key, ...]:
+def _keys(settings: ServiceSettings) -> tuple[Key, ...]:
     if settings.key_file is None:
         return ()
     if is_sealed(settings.key_file):
@@ -66,26 +62,26 @@ def _keys(settings: Settings) -> tuple[Key, ...]:
     return (Key(keyid=public.keyid, public=public.pem),)
 
 
-def serve(settings: Settings, *, behind_proxy: bool, ready: Callable[[str], None]) -> None:
+def serve(settings: ServiceSettings, *, behind_proxy: bool, ready: Callable[[str], None]) -> None:
     """Serve until SIGTERM or SIGINT; `ready` is told the address when requests are answered."""
     check_address(settings, behind_proxy=behind_proxy)
     # What tenants send is for this user's eyes alone, wherever it is put.
     os.umask(0o077)
     configure()
     context = make_context(settings)
-    with listening.listener(settings.host, settings.port) as listener:
+    with http_server.listener(settings.host, settings.port) as listener:
         app = make_app(context)
-        listening.end_by_signal()
+        http_server.end_by_signal()
         with Supervisor(settings):
             address = _address(settings, listener)
             ready(address)
             log.info("serving", workers=settings.workers)
             tls = (settings.certificate, settings.certificate_key)
-            listening.serve(app, listener, grace=GRACE_SECONDS, tls=tls)
+            http_server.serve(app, listener, grace=GRACE_SECONDS, tls=tls)
     context.database.close()
 
 
-def check_address(settings: Settings, *, behind_proxy: bool) -> None:
+def check_address(settings: ServiceSettings, *, behind_proxy: bool) -> None:
     """Refuse to send tokens and data in clear over a network."""
     if (settings.certificate is None) is not (settings.certificate_key is None):
         raise ProviderError("a certificate and its key go together")
@@ -94,14 +90,14 @@ def check_address(settings: Settings, *, behind_proxy: bool) -> None:
             raise ProviderError(f"there is no file {path}")
     if settings.certificate is not None:
         _check_certificate(settings)
-    if settings.certificate is None and not behind_proxy and not _is_loopback(settings.host):
+    if settings.certificate is None and not behind_proxy and not is_loopback(settings.host):
         raise ProviderError(
             f"without TLS, {settings.host} would hear tokens and data in clear: give --certificate"
             " and --certificate-key, or say --behind-proxy if a proxy in front of it speaks TLS"
         )
 
 
-def _check_certificate(settings: Settings) -> None:
+def _check_certificate(settings: ServiceSettings) -> None:
     assert settings.certificate is not None
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(
@@ -114,16 +110,7 @@ def _check_certificate(settings: Settings) -> None:
         ) from None
 
 
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def _address(settings: Settings, listener: socket.socket) -> str:
+def _address(settings: ServiceSettings, listener: socket.socket) -> str:
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     scheme = "http" if settings.certificate is None else "https"
     return f"{scheme}://{host}:{listener.getsockname()[1]}"

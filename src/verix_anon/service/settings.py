@@ -7,15 +7,13 @@ from pathlib import Path
 
 from verix_anon.machine import available_cores
 
-__all__ = ["DATABASE_FILE", "Limits", "Settings"]
-
 DATABASE_FILE = "verix.db"
 GIGABYTE = 10**9
 DAY = 86_400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ServiceLimits:
     """What one tenant may ask for; each has an error of its own."""
 
     upload_bytes: int = 20 * GIGABYTE
@@ -32,7 +30,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class ServiceSettings:
     """Where the service keeps what it knows, and how it works."""
 
     folder: Path
@@ -61,7 +59,7 @@ class Settings:
     """Jobs of more rows than this are given to Spark"""
     spark: Mapping[str, str] = field(default_factory=dict)
     """Spark's own settings, such as spark.master"""
-    limits: Limits = field(default_factory=Limits)
+    limits: ServiceLimits = field(default_factory=ServiceLimits)
 
     @property
     def database_url(self) -> str:
@@ -88,9 +86,9 @@ class Settings:
         return json.dumps(asdict(self), default=str)
 
     @classmethod
-    def from_json(cls, text: str) -> "Settings":
+    def from_json(cls, text: str) -> "ServiceSettings":
         """What `to_json` wrote."""
         given = json.loads(text)
         paths = ("folder", "key_file", "certificate", "certificate_key")
         given |= {name: Path(given[name]) for name in paths if given[name] is not None}
-        return cls(**given | {"limits": Limits(**given["limits"])})
+        return cls(**given | {"limits": ServiceLimits(**given["limits"])})

@@ -1,4 +1,9 @@
-"""Starts the workers, replaces the dead, sweeps, and ends the workers with the server."""
+"""Starts the workers, replaces the dead, sweeps, and ends the workers with the server.
+
+To sweep is to delete expired jobs and files that belong to none. A row is there before its job's
+files and gone before them. So the files are listed first and the rows are read after: files that
+have no row then are nobody's.
+"""
 
 import os
 import secrets
@@ -7,18 +12,19 @@ import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
+from shutil import rmtree
 from threading import Event, Thread
 
+from sqlalchemy import delete, select
 from sqlalchemy.exc import DBAPIError
 
-from verix_anon.service import engines, leases
+from verix_anon.protocol.providers import JobState
+from verix_anon.service import blobs, engines, leases
 from verix_anon.service.blobs import Blobs
-from verix_anon.service.database import Database
+from verix_anon.service.database import Database, JobRow, now
 from verix_anon.service.logs import log
-from verix_anon.service.settings import Settings
-from verix_anon.service.sweep import sweep
-
-__all__ = ["Supervisor"]
+from verix_anon.service.settings import ServiceSettings
 
 MODULE = "verix_anon.service.worker"
 WATCH_SECONDS = 0.2
@@ -44,7 +50,7 @@ class _Started:
 class Supervisor:
     """The workers of this server, from `start` to `stop`; a context manager too."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: ServiceSettings) -> None:
         engines.check(settings)
         self.settings = settings
         self.database = Database(settings.database_url)
@@ -134,3 +140,60 @@ class Supervisor:
         except (DBAPIError, OSError) as error:
             # The next one finds what this one left.
             log.warning("not swept", error=type(error).__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Swept:
+    """How much there was to delete."""
+
+    jobs: int
+    """That had expired"""
+    leftovers: int
+    """Folders of lost attempts and of jobs that are gone"""
+
+
+def sweep(settings: ServiceSettings, database: Database, store: Blobs) -> Swept:
+    """Delete expired jobs, and all files that belong to none or to an attempt that was lost."""
+    leases.expire(database)
+    with database.write() as session:
+        old = delete(JobRow).where(JobRow.expires < now()).returning(JobRow.id)
+        n_expired = len(session.scalars(old).all())
+    stored = store.attempts()
+    staged, worked = _names(settings.staging), _names(settings.work)
+    with database.read() as session:
+        found = session.execute(select(JobRow.id, JobRow.state, JobRow.fence)).all()
+    rows = {row.id: (row.state, row.fence) for row in found}
+    gone = [blobs.job(job) for job in stored if job not in rows]
+    lost = [
+        blobs.attempt(job, fence)
+        for job, fences in stored.items()
+        for fence in fences
+        if job in rows and _is_over(rows[job], fence, JobState.RUNNING, JobState.DONE)
+    ]
+    for prefix in gone + lost:
+        store.delete(prefix)
+    idle = [settings.staging / job for job in staged if not _is_uploaded(rows, job)]
+    idle += [settings.work / claim for claim in worked if not _is_worked_on(rows, claim)]
+    for folder in idle:
+        rmtree(folder, ignore_errors=True)
+    return Swept(jobs=n_expired, leftovers=len(gone) + len(lost) + len(idle))
+
+
+def _names(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir()] if folder.is_dir() else []
+
+
+def _is_over(row: tuple[str, int], fence: int, *going: JobState) -> bool:
+    """Whether an attempt came to nothing; a newer one than the row knows of has just begun."""
+    state, last = row
+    return fence < last or (fence == last and state not in going)
+
+
+def _is_uploaded(rows: dict[str, tuple[str, int]], job: str) -> bool:
+    return job in rows and rows[job][0] == JobState.UPLOADING
+
+
+def _is_worked_on(rows: dict[str, tuple[str, int]], claim: str) -> bool:
+    job, _, fence = claim.rpartition("-")
+    known = job in rows and fence.isdecimal()
+    return known and not _is_over(rows[job], int(fence), JobState.RUNNING)

@@ -10,14 +10,12 @@ from sqlalchemy import or_, select, update
 from verix_anon.errors import ProviderError
 from verix_anon.service.database import Database, TenantRow, TokenRow, now
 
-__all__ = ["Role", "Token", "create_token", "find", "revoke", "tokens"]
-
 PREFIX = "vrx_"
 """By which people and scanners tell what was left lying about"""
 MAX_NAME = 64
 
 
-class Role(StrEnum):
+class TokenRole(StrEnum):
     """What a token is for."""
 
     TENANT = "tenant"
@@ -29,7 +27,7 @@ class Token:
     """What is known of a token; the token itself is not."""
 
     id: str
-    role: Role
+    role: TokenRole
     tenant: str | None
     """None if it is the operator's"""
     created: float
@@ -38,13 +36,13 @@ class Token:
 
 
 def create_token(
-    database: Database, tenant: str | None, role: Role, expires_in: float | None = None
+    database: Database, tenant: str | None, role: TokenRole, expires_in: float | None = None
 ) -> str:
     """A new token, which is shown this once; a tenant of a new name begins to exist.
 
     `expires_in` is in seconds. An operator's token has no tenant.
     """
-    if (tenant is None) is not (role is Role.OPERATOR):
+    if (tenant is None) is not (role is TokenRole.OPERATOR):
         raise ProviderError("a token is either a tenant's or the operator's")
     if tenant is not None and not (tenant.isprintable() and 0 < len(tenant) <= MAX_NAME):
         raise ProviderError(f"a tenant's name has 1 to {MAX_NAME} printable characters")
@@ -106,7 +104,7 @@ def _digest(token: str) -> str:
 def _token(row: TokenRow) -> Token:
     return Token(
         id=row.id,
-        role=Role(row.role),
+        role=TokenRole(row.role),
         tenant=row.tenant,
         created=row.created,
         expires=row.expires,

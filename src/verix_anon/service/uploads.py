@@ -17,18 +17,7 @@ from pathlib import Path
 
 from verix_anon.errors import Error
 from verix_anon.files.store import PART
-
-__all__ = [
-    "PATTERN",
-    "DigestMismatchError",
-    "GoneError",
-    "OffsetMismatchError",
-    "TakenOverError",
-    "TooLargeError",
-    "Upload",
-    "Writer",
-    "remove_uploads",
-]
+from verix_anon.protocol.providers import File
 
 PATTERN = rf"^(submission\.json|contract\.json|records\.parquet(/{PART})?)$"
 """The files of a submission's folder (spec §8)"""
@@ -46,7 +35,7 @@ class TakenOverError(Error):
     """Another writer has begun."""
 
 
-class TooLargeError(Error):
+class UploadTooLargeError(Error):
     """More was sent than was stated."""
 
 
@@ -61,14 +50,13 @@ class Upload:
     folder: Path
     """Where all uploads lie; each job has a folder there."""
     job: str
-    name: str
-    size: int
-    sha256: str
+    file: File
+    """What was stated of it"""
 
     @property
     def path(self) -> Path:
         """The bytes so far; a sender's name is never a name on this disk."""
-        return self.folder / self.job / sha256(self.name.encode()).hexdigest()
+        return self.folder / self.job / sha256(self.file.name.encode()).hexdigest()
 
     def offset(self) -> int:
         """How many bytes are there."""
@@ -77,14 +65,14 @@ class Upload:
         except FileNotFoundError:
             return 0
 
-    def begin(self, offset: int) -> "Writer":
+    def begin(self, offset: int) -> "UploadWriter":
         """Become the one who writes, from this offset on."""
         self.folder.mkdir(mode=0o700, exist_ok=True)
         self.path.parent.mkdir(mode=0o700, exist_ok=True)
         with self._locked() as lock:
             if self.offset() != offset:
                 raise OffsetMismatchError(f"the upload is at {self.offset()}")
-            return Writer(self, _next_number(lock))
+            return UploadWriter(self, _next_number(lock))
 
     def finish(self, keep: Callable[[Path], None]) -> None:
         """Keep the whole file elsewhere if it is the one that was stated; another begins anew.
@@ -97,7 +85,7 @@ class Upload:
                 return
             with self.path.open("rb+") as file:
                 found = file_digest(file, "sha256").hexdigest()
-                if found != self.sha256:
+                if found != self.file.sha256:
                     with self._locked() as lock:
                         _next_number(lock)
                         file.truncate(0)
@@ -112,7 +100,7 @@ class Upload:
         """Whether all bytes are there; whoever wrote them writes no more."""
         with self._locked() as lock:
             _next_number(lock)
-            return self.offset() == self.size
+            return self.offset() == self.file.size
 
     @contextmanager
     def _locked(self) -> Iterator[int]:
@@ -136,7 +124,7 @@ class Upload:
 
 
 @dataclass(frozen=True, slots=True)
-class Writer:
+class UploadWriter:
     """Who writes to an upload, until somebody else begins to."""
 
     upload: Upload
@@ -150,8 +138,8 @@ class Writer:
                 raise TakenOverError("another request continues this upload")
             file = _open(upload.path, os.O_WRONLY | os.O_APPEND)
             try:
-                if os.fstat(file).st_size + len(data) > upload.size:
-                    raise TooLargeError("more was sent than was stated")
+                if os.fstat(file).st_size + len(data) > upload.file.size:
+                    raise UploadTooLargeError("more was sent than was stated")
                 left = memoryview(data)
                 while left:
                     # A disk that fills up takes a part; the file's size says which.

@@ -2,34 +2,49 @@
 
     python -m verix_anon.service.worker NAME < SETTINGS
 
+For each it fetches the submission, runs the engine and stores the delivery. Whatever goes wrong is
+one of three things: the job has failed for good, and its owner is told why in a sentence that
+repeats nothing of what was sent; there is no room for it now, and it is done later; or it was lost
+to another worker.
+
 Its supervisor holds the other end of its stdin: when that closes, or at SIGTERM, the worker puts
 its job back and ends at once, whatever it is doing. What it had made lies under the number of its
 claim, where nobody looks, until it is swept.
 """
 
-import contextlib
+import errno
 import os
 import resource
 import signal
 import sys
 import time
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from shutil import rmtree
 from threading import Event, Lock, Thread
 from typing import TypeVar
 
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
+from verix_anon.errors import ContractError, MemoryShortError, ProviderError, TableError
+from verix_anon.files.folder_writer import digest_of_file, write_receipt
+from verix_anon.files.keys import read_signing_key
+from verix_anon.files.submissions import open_submission
+from verix_anon.machine import available_memory
+from verix_anon.progress import Progress
+from verix_anon.protocol.providers import File
 from verix_anon.provider import local
-from verix_anon.service import blobs, jobs, leases
+from verix_anon.service import blobs, engines, jobs, leases
 from verix_anon.service.blobs import Blobs
-from verix_anon.service.database import Database
-from verix_anon.service.leases import Claim, LostError
+from verix_anon.service.database import Database, JobProgress, JobRow, Reason
+from verix_anon.service.engines import EngineTask, JobTooLargeError, Shape
+from verix_anon.service.leases import LeasedJob, LostError
 from verix_anon.service.logs import configure, log
-from verix_anon.service.settings import Settings
-from verix_anon.service.work import FailedError, LaterError, Workplace, deliver
-
-__all__ = ["Worker", "main"]
+from verix_anon.service.settings import ServiceSettings
 
 POLL_SECONDS = 0.25
 BEAT_SECONDS = 1.0
@@ -38,18 +53,46 @@ DATABASE_SECONDS = 1.0
 """After what something is said again to a database that did not listen"""
 CLAIM_SECONDS = 5.0
 """How long a worker that is stopped waits for a claim that is being made"""
-
+MAX_REFUSALS = 10
+OF_THE_MACHINE = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+)
+"""Errors that say nothing of the files: there is no room, or a disk is ill"""
+DAMAGED = Reason(
+    code="damaged-submission",
+    detail="the files are not a submission, or not the one that was announced; prepare it again",
+)
+INTERNAL = Reason(
+    code="internal",
+    detail="the provider made a mistake, which its log names; nothing is wrong with the submission",
+)
 Answer = TypeVar("Answer")
+
+
+class JobFailedError(ProviderError):
+    """The job has failed for good."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(reason.detail)
+        self.reason = reason
+
+
+class LaterError(ProviderError):
+    """There is no room for the job at this moment."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
 
 
 class Worker:
     """Takes up jobs until it is stopped."""
 
-    def __init__(self, settings: Settings, name: str) -> None:
+    def __init__(self, settings: ServiceSettings, name: str) -> None:
         self.settings, self.name = settings, name
         self.database = Database(settings.database_url)
         self.blobs = Blobs(settings.blobs_url)
-        self.claim: Claim | None = None
+        self.claim: LeasedJob | None = None
         self._claiming = Lock()
 
     def run(self) -> None:
@@ -63,7 +106,7 @@ class Worker:
                 self.work(self.claim)
                 self.claim = None
 
-    def work(self, claim: Claim) -> None:
+    def work(self, claim: LeasedJob) -> None:
         """Do a job, and say what became of it."""
         log_of = log.bind(job=claim.job_id, fence=claim.fence, worker=self.name)
         log_of.info("taken")
@@ -79,7 +122,7 @@ class Worker:
             log_of.info("done")
         except LostError:
             log_of.warning("lost")
-        except FailedError as failed:
+        except JobFailedError as failed:
             reason = failed.reason
             log_of.warning("failed", code=reason.code)
             self._end(lambda: leases.fail(self.database, claim, reason))
@@ -94,22 +137,22 @@ class Worker:
         # Held to the end: nothing is taken up after it.
         self._claiming.acquire(timeout=CLAIM_SECONDS)
         if (claim := self.claim) is not None:
-            with contextlib.suppress(LostError, DBAPIError):
+            with suppress(LostError, DBAPIError):
                 leases.release(self.database, claim)
             Workplace(settings=self.settings, store=self.blobs, claim=claim).clear()
         # Not sys.exit, which would wait for the engine's threads.
         os._exit(0)
 
-    def _take(self) -> Claim | None:
+    def _take(self) -> LeasedJob | None:
         return leases.claim(self.database, self.name, lease_seconds=self.settings.lease_seconds)
 
-    def _forget(self, claim: Claim) -> None:
+    def _forget(self, claim: LeasedJob) -> None:
         """Delete what was uploaded for a job that has ended: nobody reads it again."""
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             self.blobs.delete(blobs.uploads(claim.job_id))
 
     def _end(self, say: Callable[[], None]) -> None:
-        with contextlib.suppress(LostError):
+        with suppress(LostError):
             self._insist(say)
 
     def _insist(self, say: Callable[[], Answer]) -> Answer:
@@ -125,10 +168,10 @@ class Worker:
 class Heartbeat:
     """Renews a claim beside the work, and tells the work when it was lost."""
 
-    def __init__(self, worker: Worker, claim: Claim) -> None:
+    def __init__(self, worker: Worker, claim: LeasedJob) -> None:
         self._worker, self._claim = worker, claim
         self._seconds = min(BEAT_SECONDS, worker.settings.lease_seconds / 3)
-        self._progress: tuple[str, int, int] | None = None
+        self._progress: JobProgress | None = None
         self._is_over, self._is_lost = Event(), Event()
         self._thread = Thread(target=self._beat, daemon=True)
 
@@ -141,7 +184,7 @@ class Heartbeat:
 
     def progress(self, stage: str, done: int, total: int) -> None:
         """What the engine calls; it ends work that is somebody else's by now."""
-        self._progress = (stage, done, total)
+        self._progress = JobProgress(stage, done, total)
         if self._is_lost.is_set():
             raise LostError("the job is another worker's by now, or was deleted")
 
@@ -160,6 +203,176 @@ class Heartbeat:
                 continue
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workplace:
+    """A claim's own folder, for this user's eyes alone, and what it works with."""
+
+    settings: ServiceSettings
+    store: Blobs
+    claim: LeasedJob
+
+    @property
+    def folder(self) -> Path:
+        """Of this claim and no other; who looks for leftovers knows by its name whose it is."""
+        return self.settings.work / f"{self.claim.job_id}-{self.claim.fence}"
+
+    @property
+    def submission(self) -> Path:
+        """What is worked on."""
+        return self.folder / "submission"
+
+    @property
+    def delivery(self) -> Path:
+        """What is made."""
+        return self.folder / "delivery"
+
+    def __enter__(self) -> None:
+        self.folder.mkdir(mode=0o700, parents=True)
+
+    def __exit__(self, *_: object) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Remove the folder."""
+        rmtree(self.folder, ignore_errors=True)
+
+
+def deliver(place: Workplace, job: JobRow, progress: Progress) -> tuple[str, tuple[File, ...]]:
+    """Do a job; the root and the files of its delivery, which lie in the blobs."""
+    began = datetime.now(UTC)
+    with _judged(job, place.settings), place:
+        engine = _chosen(job, place.settings)
+        progress("fetch", 0, 1)
+        _fetch(place, job)
+        progress("read", 0, 1)
+        _check_announced(place.submission, job)
+        task = EngineTask(
+            submission=place.submission,
+            delivery=place.delivery,
+            progress=progress,
+            finish=_signing(place.settings, began),
+        )
+        header = engines.run(engine, place.settings, task)
+        progress("store", 0, 1)
+        return header.root.hex(), _store(place)
+
+
+def shape(job: JobRow) -> Shape:
+    """What the memory that a job takes depends on."""
+    return Shape(
+        rows=job.rows,
+        columns=job.columns,
+        min_leaf=job.min_leaf,
+        file_bytes=sum(file.size for file in job.files),
+    )
+
+
+@contextmanager
+def _judged(job: JobRow, settings: ServiceSettings) -> Iterator[None]:
+    """Say of every error what it means for the job."""
+    try:
+        yield
+    except (LostError, JobFailedError, LaterError):
+        raise
+    except MemoryError:
+        raise JobFailedError(_too_large(job, settings)) from None
+    except OSError as error:
+        raise LaterError(_why(error)) from None
+    except (ContractError, TableError) as error:
+        raise _judgement(error, job, settings) from None
+    except ProviderError:
+        # For memory that others have now, or a cluster that is away; but not for ever.
+        if job.fence < MAX_REFUSALS:
+            raise LaterError("the engine refused") from None
+        raise JobFailedError(INTERNAL) from None
+    except Exception as error:
+        # Neither the message nor a value, which may be what was sent.
+        places = [f"{at.filename}:{at.lineno}" for at in traceback.extract_tb(error.__traceback__)]
+        log.error("failed by our mistake", job=job.id, error=type(error).__name__, at=places)
+        raise JobFailedError(INTERNAL) from None
+
+
+def _judgement(error: Exception, job: JobRow, settings: ServiceSettings) -> ProviderError:
+    """What a sentence about files means, by what it was made from."""
+    cause = error.__context__
+    if isinstance(cause, MemoryError):
+        return JobFailedError(_too_large(job, settings))
+    if isinstance(error, MemoryShortError):
+        return LaterError("memory")
+    if isinstance(cause, OSError) and cause.errno in OF_THE_MACHINE:
+        return LaterError(_why(cause))
+    return JobFailedError(DAMAGED)
+
+
+def _why(error: OSError) -> str:
+    return errno.errorcode.get(error.errno or 0, type(error).__name__)
+
+
+def _too_large(job: JobRow, settings: ServiceSettings) -> Reason:
+    needed = engines.needed_bytes(shape(job), threads=engines.threads(settings))
+    return Reason(
+        code="job-too-large",
+        detail=f"the job took more than the {settings.worker_bytes / 1e9:,.2f} GB of memory that a"
+        f" worker has here, though by what was announced {needed / 1e9:,.2f} GB would do",
+    )
+
+
+def _chosen(job: JobRow, settings: ServiceSettings) -> str:
+    """The engine for the job: settings may have changed since it was announced."""
+    try:
+        engine = engines.choose(settings, shape(job))
+    except JobTooLargeError as error:
+        raise JobFailedError(Reason(code="job-too-large", detail=str(error))) from None
+    available = available_memory()
+    needed = engines.needed_bytes(shape(job), threads=engines.threads(settings))
+    if engine == engines.LOCAL and available is not None and needed > available:
+        raise LaterError("memory")
+    return engine
+
+
+def _fetch(place: Workplace, job: JobRow) -> None:
+    for file in job.files:
+        target = place.submission / file.name
+        try:
+            place.store.get(blobs.upload(job.id, file.name), target)
+        except FileNotFoundError:
+            # Such as after a database was restored without the blobs: it will not come back.
+            log.error("missing in the blobs", job=job.id)
+            raise JobFailedError(INTERNAL) from None
+        if digest_of_file(target) != file.sha256:
+            # It had its digest when it was uploaded.
+            log.error("damaged in the blobs", job=job.id)
+            raise JobFailedError(INTERNAL)
+
+
+def _check_announced(folder: Path, job: JobRow) -> None:
+    """Raise unless the submission is of the size for which there is room."""
+    stated = open_submission(folder)
+    found = (stated.n_rows, len(stated.contract.quasi), stated.contract.min_leaf)
+    if found != (job.rows, job.columns, job.min_leaf):
+        raise JobFailedError(DAMAGED)
+
+
+def _signing(settings: ServiceSettings, began: datetime) -> Callable[[Path], object] | None:
+    if settings.key_file is None:
+        return None
+    try:
+        key = read_signing_key(settings.key_file)
+    except TableError:
+        raise LaterError("the key cannot be read") from None
+    return lambda folder: write_receipt(folder, key, began, datetime.now(UTC))
+
+
+def _store(place: Workplace) -> tuple[File, ...]:
+    folder, claim = place.delivery, place.claim
+    files = []
+    for path in sorted(each for each in folder.rglob("*") if each.is_file()):
+        name = path.relative_to(folder).as_posix()
+        place.store.put(blobs.attempt(claim.job_id, claim.fence, name), path)
+        files.append(File(name=name, size=path.stat().st_size, sha256=digest_of_file(path)))
+    return tuple(files)
+
+
 def limit_memory(beyond: int) -> None:
     """Have this process raise MemoryError when it takes so many bytes more than it does now."""
     statm = Path("/proc/self/statm")
@@ -176,8 +389,7 @@ def main() -> None:
     # A thread of its own waits for it, so that a long computation does not hold it up.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    configure()
-    worker = Worker(Settings.from_json(sys.stdin.readline()), sys.argv[1])
+    worker = Worker(ServiceSettings.from_json(sys.stdin.readline()), sys.argv[1])
 
     def await_signal() -> None:
         signal.sigwait({signal.SIGTERM})

@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 import verix_anon
-from verix_anon.client.explore import SEED
-from verix_anon.client.explore.scoring import Judge
+from verix_anon.client.explore import SEED, Judge
 from verix_anon.client.ledger import Ledger
 from verix_anon.client.release.grouping import Grouped
 from verix_anon.client.report import render_exploration

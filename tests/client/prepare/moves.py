@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from verix_anon.arrays import Floats, Ints
-from verix_anon.client.prepare.sentinels import moved, snapped
+from verix_anon.client.prepare.traps import moved, snapped
 from verix_anon.protocol.contract import Column
 
 

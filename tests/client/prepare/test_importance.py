@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client import cases
+from tools import cases
 from verix_anon.client import models
-from verix_anon.client.prepare import importance as module
-from verix_anon.client.prepare.importance import weights
+from verix_anon.client.prepare import contract_columns
+from verix_anon.client.prepare import contract_columns as module
+from verix_anon.client.prepare.contract_columns import weights
 from verix_anon.client.prepare.options import Importance
 from verix_anon.client.prepare.trackers import Secret
 from verix_anon.client.table.task import Labels, Task
@@ -93,7 +94,7 @@ def test_measured_by_the_owners_target(task: str) -> None:
 
 def measured(found: list[float]) -> list[float]:
     labels = cases.two_classes(np.zeros(10, np.uint8))
-    with mock.patch.object(models, "importance", return_value=np.array(found)):
+    with mock.patch.object(contract_columns, "mean_shap", return_value=np.array(found)):
         made = weights(NOTHING, labels, [2] * 3, importance=Importance.AUTO, secret=SECRET)
     return [weight / 2**52 for weight in made]
 
@@ -110,7 +111,7 @@ def test_at_most_20000_records_drawn_by_the_salt() -> None:
     labels = Labels(task=Task.QUANTITY, values=positions[0] * 2)
 
     def drawn(secret: Secret) -> tuple[Floats, Floats]:
-        with mock.patch.object(models, "importance", return_value=np.ones(1)) as asked:
+        with mock.patch.object(contract_columns, "mean_shap", return_value=np.ones(1)) as asked:
             weights(positions, labels, [n_rows], importance=Importance.AUTO, secret=secret)
         rows, own, seen = asked.call_args.args
         # Every record with its own label.

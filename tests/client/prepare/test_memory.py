@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from client import cases
+from tools import cases
 from verix_anon import PrepareOptions, prepare
 
 SMALL, LARGE, N_QUASI = 2_000, 300_000, 16

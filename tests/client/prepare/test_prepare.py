@@ -8,13 +8,14 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from client import cases
+from client.table.tables import table_digest
+from tools import cases
 from verix_anon.client import models
+from verix_anon.client.evidence import evasion_probability
 from verix_anon.client.prepare import PrepareOptions, prepare
 from verix_anon.client.prepare.options import WATCH_RECORDS
-from verix_anon.client.prepare.sentinels import Traps, cap, evasion_probability
 from verix_anon.client.prepare.trackers import Secret
-from verix_anon.client.table.digest import table_digest
+from verix_anon.client.prepare.traps import Traps, cap
 from verix_anon.client.verify import verify
 from verix_anon.errors import ContractError, TableError
 from verix_anon.protocol.contract import Commitment

@@ -9,20 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client import cases
 from client.prepare.moves import perturb
 from support import categorical, numeric
-from verix_anon.client.prepare import sentinels
-from verix_anon.client.prepare.sentinels import (
+from tools import cases
+from verix_anon.client.evidence import evasion_probability
+from verix_anon.client.prepare import traps as sentinels
+from verix_anon.client.prepare.trackers import Secret
+from verix_anon.client.prepare.traps import (
     Plan,
     Traps,
     boundary_probabilities,
     cap,
-    evasion_probability,
     needed,
     plant,
 )
-from verix_anon.client.prepare.trackers import Secret
 from verix_anon.client.table.task import Labels, Task
 from verix_anon.protocol.contract import Column, Kind, Unit
 

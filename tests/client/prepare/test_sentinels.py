@@ -7,22 +7,23 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from client import cases
 from client.prepare.moves import perturb
 from support import categorical, numeric
-from verix_anon.client.prepare import sentinels
-from verix_anon.client.prepare.sentinels import (
+from tools import cases
+from verix_anon.client.evidence import evasion_probability
+from verix_anon.client.prepare import traps
+from verix_anon.client.prepare.trackers import Secret
+from verix_anon.client.prepare.traps import (
     Plan,
     Planted,
     Traps,
     boundary_probabilities,
     cap,
-    evasion_probability,
+    choose_twins,
+    n_twins,
     needed,
     plant,
 )
-from verix_anon.client.prepare.trackers import Secret
-from verix_anon.client.prepare.twins import choose_twins, n_twins
 from verix_anon.protocol.contract import Column, Kind, Unit
 
 SECRET = Secret(bytes(32))
@@ -34,7 +35,7 @@ def planted_by(probability: Floats, plan: Plan, seed: int = 0) -> Planted:
     rng = np.random.default_rng(seed)
     values = rng.normal(size=(2, probability.size))
     target = (np.arange(probability.size) % 2).astype(np.uint8)
-    with mock.patch.object(sentinels, "boundary_probabilities", return_value=probability):
+    with mock.patch.object(traps, "boundary_probabilities", return_value=probability):
         return plant(values, cases.two_classes(target), plan, SECRET)
 
 
@@ -229,14 +230,14 @@ def test_forest_is_the_papers() -> None:
 @pytest.mark.parametrize(("n_rows", "n_sample"), [(50, 50), (1000, 200), (8000, 800)])
 def test_sample_sizes(n_rows: int, n_sample: int) -> None:
     target = np.arange(n_rows) % 2
-    sample = sentinels._stratified_sample(target, np.random.default_rng(0))
+    sample = traps._stratified_sample(target, np.random.default_rng(0))
     assert sample.size == np.unique(sample).size == n_sample
     assert target[sample].sum() == n_sample // 2
 
 
 def test_sample_of_a_large_table() -> None:
     target = (np.arange(500_000) % 5 == 0).astype(np.int64)
-    sample = sentinels._stratified_sample(target, np.random.default_rng(0))
+    sample = traps._stratified_sample(target, np.random.default_rng(0))
     assert sample.size == 20_000
     assert target[sample].sum() == 4_000
 
@@ -244,7 +245,7 @@ def test_sample_of_a_large_table() -> None:
 def test_a_single_positive_is_in_the_sample() -> None:
     target = np.zeros(3000, np.int64)
     target[17] = 1
-    assert 17 in sentinels._stratified_sample(target, np.random.default_rng(0))
+    assert 17 in traps._stratified_sample(target, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize(("n_rows", "n"), [(1, 1), (20, 1), (21, 2), (8000, 400)])

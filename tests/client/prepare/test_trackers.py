@@ -7,12 +7,10 @@ import struct
 import numpy as np
 import pytest
 
-from client import cases
 from support import submission
-from verix_anon.client.prepare.assemble import assemble
-from verix_anon.client.prepare.parts import Part
-from verix_anon.client.prepare.sentinels import Traps
-from verix_anon.client.prepare.trackers import Secret, row_bytes, trackers
+from tools import cases
+from verix_anon.client.prepare.trackers import Part, Secret, assemble, row_bytes, trackers
+from verix_anon.client.prepare.traps import Traps
 
 
 def hkdf(material: bytes, info: bytes) -> bytes:

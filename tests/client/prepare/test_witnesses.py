@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from client import cases
 from support import submission
-from verix_anon.client.manifest import Step, Witness
-from verix_anon.client.prepare.witnesses import find_witnesses
+from tools import cases
+from verix_anon.client.manifest import Witness, WitnessStep
+from verix_anon.client.prepare.expectations import find_witnesses
 from verix_anon.kernels import trees
 from verix_anon.protocol import digests, merkle, rules
 from verix_anon.protocol.messages import Submission
@@ -18,7 +18,7 @@ def by_the_rules(sent: Submission, row: int) -> Witness:
     while isinstance(node, rules.Node):
         goes_left = bool(sent.records.values[node.column, row] <= node.threshold)
         count = len(cases.rows_of(node))
-        path.append(Step(node.column, node.threshold, goes_left, count))
+        path.append(WitnessStep(node.column, node.threshold, goes_left, count))
         node = node.left if goes_left else node.right
     rows = cases.rows_of(node)
     return Witness(
@@ -39,7 +39,7 @@ def test_every_row_of_a_table(
     threads: int, sizes: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, size in zip(("LAID_OUT", "ONE_THREAD"), sizes, strict=True):
-        monkeypatch.setattr(f"verix_anon.client.prepare.witnesses.{name}", size)
+        monkeypatch.setattr(f"verix_anon.client.prepare.expectations.{name}", size)
     sent = cases.prepared().submission
     rows = np.random.default_rng(0).permutation(sent.records.n_rows)[:60]
     found = find_witnesses(sent, rows, threads=threads)

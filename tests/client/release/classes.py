@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 import support
-from verix_anon.client.release.cells import represent
+from verix_anon.client.release.cells import write_cells
 from verix_anon.client.release.grouping import Grouped
-from verix_anon.client.release.present import Form, Presentation, Representation
 from verix_anon.client.release.ranges import Range, range_of
+from verix_anon.client.release.representation import ColumnForm, Presentation, Representation
 from verix_anon.protocol.contract import Column, Contract, Kind, Unit
 
 NAN = math.nan
@@ -35,12 +35,12 @@ def one_range(
 
 def interval(values: Sequence[float], **chosen: Any) -> str:
     found = one_range(values, **chosen)
-    text: str = represent(found).columns[found.column.name][0].as_py()
+    text: str = write_cells(found).columns[found.column.name][0].as_py()
     return text
 
 
 def written(values: Sequence[float], form: str, **chosen: Any) -> dict[str, list[object]]:
-    found = represent(one_range(values, representation=form, **chosen))
+    found = write_cells(one_range(values, representation=form, **chosen))
     return {name: array.to_pylist() for name, array in found.columns.items()}
 
 
@@ -49,7 +49,7 @@ def of_classes(
 ) -> tuple[list[str], list[int]]:
     """The cells of several classes, and how many categories each leaves possible."""
     start = np.append(0, np.cumsum([len(c) for c in classes]))
-    form = Form(representation=Representation.INTERVAL, **given)
+    form = ColumnForm(representation=Representation.INTERVAL, **given)
     found = range_of(
         column,
         np.array([value for c in classes for value in c], np.float64),
@@ -58,7 +58,7 @@ def of_classes(
         Presentation(),
         form,
     )
-    made = represent(found)
+    made = write_cells(found)
     assert made.covered is not None
     return made.columns["x"].to_pylist(), made.covered.tolist()
 

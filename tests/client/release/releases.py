@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 import support
+from client.table.tables import table_digest
 from verix_anon.client.ledger import Ledger
 from verix_anon.client.manifest import Manifest
 from verix_anon.client.release import Released, ReleaseOptions, release
-from verix_anon.client.table.digest import table_digest
-from verix_anon.client.table.encode import encode
+from verix_anon.client.table.owner_table import read_owner_table
 from verix_anon.client.table.roles import Declared, Missing
 from verix_anon.client.table.task import Task
 from verix_anon.client.verdict import Finding, Profile, Status, Verdict
@@ -89,7 +89,7 @@ def job(
     traps: int = TRAPS,
 ) -> Job:
     """Prepare by hand: copies of the first rows as traps, all rows in a fixed disorder."""
-    encoded = encode(table, declared)
+    encoded = read_owner_table(table, declared)
     n_rows = encoded.target.size
     origin = np.concatenate([np.arange(n_rows), np.arange(traps)])
     order = np.random.default_rng(1).permutation(origin.size)
@@ -101,7 +101,7 @@ def job(
     )
     records = Records(
         tracker=support.trackers(origin.size),
-        values=encoded.values[:, origin[order]],
+        values=encoded.matrix[:, origin[order]],
         target=encoded.target[origin[order]],
     )
     submission = Submission(contract=contract, records=records)
@@ -112,8 +112,8 @@ def job(
     manifest = replace(
         manifest,
         missing=Missing(declared.missing).value,
-        imputed=encoded.imputed,
-        hierarchies=encoded.hierarchies,
+        imputed=encoded.n_missing,
+        hierarchies={name: h.to_json() for name, h in encoded.hierarchies.items()},
         diversity=declared.diversity,
         ordered=tuple(declared.orders),
     )

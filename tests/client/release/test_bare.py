@@ -15,7 +15,7 @@ import pytest
 from client.release.releases import DECLARED, N, columns, job
 from verix_anon.client.prepare import PrepareOptions, prepare
 from verix_anon.client.release import ReleaseOptions, release
-from verix_anon.client.release.bare import bare_array
+from verix_anon.client.release.published import bare_array
 from verix_anon.client.verify import verify
 from verix_anon.errors import TableError
 from verix_anon.files.tables import read_table

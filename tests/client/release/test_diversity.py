@@ -10,11 +10,12 @@ import pytest
 
 from client.release.releases import DECLARED, Job, columns, job
 from experiments.data import describe, load
-from verix_anon.client.manifest import read_manifest, write_manifest
+from verix_anon.client.manifest import read_manifest
+from verix_anon.client.owner_files import write_manifest
 from verix_anon.client.prepare import PrepareOptions, prepare
 from verix_anon.client.release import Released
-from verix_anon.client.table.draft import draft
 from verix_anon.client.table.roles import Declared
+from verix_anon.client.table.roles_file import roles_text
 from verix_anon.client.table.task import Task
 from verix_anon.datasets import census
 from verix_anon.errors import NotAcceptedError, TableError
@@ -174,11 +175,11 @@ def test_roles_that_ask_what_cannot_be() -> None:
 
 def test_the_roles_file_asks_and_the_manifest_keeps_it(tmp_path: Path) -> None:
     table, roles, kept = census(200), tmp_path / "roles.toml", tmp_path / "manifest.verix"
-    roles.write_text(draft(table, "census") + '"income" = { l = 2, cap = 0.9 }\n')
+    roles.write_text(roles_text(table, "census") + '"income" = { l = 2, cap = 0.9 }\n')
     options = PrepareOptions(witnesses=0, traps="none", threads=1)
     write_manifest(prepare(table, roles=roles, options=options).manifest, kept)
     assert read_manifest(kept).diversity == {"income": {"l": 2, "cap": 0.9}}
-    roles.write_text(draft(table, "census") + '"income" = { l = "two" }\n')
+    roles.write_text(roles_text(table, "census") + '"income" = { l = "two" }\n')
     with pytest.raises(TableError, match="l must be a finite number"):
         prepare(table, roles=roles, options=options)
 
@@ -222,7 +223,7 @@ def test_the_census() -> None:
     assert people.release().sheet.same_target > 0.2
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_adult() -> None:
     try:
         table = load("adult", fetch=_from_nowhere).slice(0, 8_000).combine_chunks()

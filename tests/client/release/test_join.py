@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from verix_anon.client.release import join as joining
-from verix_anon.client.release import widths
 from verix_anon.client.release.join import Demand, Genuine, Joined, join
 from verix_anon.client.release.privacy import Attribute
 from verix_anon.errors import NotAcceptedError
@@ -168,8 +167,7 @@ def test_joining_is_what_the_specification_says(
     with pytest.MonkeyPatch.context() as patch:
         if few_bits:
             # Sets too large for a word, and batches that end after every pair.
-            patch.setattr(widths, "MOST_BITS", 0)
-            patch.setattr(widths, "MOST_ROWS", 1)
+            patch.setattr(joining, "MOST_BITS", 0)
             patch.setattr(joining, "MOST_ROWS", 1)
         if residue:
             with pytest.raises(NotAcceptedError, match=r"fewer than k|a smaller l|a greater cap"):

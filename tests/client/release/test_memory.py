@@ -14,11 +14,12 @@ import pytest
 
 from client.release import releases
 from verix_anon.client import release
-from verix_anon.client.manifest import write_manifest
+from verix_anon.client.owner_files import write_manifest
 from verix_anon.client.release import source
-from verix_anon.client.table.roles import Declared, TableRole
+from verix_anon.client.table.roles import Declared
+from verix_anon.client.table.task import TableRole
 from verix_anon.errors import TableError
-from verix_anon.files.deliveries import write_delivery
+from verix_anon.files.folder_writer import write_delivery
 
 RESULTS = Path(__file__).resolve().parents[3] / "results"
 N_QUASI = 16

@@ -9,10 +9,10 @@ import pyarrow.csv
 import pytest
 
 from client.release.releases import Job
-from verix_anon.client.ledger import Claim, Entry, Ledger
+from verix_anon.client.ledger import Claim, Ledger, LedgerEntry
 from verix_anon.client.release import release
 from verix_anon.errors import NotAcceptedError, TableError
-from verix_anon.files import lines
+from verix_anon.files import json_lines
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_a_table_that_is_not_written_does_not_count(
     def full(*_: object, **__: object) -> None:
         raise OSError("the disk is full")
 
-    monkeypatch.setattr("verix_anon.files.tables.writing._line", full)
+    monkeypatch.setattr("verix_anon.files.tables.table_writer._line", full)
     with pytest.raises(TableError, match="the disk is full"):
         publish(case, tmp_path / "out.csv", ledger)
     assert ledger.seen(case.manifest.table) == ()
@@ -58,7 +58,7 @@ def test_no_table_appears_that_cannot_be_recorded(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(lines.Lines, "append", full)
+        patch.setattr(json_lines.Lines, "append", full)
         with pytest.raises(TableError, match=r"ledger\.jsonl cannot be used"):
             publish(case, tmp_path / "out.csv", ledger)
     assert [path.name for path in tmp_path.iterdir()] == ["ledger.jsonl"]
@@ -117,7 +117,7 @@ def test_of_two_releases_at_once_one_is_refused(case: Job, ledger: Ledger, tmp_p
     both = threading.Barrier(2)
     began = Ledger.releasing
 
-    def together(self: Ledger, claim: Claim, after: tuple[Entry, ...]) -> object:
+    def together(self: Ledger, claim: Claim, after: tuple[LedgerEntry, ...]) -> object:
         both.wait(60)
         return began(self, claim, after)
 

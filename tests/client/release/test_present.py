@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 import support
 from client.release.classes import NAN, NUMBER, interval, one_range, written
 from verix_anon.client.release import ReleaseOptions, cells
-from verix_anon.client.release.cells import labels, represent
+from verix_anon.client.release import cells as labels
+from verix_anon.client.release.cells import write_cells
 from verix_anon.client.release.grouping import Grouped
-from verix_anon.client.release.present import Form, Presentation, Representation
 from verix_anon.client.release.ranges import range_of
+from verix_anon.client.release.representation import ColumnForm, Presentation, Representation
 from verix_anon.errors import TableError
-from verix_anon.protocol.contract import Column, Contract, Kind, Unit
-from verix_anon.protocol.words import show_value
+from verix_anon.protocol.contract import Column, Contract, Kind, Unit, show_value
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 USUAL_NUMBERS = st.floats(-1e11, 1e11) | st.floats(-1e-3, 1e-3)
@@ -84,7 +84,7 @@ def test_a_mean_is_of_capped_values_and_stays_in_its_class() -> None:
 def test_whole_bounds_stay_whole_where_steps_are() -> None:
     def type_of(**chosen: Any) -> pa.DataType:
         found = one_range([1, 2], source=pa.int32(), representation="bounds", **chosen)
-        return represent(found).columns["x_min"].type
+        return write_cells(found).columns["x_min"].type
 
     assert type_of() == type_of(round_to={"x": 5}) == pa.int64()
     assert type_of(round_to={"x": 0.5}) == type_of(top_code={"x": (1.5, None)}) == pa.float64()
@@ -149,10 +149,10 @@ def test_sets_and_shares_that_no_memory_holds_are_refused(monkeypatch: pytest.Mo
     column = support.categorical("x", 1000)
     monkeypatch.setattr(labels, "MOST_TEXT", 1_000_000)
     with pytest.raises(TableError, match="group its categories"):
-        represent(one_range(range(1000), column=column, representation="set"))
+        write_cells(one_range(range(1000), column=column, representation="set"))
     monkeypatch.setattr(cells, "MOST_SHARES", 999_999)
     with pytest.raises(TableError, match="1,000 labels, too many"):
-        represent(one_range(range(1000), column=column, representation="shares"))
+        write_cells(one_range(range(1000), column=column, representation="shares"))
 
 
 def test_intervals_say_what_is_missing() -> None:
@@ -178,10 +178,10 @@ def test_a_category_beside_a_class_without_any() -> None:
     assert column.categories is not None
     grouped = Grouped(np.arange(5), np.array([0, 2, 3, 5]))
     values = np.array([NAN, NAN, 2, 1, 1])
-    form = Form(representation=Representation.INTERVAL)
+    form = ColumnForm(representation=Representation.INTERVAL)
     found = range_of(column, values, pa.string(), grouped, Presentation(), form)
     _, b, c = column.categories
-    assert represent(found).columns["x"].to_pylist() == ["missing", c, b]
+    assert write_cells(found).columns["x"].to_pylist() == ["missing", c, b]
 
 
 def test_numbers_are_of_the_values_that_are_there() -> None:

@@ -4,6 +4,7 @@ import json
 import math
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,22 +14,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verix_anon.arrays import Ints
+from verix_anon.client.privacy_sheet import Conditions, Joining, Sheet
 from verix_anon.client.release import privacy
 from verix_anon.client.release.privacy import (
     Attribute,
-    Diversity,
-    Members,
-    Spans,
+    ClassMembers,
+    ClassSpans,
     attribute,
 )
-from verix_anon.client.release.sheet import Conditions, Joining, Sheet
+from verix_anon.errors import TableError
+from verix_anon.protocol.contract import Digest
 
 
 def codes(*values: int) -> Ints:
     return np.array(values, np.int64)
 
 
-def distribution(members: Members, values: Ints) -> privacy.Distribution:
+def distribution(members: ClassMembers, values: Ints) -> privacy.Distribution:
     return privacy.distribution(members, values, privacy.overall(values, members.person_of_row))
 
 
@@ -41,17 +43,17 @@ def column(name: str, role: str, values: Any) -> Attribute:
 SALARY = [3, 4, 5, 6, 11, 8, 7, 10, 9]
 DISEASE = ["ulcer", "gastritis", "cancer", "gastritis", "flu", "bronchitis"]
 DISEASE += ["bronchitis", "pneumonia", "cancer"]
-THREE = Members(codes(0, 0, 0, 1, 1, 1, 2, 2, 2), 3)
+THREE = ClassMembers(codes(0, 0, 0, 1, 1, 1, 2, 2, 2), 3)
 
 
 def test_ordered_distance_is_the_paper_s() -> None:
     found = distribution(THREE, column("salary", "sensitive", SALARY).codes)
     assert found.ordered_distance()[:2] == pytest.approx([0.375, 1 / 6])
-    assert Diversity.of(THREE, column("salary", "sensitive", SALARY)).distance == "ordered"
+    assert privacy.diversity(THREE, column("salary", "sensitive", SALARY)).distance == "ordered"
 
 
 def test_equal_distance_of_a_class() -> None:
-    measured = Diversity.of(THREE, column("disease", "sensitive", DISEASE))
+    measured = privacy.diversity(THREE, column("disease", "sensitive", DISEASE))
     # Class 0 holds ulcer (1/9 of all), gastritis and cancer (2/9 each), each a third of it.
     assert distribution(THREE, attribute("d", "", pa.array(DISEASE)).codes).equal_distance()[
         0
@@ -62,7 +64,7 @@ def test_equal_distance_of_a_class() -> None:
 
 
 def test_l_diversity_is_that_of_the_worst_class() -> None:
-    members = Members(codes(0, 0, 0, 0, 1, 1, 1), 2)
+    members = ClassMembers(codes(0, 0, 0, 0, 1, 1, 1), 2)
     found = distribution(members, codes(0, 0, 1, 2, 1, 1, 1))
     assert found.distinct().tolist() == [3, 1]
     # Shares 1/2, 1/4, 1/4: entropy 1.5 bits.
@@ -70,7 +72,7 @@ def test_l_diversity_is_that_of_the_worst_class() -> None:
 
 
 def test_a_single_value_is_no_distance() -> None:
-    found = distribution(Members(codes(0, 0, 1, 1), 2), codes(0, 0, 0, 0))
+    found = distribution(ClassMembers(codes(0, 0, 1, 1), 2), codes(0, 0, 0, 0))
     assert found.ordered_distance().tolist() == [0.0, 0.0]
     assert found.equal_distance().tolist() == [0.0, 0.0]
 
@@ -79,7 +81,7 @@ def test_a_single_value_is_no_distance() -> None:
 def test_distances_are_those_of_the_definitions(rows: list[tuple[int, int]]) -> None:
     classes = privacy.dense(codes(*(c for c, _ in rows)))
     values = codes(*np.unique([v for _, v in rows], return_inverse=True)[1].tolist())
-    members = Members(classes, int(classes.max()) + 1)
+    members = ClassMembers(classes, int(classes.max()) + 1)
     found = distribution(members, values)
     n_values = found.n_values
     q = np.bincount(values, minlength=n_values) / values.size
@@ -94,7 +96,7 @@ def test_distances_are_those_of_the_definitions(rows: list[tuple[int, int]]) -> 
 
 def test_people_are_counted_once_in_a_class() -> None:
     # Person 0 has three records in class 0 and one in class 1.
-    members = Members(codes(0, 0, 0, 0, 1, 1), 2, codes(0, 0, 0, 1, 0, 2))
+    members = ClassMembers(codes(0, 0, 0, 0, 1, 1), 2, codes(0, 0, 0, 1, 0, 2))
     assert members.sizes().tolist() == [2, 2]
     found = distribution(members, codes(5, 5, 6, 6, 5, 5))
     # In class 0 value 5 counts once (person 0), value 6 twice (persons 0 and 1).
@@ -109,17 +111,10 @@ def test_people_are_counted_once_in_a_class() -> None:
 def test_a_value_counts_once_for_each_person_of_a_class(rows: list[tuple[int, int, int]]) -> None:
     classes, values, people = (codes(*column) for column in zip(*rows, strict=True))
     classes = privacy.dense(classes)
-    found = distribution(Members(classes, int(classes.max()) + 1, people), values)
+    found = distribution(ClassMembers(classes, int(classes.max()) + 1, people), values)
     expected = Counter((c, v) for c, v, _ in {*zip(classes, values, people, strict=True)})
     pairs = zip(found.class_of_pair.tolist(), found.value_of_pair.tolist(), strict=True)
     assert list(zip(pairs, found.count.tolist(), strict=True)) == sorted(expected.items())
-
-
-def test_persons_without_a_name_are_their_own() -> None:
-    numbers = privacy.person_numbers(pa.array(["a", None, "a", None, "b"]))
-    assert len(set(numbers.tolist())) == 4
-    assert numbers[0] == numbers[2]
-    assert len(set(privacy.person_numbers(pa.nulls(3)).tolist())) == 3
 
 
 def test_attributes_are_ordered_if_they_have_an_order() -> None:
@@ -134,25 +129,25 @@ def test_attributes_are_ordered_if_they_have_an_order() -> None:
 
 
 def test_singled_out_within_the_class() -> None:
-    members = Members(codes(0, 0, 0, 1, 1, 1), 2)
+    members = ClassMembers(codes(0, 0, 0, 1, 1, 1), 2)
     a, b = Attribute("a", "kept", codes(0, 0, 1, 0, 0, 0), False), codes(0, 1, 0, 0, 0, 0)
     assert privacy.singled_out(members, [a]) == pytest.approx(1 / 6)
     both = [a, Attribute("b", "sensitive", b, False)]
     assert privacy.singled_out(members, both) == pytest.approx(3 / 6)
     # All three of class 0 are one person: nobody else has these values, so all are singled out.
-    visits = Members(codes(0, 0, 0, 1, 1, 1), 2, codes(0, 0, 0, 1, 2, 3))
+    visits = ClassMembers(codes(0, 0, 0, 1, 1, 1), 2, codes(0, 0, 0, 1, 2, 3))
     assert privacy.singled_out(visits, [a]) == pytest.approx(3 / 6)
 
 
 def test_classes_that_look_alike_are_one() -> None:
-    members = Members.alike(codes(0, 1, 2, 2), [codes(0, 0, 0), codes(0, 1, 0)], None)
+    members = ClassMembers.alike(codes(0, 1, 2, 2), [codes(0, 0, 0), codes(0, 1, 0)], None)
     assert members.n_classes == 2
     assert members.class_of_row.tolist() == [0, 1, 0, 0]
 
 
 def test_ncp_weighs_widths_by_records() -> None:
     # Two columns over [0, 10] and [0, 4], the second constant in both classes.
-    spans = Spans(
+    spans = ClassSpans(
         np.array([[0.0, 1.0], [5.0, 2.0]]),
         np.array([[5.0, 1.0], [15.0, 2.0]]),
         np.array([0.0, 0.0]),
@@ -160,9 +155,9 @@ def test_ncp_weighs_widths_by_records() -> None:
     )
     # Class 0: (5/10 + 0)/2, three records; class 1, cut off at 10: the same, one record.
     assert privacy.ncp(spans, codes(3, 1)) == pytest.approx(0.25)
-    point = Spans(*(np.array([[1.0]]),) * 2, *(np.array([1.0]),) * 2)
+    point = ClassSpans(*(np.array([[1.0]]),) * 2, *(np.array([1.0]),) * 2)
     assert privacy.ncp(point, codes(2)) == 0.0
-    huge = Spans(
+    huge = ClassSpans(
         *(np.array([[s * 1.7e308]]) for s in (-1, 1)), *(np.array([s * 1.7e308]) for s in (-1, 1))
     )
     assert privacy.ncp(huge, codes(2)) == 1.0
@@ -170,7 +165,7 @@ def test_ncp_weighs_widths_by_records() -> None:
 
 @pytest.fixture
 def sheet() -> Sheet:
-    members = Members(codes(0, 0, 0, 1, 1), 2)
+    members = ClassMembers(codes(0, 0, 0, 1, 1), 2)
     attributes = [
         column("y", "target", ["a", "a", "a", "a", "b"]),
         column("illness", "sensitive", ["flu", "cold", "flu", "flu", "flu"]),
@@ -185,7 +180,7 @@ def sheet() -> Sheet:
         missing_as="impute",
     )
     joined = Joining(records=3, largest_class=3, ncp_before=0.25, ncp_after=0.5)
-    return Sheet.of(members, attributes, conditions, joined, 0.5)
+    return privacy.measure(members, attributes, conditions, joined, 0.5)
 
 
 def test_the_sheet_by_hand(sheet: Sheet) -> None:
@@ -224,7 +219,7 @@ def test_warnings_name_the_measured_share(sheet: Sheet) -> None:
 
 
 def test_the_sheet_is_json(sheet: Sheet) -> None:
-    fields = json.loads(json.dumps(sheet.to_dict()))
+    fields = json.loads(sheet.to_json())
     assert fields["k"] == 2
     assert fields["diversity"][1]["column"] == "illness"
     assert fields["population"].startswith("the table itself")
@@ -233,10 +228,38 @@ def test_the_sheet_is_json(sheet: Sheet) -> None:
     assert fields["joined"]["ncp_before"] == 0.25
 
 
+def test_a_sheet_reads_what_it_writes(sheet: Sheet, tmp_path: Path) -> None:
+    released = replace(sheet, root=Digest(bytes(range(32))), overridden=("it did not pass",))
+    for each in (sheet, released, replace(sheet, released_before=None, class_sizes=None)):
+        (tmp_path / "sheet.json").write_text(each.to_json(), encoding="utf-8")
+        assert Sheet.read(tmp_path / "sheet.json") == each
+    with pytest.raises(TableError, match=r"none\.json cannot be read"):
+        Sheet.read(tmp_path / "none.json")
+
+
+def test_a_damaged_sheet_is_refused_in_a_sentence(sheet: Sheet) -> None:
+    """Whatever is taken out of it, or put in the place of anything."""
+    whole = json.loads(sheet.to_json())
+    wrongs: list[object] = [None, True, [{}], {"": {"": []}}]
+    for name in whole.keys() - {"class_sizes", "released_before", "root"}:
+        with pytest.raises(TableError, match="privacy sheet"):
+            Sheet.from_json(json.dumps({key: value for key, value in whole.items() if key != name}))
+        for wrong in wrongs:
+            with pytest.raises(TableError, match="privacy sheet"):
+                Sheet.from_json(json.dumps(whole | {name: wrong}))
+    within: dict[str, object] = {"diversity": [{}], "joined": {}, "enforced": {"y": {"m": 1}}}
+    for name, inner in within.items():
+        with pytest.raises(TableError, match=name):
+            Sheet.from_json(json.dumps(whole | {name: inner}))
+    for root in ("", "0" * 63, "F" * 64, 5):
+        with pytest.raises(TableError, match="root"):
+            Sheet.from_json(json.dumps(whole | {"root": root}))
+
+
 def test_a_sheet_without_a_target(sheet: Sheet) -> None:
-    members = Members(codes(0, 0, 0, 1, 1), 2)
+    members = ClassMembers(codes(0, 0, 0, 1, 1), 2)
     attributes = [column("note", "kept", [1, 1, 1, 1, 1])]
-    made = Sheet.of(members, attributes, sheet, sheet.joined, 0.5)
+    made = privacy.measure(members, attributes, sheet, sheet.joined, 0.5)
     assert made.diversity == ()
     assert made.same_target == 0.0
     assert made.giveaways == ()

@@ -10,13 +10,13 @@ import pytest
 from client.release.releases import job
 from experiments.studies.peers.tools import setup
 from verix_anon.client.table.roles import Declared
-from verix_anon.datasets.synthetic import census
+from verix_anon.datasets import census
 
 TOOL = Path(setup.__file__).parent / "check_pycanon.py"
 ENVIRONMENT = "pycanon"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("asked", [{}, {"l": 2}, {"l": {"marital_status": 2}}])
 @pytest.mark.parametrize("form", ["interval", "set", "mean"])
 def test_the_sheet_says_what_pycanon_finds(

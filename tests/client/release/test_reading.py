@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from client.release.classes import of_classes
 from client.release.releases import DECLARED, Job, N, columns, job
 from verix_anon import read_released
-from verix_anon.client.release.cells.parsing import Labels
+from verix_anon.client.release.read_back import LabelSets
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Column, Kind
 
@@ -126,7 +126,7 @@ def test_cells_of_any_labels_read_back(
         [sorted(map(float, s)) for s in sets], column, is_ordered=is_ordered
     )
     levels = [labels[i] for i in sorted(everything)]
-    reader = Labels(levels, is_ordered=is_ordered)
+    reader = LabelSets(levels, is_ordered=is_ordered)
     for text, members, n_covered in zip(texts, sets, covered, strict=True):
         found = reader.read(text)
         assert {labels[i] for i in members} <= {*found}
@@ -149,7 +149,7 @@ def test_the_dictionary_tells_no_more_than_the_cells(tmp_path: Path) -> None:
 
 
 def test_what_is_no_cell() -> None:
-    labels = Labels(["a", "b"], is_ordered=True)
+    labels = LabelSets(["a", "b"], is_ordered=True)
     for wrong in ("{", "{a", "a and b", "{c}", "", "b..", "..", "{a} and more", '"a'):
         # Whatever it says: who reads a table says it better.
         with pytest.raises(ValueError):  # noqa: PT011

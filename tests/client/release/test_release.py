@@ -12,10 +12,8 @@ import pytest
 import support
 from client.release.releases import DECLARED, Job, N, accepted, columns, job, manifest_of, parse
 from verix_anon.client.release import release
-from verix_anon.client.release.present import (
-    Representation,
-)
-from verix_anon.client.table.encode import encode
+from verix_anon.client.release.representation import Representation
+from verix_anon.client.table.owner_table import read_owner_table
 from verix_anon.client.table.roles import Declared
 from verix_anon.errors import NotAcceptedError, TableError
 from verix_anon.protocol.contract import Contract, Kind
@@ -211,9 +209,9 @@ def test_leaves_with_too_few_genuine_records_merge() -> None:
     # Six genuine records and eight traps: k = 2 holds only after merging.
     x = [1.0, 2.0, 3.0, 10.0, 11.0, 12.0]
     table = pa.table({"x": x, "y": ["a", "b", "a", "b", "a", "b"]})
-    encoded = encode(table, Declared(target="y", quasi=["x"]))
+    encoded = read_owner_table(table, Declared(target="y", quasi=["x"]))
     traps = np.array([4.0, 5.0, 13.0, 14.0, 15.0, 16.0, 17.0, 18.0])
-    values = np.concatenate([encoded.values[0], traps])
+    values = np.concatenate([encoded.of_quasi(0), traps])
     contract = Contract(
         submission_id=support.SUBMISSION_ID, k=2, min_leaf=4, columns=encoded.columns
     )

@@ -39,7 +39,7 @@ needs_office = pytest.mark.skipif(
 )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @needs_office
 def test_no_cell_of_a_release_changes_its_meaning(tmp_path: Path) -> None:
     path = tmp_path / "released.csv"
@@ -52,7 +52,7 @@ def test_no_cell_of_a_release_changes_its_meaning(tmp_path: Path) -> None:
             assert name not in quasi or a == b
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @needs_office
 def test_labels_and_numbers_that_look_like_something_else(tmp_path: Path) -> None:
     column = Column(name="x", kind=Kind.CATEGORICAL, categories=LABELS + MORE)

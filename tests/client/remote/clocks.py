@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from verix_anon.client.remote import waiting
+from verix_anon.client.remote import connection
 
 
 class Clock:
@@ -28,6 +28,6 @@ def turned() -> Iterator[Clock]:
     """The remote client waits by this clock until the block ends."""
     clock = Clock()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(waiting, "now", clock.now)
-        patch.setattr(waiting, "sleep", clock.sleep)
+        patch.setattr(connection, "now", clock.now)
+        patch.setattr(connection, "sleep", clock.sleep)
         yield clock

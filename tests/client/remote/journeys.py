@@ -19,7 +19,7 @@ class Client:
     def run(self, token: str = TOKEN, **options: Any) -> None:
         chosen = RemoteOptions(seed=1, **options)
         provider = RemoteProvider(self.service.url, token, options=chosen)
-        provider.submit(self.folders / "submission", self.out)
+        provider.anonymize_folder(self.folders / "submission", self.out)
 
     def fails(self, match: str, error: type[Exception] = ProviderError, **options: Any) -> str:
         """What it says; nothing is left of the delivery."""

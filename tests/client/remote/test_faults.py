@@ -7,7 +7,8 @@ import pytest
 from client.remote import clocks
 from client.remote.journeys import Client, break_off, busy, cut_after
 from client.remote.scripted import LIMITS, Handler, Scripted
-from verix_anon.files.keys import new_key, read_public_key, write_key
+from verix_anon.files.keys import new_key, write_key
+from verix_anon.files.trust import read_public_key
 
 
 def test_nothing_happens(client: Client, service: Scripted, clock: clocks.Clock) -> None:

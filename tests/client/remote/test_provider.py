@@ -9,7 +9,10 @@ from client.remote import clocks
 from client.remote.scripted import TOKEN, Scripted
 from files import samples
 from verix_anon import RemoteOptions, RemoteProvider
+from verix_anon.client.remote import Submitted
 from verix_anon.errors import MalformedDeliveryError, ProviderError, TableError
+from verix_anon.files.folder_writer import write_submission
+from verix_anon.protocol.providers import FolderProvider
 
 
 @pytest.mark.parametrize("url", ["http://example.org", "http://10.0.0.1:80", "http://[::2]/"])
@@ -55,6 +58,16 @@ def test_options_that_are_none(tmp_path: Path) -> None:
 def test_it_is_a_provider_in_memory_too(service: Scripted, clock: clocks.Clock) -> None:
     delivery = RemoteProvider(service.url, TOKEN).anonymize(samples.sent())
     assert delivery.header == samples.delivered().header
+
+
+def test_it_goes_from_folder_to_folder(
+    service: Scripted, clock: clocks.Clock, tmp_path: Path
+) -> None:
+    write_submission(samples.sent(), tmp_path / "submission")
+    provider: FolderProvider = RemoteProvider(service.url, TOKEN)
+    header = provider.anonymize_folder(tmp_path / "submission", tmp_path / "delivery")
+    assert isinstance(header, Submitted)
+    assert (header.root, header.kept) == (samples.delivered().header.root, False)
 
 
 def test_a_malformed_delivery_is_said_to_be_one(service: Scripted, clock: clocks.Clock) -> None:

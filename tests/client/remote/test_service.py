@@ -15,15 +15,13 @@ import pytest
 import cluster
 import verix_anon
 from cli.jobs import Run
-from client import cases
 from deploy import certificates
 from service.running import SECONDS, Service, running
+from tools import cases
 from tools.bench.tables import submission as bench_submission
 from verix_anon import RemoteOptions, RemoteProvider
 from verix_anon.errors import ProviderError
 from verix_anon.files.keys import new_key, write_key
-
-pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +43,7 @@ def submission(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def root_of(delivery: Path) -> str:
-    from verix_anon.files.deliveries import read_header
+    from verix_anon.files.folder_facts import read_header
 
     return read_header(delivery).root.hex()
 
@@ -80,6 +78,7 @@ def test_every_provider_gives_the_same_root(either: Service) -> None:
         assert verdict
 
 
+@pytest.mark.long
 def test_the_demo(service: Service, run: Run) -> None:
     code, out, _ = run("demo", "--url", service.url, "--token", service.token(), "--rows", 1500)
     assert code == 0
@@ -116,6 +115,7 @@ def interrupting(
     return progress, thread
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("stage", "after"), [("upload", 1_500_000), ("download", 100_000)])
 def test_a_server_killed_in_the_middle(
     service: Service, submission: Path, tmp_path: Path, stage: str, after: int
@@ -128,7 +128,7 @@ def test_a_server_killed_in_the_middle(
     options = RemoteOptions(seed=1, progress=progress, patience=SECONDS, keep=True)
     token = service.token(f"killed-{stage}")
     provider = RemoteProvider(service.url, token, options=options)
-    provider.submit(submission, tmp_path / "delivery")
+    provider.anonymize_folder(submission, tmp_path / "delivery")
     assert thread.ident is not None
     thread.join()
     assert len(jobs_of(service, token)) == 1
@@ -143,7 +143,7 @@ def test_two_clients_with_the_same_submission_make_one_job(
 
     def client(name: str) -> str:
         provider = RemoteProvider(service.url, token, options=options)
-        return provider.submit(submission, tmp_path / name).job
+        return provider.anonymize_folder(submission, tmp_path / name).job
 
     with ThreadPoolExecutor(2) as pool:
         found = set(pool.map(client, ["a", "b"]))
@@ -152,6 +152,7 @@ def test_two_clients_with_the_same_submission_make_one_job(
     assert root_of(tmp_path / "a") == root_of(tmp_path / "b")
 
 
+@pytest.mark.long
 def test_a_client_that_died_goes_on_with_its_job(
     service: Service, submission: Path, tmp_path: Path
 ) -> None:

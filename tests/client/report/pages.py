@@ -1,7 +1,6 @@
 """Reports to test, and what a reader without a browser sees of them."""
 
 import base64
-import json
 import re
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -11,14 +10,14 @@ from html.parser import HTMLParser
 import numpy as np
 import pyarrow as pa
 
-from client import cases
 from client.test_secrets import row_lists, secrets_of
+from tools import cases
 from verix_anon.adversaries import ADVERSARIES
 from verix_anon.client.manifest import Manifest
 from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
+from verix_anon.client.privacy_sheet import Sheet
 from verix_anon.client.release import release
 from verix_anon.client.report import render
-from verix_anon.client.report.sheet import read_sheet
 from verix_anon.client.verdict import Profile, Verdict
 from verix_anon.client.verify import verify
 from verix_anon.protocol.messages import Delivery, Submission
@@ -102,13 +101,12 @@ def released() -> str:
     made = release(
         cases.honest(prepared.submission), prepared.manifest, verdict, table=canary_table()
     )
-    document = {**made.sheet.to_dict(), "root": verdict.root.hex(), "overridden": []}
-    return json.dumps(document)
+    return made.sheet.to_json()
 
 
 @cache
 def report(name: str, profile: Profile = Profile.FULL, *, with_sheet: bool = False) -> str:
-    return render(judged(name, profile), read_sheet(released()) if with_sheet else None)
+    return render(judged(name, profile), Sheet.from_json(released()) if with_sheet else None)
 
 
 @cache

@@ -10,8 +10,8 @@ from playwright.sync_api import Browser, Page
 from client.report import pages
 from client.report.test_page import HOSTILE, hostile_sheet, hostile_verdict
 from tools.browser import chromium, needs_chromium
+from verix_anon.client.privacy_sheet import Sheet
 from verix_anon.client.report import render
-from verix_anon.client.report.sheet import read_sheet
 from verix_anon.client.verdict import LAYERS, Profile
 
 pytestmark = needs_chromium
@@ -37,7 +37,7 @@ def files(tmp_path_factory: pytest.TempPathFactory, quick_models: None) -> Path:
     }
     for i in WORST:
         text = HOSTILE[i]
-        made[f"hostile{i}"] = render(hostile_verdict(text), read_sheet(hostile_sheet(text)))
+        made[f"hostile{i}"] = render(hostile_verdict(text), Sheet.from_json(hostile_sheet(text)))
     for name, page in made.items():
         (folder / f"{name}.html").write_text(page, encoding="utf-8")
     return folder

@@ -3,25 +3,28 @@
 import json
 import re
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from client import cases
 from client.report import pages
 from client.report.pages import ALL, SCRIPT, Outline, altered
+from tools import cases
 from verix_anon.client import report
-from verix_anon.client.account import Account
-from verix_anon.client.parties import Parties
+from verix_anon.client.audit_subject import Account
+from verix_anon.client.manifest import Parties
+from verix_anon.client.owner_files import parse_verdict, read_verdict, write_verdict
 from verix_anon.client.prepare import PrepareOptions, prepare
-from verix_anon.client.report import render
-from verix_anon.client.report.reading import clean
-from verix_anon.client.report.sheet import read_sheet
+from verix_anon.client.privacy_sheet import Sheet
+from verix_anon.client.report import is_report_of, render
+from verix_anon.client.report.head import LINE
 from verix_anon.client.verdict import Profile, Verdict
 from verix_anon.client.verify import verify
 from verix_anon.errors import TableError
-from verix_anon.files import extras
+from verix_anon.fields import printable
+from verix_anon.files import optional_packages
 
 STYLE = Path(report.__file__).parent / "templates" / "style.css"
 HOSTILE = (
@@ -62,7 +65,7 @@ def hostile_account(text: str) -> Account:
     """Names as far as a verdict may hold them, columns as the owner's table may call them."""
     account = pages.judged("approximate").account
     assert account is not None
-    name = clean(text).replace("\N{REPLACEMENT CHARACTER}", "")
+    name = printable(text, LINE).replace("\N{REPLACEMENT CHARACTER}", "")
     return replace(
         account,
         parties=Parties(table_name=name, controller=name, processor=name),
@@ -82,8 +85,8 @@ def hostile_sheet(text: str) -> str:
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_text_stays_text(text: str) -> None:
-    tame = Outline.of(render(hostile_verdict("tame"), read_sheet(hostile_sheet("tame"))))
-    page = render(hostile_verdict(text), read_sheet(hostile_sheet(text)))
+    tame = Outline.of(render(hostile_verdict("tame"), Sheet.from_json(hostile_sheet("tame"))))
+    page = render(hostile_verdict(text), Sheet.from_json(hostile_sheet(text)))
     found = Outline.of(page)
     # The same elements with the same attributes: nothing broke out of its place.
     assert found.tags() == tame.tags()
@@ -94,7 +97,7 @@ def test_hostile_text_stays_text(text: str) -> None:
     assert not re.search("[\u200e\u200f\u202a-\u202e\u2066-\u2069]", page)
     assert "x" * 2_000 not in page
     assert len(page.encode()) < report.MOST_BYTES
-    shown = clean(text)
+    shown = printable(text, LINE)
     assert pages.text_of(page).count(shown.replace("\n", " ")) > 8
 
 
@@ -105,16 +108,17 @@ def test_hostile_column_names_from_preparation_to_page() -> None:
     prepared = prepare(source, target="y", quasi="all", k=3, options=PrepareOptions(unsafe_seed=1))
     sent = prepared.submission
     verdict = verify(pages.delivery_of("approximate", sent), prepared.manifest, submission=sent)
-    page = render(Verdict.from_json(verdict.to_json()))
+    page = render(parse_verdict(verdict.to_json()))
     assert not {"script", "img"} & set(Outline.of(page).tags())
     assert "&lt;script&gt;" in page
     assert len(page.encode()) < 1_000_000
 
 
-def test_clean() -> None:
-    assert clean("a\x1bb\u202ec") == "a\ufffdb\ufffdc"
-    assert clean("z" * 500) == "z" * 100 + "…"
-    assert clean("שלום") == "שלום"
+def test_printable() -> None:
+    assert printable("a\x1bb\u202ec\nd") == "a\ufffdb\ufffdc\ufffdd"
+    assert printable("z" * 500) == "z" * 500
+    assert printable("z" * 500, LINE) == "z" * 100 + "…"
+    assert printable("שלום", LINE) == "שלום"
 
 
 # The file.
@@ -152,7 +156,23 @@ def test_structure(name: str, profile: Profile) -> None:
 
 def test_same_verdict_same_page() -> None:
     verdict = pages.judged("approximate")
-    assert render(verdict) == render(Verdict.from_json(verdict.to_json()))
+    assert render(verdict) == render(parse_verdict(verdict.to_json()))
+
+
+def test_a_report_says_which_verdict_it_is_of(tmp_path: Path) -> None:
+    verdict, page = pages.judged("approximate"), tmp_path / "verdict.html"
+    write_verdict(verdict, tmp_path / "verdict.json")
+    page.write_text(render(verdict), encoding="utf-8")
+    digest = sha256((tmp_path / "verdict.json").read_bytes()).hexdigest()
+    assert f'<meta name="verix-verdict" content="{digest}">' in page.read_text(encoding="utf-8")
+    assert is_report_of(page, read_verdict(tmp_path / "verdict.json"))
+    for other in (pages.judged("honest"), replace(verdict, time=""), replace(verdict, seconds=0.5)):
+        assert not is_report_of(page, other)
+    for text in (b"", b"\xff", f"<title>VIOLATION: {verdict.root.hex()}".encode()):
+        page.write_bytes(text)
+        assert not is_report_of(page, verdict)
+    assert not is_report_of(tmp_path / "none.html", verdict)
+    assert not is_report_of(tmp_path, verdict)
 
 
 def luminance(colour: str) -> float:
@@ -202,21 +222,21 @@ def test_sheet_says_what_was_enforced_and_what_it_cost() -> None:
     name = document["diversity"][0]["column"]
     document |= {"enforced": {name: {"l": 2, "cap": 0.75}}}
     document["joined"] |= {"records": 1234, "ncp_before": 0.125}
-    text = pages.text_of(render(pages.judged("honest"), read_sheet(json.dumps(document))))
+    text = pages.text_of(render(pages.judged("honest"), Sheet.from_json(json.dumps(document))))
     assert "l 2, cap 0.75" in text
     assert "1,234" in text
     assert "12.5%" in text
     assert "share the target" in text
     document["diversity"] = [d for d in document["diversity"] if d["role"] != "target"]
     text = pages.text_of(
-        render(pages.judged("honest"), read_sheet(json.dumps(document | {"warnings": []})))
+        render(pages.judged("honest"), Sheet.from_json(json.dumps(document | {"warnings": []})))
     )
     assert "share the target" not in text
 
 
 def test_forced_release_is_said() -> None:
     document = json.loads(pages.released()) | {"overridden": ["there is no verdict"]}
-    text = pages.text_of(render(pages.judged("honest"), read_sheet(json.dumps(document))))
+    text = pages.text_of(render(pages.judged("honest"), Sheet.from_json(json.dumps(document))))
     assert "The release was forced" in text
     assert "there is no verdict" in text
     assert "against the verdict or the ledger" in text
@@ -224,13 +244,13 @@ def test_forced_release_is_said() -> None:
 
 def test_sheet_of_another_delivery() -> None:
     with pytest.raises(TableError, match="another delivery"):
-        render(pages.judged("approximate"), read_sheet(pages.released()))
+        render(pages.judged("approximate"), Sheet.from_json(pages.released()))
 
 
 def test_old_sheet_without_sizes() -> None:
     document = json.loads(pages.released())
     del document["class_sizes"]
-    text = pages.text_of(render(pages.judged("honest"), read_sheet(json.dumps(document))))
+    text = pages.text_of(render(pages.judged("honest"), Sheet.from_json(json.dumps(document))))
     assert "histogram of class sizes is left out" in text
 
 
@@ -239,24 +259,24 @@ def test_old_sheet_without_sizes() -> None:
 )
 def test_not_a_sheet(text: str) -> None:
     with pytest.raises(TableError, match="not a privacy sheet"):
-        read_sheet(text)
+        Sheet.from_json(text)
 
 
 @pytest.mark.parametrize("key", ["k", "n_records", "prosecutor_max", "ncp", "class_sizes"])
 @pytest.mark.parametrize("value", ["many", float("nan"), {"a": 1}, [1]])
 def test_damaged_sheet(key: str, value: object) -> None:
     with pytest.raises(TableError, match=f"{key}|NaN is no number"):
-        read_sheet(json.dumps(json.loads(pages.released()) | {key: value}))
+        Sheet.from_json(json.dumps(json.loads(pages.released()) | {key: value}))
 
 
 @pytest.mark.parametrize("key", ["k", "n_records", "prosecutor_max", "ncp"])
 def test_sheet_with_a_hole(key: str) -> None:
     with pytest.raises(TableError, match=key):
-        read_sheet(json.dumps(json.loads(pages.released()) | {key: None}))
+        Sheet.from_json(json.dumps(json.loads(pages.released()) | {key: None}))
 
 
 def test_missing_extra_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extras, "find_spec", lambda name: None)
+    monkeypatch.setattr(optional_packages, "find_spec", lambda name: None)
     with pytest.raises(TableError, match=r"pip install -c constraints.txt -e '\.\[report\]'"):
         render(pages.judged("honest"))
 

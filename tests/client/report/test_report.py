@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from client import cases
 from client.report import pages
 from client.report.pages import ALL, SCRIPT, altered
+from tools import cases
 from verix_anon.client import report
+from verix_anon.client.owner_files import parse_verdict
 from verix_anon.client.report import render
-from verix_anon.client.verdict import LAYERS, Finding, Profile, Status, Verdict
+from verix_anon.client.verdict import LAYERS, Finding, Profile, Status
 from verix_anon.client.verify import verify
 from verix_anon.errors import TableError
 
@@ -185,7 +186,7 @@ def test_inconclusive() -> None:
 
 
 def test_without_traps_nothing_is_drawn_of_them() -> None:
-    from verix_anon.client.prepare.sentinels import Traps
+    from verix_anon.client.prepare.traps import Traps
 
     prepared = cases.prepared(traps=Traps.NONE)
     sent = prepared.submission
@@ -272,7 +273,7 @@ def test_old_verdicts_render_and_say_what_is_missing(name: str, profile: Profile
     verdict = replace(pages.judged(name, profile), time="")
     for layer, keys in ADDED.items():
         verdict = altered(verdict, layer, **dict.fromkeys(keys))
-    page = render(Verdict.from_json(verdict.to_json()))
+    page = render(parse_verdict(verdict.to_json()))
     text = pages.text_of(page)
     assert verdict.outcome.value in text
     assert "is left out: this verdict does not hold what it is drawn from" in text

@@ -6,19 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from client import cases
 from client.report import pages
 from client.report.test_report import section
-from verix_anon.client.account import Account, Form, SentColumn
-from verix_anon.client.parties import Parties
-from verix_anon.client.prepare.sentinels import Traps
+from tools import cases
+from verix_anon.client.audit_subject import Account, SentColumn, SentForm
+from verix_anon.client.manifest import Parties
+from verix_anon.client.prepare.traps import Traps
+from verix_anon.client.privacy_sheet import Sheet
 from verix_anon.client.report import render
-from verix_anon.client.report.about import MOST_COLUMNS
 from verix_anon.client.report.glossary import GLOSSARY
-from verix_anon.client.report.left_open import share
-from verix_anon.client.report.sheet import read_sheet
-from verix_anon.client.table.diversity import Measure
-from verix_anon.client.table.roles import TableRole
+from verix_anon.client.report.head import MOST_COLUMNS, share
+from verix_anon.client.table.roles import Measure
+from verix_anon.client.table.task import TableRole
 from verix_anon.client.verdict import LAYERS, MEASURES, Outcome, Profile, Status
 from verix_anon.client.verify import verify
 
@@ -64,7 +63,7 @@ SHEETS = [
 
 @pytest.mark.parametrize("changes", SHEETS, ids=range(len(SHEETS)))
 def test_head_and_statement_say_what_is_left_open(changes: dict[str, object]) -> None:
-    page = render(pages.judged("honest"), read_sheet(sheet(**changes)))
+    page = render(pages.judged("honest"), Sheet.from_json(sheet(**changes)))
     singled, target = changes["singled_out"], changes.get("target")
     assert isinstance(singled, float)
     wanted = [f"{share(singled)} of the records are singled out within their class by kept and"]
@@ -150,7 +149,7 @@ def test_columns_with_role_form_and_fate() -> None:
     ):
         assert row in text
     coded = tuple(
-        replace(c, form=Form.CODED) if c.form is Form.CLEAR else c
+        replace(c, form=SentForm.CODED) if c.form is SentForm.CLEAR else c
         for c in account().columns
         if c.role is not TableRole.IDENTIFIER
     )
@@ -169,7 +168,8 @@ def test_genuine_records_and_traps_apart() -> None:
 
 def test_many_columns_are_counted() -> None:
     many = tuple(
-        SentColumn(f"column{i}x", TableRole.QUASI, Form.CODED) for i in range(MOST_COLUMNS + 1_500)
+        SentColumn(f"column{i}x", TableRole.QUASI, SentForm.CODED)
+        for i in range(MOST_COLUMNS + 1_500)
     )
     text = about(replace(account(), columns=many))
     assert "column199x" in text
@@ -229,9 +229,9 @@ VOCABULARY = {
 def outside_the_glossary() -> str:
     shown = [pages.report(name, profile) for name, profile in pages.ALL]
     shown += [pages.report("honest", with_sheet=True)]
-    shown += [render(pages.judged("honest"), read_sheet(sheet(singled_out=0.5, target=0.5)))]
+    shown += [render(pages.judged("honest"), Sheet.from_json(sheet(singled_out=0.5, target=0.5)))]
     enforced = {"outcome": {"l": 2, "cap": 0.75, "t": 0.5}}
-    shown += [render(pages.judged("honest"), read_sheet(sheet(enforced=enforced, target=0.5)))]
+    shown += [render(pages.judged("honest"), Sheet.from_json(sheet(enforced=enforced, target=0.5)))]
     prepared = cases.prepared(witnesses=0)
     shown += [render(verify(cases.honest(prepared.submission), prepared.manifest))]
     coded = verify(
@@ -241,7 +241,7 @@ def outside_the_glossary() -> str:
     shown += [render(verify(cases.honest(bare.submission), bare.manifest))]
     scores = dict.fromkeys(MEASURES, 0.5)
     shown += [render(pages.altered(pages.judged("honest"), "utility", raw=scores))]
-    kept = replace(account(), columns=(SentColumn("a", TableRole.KEPT, Form.NEVER),))
+    kept = replace(account(), columns=(SentColumn("a", TableRole.KEPT, SentForm.NEVER),))
     shown += [render(coded), render(replace(coded, account=kept))]
     cut = [re.sub(r'<section aria-labelledby="words">.*?</section>', "", each, flags=re.S)
            for each in shown]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Tables of one quasi-identifier in every library, encoded."""
+"""Tables of one quasi-identifier in every library, encoded, and their digests."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,10 +8,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from verix_anon.client.table.encode import Encoded, encode
+from verix_anon.client.table.columns import columns_of
+from verix_anon.client.table.owner_table import OwnerTable, read_columns, read_owner_table
 from verix_anon.client.table.roles import Declared
 from verix_anon.errors import TableError
-from verix_anon.protocol.contract import Kind
+from verix_anon.protocol.contract import Digest, Kind
 
 CATEGORICAL = {"x": Kind.CATEGORICAL}
 NUMERIC = {"x": Kind.NUMERIC}
@@ -36,14 +37,18 @@ def labels(n_rows: int) -> list[str]:
     return ["no", "yes"] * (n_rows // 2) + ["no"] * (n_rows % 2)
 
 
-def encoded(make: Make, x: Any, **declared: Any) -> Encoded:
+def encoded(make: Make, x: Any, **declared: Any) -> OwnerTable:
     table = make({"x": x, "y": labels(len(x))})
-    return encode(table, Declared(target="y", quasi=["x"], **declared))
+    return read_owner_table(table, Declared(target="y", quasi=["x"], **declared))
 
 
-def positions(result: Encoded) -> list[float]:
+def table_digest(table: object) -> Digest:
+    return read_columns(columns_of(table), lambda name, array: None)[1]
+
+
+def positions(result: OwnerTable) -> list[float]:
     """The values of the first quasi-identifier."""
-    return [float(value) for value in result.values[0]]
+    return [float(value) for value in result.of_quasi(0)]
 
 
 def refused(message: str, make: Make, x: Any, **declared: Any) -> None:

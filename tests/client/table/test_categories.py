@@ -20,7 +20,7 @@ from client.table.tables import (
     refused_arrow,
 )
 from verix_anon.client.table.categories import default_order
-from verix_anon.client.table.encode import encode
+from verix_anon.client.table.owner_table import read_owner_table
 from verix_anon.client.table.roles import Declared
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Kind
@@ -170,9 +170,9 @@ def dictionary(values: pa.Array, *, ordered: bool = False) -> pa.Array:
 
 def test_nulls_inside_a_dictionary_are_missing() -> None:
     plain = encoded(pa.table, dictionary(pa.array(["a", None])))
-    assert (positions(plain), plain.imputed) == ([0, 0, 0, 0], {"x": 2})
+    assert (positions(plain), plain.n_missing) == ([0, 0, 0, 0], {"x": 2})
     ordered = encoded(pa.table, dictionary(pa.array(["a", None]), ordered=True))
-    assert (positions(ordered), ordered.imputed) == ([0, 0, 0, 0], {"x": 2})
+    assert (positions(ordered), ordered.n_missing) == ([0, 0, 0, 0], {"x": 2})
 
 
 @pytest.mark.parametrize("kinds", [{}, NUMERIC, CATEGORICAL, DATETIME])
@@ -213,7 +213,7 @@ def test_surrogates_are_refused() -> None:
 def test_chunks_do_not_matter() -> None:
     halves = [pa.array(["a", "b"]).dictionary_encode(), pa.array(["b", "a"]).dictionary_encode()]
     table = pa.table({"x": pa.chunked_array(halves), "y": [0, 1, 0, 1]})
-    assert encode(table, ALL).values.tolist() == [[0, 1, 1, 0]]
+    assert read_owner_table(table, ALL).matrix.tolist() == [[0, 1, 1, 0]]
 
 
 # The target.
@@ -235,11 +235,11 @@ ALL = Declared(target="y", quasi="all")
 )
 def test_targets(make: Make, target: list[Any], categories: tuple[str, str]) -> None:
     table = make({"x": [1, 2, 3, 4], "y": target})
-    default = encode(table, ALL)
+    default = read_owner_table(table, ALL)
     assert (default.columns[1].categories, default.target.tolist()) == (categories, [0, 1, 1, 0])
-    second = encode(table, Declared(target="y", quasi="all", positive=categories[1]))
+    second = read_owner_table(table, Declared(target="y", quasi="all", positive=categories[1]))
     assert second.target.tolist() == [0, 1, 1, 0]
-    first = encode(table, Declared(target="y", quasi="all", positive=categories[0]))
+    first = read_owner_table(table, Declared(target="y", quasi="all", positive=categories[0]))
     assert first.columns[1].categories == categories[::-1]
     assert first.target.tolist() == [1, 0, 0, 1]
 
@@ -255,7 +255,7 @@ def test_targets(make: Make, target: list[Any], categories: tuple[str, str]) -> 
 )
 def test_bad_targets(make: Make, target: list[Any], message: str) -> None:
     with pytest.raises(TableError, match=message):
-        encode(make({"x": [1] * len(target), "y": target}), ALL)
+        read_owner_table(make({"x": [1] * len(target), "y": target}), ALL)
 
 
 def test_a_positive_class_that_does_not_exist(make: Make) -> None:
@@ -271,32 +271,32 @@ def test_a_positive_class_as_it_stands_in_the_table(
     make: Make, target: list[Any], positive: Any
 ) -> None:
     table = make({"x": [1, 2], "y": target})
-    result = encode(table, Declared(target="y", quasi="all", positive=positive))
+    result = read_owner_table(table, Declared(target="y", quasi="all", positive=positive))
     assert result.target.tolist() == [int(value == positive) for value in target]
     with pytest.raises(TableError, match="'2' is not a class of target 'y'"):
-        encode(table, Declared(target="y", quasi="all", positive=2.0))
+        read_owner_table(table, Declared(target="y", quasi="all", positive=2.0))
 
 
 def test_classes_of_the_target_that_do_not_occur() -> None:
     values = pd.Categorical(["p", "q"], categories=["q", "other", "p"], ordered=True)
-    result = encode(pd.DataFrame({"x": [1, 2], "y": values}), ALL)
+    result = read_owner_table(pd.DataFrame({"x": [1, 2], "y": values}), ALL)
     assert (result.columns[1].categories, result.target.tolist()) == (("q", "p"), [1, 0])
     table = pd.DataFrame({"x": [1, 2], "y": ["p", "q"]})
     given = Declared(target="y", quasi="all", orders={"y": ["q", "other", "p"]})
-    assert encode(table, given).columns[1].categories == ("q", "p")
+    assert read_owner_table(table, given).columns[1].categories == ("q", "p")
 
 
 def test_a_target_of_nothing(make: Make) -> None:
     with pytest.raises(TableError, match="target 'y' is missing in 2 rows"):
-        encode(make({"x": [1, 2], "y": [None, None]}), ALL)
+        read_owner_table(make({"x": [1, 2], "y": [None, None]}), ALL)
 
 
 def test_the_targets_order_and_place(make: Make) -> None:
     table = make({"a": [1, 2], "y": ["p", "q"], "b": [3, 4]})
-    result = encode(table, Declared(target="y", quasi="all", orders={"y": ["q", "p"]}))
+    result = read_owner_table(table, Declared(target="y", quasi="all", orders={"y": ["q", "p"]}))
     assert [column.name for column in result.columns] == ["a", "y", "b"]
     assert result.columns[1].categories == ("q", "p")
-    assert (result.values.tolist(), result.target.tolist()) == ([[1, 2], [3, 4]], [1, 0])
+    assert (result.matrix.tolist(), result.target.tolist()) == ([[1, 2], [3, 4]], [1, 0])
 
 
 # Tables.
@@ -305,7 +305,7 @@ def test_the_targets_order_and_place(make: Make) -> None:
 def test_only_quasi_identifiers_and_target_are_sent(make: Make) -> None:
     table = make({"id": ["p", "q"], "k": [[1], [2]], "x": [1, 2], "s": ["m", "n"], "y": [0, 1]})
     declared = Declared(target="y", quasi=["x"], identifier=["id"], kept=["k"], sensitive=["s"])
-    result = encode(table, declared)
+    result = read_owner_table(table, declared)
     assert [column.name for column in result.columns] == ["x", "y"]
     assert [role.value for role in result.roles.values()] == [
         "identifier", "kept", "quasi", "sensitive", "target",
@@ -315,7 +315,7 @@ def test_only_quasi_identifiers_and_target_are_sent(make: Make) -> None:
 @pytest.mark.parametrize("empty", [{}, {"x": [], "y": []}])
 def test_empty_tables(make: Make, empty: dict[str, Any]) -> None:
     with pytest.raises(TableError, match=r"the table has no (rows|columns)"):
-        encode(make(empty), ALL)
+        read_owner_table(make(empty), ALL)
 
 
 @pytest.mark.parametrize("name", ["x", "it's", "it''s 2 times"])
@@ -325,31 +325,34 @@ def test_repeated_names(name: str) -> None:
     tables = [pd.DataFrame(rows, columns=names), pa.table([[1, 3], [2, 4], [0, 1]], names=names)]
     for table in tables:
         with pytest.raises(TableError, match=r"column name .* occurs twice") as caught:
-            encode(table, ALL)
+            read_owner_table(table, ALL)
         assert name in str(caught.value)
 
 
 def test_names_that_are_not_text() -> None:
     with pytest.raises(TableError, match="column names must be text; 0 is not"):
-        encode(pd.DataFrame([[1, "a"], [2, "b"]]), ALL)
+        read_owner_table(pd.DataFrame([[1, "a"], [2, "b"]]), ALL)
     pairs = pd.MultiIndex.from_tuples([("a", "b"), ("a", "c")])
     with pytest.raises(TableError, match="column names must be text"):
-        encode(pd.DataFrame([[1, "a"], [2, "b"]], columns=pairs), ALL)
+        read_owner_table(pd.DataFrame([[1, "a"], [2, "b"]], columns=pairs), ALL)
 
 
 @pytest.mark.parametrize("name", ["row", "tracker", "leaf"])
 def test_reserved_names_may_be_kept_but_not_sent(make: Make, name: str) -> None:
     table = make({name: [1, 2], "x": [1, 2], "y": [0, 1]})
     with pytest.raises(TableError, match="is reserved; rename the column"):
-        encode(table, ALL)
-    assert encode(table, Declared(target="y", quasi=["x"], kept=[name])).values.shape == (1, 2)
+        read_owner_table(table, ALL)
+    assert read_owner_table(table, Declared(target="y", quasi=["x"], kept=[name])).matrix.shape == (
+        1,
+        2,
+    )
 
 
 def test_names_that_no_contract_can_have() -> None:
     names = pd.Index(["\ud800", "y"], dtype=object)
     table = pd.DataFrame([[1, 0], [2, 1]], columns=names)
     with pytest.raises(TableError, match="not valid Unicode"):
-        encode(table, ALL)
+        read_owner_table(table, ALL)
 
 
 @pytest.mark.parametrize(
@@ -358,7 +361,7 @@ def test_names_that_no_contract_can_have() -> None:
 )
 def test_things_that_are_no_tables(thing: object) -> None:
     with pytest.raises(TableError, match="a table is a pandas, polars or pyarrow table, not"):
-        encode(thing, ALL)
+        read_owner_table(thing, ALL)
 
 
 @pytest.mark.parametrize(

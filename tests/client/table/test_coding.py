@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verix_anon.client.table.coding import code
+from verix_anon.client.prepare.contract_columns import code
 
 # As encoded: without -0.0.
 VALUES = st.lists(st.floats(-1e6, 1e6).map(lambda value: value + 0.0), min_size=1, max_size=60)

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from verix_anon.client.table.digest import plain_column, table_digest
+from client.table.tables import table_digest
+from verix_anon.client.table.digest import plain_column
 from verix_anon.errors import TableError
 
 DATA: dict[str, Any] = {

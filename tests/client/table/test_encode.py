@@ -19,7 +19,8 @@ from client.table.tables import (
     refused,
     refused_arrow,
 )
-from verix_anon.client.table.encode import decode, encode
+from verix_anon.client.table.encode import decode
+from verix_anon.client.table.owner_table import read_owner_table
 from verix_anon.client.table.roles import Declared, Missing
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Column, Kind, Unit
@@ -43,7 +44,7 @@ def test_kinds_follow_types(make: Make) -> None:
             "time": [dt.datetime(1970, 1, 1, 0, 0, 1), dt.datetime(1970, 1, 1)] * 2,
         }
     )
-    result = encode(table, Declared(target="y", quasi="all"))
+    result = read_owner_table(table, Declared(target="y", quasi="all"))
     kinds = {column.name: column.kind.value for column in result.columns}
     assert kinds == {
         "int": "numeric",
@@ -54,7 +55,7 @@ def test_kinds_follow_types(make: Make) -> None:
         "date": "datetime",
         "time": "datetime",
     }
-    assert result.values.tolist() == [
+    assert result.matrix.tolist() == [
         [3, 1, 2, 1],
         [0.5, 0.0, 1e300, 0.5],
         [1, 0, 1, 0],
@@ -63,8 +64,8 @@ def test_kinds_follow_types(make: Make) -> None:
         [1, 0, 1, 0],
     ]
     assert result.target.tolist() == [1, 0, 1, 0]
-    assert result.imputed == {}
-    assert not np.signbit(result.values[1, 1])
+    assert result.n_missing == {}
+    assert not np.signbit(result.matrix[1, 1])
 
 
 @pytest.mark.parametrize(
@@ -87,7 +88,7 @@ def test_a_decimal_is_the_nearest_float_whatever_its_scale() -> None:
 
 
 def test_minus_zero_becomes_zero(make: Make) -> None:
-    assert not np.signbit(encoded(make, [-0.0, 1.0, -0.0, 2.0]).values).any()
+    assert not np.signbit(encoded(make, [-0.0, 1.0, -0.0, 2.0]).matrix).any()
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -161,16 +162,16 @@ def test_text_declared_numeric(make: Make) -> None:
 def test_numbers_are_imputed_by_the_lower_median(make: Make, gap: float | None) -> None:
     even = encoded(make, [4.0, gap, 1.0, 3.0, 2.0, gap])
     assert positions(even) == [4, 2, 1, 3, 2, 2]
-    assert even.imputed == {"x": 2}
+    assert even.n_missing == {"x": 2}
     assert positions(encoded(make, [5.0, gap, 1.0, 3.0]))[1] == 3
 
 
 def test_null_and_nan_are_both_missing() -> None:
     for table in (pl.DataFrame, pa.table):
         result = encoded(table, [1.0, None, NAN, 2.0])
-        assert (positions(result), result.imputed) == ([1, 1, 1, 2], {"x": 2})
+        assert (positions(result), result.n_missing) == ([1, 1, 1, 2], {"x": 2})
         result = encoded(table, [1.0, None, NAN, 2.0], kinds=CATEGORICAL)
-        assert (positions(result), result.imputed) == ([0, 0, 0, 1], {"x": 2})
+        assert (positions(result), result.n_missing) == ([0, 0, 0, 1], {"x": 2})
 
 
 def test_categories_are_imputed_by_the_mode(make: Make) -> None:
@@ -179,7 +180,7 @@ def test_categories_are_imputed_by_the_mode(make: Make) -> None:
     tie = ["b", None, "b", "a", "a", None]
     assert positions(encoded(make, tie))[1] == 0
     assert positions(encoded(make, tie, orders={"x": ["c", "b", "a"]}))[1] == 1
-    assert encoded(make, tie).imputed == {"x": 2}
+    assert encoded(make, tie).n_missing == {"x": 2}
 
 
 def test_dates_are_imputed_by_the_lower_median(make: Make) -> None:
@@ -190,7 +191,7 @@ def test_dates_are_imputed_by_the_lower_median(make: Make) -> None:
 def test_missing_values_may_be_errors(make: Make) -> None:
     refused("'x' is missing in 1 rows", make, [1.0, None, 2.0, 3.0], missing=Missing.ERROR)
     refused("'x' is missing in 1 rows", make, [1.0, None, 2.0, 3.0], missing="error")
-    assert encoded(make, [1.0, 1.0], missing=Missing.ERROR).imputed == {}
+    assert encoded(make, [1.0, 1.0], missing=Missing.ERROR).n_missing == {}
 
 
 @pytest.mark.parametrize("gap", [None, NAN])
@@ -203,7 +204,7 @@ def test_all_missing_is_refused(make: Make, gap: float | None, kind: dict[str, K
 def test_a_missing_target_is_refused(make: Make, gap: float | None) -> None:
     table = make({"x": [1, 2, 3, 4], "y": [0.0, 1.0, gap, 1.0]})
     with pytest.raises(TableError, match="target 'y' is missing in 1 rows"):
-        encode(table, Declared(target="y", quasi="all"))
+        read_owner_table(table, Declared(target="y", quasi="all"))
 
 
 # Dates.
@@ -265,7 +266,7 @@ def test_dates_too_far_for_arrow_decode_or_are_refused() -> None:
         result = encoded(pa.table, column)
     except TableError:
         return
-    back = decode(result.columns[0], result.values[0])
+    back = decode(result.columns[0], result.matrix[0])
     assert back.cast(pa.timestamp("s")).equals(column)
 
 

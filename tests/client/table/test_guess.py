@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 from verix_anon.client.prepare import prepare
-from verix_anon.client.table.draft import draft, read_roles
-from verix_anon.client.table.encode import encode
 from verix_anon.client.table.guess import Guess, guess_roles
+from verix_anon.client.table.owner_table import read_owner_table
 from verix_anon.client.table.roles import Declared
+from verix_anon.client.table.roles_file import read_roles, roles_text
 from verix_anon.errors import TableError
 
 ROWS = 120
@@ -35,7 +35,7 @@ def test_numbers_of_people_that_repeat(name: str, kind: type) -> None:
     found = guess_roles(table)
     assert found.columns[0].role == "identifier"
     assert found.person == name
-    assert f'person = "{name}"' in draft(table, "t.csv")
+    assert f'person = "{name}"' in roles_text(table, "t.csv")
 
 
 def test_a_number_of_its_own_in_every_row_makes_rows_people() -> None:
@@ -174,7 +174,7 @@ def test_what_is_drafted_is_prepared(tmp_path: Path) -> None:
         }
     )
     roles = tmp_path / "roles.toml"
-    roles.write_text(draft(table, "t.csv"), encoding="utf-8")
+    roles.write_text(roles_text(table, "t.csv"), encoding="utf-8")
     k, declared = read_roles(roles)
     assert (k, declared.positive) == (5, "ja")
     manifest = prepare(table, roles=roles).manifest
@@ -187,4 +187,4 @@ def test_dates_that_may_be_either_way_round_are_asked_for() -> None:
     table = pa.table({"day": ["01/02/2020", "03/04/2020"] * 20, "y": ["a", "b"] * 20})
     declared = Declared(target="y", quasi="all", kinds={"day": "datetime"})
     with pytest.raises(TableError, match="dd/mm/yyyy or mm/dd/yyyy, and which days they mean"):
-        encode(table, declared)
+        read_owner_table(table, declared)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verix_anon.client.table.encode import encode
 from verix_anon.client.table.hierarchies import Hierarchy, read_hierarchy
+from verix_anon.client.table.owner_table import read_owner_table
 from verix_anon.client.table.roles import Declared
 from verix_anon.errors import TableError
 from verix_anon.fields import Fields
@@ -83,10 +83,12 @@ def columns(**given: object) -> pa.Table:
 
 def test_positions_follow_the_hierarchy(tmp_path: Path) -> None:
     path = written(tmp_path, CODES)
-    encoded = encode(columns(), Declared(target="y", quasi=["x"], hierarchies={"x": str(path)}))
+    encoded = read_owner_table(
+        columns(), Declared(target="y", quasi=["x"], hierarchies={"x": str(path)})
+    )
     assert encoded.quasi[0].categories == ("C50", "C51", "C43", "J10", "J11")
     # What is missing takes the first of the most frequent.
-    assert encoded.values[0, :6].tolist() == [0, 3, 1, 0, 4, 2]
+    assert encoded.of_quasi(0)[:6].tolist() == [0, 3, 1, 0, 4, 2]
     kept = encoded.hierarchies["x"]
     fields = Fields(kept.to_json(), "x", TableError)
     assert Hierarchy.from_json(fields) == kept
@@ -95,17 +97,17 @@ def test_positions_follow_the_hierarchy(tmp_path: Path) -> None:
 def test_codes_by_prefix_are_in_the_order_of_their_letters() -> None:
     codes = ["01067", "9", "10115", "1"] * 3
     table = columns(x=codes)
-    plain = encode(table, Declared(target="y", quasi=["x"]))
+    plain = read_owner_table(table, Declared(target="y", quasi=["x"]))
     assert plain.quasi[0].categories == ("1", "9", "01067", "10115")
-    prefix = encode(table, Declared(target="y", quasi=["x"], hierarchies={"x": "prefix"}))
+    prefix = read_owner_table(table, Declared(target="y", quasi=["x"], hierarchies={"x": "prefix"}))
     assert prefix.quasi[0].categories == ("01067", "1", "10115", "9")
 
 
 def test_many_codes_need_no_identifier_s_role_if_they_have_a_hierarchy() -> None:
     table = columns(x=[f"{i:05d}" for i in range(12)])
     with pytest.raises(TableError, match="give it a hierarchy"):
-        encode(table, Declared(target="y", quasi=["x"]))
-    encode(table, Declared(target="y", quasi=["x"], hierarchies={"x": "prefix"}))
+        read_owner_table(table, Declared(target="y", quasi=["x"]))
+    read_owner_table(table, Declared(target="y", quasi=["x"], hierarchies={"x": "prefix"}))
 
 
 @pytest.mark.parametrize(
@@ -120,14 +122,14 @@ def test_many_codes_need_no_identifier_s_role_if_they_have_a_hierarchy() -> None
 )
 def test_hierarchies_that_do_not_fit(declared: dict[str, object], message: str) -> None:
     with pytest.raises(TableError, match=message):
-        encode(columns(x=["1", "2"] * 6), Declared(target="y", quasi=["x"], **declared))  # type: ignore[arg-type]
+        read_owner_table(columns(x=["1", "2"] * 6), Declared(target="y", quasi=["x"], **declared))  # type: ignore[arg-type]
 
 
 def test_a_value_that_the_hierarchy_lacks_is_named(tmp_path: Path) -> None:
     path = written(tmp_path, CODES)
     table = columns(x=["C50", "D01", "D02"] * 4)
     with pytest.raises(TableError, match="has 'D01' and 1 other values, which its hierarchy lacks"):
-        encode(table, Declared(target="y", quasi=["x"], hierarchies={"x": str(path)}))
+        read_owner_table(table, Declared(target="y", quasi=["x"], hierarchies={"x": str(path)}))
 
 
 @pytest.mark.parametrize("name", ["/dev/zero", "a\0b", "."])

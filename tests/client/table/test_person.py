@@ -10,7 +10,7 @@ import pytest
 from cli.jobs import Run
 from verix_anon.client.prepare import PrepareOptions, prepare
 from verix_anon.client.release import ReleaseOptions, release
-from verix_anon.client.table.person import person_column
+from verix_anon.client.table.owner_table import person_column, person_numbers
 from verix_anon.client.verify import verify
 from verix_anon.errors import TableError
 from verix_anon.provider.local import LocalProvider
@@ -84,6 +84,13 @@ def test_identifiers_that_do_not_repeat_say_nothing() -> None:
     assert person_column({"id": pa.array([None, None, "b"]), "age": ages}, roles, None) is None
     with pytest.raises(TableError, match="2 values in 3 rows"):
         person_column({"id": pa.array(["a", "b", "a"]), "age": ages}, roles, None)
+
+
+def test_persons_without_a_name_are_their_own() -> None:
+    numbers = person_numbers(pa.array(["a", None, "a", None, "b"]))
+    assert len(set(numbers.tolist())) == 4
+    assert numbers[0] == numbers[2]
+    assert len(set(person_numbers(pa.nulls(3)).tolist())) == 3
 
 
 def test_init_drafts_the_person(tmp_path: Path, run: Run) -> None:

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from support import CountedName
-from verix_anon.client.table.roles import Declared, TableRole
+from verix_anon.client.table.roles import Declared
+from verix_anon.client.table.task import TableRole
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Kind
 

@@ -5,7 +5,7 @@ import datetime as dt
 import pyarrow as pa
 import pytest
 
-from verix_anon.client.table.encode import encode
+from verix_anon.client.table.owner_table import read_owner_table
 from verix_anon.client.table.roles import Declared
 from verix_anon.client.table.task import Labels, Task
 from verix_anon.errors import TableError
@@ -13,7 +13,7 @@ from verix_anon.errors import TableError
 
 def labels(values: list[object], **declared: object) -> Labels:
     table = pa.table({"x": list(range(len(values))), "y": values})
-    return encode(table, Declared(target="y", quasi="all", **declared)).labels  # type: ignore[arg-type]
+    return read_owner_table(table, Declared(target="y", quasi="all", **declared)).labels  # type: ignore[arg-type]
 
 
 def test_text_booleans_and_two_values_are_classes() -> None:
@@ -43,7 +43,7 @@ def test_the_owner_may_say_otherwise() -> None:
 
 def test_no_target() -> None:
     table = pa.table({"x": [1, 2, 3]})
-    found = encode(table, Declared(quasi="all", task="none"))
+    found = read_owner_table(table, Declared(quasi="all", task="none"))
     assert found.labels.task is Task.NONE
     assert [column.name for column in found.columns] == ["x"]
     assert found.target.tolist() == [0, 0, 0]

@@ -9,8 +9,8 @@ import pytest
 
 from client.release.releases import Job, columns, job
 from verix_anon.client.prepare import prepare
-from verix_anon.client.table.draft import draft
 from verix_anon.client.table.roles import Declared
+from verix_anon.client.table.roles_file import roles_text
 from verix_anon.errors import TableError
 from verix_anon.files.tables import write_table
 
@@ -53,7 +53,9 @@ def nested(kind: str) -> pa.Table:
 @pytest.mark.parametrize("kind", NESTED)
 def test_nested_columns_are_drafted_as_kept(kind: str) -> None:
     line = next(
-        line for line in draft(nested(kind), "t.parquet").splitlines() if line.startswith('"x"')
+        line
+        for line in roles_text(nested(kind), "t.parquet").splitlines()
+        if line.startswith('"x"')
     )
     assert "kept" in line
     assert "cannot be a quasi-identifier" in line

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from client import cases
+from tools import cases
 from verix_anon.client.verify.case import columns_at_once
 
 

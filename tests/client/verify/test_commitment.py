@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from client import cases
 from files.samples import restate, rewrite
+from tools import cases
 from verix_anon.client.verdict import Outcome, Profile, Status, Verdict
 from verix_anon.client.verify import verify
-from verix_anon.files.deliveries import write_delivery
+from verix_anon.files.folder_writer import write_delivery
 
 pytestmark = pytest.mark.usefixtures("quick_models")
 

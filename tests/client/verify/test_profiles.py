@@ -2,7 +2,7 @@
 
 import pytest
 
-from client import cases
+from tools import cases
 from verix_anon.client.verdict import Outcome, Profile, Status
 from verix_anon.client.verify import VerifyOptions, verify
 from verix_anon.errors import TableError

@@ -11,25 +11,27 @@ from typing import Any
 
 import pytest
 
-from client import cases
 from protocol.signing import OTHER, OURS, envelope
+from tools import cases
+from verix_anon.client.owner_files import parse_verdict
 from verix_anon.client.prepare import PrepareOptions, prepare
 from verix_anon.client.release import release
 from verix_anon.client.verdict import Finding, Outcome, Profile, Status, Verdict
 from verix_anon.client.verify import receipt, verify
 from verix_anon.errors import NotAcceptedError, TableError
-from verix_anon.files.deliveries import read_delivery, write_delivery
-from verix_anon.files.keys import write_key
-from verix_anon.files.trust import NO_TRUST, Pinned, Trust, write_trust
+from verix_anon.files.deliveries import read_delivery
+from verix_anon.files.folder_writer import receipt_of, write_delivery, write_receipt
+from verix_anon.files.keys import pin, revoke, write_key, write_trust
+from verix_anon.files.trust import NO_TRUST, Pinned, Trust
 from verix_anon.protocol.contract import Digest
-from verix_anon.protocol.envelopes import MAX_BYTES, SigningKey, sign
+from verix_anon.protocol.envelopes import MAX_BYTES
+from verix_anon.protocol.signing import SigningKey, sign
 from verix_anon.protocol.statements import Receipt
-from verix_anon.provider.receipts import receipt_of, write_receipt
 
 NOW = datetime.now(UTC)
 LATER = NOW + timedelta(days=1)
 TRUST = Trust((Pinned(key=OURS.public, name="ours"),))
-BOTH = TRUST.pin(Pinned(key=OTHER.public))
+BOTH = pin(TRUST, Pinned(key=OTHER.public))
 
 
 @pytest.fixture
@@ -83,7 +85,7 @@ def test_a_valid_receipt_passes_and_decides(delivery: Path) -> None:
     assert (finding.status, finding.decides) == (Status.PASS, True)
     assert finding.evidence["keys"] == [OURS.public.keyid]
     assert verdict.outcome is Outcome.VERIFIED
-    assert Verdict.from_json(verdict.to_json()) == verdict
+    assert parse_verdict(verdict.to_json()) == verdict
     assert "receipt.dsse.json" not in verdict.files
 
 
@@ -98,7 +100,7 @@ def test_without_a_pinned_key_it_rests_and_says_whether_there_is_one(
     assert (finding.status, finding.decides) == (Status.SKIPPED, False)
     assert ("There is a receipt" if is_there else "There is no receipt") in finding.summary
     assert verdict.outcome is Outcome.VERIFIED
-    assert Verdict.from_json(verdict.to_json()) == verdict
+    assert parse_verdict(verdict.to_json()) == verdict
 
 
 def test_what_nobody_pinned_is_not_even_read(delivery: Path) -> None:
@@ -236,7 +238,7 @@ def test_while_keys_change_both_count(delivery: Path, keys: tuple[SigningKey, ..
 def test_a_revoked_key_does_not_count_whatever_time_it_claims(delivery: Path) -> None:
     long_ago = datetime(2001, 1, 1, tzinfo=UTC)
     write_receipt(delivery, OURS, long_ago, long_ago)
-    finding = found(delivery, TRUST.revoke(OURS.public.keyid, NOW, "stolen"))
+    finding = found(delivery, revoke(TRUST, OURS.public.keyid, NOW, "stolen"))
     assert finding.status is Status.INCONCLUSIVE
     assert "was revoked on" in finding.summary
     assert "stolen" in finding.summary
@@ -244,7 +246,7 @@ def test_a_revoked_key_does_not_count_whatever_time_it_claims(delivery: Path) ->
 
 def test_beside_a_revoked_key_another_counts(delivery: Path) -> None:
     put(delivery, sign(said(delivery).to_bytes(), OURS, OTHER))
-    gone = BOTH.revoke(OURS.public.keyid, NOW, "stolen")
+    gone = revoke(BOTH, OURS.public.keyid, NOW, "stolen")
     assert found(delivery, gone).evidence["keys"] == [OTHER.public.keyid]
 
 
@@ -271,7 +273,7 @@ def test_it_rests_on_what_is_no_delivery_and_cannot_be_left_out(delivery: Path) 
     finding = verdict.finding("receipt")
     assert (finding.status, finding.decides) == (Status.SKIPPED, True)
     assert verdict.outcome is Outcome.VIOLATION
-    assert Verdict.from_json(verdict.to_json()) == verdict
+    assert parse_verdict(verdict.to_json()) == verdict
 
 
 def test_a_verdict_that_lost_its_deciding_receipt_is_refused(delivery: Path) -> None:
@@ -279,10 +281,10 @@ def test_a_verdict_that_lost_its_deciding_receipt_is_refused(delivery: Path) -> 
     fields = json.loads(text)
     fields["findings"][-1]["decides"] = False
     with pytest.raises(TableError, match="receipt was judged, and does not decide"):
-        Verdict.from_json(json.dumps(fields))
+        parse_verdict(json.dumps(fields))
     fields["findings"].pop()
     # A verdict from before there were receipts.
-    assert Verdict.from_json(json.dumps(fields)).outcome is Outcome.VERIFIED
+    assert parse_verdict(json.dumps(fields)).outcome is Outcome.VERIFIED
 
 
 def test_keys_are_given_as_files(delivery: Path, tmp_path: Path) -> None:
@@ -330,13 +332,13 @@ def test_a_key_in_the_manifest_cannot_be_forgotten(tmp_path: Path) -> None:
     assert verdict.accepted
     assert release(folder, made.manifest, verdict, table=table).sheet is not None
     ended = Trust((Pinned(key=OURS.public, not_after=NOW - timedelta(days=1)),))
-    for given in (TRUST.revoke(OURS.public.keyid, NOW, "stolen"), ended):
+    for given in (revoke(TRUST, OURS.public.keyid, NOW, "stolen"), ended):
         assert not verify(folder, made.manifest, skip=skip, provider_keys=given)
     others = Trust((Pinned(key=OTHER.public),))
     assert verify(folder, made.manifest, skip=skip, provider_keys=others)
 
 
 def test_a_manifest_pins_keys_that_count(tmp_path: Path) -> None:
-    write_trust(TRUST.revoke(OURS.public.keyid, NOW, ""), tmp_path / "keys.json")
+    write_trust(revoke(TRUST, OURS.public.keyid, NOW, ""), tmp_path / "keys.json")
     with pytest.raises(TableError, match="none of the provider's keys counts"):
         PrepareOptions(provider_keys=[tmp_path / "keys.json"])

@@ -4,9 +4,10 @@ import time
 
 import pytest
 
-from client import cases
+from tools import cases
+from verix_anon.client import verify
 from verix_anon.client.verdict import LAYERS, Profile
-from verix_anon.client.verify import layers, splits
+from verix_anon.client.verify import splits
 from verix_anon.client.verify.case import Case, VerifyOptions
 from verix_anon.progress import compiling
 
@@ -34,7 +35,7 @@ def test_compiling_is_not_booked_on_layers(monkeypatch: pytest.MonkeyPatch) -> N
         ),
     )
     began = time.perf_counter()
-    found = {finding.layer: finding for finding in layers.run(case, Profile.FULL)}
+    found = {finding.layer: finding for finding in verify.run(case, Profile.FULL)}
     assert found["splits"].status.value == "pass"
     assert found["splits"].seconds <= time.perf_counter() - began - SLOW
     assert told[-1] == ("layers", len(LAYERS), len(LAYERS))

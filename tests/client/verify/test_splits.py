@@ -6,10 +6,10 @@ from typing import cast
 import numpy as np
 import pytest
 
-from client import cases
 from support import numeric, submission
+from tools import cases
 from verix_anon.client.prepare import Prepared
-from verix_anon.client.prepare.sentinels import Traps
+from verix_anon.client.prepare.traps import Traps
 from verix_anon.client.verdict import Finding, Status
 from verix_anon.client.verify import splits, verify
 from verix_anon.client.verify.case import Audit, VerifyOptions

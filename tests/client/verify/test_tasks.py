@@ -7,13 +7,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pytest
-import sklearn.metrics
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from client import cases
+from tools import cases
 from verix_anon.client import models
-from verix_anon.client.manifest import Manifest, read_manifest, write_manifest
+from verix_anon.client.manifest import Manifest, read_manifest
+from verix_anon.client.owner_files import write_manifest
 from verix_anon.client.prepare import PrepareOptions, prepare
 from verix_anon.client.report.cards import card
 from verix_anon.client.table.task import Labels, Task
@@ -233,6 +233,8 @@ scores = st.lists(
 @settings(deadline=None)
 @given(scores)
 def test_measures_of_classes_are_sklearns(pairs: list[tuple[int, tuple[int, ...]]]) -> None:
+    from sklearn import metrics  # Takes seconds to load, which collecting need not.
+
     target = np.array([label for label, _ in pairs])
     predicted = np.array([each for _, each in pairs], float)
     if np.unique(target).size < 2:
@@ -240,11 +242,11 @@ def test_measures_of_classes_are_sklearns(pairs: list[tuple[int, tuple[int, ...]
     labels = Labels(task=Task.CLASSES, values=target.astype(float), classes=MANY)
     found = measure(labels, predicted)
     answer = predicted.argmax(axis=1)
-    expected = sklearn.metrics.f1_score(target, answer, average="macro", zero_division=0.0)
+    expected = metrics.f1_score(target, answer, average="macro", zero_division=0.0)
     assert found["macro_f1"] == pytest.approx(expected)
     # scikit-learn wants every class; here the mean is over those that occur.
     expected = np.mean(
-        [sklearn.metrics.roc_auc_score(target == c, predicted[:, c]) for c in np.unique(target)]
+        [metrics.roc_auc_score(target == c, predicted[:, c]) for c in np.unique(target)]
     )
     assert found["auc"] == pytest.approx(expected)
     assert all(0 <= value <= 1 for value in found.values())
@@ -256,12 +258,14 @@ def test_measures_of_classes_are_sklearns(pairs: list[tuple[int, tuple[int, ...]
     st.sampled_from([1.0, 1e-200, 1e200]),
 )
 def test_measures_of_a_quantity_are_sklearns(pairs: list[tuple[int, int]], scale: float) -> None:
+    from sklearn import metrics  # Takes seconds to load, which collecting need not.
+
     target, predicted = np.array(pairs, float).T
     if np.unique(target).size < 2:
         return
     found = measure(Labels(task=Task.QUANTITY, values=target * scale), predicted * scale)
-    assert found["r2"] == pytest.approx(sklearn.metrics.r2_score(target, predicted))
-    expected = sklearn.metrics.mean_absolute_error(target, predicted)
+    assert found["r2"] == pytest.approx(metrics.r2_score(target, predicted))
+    expected = metrics.mean_absolute_error(target, predicted)
     assert found["mean_absolute_error"] == pytest.approx(expected * scale)
 
 

@@ -10,13 +10,15 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from client import cases
-from verix_anon.client.prepare.sentinels import Traps
+from tools import cases
+from verix_anon.client.owner_files import parse_verdict
+from verix_anon.client.prepare.traps import Traps
 from verix_anon.client.verdict import DECIDING, Finding, Outcome, Profile, Status, Verdict
 from verix_anon.client.verify import LAYERS, NO_ROOT, verify
 from verix_anon.client.verify.case import Audit, VerifyOptions
 from verix_anon.errors import TableError
-from verix_anon.files.deliveries import Snapshot, read_delivery, write_delivery
+from verix_anon.files.deliveries import Snapshot, read_delivery
+from verix_anon.files.folder_writer import write_delivery
 from verix_anon.protocol.contract import Digest
 from verix_anon.protocol.messages import Delivery
 
@@ -62,7 +64,7 @@ def test_nothing_decided_is_not_accepted() -> None:
 def test_verdict_survives_json() -> None:
     made = cases.prepared()
     verdict = verify(cases.honest(made.submission), made.manifest, submission=made.submission)
-    assert Verdict.from_json(verdict.to_json()) == verdict
+    assert parse_verdict(verdict.to_json()) == verdict
     document = json.loads(verdict.to_json())
     assert document["outcome"] == "VERIFIED"
     assert {f["layer"] for f in document["findings"]} == set(LAYERS)
@@ -74,20 +76,20 @@ def test_verdict_survives_json() -> None:
 )
 def test_what_is_not_a_verdict(text: str) -> None:
     with pytest.raises(TableError):
-        Verdict.from_json(text)
+        parse_verdict(text)
 
 
 def test_a_verdict_that_contradicts_itself() -> None:
     made = cases.prepared()
     honest = verify(cases.honest(made.submission), made.manifest, submission=made.submission)
     text = honest.to_json()
-    assert Verdict.from_json(text).accepted
+    assert parse_verdict(text).accepted
     with pytest.raises(TableError, match="conjunction"):
-        Verdict.from_json(text.replace("VERIFIED", "VIOLATION"))
+        parse_verdict(text.replace("VERIFIED", "VIOLATION"))
     document = json.loads(text)
     document["findings"][4] |= {"status": "fail", "decides": False}
     with pytest.raises(TableError, match="deciding layers"):
-        Verdict.from_json(json.dumps(document))
+        parse_verdict(json.dumps(document))
 
 
 FIVE = {"commitment", "sentinels", "twins", "replay", "splits"}
@@ -331,7 +333,7 @@ def test_hostile_parts_are_findings(name: str) -> None:
     ):
         verdict = verify(delivery, made.manifest, submission=sent, profile=profile)
         assert verdict.outcome is Outcome.VIOLATION
-        assert Verdict.from_json(verdict.to_json()) == verdict
+        assert parse_verdict(verdict.to_json()) == verdict
 
 
 def test_resealed_huge_bounds_are_a_finding() -> None:

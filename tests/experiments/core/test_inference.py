@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from experiments.core import inference
 from experiments.studies.utility import published
@@ -57,7 +57,7 @@ def test_the_example_of_benjamini_and_hochberg() -> None:
     adjusted = inference.benjamini_hochberg(BENJAMINI_HOCHBERG)
     # Their paper of 1995 (§3.2): at 0.05 the four smallest are rejected.
     assert [p <= 0.05 for p in adjusted] == [True] * 4 + [False] * 11
-    expected = stats.false_discovery_control(BENJAMINI_HOCHBERG)
+    expected = scipy.stats.false_discovery_control(BENJAMINI_HOCHBERG)
     assert adjusted == pytest.approx(expected.tolist())
     shuffled = BENJAMINI_HOCHBERG[::-1]
     assert inference.benjamini_hochberg(shuffled) == pytest.approx(expected[::-1].tolist())
@@ -90,7 +90,7 @@ def test_clustered_is_the_t_test_of_the_seeds() -> None:
     rng = np.random.default_rng(2)
     gaps = rng.normal(0.1, 0.2, (10, 1)) + rng.normal(0, 0.01, (10, 11))
     found = inference.clustered(gaps)
-    expected = stats.ttest_1samp(gaps.mean(axis=1), 0.0)
+    expected = scipy.stats.ttest_1samp(gaps.mean(axis=1), 0.0)
     interval = expected.confidence_interval(0.95)
     assert found.p == pytest.approx(expected.pvalue)
     assert (found.low, found.high) == pytest.approx((interval.low, interval.high))

@@ -2,8 +2,8 @@
 
 import pytest
 
-from client import cases
 from experiments.core import owner
+from tools import cases
 from verix_anon.adversaries import ADVERSARIES
 from verix_anon.client import models
 from verix_anon.client.verdict import Profile, Status

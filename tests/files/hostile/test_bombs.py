@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from files import crafted
-from files.crafted import Page, Struct, put
-from files.samples import delivered, packed, read, refused, restate, sent
-from verix_anon.files.submissions import write_submission
+from files.samples import delivered, read, refused, restate, sent
+from tools import crafted_parquet as crafted
+from tools.crafted_parquet import Page, Struct, packed, put
+from verix_anon.files.folder_writer import write_submission
 
 MOST_MEGABYTES = 100
 GIGABYTE = 1 << 30

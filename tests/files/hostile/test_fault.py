@@ -8,8 +8,8 @@ import pytest
 from cli.jobs import Run, verify_arguments
 from files.samples import read, refused
 from verix_anon.errors import TableError
-from verix_anon.files.hostile import reader
-from verix_anon.files.hostile.reader import Reader
+from verix_anon.files.hostile import parquet_reader
+from verix_anon.files.hostile.parquet_reader import Reader
 
 DECODERS = ["_to_numpy", "Reader._file"]
 
@@ -18,7 +18,7 @@ def broken(monkeypatch: pytest.MonkeyPatch, where: str, error: Exception) -> Non
     def fail(*_: object) -> None:
         raise error
 
-    owner, name = (Reader, "_file") if where == "Reader._file" else (reader, where)
+    owner, name = (Reader, "_file") if where == "Reader._file" else (parquet_reader, where)
     monkeypatch.setattr(owner, name, fail)
 
 

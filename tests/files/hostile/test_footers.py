@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from files import crafted
-from files.crafted import BINARY, I32, I64, LIST, STRUCT, TRUE, Struct, put
-from files.samples import delivered, packed, read, refused
-from verix_anon.files.hostile.footers import Footer, FooterError, read_footer
+from files.samples import delivered, read, refused
+from tools import crafted_parquet as crafted
+from tools.crafted_parquet import BINARY, I32, I64, LIST, STRUCT, TRUE, Struct, packed, put
+from verix_anon.files.hostile.parquet_footer import Footer, FooterError, read_footer
 
 TABLE = pa.table(
     {

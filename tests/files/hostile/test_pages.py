@@ -8,10 +8,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from files import crafted
-from files.crafted import BINARY, DOUBLE, I16, I32, I64, LIST, MAP, STRUCT, TRUE, Struct, put
-from files.samples import packed
-from verix_anon.files.hostile.pages import PageError, uncompressed_size
+from tools import crafted_parquet as crafted
+from tools.crafted_parquet import (
+    BINARY,
+    DOUBLE,
+    I16,
+    I32,
+    I64,
+    LIST,
+    MAP,
+    STRUCT,
+    TRUE,
+    Struct,
+    packed,
+    put,
+)
+from verix_anon.files.hostile.parquet_pages import PageError, uncompressed_size
 
 RNG = np.random.default_rng(0)
 N_ROWS = 20_000

@@ -9,10 +9,9 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from verix_anon.client.table.first_rows import first_rows
+from verix_anon.client.table.encode import kind_of
 from verix_anon.errors import TableError
-from verix_anon.files.tables import Reading, beginning, read_table_as
-from verix_anon.files.tables.beginning import read_beginning
+from verix_anon.files.tables import Reading, first_rows, read_beginning, read_table_as
 
 ROWS = "".join(f'{i};"Zeile\n{i}; ""ä""";0{i % 9 + 1}.11.2024;{i},5\n' for i in range(20_000))
 TEXT = f"Titel\n\nnr;was;tag;wert\n{ROWS}Summe;;;\n"
@@ -92,7 +91,7 @@ def test_other_kinds_are_read_if_they_are_small(
     found = read_beginning(tmp_path / "t.feather", Reading(), 20)
     assert found is not None
     assert found.table.num_rows == 20
-    monkeypatch.setattr(beginning, "WHOLE_BYTES", 100)
+    monkeypatch.setattr("verix_anon.files.tables.WHOLE_BYTES", 100)
     assert read_beginning(tmp_path / "t.feather", Reading(), 20) is None
 
 
@@ -108,7 +107,7 @@ def test_cells_are_shown_as_text(tmp_path: Path) -> None:
     pq.write_table(table, tmp_path / "t.parquet")
     found = first_rows(tmp_path / "t.parquet", Reading())
     assert found is not None
-    assert found.kinds == ("datetime", "categorical", "numeric")
+    assert [kind_of(each) for each in found.types] == ["datetime", "categorical", "numeric"]
     (first, second) = found.rows
     assert first[0] is not None
     assert first[0].startswith("2023-11-14 22:13:20.123456789")

@@ -9,8 +9,8 @@ import pyarrow.csv
 import pytest
 from pyarrow.csv import ConvertOptions, ParseOptions
 
-from verix_anon.files.tables import blocks
-from verix_anon.files.tables.blocks import read_blocks
+from verix_anon.files.tables import text_table as blocks
+from verix_anon.files.tables.text_table import read_blocks
 
 NAMES = ("a", "b")
 

@@ -90,7 +90,7 @@ def test_a_million_columns_of_text(tmp_path: Path) -> None:
     refused(path, "has 1,000,000 columns; at most 16,384 are read")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_million_columns_of_arrow(tmp_path: Path) -> None:
     schema = pa.schema([(f"c{i}", pa.int8()) for i in range(1_000_000)])
     with pa.ipc.new_stream(tmp_path / "t.arrows", schema):

@@ -12,8 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from verix_anon.errors import TableError
-from verix_anon.files.tables import read_table
-from verix_anon.files.tables.sheets import packed
+from verix_anon.files.tables import read_table, subprocess_reader
 
 SHEET = '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
 
@@ -72,7 +71,7 @@ def test_a_sheet_that_lies_about_its_size(tmp_path: Path, peak: Callable[[], int
 def test_more_parts_than_any_workbook_has(
     tmp_path: Path, peak: Callable[[], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(packed, "MOST_ENTRIES", 3)
+    monkeypatch.setattr(subprocess_reader, "MOST_ENTRIES", 3)
     refused(with_sheet(tmp_path / "t.xlsx", b"<x/>"), "unpacks to more than", peak)
 
 

@@ -10,8 +10,8 @@ import pyarrow.feather
 import pytest
 
 from verix_anon.errors import TableError
-from verix_anon.files import extras
-from verix_anon.files.tables import endings, read_table, write_table
+from verix_anon.files import optional_packages
+from verix_anon.files.tables import file_kinds, read_table, write_table
 
 TABLE = pa.table({"a": [1, None], "code": ["007", "1"]})
 
@@ -31,7 +31,7 @@ def test_the_first_feather_is_named(tmp_path: Path) -> None:
         read_table(tmp_path / "t.feather")
 
 
-@pytest.mark.parametrize("ending", sorted(endings.NOT_TAKEN))
+@pytest.mark.parametrize("ending", sorted(file_kinds.NOT_TAKEN))
 def test_other_kinds_are_refused_with_a_way_out(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"people{ending}"
     path.write_bytes(b"something")
@@ -118,7 +118,9 @@ def test_folders(tmp_path: Path) -> None:
 def test_what_is_not_installed_is_named_with_the_command(
     monkeypatch: pytest.MonkeyPatch, name: str, package: str, extra: str
 ) -> None:
-    monkeypatch.setattr(extras, "find_spec", lambda asked: None if asked == package else asked)
+    monkeypatch.setattr(
+        optional_packages, "find_spec", lambda asked: None if asked == package else asked
+    )
     with pytest.raises(TableError) as caught:
         read_table(name)
     assert f".venv/bin/pip install -c constraints.txt -e '.[{extra}]'" in str(caught.value)
@@ -136,7 +138,9 @@ def test_what_is_not_installed_is_named_with_the_command(
 def test_what_is_not_installed_to_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, package: str, extra: str
 ) -> None:
-    monkeypatch.setattr(extras, "find_spec", lambda asked: None if asked == package else asked)
+    monkeypatch.setattr(
+        optional_packages, "find_spec", lambda asked: None if asked == package else asked
+    )
     with pytest.raises(TableError, match=rf"-e '\.\[{extra}\]'"):
         write_table(TABLE, tmp_path / name)
     assert not list(tmp_path.iterdir())

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 import verix_anon
-from verix_anon.client.table.digest import table_digest
-from verix_anon.client.table.draft import draft
+from client.table.tables import table_digest
+from verix_anon.client.table.roles_file import roles_text
 from verix_anon.errors import TableError
 from verix_anon.files.tables import write_table
-from verix_anon.files.tables.memory import held
+from verix_anon.files.tables.table_sources import collected
 
 TABLE = pa.table(
     {
@@ -49,8 +49,8 @@ KINDS: list[Callable[[], object]] = [
 @pytest.mark.parametrize("make", KINDS, ids=["lazy", "duckdb", "reader", "stream"])
 def test_all_of_them_are_tables(make: Callable[[], object], tmp_path: Path) -> None:
     assert table_digest(make()) == table_digest(TABLE)
-    drafted = draft(make(), "memory", "income").replace("large_string", "string")
-    assert drafted == draft(TABLE, "memory", "income")
+    drafted = roles_text(make(), "memory", "income").replace("large_string", "string")
+    assert drafted == roles_text(TABLE, "memory", "income")
     write_table(make(), tmp_path / "t.parquet")
     assert verix_anon.read_table(tmp_path / "t.parquet").to_pydict() == TABLE.to_pydict()
 
@@ -64,12 +64,12 @@ def test_from_prepare_to_release(make: Callable[[], object]) -> None:
     kind = pl.DataFrame if isinstance(make(), pl.LazyFrame) else pa.Table
     assert isinstance(released.table, kind)
     usual = verix_anon.release(delivery, prepared.manifest, verdict, table=TABLE)
-    assert pa.table(held(released.table)).to_pydict() == usual.table.to_pydict()
+    assert pa.table(collected(released.table)).to_pydict() == usual.table.to_pydict()
 
 
 def test_queries_that_fail() -> None:
     lazy = pl.LazyFrame({"a": ["x"]}).select(pl.col("a").cast(pl.Int64))
     with pytest.raises(TableError, match="the table cannot be read"):
-        held(lazy)
+        collected(lazy)
     with pytest.raises(TableError, match="a table is a pandas, polars or pyarrow table, not"):
         table_digest(pa.chunked_array([[1]]))

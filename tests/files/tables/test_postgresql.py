@@ -176,7 +176,6 @@ cli.main()
 """
 
 
-@pytest.mark.slow
 def test_passwords_enter_no_file_and_no_output(server: Path, tmp_path: Path) -> None:
     execute(server, "DROP TABLE IF EXISTS census")
     columns = "id serial PRIMARY KEY, age int, plz text, income text"

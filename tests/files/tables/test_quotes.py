@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from verix_anon.files.tables import quotes
-from verix_anon.files.tables.quotes import Quotes
+from verix_anon.files.tables import text_loading
+from verix_anon.files.tables.text_loading import Quotes
 
 
 def plainly(text: str) -> tuple[bool, bool]:
@@ -21,7 +21,7 @@ def plainly(text: str) -> tuple[bool, bool]:
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
 def test_quotes_in_any_pieces(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quotes, "PIECE", size)
+    monkeypatch.setattr(text_loading, "PIECE", size)
     draw = random.Random(size)
     seen = set()
     for _ in range(2000):

@@ -7,9 +7,9 @@ import random
 import pytest
 
 from verix_anon.errors import TableError
-from verix_anon.files.tables import rows
-from verix_anon.files.tables.reading import Reading
-from verix_anon.files.tables.rows import RowEnds
+from verix_anon.files.table_form import Reading
+from verix_anon.files.tables import text_loading
+from verix_anon.files.tables.text_loading import RowEnds
 
 
 def fed(data: bytes, size: int) -> RowEnds:
@@ -54,7 +54,7 @@ def test_any_quotes_in_any_chunks(size: int, before: str) -> None:
 
 
 def test_a_row_that_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "LARGEST_ROW", 100)
+    monkeypatch.setattr(text_loading, "LARGEST_ROW", 100)
     fed(b'a,"' + b"x\n" * 40 + b'"\n', 8)
     with pytest.raises(TableError, match="holds a row of more than"):
         fed(b'a,"' + b"x\n" * 60 + b'"\n', 8)

@@ -9,7 +9,7 @@ import pyreadstat
 import pytest
 
 import verix_anon
-from verix_anon.client.table.draft import draft, read_roles
+from verix_anon.client.table.roles_file import read_roles, roles_text
 from verix_anon.errors import TableError
 from verix_anon.files.tables import read_table, read_table_as
 
@@ -116,7 +116,7 @@ def test_the_order_of_labels_is_drafted_and_kept(tmp_path: Path) -> None:
     labels: dict[str, dict[int | float, str]] = {"edu": {0: "school", 1: "college", 2: "academy"}}
     pyreadstat.write_sav(frame, tmp_path / "t.sav", variable_value_labels=labels)
     table = read_table(tmp_path / "t.sav")
-    text = draft(table, "t.sav", "y")
+    text = roles_text(table, "t.sav", "y")
     assert '"edu" = ["school", "college", "academy"]' in text
     (tmp_path / "roles.toml").write_text(text)
     assert read_roles(tmp_path / "roles.toml")[1].orders == {

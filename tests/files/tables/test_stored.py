@@ -6,8 +6,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from client.table.tables import table_digest
 from verix_anon.client.table.columns import columns_of
-from verix_anon.client.table.digest import PART_ROWS, table_digest
+from verix_anon.client.table.digest import PART_ROWS
 from verix_anon.errors import TableError
 from verix_anon.files.tables import Stored, read_table, read_table_as
 
@@ -44,19 +45,19 @@ def test_each_column_is_as_in_the_whole(path: Path) -> None:
 def test_texts_that_stand_once_are_written_out_column_by_column(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("verix_anon.files.tables.arrow.USUAL_PAGES", 0)
-    monkeypatch.setattr("verix_anon.files.tables.arrow.USUAL", 40)
-    monkeypatch.setattr("verix_anon.files.tables.arrow.TIMES", 0.03)
+    monkeypatch.setattr("verix_anon.files.tables.arrow_files.USUAL_PAGES", 0)
+    monkeypatch.setattr("verix_anon.files.tables.arrow_files.USUAL", 40)
+    monkeypatch.setattr("verix_anon.files.tables.arrow_files.TIMES", 0.03)
     with pytest.raises(TableError, match="unpacks to far more"):
         Stored(str(path))
-    monkeypatch.setattr("verix_anon.files.tables.arrow.TIMES", 64)
+    monkeypatch.setattr("verix_anon.files.tables.arrow_files.TIMES", 64)
     stored = Stored(str(path))
     assert stored.column("a.b").equals(TABLE["a.b"])
     # What one column takes counts for the next, but reading it again does not.
-    monkeypatch.setattr("verix_anon.files.tables.arrow.TIMES", 0)
-    monkeypatch.setattr("verix_anon.files.tables.arrow.USUAL", 3)
+    monkeypatch.setattr("verix_anon.files.tables.arrow_files.TIMES", 0)
+    monkeypatch.setattr("verix_anon.files.tables.arrow_files.USUAL", 3)
     assert stored.column("a.b").equals(TABLE["a.b"])
-    monkeypatch.setattr("verix_anon.files.tables.arrow.USUAL", 2)
+    monkeypatch.setattr("verix_anon.files.tables.arrow_files.USUAL", 2)
     with pytest.raises(TableError, match=r"t.parquet unpacks to far more"):
         stored.column("a.b")
 

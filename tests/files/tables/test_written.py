@@ -12,7 +12,7 @@ import pyreadstat
 import pytest
 
 from verix_anon.errors import TableError
-from verix_anon.files.tables import read_table, table_aside, write_table, writing
+from verix_anon.files.tables import read_table, table_aside, table_writer, write_table
 
 DAY, MOMENT = dt.date(2020, 1, 2), dt.datetime(2020, 1, 2, 3, 4, 5, 7000)
 OLD = dt.date(1820, 1, 2)
@@ -116,7 +116,7 @@ def test_labels_and_notes_are_not_written(tmp_path: Path) -> None:
 
 
 def test_what_does_not_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("verix_anon.files.tables.sheets.writing.MOST_ROWS", 3)
+    monkeypatch.setattr("verix_anon.files.tables.spreadsheets.MOST_ROWS", 3)
     for given, name, said in (
         ({"a": [1, 2, 3]}, "t.xlsx", "holds 2 rows below its header.* publish it as .parquet"),
         ({"a": ["x" * 32_768]}, "t.xlsx", "a text of 32,768 characters"),
@@ -143,8 +143,8 @@ def test_what_does_not_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_the_more_texts_the_fewer_rows_are_encoded_together(
     n_texts: int, n_rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "MOST_ROWS", 64)
-    monkeypatch.setattr(writing, "LEAST_ROWS", 8)
+    monkeypatch.setattr(table_writer, "MOST_ROWS", 64)
+    monkeypatch.setattr(table_writer, "LEAST_ROWS", 8)
     texts = {f"t{i}": [f"{i} {row}" for row in range(100)] for i in range(n_texts)}
     table = pa.table({"number": range(100), **texts})
     write_table(table, tmp_path / "t.parquet")

@@ -8,7 +8,7 @@ import pytest
 
 from files.samples import sent
 from service.running import Service, running
-from verix_anon.files.submissions import write_submission
+from verix_anon.files.folder_writer import write_submission
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 from service.api.test_jobs import code
 from service.running import SECONDS, Service
 from verix_anon.service.database import Database
-from verix_anon.service.settings import Settings
+from verix_anon.service.settings import ServiceSettings
 from verix_anon.service.tenants import find, revoke
 
 PATHS = ("/v1", "/v1/jobs", f"/v1/jobs/{'0' * 32}", "/operator", "/metrics")
@@ -52,7 +52,7 @@ def test_a_token_ends(service: Service) -> None:
     assert code(get(service, "/v1", f"Bearer {expired}"), 401) == "unauthorized"
     token = service.token("ends")
     assert get(service, "/v1", f"Bearer {token}").status_code == 200
-    database = Database(Settings(folder=service.folder).database_url)
+    database = Database(ServiceSettings(folder=service.folder).database_url)
     known = find(database, token)
     assert known is not None
     assert revoke(database, known.id)

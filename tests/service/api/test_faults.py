@@ -31,7 +31,6 @@ from service.running import (
     submit,
 )
 
-pytestmark = pytest.mark.slow
 NAME = "records.parquet"
 
 
@@ -66,6 +65,7 @@ def test_an_upload_survives_the_server(tmp_path: Path, submission: Path) -> None
         assert found["root"] == delivered().header.root.hex(), found
 
 
+@pytest.mark.long
 def test_a_server_that_dies_before_the_last_word(tmp_path: Path, submission: Path) -> None:
     """All bytes are on disk, and nobody noted it: HEAD after the restart does."""
     with running(tmp_path / "folder") as service, service.client() as client:
@@ -84,6 +84,7 @@ def staged_size(submission: Path) -> int:
     return (submission / NAME).stat().st_size
 
 
+@pytest.mark.long
 def test_a_download_survives_the_server(tmp_path: Path, submission: Path) -> None:
     with running(tmp_path / "folder") as service, service.client() as client:
         job = ended(client, submit(client, submission))
@@ -156,6 +157,7 @@ MORE = 40 << 20
 """What a transfer may add to the server's memory"""
 
 
+@pytest.mark.long
 def test_memory_does_not_grow_with_a_file(tmp_path: Path, submission: Path) -> None:
     piece = random.Random(0).randbytes(1 << 20)
     n_pieces = LARGE // len(piece)
@@ -188,6 +190,7 @@ def test_memory_does_not_grow_with_a_file(tmp_path: Path, submission: Path) -> N
         assert watch.most - watch.began < MORE
 
 
+@pytest.mark.long
 def test_a_slow_upload_holds_nobody_up(tmp_path: Path, submission: Path) -> None:
     """Twenty clients that send a byte now and then, and one that asks."""
     with running(tmp_path / "folder") as service, service.client() as client:
@@ -207,6 +210,7 @@ def test_a_slow_upload_holds_nobody_up(tmp_path: Path, submission: Path) -> None
             connection.close()
 
 
+@pytest.mark.long
 def test_a_database_that_restarts(server: Path, tmp_path: Path, submission: Path) -> None:
     """Who asks meanwhile is told to come again, and afterwards the job goes its way."""
     statuses: set[int] = set()

@@ -17,28 +17,27 @@ from starlette.testclient import TestClient
 from service.running import PIECE, TUS, order
 from verix_anon.service import jobs
 from verix_anon.service.api import app as app_module
-from verix_anon.service.api import rates
 from verix_anon.service.api.app import make_app
-from verix_anon.service.api.context import Context
+from verix_anon.service.api.context import MOST_AT_ONCE, Context
 from verix_anon.service.api.problems import Problem
 from verix_anon.service.operator import SHOWN
 from verix_anon.service.server import make_context
-from verix_anon.service.settings import Settings
-from verix_anon.service.tenants import Role, create_token
+from verix_anon.service.settings import ServiceSettings
+from verix_anon.service.tenants import TokenRole, create_token
 
 NAME = "contract.json"
 
 
 @pytest.fixture
 def context(tmp_path: Path) -> Iterator[Context]:
-    made = make_context(Settings(folder=tmp_path / "folder"))
+    made = make_context(ServiceSettings(folder=tmp_path / "folder"))
     yield made
     made.database.close()
 
 
 @pytest.fixture
 def client(context: Context) -> TestClient:
-    token = create_token(context.database, "acme", Role.TENANT)
+    token = create_token(context.database, "acme", TokenRole.TENANT)
     headers = {"Authorization": f"Bearer {token}"}
     return TestClient(make_app(context, idle_seconds=0.2), headers=headers)
 
@@ -114,7 +113,7 @@ def test_a_body_that_would_take_long_to_parse_is_not_parsed(client: TestClient) 
 
 
 def test_requests_of_a_token_are_counted_while_they_last(context: Context) -> None:
-    for _ in range(rates.MOST_AT_ONCE):
+    for _ in range(MOST_AT_ONCE):
         context.rates.enter("one")
     with pytest.raises(Problem):
         context.rates.enter("one")
@@ -124,7 +123,7 @@ def test_requests_of_a_token_are_counted_while_they_last(context: Context) -> No
 
 
 def test_a_request_that_is_over_counts_no_more(context: Context, client: TestClient) -> None:
-    for _ in range(rates.MOST_AT_ONCE + 1):
+    for _ in range(MOST_AT_ONCE + 1):
         assert client.get("/v1").status_code == 200
         assert client.get("/v1/jobs/none").status_code == 404
 
@@ -173,7 +172,7 @@ SILENCE = 60.0
 
 
 def test_whoever_says_nothing_is_not_waited_for(context: Context) -> None:
-    token = create_token(context.database, "acme", Role.TENANT)
+    token = create_token(context.database, "acme", TokenRole.TENANT)
     sent = asyncio.run(silent(context, token))
     assert sent[0]["status"] == 408
     assert (b"connection", b"close") in sent[0]["headers"]
@@ -202,7 +201,7 @@ def test_a_body_of_nothing_but_unknown_fields(
 def test_the_operators_pages(context: Context, client: TestClient, submission: Path) -> None:
     for _ in range(SHOWN + 1):
         create_job(context)
-    token = create_token(context.database, None, Role.OPERATOR)
+    token = create_token(context.database, None, TokenRole.OPERATOR)
     operator = TestClient(client.app, headers={"Authorization": f"Bearer {token}"})
     first = operator.get("/operator").text
     assert first.count("<tr>") == SHOWN + 1

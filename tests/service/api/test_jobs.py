@@ -201,7 +201,6 @@ LIMITS: dict[str, tuple[tuple[str, ...], int, str]] = {
 
 
 @pytest.mark.parametrize(("options", "status", "expected"), LIMITS.values(), ids=LIMITS)
-@pytest.mark.slow
 def test_limits(
     tmp_path: Path,
     asked: dict[str, Any],
@@ -215,7 +214,6 @@ def test_limits(
         assert code(client.post("/v1/jobs", json=asked), status) == expected
 
 
-@pytest.mark.slow
 def test_open_jobs_and_rates_are_limited(tmp_path: Path, asked: dict[str, Any]) -> None:
     options = ("--max-jobs", "2", "--rate", "20")
     with running(tmp_path / "folder", *options) as service, service.client() as client:

@@ -10,7 +10,7 @@ from experiments.data import NAMES, load
 from tools.documents.notebooks import FOLDER, as_page, execute, notebooks
 from verix_anon.errors import TableError
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 def printed(notebook: Any) -> str:

@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
-
 from tools.documents.markdown import ROOT, pages
 
 FILE = re.compile(r"`((?:[\w-]+/)*[\w-]+\.py|[\w-]+(?:/[\w-]+)*/)`")
@@ -28,18 +26,22 @@ def is_current(path: Path) -> bool:
     return "Status: replaced" not in path.read_text(encoding="utf-8")
 
 
-PAGES = [path for path in pages() if is_current(path)]
+def gone(text: str) -> list[str]:
+    """List the places that a text names and that are not there, and the names not in their file."""
+    places = {place for place in FILE.findall(text) if found(place) is None} - OTHERS
+    lacking = [
+        f"{name} in {place}"
+        for name, place in NAME_IN_FILE.findall(text)
+        if (source := found(place)) is None
+        or not re.search(rf"\b{name}\b", source.read_text(encoding="utf-8"))
+    ]
+    return [*sorted(places), *lacking]
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_named_places_exist(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    gone = {place for place in FILE.findall(text) if found(place) is None} - OTHERS
-    assert not gone, f"{path.name} names what is not there: {', '.join(sorted(gone))}"
-    for name, place in NAME_IN_FILE.findall(text):
-        source = found(place)
-        assert source is not None
-        assert re.search(rf"\b{name}\b", source.read_text(encoding="utf-8")), f"{name} in {place}"
+def test_named_places_exist() -> None:
+    texts = {path: path.read_text(encoding="utf-8") for path in pages() if is_current(path)}
+    named = {path.name: absent for path, text in texts.items() if (absent := gone(text))}
+    assert not named
 
 
 def test_it_reads_places() -> None:

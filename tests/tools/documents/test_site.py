@@ -10,8 +10,6 @@ from tools.browser import chromium, needs_chromium
 from tools.documents.markdown import ROOT
 from tools.documents.site import CONFIG, SITE, Html, build
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -37,6 +35,7 @@ def test_every_page_is_in_the_menu() -> None:
     assert {page for page in pages if "/decisions/0" not in page} <= listed
 
 
+@pytest.mark.long
 def test_links_lead_somewhere(parsed: dict[Path, Html]) -> None:
     assert len(parsed) > 30
     for path, page in parsed.items():
@@ -51,6 +50,7 @@ def test_links_lead_somewhere(parsed: dict[Path, Html]) -> None:
                 assert anchor in parsed[found].anchors, f"{path.name}: {link}, no such anchor"
 
 
+@pytest.mark.long
 def test_nothing_is_loaded_from_elsewhere(parsed: dict[Path, Html], site: Path) -> None:
     for path, page in parsed.items():
         assert not [url for url in page.loads if re.match(r"(https?:)?//", url)], path
@@ -58,6 +58,7 @@ def test_nothing_is_loaded_from_elsewhere(parsed: dict[Path, Html], site: Path) 
         assert not re.search(r"url\(['\"]?https?:", sheet.read_text(encoding="utf-8")), sheet
 
 
+@pytest.mark.long
 def test_docstrings_became_a_reference(parsed: dict[Path, Html], site: Path) -> None:
     text = (site / "docs" / "reference" / "api.html").read_text(encoding="utf-8")
     assert ":::" not in text
@@ -65,6 +66,7 @@ def test_docstrings_became_a_reference(parsed: dict[Path, Html], site: Path) -> 
         assert words in text
 
 
+@pytest.mark.long
 @needs_chromium
 def test_search_and_copying_work_from_a_file(site: Path) -> None:
     with chromium() as browser:

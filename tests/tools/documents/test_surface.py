@@ -46,7 +46,7 @@ def test_pages_import_from_the_surface_alone(path: Path) -> None:
     assert used <= set(verix_anon.__all__)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_python_of_pages_has_the_types_it_says(tmp_path: Path) -> None:
     """Users who check their types copy from here."""
     assert len(WITH_PYTHON) > 5

@@ -11,34 +11,37 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from verix_anon.arrays import Ids
+from verix_anon.arrays import Floats, Ids, Ints
+from verix_anon.client import models
+from verix_anon.client.arguments import FilePath, check_fields, is_path, options_of
 from verix_anon.client.explore.exploration import Exploration, Explored
-from verix_anon.client.explore.scoring import Judge
-from verix_anon.client.given import FilePath, check_fields, is_path, options_of
+from verix_anon.client.prepare.contract_columns import SentTable, check_sent, send
 from verix_anon.client.prepare.options import PrepareOptions
-from verix_anon.client.prepare.sending import Sent, check_sent, send
 from verix_anon.client.prepare.trackers import Secret
-from verix_anon.client.release.forming import Formed, form
-from verix_anon.client.release.present import Presentation
-from verix_anon.client.release.sheet import Conditions, Sheet
+from verix_anon.client.privacy_sheet import Conditions, Sheet
+from verix_anon.client.release.classes import Classes, join_leaves
+from verix_anon.client.release.grouping import Grouped
+from verix_anon.client.release.ranges import means
+from verix_anon.client.release.representation import Presentation
 from verix_anon.client.release.source import Source
-from verix_anon.client.table.columns import arrow_columns
-from verix_anon.client.table.draft import USUAL_K, read_reading, read_roles
-from verix_anon.client.table.encode import Encoded, encode
-from verix_anon.client.table.owned import owned
-from verix_anon.client.table.person import RECORD
+from verix_anon.client.table.columns import owned
+from verix_anon.client.table.owner_table import RECORD, OwnerTable, read_owner_table
 from verix_anon.client.table.roles import Declared
-from verix_anon.client.table.task import Task
+from verix_anon.client.table.roles_file import USUAL_K, read_reading, read_roles
+from verix_anon.client.table.task import Labels, Task
+from verix_anon.client.verify.utility import measure
 from verix_anon.errors import ContractError, NotAcceptedError, TableError
 from verix_anon.progress import Progress, ignore
 from verix_anon.protocol.contract import Contract, Rule
-from verix_anon.protocol.messages import Delivery, Provider, Submission
+from verix_anon.protocol.messages import Delivery, Submission
+from verix_anon.protocol.providers import Provider
 from verix_anon.protocol.table import Records
 
 __all__ = ["Exploration", "ExploreOptions", "Explored", "explore"]
-
+SAMPLE_ROWS = 20_000
+"""Of how many records models are made and tested: more would take longer than growing the tree."""
+TEST_EVERY = 4
 USUAL_KS = (2, 5, 10, 25)
 USUAL_LS = (1, 2)
 SEED = 0
@@ -47,7 +50,15 @@ SEED = 0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExploreOptions:
-    """Which settings to try; what the roles file says is among those that are not named."""
+    """Which settings to try; what the roles file says is among those that are not named.
+
+    Examples:
+        >>> options = verix_anon.ExploreOptions(k=[5, 10])
+        >>> engine = verix_anon.LocalProvider()
+        >>> found = verix_anon.explore("people.csv", "roles.toml", provider=engine, options=options)
+        >>> sorted({row.k for row in found.rows})
+        [5, 10]
+    """
 
     k: Sequence[int] | None = None
     """2, 5, 10 and 25 if nothing is said."""
@@ -90,22 +101,24 @@ def explore(
     Raises:
         TableError: The table does not fit; the message says what to do.
         NotAcceptedError: None of the settings can be reached.
+
+    Examples:
+        >>> engine = verix_anon.LocalProvider()
+        >>> verix_anon.explore("people.csv", "roles.toml", provider=engine).rows[0].k
+        2
     """
     options = options_of(options, ExploreOptions)
     chosen, declared = _chosen(roles)
     reading = read_reading(roles) if is_path(roles) else None
     options.progress("encode", 0, 1)
-    arrays = arrow_columns(owned(table, reading).table)
-    encoded = encode(pa.table(arrays), declared)
-    settings = _settings(options, chosen, encoded)
+    read = read_owner_table(owned(table, reading).table, declared, to_publish=True)
+    settings = _settings(options, chosen, read.labels.task)
     prepared = PrepareOptions.of_roles(roles) if is_path(roles) else PrepareOptions()
-    sent = {
-        rule: _sent(encoded, prepared, rule) for rule in dict.fromkeys(s.rule for s in settings)
-    }
-    source = Source.of(arrays, encoded, declared, declared.orders, Presentation())
+    sent = {rule: _sent(read, prepared, rule) for rule in dict.fromkeys(s.rule for s in settings)}
+    source = Source.of(read, read.labels.task, declared.orders, Presentation())
     options.progress("encode", 1, 1)
     trial = _Trial(prepared, declared, source, sent, provider)
-    judge = Judge.of(encoded.values, encoded.labels)
+    judge = Judge.of(read.matrix, read.labels)
     return _explored(settings, trial, judge, options.progress)
 
 
@@ -148,12 +161,12 @@ def _declared(roles: object) -> Declared:
     return Declared(**roles)
 
 
-def _settings(options: ExploreOptions, chosen: _Setting, encoded: Encoded) -> list[_Setting]:
+def _settings(options: ExploreOptions, chosen: _Setting, task: Task) -> list[_Setting]:
     """All that are to be tried, in order; the chosen one is among them if it may be."""
     ks = options.k or sorted({*USUAL_KS, chosen.k})
     rules = [Rule(rule) for rule in options.rule or [chosen.rule]]
     ls = options.l or sorted({*USUAL_LS, chosen.l})
-    if encoded.labels.task is Task.NONE:
+    if task is Task.NONE:
         if options.l not in (None, [1], (1,)):
             raise TableError("there is no target that l could be asked of")
         ls = [1]
@@ -161,12 +174,13 @@ def _settings(options: ExploreOptions, chosen: _Setting, encoded: Encoded) -> li
     return [replace(s, is_chosen=s == chosen) for s in dict.fromkeys(found)]
 
 
-def _sent(encoded: Encoded, options: PrepareOptions, rule: Rule) -> Sent:
+def _sent(table: OwnerTable, options: PrepareOptions, rule: Rule) -> SentTable:
     # Coded even where clear columns were agreed on: the tree is the same, and the values are ours.
     coded = replace(options, rule=rule, clear=False)
-    check_sent(encoded, coded)
-    nobody = (column[:0] for column in encoded.values)
-    return send(encoded, list(encoded.values), nobody, coded, Secret.unsafe_from_seed(SEED))
+    check_sent(table, coded)
+    values = [table.imputed(j) for j in range(len(table.quasi))]
+    nobody = [np.empty(0)] * len(values)
+    return send(table, values, nobody, coded, Secret.unsafe_from_seed(SEED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +190,7 @@ class _Trial:
     options: PrepareOptions
     declared: Declared
     source: Source
-    sent: Mapping[Rule, Sent]
+    sent: Mapping[Rule, SentTable]
     provider: Provider
 
     def grown(self, k: int, rule: Rule) -> Delivery:
@@ -195,11 +209,11 @@ class _Trial:
         records = Records(tracker=blank, values=values, target=sent.target)
         return self.provider.anonymize(Submission(contract=contract, records=records))
 
-    def formed(self, delivery: Delivery, setting: _Setting) -> Formed:
-        """Its classes."""
+    def classes(self, delivery: Delivery, setting: _Setting) -> Classes:
+        """The classes that one setting makes of a delivery's leaves."""
         leaf_of_row: Ids = np.empty(delivery.records.row.size, np.int32)
         leaf_of_row[delivery.records.row] = delivery.records.leaf
-        return form(delivery.tree, leaf_of_row, self.source, self.conditions(setting))
+        return join_leaves(delivery.tree, leaf_of_row, self.source, self.conditions(setting))
 
     def conditions(self, setting: _Setting) -> Conditions:
         """What the roles file asks for, with this k, and this l of the target."""
@@ -217,6 +231,61 @@ class _Trial:
         )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Judge:
+    """Some records of the table, most to train on and the rest to test on."""
+
+    values: Floats
+    """(n_quasi, n_rows), of the whole table"""
+    labels: Labels
+    trained: Ints
+    tested: Ints
+
+    @classmethod
+    def of(cls, values: Floats, labels: Labels) -> "Judge":
+        """Records at random, the same ones each time."""
+        some = np.random.default_rng(0).permutation(values.shape[1])[:SAMPLE_ROWS]
+        is_test = np.arange(some.size) % TEST_EVERY == TEST_EVERY - 1
+        return cls(values, labels, some[~is_test], some[is_test])
+
+    @property
+    def n_tested(self) -> int:
+        """On how many records models are tested; 0 if there are none to make."""
+        return self.tested.size if self._can_score else 0
+
+    @property
+    def _can_score(self) -> bool:
+        if self.labels.task is Task.NONE:
+            return False
+        parts = (self.labels.values[rows] for rows in (self.trained, self.tested))
+        return all(np.unique(part).size > 1 for part in parts)
+
+    def raw(self) -> Mapping[str, float]:
+        """What a model of the raw records reaches; nothing where none can be made."""
+        return self._scored(self.values[:, self.trained].T)
+
+    def score(self, classes: Grouped) -> Mapping[str, float]:
+        """The same of the released ones: each value is the mean of its class."""
+        class_of_row = np.empty(classes.order.size, np.int64)
+        class_of_row[classes.order] = np.repeat(np.arange(classes.count.size), classes.count)
+        own = class_of_row[self.trained]
+        released = np.empty((own.size, self.values.shape[0]))
+        for j, values in enumerate(self.values):
+            laid = values[classes.order]
+            missing = np.add.reduceat(np.isnan(laid).astype(np.int64), classes.start[:-1])
+            of_class = means(laid, classes, missing)
+            of_class[missing == classes.count] = np.nan
+            released[:, j] = of_class[own]
+        return self._scored(released)
+
+    def _scored(self, rows: Floats) -> Mapping[str, float]:
+        if not self._can_score:
+            return {}
+        unseen = self.values[:, self.tested].T
+        said = models.predict(rows, self.labels.of(self.trained), unseen)
+        return measure(self.labels.of(self.tested), said)
+
+
 def _explored(
     settings: Sequence[_Setting], trial: _Trial, judge: Judge, progress: Progress
 ) -> Exploration:
@@ -225,14 +294,14 @@ def _explored(
     # Models take most of the time, and a core each: they are fitted beside growing.
     with ThreadPoolExecutor(2) as beside:
         raw = beside.submit(judge.raw)
-        for done, (setting, formed) in enumerate(_formed(settings, trial, left_out)):
+        for done, (setting, classes) in enumerate(_reachable(settings, trial, left_out)):
             progress("settings", done, len(settings))
             try:
-                sheet = formed.measured(formed.shown(Presentation()))
+                sheet = classes.measure(classes.write(Presentation()))
             except NotAcceptedError as error:
                 left_out.append(f"{setting}: {error}")
                 continue
-            rows.append((setting, sheet, beside.submit(judge.score, formed.grouped)))
+            rows.append((setting, sheet, beside.submit(judge.score, classes.grouped)))
         explored = tuple(_row(setting, sheet, score.result()) for setting, sheet, score in rows)
         progress("settings", len(settings), len(settings))
     if not explored:
@@ -247,16 +316,16 @@ def _explored(
     )
 
 
-def _formed(
+def _reachable(
     settings: Sequence[_Setting], trial: _Trial, left_out: list[str]
-) -> Iterator[tuple[_Setting, Formed]]:
+) -> Iterator[tuple[_Setting, Classes]]:
     """The classes of each setting that can be reached; trees are grown once for every l."""
     grown: tuple[object, Delivery] | None = None
     for setting in settings:
         try:
             if grown is None or grown[0] != (setting.k, setting.rule):
                 grown = (setting.k, setting.rule), trial.grown(setting.k, setting.rule)
-            yield setting, trial.formed(grown[1], setting)
+            yield setting, trial.classes(grown[1], setting)
         except (NotAcceptedError, ContractError, TableError) as error:
             left_out.append(f"{setting}: {error}")
 

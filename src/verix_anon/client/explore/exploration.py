@@ -1,14 +1,19 @@
 """What explore() found: one row for each setting, as numbers and as words."""
 
+import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
+from pathlib import Path
 
+from verix_anon.client.arguments import FilePath
 from verix_anon.client.notebook import as_list, as_table
+from verix_anon.client.prepare.options import PrepareOptions
+from verix_anon.client.table.roles_file import read_reading, read_roles
 from verix_anon.errors import TableError
 from verix_anon.fields import Fields, to_json
 from verix_anon.protocol.contract import Rule
-
-__all__ = ["Exploration", "Explored"]
 
 FORMAT = "verix/exploration/1"
 COUNTS = range(1, 2**53)
@@ -23,7 +28,14 @@ TITLES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explored:
-    """One setting, and what its release would be like."""
+    """One setting, and what its release would be like.
+
+    Examples:
+        >>> engine = verix_anon.LocalProvider()
+        >>> row = verix_anon.explore("people.csv", "roles.toml", provider=engine).rows[0]
+        >>> row.k_reached >= row.k
+        True
+    """
 
     k: int
     rule: str
@@ -47,7 +59,14 @@ class Explored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exploration:
-    """The settings that were tried on one table."""
+    """The settings that were tried on one table.
+
+    Examples:
+        >>> roles = {"target": "income", "quasi": "all"}
+        >>> found = verix_anon.explore("people.csv", roles, provider=verix_anon.LocalProvider())
+        >>> [row.k for row in found.rows if row.is_chosen]
+        [5]
+    """
 
     rows: tuple[Explored, ...]
     raw: Mapping[str, float]
@@ -130,6 +149,7 @@ class Exploration:
         """Read it back; raises TableError."""
         fields = Fields.parse(text, "the exploration", TableError)
         fields.expect("format", FORMAT)
+        basis = fields.inner("basis") if fields.has("basis") else None
         found = cls(
             rows=tuple(_row(each) for each in fields.each("rows")),
             raw=fields.inner("raw").all_numbers(),
@@ -137,7 +157,7 @@ class Exploration:
             n_records=fields.whole("n_records"),
             tested_on=fields.whole("tested_on"),
             left_out=fields.texts("left_out"),
-            basis=_basis(fields.inner("basis")) if fields.has("basis") else {},
+            basis={name: basis.text(name) for name in basis.values} if basis else {},
         )
         if not found.rows or not set(found.raw) <= set(TITLES):
             raise TableError("the exploration is not one that verix-anon wrote")
@@ -158,10 +178,6 @@ def shown(name: str, score: float) -> str:
     return f"{score:,.4g}" if name == "mean_absolute_error" else f"{score:.3f}"
 
 
-def _basis(fields: Fields) -> dict[str, str]:
-    return {name: fields.text(name) for name in fields.values}
-
-
 def _row(fields: Fields) -> Explored:
     return Explored(
         k=fields.whole("k", COUNTS),
@@ -176,3 +192,34 @@ def _row(fields: Fields) -> Explored:
         same_target=fields.number("same_target"),
         scores=fields.inner("scores").all_numbers(),
     )
+
+
+DECIDING = ("importance", "min_leaf", "places", "max_depth")
+"""The options of prepare() that a tree or its classes depend on, but the rule, which is tried."""
+
+
+def basis_of(roles: FilePath, table: FilePath | None) -> Mapping[str, str]:
+    """Names for what a roles file and a table's file are now, without what is tried of them.
+
+    They are equal if the curves would be; a table that is no file has none.
+    """
+    found = {"columns": _columns(roles)}
+    if table is not None:
+        with suppress(OSError, ValueError):
+            about = Path(table).stat()
+            found["table"] = f"{about.st_size} {about.st_mtime_ns}"
+    return found
+
+
+def _columns(roles: FilePath) -> str:
+    declared = asdict(read_roles(roles)[1])
+    hidden = declared.pop("diversity")
+    hidden.get(declared["target"], {}).pop("l", None)
+    options = PrepareOptions.of_roles(roles)
+    said = {
+        "declared": declared,
+        "hidden": {name: asked for name, asked in hidden.items() if asked},
+        "options": {name: getattr(options, name) for name in DECIDING},
+        "reading": read_reading(roles).to_json(),
+    }
+    return sha256(json.dumps(said, default=str).encode()).hexdigest()

@@ -8,31 +8,25 @@ from typing import Any
 
 import numpy as np
 
-from verix_anon.arrays import Ints
-from verix_anon.client.given import FilePath, is_path, opened, options_of
+from verix_anon.client.arguments import FilePath, is_path, opened, options_of
+from verix_anon.client.audit_subject import seen
+from verix_anon.client.disclosure import parted, taken
 from verix_anon.client.ledger import Event, Ledger
 from verix_anon.client.manifest import Manifest
 from verix_anon.client.notebook import as_list, as_table
-from verix_anon.client.prepare.assemble import assemble
-from verix_anon.client.prepare.keeping import Keeping, Watch
+from verix_anon.client.prepare.contract_columns import check_sent, send, sent_columns
+from verix_anon.client.prepare.expectations import Keeping, Watch
 from verix_anon.client.prepare.options import PrepareOptions
-from verix_anon.client.prepare.parts import Part
-from verix_anon.client.prepare.sending import Sent, check_sent, send, sent_columns
-from verix_anon.client.prepare.sentinels import Planted, Traps, moved, plant
-from verix_anon.client.prepare.taking import check_room, take
-from verix_anon.client.prepare.trackers import Secret
-from verix_anon.client.prepare.twins import choose_twins
-from verix_anon.client.seen import parted, seen, taken
-from verix_anon.client.table.columns import columns_of
-from verix_anon.client.table.draft import USUAL_K, read_reading, read_roles
-from verix_anon.client.table.encode import Described
+from verix_anon.client.prepare.trackers import Part, Secret, assemble
+from verix_anon.client.prepare.traps import Planted, Traps, choose_twins, moved, plant
+from verix_anon.client.table.columns import Columns, columns_of, index_warnings, owned
 from verix_anon.client.table.hierarchies import Hierarchy
-from verix_anon.client.table.index import index_warnings
-from verix_anon.client.table.owned import owned
+from verix_anon.client.table.owner_table import OwnerTable, person_column, read_owner_table
 from verix_anon.client.table.roles import Declared, Missing
-from verix_anon.client.table.task import Task
+from verix_anon.client.table.roles_file import USUAL_K, read_reading, read_roles
+from verix_anon.client.table.task import TableRole, Task
 from verix_anon.errors import TableError
-from verix_anon.machine import give_back
+from verix_anon.machine import check_memory, give_back
 from verix_anon.protocol.contract import Commitment, Contract, Kind, Rule
 from verix_anon.protocol.messages import Submission
 from verix_anon.protocol.table import check_count
@@ -42,7 +36,13 @@ __all__ = ["PrepareOptions", "Prepared", "prepare"]
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Prepared:
-    """What prepare() made: one part to send, one to keep."""
+    """What prepare() made: one part to send, one to keep.
+
+    Examples:
+        >>> prepared = verix_anon.prepare("people.csv", target="income", quasi="all", k=5)
+        >>> verix_anon.write_submission(prepared.submission, "new/submission")
+        >>> verix_anon.write_manifest(prepared.manifest, "new/manifest.verix")
+    """
 
     submission: Submission
     manifest: Manifest
@@ -125,6 +125,11 @@ def prepare(
     Raises:
         TableError: The table does not fit; the message says what to do.
         ContractError: k or the names cannot be agreed on.
+
+    Examples:
+        >>> prepared = verix_anon.prepare("people.csv", target="income", quasi="all", k=5)
+        >>> prepared.submission.contract.k
+        5
     """
     if options is None and is_path(roles):
         options = PrepareOptions.of_roles(roles)
@@ -152,7 +157,8 @@ def prepare(
     table, reading, notes = owned(table, read_reading(roles) if is_path(roles) else None)
     warnings = (*notes, *index_warnings(table))
     prepared = _prepare(table, declared, drafted_k if k is None else k, options)
-    prepared = replace(prepared, manifest=replace(prepared.manifest, reading=reading))
+    how = None if reading is None else reading.to_json()
+    prepared = replace(prepared, manifest=replace(prepared.manifest, reading=how))
     if ledger is not None:
         warnings += _record(prepared, ledger)
     return replace(prepared, warnings=warnings)
@@ -187,17 +193,19 @@ def _declared(roles: Declared | FilePath | None, columns: dict[str, Any]) -> tup
     return USUAL_K, Declared(**columns)
 
 
-def _prepare(table: object, declared: Declared, k: int, options: PrepareOptions) -> Prepared:
-    columns = columns_of(table)
-    check_room(columns, declared, options.threads)
+def _prepare(given: object, declared: Declared, k: int, options: PrepareOptions) -> Prepared:
+    columns = columns_of(given)
+    roles = declared.roles(columns.names)
+    _check_memory(columns, roles, options.threads)
     options.progress("encode", 0, 1)
-    took = take(columns, declared, options.threads)
+    person_column(columns, roles, declared.person)
+    table = read_owner_table(columns, declared, threads=options.threads)
+    values = [table.of_quasi(j, last=True) for j in range(len(table.quasi))]
     give_back()
-    encoded, values = took.encoded, took.values
-    labels, n_rows = encoded.labels, encoded.labels.values.size
+    labels, n_rows = table.labels, table.n_rows
     seed = options.unsafe_seed
     secret = Secret.fresh() if seed is None else Secret.unsafe_from_seed(seed)
-    agreed = _agreed(encoded, k, options, secret)
+    agreed = _agreed(table, k, options, secret)
     check_count(agreed, n_rows)
     options.progress("encode", 1, 1)
     planted, twins = Planted.nothing(), np.empty(0, np.int64)
@@ -208,8 +216,8 @@ def _prepare(table: object, declared: Declared, k: int, options: PrepareOptions)
         options.progress("sentinels", 1, 1)
     options.progress("positions", 0, 1)
     rng = secret.generator("sentinels/noise")
-    moving = moved(took.values, encoded.quasi, planted.origin, rng)
-    sent = send(encoded, values, moving, options, secret)
+    moving = moved(values, table.quasi, planted.origin, rng)
+    sent = send(table, values, moving, options, secret)
     give_back()
     contract = replace(agreed, columns=sent.columns)
     options.progress("positions", 1, 1)
@@ -218,36 +226,46 @@ def _prepare(table: object, declared: Declared, k: int, options: PrepareOptions)
     with ThreadPoolExecutor(1) as beside:
         # Trackers leave one core idle.
         fitted = beside.submit(watch.fingerprint)
-        parts = _parts(sent, planted.origin, twins)
+        parts = {
+            "genuine": Part(sent.values, sent.target),
+            "sentinel": Part(sent.moved, sent.target[planted.origin]),
+            "twin": Part([column[twins] for column in sent.values], sent.target[twins]),
+        }
         assembled = assemble(contract, parts, secret, threads=options.threads)
         give_back()
         submission = Submission(contract=contract, records=assembled.records)
         options.progress("trackers", 1, 1)
-        keeping = Keeping(submission, assembled, took, watch, secret, options)
+        keeping = Keeping(submission, assembled, table, watch, secret, options)
         manifest = keeping.manifest(fitted.result(), declared, twins, planted)
     return Prepared(submission=submission, manifest=manifest)
 
 
-def _agreed(encoded: Described, k: int, options: PrepareOptions, secret: Secret) -> Contract:
+def _check_memory(columns: Columns, roles: Mapping[str, TableRole], threads: int) -> None:
+    """Refuse a table that will not fit, before hours are spent on it."""
+    n_rows, n_quasi = columns.n_rows, sum(role is TableRole.QUASI for role in roles.values())
+    # As measurement has it: first all values, and each thread reads or sorts a column, where text
+    # takes most; then all that is sent, trackers, rows, and what threads need to find witnesses.
+    threads = min(threads, n_quasi)
+    coding = 16 + 8 * n_quasi + 90 * threads
+    finding = 85 + 9 * n_quasi + 20 * threads
+    check_memory(
+        n_rows * max(coding, finding),
+        f"preparing {n_rows:,} records with {n_quasi} quasi-identifiers",
+        TableError,
+    )
+
+
+def _agreed(table: OwnerTable, k: int, options: PrepareOptions, secret: Secret) -> Contract:
     """The contract, but for sizes and weights of positions: faults are found before the work."""
-    check_sent(encoded, options)
-    blank = [1] * len(encoded.quasi)
+    check_sent(table, options)
+    blank = [1] * len(table.quasi)
     has_seed = options.unsafe_seed is not None
     return Contract(
         submission_id=secret.key("id")[:16].hex() if has_seed else secrets.token_hex(16),
         k=k,
         min_leaf=options.least(k),
         rule=Rule(options.rule),
-        columns=sent_columns(encoded, options, blank, blank),
+        columns=sent_columns(table, options, blank, blank),
         max_depth=options.max_depth,
         commitment=Commitment(options.commitment),
     )
-
-
-def _parts(sent: Sent, origin: Ints, twins: Ints) -> dict[str, Part]:
-    """The records of every role."""
-    return {
-        "genuine": Part(sent.values, sent.target),
-        "sentinel": Part(sent.moved, sent.target[origin]),
-        "twin": Part([column[twins] for column in sent.values], sent.target[twins]),
-    }

@@ -8,17 +8,15 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from verix_anon.client.parties import Parties
-from verix_anon.client.prepare.sentinels import Plan, Traps
-from verix_anon.client.table.draft import read_options
+from verix_anon.client.manifest import Parties
+from verix_anon.client.prepare.traps import Plan, Traps
+from verix_anon.client.table.roles_file import read_options
 from verix_anon.errors import ContractError, TableError
 from verix_anon.files.trust import trust_in
 from verix_anon.machine import available_cores
 from verix_anon.progress import Progress, ignore
 from verix_anon.protocol.contract import Commitment, Rule
 from verix_anon.protocol.envelopes import PublicKey
-
-__all__ = ["WATCH_RECORDS", "Importance", "PrepareOptions"]
 
 WATCH_RECORDS = 2_000
 MAX_PLACES = 2**31 - 1
@@ -34,7 +32,12 @@ class Importance(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrepareOptions(Plan):
-    """How to prepare; the defaults are for everybody but researchers."""
+    """How to prepare; the defaults are for everybody but researchers.
+
+    Examples:
+        >>> options = verix_anon.PrepareOptions(importance="uniform")
+        >>> prepared = verix_anon.prepare("people.csv", roles="roles.toml", options=options)
+    """
 
     rule: Rule | str = Rule.IMPORTANCE_SPREAD
     importance: Importance | str | Mapping[str, float] = Importance.AUTO

@@ -1,11 +1,14 @@
-"""Secret keys, and the tracker that names each record to the owner alone (spec §7).
+"""Secret keys, trackers, and all records in the order of their trackers (spec §7).
 
 One salt per submission; every key and every seed is derived from it by HKDF-SHA256 under a
-label of its own, so that none tells anything about another.
+label of its own, so that none tells anything about another. A tracker names a record to the owner
+alone, and the order of trackers tells nobody which records are genuine, sentinels or twins.
 """
 
 import secrets
 import struct
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from hashlib import sha256
 
@@ -14,15 +17,17 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.hmac import HMAC
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from verix_anon.arrays import Bytes
-from verix_anon.protocol.contract import Contract
-from verix_anon.protocol.table import Records, wire_columns
-
-__all__ = ["SALT_SIZE", "Secret", "TrapRole", "row_bytes", "trackers"]
+from verix_anon.arrays import Bytes, Floats, Ids, Ints
+from verix_anon.protocol.contract import Contract, Digest
+from verix_anon.protocol.table import TRACKER_SIZE, Records, wire_columns
 
 SALT_SIZE = 32
 TrapRole = str
 """`genuine`, `sentinel` or `twin`."""
+Values = Floats | Ids
+"""One column as it is sent: values, or positions in half the memory until all is assembled."""
+BLOCK_ROWS = 65_536
+"""Of how many records the bytes are held at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,103 @@ class Secret:
         return np.random.default_rng(self.seed(purpose))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """The records of one role; each column can be let go by itself."""
+
+    values: list[Values]
+    """By column, in contract order"""
+    target: Bytes
+
+    @property
+    def n_rows(self) -> int:
+        """How many records there are."""
+        return int(self.target.size)
+
+    def records(self, rows: slice) -> Records:
+        """Some of them, without trackers."""
+        target = self.target[rows].copy()
+        return Records(
+            tracker=np.zeros((target.size, 32), np.uint8),
+            values=np.array([column[rows] for column in self.values], np.float64),
+            target=target,
+        )
+
+    def taken(self, column: int) -> Values:
+        """A column, which is the caller's alone from now on."""
+        values = self.values[column]
+        self.values[column] = values[:0].copy()
+        return values
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Assembled:
+    """The submitted records, and where each came from."""
+
+    records: Records
+    owner_row: Ints
+    """For each submitted row its row in the owner's table, -1 for a trap."""
+    genuine_row: Ints
+    """For each row of the owner's table its submitted row."""
+    sentinel_row: Ints
+    twin_row: Ints
+
+    @property
+    def tracker_column(self) -> Digest:
+        """SHA-256 of the tracker column in row order."""
+        return Digest(sha256(np.ascontiguousarray(self.records.tracker).data).digest())
+
+    @property
+    def target_column(self) -> Digest:
+        """SHA-256 of the target column in row order."""
+        return Digest(sha256(np.ascontiguousarray(self.records.target).data).digest())
+
+
+def assemble(
+    contract: Contract, parts: Mapping[TrapRole, Part], secret: Secret, *, threads: int
+) -> Assembled:
+    """Track the records of each role, and shuffle them all by ascending tracker (spec §7).
+
+    The parts are used up: each of their columns ends when it stands in its place.
+    """
+    tracker = _tracked(contract, parts, secret)
+    order = _ascending(tracker)
+    tracker = tracker[order]
+    values = np.empty((len(contract.quasi), order.size))
+
+    def place(j: int) -> None:
+        values[j] = np.concatenate([part.taken(j) for part in parts.values()])[order]
+
+    with ThreadPoolExecutor(threads) as pool:
+        for _ in pool.map(place, range(len(values))):
+            pass
+    target = np.concatenate([part.target for part in parts.values()])[order]
+    row_of = np.empty_like(order)
+    row_of[order] = np.arange(order.size)
+    n_genuine = parts["genuine"].n_rows
+    n_sentinels = parts["sentinel"].n_rows
+    return Assembled(
+        records=Records(tracker=tracker, values=values, target=target),
+        owner_row=np.where(order < n_genuine, order, -1),
+        genuine_row=row_of[:n_genuine],
+        sentinel_row=row_of[n_genuine : n_genuine + n_sentinels].copy(),
+        twin_row=row_of[n_genuine + n_sentinels :].copy(),
+    )
+
+
+def _tracked(contract: Contract, parts: Mapping[TrapRole, Part], secret: Secret) -> Bytes:
+    """The trackers of all parts, one after the other."""
+    key = secret.key("trackers")
+    found = np.empty((sum(part.n_rows for part in parts.values()), TRACKER_SIZE), np.uint8)
+    at = 0
+    for role, part in parts.items():
+        for first in range(0, part.n_rows, BLOCK_ROWS):
+            block = row_bytes(contract, part.records(slice(first, first + BLOCK_ROWS)))
+            found[at : at + len(block)] = trackers(key, role, block, first=first)
+            at += len(block)
+    return found
+
+
 def trackers(key: bytes, role: TrapRole, rows: Bytes, *, first: int = 0) -> Bytes:
     """The trackers of records of one role, from the `first` on; `rows` holds the bytes of each.
 
@@ -85,3 +187,15 @@ def row_bytes(contract: Contract, records: Records) -> Bytes:
             for column in wire_columns(contract, records, everything)
         ]
     )
+
+
+def _ascending(tracker: Bytes) -> Ints:
+    """The order of the trackers as bytes, most significant first."""
+    words = tracker.view(">u8")
+    top = words[:, 0].astype(np.uint64)
+    order = np.argsort(top, kind="stable")
+    # Eight bytes tell any two of a billion trackers apart, but for a chance of one in 37.
+    top = top[order]
+    if (top[1:] == top[:-1]).any():
+        order = np.lexsort(words.T[::-1])
+    return order

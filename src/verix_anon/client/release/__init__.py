@@ -4,35 +4,51 @@ Proves: every class of the published table holds at least k people and hides wha
 asks for, counted on the genuine records, and each interval is that of its class's own records;
 nothing of it is taken from the provider but which records lie together.
 Never published: the tree, leaf numbers and counts; they undo the joining and expose traps.
+
+The modules, in the order of the work:
+
+    acceptance      the leaves of a delivery, the verdict on it, and earlier releases of the table
+    source          the owner's table, checked to be the one that was prepared
+    join            leaves into classes; `grouping` keeps the rows of each group
+    representation  how each quasi-identifier is to be published
+    ranges          what each class holds of a column
+    cells           what is written of it, and how it is described
+    classes         the steps from `join` to `cells` for all columns, measured by `privacy`
+    published       the published table, its dictionary, and the files
+    preview         a look at a release before it is one
+    read_back       a released table as numbers and sets of labels
 """
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, TypeVar, overload
 
 import pyarrow as pa
 
+from verix_anon.client.arguments import FilePath, opened, options_of
 from verix_anon.client.audit_log import AuditLog
-from verix_anon.client.given import FilePath, opened, options_of
 from verix_anon.client.ledger import Ledger
 from verix_anon.client.manifest import Manifest, read_manifest
-from verix_anon.client.release import accept, gates
-from verix_anon.client.release.assemble import MOST_TEXTS, assemble
-from verix_anon.client.release.counting import count
-from verix_anon.client.release.forming import form
-from verix_anon.client.release.places import Places
-from verix_anon.client.release.present import Presentation, Representation
-from verix_anon.client.release.released import Released
-from verix_anon.client.release.schema import schema_json
-from verix_anon.client.release.sheet import Conditions
-from verix_anon.client.release.source import ATTRIBUTES, Source, read_source
-from verix_anon.client.table.diversity import Asked, Measure, check_asked
-from verix_anon.client.table.owned import owned
-from verix_anon.client.table.person import RECORD
-from verix_anon.client.table.roles import TableRole
-from verix_anon.client.verdict import Profile, Verdict, read_verdict
+from verix_anon.client.owner_files import read_verdict
+from verix_anon.client.privacy_sheet import Conditions, check_gate_names, check_gates
+from verix_anon.client.release.acceptance import check_verdict, count_release, read_leaves
+from verix_anon.client.release.classes import join_leaves
+from verix_anon.client.release.published import (
+    MOST_TEXTS,
+    OutputFiles,
+    Released,
+    assemble,
+    schema_json,
+)
+from verix_anon.client.release.representation import Presentation, Representation
+from verix_anon.client.release.source import Source, read_source
+from verix_anon.client.table.columns import owned, reading_of
+from verix_anon.client.table.owner_table import RECORD
+from verix_anon.client.table.roles import ATTRIBUTES, Asked, Measure, check_asked
+from verix_anon.client.table.task import TableRole
+from verix_anon.client.verdict import Profile, Verdict
 from verix_anon.errors import TableError
 from verix_anon.files.deliveries import Snapshot
 from verix_anon.machine import check_memory
@@ -47,7 +63,13 @@ Memory = TypeVar("Memory", Ledger, AuditLog)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseOptions(Presentation):
-    """How to release; `force` overrides a verdict and the ledger, never the check of the table."""
+    """How to release; `force` overrides a verdict and the ledger, never the check of the table.
+
+    Examples:
+        >>> options = verix_anon.ReleaseOptions(l=2, round_to={"age": 5})
+        >>> job = ("job/delivery", "job/manifest.verix", "job/verdict.json")
+        >>> released = verix_anon.release(*job, table="people.csv", options=options)
+    """
 
     person: str | None = None
     """The column that tells people apart, or `record`; None: as said at prepare()."""
@@ -66,7 +88,7 @@ class ReleaseOptions(Presentation):
 
     def __post_init__(self) -> None:
         Presentation.__post_init__(self)
-        gates.check_names(self.require)
+        check_gate_names(self.require)
 
     def asked(self, manifest: Manifest) -> Asked:
         """What is asked of each column; what is given here wins over the manifest's."""
@@ -163,57 +185,60 @@ def release(
         NotAcceptedError: There is no accepted verdict on this delivery, or the records cannot
             be released with k, or the table was released before.
         TableError: The table is not the one that was prepared, or an option does not fit it.
+
+    Examples:
+        >>> job = ("job/delivery", "job/manifest.verix", "job/verdict.json")
+        >>> released = verix_anon.release(*job, table="people.csv", out="new.csv")
+        >>> released.table.num_rows
+        600
     """
     options = options_of(options, ReleaseOptions)
-    places = Places.for_release(out, sheet, (delivery, manifest, verdict, table), overwrite)
+    files = OutputFiles.check(out, sheet, (delivery, manifest, verdict, table), overwrite)
     ledger, log = _opened(ledger, Ledger, "ledger"), _opened(log, AuditLog, "log")
     manifest = opened(manifest, Manifest, read_manifest, "manifest")
     verdict = None if verdict is None else opened(verdict, Verdict, read_verdict, "verdict")
     _check_memory(manifest)
     # 1. The table is the one that was prepared, and the options fit it.
     options.progress("read", 0, 1)
-    table = owned(table, manifest.reading).table
+    table = owned(table, reading_of(manifest)).table
     # First the delivery, of which little is left; what is wrong with it is said after the table.
     with ThreadPoolExecutor(1) as before:
-        reading = before.submit(accept.read, delivery, manifest)
+        reading = before.submit(read_leaves, delivery, manifest)
     source = read_source(table, manifest, options.person, options)
     asked = options.asked(manifest)
     # 2. The verdict accepts this very delivery, and the table was not released before.
-    followed = reading.result()
-    counted = count(ledger, followed, manifest, options.decides(asked))
+    leaves = reading.result()
+    counted = count_release(ledger, leaves, manifest, options.decides(asked))
     against, force = counted.problems, options.force
-    overridden = accept.check(followed, manifest, verdict, against, log=log, force=force)
+    overridden = check_verdict(leaves, manifest, verdict, against, log=log, force=force)
     options.progress("read", 1, 1)
     # 3. Traps drop out, each genuine row has its leaf, and leaves that fall short join others.
     conditions = _conditions(manifest, asked, source, counted.n_earlier)
     options.progress("classes", 0, 1)
-    formed = form(followed.tree, followed.leaf_of_row(), source, conditions)
+    classes = join_leaves(leaves.tree, leaves.leaf_of_row(), source, conditions)
     # 4. Classes become columns.
-    classes = formed.shown(options, last=True)
-    published = assemble(table, source, manifest.roles, classes, shuffle=options.shuffle)
+    written = classes.write(options, last=True)
+    published = assemble(table, source, manifest.roles, written, shuffle=options.shuffle)
     options.progress("classes", 1, 1)
     options.progress("write", 0, 1)
     # 5. What they give away is measured, and what was asked for is checked once more.
     with ThreadPoolExecutor(1) as beside:
-        measuring = beside.submit(formed.measured, classes)
+        measuring = beside.submit(classes.measure, written)
         # 6. A release counts when it is written, and no table appears that does not count.
-        with places.table_aside(published) as aside:
+        with files.table_aside(published) as aside:
             found = measuring.result()
-            gates.check(options.require, found)
-            warned = (*found.warnings, *_warnings(manifest, verdict, source.person))
-            released = Released[Any](
-                root=followed.header.root,
-                published=published,
-                sheet=found,
-                n_classes=found.n_classes,
+            check_gates(options.require, found)
+            warned = (*_warnings(manifest, verdict, source.person), *counted.warnings)
+            found = replace(
+                found,
+                root=leaves.header.root,
+                warnings=(*found.warnings, *warned, *(log.warnings() if log else ())),
                 overridden=overridden,
-                warnings=(*warned, *counted.warnings, *(log.warnings() if log else ())),
             )
-            shown = [(each.columns, each.described) for each in classes.shown]
-            schema = schema_json(published.names, source.types, manifest.roles, shown)
-            with places.texts_aside(released.to_json(), schema) as beside_it:
+            schema = schema_json(published.names, source.types, manifest.roles, written.cells)
+            with files.texts_aside(found.to_json(), schema) as beside_it:
                 counted.name(*beside_it, aside)
-    return released
+    return Released[Any](published, found)
 
 
 def _opened(given: Memory | FilePath | None, kind: type[Memory], what: str) -> Memory | None:

@@ -1,94 +1,170 @@
-"""The classes, and what is published of each quasi-identifier: made a column at a time."""
+"""The classes of a release: made by joining leaves, written out as cells, and measured (spec §12).
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+Columns are read, written out and let go one by one: values, cells and texts of a large table do not
+fit into the memory together.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
 from verix_anon.arrays import Floats, Ids, Ints
-from verix_anon.client.release import privacy
-from verix_anon.client.release.cells import Cells, represent
-from verix_anon.client.release.ranges import Range
-from verix_anon.client.release.schema import described
-from verix_anon.client.table.categories import is_text
+from verix_anon.client.privacy_sheet import Conditions, Joining, Sheet
+from verix_anon.client.release import join, privacy
+from verix_anon.client.release.cells import Cells, write_cells
+from verix_anon.client.release.grouping import Grouped
+from verix_anon.client.release.ranges import Range, range_of
+from verix_anon.client.release.representation import Presentation
+from verix_anon.client.release.source import Source
+from verix_anon.client.table.roles import Asked, Measure
+from verix_anon.errors import NotAcceptedError
+from verix_anon.machine import available_cores, give_back
+from verix_anon.protocol.tree import Tree
 
-__all__ = ["Classes", "Shown"]
+Domain = tuple[Floats, Floats]
+"""The least and the greatest value of a column."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shown:
-    """What is published of one quasi-identifier."""
+class ClassCells:
+    """What is published of each class."""
 
-    name: str
-    columns: Mapping[str, pa.Array]
-    """By name, with one value per class; text as dictionaries."""
-    described: Mapping[str, object]
-    """What the schema says of them."""
-    width: Floats
-    """How much of the column's range each class leaves possible."""
+    of_row: Ids
+    """The class of each of the owner's rows."""
+    cells: Sequence[Cells]
+    """Of each quasi-identifier."""
+    ncp: float
+    """The information lost by what is published."""
 
-    @classmethod
-    def of(cls, found: Range, low: Floats, high: Floats) -> "Shown":
-        """Write out what is published; the column's values are from `low` to `high`."""
-        cells = represent(found)
-        return cls(
-            name=found.column.name,
-            columns={name: _coded(array) for name, array in cells.columns.items()},
-            described=described(found),
-            width=_width(found, cells, (low, high)),
-        )
+    @property
+    def columns(self) -> dict[str, pa.Array]:
+        """All published columns of quasi-identifiers, by name."""
+        return {name: array for each in self.cells for name, array in each.columns.items()}
 
-
-def _coded(array: pa.Array) -> pa.Array:
-    """Text as a dictionary without repetitions: it is long, and there are many rows."""
-    return array.dictionary_encode() if is_text(array.type) else array
-
-
-def _width(found: Range, cells: Cells, domain: tuple[Floats, Floats]) -> Floats:
-    """A capped end reaches to its limit."""
-    if found.sets is None:
-        low = np.where(found.is_below, domain[0], found.low)
-        high = np.where(found.is_above, domain[1], found.high)
-        return privacy.widths(privacy.Spans(low, high, *domain))
-    # How many a cell leaves possible, wherever they stand in the order.
-    assert cells.covered is not None
-    most = privacy.distinct(found.sets.position).size - 1
-    high = np.fmax(cells.covered - 1.0, 0)
-    return privacy.widths(privacy.Spans(np.zeros(1), high, np.zeros(1), np.array([most])))
+    def members(self, people: Ints | None) -> privacy.ClassMembers:
+        """Who is in which class, as the public sees it: classes that look alike are one."""
+        return privacy.ClassMembers.alike(self.of_row, map(_codes, self.columns.values()), people)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Classes:
-    """Who is in which class, and what is published of each."""
+    """The owner's rows by class, what the classes are held to, and what joining cost."""
 
+    source: Source
     of_row: Ids
-    shown: Sequence[Shown]
-    ncp: float
-    """The information lost by what is published."""
-
-    @classmethod
-    def of(cls, of_row: Ids, count: Ints, made: Iterable[Shown]) -> "Classes":
-        """From the columns in order; their widths end here."""
-        shown, total = [], np.zeros(count.size)
-        for each in made:
-            total += each.width
-            shown.append(Shown(each.name, each.columns, each.described, np.empty(0)))
-        return cls(of_row, shown, privacy.weighted(total / len(shown), count))
+    n_classes: int
+    conditions: Conditions
+    cost: Joining
 
     @property
-    def columns(self) -> dict[str, Mapping[str, pa.Array]]:
-        """For each quasi-identifier its published columns."""
-        return {each.name: each.columns for each in self.shown}
+    def grouped(self) -> Grouped:
+        """The rows of each class."""
+        return Grouped.by(self.of_row, self.n_classes)
 
-    @property
-    def arrays(self) -> dict[str, pa.Array]:
-        """All published columns of quasi-identifiers, by name."""
-        return {name: array for each in self.shown for name, array in each.columns.items()}
+    def write(self, wanted: Presentation, *, last: bool = False) -> ClassCells:
+        """Write out what is published; the `last` time each column's values end with it."""
+        grouped, n_quasi = self.grouped, len(self.source.quasi)
+        with ThreadPoolExecutor(available_cores()) as pool:
+            # Values end before texts begin, which are as large.
+            found: list[tuple[Range, Domain] | None] = list(
+                pool.map(lambda j: self._range(j, grouped, wanted, last), range(n_quasi))
+            )
+            cells, total = [], np.zeros(grouped.count.size)
+            for written, width in pool.map(lambda j: _written(found, j), range(n_quasi)):
+                total += width
+                cells.append(replace(written, covered=None))
+        return ClassCells(self.of_row, cells, privacy.weighted(total / n_quasi, grouped.count))
 
-    def alike(self, people: Ints | None) -> privacy.Members:
-        """Who is in which class, as the public sees it."""
-        return privacy.Members.alike(self.of_row, map(_codes, self.arrays.values()), people)
+    def _range(
+        self, j: int, grouped: Grouped, wanted: Presentation, last: bool
+    ) -> tuple[Range, Domain]:
+        source, column = self.source, self.source.quasi[j]
+        values = source.of_quasi(j, last=last)
+        kind, form = source.types[column.name], source.forms[column.name]
+        found = range_of(column, values, kind, grouped, wanted, form)
+        ends = np.fmin.reduce(values, keepdims=True), np.fmax.reduce(values, keepdims=True)
+        del values
+        give_back()
+        return found, ends
+
+    def measure(self, written: ClassCells) -> Sheet:
+        """Measure the classes as published.
+
+        Raises:
+            NotAcceptedError: Something that was to be enforced does not hold of them.
+        """
+        source, conditions = self.source, self.conditions
+        members = written.members(source.person_of_row)
+        sheet = privacy.measure(members, source.attributes, conditions, self.cost, written.ncp)
+        assert sheet.k >= conditions.k_agreed
+        if sheet.unmet:
+            raise NotAcceptedError(
+                f"classes that look alike as published are one, and then {'; '.join(sheet.unmet)}:"
+                " round and top-code less, or ask for less"
+            )
+        return sheet
+
+
+def join_leaves(tree: Tree, leaf_of_row: Ids, source: Source, conditions: Conditions) -> Classes:
+    """Join leaves that fall short to others, and group the rows by class."""
+    genuine = join.Genuine(
+        leaf_of_row=leaf_of_row,
+        person_of_row=source.person_of_row,
+        values=(source.of_quasi(j) for j in range(len(source.quasi))),
+        is_category=np.array([column.categories is not None for column in source.quasi]),
+    )
+    demands = _demands(conditions.enforced, source.attributes)
+    joined = join.join(tree, genuine, conditions.k_agreed, demands)
+    give_back()
+    of_row: Ids = joined.class_of_leaf.astype(np.int32)[leaf_of_row]
+    records = np.bincount(of_row, minlength=joined.n_classes)[joined.is_joined]
+    cost = Joining(
+        records=int(records.sum()),
+        largest_class=int(records.max(initial=0)),
+        ncp_before=joined.ncp_before,
+        ncp_after=joined.ncp_after,
+    )
+    return Classes(source, of_row, joined.n_classes, conditions, cost)
+
+
+def _demands(asked: Asked, attributes: Sequence[privacy.Attribute]) -> list[join.Demand]:
+    return [
+        join.Demand(
+            column=column,
+            least_values=int(measures.get(Measure.L, 1)),
+            cap=measures.get(Measure.CAP, 1.0),
+            closeness=measures.get(Measure.T, 1.0),
+        )
+        for column in attributes
+        if (measures := asked.get(column.name))
+    ]
+
+
+def _written(found: list[tuple[Range, Domain] | None], j: int) -> tuple[Cells, Floats]:
+    """Write a column out and measure its width, after which its ranges end."""
+    held, found[j] = found[j], None
+    assert held is not None
+    cells = write_cells(held[0])
+    width = _width(*held, cells.covered)
+    del held
+    give_back()
+    return cells, width
+
+
+def _width(found: Range, domain: Domain, covered: Ints | None) -> Floats:
+    """How much of the column's range each class leaves possible; a capped end reaches its limit."""
+    if found.sets is None:
+        low = np.where(found.is_below, domain[0], found.low)
+        high = np.where(found.is_above, domain[1], found.high)
+        return privacy.widths(privacy.ClassSpans(low, high, *domain))
+    # How many categories a cell leaves possible, wherever they stand in the order.
+    assert covered is not None
+    most = privacy.distinct(found.sets.position).size - 1
+    high = np.fmax(covered - 1.0, 0)
+    return privacy.widths(privacy.ClassSpans(np.zeros(1), high, np.zeros(1), np.array([most])))
 
 
 def _codes(array: pa.Array) -> Ints:

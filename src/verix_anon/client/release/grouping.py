@@ -7,10 +7,10 @@ import numpy as np
 
 from verix_anon.arrays import Floats, Ids, Ints, Words
 
-__all__ = ["Grouped", "Slots", "expand"]
-
 ROW_BITS = 32
 """A submission has fewer records than 2^32."""
+
+
 Array = TypeVar("Array", Floats, Words)
 
 

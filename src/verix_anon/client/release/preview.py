@@ -9,15 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from verix_anon.client.manifest import Manifest
-from verix_anon.client.release import ReleaseOptions, gates
-from verix_anon.client.release.assemble import Published
-from verix_anon.client.release.released import Released
+from verix_anon.client.privacy_sheet import missed_gates
+from verix_anon.client.release import ReleaseOptions
+from verix_anon.client.release.published import Published, Released
 from verix_anon.client.table.columns import columns_of
-from verix_anon.client.table.diversity import Measure
+from verix_anon.client.table.roles import Measure
 from verix_anon.errors import TableError
 from verix_anon.fields import Fields, to_json
-
-__all__ = ["Compared", "Preview"]
 
 FORMAT = "verix/preview/1"
 RECORDS = 10
@@ -65,7 +63,7 @@ class Preview:
             root=released.root.hex(),
             facts=released.sheet.facts(),
             warnings=(*released.overridden, *released.warnings),
-            missed=gates.missed(options.require, released.sheet),
+            missed=missed_gates(options.require, released.sheet),
             options=_given(options, manifest),
             columns=_columns(released.published, table, manifest.roles),
         )

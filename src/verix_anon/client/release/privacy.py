@@ -1,4 +1,4 @@
-"""What a release still tells about the people in it: the measures of the sheet (spec §12).
+"""Measure what a release still tells about the people in it, for its privacy sheet (spec §12).
 
 Everything is measured on the classes as published: records that look the same. Where a
 person column is named, people are counted instead of records: one patient with 12 visits
@@ -6,43 +6,25 @@ is one person, and a value that a person has several times in a class counts onc
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from verix_anon.arrays import Floats, Ids, Ints
+from verix_anon.client.evidence import SizeHistogram
+from verix_anon.client.privacy_sheet import Conditions, Diversity, Joining, Sheet
 from verix_anon.client.table.digest import plain_column
-from verix_anon.client.table.diversity import Measure
+from verix_anon.client.table.task import TableRole
 
-__all__ = [
-    "SLACK",
-    "Attribute",
-    "Distribution",
-    "Diversity",
-    "Members",
-    "Spans",
-    "attribute",
-    "dense",
-    "distinct",
-    "distribution",
-    "ncp",
-    "overall",
-    "person_numbers",
-    "singled_out",
-    "weighted",
-    "widths",
-]
-
-SLACK = 1e-9
-"""What rounding may add to a distance."""
 ORDERED, EQUAL = "ordered", "equal"
+POPULATION = "the table itself: the intruder knows no larger population"
 UNORDERED = (pa.types.is_null, pa.types.is_boolean, pa.types.is_large_string)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Members:
+class ClassMembers:
     """Who is in which class."""
 
     class_of_row: Ints
@@ -53,7 +35,7 @@ class Members:
     @classmethod
     def alike(
         cls, class_of_row: Ints | Ids, published: Iterable[Ints], people: Ints | None
-    ) -> "Members":
+    ) -> "ClassMembers":
         """Classes as the public sees them: those with the same published values are one.
 
         `published` are numbers of each class's values, column by column.
@@ -102,14 +84,6 @@ def attribute(name: str, role: str, array: pa.Array) -> Attribute:
         code[pc.sort_indices(encoded.dictionary).to_numpy()] = np.arange(n_values)
     positions = encoded.indices.fill_null(n_values).to_numpy(zero_copy_only=False)
     return Attribute(name, role, np.append(code, n_values)[positions], is_ordered)
-
-
-def person_numbers(array: pa.Array) -> Ints:
-    """A number for every record's person; a record without one is a person of its own."""
-    codes = attribute("", "", array).codes.copy()
-    is_missing = plain_column(array).is_null().to_numpy(zero_copy_only=False)
-    codes[is_missing] = len(codes) + np.flatnonzero(is_missing)
-    return dense(codes)
 
 
 def dense(codes: Ints) -> Ints:
@@ -220,11 +194,11 @@ class Distribution:
 
 def overall(codes: Ints, person_of_row: Ints | None) -> Floats:
     """Each value's share of the whole table; a value that a person has often counts once."""
-    counts = Members(codes, _top(codes) + 1, person_of_row).sizes()
+    counts = ClassMembers(codes, _top(codes) + 1, person_of_row).sizes()
     return counts / float(counts.sum())
 
 
-def distribution(members: Members, codes: Ints, shares: Floats) -> Distribution:
+def distribution(members: ClassMembers, codes: Ints, shares: Floats) -> Distribution:
     """The distribution of a column's values over the classes, by person, beside the table's."""
     keys, width = _pair(members.class_of_row, codes)
     if members.person_of_row is not None:
@@ -242,7 +216,7 @@ def _first_of_each(codes: Ints) -> Ints:
     return order[np.flatnonzero(np.diff(codes[order], prepend=-1))]
 
 
-def singled_out(members: Members, attributes: Sequence[Attribute]) -> float:
+def singled_out(members: ClassMembers, attributes: Sequence[Attribute]) -> float:
     """The share of records whose values of these columns nobody else in their class has."""
     groups = members.class_of_row
     for column in attributes:
@@ -252,7 +226,7 @@ def singled_out(members: Members, attributes: Sequence[Attribute]) -> float:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Spans:
+class ClassSpans:
     """What is published of each quasi-identifier: (n_classes, n_quasi), and the domains."""
 
     low: Floats
@@ -261,7 +235,7 @@ class Spans:
     domain_high: Floats
 
 
-def widths(spans: Spans) -> Floats:
+def widths(spans: ClassSpans) -> Floats:
     """How much each class leaves possible of each column, as a share of the column's range."""
     # Halved before subtracting, so that nothing overflows.
     domain = spans.domain_high / 2 - spans.domain_low / 2
@@ -271,7 +245,7 @@ def widths(spans: Spans) -> Floats:
     return found
 
 
-def ncp(spans: Spans, records: Ints) -> float:
+def ncp(spans: ClassSpans, records: Ints) -> float:
     """Normalised certainty penalty: the mean width of a published value, 0 exact, 1 nothing.
 
     Each width is a share of its column's range; a category's is its distance in the order
@@ -285,46 +259,58 @@ def weighted(width: Floats, records: Ints) -> float:
     return float(records @ width / records.sum())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Diversity:
-    """How much a class hides of one column: the worst class counts."""
+def diversity(members: ClassMembers, column: Attribute) -> Diversity:
+    """How much the classes hide of one column."""
+    shares = overall(column.codes, members.person_of_row)
+    found = distribution(members, column.codes, shares)
+    return Diversity(
+        column=column.name,
+        role=str(column.role),
+        n_values=found.n_values,
+        distinct_l=int(found.distinct().min()),
+        entropy_l=float(found.entropy().min()),
+        greatest_share=float(found.greatest_share().max()),
+        given_away=float((found.distinct() == 1)[members.class_of_row].mean()),
+        closeness_t=float(found.distance(is_ordered=column.is_ordered).max()),
+        distance=ORDERED if column.is_ordered else EQUAL,
+    )
 
-    column: str
-    role: str
-    n_values: int
-    distinct_l: int
-    entropy_l: float
-    closeness_t: float
-    greatest_share: float
-    given_away: float
-    """Share of the records in classes where all have the same value."""
-    distance: str
-    """`ordered`: earth mover's over ranks, for numbers and dates; `equal`: any two values
-    are equally far, for categories."""
 
-    def meets(self, measure: str, asked: float) -> tuple[bool, float]:
-        """Whether every class is as asked for, and what the worst one reaches."""
-        match Measure(measure):
-            case Measure.L:
-                return self.distinct_l >= asked, self.distinct_l
-            case Measure.CAP:
-                return self.greatest_share <= asked, self.greatest_share
-            case Measure.T:
-                return self.closeness_t <= asked + SLACK, self.closeness_t
-
-    @classmethod
-    def of(cls, members: Members, column: Attribute) -> "Diversity":
-        """Measure one column."""
-        shares = overall(column.codes, members.person_of_row)
-        found = distribution(members, column.codes, shares)
-        return cls(
-            column=column.name,
-            role=str(column.role),
-            n_values=found.n_values,
-            distinct_l=int(found.distinct().min()),
-            entropy_l=float(found.entropy().min()),
-            greatest_share=float(found.greatest_share().max()),
-            given_away=float((found.distinct() == 1)[members.class_of_row].mean()),
-            closeness_t=float(found.distance(is_ordered=column.is_ordered).max()),
-            distance=ORDERED if column.is_ordered else EQUAL,
-        )
+def measure(
+    members: ClassMembers,
+    attributes: Sequence[Attribute],
+    conditions: Conditions,
+    joined: Joining,
+    ncp: float,
+) -> Sheet:
+    """Measure the sheet; `attributes` are the target, if any, and kept and sensitive columns."""
+    sizes = members.sizes()
+    unsent = [a for a in attributes if a.role != TableRole.TARGET]
+    mean_risk = float(members.n_classes / sizes.sum())
+    sheet = Sheet(
+        k_agreed=conditions.k_agreed,
+        enforced=conditions.enforced,
+        counted_by=conditions.counted_by,
+        released_before=conditions.released_before,
+        missing=conditions.missing,
+        missing_as=conditions.missing_as,
+        k=int(sizes.min()),
+        n_records=len(members.class_of_row),
+        n_classes=members.n_classes,
+        average_class_size=float(sizes.mean()),
+        largest_class=int(sizes.max()),
+        class_sizes=SizeHistogram.of(sizes, conditions.k_agreed),
+        diversity=tuple(diversity(members, a) for a in attributes if a.role != TableRole.KEPT),
+        prosecutor_max=float(1 / sizes.min()),
+        prosecutor_mean=mean_risk,
+        journalist_max=float(1 / sizes.min()),
+        journalist_mean=mean_risk,
+        population=POPULATION,
+        # Exact: there are fewer than 2^32 records.
+        discernibility=int((sizes.astype(np.uint64) ** 2).sum()),
+        ncp=ncp,
+        joined=joined,
+        singled_out=singled_out(members, unsent) if unsent else 0.0,
+        singled_out_by={a.name: singled_out(members, [a]) for a in unsent},
+    )
+    return replace(sheet, warnings=sheet.measured_warnings)

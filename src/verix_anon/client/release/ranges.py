@@ -10,12 +10,17 @@ import pyarrow as pa
 
 from verix_anon.arrays import Flags, Floats, Ints
 from verix_anon.client.release.grouping import Grouped
-from verix_anon.client.release.periods import BY_NAME, Period, covering, widened
-from verix_anon.client.release.present import Form, Presentation, Representation
+from verix_anon.client.release.representation import (
+    BY_NAME,
+    ColumnForm,
+    Period,
+    Presentation,
+    Representation,
+    covering,
+    widened,
+)
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Column
-
-__all__ = ["EXACT", "Range", "Sets", "means", "range_of"]
 
 EXACT = 2**53
 
@@ -63,7 +68,7 @@ class Range:
     """Empty unless means are published."""
     period: Ints
     """Of dates, the period by which each class is published."""
-    form: Form
+    form: ColumnForm
     missing: Ints
     """How many records of the class have no value."""
     records: Ints
@@ -89,7 +94,7 @@ def range_of(
     source: pa.DataType,
     grouped: Grouped,
     wanted: Presentation,
-    form: Form,
+    form: ColumnForm,
 ) -> Range:
     """The range of every class, from its genuine records, of one quasi-identifier."""
     laid = values[grouped.order]
@@ -109,7 +114,7 @@ class _Laid:
     column: Column
     values: Floats
     grouped: Grouped
-    form: Form
+    form: ColumnForm
 
     def range(self, source: pa.DataType, wanted: Presentation) -> Range:
         """What each class publishes of it, but for a mean."""

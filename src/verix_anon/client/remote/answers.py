@@ -6,25 +6,16 @@ Every answer is bounded before it is read, and what is shown of it is one printa
 from dataclasses import dataclass
 
 from verix_anon.errors import Error, ProviderError
-from verix_anon.fields import Fields
-from verix_anon.protocol.wire import SERVICE_FORMAT, State
-
-__all__ = ["Delivered", "Job", "Limits", "Offer", "Problem", "one_line"]
+from verix_anon.fields import Fields, printable
+from verix_anon.protocol.providers import SERVICE_FORMAT, File, JobState
 
 MOST_SHOWN = 300
 """Characters of what a service says that an error repeats."""
 MOST_BYTES = 2**53
 
 
-def one_line(text: str, most: int = MOST_SHOWN) -> str:
-    """Text of a stranger's as one printable line of bounded length."""
-    kept = text[: most + 1]
-    line = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in kept)
-    return line if len(line) <= most else line[:most] + "…"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class RemoteProblem:
     """Why a service refused: its status, and the code and detail that it gave."""
 
     status: int
@@ -32,7 +23,7 @@ class Problem:
     detail: str
 
     @classmethod
-    def parse(cls, status: int, data: bytes) -> "Problem":
+    def parse(cls, status: int, data: bytes) -> "RemoteProblem":
         """What an answer says; anything but a problem of ours has no code."""
         try:
             fields = Fields.parse(data, "problem", ProviderError)
@@ -41,13 +32,13 @@ class Problem:
             return cls(status=status, code="", detail="")
 
     def __str__(self) -> str:
-        code = one_line(self.code, 60) or f"HTTP {self.status}"
-        detail = one_line(self.detail)
+        code = printable(self.code, 60) or f"HTTP {self.status}"
+        detail = printable(self.detail, MOST_SHOWN)
         return f"{code}: {detail}" if detail else code
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class OfferedLimits:
     """The most that a service takes."""
 
     upload_bytes: int
@@ -64,7 +55,7 @@ class Offer:
     version: str
     rules: tuple[str, ...]
     keys: tuple[str, ...]
-    limits: Limits
+    limits: OfferedLimits
 
     @classmethod
     def parse(cls, data: bytes) -> "Offer":
@@ -74,10 +65,10 @@ class Offer:
         limits = fields.inner("limits")
         most = range(MOST_BYTES)
         return cls(
-            version=one_line(fields.text("version"), 60),
+            version=printable(fields.text("version"), 60),
             rules=fields.texts("rules"),
             keys=tuple(key.text("keyid") for key in fields.each("keys")),
-            limits=Limits(
+            limits=OfferedLimits(
                 upload_bytes=limits.whole("upload_bytes", most),
                 file_bytes=limits.whole("file_bytes", most),
                 request_bytes=limits.whole("request_bytes", most),
@@ -88,33 +79,24 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Delivered:
-    """One file of a delivery, as the service announces it."""
-
-    name: str
-    size: int
-    sha256: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class RemoteJob:
     """A job, as the service describes it."""
 
     id: str
-    state: State
+    state: JobState
     done: int
     total: int
-    reason: Problem | None
-    delivery: tuple[Delivered, ...]
+    reason: RemoteProblem | None
+    delivery: tuple[File, ...]
 
     @classmethod
-    def parse(cls, data: bytes) -> "Job":
+    def parse(cls, data: bytes) -> "RemoteJob":
         """Read a job; fields that are not needed here are passed over."""
         fields = Fields.parse(data, "the service's job", ProviderError)
         done, total = _progress(fields)
         return cls(
             id=fields.digest("id", 16).hex(),
-            state=fields.choice("state", State),
+            state=fields.choice("state", JobState),
             done=done,
             total=total,
             reason=_reason(fields),
@@ -130,18 +112,18 @@ def _progress(fields: Fields) -> tuple[int, int]:
     return min(found.whole("done", range(MOST_BYTES)), total), total
 
 
-def _reason(fields: Fields) -> Problem | None:
+def _reason(fields: Fields) -> RemoteProblem | None:
     if not fields.has("reason"):
         return None
     found = fields.inner("reason")
-    return Problem(status=0, code=found.text("code"), detail=found.text("detail"))
+    return RemoteProblem(status=0, code=found.text("code"), detail=found.text("detail"))
 
 
-def _delivery(fields: Fields) -> tuple[Delivered, ...]:
+def _delivery(fields: Fields) -> tuple[File, ...]:
     if not fields.has("delivery"):
         return ()
     return tuple(
-        Delivered(
+        File(
             name=file.text("name"),
             size=file.whole("size", range(MOST_BYTES)),
             sha256=file.digest("sha256").hex(),

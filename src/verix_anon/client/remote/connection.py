@@ -4,28 +4,38 @@ The token goes to the one service that was named, and nowhere else: no redirect 
 error repeats it. No answer is read past its limit, nor for longer than a slow line would take.
 """
 
-import ipaddress
+import math
+import os
 import re
 import ssl
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
+from random import Random
 from typing import TYPE_CHECKING, TypeVar
 
-from verix_anon.client.remote import waiting
-from verix_anon.client.remote.answers import Problem, one_line
-from verix_anon.client.remote.options import RemoteOptions
-from verix_anon.client.remote.waiting import Waiting
+from verix_anon.client.arguments import check_fields
+from verix_anon.client.remote.answers import RemoteProblem
 from verix_anon.errors import ProviderError, TableError
-from verix_anon.files.extras import need
+from verix_anon.fields import printable
+from verix_anon.files.optional_packages import need
 from verix_anon.files.store import reason
+from verix_anon.files.trust import trust_in
+from verix_anon.progress import Progress, ignore
+from verix_anon.protocol.providers import is_loopback
 
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["Answer", "Connection", "Lost", "RefusedError"]
 
+FIRST, MOST = 0.25, 30.0
+"""Seconds: what is waited at first and at the most, before jitter."""
+MOST_ASKED = 300.0
+"""Seconds that a service may ask for at once."""
+now, sleep = time.monotonic, time.sleep
 TIMEOUT = 60.0
 """Seconds without a byte after which a connection counts as lost."""
 LEAST_RATE = 1024
@@ -38,8 +48,71 @@ TOKEN = re.compile(r"[!-~]{1,4096}")
 BUSY = frozenset({408, 429, 502, 503, 504})
 AGAIN = frozenset({"idempotency-key-in-flight"})
 """Codes that ask for the same again later, whatever their status."""
-
 Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteOptions:
+    """What the caller may choose about the way to a service.
+
+    Examples:
+        >>> options = verix_anon.RemoteOptions(keep=True)
+        >>> provider = verix_anon.RemoteProvider("https://host", "token", options=options)
+    """
+
+    provider_keys: Sequence[str | os.PathLike[str]] = ()
+    """Files of the provider's keys, or of what was pinned; a service with none is refused"""
+    keep: bool = False
+    """Whether the job stays at the service after its delivery came"""
+    insecure_http: bool = False
+    """Whether a token may go unencrypted to another machine"""
+    ca_file: str | os.PathLike[str] | None = None
+    """Certificates of the authorities that are trusted, in place of the system's"""
+    patience: float = 600.0
+    """Seconds after which a service that does not answer is given up"""
+    wait: float = math.inf
+    """Seconds after which a job that is not done is given up; it stays there"""
+    seed: int | None = None
+    """Of the waits' jitter, for tests"""
+    progress: Progress = ignore
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if not (self.patience >= 0 and self.wait >= 0):
+            raise TableError("patience and wait must be numbers of seconds, 0 or more")
+
+    def keyids(self) -> frozenset[str]:
+        """The names of the provider's keys that count now."""
+        found = trust_in(self.provider_keys).counting(datetime.now(UTC))
+        if self.provider_keys and not found:
+            raise TableError("none of the provider's keys counts: all are revoked or out of time")
+        return frozenset(key.keyid for key in found)
+
+
+class Waiting:
+    """The waits between attempts at one thing; what advances begins anew."""
+
+    def __init__(self, patience: float, seed: int | None) -> None:
+        self.patience = patience
+        # Jitter spreads clients that lost the same service; nobody gains by guessing it.
+        self.random = Random(seed)  # noqa: S311
+        self.advanced()
+
+    def advanced(self) -> None:
+        """Something was achieved: patience and the waits begin again."""
+        self.tries, self.since = 0, now()
+
+    def next_delay(self, asked: float | None = None) -> float | None:
+        """Seconds to wait now, not fewer than the service asked for; None if it took too long."""
+        if now() - self.since > self.patience:
+            return None
+        if asked is not None:
+            # The service knows better when there is room. Jitter comes on top: else all who were
+            # told the same come at once.
+            return min(max(asked, FIRST), MOST_ASKED) * self.random.uniform(1.0, 1.25)
+        most = min(MOST, FIRST * 2.0 ** min(self.tries, 20))
+        self.tries += 1
+        return self.random.uniform(most / 2, most)
 
 
 class Lost(Exception):  # noqa: N818, because it is no error before patience ends
@@ -54,13 +127,13 @@ class Lost(Exception):  # noqa: N818, because it is no error before patience end
 class RefusedError(ProviderError):
     """The service says no, and would again."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: RemoteProblem) -> None:
         super().__init__(f"the service refused: {problem}")
         self.problem = problem
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Response:
     """What came back, whole."""
 
     status: int
@@ -132,7 +205,7 @@ class Connection:
         delay = waits.next_delay(lost.asked)
         if delay is None:
             raise ProviderError(f"the service at {self.base} does not serve ({lost})") from None
-        waiting.sleep(delay)
+        sleep(delay)
 
     def ask(
         self,
@@ -141,7 +214,7 @@ class Connection:
         *,
         headers: Mapping[str, str] | None = None,
         content: bytes | None = None,
-    ) -> Answer:
+    ) -> Response:
         """One request and its whole answer.
 
         Raises:
@@ -149,9 +222,9 @@ class Connection:
             RefusedError: it may not.
         """
         with self.stream(method, path, headers=headers, content=content) as (status, found, body):
-            return Answer(status, found, _gathered(body, MOST_ANSWER))
+            return Response(status, found, _gathered(body, MOST_ANSWER))
 
-    def get(self, path: str, patience: float | None = None) -> Answer:
+    def get(self, path: str, patience: float | None = None) -> Response:
         """What a path holds, with patience."""
         return self.insist(lambda: self.ask("GET", path), self.waiting(patience))
 
@@ -194,19 +267,12 @@ def _checked(url: str, *, insecure_http: bool) -> str:
         raise ProviderError("the service's address must be a URL such as https://host")
     if parsed.userinfo or parsed.query or parsed.fragment:
         raise ProviderError("the service's URL must have no user, no query and no fragment")
-    if parsed.scheme == "http" and not insecure_http and not _is_loopback(parsed.host):
+    if parsed.scheme == "http" and not insecure_http and not is_loopback(parsed.host):
         raise ProviderError(
-            f"http:// would send the token unencrypted to {one_line(parsed.host, 80)}; use"
+            f"http:// would send the token unencrypted to {printable(parsed.host, 80)}; use"
             " https://, or allow it (--insecure-http)"
         )
     return str(parsed).rstrip("/")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _authorities(base: str, options: RemoteOptions) -> ssl.SSLContext | bool:
@@ -224,11 +290,11 @@ def _authorities(base: str, options: RemoteOptions) -> ssl.SSLContext | bool:
 
 def _in_time(response: "httpx2.Response") -> Iterator[bytes]:
     """The pieces of an answer as they come; one that only trickles is Lost."""
-    began, received = waiting.now(), 0
+    began, received = now(), 0
     for piece in response.iter_raw():
         received += len(piece)
         yield piece
-        if waiting.now() - began > TIMEOUT + received / LEAST_RATE:
+        if now() - began > TIMEOUT + received / LEAST_RATE:
             raise Lost("its answer only trickles")
 
 
@@ -251,7 +317,7 @@ def _failure(response: "httpx2.Response", pieces: Iterator[bytes]) -> Exception:
     kind = response.headers.get("Content-Type", "").partition(";")[0].strip()
     is_problem = kind == "application/problem+json"
     data = _gathered(pieces, MOST_PROBLEM) if is_problem else b""
-    problem = Problem.parse(status, data)
+    problem = RemoteProblem.parse(status, data)
     if status in BUSY or problem.code in AGAIN:
         return Lost(str(problem), _seconds(response.headers))
     return RefusedError(problem)
@@ -267,7 +333,7 @@ def _lost(error: Exception) -> Exception:
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ssl.SSLCertVerificationError):
-            why = one_line(cause.verify_message, 100)
+            why = printable(cause.verify_message, 100)
             return ProviderError(
                 f"the service's certificate is not trusted ({why}); if the provider has"
                 " an authority of its own, give its certificate (--ca-file)"
@@ -277,4 +343,4 @@ def _lost(error: Exception) -> Exception:
 
 
 def _words(error: Exception) -> str:
-    return one_line(str(error), 100) or type(error).__name__
+    return printable(str(error), 100) or type(error).__name__

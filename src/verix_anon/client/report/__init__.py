@@ -7,21 +7,26 @@ category and no place of a watch record (decision 0012), loads nothing and runs 
 The packages it needs are an extra, so its modules are loaded when a report is asked for.
 """
 
+import re
 from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from verix_anon.client.verdict import Verdict
 from verix_anon.errors import TableError
-from verix_anon.files.extras import need
+from verix_anon.files.optional_packages import need
 
 if TYPE_CHECKING:
     from verix_anon.client.explore.exploration import Exploration
-    from verix_anon.client.report.sheet import SheetView
+    from verix_anon.client.privacy_sheet import Sheet
 
 __all__ = [
     "MOST_BYTES",
     "check_installed",
     "draw_exploration",
+    "is_report_of",
+    "mark_of",
     "render",
     "render_conformance",
     "render_exploration",
@@ -29,6 +34,9 @@ __all__ = [
 
 EXTRA = ("jinja2", "matplotlib")
 MOST_BYTES = 2_000_000
+MARK = re.compile(r'<meta name="verix-verdict" content="([0-9a-f]{64})">')
+BEGINNING = 4096
+"""Characters of a report within which its mark stands."""
 
 
 def check_installed() -> None:
@@ -37,12 +45,12 @@ def check_installed() -> None:
         need(package, "report", "a report")
 
 
-def render(verdict: Verdict, sheet: "SheetView | None" = None) -> str:
+def render(verdict: Verdict, sheet: "Sheet | None" = None) -> str:
     """The report as HTML.
 
     Args:
         verdict: What verify() found; its evidence is all that is drawn from.
-        sheet: The privacy sheet of the release, as `read_sheet` reads it.
+        sheet: The privacy sheet of the release, such as `Sheet.read` reads it.
 
     Raises:
         TableError: The extra is not installed, the sheet is that of another delivery, or the
@@ -51,12 +59,27 @@ def render(verdict: Verdict, sheet: "SheetView | None" = None) -> str:
     check_installed()
     from verix_anon.client.report.page import page
 
-    if sheet is not None and sheet.root != verdict.root.hex():
+    if sheet is not None and sheet.root != verdict.root:
         raise TableError("the privacy sheet is that of another delivery than the verdict's")
     text = page(verdict, sheet)
     if len(text.encode()) > MOST_BYTES:
         raise TableError("the verdict holds too much to be one that verix-anon wrote")
     return text
+
+
+def mark_of(verdict: Verdict) -> str:
+    """What a report carries to say which verdict it is of: the SHA-256 of the verdict's file."""
+    return sha256(verdict.to_json().encode() + b"\n").hexdigest()
+
+
+def is_report_of(path: Path, verdict: Verdict) -> bool:
+    """Whether a file is the report of this very verdict; any other file is not."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            found = MARK.search(file.read(BEGINNING))
+    except (OSError, UnicodeDecodeError):
+        return False
+    return found is not None and found[1] == mark_of(verdict)
 
 
 def render_exploration(found: "Exploration") -> str:
@@ -66,9 +89,9 @@ def render_exploration(found: "Exploration") -> str:
         TableError: The extra is not installed.
     """
     check_installed()
-    from verix_anon.client.report.explored import page
+    from verix_anon.client.report.page import exploration_page
 
-    return page(found)
+    return exploration_page(found)
 
 
 def draw_exploration(found: "Exploration") -> dict[str, str]:
@@ -78,7 +101,7 @@ def draw_exploration(found: "Exploration") -> dict[str, str]:
         TableError: The extra is not installed.
     """
     check_installed()
-    from verix_anon.client.report.explored import standalone
+    from verix_anon.client.report.page import standalone
 
     return standalone(found)
 

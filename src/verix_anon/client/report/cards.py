@@ -5,14 +5,13 @@ from dataclasses import dataclass, field
 
 from markupsafe import Markup
 
+from verix_anon.client.evidence import EvasionCurve, SizeHistogram, TreeMap
 from verix_anon.client.report import pictures
-from verix_anon.client.report.answers import reading_of
+from verix_anon.client.report.glossary import Words, words
+from verix_anon.client.report.head import LINE, EvidenceReader, evidence_of
 from verix_anon.client.report.pictures import Named
-from verix_anon.client.report.reading import Reading, Sizes, clean
-from verix_anon.client.report.words import Words, words
 from verix_anon.client.verdict import MEASURES, Finding, Profile, Status
-
-__all__ = ["Card", "Picture", "card", "size_picture"]
+from verix_anon.fields import printable
 
 MOST_WORDS = 900
 TONES = {
@@ -25,6 +24,7 @@ INFORMING_TONES = TONES | {Status.FAIL: "mark", Status.INCONCLUSIVE: "quiet"}
 """A measure that has no threshold to be judged by is no warning: without honest runs, which
 few ask for, every fingerprint is such."""
 OLD = "this verdict does not hold what it is drawn from; verify again with this version"
+NO_THRESHOLD = "no threshold was calibrated"
 FIGURES = {
     "commitment": {"records": "records sent", "k": "agreed k"},
     "sentinels": {"sentinels": "planted", "missing": "missing", "changed": "changed"},
@@ -86,7 +86,7 @@ class Card:
 
 def card(finding: Finding, profile: Profile) -> Card:
     """What the page shows of a finding; thresholds and places of watch records stay out."""
-    evidence, layer = reading_of(finding), clean(finding.layer)
+    evidence, layer = evidence_of(finding), printable(finding.layer, LINE)
     is_thin = profile is Profile.THIN
     made = Card(
         layer=layer,
@@ -95,7 +95,7 @@ def card(finding: Finding, profile: Profile) -> Card:
         decides=bool(finding.decides),
         words=words(layer, profile),
         summary=_summary(finding, evidence, is_thin),
-        guarantee=clean(finding.guarantee, MOST_WORDS),
+        guarantee=printable(finding.guarantee, MOST_WORDS),
         seconds=float(finding.seconds),
         figures=_figures(evidence, layer),
         details=_details(finding, evidence, is_thin),
@@ -106,7 +106,7 @@ def card(finding: Finding, profile: Profile) -> Card:
     return made
 
 
-def _figures(evidence: Reading, layer: str) -> list[tuple[str, str]]:
+def _figures(evidence: EvidenceReader, layer: str) -> list[tuple[str, str]]:
     counts = [(label, evidence.count(key)) for key, label in FIGURES.get(layer, {}).items()]
     found = [(label, f"{count:,}") for label, count in counts if count is not None]
     if layer == "commitment" and (engine := evidence.line("engine").strip()):
@@ -120,7 +120,7 @@ def _figures(evidence: Reading, layer: str) -> list[tuple[str, str]]:
     return found + (_scores(evidence) if layer == "utility" else [])
 
 
-def _scores(evidence: Reading) -> list[tuple[str, str]]:
+def _scores(evidence: EvidenceReader) -> list[tuple[str, str]]:
     found = []
     for key, label in (("raw", "trained on raw records"), ("delivery", "trained on the delivery")):
         scores = evidence.inner(key)
@@ -131,23 +131,18 @@ def _scores(evidence: Reading) -> list[tuple[str, str]]:
     return found
 
 
-def _summary(finding: Finding, evidence: Reading, is_thin: bool) -> str:
+def _summary(finding: Finding, evidence: EvidenceReader, is_thin: bool) -> str:
     """The finding's sentence, unless it would name a threshold or a watch record's place."""
     if finding.status is Status.FAIL:
         if finding.layer == "splits":
             count = evidence.count("deviations")
             return f"{count or 0:,} of the nodes looked at are not what the rule gives."
-        if finding.layer == "replay":
-            found = evidence.lines("found", 1)
-            return found[0] if found and is_thin else _first(finding, is_thin)
-    return clean(finding.summary, MOST_WORDS)
+        if finding.layer == "replay" and is_thin:
+            return next(iter(evidence.lines("found", 1)), "Records or groups are wrong.")
+    return printable(finding.summary, MOST_WORDS)
 
 
-def _first(finding: Finding, is_thin: bool) -> str:
-    return "Records or groups are wrong." if is_thin else clean(finding.summary, MOST_WORDS)
-
-
-def _details(finding: Finding, evidence: Reading, is_thin: bool) -> list[str]:
+def _details(finding: Finding, evidence: EvidenceReader, is_thin: bool) -> list[str]:
     if finding.status is not Status.FAIL:
         return []
     if finding.layer == "replay":
@@ -161,7 +156,7 @@ def _details(finding: Finding, evidence: Reading, is_thin: bool) -> list[str]:
     return []
 
 
-def _note(finding: Finding, evidence: Reading, is_thin: bool) -> str:
+def _note(finding: Finding, evidence: EvidenceReader, is_thin: bool) -> str:
     if finding.status is Status.FAIL and not finding.decides:
         return "This does not count for the verdict: honest work may give it too."
     if finding.status is not Status.FAIL or finding.layer not in ("replay", "splits"):
@@ -184,11 +179,11 @@ def _chance(probability: float) -> str:
     return f"1 in {1 / probability:,.0f}" if probability < 0.1 else f"{probability * 100:.0f} %"
 
 
-def _draw_traps(made: Card, evidence: Reading, _: bool) -> None:
+def _draw_traps(made: Card, evidence: EvidenceReader, _: bool) -> None:
     if evidence.count("sentinels") == 0 or evidence.count("pairs") == 0:
         made.left_out.append("The evasion curve is left out: nothing was planted.")
         return
-    curve = evidence.curve("evasion_curve")
+    curve = evidence.part("evasion_curve", EvasionCurve.from_json)
     if curve is None:
         made.left_out.append(f"The evasion curve is left out: {OLD}.")
         return
@@ -199,7 +194,7 @@ def _draw_traps(made: Card, evidence: Reading, _: bool) -> None:
     )
     made.pictures.append(
         Picture(
-            svg=Markup(pictures.evasion(curve, Named(made.layer, f"Evasion curve. {caption}"))),  # noqa: S704
+            svg=pictures.evasion(curve, Named(made.layer, f"Evasion curve. {caption}")),
             title="How likely a provider that drops records passes",
             caption=caption,
             head=("records dropped", "chance to pass"),
@@ -211,7 +206,7 @@ def _draw_traps(made: Card, evidence: Reading, _: bool) -> None:
     )
 
 
-def size_picture(found: Sizes, key: str, title: str, what: str) -> Picture:
+def size_picture(found: SizeHistogram, key: str, title: str, what: str) -> Picture:
     """Class sizes against the least that is allowed."""
     n_small = sum(
         count
@@ -224,7 +219,7 @@ def size_picture(found: Sizes, key: str, title: str, what: str) -> Picture:
         f" {found.at_least:,}."
     )
     return Picture(
-        svg=Markup(pictures.sizes(found, Named(key, f"Histogram. {caption}"))),  # noqa: S704
+        svg=pictures.sizes(found, Named(key, f"Histogram. {caption}")),
         title=title,
         caption=caption,
         head=("records", "classes"),
@@ -238,8 +233,8 @@ def size_picture(found: Sizes, key: str, title: str, what: str) -> Picture:
     )
 
 
-def _draw_replay(made: Card, evidence: Reading, _: bool) -> None:
-    found = evidence.sizes("leaf_sizes")
+def _draw_replay(made: Card, evidence: EvidenceReader, _: bool) -> None:
+    found = evidence.part("leaf_sizes", SizeHistogram.from_json)
     if found is None:
         made.left_out.append(f"The histogram of group sizes is left out: {OLD}.")
         return
@@ -247,13 +242,13 @@ def _draw_replay(made: Card, evidence: Reading, _: bool) -> None:
     made.pictures.append(size_picture(found, made.layer, title, "group"))
 
 
-def _draw_splits(made: Card, evidence: Reading, is_thin: bool) -> None:
+def _draw_splits(made: Card, evidence: EvidenceReader, is_thin: bool) -> None:
     if is_thin:
         made.left_out.append(
             "The map of the tree is left out: it would show which records are witnesses."
         )
         return
-    found = evidence.tree_map("tree_map")
+    found = evidence.part("tree_map", TreeMap.from_json)
     if found is None:
         made.left_out.append(f"The map of the tree is left out: {OLD}.")
         return
@@ -275,7 +270,7 @@ def _draw_splits(made: Card, evidence: Reading, is_thin: bool) -> None:
     )
     made.pictures.append(
         Picture(
-            svg=Markup(pictures.tree(found, Named(made.layer, f"Map of the tree. {caption}"))),  # noqa: S704
+            svg=pictures.tree(found, Named(made.layer, f"Map of the tree. {caption}")),
             title="Map of the tree",
             caption=caption,
             legend=legend,
@@ -284,21 +279,20 @@ def _draw_splits(made: Card, evidence: Reading, is_thin: bool) -> None:
     )
 
 
-def _draw_fingerprint(made: Card, evidence: Reading, _: bool) -> None:
+def _draw_fingerprint(made: Card, evidence: EvidenceReader, _: bool) -> None:
     shifts = evidence.shifts()
     if not shifts:
         made.left_out.append(f"The SHAP distributions are left out: {OLD}.")
-    for i, found in enumerate(shifts):
-        threshold = "no threshold was calibrated" if found.epsilon is None else (
-            f"the threshold is {found.epsilon:.3f}"
-        )  # fmt: skip
-        caption = f"Moved by {found.distance:.3f}; {threshold}."
+    for i, (found, distance, epsilon) in enumerate(shifts):
+        is_calibrated = epsilon is not None
+        threshold = f"the threshold is {epsilon:.3f}" if is_calibrated else NO_THRESHOLD
+        caption = f"Moved by {distance:.3f}; {threshold}."
         step = (found.high - found.low) / max(len(found.before), 1)
         made.pictures.append(
             Picture(
-                svg=Markup(pictures.shift(found, Named(f"shap-{i}", f"SHAP values. {caption}"))),  # noqa: S704
+                svg=pictures.shift(found, Named(f"shap-{i}", f"SHAP values. {caption}")),
                 title="SHAP values of",
-                name=found.feature,
+                name=printable(found.feature, LINE),
                 caption=caption,
                 head=("SHAP value from", "raw", "delivery"),
                 rows=tuple(
@@ -310,7 +304,7 @@ def _draw_fingerprint(made: Card, evidence: Reading, _: bool) -> None:
     _draw_honest(made, evidence)
 
 
-def _draw_honest(made: Card, evidence: Reading) -> None:
+def _draw_honest(made: Card, evidence: EvidenceReader) -> None:
     honest, distances = evidence.numbers("honest"), evidence.numbers("distance") or (0.0,)
     if not honest:
         why = OLD if honest is None else "none were made; ask for them with prepare --calibrate 20"
@@ -323,9 +317,7 @@ def _draw_honest(made: Card, evidence: Reading) -> None:
     )
     made.pictures.append(
         Picture(
-            svg=Markup(  # noqa: S704
-                pictures.honest_runs(honest, observed, Named("honest", f"Honest runs. {caption}"))
-            ),
+            svg=pictures.honest_runs(honest, observed, Named("honest", f"Honest runs. {caption}")),
             title="Against honest runs",
             caption=caption,
             head=("honest runs, by distance",),
@@ -334,7 +326,7 @@ def _draw_honest(made: Card, evidence: Reading) -> None:
     )
 
 
-DRAW: dict[str, Callable[[Card, Reading, bool], None]] = {
+DRAW: dict[str, Callable[[Card, EvidenceReader, bool], None]] = {
     "sentinels": _draw_traps,
     "twins": _draw_traps,
     "replay": _draw_replay,

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from xml.etree import ElementTree
 
 import matplotlib as mpl
+from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from verix_anon.client.report.reading import Curve, Shift, Sizes, TreeMap
-
-__all__ = ["Line", "Named", "evasion", "honest_runs", "over_k", "shift", "sizes", "tree"]
+from verix_anon.client.evidence import EvasionCurve, ShapShift, SizeHistogram, TreeMap
 
 INK, LINE, BEFORE, AFTER, GOOD, BAD, MARK, QUIET, CARD = (f"#0000{i:02x}" for i in range(1, 10))
 VARIABLES = {
@@ -86,7 +85,7 @@ class Named:
     label: str
 
 
-def _svg(axes: Axes, named: Named, **attributes: str) -> str:
+def _svg(axes: Axes, named: Named, **attributes: str) -> Markup:
     """The figure as an element of a page: with a label, and ids only where they are used."""
     figure, buffer = axes.figure, io.BytesIO()
     assert isinstance(figure, Figure)
@@ -107,7 +106,8 @@ def _svg(axes: Axes, named: Named, **attributes: str) -> str:
     for name in ("width", "height", "version"):
         top.attrib.pop(name, None)
     top.attrib |= {"role": "img", "aria-label": named.label, "focusable": "false"} | attributes
-    return ElementTree.tostring(top, encoding="unicode", short_empty_elements=True)
+    # Drawn by us, with nothing in it that a page has to escape.
+    return Markup(ElementTree.tostring(top, encoding="unicode"))  # noqa: S704
 
 
 def _themed(value: str) -> str:
@@ -116,7 +116,7 @@ def _themed(value: str) -> str:
     return value
 
 
-def shift(found: Shift, named: Named) -> str:
+def shift(found: ShapShift, named: Named) -> Markup:
     """SHAP values of one column on the raw records and on the delivered ones."""
     with _axes() as axes:
         n = len(found.before)
@@ -128,7 +128,7 @@ def shift(found: Shift, named: Named) -> str:
         return _svg(axes, named)
 
 
-def honest_runs(honest: tuple[float, ...], observed: float, named: Named) -> str:
+def honest_runs(honest: tuple[float, ...], observed: float, named: Named) -> Markup:
     """How far honest runs moved the SHAP values, with how far this delivery did."""
     with _axes() as axes:
         axes.hist(honest, bins=12, color=BEFORE, alpha=0.55, label="honest runs")
@@ -153,7 +153,7 @@ def _legend(axes: Axes) -> None:
     axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.98), ncols=2, borderaxespad=0)
 
 
-def evasion(curve: Curve, named: Named) -> str:
+def evasion(curve: EvasionCurve, named: Named) -> Markup:
     """The chance to drop a share of the records unseen, with the point that was planned for."""
     with _axes(left=0.31, top=0.96) as axes:
         chance = [max(p, LEAST_CHANCE) for p in curve.probability]
@@ -173,7 +173,7 @@ def evasion(curve: Curve, named: Named) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PlotLine:
     """What one rule and diversity give over k."""
 
     label: str
@@ -183,7 +183,7 @@ class Line:
     """The k that is marked, if any is."""
 
 
-def over_k(lines: tuple[Line, ...], level: float | None, ylabel: str, named: Named) -> str:
+def over_k(lines: tuple[PlotLine, ...], level: float | None, ylabel: str, named: Named) -> Markup:
     """A measure of releases over k; `level` is what raw records have of it."""
     with _axes() as axes:
         for i, line in enumerate(lines):
@@ -204,7 +204,7 @@ def over_k(lines: tuple[Line, ...], level: float | None, ylabel: str, named: Nam
         return _svg(axes, named)
 
 
-def sizes(found: Sizes, named: Named) -> str:
+def sizes(found: SizeHistogram, named: Named) -> Markup:
     """How many classes have which size; those that are too small stand out."""
     with _axes(top=0.96) as axes:
         parts = list(zip(found.counts, found.edges[:-1], found.edges[1:], strict=True))
@@ -242,14 +242,14 @@ def sizes(found: Sizes, named: Named) -> str:
         return _svg(axes, named)
 
 
-def _round_steps(found: Sizes) -> list[float]:
+def _round_steps(found: SizeHistogram) -> list[float]:
     """1, 3, 10, 30 and so on, within the sizes there are."""
     steps = [step * 10**power for power in range(19) for step in (1, 3)]
     within = [step for step in steps if found.edges[0] <= step <= found.edges[-1]]
     return within[:: 1 + len(within) // 8]
 
 
-def tree(found: TreeMap, named: Named) -> str:
+def tree(found: TreeMap, named: Named) -> Markup:
     """The tree from the root down, each node as wide as its share of the records."""
     with _axes() as axes:
         axes.set_position((0, 0, 1, 1))

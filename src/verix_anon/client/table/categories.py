@@ -11,8 +11,6 @@ from verix_anon.arrays import Floats
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import EXACT
 
-__all__ = ["as_label", "default_order", "is_text", "positions"]
-
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 # By name: older Arrow has no test for string views.
 TEXT_TYPES = frozenset({"string", "large_string", "string_view"})

@@ -7,17 +7,18 @@ columns of a Parquet file are read one by one, so that it need not be held whole
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import pyarrow as pa
 from narwhals.exceptions import DuplicateError
 
+from verix_anon.client.arguments import is_path
+from verix_anon.client.manifest import Manifest
 from verix_anon.errors import TableError
-from verix_anon.files.tables import Stored
-from verix_anon.files.tables.memory import held
-
-__all__ = ["Columns", "arrow_columns", "columns_of", "without_views"]
+from verix_anon.fields import Fields
+from verix_anon.files.tables import Read, Reading, Stored, read_table_as
+from verix_anon.files.tables.table_sources import collected
 
 
 class Columns(Mapping[str, pa.Array]):
@@ -40,15 +41,17 @@ class Columns(Mapping[str, pa.Array]):
 
 
 def columns_of(table: object) -> Columns:
-    """The columns of a table of any library.
+    """The columns of a table of any library, or themselves.
 
     Raises:
         TableError: This is not a pandas, polars or pyarrow table with columns.
     """
+    if isinstance(table, Columns):
+        return table
     if isinstance(table, Stored):
         return _stored(table)
     try:
-        frame = nw.from_native(held(table), eager_only=True)  # type: ignore[call-overload]
+        frame = nw.from_native(collected(table), eager_only=True)  # type: ignore[call-overload]
     except DuplicateError as error:
         name = re.search(r"'(.*)' \d+ times", str(error))
         raise TableError(f"column name {name[1] if name else '?'!r} occurs twice") from None
@@ -97,3 +100,48 @@ def without_views(array: pa.Array) -> pa.Array:
     if array.type == pa.string_view():
         return array.cast(pa.large_string())
     return array.cast(pa.large_binary()) if array.type == pa.binary_view() else array
+
+
+def index_warnings(table: object) -> tuple[str, ...]:
+    """What to say of an index that does not merely number the rows; one with a name is refused."""
+    try:
+        frame = nw.from_native(table, eager_only=True)  # type: ignore[call-overload]
+    except TypeError:
+        return ()  # columns_of() says what is wrong with it
+    index = nw.maybe_get_index(frame)
+    if index is None or list(index) == list(range(len(frame))):
+        return ()
+    if any(name is not None for name in index.names):
+        raise TableError(
+            f"the index {', '.join(map(repr, index.names))} of the table has no role: make it a"
+            " column, with reset_index(), and declare it; or drop it, with reset_index(drop=True)"
+        )
+    return ("the index of the table is no column: it is neither sent nor published",)
+
+
+class Owned(NamedTuple):
+    """A table that can be read more than once."""
+
+    table: object
+    """In memory; of a Parquet file what reads its columns as they are asked for."""
+    reading: Reading | None
+    """How its file was read; None if it came from memory."""
+    notes: tuple[str, ...]
+    """What was said of it then; nothing if the caller has read it, and so has seen that."""
+
+
+def owned(table: object, reading: Reading | None) -> Owned:
+    """The table itself; a file is read as `reading` says."""
+    if is_path(table):
+        read = read_table_as(table, reading, whole=False).settled()
+        return Owned(read.table, read.reading, read.notes)
+    if isinstance(table, Read):
+        return Owned(table.settled().table, table.reading, ())
+    return Owned(collected(table), None, ())
+
+
+def reading_of(manifest: Manifest) -> Reading | None:
+    """How the file of the table was read to prepare it; None if the table came from memory."""
+    if manifest.reading is None:
+        return None
+    return Reading.from_json(Fields(manifest.reading, "the manifest: reading", TableError))

@@ -8,7 +8,6 @@ order, values and what is missing do. A pandas index is not part of the table.
 import contextlib
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from itertools import chain
 
@@ -17,11 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from verix_anon.arrays import Bytes
-from verix_anon.client.table.columns import columns_of
-from verix_anon.machine import available_cores
 from verix_anon.protocol.contract import Digest
-
-__all__ = ["column_digest", "digest_over", "plain_column", "table_digest"]
 
 FORMAT = b"verix/table/1\0"
 PART_ROWS = 1 << 18
@@ -41,18 +36,6 @@ PLAIN_TYPES: tuple[tuple[Callable[[pa.DataType], bool], pa.DataType], ...] = (
     (pa.types.is_duration, pa.duration("us")),
     (pa.types.is_duration, pa.duration("ns")),
 )
-
-
-def table_digest(table: object) -> Digest:
-    """SHA-256 over the names and values of all columns, in order.
-
-    Raises:
-        TableError: This is not a pandas, polars or pyarrow table with columns.
-    """
-    columns = columns_of(table)
-    with ThreadPoolExecutor(available_cores()) as pool:
-        of_column = pool.map(lambda name: column_digest(name, columns[name]), columns)
-        return digest_over(list(of_column), columns.n_rows)
 
 
 def digest_over(columns: Sequence[bytes], n_rows: int) -> Digest:

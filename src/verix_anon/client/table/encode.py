@@ -1,174 +1,71 @@
-"""From a user's table to typed columns and exact values, and back (spec §2)."""
+"""Columns of the owner's table as exact binary64 numbers, and back (spec §2).
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass
+Numbers are themselves, dates and times count from 1970, and categories are positions in their
+order. A value that no float holds exactly is refused with a sentence that says what to do.
+"""
+
+import re
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from verix_anon.arrays import Bytes, Flags, Floats, Ints
-from verix_anon.client.table.categories import is_text, positions
-from verix_anon.client.table.columns import arrow_columns
+from verix_anon.arrays import Floats, Ints
+from verix_anon.client.table.categories import as_label, is_text, positions
 from verix_anon.client.table.hierarchies import DATE, Hierarchy
-from verix_anon.client.table.numbers import is_number, moments, numbers
-from verix_anon.client.table.roles import SENT, Declared, Missing, TableRole
-from verix_anon.client.table.target import encode_target
-from verix_anon.client.table.task import Labels
-from verix_anon.errors import ContractError, TableError
-from verix_anon.protocol.contract import Column, Kind, Role, Unit
-from verix_anon.protocol.generalize import NUMPY_UNITS
+from verix_anon.client.table.roles import Declared, Missing
+from verix_anon.client.table.task import MAX_CLASSES, Labels, Task
+from verix_anon.errors import TableError
+from verix_anon.files.tables.dates import dates_in
+from verix_anon.files.tables.number_marks import marks_in, numbers_in
+from verix_anon.protocol.contract import EXACT, Column, Kind, Unit
+from verix_anon.protocol.tree import NUMPY_UNITS
 
-__all__ = ["Described", "Encoded", "decode", "encode", "encode_quasi", "encoding"]
-
+BEYOND_EXACT = (
+    "column {!r} has a number beyond 2^53, which a float cannot hold exactly;"
+    " declare it as an identifier or as categorical"
+)
+WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
+# How many of each source unit make one of ours; sources finer than a microsecond must be
+# whole microseconds.
+UNITS_PER = {
+    "s": {Unit.DAY: 86_400, Unit.SECOND: 1},
+    "ms": {Unit.DAY: 86_400_000, Unit.SECOND: 1_000, Unit.MILLISECOND: 1},
+    "us": {
+        Unit.DAY: 86_400_000_000,
+        Unit.SECOND: 1_000_000,
+        Unit.MILLISECOND: 1_000,
+        Unit.MICROSECOND: 1,
+    },
+    "ns": {
+        Unit.DAY: 86_400_000_000_000,
+        Unit.SECOND: 1_000_000_000,
+        Unit.MILLISECOND: 1_000_000,
+        Unit.MICROSECOND: 1_000,
+    },
+}
 SECONDS_PER_DAY = 86_400
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Described:
-    """What may be sent of a table, but for the values of quasi-identifiers."""
+class EncodedColumn(NamedTuple):
+    """A quasi-identifier as exact numbers."""
 
-    quasi: tuple[Column, ...]
-    labels: Labels
-    imputed: Mapping[str, int]
-    """How many missing values each quasi-identifier had; those without are not named."""
-    roles: dict[str, TableRole]
-    hierarchies: dict[str, Hierarchy]
-    """Of quasi-identifiers that have one, for the categories that occur."""
-
-    @classmethod
-    def of(
-        cls,
-        quasi: Iterable[Column],
-        n_missing: Iterable[int],
-        labels: Labels,
-        roles: dict[str, TableRole],
-        declared: Declared,
-    ) -> "Described":
-        """With the labels of the hierarchies that were declared."""
-        columns = tuple(quasi)
-        return cls(
-            quasi=columns,
-            labels=labels,
-            imputed={c.name: n for c, n in zip(columns, n_missing, strict=True) if n},
-            roles=roles,
-            hierarchies={
-                column.name: declared.hierarchy(column.name).only(column.categories or ())
-                for column in columns
-                if column.name in declared.hierarchies
-            },
-        )
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """All in table order, the target among them if it has two classes."""
-        target = [name for name, role in self.roles.items() if role is TableRole.TARGET]
-        if not self.labels.is_binary:
-            return self.quasi
-        sent = [name for name, role in self.roles.items() if role in SENT]
-        column = Column(
-            name=target[0],
-            role=Role.TARGET,
-            kind=Kind.CATEGORICAL,
-            categories=self.labels.classes,
-        )
-        at = sent.index(target[0])
-        return (*self.quasi[:at], column, *self.quasi[at:])
-
-    @property
-    def target(self) -> Bytes:
-        """The labels of two classes as the rule `variance-reduction` counts them."""
-        if not self.labels.is_binary:
-            return np.zeros(self.labels.values.size, np.uint8)
-        return self.labels.values.astype(np.uint8)
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Encoded(Described):
-    """The same with the values, and which of them were imputed."""
-
+    column: Column
     values: Floats
-    """(n_quasi, n_rows), in contract order"""
-    absent: dict[str, Flags]
-    """Which values of a quasi-identifier were missing and are imputed here; only where any was."""
+    """NaN where one is missing."""
+    missing: tuple[int, float]
+    """How many are missing, and what is imputed for them."""
 
 
-def encode(table: object, declared: Declared) -> Encoded:
-    """Encode the columns that are sent, in table order.
-
-    Args:
-        table: A pandas, polars or pyarrow table.
-        declared: The role of every column, and what to read differently than by default.
-
-    Raises:
-        TableError: The table does not fit what was declared; the message says what to do.
-    """
-    arrays = arrow_columns(table)
-    roles = declared.roles(list(arrays))
-    n_rows = len(next(iter(arrays.values())))
-    quasi = [name for name, role in roles.items() if role is TableRole.QUASI]
-    values = np.empty((len(quasi), n_rows))
-    labels = Labels.none(n_rows)
-
-    def fill(name: str, out: Floats) -> tuple[Column, Flags]:
-        return encode_quasi(name, arrays[name], declared, out)
-
-    with encoding(n_rows), ThreadPoolExecutor() as pool:
-        found = list(pool.map(fill, quasi, values))
-        for name in (name for name, role in roles.items() if role is TableRole.TARGET):
-            labels = encode_target(name, arrays[name], declared)
-        columns = [column for column, _ in found]
-        n_missing = [int(is_missing.sum()) for _, is_missing in found]
-        described = Described.of(columns, n_missing, labels, roles, declared)
-    return Encoded(
-        **{name: getattr(described, name) for name in Described.__slots__},
-        values=values,
-        absent={column.name: is_missing for column, is_missing in found if is_missing.any()},
-    )
-
-
-@contextmanager
-def encoding(n_rows: int) -> Iterator[None]:
-    """Where a table of so many rows is encoded."""
-    if n_rows == 0:
-        raise TableError("the table has no rows")
-    try:
-        yield
-    except ContractError as error:
-        # A name or a label that no contract can have is, here, a fault of the table.
-        raise TableError(str(error)) from None
-
-
-def encode_quasi(
-    name: str, array: pa.Array, declared: Declared, out: Floats
-) -> tuple[Column, Flags]:
-    """Fill in a quasi-identifier's values; returns the column, and which of them were imputed."""
+def encode_quasi(name: str, array: pa.Array, declared: Declared) -> EncodedColumn:
+    """Encode a quasi-identifier, in memory of its own."""
     column, values = _encode_quasi(name, array, declared)
     # Adding 0.0 turns -0.0 into 0.0 and changes nothing else.
-    np.add(values, 0.0, out=out)
-    return column, _impute(column, out, declared.missing)
-
-
-def decode(column: Column, values: Floats) -> pa.Array:
-    """The user's values: labels, dates, or numbers."""
-    if column.categories is not None:
-        labels = pa.array(column.categories, pa.large_string())
-        return labels.take(pa.array(values.astype(np.int64)))
-    if column.unit is not None:
-        return _decode_moments(column.unit, np.floor(values).astype(np.int64))
-    return pa.array(values)
-
-
-def _decode_moments(unit: Unit, counts: Ints) -> pa.Array:
-    """Timestamps, or dates if every day has one: Arrow counts days in 32 bits."""
-    farthest = int(np.abs(counts).max(initial=0))
-    if unit is not Unit.DAY or farthest < 2**31:
-        return pa.array(counts.astype(f"M8[{NUMPY_UNITS[unit]}]"))
-    if farthest > (2**63 - 1) // SECONDS_PER_DAY:
-        # No table gives such a day, for Arrow could not have held it.
-        raise TableError(f"a date {farthest} days from 1970 is too far for a timestamp")
-    return pa.array(counts * SECONDS_PER_DAY, pa.timestamp("s"))
+    values = values + 0.0
+    return EncodedColumn(column, values, _missing(column, values, declared.missing))
 
 
 def _encode_quasi(name: str, array: pa.Array, declared: Declared) -> tuple[Column, Floats]:
@@ -176,7 +73,11 @@ def _encode_quasi(name: str, array: pa.Array, declared: Declared) -> tuple[Colum
     categories = unit = None
     if array.null_count == len(array):
         raise _no_values(name)
-    kind = declared.kind(name) or _default_kind(name, array.type)
+    kind = declared.kind(name) or kind_of(array.type)
+    if kind is None:
+        raise TableError(
+            f"column {name!r} has type {array.type}, which is neither a number, a date nor text"
+        )
     if kind is Kind.NUMERIC:
         values = numbers(name, array)
     elif kind is Kind.DATETIME:
@@ -203,6 +104,16 @@ def _encode_quasi(name: str, array: pa.Array, declared: Declared) -> tuple[Colum
                 " rows; declare it as an identifier, or give it a hierarchy"
             )
     return Column(name=name, kind=kind, categories=categories, unit=unit), values
+
+
+def kind_of(given: pa.DataType) -> Kind | None:
+    """What values of a type are unless something else is declared; None: they cannot be sent."""
+    if is_text(given) or pa.types.is_boolean(given) or pa.types.is_dictionary(given):
+        return Kind.CATEGORICAL
+    if _is_number(given):
+        return Kind.NUMERIC
+    is_moment = pa.types.is_date(given) or pa.types.is_timestamp(given)
+    return Kind.DATETIME if is_moment else None
 
 
 def _hierarchy(name: str, kind: Kind, declared: Declared) -> Hierarchy | None:
@@ -235,12 +146,12 @@ def _no_values(name: str) -> TableError:
     return TableError(f"quasi-identifier {name!r} has no values: drop it, or keep it back")
 
 
-def _impute(column: Column, values: Floats, missing: str) -> Flags:
-    """Fill NaN in place by lower median or mode; returns where it was."""
+def _missing(column: Column, values: Floats, missing: str) -> tuple[int, float]:
+    """How many values are missing, and their lower median or mode, which is imputed for them."""
     is_missing = np.isnan(values)
     n_missing = int(is_missing.sum())
     if n_missing == 0:
-        return is_missing
+        return 0, np.nan
     if missing == Missing.ERROR:
         raise TableError(
             f"quasi-identifier {column.name!r} is missing in {n_missing} rows;"
@@ -249,22 +160,203 @@ def _impute(column: Column, values: Floats, missing: str) -> Flags:
     present = values[~is_missing]
     if column.categories is None:
         middle = (present.size + 1) // 2 - 1
-        values[is_missing] = np.partition(present, middle)[middle]
-    else:
-        # argmax gives the first of equals.
-        values[is_missing] = np.bincount(present.astype(np.int64)).argmax()
-    return is_missing
+        return n_missing, float(np.partition(present, middle)[middle])
+    # argmax gives the first of equals.
+    return n_missing, float(np.bincount(present.astype(np.int64)).argmax())
 
 
-def _default_kind(name: str, arrow_type: pa.DataType) -> Kind:
-    if pa.types.is_dictionary(arrow_type) or pa.types.is_boolean(arrow_type):
-        return Kind.CATEGORICAL
-    if is_text(arrow_type):
-        return Kind.CATEGORICAL
-    if is_number(arrow_type):
-        return Kind.NUMERIC
-    if pa.types.is_date(arrow_type) or pa.types.is_timestamp(arrow_type):
-        return Kind.DATETIME
-    raise TableError(
-        f"column {name!r} has type {arrow_type}, which is neither a number, a date nor text"
+def encode_target(name: str, array: pa.Array, declared: Declared) -> Labels:
+    """The labels of the task that was declared, or that the column looks like."""
+    task = declared.task or _likely_task(name, array, declared)
+    if task is Task.NONE:
+        raise TableError(
+            f"target {name!r} is named, but the task is none; leave out one of the two"
+        )
+    if task is Task.QUANTITY:
+        is_counted = any(test(array.type) for test in (_is_number, is_text, pa.types.is_boolean))
+        values = numbers(name, array) if is_counted else moments(name, array)[1]
+        return Labels(task=task, values=_present(name, values))
+    return _classes(name, array, declared)
+
+
+def _likely_task(name: str, array: pa.Array, declared: Declared) -> Task:
+    """Text, booleans and columns of two values are classes; other numbers and dates a quantity."""
+    kind = array.type
+    if pa.types.is_nested(kind):
+        raise TableError(
+            f"target {name!r} has type {kind}, which is neither a number, a date nor text"
+        )
+    is_class = (
+        is_text(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_dictionary(kind)
+        or declared.kind(name) is Kind.CATEGORICAL
+        or declared.positive is not None
     )
+    if is_class or len(pc.unique(array.drop_null())) <= 2:
+        return Task.CLASSES
+    return Task.QUANTITY
+
+
+def _present(name: str, values: Floats) -> Floats:
+    n_missing = int(np.isnan(values).sum())
+    if n_missing:
+        raise TableError(f"target {name!r} is missing in {n_missing} rows; drop those first")
+    return values + 0.0
+
+
+def _classes(name: str, array: pa.Array, declared: Declared) -> Labels:
+    labels, values = positions(name, array, declared.orders.get(name), is_target=True)
+    values = _present(name, values)
+    if not 2 <= len(labels) <= MAX_CLASSES:
+        shown = ", ".join(labels[:5]) + (", …" if len(labels) > 5 else "")
+        classes = "1 class" if len(labels) == 1 else f"{len(labels):,} classes"
+        raise TableError(f"target {name!r} has {classes} ({shown}), not 2 to {MAX_CLASSES}")
+    if declared.positive is not None or len(labels) == 2:
+        labels, values = _positive_last(name, labels, values, declared.positive)
+    return Labels(task=Task.CLASSES, values=values, classes=labels)
+
+
+def _positive_last(
+    name: str, labels: tuple[str, ...], values: Floats, positive: object
+) -> tuple[tuple[str, ...], Floats]:
+    chosen = labels[-1] if positive is None else as_label(positive)
+    if chosen not in labels:
+        raise TableError(
+            f"positive class {chosen!r} is not a class of target {name!r}: {', '.join(labels)}"
+        )
+    if len(labels) != 2:
+        raise TableError(f"a positive class goes with two classes; target {name!r} has more")
+    return (labels, values) if chosen == labels[1] else (labels[::-1], 1 - values)
+
+
+def _is_number(arrow_type: pa.DataType) -> bool:
+    """Whether values of this type are numbers."""
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+    return any(test(arrow_type) for test in tests)
+
+
+def numbers(name: str, array: pa.Array) -> Floats:
+    """A column's numbers, with NaN where one is missing."""
+    array = _plain(array)
+    if not (_is_number(array.type) or is_text(array.type) or pa.types.is_boolean(array.type)):
+        raise TableError(f"column {name!r} has type {array.type} and cannot be numeric")
+    if pa.types.is_integer(array.type) or pa.types.is_decimal(array.type):
+        extremes = pc.min_max(array)
+        low, high = extremes["min"].as_py(), extremes["max"].as_py()
+        if low is not None and (low < -EXACT or high > EXACT):
+            raise TableError(BEYOND_EXACT.format(name))
+    if pa.types.is_boolean(array.type):
+        array = array.cast(pa.uint8())
+    if pa.types.is_decimal(array.type):
+        # Arrow's own conversion of decimals is not always to the nearest float.
+        array = array.cast(pa.string())
+    try:
+        values: Floats = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    except pa.ArrowException as error:
+        if is_text(array.type) and (written := _written(array)) is not None:
+            return numbers(name, written)
+        raise TableError(f"column {name!r} is not numeric ({error})") from None
+    if is_text(array.type):
+        _check_literals(name, array, values)
+    if np.isinf(values).any():
+        raise TableError(f"column {name!r} has an infinite value")
+    return values
+
+
+def _written(texts: pa.Array) -> pa.Array | None:
+    """Numbers with a decimal comma or thousands, if they can be read in one way only."""
+    column = pa.chunked_array([texts.cast(pa.string())])
+    found = numbers_in(column, marks_in(column))
+    return found[0].values.combine_chunks() if len(found) == 1 else None
+
+
+def _check_literals(name: str, texts: pa.Array, values: Floats) -> None:
+    """Whole numbers written out must be exact; `1e300` is a float like any other."""
+    # Rounding is monotonic, so a number beyond 2^53 rounds to no less.
+    suspects = texts.filter(pa.array(np.abs(values) >= EXACT)).unique().to_pylist()
+    for text in suspects:
+        if WHOLE.fullmatch(text) and not -EXACT <= Decimal(text) <= EXACT:
+            raise TableError(BEYOND_EXACT.format(name))
+
+
+def moments(name: str, array: pa.Array) -> tuple[Unit, Floats]:
+    """A column's dates or times as whole numbers of the coarsest unit, NaN where missing."""
+    array = _plain(array)
+    if is_text(array.type):
+        array = _parse_moments(name, array)
+    if pa.types.is_date32(array.type):
+        source, counts = "day", array.cast(pa.int32())
+    elif pa.types.is_date64(array.type):
+        source, counts = "ms", array.cast(pa.int64())
+    elif pa.types.is_timestamp(array.type):
+        source, counts = array.type.unit, array.cast(pa.int64())
+    else:
+        raise TableError(f"column {name!r} has type {array.type} and cannot be a datetime")
+    present = counts.drop_null().to_numpy(zero_copy_only=False).astype(np.int64)
+    unit, divisor = _coarsest_unit(name, source, present)
+    whole = present // divisor
+    # Not by np.abs, which leaves the least integer negative.
+    if whole.size and (whole.min() < -EXACT or whole.max() > EXACT):
+        raise TableError(f"column {name!r} has a date more than 2^53 {unit} from 1970")
+    values = np.full(len(array), np.nan)
+    values[np.asarray(counts.is_valid())] = whole
+    return unit, values
+
+
+def _coarsest_unit(name: str, source: str, present: Ints) -> tuple[Unit, int]:
+    if source == "day":
+        return Unit.DAY, 1
+    for unit, divisor in UNITS_PER[source].items():
+        if not (present % divisor).any():
+            return unit, divisor
+    raise TableError(f"column {name!r} has times finer than a microsecond; round them first")
+
+
+def _parse_moments(name: str, array: pa.Array) -> pa.Array:
+    """Text as dates or times: as in ISO 8601, or in the one form that all values have."""
+    errors: list[str] = []
+    for zone in (None, "UTC"):
+        try:
+            return array.cast(pa.timestamp("us", tz=zone))
+        except pa.ArrowInvalid as error:
+            errors.append(str(error))
+    column = pa.chunked_array([array.cast(pa.string())])
+    found = [] if marks_in(column).others else dates_in(column, None)
+    if len(found) == 1 and not found[0].lacks_century:
+        return found[0].values.combine_chunks()
+    if found:
+        forms = " or ".join(str(dates.form) for dates in found)
+        raise TableError(
+            f"column {name!r} has dates as {forms}, and which days they mean is not told;"
+            " write them as yyyy-mm-dd"
+        )
+    # The first says what is wrong, unless it only finds a zone, as the second then expects.
+    reason = errors[1] if "zone offset" in errors[0] else errors[0]
+    raise TableError(f"column {name!r} is not a date in ISO 8601 form ({reason})")
+
+
+def _plain(array: pa.Array) -> pa.Array:
+    """The array without dictionary encoding."""
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+
+
+def decode(column: Column, values: Floats) -> pa.Array:
+    """The user's values: labels, dates, or numbers."""
+    if column.categories is not None:
+        labels = pa.array(column.categories, pa.large_string())
+        return labels.take(pa.array(values.astype(np.int64)))
+    if column.unit is not None:
+        return _decode_moments(column.unit, np.floor(values).astype(np.int64))
+    return pa.array(values)
+
+
+def _decode_moments(unit: Unit, counts: Ints) -> pa.Array:
+    """Timestamps, or dates if every day has one: Arrow counts days in 32 bits."""
+    farthest = int(np.abs(counts).max(initial=0))
+    if unit is not Unit.DAY or farthest < 2**31:
+        return pa.array(counts.astype(f"M8[{NUMPY_UNITS[unit]}]"))
+    if farthest > (2**63 - 1) // SECONDS_PER_DAY:
+        # No table gives such a day, for Arrow could not have held it.
+        raise TableError(f"a date {farthest} days from 1970 is too far for a timestamp")
+    return pa.array(counts * SECONDS_PER_DAY, pa.timestamp("s"))

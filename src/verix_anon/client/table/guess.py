@@ -4,25 +4,229 @@ Roles follow from names and from the values of all rows. A guess that drops a co
 else the column could be, for what is dropped is gone.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from verix_anon.client.table import names
-from verix_anon.client.table.categories import as_label
+from verix_anon.client.table.categories import as_label, is_text
 from verix_anon.client.table.columns import arrow_columns
 from verix_anon.client.table.digest import plain_column
+from verix_anon.client.table.encode import kind_of
 from verix_anon.client.table.hierarchies import DATE, PREFIX
-from verix_anon.client.table.look import Look, look
-from verix_anon.client.table.person import RECORD, repeats
-from verix_anon.client.table.roles import TableRole
-from verix_anon.client.table.task import MAX_CLASSES
+from verix_anon.client.table.owner_table import RECORD, repeats
+from verix_anon.client.table.task import MAX_CLASSES, TableRole
 from verix_anon.errors import TableError
+from verix_anon.files.tables.dates import dates_in, iso_dates
+from verix_anon.files.tables.number_marks import marks_in, numbers_in, starts_with_zero
 from verix_anon.protocol.contract import Kind
 
-__all__ = ["Guess", "Guesses", "explained", "guess_roles"]
+DIGITS = r"^[0-9]{4,6}$"
+DIAGNOSIS = r"^[A-TV-Z][0-9][0-9A-Z](\.?[0-9A-Z]{1,4})?[+*!]?$"
+"""A code of ICD-10, such as I21.0; U is for special purposes, and rare."""
+FEWEST_CODES = 5
+"""Fewer values are not taken for codes: A10 and B20 may be anything."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """One column, looked at over all its rows."""
+
+    n_rows: int
+    n_distinct: int
+    kind: Kind | None
+    """None: it can be no quasi-identifier."""
+    is_text: bool = False
+    """Text that is neither numbers nor dates."""
+    is_whole: bool = False
+    is_label: bool = False
+    """Values of a list, such as the labels of an SPSS file."""
+    written: str = ""
+    """What text is written as, if it is numbers or dates."""
+    codes: str = ""
+    """`digits` of one length, or `diagnoses`, if text is such codes."""
+
+    @property
+    def is_spread(self) -> bool:
+        """Whether there are more values than half the rows, and not just two."""
+        return 2 * self.n_distinct > self.n_rows and self.n_distinct > 2
+
+
+def look(array: pa.Array) -> Look:
+    """Look at a column that has values."""
+    n_distinct = _n_distinct(array)
+    kind = kind_of(array.type)
+    if n_distinct is None or kind is None:
+        return Look(n_rows=len(array), n_distinct=n_distinct or 0, kind=None)
+    is_label = pa.types.is_dictionary(array.type)
+    if is_text(array.type) and not (is_label and array.type.ordered):
+        return _text(array, n_distinct)
+    return Look(
+        n_rows=len(array),
+        n_distinct=n_distinct,
+        kind=kind,
+        is_whole=kind is Kind.NUMERIC and _is_whole(array),
+        is_label=is_label,
+    )
+
+
+def _n_distinct(array: pa.Array) -> int | None:
+    """How many values a column has; None for a type whose values are not told apart."""
+    try:
+        return len(pc.unique(array.drop_null()))
+    except pa.ArrowNotImplementedError:
+        return None
+
+
+def _is_whole(array: pa.Array) -> bool:
+    """Whether all are whole numbers; a column with gaps may hold those as floats."""
+    if pa.types.is_integer(array.type):
+        return True
+    if not pa.types.is_floating(array.type):
+        return False
+    present = plain_column(array)
+    return bool(pc.all(pc.equal(present, pc.floor(present)), min_count=0).as_py())
+
+
+def _text(array: pa.Array, n_distinct: int) -> Look:
+    texts = pc.unique(plain_column(array).cast(pa.string()).drop_null())
+    column = pa.chunked_array([texts])
+    found = Look(n_rows=len(array), n_distinct=n_distinct, kind=Kind.CATEGORICAL)
+    marks = marks_in(column)
+    if not marks.others and len(texts):
+        if iso_dates(column) is not None:
+            return replace(found, kind=Kind.DATETIME, written="dates as yyyy-mm-dd")
+        if forms := dates_in(column, None):
+            shown = " or ".join(str(dates.form) for dates in forms)
+            return replace(found, kind=Kind.DATETIME, written=f"dates as {shown}")
+        if (ways := numbers_in(column, marks)) and not starts_with_zero(column):
+            is_whole = not marks.found & {".", ",", "e", "E"}
+            has_comma = any(one.form.decimal == "," for one in ways)
+            written = "numbers with a decimal comma" if has_comma else "numbers"
+            return replace(found, kind=Kind.NUMERIC, is_whole=is_whole, written=written)
+    return replace(found, is_text=True, codes=_codes(texts))
+
+
+def _codes(texts: pa.Array) -> str:
+    """What codes these are, if all are of one form."""
+    if len(texts) < FEWEST_CODES:
+        return ""
+    lengths = pc.min_max(pc.binary_length(texts))
+    if lengths["min"] == lengths["max"] and _all_match(texts, DIGITS):
+        return "digits"
+    return "diagnoses" if _all_match(texts, DIAGNOSIS) else ""
+
+
+def _all_match(texts: pa.Array, pattern: str) -> bool:
+    return bool(pc.all(pc.match_substring_regex(texts, pattern)).as_py())
+
+
+PART = re.compile(r"[A-ZÄÖÜ]+(?![a-zäöüß])|[A-ZÄÖÜ]?[a-zäöüß]+|[0-9]+")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+NAMING = _words(
+    "name surname forename firstname lastname fullname username login email mail phone telephone"
+    " mobile fax ssn passport iban address street signature"
+    " vorname nachname familienname rufname geburtsname benutzername telefon handy mobil adresse"
+    " anschrift strasse straße hausnummer kvnr mrn uuid guid"
+)
+"""Words for what names people, however often a value occurs."""
+OTHER_NAMES = _words(
+    "product item brand company firm department station ward school city region country state"
+    " county course drug file table column produkt artikel marke firma abteilung klinik schule"
+    " stadt ort land region kurs"
+)
+"""Whose names are not those of people, in front of `name`."""
+NUMBERING = _words("id ids nr no number num nbr nummer key code_id")
+NUMBERED = re.compile(r"(id|nr|nummer|number|kennung|kennzeichen)$")
+COUNTED = _words("number num no anzahl count")
+"""Words that, in front, count something: number_diagnoses."""
+PEOPLE = re.compile(
+    r"patient|pat(ien)?t|person|kunde|customer|client|member|mitglied|mitarbeiter|employee|staff"
+    r"|versichert|insured|student|user|respondent|resp(id)?$|subject|proband|kvnr|mrn|ssn|iban"
+)
+POSTCODE = _words("zip zipcode plz postcode postalcode postleitzahl postal")
+BIRTH = re.compile(r"birth|geburt|^geb$|^dob$|^born$|geboren")
+SENSITIVE_WORDS = re.compile(
+    r"diagnos|disease|illness|condition|religio|confession|hiv|treatment|therap|medication"
+    r"|crime|convict|politic|krankheit|befund|konfession|medikament|vorstrafe|gewerkschaft"
+)
+MONEY = re.compile(
+    r"salary|salaries|wage|income|earning|gehalt|gehälter|lohn|einkommen|verdienst|vermögen"
+)
+QUANTITY = re.compile(
+    r"amount|balance|price|cost|sum|total|value|score|betrag|saldo|kontostand|preis|kosten|summe"
+    r"|umsatz|wert|gain|loss|duration|dauer|distance|weight|gewicht|height|population"
+)
+TARGETS = ("target", "label", "outcome")
+"""Names of targets whatever their values, the surest first."""
+OTHER_TARGETS = _words(
+    "class y income default churn readmitted attrition survived died ziel zielvariable klasse"
+    " ergebnis verstorben"
+)
+
+
+def _parts(name: str) -> list[str]:
+    """The words of a name: `Patienten-ID` and `patientId` alike."""
+    return [part.lower() for part in PART.findall(name)]
+
+
+def is_naming(name: str) -> bool:
+    """Whether it is named like what names people by itself: a surname, an address, an IBAN."""
+    parts = _parts(name)
+    for i, part in enumerate(parts):
+        if part in NAMING or "".join(parts[i : i + 2]) in NAMING:
+            return not (part == "name" and i and parts[i - 1] in OTHER_NAMES)
+    return False
+
+
+def is_numbering(name: str) -> bool:
+    """Whether it is named like a number of somebody or something."""
+    parts = _parts(name)
+    if len(parts) > 1 and parts[0] in COUNTED:
+        return False
+    return any(
+        part in NUMBERING or (len(part) > 4 and NUMBERED.search(part) is not None) for part in parts
+    )
+
+
+def is_number_of_people(name: str) -> bool:
+    """Whether it is named like the number of a person, not of a case or a name."""
+    return PEOPLE.search(name.lower()) is not None
+
+
+def is_postcode(name: str) -> bool:
+    """Whether it is named like a postcode."""
+    return not POSTCODE.isdisjoint(_parts(name))
+
+
+def is_birth(name: str) -> bool:
+    """Whether it is named like a birth date."""
+    return any(BIRTH.search(part) for part in _parts(name))
+
+
+def is_sensitive(name: str) -> bool:
+    """Whether it is named like what people keep to themselves: health, belief, income."""
+    return (
+        SENSITIVE_WORDS.search(name.lower()) is not None or MONEY.search(name.lower()) is not None
+    )
+
+
+def is_quantity(name: str) -> bool:
+    """Whether it is named like an amount, which may differ in every row."""
+    return QUANTITY.search(name.lower()) is not None
+
+
+def is_target(name: str) -> bool:
+    """Whether it may be named like a target, though not surely."""
+    return name.strip().lower() in OTHER_TARGETS
+
 
 FEW = 50
 """Numbers with no more values than this are not taken for those of people, whatever their name."""
@@ -122,13 +326,13 @@ def _likeliest_target(
         for name, seen in looks.items()
         if seen.n_distinct >= 2 and found[name].role is not IDENTIFIER and seen.kind is not None
     }
-    for wanted in names.TARGETS:
+    for wanted in TARGETS:
         for name, seen in able.items():
             is_fit = seen.n_distinct <= MAX_CLASSES or not seen.is_text
             if name.strip().lower() == wanted and is_fit:
                 return name, "named like a target" + ", with two values" * (seen.n_distinct == 2)
     binary = [name for name, seen in able.items() if seen.n_distinct == 2]
-    named = [name for name in binary if names.is_target(name)]
+    named = [name for name in binary if is_target(name)]
     if named:
         return named[-1], "named like a target, with two values"
     if binary:
@@ -157,11 +361,11 @@ def _person(identifiers: Sequence[str], arrays: Mapping[str, pa.Array]) -> tuple
     repeated = [name for name in identifiers if repeats(arrays[name])]
     if not repeated:
         return None, ""
-    numbers = [name for name in identifiers if names.is_number_of_people(name)]
+    numbers = [name for name in identifiers if is_number_of_people(name)]
     own = next((name for name in numbers if name not in repeated), None)
     if own is not None:
         return RECORD, f"{own!r} differs in every row"
-    chosen = next((name for name in numbers if not names.is_naming(name)), None)
+    chosen = next((name for name in numbers if not is_naming(name)), None)
     chosen = chosen or next((name for name in numbers), None) or repeated[0]
     return chosen, 'fewer values than rows: k counts people; or "record" if each row is one'
 
@@ -187,7 +391,7 @@ def _dates(name: str, array: pa.Array, seen: Look) -> Guess | None:
     if seen.kind is not Kind.DATETIME:
         return None
     written = f"text, {seen.written}" if seen.written else "dates"
-    if names.is_birth(name):
+    if is_birth(name):
         # The bounds of a class are the birth dates of two people unless they are coarser.
         reason = f"{written}; birth dates, as others know them"
         return Guess(name, QUASI, reason, "identifier", hierarchy=DATE)
@@ -196,8 +400,8 @@ def _dates(name: str, array: pa.Array, seen: Look) -> Guess | None:
 
 
 def _postcodes(name: str, array: pa.Array, seen: Look) -> Guess | None:
-    is_named = names.is_postcode(name)
-    if seen.codes == "digits" and (is_named or not (seen.is_spread or names.is_numbering(name))):
+    is_named = is_postcode(name)
+    if seen.codes == "digits" and (is_named or not (seen.is_spread or is_numbering(name))):
         what = "postcodes" if is_named else "codes of as many digits each, as postcodes"
         reason = f"{what}, {seen.n_distinct:,} values"
         return Guess(name, QUASI, reason, "identifier", Kind.CATEGORICAL, hierarchy=PREFIX)
@@ -213,20 +417,20 @@ def _postcodes(name: str, array: pa.Array, seen: Look) -> Guess | None:
 
 
 def _diagnoses(name: str, array: pa.Array, seen: Look) -> Guess | None:
-    if seen.codes != "diagnoses" or names.is_numbering(name):
+    if seen.codes != "diagnoses" or is_numbering(name):
         return None
     reason = f"codes like those of ICD-10, {seen.n_distinct:,} values"
-    if names.is_sensitive(name):
+    if is_sensitive(name):
         return Guess(name, SENSITIVE, reason, "quasi with a prefix hierarchy")
     return Guess(name, QUASI, reason, "sensitive, if these are diagnoses", hierarchy=PREFIX)
 
 
 def _identifiers(name: str, array: pa.Array, seen: Look) -> Guess | None:
     spread = f"{seen.n_distinct:,} values in {seen.n_rows:,} rows"
-    if names.is_naming(name) and (seen.is_text or seen.is_whole):
+    if is_naming(name) and (seen.is_text or seen.is_whole):
         return Guess(name, IDENTIFIER, "named like something that names people", "quasi")
     is_many = seen.n_distinct > FEW or (seen.is_text and seen.is_spread)
-    if names.is_numbering(name) and (seen.is_text or seen.is_whole) and is_many:
+    if is_numbering(name) and (seen.is_text or seen.is_whole) and is_many:
         reason = f"named like an identifier, {spread}"
         return Guess(name, IDENTIFIER, reason, "quasi, if it numbers no people")
     if seen.is_text and seen.is_spread:
@@ -235,7 +439,7 @@ def _identifiers(name: str, array: pa.Array, seen: Look) -> Guess | None:
 
 
 def _sensitive(name: str, array: pa.Array, seen: Look) -> Guess | None:
-    if not names.is_sensitive(name):
+    if not is_sensitive(name):
         return None
     return Guess(name, SENSITIVE, "named like something people keep to themselves", "quasi, target")
 
@@ -244,7 +448,7 @@ def _numbered_rows(name: str, array: pa.Array, seen: Look) -> Guess | None:
     if not seen.is_whole or seen.n_distinct < seen.n_rows or seen.n_rows < 2:
         return None
     # Floats without fractions are amounts more often than numbers of rows.
-    if names.is_quantity(name) or pa.types.is_floating(array.type):
+    if is_quantity(name) or pa.types.is_floating(array.type):
         return None
     return Guess(name, IDENTIFIER, "a different whole number in every row", "quasi, if an amount")
 
@@ -252,7 +456,7 @@ def _numbered_rows(name: str, array: pa.Array, seen: Look) -> Guess | None:
 def _quasi(name: str, array: pa.Array, seen: Look) -> Guess:
     what = f"text, {seen.written}" if seen.written else str(array.type)
     otherwise = "sensitive, if nobody else may learn it; kept"
-    if seen.is_whole and seen.n_distinct <= FEW and names.is_numbering(name):
+    if seen.is_whole and seen.n_distinct <= FEW and is_numbering(name):
         otherwise = "categorical, if a code"
     return Guess(name, QUASI, f"{what}, {seen.n_distinct:,} values", otherwise)
 

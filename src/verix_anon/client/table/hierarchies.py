@@ -15,8 +15,6 @@ from verix_anon.client.table.categories import default_order
 from verix_anon.errors import TableError
 from verix_anon.fields import Fields
 
-__all__ = ["DATE", "PREFIX", "Hierarchy", "read_hierarchy"]
-
 PREFIX = "prefix"
 DATE = "date"
 MOST_BYTES = 64 << 20
@@ -27,7 +25,12 @@ DELIMITERS = ";,\t|"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hierarchy:
-    """By prefixes, by dates, or by levels: the names above each value, the lowest first."""
+    """By prefixes, by dates, or by levels: the names above each value, the lowest first.
+
+    Examples:
+        >>> by_prefix = verix_anon.Hierarchy(kind="prefix")
+        >>> roles = verix_anon.Declared(quasi="all", hierarchies={"zip": by_prefix})
+    """
 
     kind: str
     """`prefix`, `date`, or `levels`."""

@@ -5,31 +5,66 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from verix_anon.client.given import check_fields
-from verix_anon.client.table.diversity import Asked, check_asked
+from verix_anon.client.arguments import check_fields
 from verix_anon.client.table.hierarchies import DATE, Hierarchy
-from verix_anon.client.table.task import Task
+from verix_anon.client.table.task import TableRole, Task
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Kind
 
-__all__ = ["SENT", "Declared", "Missing", "TableRole", "unknown_column"]
+Asked = Mapping[str, Mapping[str, float]]
+"""For each column its measures, and how much of each."""
 
 
-class TableRole(StrEnum):
-    """What a column of the owner's table is; only `quasi` and `target` are ever sent."""
+class Measure(StrEnum):
+    """What can be asked of how a class hides a column."""
 
-    IDENTIFIER = "identifier"
-    KEPT = "kept"
-    SENSITIVE = "sensitive"
-    QUASI = "quasi"
-    TARGET = "target"
+    L = "l"
+    """At least so many distinct values."""
+    CAP = "cap"
+    """At most this share of one value."""
+    T = "t"
+    """At most this distance to the whole table."""
+
+
+def check_asked(asked: Asked, roles: Mapping[str, str]) -> None:
+    """Raise TableError unless it is asked of the target and sensitive columns, within reason."""
+    for name, measures in asked.items():
+        if name not in roles:
+            raise TableError(f"there is no column {name!r} to ask l, cap or t of")
+        if roles[name] not in ("target", "sensitive"):
+            raise TableError(
+                f"column {name!r} is declared as {roles[name]}; l, cap and t are for the target and"
+                " for sensitive columns"
+            )
+        for measure, value in measures.items():
+            if measure not in set(Measure):
+                raise TableError(f"column {name!r} is asked for {measure!r}, not l, cap or t")
+            if problem := _problem(measure, value):
+                raise TableError(f"{measure} of column {name!r} must be {problem}, not {value!r}")
+
+
+def _problem(measure: str, value: float) -> str | None:
+    match measure:
+        case Measure.L if not (value >= 1 and float(value).is_integer()):
+            return "a whole number of values, 1 or more"
+        case Measure.CAP if not 0 < value <= 1:
+            return "a share above 0, at most 1"
+        case Measure.T if not 0 <= value <= 1:
+            return "a distance from 0 to 1"
+    return None
 
 
 SENT = frozenset({TableRole.QUASI, TableRole.TARGET})
+ATTRIBUTES = frozenset({TableRole.TARGET, TableRole.KEPT, TableRole.SENSITIVE})
+"""Whose columns are published as they are."""
 
 
 class Missing(StrEnum):
-    """What to do with missing values of quasi-identifiers; each but `error` sends imputed ones."""
+    """What to do with missing values of quasi-identifiers; each but `error` sends imputed ones.
+
+    Examples:
+        >>> roles = verix_anon.Declared(quasi="all", missing=verix_anon.Missing.IMPUTE)
+    """
 
     MARK = "mark"
     IMPUTE = "impute"
@@ -41,6 +76,9 @@ class Declared:
     """What the owner says of the table's columns; `quasi="all"` takes all that are not named.
 
     One name may stand for a list of one, and a kind or `missing` may be given as text.
+
+    Examples:
+        >>> roles = verix_anon.Declared(target="income", quasi="all", kept="commute_km")
     """
 
     target: str | None = None

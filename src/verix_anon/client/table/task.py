@@ -1,4 +1,7 @@
-"""What the owner's target is good for: classes, a quantity, or nothing (spec §2.4)."""
+"""What the columns of the owner's table are for: their roles, and the target's task (spec §2).
+
+The target has classes, is a quantity, or there is none (spec §2.4).
+"""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,13 +10,25 @@ import numpy as np
 
 from verix_anon.arrays import Floats, Ints
 
-__all__ = ["MAX_CLASSES", "Labels", "Task"]
-
 MAX_CLASSES = 256
 
 
+class TableRole(StrEnum):
+    """What a column of the owner's table is; only `quasi` and `target` are ever sent."""
+
+    IDENTIFIER = "identifier"
+    KEPT = "kept"
+    SENSITIVE = "sensitive"
+    QUASI = "quasi"
+    TARGET = "target"
+
+
 class Task(StrEnum):
-    """What a model of the target would do."""
+    """What a model of the target would do.
+
+    Examples:
+        >>> roles = verix_anon.Declared(target="age", quasi="all", task=verix_anon.Task.QUANTITY)
+    """
 
     CLASSES = "classes"
     QUANTITY = "quantity"

@@ -17,38 +17,59 @@ other run side by side.
 
 import hmac
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from verix_anon import __version__
-from verix_anon.client import in_memory
-from verix_anon.client.audit_log import AuditLog
-from verix_anon.client.given import FilePath, is_path, opened, options_of
+from verix_anon.client import arguments
+from verix_anon.client.arguments import FilePath, is_path, opened, options_of
+from verix_anon.client.audit_subject import account_of
 from verix_anon.client.manifest import Manifest, read_manifest
-from verix_anon.client.seen import account_of
-from verix_anon.client.table.task import Task
-from verix_anon.client.verdict import INFORMING, LAYERS, Profile, Verdict
+from verix_anon.client.verdict import (
+    DECIDING,
+    INFORMING,
+    LAYERS,
+    RECEIPT,
+    Finding,
+    Profile,
+    Status,
+    Verdict,
+)
+from verix_anon.client.verify import (
+    commitment,
+    fingerprint,
+    receipt,
+    replay,
+    sentinels,
+    splits,
+    twins,
+    utility,
+)
 from verix_anon.client.verify.case import (
     KEPT_BYTES,
     Audit,
     Case,
-    Sent,
+    CaseSubmission,
     VerifyOptions,
     columns_at_once,
     is_kept,
 )
 from verix_anon.errors import MalformedDeliveryError, TableError
 from verix_anon.fields import shown
-from verix_anon.files.aside import check_apart
 from verix_anon.files.deliveries import Snapshot, read_delivery
 from verix_anon.files.submissions import read_submission_by_column
 from verix_anon.files.trust import Trust, trust_in
-from verix_anon.machine import begin_import, check_memory
+from verix_anon.machine import check_memory
+from verix_anon.progress import compiling
 from verix_anon.protocol.contract import Digest
 from verix_anon.protocol.messages import Delivery, Submission
+
+if TYPE_CHECKING:
+    from verix_anon.client.audit_log import AuditLog
 
 __all__ = ["LAYERS", "VerifyOptions", "verify"]
 
@@ -64,7 +85,7 @@ def verify(
     profile: Profile | str | None = None,
     skip: Sequence[str] | str = (),
     provider_keys: Trust | Sequence[FilePath] | FilePath = (),
-    log: AuditLog | FilePath | None = None,
+    log: "AuditLog | FilePath | None" = None,
     options: VerifyOptions | None = None,
 ) -> Verdict:
     """Judge a delivery.
@@ -87,21 +108,23 @@ def verify(
             something given is not what it should be.
         NotAcceptedError: The log has a VIOLATION for this submission, and this check may have
             missed it.
+
+    Examples:
+        >>> job = ("job/delivery", "job/manifest.verix")
+        >>> verix_anon.verify(*job, submission="job/submission").accepted
+        True
     """
     began = time.perf_counter()
     given = _trust(provider_keys)
     options = options_of(options, VerifyOptions)
     options = replace(options, skip=skip) if skip else options
-    log = None if log is None else opened(log, AuditLog, AuditLog, "log")
     if log is not None:
-        check_apart(log.path, filter(is_path, (delivery, manifest, submission)))
-        log.check()
-    # What the layers need takes as long to import as what they judge takes to read.
-    begin_import("verix_anon.kernels.ready", "verix_anon.client.verify.layers")
+        # Loaded only where a log is kept: without one, verify() writes nothing.
+        from verix_anon.client.audit_log import open_log
+
+        log = open_log(log, inputs=filter(is_path, (delivery, manifest, submission)))
     options.progress("read", 0, 1)
     manifest = opened(manifest, Manifest, read_manifest, "manifest")
-    if manifest.task is not Task.NONE and not {"fingerprint", "utility"} <= set(options.skip):
-        begin_import("xgboost")
     chosen = _profile(profile, submission)
     _check_memory(manifest, chosen, options, is_held=isinstance(submission, Submission))
     # A thin verification shows what the manifest alone can prove, whatever is at hand.
@@ -141,7 +164,7 @@ class Given(NamedTuple):
 
     delivery: Delivery | Snapshot | FilePath
     manifest: Manifest
-    submission: Sent | None
+    submission: CaseSubmission | None
     trust: Trust
 
 
@@ -151,15 +174,10 @@ def _judge(given: Given, profile: Profile, options: VerifyOptions) -> Verdict:
     try:
         snapshot = _snapshot(given.delivery, manifest)
     except MalformedDeliveryError as error:
-        from verix_anon.client.verify.layers import malformed
-
         findings, root, files = malformed(error, profile, trust), NO_ROOT, dict[str, str]()
     else:
         options.progress("read", 1, 1)
         options.progress("layers", 0, len(LAYERS))
-        # Begun at the beginning, and ready by now.
-        from verix_anon.client.verify.layers import run
-
         judged = snapshot.delivery
         case = Case(
             delivery=judged,
@@ -209,7 +227,7 @@ def _check_memory(
 
 
 def _check_own(
-    manifest: Manifest, submission: Sent | None, profile: Profile, options: VerifyOptions
+    manifest: Manifest, submission: CaseSubmission | None, profile: Profile, options: VerifyOptions
 ) -> None:
     """The owner's own files first: a verdict on the wrong submission would be worthless."""
     decides = set(options.skip) - INFORMING[profile]
@@ -258,9 +276,78 @@ def _snapshot(delivery: Delivery | Snapshot | FilePath, manifest: Manifest) -> S
         )
         return _smaller(read, manifest)
     held = delivery.delivery if isinstance(delivery, Snapshot) else delivery
-    in_memory.check_types(held)
+    arguments.check_types(held)
     # A snapshot may have been read for another submission.
     held.check(manifest.contract, n_rows=manifest.n_rows)
     if isinstance(delivery, Snapshot):
         return delivery
-    return Snapshot(delivery=held, files=in_memory.digests(held))
+    return Snapshot(delivery=held, files=arguments.digests(held))
+
+
+Check = Callable[[], Finding]
+
+
+def run(case: Case, profile: Profile) -> tuple[Finding, ...]:
+    """What every layer finds; the numbers are those of the package's list."""
+    done: dict[str, Finding] = {}
+
+    def layer(name: str, check: Check, *, compiles: bool = True) -> None:
+        began, before = time.perf_counter(), compiling.seconds
+        finding = check()
+        seconds = time.perf_counter() - began
+        if compiles:
+            # Of the first run on a machine, not of this layer.
+            seconds -= compiling.seconds - before
+        decides = _decides(name, profile, case.trust)
+        done[name] = replace(finding, decides=decides, seconds=round(max(0.0, seconds), 4))
+        case.options.progress("layers", len(done), len(LAYERS))
+
+    # These hold on to one core each, by hashing or by training models; the others share all.
+    alone: dict[str, Check] = {
+        "commitment": lambda: commitment.check(case),  # 1
+        "fingerprint": lambda: fingerprint.check(case, profile),  # 6
+        "utility": lambda: utility.check(case),  # 7
+    }
+    for name in case.options.skip:
+        alone[name] = partial(_skipped, name, "left out by the caller")
+    # What several read is made ready before them.
+    _ = case.records, case.is_complete, case.grouped
+    with ThreadPoolExecutor(min(2, case.options.threads)) as pool:
+        futures = [pool.submit(layer, *named, compiles=False) for named in alone.items()]
+        layer("sentinels", lambda: sentinels.check(case))  # 2
+        layer("twins", lambda: twins.check(case))  # 3
+        if profile is Profile.PAPER:
+            layer("replay", lambda: _skipped("replay", "the paper has no such layer"))
+            layer("splits", lambda: _skipped("splits", "the paper has no such layer"))
+        else:
+            layer("replay", lambda: replay.check(case))  # 4
+            # 5: what the nodes hold is known only if the records are those that were sent.
+            if done["replay"].status is Status.PASS:
+                layer("splits", lambda: splits.check(case))
+            else:
+                layer("splits", lambda: _skipped("splits", "replay failed"))
+        layer("receipt", lambda: receipt.check(case))  # 8
+        for future in futures:
+            future.result()
+    return tuple(done[name] for name in LAYERS)
+
+
+def _decides(name: str, profile: Profile, trust: Trust) -> bool:
+    return name in DECIDING[profile] or (name == RECEIPT and bool(trust))
+
+
+def _skipped(name: str, reason: str) -> Finding:
+    return Finding(layer=name, status=Status.SKIPPED, summary=f"Not run: {reason}.")
+
+
+def malformed(error: MalformedDeliveryError, profile: Profile, trust: Trust) -> tuple[Finding, ...]:
+    """The findings on bytes that are not a delivery: the first layer fails, the others rest."""
+    first = Finding(
+        layer="commitment",
+        status=Status.FAIL,
+        summary=f"This is not a delivery: {error}.",
+        guarantee="Malformed bytes are never accepted.",
+        evidence={"malformed": str(error)},
+    )
+    rest = [_skipped(name, "the delivery is malformed") for name in LAYERS[1:]]
+    return tuple(replace(f, decides=_decides(f.layer, profile, trust)) for f in (first, *rest))

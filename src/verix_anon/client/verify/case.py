@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from verix_anon.arrays import Bytes, Floats, Ids, Ints, Numbers, Words
-from verix_anon.client.given import check_fields
+from verix_anon.client.arguments import check_fields
 from verix_anon.client.manifest import Manifest
 from verix_anon.errors import ReceiptError, TableError
 from verix_anon.files.trust import NO_TRUST, Trust
@@ -18,18 +18,6 @@ from verix_anon.machine import available_cores, shares
 from verix_anon.progress import Progress, ignore
 from verix_anon.protocol.contract import Contract, Digest
 from verix_anon.protocol.messages import Delivered, Delivery
-
-__all__ = [
-    "KEPT_BYTES",
-    "Audit",
-    "Case",
-    "Sent",
-    "SentRecords",
-    "VerifyOptions",
-    "as_words",
-    "columns_at_once",
-    "is_kept",
-]
 
 KEPT_BYTES = 1 << 28
 """Values up to this size are laid out leaf by leaf once, and kept for the next layer."""
@@ -60,7 +48,11 @@ class Audit(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyOptions:
-    """How to verify; the defaults look at everything there is."""
+    """How to verify; the defaults look at everything there is.
+
+    Examples:
+        >>> options = verix_anon.VerifyOptions(audit="sample")
+    """
 
     audit: Audit | str = Audit.ALL
     audit_miss: float = 0.01
@@ -106,7 +98,7 @@ class SentRecords(Protocol):
         """Those of some rows."""
 
 
-class Sent(Protocol):
+class CaseSubmission(Protocol):
     """A submission, in memory or in a scratch file."""
 
     @property
@@ -127,7 +119,7 @@ class Case:
 
     delivery: Delivery
     manifest: Manifest
-    submission: Sent | None
+    submission: CaseSubmission | None
     options: VerifyOptions = field(default_factory=VerifyOptions)
     damaged: tuple[str, ...] = ()
     """Files that are not those whose digests the delivery states."""

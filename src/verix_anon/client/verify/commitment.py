@@ -16,8 +16,6 @@ from verix_anon.files.deliveries import MIXED_UP, damage
 from verix_anon.protocol import merkle
 from verix_anon.protocol.contract import Commitment, Digest
 
-__all__ = ["check", "root_of"]
-
 LAYER = "commitment"
 GUARANTEE = {
     Commitment.BINDING: "The root binds contract, submission, tree, bounds and every record's leaf;"

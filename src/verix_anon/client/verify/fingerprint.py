@@ -14,13 +14,12 @@ from dataclasses import replace
 import numpy as np
 
 from verix_anon.arrays import Floats
-from verix_anon.client import aggregates, models
+from verix_anon.client import models
+from verix_anon.client.evidence import ShapShift, quantiles
 from verix_anon.client.table.task import Labels, Task
 from verix_anon.client.verdict import Finding, Profile, Status
 from verix_anon.client.verify.case import Case
-from verix_anon.protocol.generalize import midpoints
-
-__all__ = ["PAPER_EPSILON", "check", "p_value"]
+from verix_anon.protocol.tree import midpoints
 
 LAYER = "fingerprint"
 PAPER_EPSILON = 0.45
@@ -66,14 +65,14 @@ def check(case: Case, profile: Profile) -> Finding:
             "records": int(labels.values.size),
             # Of more than two classes, in the one where the feature moved farthest.
             "shap": [
-                {"feature": names[i]}
-                | aggregates.paired_histogram(
+                ShapShift.of(
+                    names[i],
                     manifest.baseline[:, output, i],
                     observed[:, output, manifest.top_features[i]],
-                )
+                ).to_json()
                 for i, (_, output) in enumerate(moved)
             ],
-            "honest": aggregates.quantiles(honest.max(axis=1, initial=0.0)),
+            "honest": quantiles(honest.max(axis=1, initial=0.0)),
         },
     )
 

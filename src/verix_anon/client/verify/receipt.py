@@ -15,11 +15,9 @@ from hashlib import sha256
 from verix_anon.client.verdict import RECEIPT, Evidence, Finding, Status
 from verix_anon.client.verify.case import Case
 from verix_anon.errors import ReceiptError
-from verix_anon.files.deliveries import RECEIPT_FILE
+from verix_anon.files.job_folder import RECEIPT_FILE
 from verix_anon.protocol.envelopes import Opened, keyids_of, open_envelope
 from verix_anon.protocol.statements import Receipt
-
-__all__ = ["check"]
 
 GUARANTEE = (
     "The holder of the key signed these files and this root, for this contract and submission,"

@@ -17,13 +17,11 @@ from hashlib import sha256
 import numpy as np
 
 from verix_anon.arrays import Bytes, Floats, Ints
-from verix_anon.client import aggregates
+from verix_anon.client.evidence import SizeHistogram
 from verix_anon.client.verdict import Finding, Status
 from verix_anon.client.verify.case import Case, SentRecords, as_words
 from verix_anon.kernels import trees
 from verix_anon.protocol.tree import Tree
-
-__all__ = ["check"]
 
 LAYER = "replay"
 
@@ -59,9 +57,9 @@ def check(case: Case) -> Finding:
             "watch": n_watch,
             "problems": problems,
             "found": [_without_place(problem) for problem in problems],
-            "leaf_sizes": aggregates.size_histogram(
+            "leaf_sizes": SizeHistogram.of(
                 np.diff(case.grouped[1]), case.contract.min_leaf
-            ),
+            ).to_json(),
         },
     )
 

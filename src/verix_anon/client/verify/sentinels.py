@@ -8,12 +8,9 @@ Can err: misses a provider that drops records blindly with the stated probabilit
 
 import numpy as np
 
-from verix_anon.client import aggregates
-from verix_anon.client.evasion import evasion_probability
+from verix_anon.client.evidence import EvasionCurve, evasion_probability
 from verix_anon.client.verdict import Finding, Status
 from verix_anon.client.verify.case import Case, as_words
-
-__all__ = ["against_drops", "check"]
 
 LAYER = "sentinels"
 DROPS = (0.01, 0.05, 0.2)
@@ -68,5 +65,5 @@ def against_drops(n_planted: int, n_rows: int) -> tuple[str, dict[str, object]]:
     )
     return guarantee, {
         "evasion_at_drop": {str(drop): chance(drop) for drop in DROPS},
-        "evasion_curve": aggregates.evasion_curve(chance),
+        "evasion_curve": EvasionCurve.of(chance).to_json(),
     }

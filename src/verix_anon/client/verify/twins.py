@@ -11,8 +11,6 @@ from verix_anon.client.verdict import Finding, Status
 from verix_anon.client.verify.case import Case, as_words
 from verix_anon.client.verify.sentinels import against_drops
 
-__all__ = ["check"]
-
 LAYER = "twins"
 
 

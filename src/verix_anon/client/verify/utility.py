@@ -13,9 +13,7 @@ from verix_anon.client import models
 from verix_anon.client.table.task import Labels, Task
 from verix_anon.client.verdict import MEASURES, Finding, Status
 from verix_anon.client.verify.case import Case
-from verix_anon.protocol.generalize import midpoints
-
-__all__ = ["auc", "check", "f1", "measure"]
+from verix_anon.protocol.tree import midpoints
 
 LAYER = "utility"
 

@@ -4,47 +4,41 @@ from collections.abc import Iterator
 from dataclasses import replace
 from urllib.parse import unquote
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from starlette.responses import RedirectResponse
 
-from verix_anon.client.journey import ROLES, Job, Step
-from verix_anon.client.table.advice import Advice, advice
-from verix_anon.client.table.choices import Choices, Column, choices, chosen
-from verix_anon.client.table.draft import parse_reading
+from verix_anon.client.job import Job, JourneyStep
 from verix_anon.client.table.hierarchies import DATE, PREFIX
-from verix_anon.client.table.person import RECORD
-from verix_anon.client.table.roles import TableRole
-from verix_anon.desk.gate import Form
-from verix_anon.desk.pages.asked import (
-    GivenJob,
-    Posted,
-    check_known,
-    check_open,
-    columns_of,
-    go_to,
-    one,
-    reading_words,
-    table_of,
+from verix_anon.client.table.owner_table import RECORD
+from verix_anon.client.table.roles_editor import (
+    Advice,
+    Choices,
+    ColumnChoice,
+    advice,
+    apply_choices,
+    read_choices,
 )
-from verix_anon.desk.pages.conflict import conflict
-from verix_anon.desk.show import desk_of, fragment, href_of, page
-from verix_anon.files.versions import Version, read_version, replace_version
+from verix_anon.client.table.roles_file import parse_reading
+from verix_anon.client.table.task import TableRole
+from verix_anon.desk.gate import Form
+from verix_anon.desk.pages import forms
+from verix_anon.desk.rendering import desk_of, fragment, href_of, page
+from verix_anon.files.job_folder import ROLES
+from verix_anon.files.text_versions import Version, read_version, replace_version
 from verix_anon.protocol.contract import Kind
 
-__all__ = ["router"]
-
-router = APIRouter()
+router = forms.step_router(JourneyStep.COLUMNS)
 ROLE_NAMES = tuple(role.value for role in TableRole)
 KIND_NAMES = tuple(kind.value for kind in (Kind.NUMERIC, Kind.CATEGORICAL, Kind.DATETIME))
 
 
 @router.get("/jobs/{job}/columns")
-def columns(request: Request, job: GivenJob) -> Response:
+def columns(request: Request, job: forms.GivenJob) -> Response:
     """What the roles file says now."""
     now = read_version(job.path(ROLES))
     if not now.digest:
-        return go_to(request, "table", job=job.name)
-    return _page(request, job, choices(now.text), now)
+        return forms.go_to(request, "table", job=job.name)
+    return _page(request, job, read_choices(now.text), now)
 
 
 def _page(
@@ -60,8 +54,8 @@ def _page(
         "advice": _advice(request, job, now, wanted),
         "refused": refused,
     }
-    reading = reading_words(parse_reading(now.text))
-    command = ("init", table_of(request, job), "--explain", *reading)
+    reading = forms.reading_words(parse_reading(now.text))
+    command = ("init", forms.table_of(request, job), "--explain", *reading)
     status = 400 if refused else 200
     return page(request, "columns.html", view, job=job, command=command, status=status)
 
@@ -71,58 +65,59 @@ def _advice(request: Request, job: Job, now: Version, wanted: Choices) -> Advice
 
 
 @router.post("/jobs/{job}/columns/advice")
-def advise(request: Request, job: GivenJob, form: Posted) -> Response:
+def advise(request: Request, job: forms.GivenJob, form: forms.Posted) -> Response:
     """Mistakes and warnings of what is chosen; nothing is written."""
     now = read_version(job.path(ROLES))
-    found = _advice(request, job, now, _wanted(form, choices(now.text)))
+    found = _advice(request, job, now, _wanted(form, read_choices(now.text)))
     return fragment(request, "advice.html", {"advice": found})
 
 
 @router.post("/jobs/{job}/columns")
-def choose_columns(request: Request, job: GivenJob, form: Posted) -> Response:
+def choose_columns(request: Request, job: forms.GivenJob, form: forms.Posted) -> Response:
     """Write what is chosen, unless it is a mistake or somebody else wrote since."""
-    check_open(request, job)
+    forms.check_open(request, job)
     now = read_version(job.path(ROLES))
-    before = choices(now.text)
+    before = read_choices(now.text)
     wanted = _wanted(form, before)
-    was = one(form, "digest")
+    was = forms.one(form, "digest")
     if now.digest == was:
         names = {column.name for column in before.columns}
-        check_known(columns_of(form), names)
-        check_known([wanted.person], {"", RECORD, before.person, *names})
+        forms.check_known(forms.columns_of(form), names)
+        forms.check_known([wanted.person], {"", RECORD, before.person, *names})
         if _advice(request, job, now, wanted).mistakes:
             return _page(request, job, wanted, now, refused=True)
-    text = chosen(now.text, wanted)
+    text = apply_choices(now.text, wanted)
     changed = replace_version(job.path(ROLES), text, was)
     if changed is not None:
-        return conflict(request, job, changed, chosen(changed.text, wanted), form, "columns")
-    on = href_of(request, Step.PRIVACY, job) if one(form, "do") == "on" else ""
-    return RedirectResponse(on or href_of(request, Step.COLUMNS, job), 303)
+        text = apply_choices(changed.text, wanted)
+        return forms.conflict(request, job, changed, text, form)
+    on = href_of(request, JourneyStep.PRIVACY, job) if forms.one(form, "do") == "on" else ""
+    return RedirectResponse(on or href_of(request, JourneyStep.COLUMNS, job), 303)
 
 
 def _wanted(form: Form, before: Choices) -> Choices:
     """What a form says; a column that it does not name stays as it is."""
     return Choices(
         columns=tuple(_columns(form, before)),
-        person=unquote(one(form, "person")),
-        positive=_typed(one(form, "positive"), before.positive),
+        person=unquote(forms.one(form, "person")),
+        positive=_typed(forms.one(form, "positive"), before.positive),
     )
 
 
-def _columns(form: Form, before: Choices) -> Iterator[Column]:
-    at = columns_of(form)
+def _columns(form: Form, before: Choices) -> Iterator[ColumnChoice]:
+    at = forms.columns_of(form)
     for column in before.columns:
         i = at.get(column.name)
         if i is None:
             yield column
             continue
-        role, kind = one(form, f"role-{i}"), one(form, f"kind-{i}")
-        hierarchy = _typed(one(form, f"hierarchy-{i}"), column.hierarchy)
+        role, kind = forms.one(form, f"role-{i}"), forms.one(form, f"kind-{i}")
+        hierarchy = _typed(forms.one(form, f"hierarchy-{i}"), column.hierarchy)
         yield replace(
             column,
             role=role if role in ROLE_NAMES else column.role,
             kind=kind if kind in KIND_NAMES else "",
-            order=_listed(one(form, f"order-{i}"), column.order),
+            order=_listed(forms.one(form, f"order-{i}"), column.order),
             hierarchy=hierarchy if hierarchy == column.hierarchy else hierarchy.strip(),
         )
 

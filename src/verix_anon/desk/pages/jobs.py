@@ -1,18 +1,20 @@
 """The list of jobs, with the state of each; where a job is begun."""
 
+import asyncio
+from collections.abc import AsyncIterator
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.sse import EventSourceResponse, ServerSentEvent
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse
 
-from verix_anon.client.journey import ROLES, jobs_in, new_job
-from verix_anon.desk.pages.asked import GivenJob, Posted, go_to, one
-from verix_anon.desk.show import desk_of, href_of, page
-from verix_anon.desk.words import LANGUAGE_COOKIE, LANGUAGES
+from verix_anon.client.job import jobs_in, new_job
+from verix_anon.desk.pages.forms import GivenJob, Posted, go_to, one
+from verix_anon.desk.rendering import LANGUAGE_COOKIE, LANGUAGES, desk_of, href_of, page
+from verix_anon.desk.tasks import DeskTask
 from verix_anon.errors import TableError
-
-__all__ = ["router"]
+from verix_anon.files.job_folder import ROLES
 
 router = APIRouter()
 BEGINS = f"mkdir NAME && verix-anon init TABLE --out NAME/{ROLES}"
@@ -63,3 +65,37 @@ def choose_language(language: str, back: Annotated[str, Query()] = "/") -> Respo
     answer = RedirectResponse(back if is_ours and "\\" not in back else "/", 303)
     answer.set_cookie(LANGUAGE_COOKIE, language, httponly=True, samesite="strict", path="/")
     return answer
+
+
+LOOK_SECONDS = 0.2
+
+
+def _task(request: Request, job: GivenJob) -> DeskTask:
+    task = desk_of(request).tasks.of(job.name)
+    if task is None:
+        raise HTTPException(404)
+    return task
+
+
+GivenTask = Annotated[DeskTask, Depends(_task)]
+
+
+@router.get("/jobs/{job}/task/events", response_class=EventSourceResponse)
+async def events(task: GivenTask) -> AsyncIterator[ServerSentEvent]:
+    """`progress` whenever there is some, and `end` with the page to show."""
+    told: tuple[str, int, int] | None = None
+    while task.is_running:
+        if task.stage != told:
+            told = stage, done, total = task.stage
+            found = {"stage": stage, "done": done, "total": total}
+            yield ServerSentEvent(data=found, event="progress")
+        await asyncio.sleep(LOOK_SECONDS)
+    then = task.then if task.is_well else ""
+    yield ServerSentEvent(data={"code": task.code, "then": then}, event="end")
+
+
+@router.post("/jobs/{job}/task/cancel")
+def cancel(request: Request, job: GivenJob, task: GivenTask) -> Response:
+    """End the task; its page shows how that went."""
+    task.cancel()
+    return go_to(request, "job", job=job.name)

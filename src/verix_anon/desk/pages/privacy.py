@@ -1,48 +1,33 @@
 """Privacy: k, l, t, rule, traps and leaves, and what each k would cost, tried on this machine."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from importlib import import_module
 from threading import Lock
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse
 
-from verix_anon.client.explore.basis import basis_of
-from verix_anon.client.explore.exploration import Exploration
-from verix_anon.client.journey import EXPLORED, ROLES, Job, Step
+from verix_anon.client.explore.exploration import Exploration, basis_of
+from verix_anon.client.job import Job, JourneyStep
 from verix_anon.client.prepare.options import PrepareOptions
-from verix_anon.client.prepare.sentinels import Traps
+from verix_anon.client.prepare.traps import Traps
 from verix_anon.client.report import draw_exploration
-from verix_anon.client.table.diversity import Measure
-from verix_anon.client.table.protection import Protection, protected, protection
+from verix_anon.client.table.roles import Measure
+from verix_anon.client.table.roles_editor import Protection, apply_protection, read_protection
 from verix_anon.desk import gate
 from verix_anon.desk.gate import Form
-from verix_anon.desk.pages.asked import (
-    GivenJob,
-    Posted,
-    at,
-    check_known,
-    check_open,
-    columns_of,
-    given_table,
-    go_to,
-    one,
-    table_of,
-    tables_for,
-    whole,
-)
-from verix_anon.desk.pages.conflict import conflict
-from verix_anon.desk.show import desk_of, href_of, page
+from verix_anon.desk.pages import forms
+from verix_anon.desk.rendering import href_of, page
 from verix_anon.errors import TableError
-from verix_anon.files.versions import Version, read_version, replace_version
-from verix_anon.machine import end_imports
+from verix_anon.files.job_folder import EXPLORED, ROLES
+from verix_anon.files.text_versions import Version, read_version, replace_version
 from verix_anon.protocol.contract import Rule
 
-__all__ = ["router"]
-
-router = APIRouter()
+router = forms.step_router(JourneyStep.PRIVACY)
 PICTURES = {"risk": "Risk", "ncp": "NCP", "auc": "AUC", "f1": "F1", "macro_f1": "macro F1"} | {
     "r2": "R2",
     "error": "mean error",
@@ -65,12 +50,12 @@ class Filled:
 
 
 @router.get("/jobs/{job}/privacy")
-def privacy(request: Request, job: GivenJob) -> Response:
+def privacy(request: Request, job: forms.GivenJob) -> Response:
     """What the roles file asks for, and what was tried."""
     now = read_version(job.path(ROLES))
     if not now.digest:
         raise HTTPException(404)
-    wanted = protection(now.text, job.folder)
+    wanted = read_protection(now.text, job.folder)
     filled = Filled({"k": wanted.k, **wanted.contract}, wanted.hidden)
     return _page(request, job, now, wanted, filled)
 
@@ -94,9 +79,9 @@ def _page(
         "is_other": point is None,
         "pictures": [] if found is None else _pictures(found),
         "version": f"{_version(job, now.digest)}{point is None:d}",
-        "tables": tables_for(request, job),
+        "tables": forms.tables_for(request, job),
     }
-    words, status = _words(job, table_of(request, job), "", ""), 400 if problem else 200
+    words, status = _words(job, forms.table_of(request, job), "", ""), 400 if problem else 200
     return page(request, "privacy.html", view, job=job, command=words, status=status)
 
 
@@ -126,14 +111,13 @@ def _version(job: Job, roles: str) -> str:
 
 
 @router.get("/jobs/{job}/privacy/{picture}.svg")
-def picture(request: Request, job: GivenJob, picture: str) -> Response:
+def picture(request: Request, job: forms.GivenJob, picture: str) -> Response:
     """A plot, as a file with its own colours; none of it can reach the desk."""
     roles, tried = read_version(job.path(ROLES)), read_version(job.path(EXPLORED))
     if picture not in PICTURES or not roles.digest or not tried.digest:
         raise HTTPException(404)
     found = Exploration.from_json(tried.text)
-    point = _point(job, protection(roles.text, job.folder), found)
-    end_imports()
+    point = _point(job, read_protection(roles.text, job.folder), found)
     with DRAWING:
         drawn = _drawn(tried.text, point)
     if PICTURES[picture] not in drawn:
@@ -142,58 +126,66 @@ def picture(request: Request, job: GivenJob, picture: str) -> Response:
     return Response(drawn[PICTURES[picture]], media_type="image/svg+xml")
 
 
+def load_plots() -> None:
+    """Import what draws plots, so that the first one does not have to wait for it."""
+    # A failure is told by the page that needs a plot.
+    with DRAWING, suppress(ImportError):
+        import_module("verix_anon.client.report.pictures")
+        import_module("matplotlib.backends.backend_svg")
+
+
 @lru_cache(maxsize=4)
 def _drawn(tried: str, point: tuple[int, str, int] | None) -> dict[str, str]:
     return draw_exploration(Exploration.from_json(tried).marked(point))
 
 
 @router.post("/jobs/{job}/privacy")
-def choose_privacy(request: Request, job: GivenJob, form: Posted) -> Response:
+def choose_privacy(request: Request, job: forms.GivenJob, form: forms.Posted) -> Response:
     """Write what is chosen, unless it is a mistake or somebody else wrote since."""
-    check_open(request, job)
+    forms.check_open(request, job)
     now = read_version(job.path(ROLES))
-    before, was = protection(now.text, job.folder), one(form, "digest")
+    before, was = read_protection(now.text, job.folder), forms.one(form, "digest")
     try:
         if now.digest == was:
-            check_known(columns_of(form), before.hidden)
-        text = protected(now.text, _wanted(form, before), job.folder)
+            forms.check_known(forms.columns_of(form), before.hidden)
+        text = apply_protection(now.text, _wanted(form, before), job.folder)
     except TableError as error:
         filled = _filled(form, before)
         return _page(request, job, Version(now.text, was), before, filled, str(error))
     changed = replace_version(job.path(ROLES), text, was)
     if changed is not None:
-        return conflict(request, job, changed, text, form, "privacy")
-    step = Step.SEND if one(form, "do") == "on" else Step.PRIVACY
+        return forms.conflict(request, job, changed, text, form)
+    step = JourneyStep.SEND if forms.one(form, "do") == "on" else JourneyStep.PRIVACY
     return RedirectResponse(href_of(request, step, job), 303)
 
 
 def _filled(form: Form, before: Protection) -> Filled:
     """What was posted, whatever it is; a column that it does not name stays as it is."""
     hidden: dict[str, Mapping[str, float | str]] = {**before.hidden}
-    for name, i in columns_of(form).items():
+    for name, i in forms.columns_of(form).items():
         if name in hidden:
-            hidden[name] = {m.value: one(form, f"{m.value}-{i}") for m in Measure}
-    return Filled({name: one(form, name) for name in ("k", *before.contract)}, hidden)
+            hidden[name] = {m.value: forms.one(form, f"{m.value}-{i}") for m in Measure}
+    return Filled({name: forms.one(form, name) for name in ("k", *before.contract)}, hidden)
 
 
 def _wanted(form: Form, before: Protection) -> Protection:
     """What a form says, checked; a column that it does not name stays as it is."""
-    k, contract = one(form, "k").strip(), {n: one(form, n).strip() for n in before.contract}
-    n = whole(k)
-    if n is None:
+    contract = {name: forms.one(form, name).strip() for name in before.contract}
+    k = forms.whole(forms.one(form, "k").strip())
+    if k is None:
         raise TableError("k must be a whole number, 2 or more")
     min_leaf = contract["min_leaf"]
-    least = whole(min_leaf)
+    least = forms.whole(min_leaf)
     given = contract | {"min_leaf": min_leaf if least is None else least}
     if contract["rule"] not in set(Rule) or contract["traps"] not in set(Traps):
         raise TableError("there is no such rule, or there are no such traps")
     PrepareOptions(**given)  # type: ignore[arg-type]
     hidden = {name: dict(measures) for name, measures in before.hidden.items()}
-    for name, i in columns_of(form).items():
+    for name, i in forms.columns_of(form).items():
         if name in hidden:
-            asked = {m.value: _number(one(form, f"{m.value}-{i}")) for m in Measure}
+            asked = {m.value: _number(forms.one(form, f"{m.value}-{i}")) for m in Measure}
             hidden[name] = {m: value for m, value in asked.items() if value is not None}
-    return replace(before, k=n, contract=contract, hidden=hidden)
+    return replace(before, k=k, contract=contract, hidden=hidden)
 
 
 def _number(given: str) -> float | None:
@@ -205,22 +197,21 @@ def _number(given: str) -> float | None:
 
 
 @router.post("/jobs/{job}/explore")
-def explore(request: Request, job: GivenJob, form: Posted) -> Response:
+def explore(request: Request, job: forms.GivenJob, form: forms.Posted) -> Response:
     """Try settings on the table, on this machine."""
     if not job.path(ROLES).is_file():
         raise HTTPException(404)
-    tries = one(form, "try-k").replace(" ", "")
+    tries = forms.one(form, "try-k").replace(" ", "")
     if tries and not tries.replace(",", "").isdecimal():
         raise TableError(f"{tries!r} are not whole numbers such as 5,10")
-    rules = ",".join(Rule) if one(form, "try-rules") else ""
-    words = _words(job, given_table(request, job, form), tries, rules)
-    desk_of(request).tasks.start(job.name, words, then=href_of(request, Step.PRIVACY, job))
-    return go_to(request, "privacy", job=job.name)
+    rules = ",".join(Rule) if forms.one(form, "try-rules") else ""
+    words = _words(job, forms.given_table(request, job, form), tries, rules)
+    return forms.start(request, job, words)
 
 
 def _words(job: Job, table: str, tries: str, rules: str) -> tuple[str, ...]:
-    words = ["explore", table, "--roles", at(job, ROLES)]
+    words = ["explore", table, "--roles", forms.at(job, ROLES)]
     words += ["--k", tries] if tries else []
     words += ["--rule", rules] if rules else []
     again = ["--overwrite"] if job.path(EXPLORED).exists() else []
-    return (*words, "--out", at(job, EXPLORED), *again)
+    return (*words, "--out", forms.at(job, EXPLORED), *again)

@@ -3,47 +3,25 @@
 from collections.abc import Mapping
 from contextlib import suppress
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse
 
-from verix_anon.client.journey import (
-    DELIVERY,
-    MANIFEST,
-    PREVIEW,
-    RELEASED,
-    SHEET,
-    VERDICT,
-    Job,
-    State,
-    released_files,
-)
-from verix_anon.client.manifest import is_sealed
+from verix_anon.client.job import Job, JourneyState, JourneyStep, released_files
+from verix_anon.client.owner_files import is_sealed, read_verdict
+from verix_anon.client.privacy_sheet import GATES
 from verix_anon.client.release import Representation
-from verix_anon.client.release.gates import GATES
 from verix_anon.client.release.preview import Preview
-from verix_anon.client.table.diversity import Measure
-from verix_anon.client.verdict import read_verdict
+from verix_anon.client.table.roles import Measure
 from verix_anon.desk.gate import Form
-from verix_anon.desk.pages.asked import (
-    GivenJob,
-    Posted,
-    at,
-    given_table,
-    go_to,
-    one,
-    passphrase,
-    table_of,
-    tables_for,
-)
-from verix_anon.desk.show import desk_of, page
+from verix_anon.desk.pages import forms
+from verix_anon.desk.rendering import page
 from verix_anon.errors import TableError
-from verix_anon.files.versions import read_version
+from verix_anon.files.job_folder import DELIVERY, MANIFEST, PREVIEW, RELEASED, SHEET, VERDICT
+from verix_anon.files.text_versions import read_version
 
-__all__ = ["router"]
-
-router = APIRouter()
-OPEN = frozenset({State.VERIFIED, State.RELEASED})
+router = forms.step_router(JourneyStep.RELEASE)
+OPEN = frozenset({JourneyState.VERIFIED, JourneyState.RELEASED})
 LOOKED = frozenset({0, 1})
 """How a look ends that shows something: 1 if a gate is not reached."""
 FORMATS = ("csv", "parquet", "xlsx", "sav", "dta", "feather")
@@ -57,7 +35,7 @@ BY_NAME = {
 
 
 @router.get("/jobs/{job}/release")
-def release(request: Request, job: GivenJob) -> Response:
+def release(request: Request, job: forms.GivenJob) -> Response:
     """What would be published, or what was."""
     return _page(request, job)
 
@@ -77,14 +55,14 @@ def _page(request: Request, job: Job, *, changed: bool = False) -> Response:
         "measures": [measure.value for measure in Measure],
         "representations": [each.value for each in Representation],
         "formats": FORMATS,
-        "tables": tables_for(request, job),
+        "tables": forms.tables_for(request, job),
         "has_target": account is None or any(c.role == "target" for c in account.columns),
         "is_sealed": is_sealed(job.path(MANIFEST)),
         "released": [path.name for path in released_files(job)],
-        "is_released": job.state is State.RELEASED,
+        "is_released": job.state is JourneyState.RELEASED,
     }
     where = _look(job) if preview is None else _publish(job, FORMATS[0])
-    words = _words(job, table_of(request, job), where)
+    words = _words(job, forms.table_of(request, job), where)
     if preview is not None:
         with suppress(TableError):
             words = (*words, *_options(preview.options))
@@ -118,27 +96,23 @@ def _given(options: Mapping[str, object]) -> dict[str, object]:
 
 
 @router.post("/jobs/{job}/preview")
-def look(request: Request, job: GivenJob, form: Posted) -> Response:
+def look(request: Request, job: forms.GivenJob, form: forms.Posted) -> Response:
     """See what would be published; nothing is."""
-    if job.state is not State.VERIFIED:
+    if job.state is not JourneyState.VERIFIED:
         raise HTTPException(404)
-    words = (*_words(job, given_table(request, job, form), _look(job)), *_asked(form))
-    then = str(request.app.url_path_for("release", job=job.name))
-    desk_of(request).tasks.start(
-        job.name, words, then=then, good=LOOKED, environment=passphrase(form)
-    )
-    return go_to(request, "release", job=job.name)
+    words = (*_words(job, forms.given_table(request, job, form), _look(job)), *_asked(form))
+    return forms.start(request, job, words, good=LOOKED, environment=forms.passphrase(form))
 
 
 def _asked(form: Form) -> list[str]:
     words = []
-    chosen = one(form, "as")
+    chosen = forms.one(form, "as")
     if chosen in set(Representation) and chosen != Representation.INTERVAL:
         words += ["--as", chosen]
     for measure in Measure:
         if value := _number(form, measure.value):
             words += [f"--{measure.value}", value]
-    words += ["--shuffle"] if one(form, "shuffle") else []
+    words += ["--shuffle"] if forms.one(form, "shuffle") else []
     for name in GATES:
         if value := _number(form, f"require-{name}"):
             words += ["--require", f"{name}={value}"]
@@ -147,7 +121,7 @@ def _asked(form: Form) -> list[str]:
 
 def _number(form: Form, name: str) -> str:
     """A number as it was typed, with a comma or a point; nothing if none was."""
-    text = one(form, name).strip().replace(",", ".")
+    text = forms.one(form, name).strip().replace(",", ".")
     try:
         return _said(float(text)) if text else ""
     except ValueError:
@@ -161,29 +135,27 @@ def _said(value: object) -> str:
 
 
 @router.post("/jobs/{job}/release")
-def publish(request: Request, job: GivenJob, form: Posted) -> Response:
+def publish(request: Request, job: forms.GivenJob, form: forms.Posted) -> Response:
     """Release what was looked at, if it is still that."""
-    if job.state is not State.VERIFIED:
+    if job.state is not JourneyState.VERIFIED:
         raise HTTPException(404)
     preview, digest = _preview(job, read_verdict(job.path(VERDICT)).root.hex())
-    if preview is None or digest != one(form, "digest"):
+    if preview is None or digest != forms.one(form, "digest"):
         return _page(request, job, changed=True)
     if left := released_files(job):
         raise TableError(
             f"{left[0].name} was released of another delivery; move it out of the job's folder"
         )
-    ending = one(form, "format")
+    ending = forms.one(form, "format")
     if ending not in FORMATS:
         raise TableError("a table is not released in this format")
-    table = given_table(request, job, form)
+    table = forms.given_table(request, job, form)
     words = (*_words(job, table, _publish(job, ending)), *_options(preview.options))
-    then = str(request.app.url_path_for("release", job=job.name))
-    desk_of(request).tasks.start(job.name, words, then=then, environment=passphrase(form))
-    return go_to(request, "release", job=job.name)
+    return forms.start(request, job, words, environment=forms.passphrase(form))
 
 
 @router.get("/jobs/{job}/released/{name}")
-def download(job: GivenJob, name: str) -> Response:
+def download(job: forms.GivenJob, name: str) -> Response:
     """A file that was released."""
     found = {path.name: path for path in released_files(job)} if job.state in OPEN else {}
     if name not in found:
@@ -192,19 +164,19 @@ def download(job: GivenJob, name: str) -> Response:
 
 
 def _words(job: Job, table: str, where: list[str]) -> tuple[str, ...]:
-    given = ("--manifest", at(job, MANIFEST), "--verdict", at(job, VERDICT))
-    return ("release", at(job, DELIVERY), *given, "--table", table, *where)
+    given = ("--manifest", forms.at(job, MANIFEST), "--verdict", forms.at(job, VERDICT))
+    return ("release", forms.at(job, DELIVERY), *given, "--table", table, *where)
 
 
 def _look(job: Job) -> list[str]:
     again = ["--overwrite"] if job.path(PREVIEW).exists() else []
-    return ["--preview", at(job, PREVIEW), *again]
+    return ["--preview", forms.at(job, PREVIEW), *again]
 
 
 def _publish(job: Job, ending: str) -> list[str]:
     name = f"{RELEASED}.{ending}"
     again = ["--overwrite"] if any(job.path(n).exists() for n in (name, SHEET)) else []
-    return ["--out", at(job, name), "--sheet", at(job, SHEET), *again]
+    return ["--out", forms.at(job, name), "--privacy-sheet", forms.at(job, SHEET), *again]
 
 
 def _options(options: Mapping[str, object]) -> list[str]:

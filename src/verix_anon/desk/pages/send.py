@@ -1,41 +1,35 @@
 """Send: prepare as a task, what the provider will see, and the ways to a delivery."""
 
 import shlex
+from pathlib import Path
 from urllib.parse import urlsplit
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
 
-from verix_anon.client.journey import DELIVERY, MANIFEST, ROLES, SUBMISSION, Job
-from verix_anon.client.seen import DROPPED, PARTED, foreseen, glimpse, seen
-from verix_anon.desk.pages.asked import (
-    GivenJob,
-    Posted,
-    at,
-    given_file,
-    given_table,
-    go_to,
-    one,
-    passphrase,
-    table_of,
-    tables_for,
-)
-from verix_anon.desk.show import desk_of, page
+from verix_anon.client.audit_subject import SentForm, seen
+from verix_anon.client.disclosure import DROPPED, PARTED, parted_by
+from verix_anon.client.job import Job, JourneyStep
+from verix_anon.client.table.roles_file import read_options, read_roles
+from verix_anon.client.table.task import TableRole
+from verix_anon.desk.pages import forms
+from verix_anon.desk.rendering import desk_of, page
 from verix_anon.errors import Error, TableError
-from verix_anon.files.submissions import read_contract
-from verix_anon.files.versions import SEEN, read_version
-from verix_anon.files.zipped import zipped
+from verix_anon.files.desk_folder import zipped
+from verix_anon.files.folder_facts import glimpse, read_contract
+from verix_anon.files.job_folder import DELIVERY, MANIFEST, ROLES, SUBMISSION
+from verix_anon.files.text_versions import read_version
+from verix_anon.parent_process import SEEN
+from verix_anon.protocol.contract import Rule
 
-__all__ = ["router"]
-
-router = APIRouter()
+router = forms.step_router(JourneyStep.SEND)
 WHAT = {DROPPED: "dropped"} | {said: form.value.replace(" ", "_") for form, said in PARTED.items()}
 """The key of the text for what becomes of columns."""
 
 
 @router.get("/jobs/{job}/send")
-def send(request: Request, job: GivenJob) -> Response:
+def send(request: Request, job: forms.GivenJob) -> Response:
     """What will be seen, and where it goes."""
     return _page(request, job)
 
@@ -51,9 +45,9 @@ def _page(request: Request, job: Job, *, changed: bool = False) -> Response:
         "parted": _named(job),
         "digest": read_version(job.path(ROLES)).digest,
         "changed": changed,
-        "tables": tables_for(request, job),
+        "tables": forms.tables_for(request, job),
     }
-    words = _prepare(job, table_of(request, job), "", is_sealed=False)
+    words = _prepare(job, forms.table_of(request, job), "", is_sealed=False)
     return page(request, "prepare.html", view, job=job, command=words, status=status)
 
 
@@ -63,6 +57,17 @@ def _named(job: Job) -> list[tuple[str, list[str]]]:
     except Error:
         # The layout says what is wrong with the file, or prepare will.
         return []
+
+
+def foreseen(roles: Path) -> dict[str, list[str]]:
+    """What will become of the columns of a table that is not prepared yet, by its roles file."""
+    _, declared = read_roles(roles)
+    options = read_options(roles)
+    sent = SentForm.CLEAR if options.get("clear") else SentForm.CODED
+    forms = dict.fromkeys(TableRole, SentForm.NEVER) | {TableRole.QUASI: sent}
+    if options.get("rule") == Rule.VARIANCE_REDUCTION:
+        forms[TableRole.TARGET] = sent
+    return parted_by({name: role for role, name in declared.named()}, forms)
 
 
 def _prepared(request: Request, job: Job) -> dict[str, object]:
@@ -81,27 +86,27 @@ def _prepared(request: Request, job: Job) -> dict[str, object]:
 
 
 @router.post("/jobs/{job}/prepare")
-def prepare(request: Request, job: GivenJob, form: Posted) -> Response:
+def prepare(request: Request, job: forms.GivenJob, form: forms.Posted) -> Response:
     """Make submission and manifest of the table, if the roles are those that were shown."""
     if job.is_prepared:
         raise TableError("this job is prepared already")
-    if read_version(job.path(ROLES)).digest != one(form, "digest"):
+    if read_version(job.path(ROLES)).digest != forms.one(form, "digest"):
         return _page(request, job, changed=True)
-    key = given_file(request, one(form, "provider_key"))
-    table = given_table(request, job, form)
-    words = _prepare(job, table, key, is_sealed=bool(one(form, "passphrase")))
-    environment = passphrase(form) | {SEEN: one(form, "digest")}
-    return _started(request, job, words, "send", environment)
+    key = forms.given_file(request, forms.one(form, "provider_key"))
+    table = forms.given_table(request, job, form)
+    words = _prepare(job, table, key, is_sealed=bool(forms.one(form, "passphrase")))
+    environment = forms.passphrase(form) | {SEEN: forms.one(form, "digest")}
+    return forms.start(request, job, words, environment=environment)
 
 
 def _prepare(job: Job, table: str, key: str, *, is_sealed: bool) -> tuple[str, ...]:
-    words = ["prepare", table, "--roles", at(job, ROLES), "--out", at(job, "")]
+    words = ["prepare", table, "--roles", forms.at(job, ROLES), "--out", forms.at(job, "")]
     words += ["--provider-key", key] if key else []
     return (*words, "--seal") if is_sealed else tuple(words)
 
 
 @router.get("/jobs/{job}/submission.zip")
-def submission(job: GivenJob) -> Response:
+def submission(job: forms.GivenJob) -> Response:
     """The submission as one file, to be handed over."""
     folder = job.path(SUBMISSION)
     if not folder.is_dir() or folder.is_symlink():
@@ -111,30 +116,32 @@ def submission(job: GivenJob) -> Response:
 
 
 @router.post("/jobs/{job}/anonymize")
-def anonymize(request: Request, job: GivenJob) -> Response:
+def anonymize(request: Request, job: forms.GivenJob) -> Response:
     """Do the provider's work on this machine."""
-    return _started(request, job, _anonymize(job), "verdict", {})
+    return forms.start(request, job, _anonymize(job), then=JourneyStep.VERDICT)
 
 
 def _anonymize(job: Job) -> tuple[str, ...]:
-    return ("anonymize", at(job, SUBMISSION), "--out", at(job, DELIVERY))
+    return ("anonymize", forms.at(job, SUBMISSION), "--out", forms.at(job, DELIVERY))
 
 
 @router.post("/jobs/{job}/submit")
-def submit(request: Request, job: GivenJob, form: Posted) -> Response:
+def submit(request: Request, job: forms.GivenJob, form: forms.Posted) -> Response:
     """Have it done by a provider's service; the token is no word of the command."""
-    url, token = one(form, "url").strip(), one(form, "token").strip()
+    url, token = forms.one(form, "url").strip(), forms.one(form, "token").strip()
     if not _is_address(url):
         raise TableError("the service's address begins with https:// and holds no password")
     if not token:
         raise TableError("the service wants a token")
-    key = given_file(request, one(form, "provider_key"))
+    key = forms.given_file(request, forms.one(form, "provider_key"))
     words = (*_submit(job, url), *(("--provider-key", key) if key else ()))
-    return _started(request, job, words, "verdict", {"VERIX_TOKEN": token})
+    return forms.start(
+        request, job, words, then=JourneyStep.VERDICT, environment={"VERIX_TOKEN": token}
+    )
 
 
 def _submit(job: Job, url: str) -> tuple[str, ...]:
-    return ("submit", at(job, SUBMISSION), "--url", url, "--out", at(job, DELIVERY))
+    return ("submit", forms.at(job, SUBMISSION), "--url", url, "--out", forms.at(job, DELIVERY))
 
 
 def _is_address(url: str) -> bool:
@@ -142,11 +149,3 @@ def _is_address(url: str) -> bool:
         return urlsplit(url).scheme in ("http", "https") and "@" not in url
     except ValueError:
         return False
-
-
-def _started(
-    request: Request, job: Job, words: tuple[str, ...], then: str, secrets: dict[str, str]
-) -> Response:
-    href = str(request.app.url_path_for(then, job=job.name))
-    desk_of(request).tasks.start(job.name, words, then=href, environment=secrets)
-    return go_to(request, "send", job=job.name)

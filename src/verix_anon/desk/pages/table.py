@@ -1,29 +1,33 @@
 """Table: which file it is, how it is read, its first rows; then the columns are drafted."""
 
+import asyncio
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Query, Request, Response
+from fastapi.responses import JSONResponse
+from starlette.requests import ClientDisconnect
 from starlette.responses import RedirectResponse
 
-from verix_anon.client.journey import ROLES, Job, State, Step
-from verix_anon.client.table.choices import reading_changes, table_changes
-from verix_anon.client.table.draft import parse_reading
-from verix_anon.client.table.edited import edited
-from verix_anon.client.table.first_rows import FirstRows, first_rows
+from verix_anon.client.job import Job, JourneyState, JourneyStep
+from verix_anon.client.table.encode import kind_of
+from verix_anon.client.table.roles_editor import apply_reading
+from verix_anon.client.table.roles_file import parse_reading, place_from
 from verix_anon.desk.gate import Form
-from verix_anon.desk.pages.asked import GivenJob, Posted, at, check_open, go_to, one
-from verix_anon.desk.pages.conflict import conflict
-from verix_anon.desk.show import desk_of, href_of, page
+from verix_anon.desk.pages import forms
+from verix_anon.desk.rendering import desk_of, href_of, page
 from verix_anon.errors import Error, TableError
-from verix_anon.files.inside import inside, tables_in
-from verix_anon.files.tables import Reading
-from verix_anon.files.versions import SEEN, Version, read_version, replace_version
+from verix_anon.files.desk_folder import inside, receiving, tables_in
+from verix_anon.files.job_folder import ROLES
+from verix_anon.files.table_form import from_typed, to_typed
+from verix_anon.files.tables import FirstRows, Reading, first_rows
+from verix_anon.files.text_versions import Version, read_version, replace_version
+from verix_anon.parent_process import SEEN
 
-__all__ = ["router"]
-
-router = APIRouter()
+router = forms.step_router(JourneyStep.TABLE)
 FIELDS = {
     "delimiter": ("", ",", ";", "tab", "|"),
     "encoding": ("", "UTF-8", "windows-1252", "ISO-8859-15", "UTF-16"),
@@ -34,7 +38,7 @@ FIELDS = {
 
 
 @router.get("/jobs/{job}/table")
-def table(request: Request, job: GivenJob) -> Response:
+def table(request: Request, job: forms.GivenJob) -> Response:
     """The table as it is read now, or would be with what the query says."""
     asked = {name: request.query_params.get(name, "") for name in ("table", *FIELDS)}
     roles = read_version(job.path(ROLES))
@@ -51,7 +55,7 @@ def _page(
         "asked": asked,
         "fields": FIELDS,
         "digest": digest,
-        "is_drafted": job.state is not State.NEW and bool(digest),
+        "is_drafted": job.state is not JourneyState.NEW and bool(digest),
         "problem": problem,
         **_rows(request, asked),
     }
@@ -71,32 +75,31 @@ def _rows(request: Request, asked: dict[str, str]) -> dict[str, object]:
             is_large = found is None
         except Error as error:
             trouble = str(error)
-    return {"rows": found, "trouble": trouble, "is_large": is_large}
+    kinds = [] if found is None else [kind_of(each) or "" for each in found.types]
+    return {"rows": found, "kinds": kinds, "trouble": trouble, "is_large": is_large}
 
 
 @router.post("/jobs/{job}/table")
-def choose_table(request: Request, job: GivenJob, form: Posted) -> Response:
+def choose_table(request: Request, job: forms.GivenJob, form: forms.Posted) -> Response:
     """Show it read so, draft the columns, or only read it otherwise from now on."""
-    asked = {name: one(form, name) for name in ("table", *FIELDS)}
-    was = one(form, "digest")
-    if one(form, "do") == "show":
+    asked = {name: forms.one(form, name) for name in ("table", *FIELDS)}
+    was = forms.one(form, "digest")
+    if forms.one(form, "do") == "show":
         query = urlencode({name: value for name, value in asked.items() if value})
-        return RedirectResponse(f"{href_of(request, Step.TABLE, job)}?{query}", 303)
-    check_open(request, job)
+        return RedirectResponse(f"{href_of(request, JourneyStep.TABLE, job)}?{query}", 303)
+    forms.check_open(request, job)
     try:
         path = inside(desk_of(request).folder, asked["table"])
         reading = _reading(asked)
     except TableError as error:
         return _page(request, job, asked, was, str(error))
     now = read_version(job.path(ROLES))
-    if one(form, "do") == "keep":
+    if forms.one(form, "do") == "keep":
         return _keep(request, job, path, reading, Version(now.text, was), form)
     if now.digest != was:
-        return conflict(request, job, now, now.text, form, "table")
+        return forms.conflict(request, job, now, now.text, form)
     words = _init(job, asked, overwrite=bool(now.digest))
-    then = href_of(request, Step.COLUMNS, job)
-    desk_of(request).tasks.start(job.name, words, then=then, environment={SEEN: was})
-    return go_to(request, "table", job=job.name)
+    return forms.start(request, job, words, then=JourneyStep.COLUMNS, environment={SEEN: was})
 
 
 def _keep(
@@ -109,25 +112,22 @@ def _keep(
         known = replace(known, dates={})
     # A field that is left empty is to be recognised, whatever was said of it before.
     wanted = replace(known, **{name: getattr(reading, name) for name in FIELDS})
-    named = table_changes(table, job.folder) if table != job.table else {}
-    text = edited(was.text, {**reading_changes(was.text, wanted), **named})
+    place = place_from(table, job.folder) if table != job.table else None
+    text = apply_reading(was.text, wanted, place)
     changed = replace_version(job.path(ROLES), text, was.digest)
     if changed is not None:
-        return conflict(request, job, changed, text, form, "table")
-    return go_to(request, "table", job=job.name)
+        return forms.conflict(request, job, changed, text, form)
+    return forms.go_to(request, "table", job=job.name)
 
 
 def _reading(asked: dict[str, str]) -> Reading:
-    given = {name: asked[name].strip() for name in FIELDS if asked[name].strip()}
-    if given.get("delimiter") == "tab":
-        given["delimiter"] = "\t"
+    given = {name: from_typed(name, asked[name].strip()) for name in FIELDS if asked[name].strip()}
     return Reading(**given)  # type: ignore[arg-type]
 
 
 def _said(reading: Reading) -> dict[str, str]:
     """What the roles file says, in the form's fields."""
-    found = {name: str(getattr(reading, name) or "") for name in FIELDS}
-    return found | {"delimiter": "tab" if reading.delimiter == "\t" else found["delimiter"]}
+    return {name: to_typed(name, getattr(reading, name) or "") for name in FIELDS}
 
 
 def _relative(request: Request, path: Path) -> str:
@@ -144,4 +144,36 @@ def _init(job: Job, asked: dict[str, str], *, overwrite: bool = False) -> tuple[
     path = asked["table"]
     path = f"./{path}" if path.startswith("-") or ":" in path else path
     more = ["--overwrite"] if overwrite else []
-    return ("init", path, "--out", at(job, ROLES), *options, *more)
+    return ("init", path, "--out", forms.at(job, ROLES), *options, *more)
+
+
+PIECE = 1 << 20
+"""Bytes that are held at once."""
+
+
+@router.put("/jobs/{job}/upload")
+async def upload(request: Request, job: forms.GivenJob, name: Annotated[str, Query()]) -> Response:
+    """The body is the file; the answer is what it is called here, or why it was not taken."""
+    length = request.headers.get("content-length", "")
+    size = int(length) if length.isdecimal() else None
+    try:
+        with receiving(desk_of(request).folder, name, size) as received:
+            async for piece in _pieces(request):
+                await asyncio.to_thread(received.write, piece)
+            await asyncio.to_thread(received.done)
+    except TableError as error:
+        return JSONResponse({"problem": str(error)}, 400)
+    except ClientDisconnect:
+        return Response(status_code=400)
+    return JSONResponse({"table": received.name})
+
+
+async def _pieces(request: Request) -> AsyncIterator[bytes]:
+    held = bytearray()
+    async for chunk in request.stream():
+        held += chunk
+        if len(held) >= PIECE:
+            yield bytes(held)
+            held.clear()
+    if held:
+        yield bytes(held)

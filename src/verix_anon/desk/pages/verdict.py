@@ -2,37 +2,34 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse
 
-from verix_anon.client.journey import (
-    DELIVERY,
-    MANIFEST,
-    REPORT,
-    SUBMISSION,
-    VERDICT,
-    Job,
-    State,
-    report_of,
-)
-from verix_anon.client.manifest import is_sealed
-from verix_anon.client.verdict import LAYERS, Outcome, Profile, Verdict, read_verdict
+from verix_anon.client.job import Job, JourneyState, JourneyStep, report_of
+from verix_anon.client.owner_files import is_sealed, read_verdict
+from verix_anon.client.verdict import LAYERS, Outcome, Profile, Verdict
 from verix_anon.desk import gate
-from verix_anon.desk.pages.asked import GivenJob, Posted, at, given_file, go_to, one, passphrase
-from verix_anon.desk.show import desk_of, page
+from verix_anon.desk.pages import forms
+from verix_anon.desk.rendering import page
 from verix_anon.errors import TableError
+from verix_anon.files.job_folder import DELIVERY, MANIFEST, REPORT, SUBMISSION, VERDICT
 
-__all__ = ["router"]
-
-router = APIRouter()
-JUDGED = frozenset({State.VERIFIED, State.VIOLATION, State.INCONCLUSIVE, State.RELEASED})
+router = forms.step_router(JourneyStep.VERDICT)
+JUDGED = frozenset(
+    {
+        JourneyState.VERIFIED,
+        JourneyState.VIOLATION,
+        JourneyState.INCONCLUSIVE,
+        JourneyState.RELEASED,
+    }
+)
 FOUND = frozenset({0, 1, 3})
 """How verify ends with a verdict, whichever it is."""
 
 
 @router.get("/jobs/{job}/verdict")
-def verdict(request: Request, job: GivenJob) -> Response:
+def verdict(request: Request, job: forms.GivenJob) -> Response:
     """What was found about the delivery that lies here, if anything was."""
     _check_delivered(job)
     found = _verdict(job)
@@ -51,31 +48,28 @@ def verdict(request: Request, job: GivenJob) -> Response:
 
 
 @router.post("/jobs/{job}/verdict")
-def verify(request: Request, job: GivenJob, form: Posted) -> Response:
+def verify(request: Request, job: forms.GivenJob, form: forms.Posted) -> Response:
     """Judge the delivery."""
     _check_delivered(job)
-    profile = one(form, "profile")
+    profile = forms.one(form, "profile")
     if profile and profile not in set(Profile):
         raise TableError("there is no such profile")
-    key = given_file(request, one(form, "provider_key"))
-    then = str(request.app.url_path_for("verdict", job=job.name))
-    desk_of(request).tasks.start(
-        job.name, _words(job, profile, key), then=then, good=FOUND, environment=passphrase(form)
-    )
-    return go_to(request, "verdict", job=job.name)
+    key = forms.given_file(request, forms.one(form, "provider_key"))
+    words = _words(job, profile, key)
+    return forms.start(request, job, words, good=FOUND, environment=forms.passphrase(form))
 
 
 @router.post("/jobs/{job}/report")
-def make_report(request: Request, job: GivenJob) -> Response:
+def make_report(request: Request, job: forms.GivenJob) -> Response:
     """Write the report anew, with the privacy sheet if there is one by now."""
-    words = ("report", at(job, VERDICT), "--out", at(job, REPORT), "--overwrite")
-    then = str(request.app.url_path_for("verdict", job=job.name))
-    desk_of(request).tasks.start(job.name, words, then=then)
-    return go_to(request, "verdict", job=job.name)
+    words = ("report", forms.at(job, VERDICT), "--out", forms.at(job, REPORT), "--overwrite")
+    return forms.start(request, job, words)
 
 
 @router.get("/jobs/{job}/report")
-def report(request: Request, job: GivenJob, save: Annotated[bool, Query()] = False) -> Response:
+def report(
+    request: Request, job: forms.GivenJob, save: Annotated[bool, Query()] = False
+) -> Response:
     """The report as it lies there, under a policy of its own; or as a file."""
     found = _verdict(job)
     path = None if found is None else report_of(job, found)
@@ -97,11 +91,11 @@ def _verdict(job: Job) -> Verdict | None:
 
 def _words(job: Job, profile: str, key: str) -> tuple[str, ...]:
     """The command; without the submission less is proved, and profile and key may be said."""
-    words = ["verify", at(job, DELIVERY), "--manifest", at(job, MANIFEST)]
+    words = ["verify", forms.at(job, DELIVERY), "--manifest", forms.at(job, MANIFEST)]
     if job.path(SUBMISSION).is_dir():
-        words += ["--submission", at(job, SUBMISSION)]
+        words += ["--submission", forms.at(job, SUBMISSION)]
     words += ["--profile", profile] if profile else []
     words += ["--provider-key", key] if key else []
-    words += ["--out", at(job, VERDICT), "--report", at(job, REPORT)]
+    words += ["--out", forms.at(job, VERDICT), "--report", forms.at(job, REPORT)]
     is_again = any(job.path(name).exists() for name in (VERDICT, REPORT))
     return (*words, "--overwrite") if is_again else tuple(words)

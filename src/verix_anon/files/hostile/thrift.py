@@ -7,23 +7,7 @@ fields ascend, and no number is wider than its type.
 from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
 
-from verix_anon.files.held import Window
-
-__all__ = [
-    "BINARY",
-    "I32",
-    "I64",
-    "LIST",
-    "STRUCT",
-    "Data",
-    "Fields",
-    "List",
-    "ThriftError",
-    "decode",
-    "encode",
-    "number",
-    "structs",
-]
+from verix_anon.files.scratch import Window
 
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
 BITS = {I16: 16, I32: 32, I64: 64}

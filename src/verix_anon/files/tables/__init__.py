@@ -1,39 +1,47 @@
-"""The owner's tables, at a path or a URL, by the endings of their names (spec §2.6)."""
+"""Read and write owners' tables, at a path or a URL, by the endings of their names (spec §2.6)."""
 
+import codecs
 import csv
+import gzip
 import os
 import shutil
 import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
+from typing import IO, cast
 
 import pyarrow as pa
 
 from verix_anon.errors import TableError
-from verix_anon.files.extras import need
+from verix_anon.files.optional_packages import need
 from verix_anon.files.store import is_url, path_text
-from verix_anon.files.tables.apart import read_apart
-from verix_anon.files.tables.arrow import Stored
-from verix_anon.files.tables.content import check_content
+from verix_anon.files.table_form import NULL_TOKENS, Question, Read, Reading
+from verix_anon.files.tables.arrow_files import Stored
 from verix_anon.files.tables.database import is_database, read_database
-from verix_anon.files.tables.endings import (
+from verix_anon.files.tables.file_kinds import (
     IPC_SUFFIXES,
     PARQUET_SUFFIXES,
     SHEET_SUFFIXES,
     STATISTICS_SUFFIXES,
     TAKEN,
     TEXT_SUFFIXES,
+    check_content,
     not_taken,
 )
-from verix_anon.files.tables.opening import ARROW_ERRORS, opened, reason
-from verix_anon.files.tables.reading import NULL_TOKENS, Question, Read, Reading
-from verix_anon.files.tables.sheets.packed import check_packed
-from verix_anon.files.tables.text import read_text_table
-from verix_anon.files.tables.urls import shown_url, without_secrets
-from verix_anon.files.tables.writing import Parts, check_table_name, table_aside, write_table
+from verix_anon.files.tables.subprocess_reader import read_apart
+from verix_anon.files.tables.table_sources import (
+    ARROW_ERRORS,
+    opened,
+    reason,
+    shown_url,
+    without_secrets,
+)
+from verix_anon.files.tables.table_writer import Parts, check_table_name, table_aside, write_table
+from verix_anon.files.tables.text_loading import RowEnds, wide_encoding
+from verix_anon.files.tables.text_table import read_text_table
 
 __all__ = [
     "NULL_TOKENS",
@@ -43,12 +51,18 @@ __all__ = [
     "Reading",
     "Stored",
     "check_table_name",
+    "read_beginning",
     "read_table",
     "read_table_as",
     "shown_url",
     "table_aside",
     "write_table",
 ]
+
+TEXT_BYTES = 1 << 17
+"""Of a text table `read_beginning` reads so much, and takes the rows that end in it."""
+WHOLE_BYTES = 1 << 21
+"""It reads other kinds of files as a whole, or not at all."""
 
 
 def read_table(path: str | os.PathLike[str], reading: Reading | None = None) -> pa.Table:
@@ -60,6 +74,11 @@ def read_table(path: str | os.PathLike[str], reading: Reading | None = None) -> 
     Raises:
         TableError: There is no such file, it cannot be read as its name says, or it can be read
             in more than one way; the message says what to give then.
+
+    Examples:
+        >>> table = verix_anon.read_table("people.csv")
+        >>> table.num_rows
+        600
     """
     return read_table_as(path, reading).settled().table
 
@@ -74,6 +93,11 @@ def read_table_as(
 
     Raises:
         TableError: There is no such file, or it cannot be read as its name says.
+
+    Examples:
+        >>> read = verix_anon.read_table_as("people.csv")
+        >>> read.reading.delimiter
+        ','
     """
     name, reading = path_text(path), reading or Reading()
     shown = shown_url(name)
@@ -100,28 +124,18 @@ def _read_file(name: str, reading: Reading, whole: bool) -> Read:
         return Read(stored.table() if whole else stored, reading)
     if lower.endswith(IPC_SUFFIXES):
         with _local(name) as path, _named(name):
-            return read_apart("ipc", path, Path(path).stat().st_size, reading)
+            return read_apart("ipc", path, reading)
     if lower.endswith(SHEET_SUFFIXES):
         need("python_calamine", "excel", f"reading {shown_url(name)}")
         with _local(name) as path, _named(name):
-            return _read_sheet(path, reading)
+            return read_apart("sheet", path, reading)
     if lower.endswith(STATISTICS_SUFFIXES):
         need("pyreadstat", "statistics", f"reading {shown_url(name)}")
         with _local(name) as path, _named(name):
-            return read_apart("statistics", path, Path(path).stat().st_size, reading)
+            return read_apart("statistics", path, reading)
     if not is_url(name) and Path(name).is_dir():
         raise TableError(f"{name} is a folder, not a table")
     raise not_taken(shown_url(name))
-
-
-def _read_sheet(path: str, reading: Reading) -> Read:
-    size = Path(path).stat().st_size
-    with Path(path).open("rb") as file:
-        if file.read(2) != b"PK":
-            return read_apart("sheet", path, size, reading)
-        found = check_packed(file, size)
-    read = read_apart("sheet", path, found.size, reading)
-    return replace(read, notes=(*read.notes, *found.notes()))
 
 
 @contextmanager
@@ -145,3 +159,141 @@ def _local(name: str) -> Iterator[str]:
         shutil.copyfileobj(file, copy)
         copy.flush()
         yield copy.name
+
+
+def read_beginning(path: Path, reading: Reading, most: int) -> Read | None:
+    """Read the first rows as `read_table_as` would, or return None if the file is too large.
+
+    Raises:
+        TableError: There is no such file, or it cannot be read as its name says.
+    """
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        # To open a pipe would wait until something is written to it.
+        raise TableError(f"{path.name} is no file")
+    lower = path.name.lower()
+    if lower.endswith(TEXT_SUFFIXES):
+        read = _beginning_of_text(path, reading)
+    elif lower.endswith(PARQUET_SUFFIXES):
+        read = read_table_as(path, reading, whole=False)
+        return replace(read, table=read.table.first(most))
+    elif path.is_file() and path.stat().st_size > WHOLE_BYTES:
+        return None
+    else:
+        read = read_table_as(path, reading)
+    return replace(read, table=read.table.slice(0, most))
+
+
+def _beginning_of_text(path: Path, reading: Reading) -> Read:
+    """Read a copy of the first rows, under the same name."""
+    try:
+        check_content(str(path))
+        head, is_all = _head(path)
+    except (OSError, EOFError) as error:
+        raise TableError(f"{path.name} cannot be read ({reason(error)})") from None
+    wide = None if is_all else _wide(head, reading)
+    given = reading
+    if not is_all:
+        # What stands below the last row is not among the first.
+        given = replace(reading, footer=0, encoding=None if wide else reading.encoding)
+        head = _whole_rows(path.name, _plain(head, wide), given)
+    with tempfile.TemporaryDirectory() as folder:
+        name = path.name.removesuffix(".gz").removesuffix(".GZ")
+        (Path(folder) / name).write_bytes(head)
+        try:
+            read = read_table_as(Path(folder) / name, given)
+        except TableError as error:
+            raise TableError(str(error).replace(f"{folder}/", "")) from None
+    said = read.reading if is_all else replace(read.reading, footer=reading.footer)
+    return replace(read, reading=replace(said, encoding=wide or said.encoding))
+
+
+def _head(path: Path) -> tuple[bytes, bool]:
+    """The first bytes, unpacked, and whether these are all."""
+    with path.open("rb") as file:
+        packed = path.name.lower().endswith(".gz")
+        plain = cast("IO[bytes]", gzip.GzipFile(fileobj=file)) if packed else file
+        head = plain.read(TEXT_BYTES + 1)
+    return head[:TEXT_BYTES], len(head) <= TEXT_BYTES
+
+
+def _wide(head: bytes, reading: Reading) -> str | None:
+    """An encoding in which a letter is more than a byte, so that bytes cannot be cut anywhere."""
+    if reading.encoding is None:
+        return wide_encoding(head)
+    return reading.encoding if "16" in reading.encoding or "32" in reading.encoding else None
+
+
+def _plain(head: bytes, wide: str | None) -> bytes:
+    if wide is None:
+        return head
+    try:
+        return codecs.getincrementaldecoder(wide)("replace").decode(head).encode()
+    except LookupError:
+        raise TableError(f"encoding: there is none called {wide[:40]!r}") from None
+
+
+def _whole_rows(name: str, head: bytes, reading: Reading) -> bytes:
+    """Up to the last end of a row; all of it if there is none, which the reading then says."""
+    rows = RowEnds(name, head, reading)
+    rows.feed(head)
+    return head[: len(head) - rows.since] or head
+
+
+MOST_ROWS = 20
+MOST_COLUMNS = 100
+LONGEST_CELL = 200
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRows:
+    """What people see of a table: names, types and cells; a cell that is missing is None."""
+
+    names: tuple[str, ...]
+    types: tuple[pa.DataType, ...]
+    rows: tuple[tuple[str | None, ...], ...]
+    n_columns: int
+    """More than are shown, maybe."""
+    said: str
+    """How it was read, in a line."""
+    notes: tuple[str, ...]
+    questions: tuple[Question, ...]
+
+
+def first_rows(path: Path, reading: Reading) -> FirstRows | None:
+    """Return what a table begins with; None if a large file would have to be read for it.
+
+    Raises:
+        TableError: There is no such file, or it cannot be read in this way.
+    """
+    read = read_beginning(path, reading, MOST_ROWS)
+    if read is None:
+        return None
+    table = read.table.select(range(min(MOST_COLUMNS, read.table.num_columns)))
+    columns = [[_cell(value) for value in column] for column in table.columns]
+    return FirstRows(
+        names=tuple(table.column_names),
+        types=tuple(table.schema.types),
+        rows=tuple(zip(*columns, strict=True)),
+        n_columns=read.table.num_columns,
+        said=read.reading.said(),
+        notes=read.notes,
+        questions=read.questions,
+    )
+
+
+def _cell(value: pa.Scalar) -> str | None:
+    if not value.is_valid:
+        return None
+    text = _text(value)
+    return text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}\N{HORIZONTAL ELLIPSIS}"
+
+
+def _text(value: pa.Scalar) -> str:
+    """As Python writes it; as Arrow does where Python has no such value; else a mark."""
+    for read in (value.as_py, lambda: value.cast(pa.string()).as_py()):
+        try:
+            return str(read())
+        except (pa.ArrowException, OverflowError, ValueError):
+            # Bytes that are no UTF-8, or a day that no calendar of Python's has.
+            continue
+    return "\N{REPLACEMENT CHARACTER}"

@@ -5,21 +5,20 @@ Nothing is written there, and no password of the URL is shown: not in an error e
 
 import sqlite3
 from contextlib import closing
+from decimal import Decimal
 from pathlib import Path
 from sys import getsizeof
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from verix_anon.errors import TableError
-from verix_anon.files.extras import need
-from verix_anon.files.tables.cells import column_of
-from verix_anon.files.tables.opening import check_names, reason
-from verix_anon.files.tables.reading import Read, Reading
-from verix_anon.files.tables.urls import shown_url, without_secrets
-
-__all__ = ["is_database", "read_database"]
+from verix_anon.files.optional_packages import need
+from verix_anon.files.table_form import Read, Reading
+from verix_anon.files.tables.cell_values import column_of
+from verix_anon.files.tables.table_sources import check_names, reason, shown_url, without_secrets
 
 SQLITE, POSTGRESQL = ("sqlite",), ("postgresql", "postgres")
 LARGEST_ROW, ROWS = 1 << 24, 100
@@ -29,6 +28,15 @@ EXAMPLE = "sqlite:///people.db?table=people"
 UNORDERED = (
     "the query has no ORDER BY: release needs the same rows in the same order again, so give it one"
 )
+MOST_DIGITS = 76
+# The driver carries infinity past the end of its integers, to before the first year there is.
+FIRST_DAY, FIRST_MOMENT = -3_000_000, -300_000_000_000_000_000
+PRIMARY_KEY = """
+SELECT a.attname FROM pg_index i
+JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY(i.indkey)
+WHERE i.indrelid = {}::regclass AND i.indisprimary ORDER BY array_position(i.indkey, a.attnum)
+"""
+HAS_ROWS_OF_ITS_OWN = "SELECT relkind IN ('r', 'm') FROM pg_class WHERE oid = {}::regclass"
 
 
 def is_database(name: str) -> bool:
@@ -51,11 +59,9 @@ def read_database(name: str, reading: Reading) -> Read:
         if scheme in SQLITE:
             found, notes = _read_sqlite(place, table, reading)
         else:
-            from verix_anon.files.tables.postgresql import read_postgresql
-
             need("adbc_driver_postgresql", "sql", "a table of PostgreSQL")
             rest = f"?{urlencode(given)}" if given else ""
-            found, notes = read_postgresql(place + rest, table, reading.query), []
+            found, notes = _read_postgresql(place + rest, table, reading.query), []
     except TableError as error:
         raise TableError(f"{shown_url(name)} {without_secrets(str(error), name)}") from None
     ordered = reading.query is None or "order by" in " ".join(reading.query.lower().split())
@@ -66,7 +72,7 @@ def _read_sqlite(place: str, table: str | None, reading: Reading) -> tuple[pa.Ta
     path = Path(unquote(place.partition("://")[2]).removeprefix("/"))
     if not path.is_file():
         raise TableError("names a file that is not there; an absolute path has four slashes")
-    query = reading.query or f"SELECT * FROM {quoted(table or '')}"  # noqa: S608, it is quoted
+    query = reading.query or f"SELECT * FROM {_quoted(table or '')}"  # noqa: S608, it is quoted
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as base:
             base.execute("PRAGMA query_only = ON")
@@ -104,6 +110,113 @@ def _within(answer: sqlite3.Cursor, size: int) -> list[tuple[Any, ...]]:
     return rows
 
 
-def quoted(name: str) -> str:
+def _read_postgresql(url: str, table: str | None, query: str | None) -> pa.Table:
+    """Read a table in the order of its primary key, or a query in the order it has."""
+    import adbc_driver_postgresql.dbapi as driver
+
+    try:
+        with (
+            closing(driver.connect(url)) as connection,
+            closing(connection.cursor()) as cursor,
+        ):
+            # The driver has begun a transaction; it ends with the connection, undone.
+            cursor.execute("SET TRANSACTION READ ONLY")
+            source = f"({query.rstrip().rstrip(';')}\n)" if query else _named(table or "")
+            order = "" if query else _order(cursor, _named(table or ""))
+            return _answer(cursor, source, order)
+    except driver.Error as error:
+        raise TableError(f"cannot be read ({reason(error)})") from None
+
+
+def _named(table: str) -> str:
+    return ".".join(_quoted(part) for part in table.split(".", 1))
+
+
+def _quoted(name: str) -> str:
     """A name as SQL writes one."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _rows(cursor: Any, query: str) -> list[Any]:
+    cursor.execute(query)
+    return cursor.fetch_arrow_table().columns[0].to_pylist()  # type: ignore[no-any-return]
+
+
+def _order(cursor: Any, named: str) -> str:
+    """By the primary key; else as the rows lie, which stays while nothing is written."""
+    key = _rows(cursor, PRIMARY_KEY.format(_literal(named)))
+    if not key and _rows(cursor, HAS_ROWS_OF_ITS_OWN.format(_literal(named))) == [True]:
+        return " ORDER BY ctid"
+    return f" ORDER BY {', '.join(map(_quoted, key))}" if key else ""
+
+
+def _answer(cursor: Any, source: str, order: str) -> pa.Table:
+    cursor.execute(f"SELECT * FROM {source} AS source LIMIT 0")  # noqa: S608, the owner's own
+    schema = cursor.fetch_arrow_table().schema
+    check_names(schema.names)
+    if not schema.names:
+        raise TableError("gave no table: the query is no SELECT")
+    listed = ", ".join(map(_selected, schema))
+    cursor.execute(f"SELECT {listed} FROM {source} AS source{order}")  # noqa: S608
+    found = cursor.fetch_arrow_table()
+    columns = [
+        _column(field.name, _kind(field), found.column(i).combine_chunks())
+        for i, field in enumerate(schema)
+    ]
+    return pa.table(columns, schema.names)
+
+
+def _kind(field: pa.Field) -> str:
+    kind: bytes = (field.metadata or {}).get(b"POSTGRESQL:type", b"")
+    return kind.decode()
+
+
+def _selected(field: pa.Field) -> str:
+    """What has no type of Arrow, as text; money as a number, for the driver gives cents."""
+    name, kind = _quoted(field.name), _kind(field)
+    if kind == "money":
+        return f"{name}::numeric AS {name}"
+    is_known = not isinstance(field.type, pa.BaseExtensionType) and kind != "bpchar"
+    return name if is_known else f"{name}::text AS {name}"
+
+
+def _column(name: str, kind: str, array: pa.Array) -> pa.Array:
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if kind in ("numeric", "money"):
+        return _decimals(name, array)
+    first = FIRST_DAY if pa.types.is_date32(array.type) else FIRST_MOMENT
+    if pa.types.is_date32(array.type) or pa.types.is_timestamp(array.type):
+        width = pa.int32() if pa.types.is_date32(array.type) else pa.int64()
+        least = pc.min(array.cast(width)).as_py()
+        if least is not None and least < first:
+            raise TableError(
+                f"has infinity as a date in column {name!r}, which is no date; leave these rows"
+                f" out, or make them missing: NULLIF({name}, 'infinity')"
+            )
+    return array
+
+
+def _decimals(name: str, array: pa.Array) -> pa.Array:
+    """Exact, whatever their digits: whole numbers where all are, else decimals."""
+    texts = array.to_pylist()
+    values = [None if text is None or text.lower() == "nan" else Decimal(text) for text in texts]
+    present = [value for value in values if value is not None]
+    if any(value.is_infinite() for value in present):
+        raise TableError(f"has an infinite number in column {name!r}; leave these rows out")
+    scale = max((max(0, -int(value.as_tuple().exponent)) for value in present), default=0)
+    digits = max((value.adjusted() + 1 for value in present if value), default=1)
+    if scale == 0 and all(-(2**63) <= value < 2**63 for value in present):
+        return pa.array([None if value is None else int(value) for value in values], pa.int64())
+    precision = max(digits, 1) + scale
+    if precision > MOST_DIGITS:
+        raise TableError(
+            f"has numbers of {precision} digits in column {name!r}, and {MOST_DIGITS} can be held;"
+            " round them in a query"
+        )
+    kind = pa.decimal128 if precision <= 38 else pa.decimal256
+    return pa.array(values, kind(precision, scale))

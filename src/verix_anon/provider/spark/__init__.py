@@ -1,9 +1,8 @@
 """An engine on a cluster: the same tree and root as the local one's, wherever the records lie.
 
-`top` grows the top of the tree level by level, from what `counting` finds in passes over all
-records by `medians`; `subtrees` is what a task finishes, and `joining` makes one tree of it all.
-`reading` and `places` are where records come from and go to. None of these knows Spark. `session`,
-`tasks` and `job` do, and `writing` makes the delivery.
+`submission_reader` reads records and `delivery_writer` writes the delivery. `top` grows the top of
+the tree level by level, from passes over all records; `subtrees` is what a task finishes, and the
+tree made of it all. None of these knows Spark. `session`, `tasks` and `driver` do.
 """
 
 import os
@@ -17,15 +16,16 @@ from pathlib import Path
 from verix_anon import __version__
 from verix_anon.errors import ProviderError
 from verix_anon.files.deliveries import read_delivery
-from verix_anon.files.store import is_url, without_scheme
-from verix_anon.files.submissions import open_submission, write_submission
+from verix_anon.files.folder_writer import without_scheme, write_submission
+from verix_anon.files.store import is_url
+from verix_anon.files.submissions import open_submission
 from verix_anon.progress import Progress, ignore
 from verix_anon.protocol import merkle
 from verix_anon.protocol.messages import Delivery, Header, Submission
-from verix_anon.provider.spark.job import Job
+from verix_anon.provider.spark.delivery_writer import check_place, written_delivery
+from verix_anon.provider.spark.driver import SparkJob
 from verix_anon.provider.spark.session import limits_of, session
 from verix_anon.provider.spark.top import Top, grow_top
-from verix_anon.provider.spark.writing import check_place, written_delivery
 
 __all__ = ["SparkProvider"]
 
@@ -38,6 +38,10 @@ class SparkProvider:
     """The honest engine on Spark: on the session in use, or on one that is configured so.
 
     Nothing here changes a delivery's root.
+
+    Examples:
+        >>> provider = verix_anon.SparkProvider(configuration={"spark.master": "local[2]"})
+        >>> provider.anonymize("job/submission")  # doctest: +SKIP
     """
 
     configuration: Mapping[str, str] = field(default_factory=dict)
@@ -97,7 +101,7 @@ class SparkProvider:
             written_delivery(out, contract, overwrite=overwrite) as delivery,
         ):
             began = time.perf_counter()
-            job = Job(spark, stated)
+            job = SparkJob(spark, stated)
             self.progress("check", 0, 1)
             digest = job.check(delivery.place)
             self.progress("check", 1, 1)

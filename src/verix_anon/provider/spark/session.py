@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 from verix_anon.errors import ProviderError
 from verix_anon.machine import available_cores
-from verix_anon.provider.spark.top import Limits
+from verix_anon.provider.spark.top import ClusterLimits
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-__all__ = ["HISTOGRAM_BYTES", "cores_of_executor", "limits_of", "running_cores", "session"]
 
 HISTOGRAM_BYTES = 64 << 20
 """What the histograms of one pass may take in a task."""
@@ -82,7 +81,7 @@ def _started(configuration: Mapping[str, str]) -> "SparkSession":
     return own
 
 
-def limits_of(spark: "SparkSession", n_quasi: int, task_rows: int | None) -> Limits:
+def limits_of(spark: "SparkSession", n_quasi: int, task_rows: int | None) -> ClusterLimits:
     """What a task can hold, by the executors' memory and cores, unless given."""
     context = spark.sparkContext
     conf = context.getConf()
@@ -94,7 +93,7 @@ def limits_of(spark: "SparkSession", n_quasi: int, task_rows: int | None) -> Lim
     # As Arrow's, as a matrix, and sorted, once each; of a leaf, hashed in one go, twice its bytes.
     grown = min(MAX_ROWS, int(for_task / (32 * n_quasi + 256)))
     hashed = min(MAX_ROWS, int(for_task / (16 * n_quasi + 256)))
-    return Limits(task_rows or max(1, grown), hashed, HISTOGRAM_BYTES)
+    return ClusterLimits(task_rows or max(1, grown), hashed, HISTOGRAM_BYTES)
 
 
 def cores_of_executor(context: "SparkContext") -> int:

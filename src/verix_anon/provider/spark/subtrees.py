@@ -1,10 +1,13 @@
-"""What one task finishes: the subtree of its records, by the local engine, and its digest.
+"""The subtree that one task finishes with the local engine, and the one tree made of them all.
 
-Nothing here knows Spark.
+To place a subtree only its size and digest are needed, so nodes and leaves can follow one subtree
+at a time. Nothing here knows Spark.
 """
 
 import io
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,11 +18,9 @@ from verix_anon.protocol.contract import Contract, Digest
 from verix_anon.protocol.messages import Submission
 from verix_anon.protocol.table import Records
 from verix_anon.protocol.tree import Leaves, Tree
-from verix_anon.provider.engine import Growth, Settings
+from verix_anon.provider.engine import EngineSettings, Growth, TopSplit
 from verix_anon.provider.local import growth_of
-from verix_anon.provider.spark.top import Part
-
-__all__ = ["Subtree", "finish"]
+from verix_anon.provider.spark.top import TreePart
 
 TREE = ("column", "threshold", "left", "right", "leaf")
 LEAVES = ("count", "minimum", "maximum")
@@ -52,7 +53,7 @@ class Subtree:
             )
 
 
-def finish(contract: Contract, part: Part, row: Ints, records: Records) -> tuple[Subtree, Ids]:
+def finish(contract: Contract, part: TreePart, row: Ints, records: Records) -> tuple[Subtree, Ids]:
     """The subtree of all records of a part, in ascending row, and the leaf of each."""
     growth = _leaf(records) if part.is_leaf else _grow(contract, part.depth, records)
     grouped = trees.group_rows(growth.leaf_of_row, growth.tree.n_leaves)
@@ -64,7 +65,7 @@ def finish(contract: Contract, part: Part, row: Ints, records: Records) -> tuple
 def _grow(contract: Contract, depth: int, records: Records) -> Growth:
     # What is grown here lies that deep already.
     shallower = replace(contract, max_depth=contract.max_depth - depth)
-    return growth_of(Submission(contract=shallower, records=records), Settings(threads=1))
+    return growth_of(Submission(contract=shallower, records=records), EngineSettings(threads=1))
 
 
 def _leaf(records: Records) -> Growth:
@@ -75,4 +76,96 @@ def _leaf(records: Records) -> Growth:
         tree=Tree(column=none, threshold=np.zeros(1), left=none, right=none, leaf=zero),
         leaves=Leaves(count=np.array([records.n_rows]), minimum=minimum, maximum=maximum),
         leaf_of_row=np.zeros(records.n_rows, np.int32),
+    )
+
+
+class SubtreeSize(NamedTuple):
+    """How large a subtree is, and its digest."""
+
+    n_nodes: int
+    n_leaves: int
+    digest: Digest
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JoinedTree:
+    """The top in preorder, each node a split or the size of a subtree."""
+
+    contract: Contract
+    top: tuple[TopSplit | SubtreeSize, ...]
+
+    @property
+    def sizes(self) -> list[SubtreeSize]:
+        """The subtrees from left to right."""
+        return [each for each in self.top if isinstance(each, SubtreeSize)]
+
+    def first_leaves(self) -> Ints:
+        """The number of each subtree's first leaf, and in the end that of all leaves."""
+        return np.cumsum([0, *(size.n_leaves for size in self.sizes)])
+
+    def digest(self) -> Digest:
+        """The digest of the first node, from the last to the first: children come later."""
+        waiting: list[Digest] = []
+        for each in reversed(self.top):
+            if isinstance(each, SubtreeSize):
+                waiting.append(each.digest)
+            else:
+                left, right = waiting.pop(), waiting.pop()
+                waiting.append(
+                    merkle.split_digest(self.contract, each.column, each.threshold, left, right)
+                )
+        return waiting[0]
+
+    def pieces(self, subtrees: Iterable[Subtree]) -> Iterator[tuple[Tree, Leaves | None]]:
+        """Runs of nodes in preorder, numbered, with the leaves of those that have any."""
+        following = iter(subtrees)
+        n_nodes = n_leaves = 0
+        for each, right in zip(self.top, self._rights(), strict=True):
+            if isinstance(each, TopSplit):
+                yield _one_node(each, n_nodes, right), None
+                n_nodes += 1
+                continue
+            found = next(following)
+            yield _shifted(found.tree, n_nodes, n_leaves), found.leaves
+            n_nodes, n_leaves = n_nodes + each.n_nodes, n_leaves + each.n_leaves
+
+    def _rights(self) -> list[int]:
+        """The number of each split's right child, and -1 for subtrees."""
+        found = [-1] * len(self.top)
+        lacking: list[int] = []
+        n_nodes = 0
+        for at, each in enumerate(self.top):
+            if isinstance(each, TopSplit):
+                lacking.append(at)
+                n_nodes += 1
+                continue
+            n_nodes += each.n_nodes
+            # Where a subtree ends, the right side of the nearest split that lacks one begins.
+            if lacking:
+                found[lacking.pop()] = n_nodes
+        return found
+
+
+def _one_node(split: TopSplit, number: int, right: int) -> Tree:
+    return Tree(
+        column=np.array([split.column], np.int32),
+        threshold=np.array([split.threshold]),
+        left=np.array([number + 1], np.int32),
+        right=np.array([right], np.int32),
+        leaf=np.array([-1], np.int32),
+    )
+
+
+def _shifted(tree: Tree, n_nodes: int, n_leaves: int) -> Tree:
+    """A subtree renumbered to follow so many nodes and leaves."""
+
+    def shift(numbers: Ids, by: int) -> Ids:
+        return np.where(numbers >= 0, numbers + np.int32(by), numbers)
+
+    return Tree(
+        column=tree.column,
+        threshold=tree.threshold,
+        left=shift(tree.left, n_nodes),
+        right=shift(tree.right, n_nodes),
+        leaf=shift(tree.leaf, n_leaves),
     )

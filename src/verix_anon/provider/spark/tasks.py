@@ -13,34 +13,29 @@ import pyarrow as pa
 
 from verix_anon.arrays import Ints
 from verix_anon.errors import Error, ProviderError, TableError
-from verix_anon.files.deliveries import RECORD_ENCODINGS
-from verix_anon.files.hashed import RECORDS
-from verix_anon.files.hostile import reader as parquet
+from verix_anon.files.folder_writer import RECORD_ENCODINGS, ParquetWriter
+from verix_anon.files.hostile import parquet_reader as parquet
+from verix_anon.files.job_folder import RECORDS
 from verix_anon.kernels import histograms
 from verix_anon.protocol import merkle
 from verix_anon.protocol.contract import Contract
-from verix_anon.provider.spark.counting import Counted, Counter, added, summaries
-from verix_anon.provider.spark.frames import ARROW, fields_of, keys_in, labels_in, records_in
-from verix_anon.provider.spark.places import STAGING, Place
-from verix_anon.provider.spark.reading import FaultError, Piece, Source, faults, not_once, survey
-from verix_anon.provider.spark.reading import batches as read_batches
+from verix_anon.provider.spark.delivery_writer import STAGING, Place
+from verix_anon.provider.spark.submission_reader import (
+    ARROW,
+    FaultError,
+    Piece,
+    RecordSource,
+    faults,
+    fields_of,
+    keys_in,
+    labels_in,
+    not_once,
+    records_in,
+    survey,
+)
+from verix_anon.provider.spark.submission_reader import batches as read_batches
 from verix_anon.provider.spark.subtrees import finish
-from verix_anon.provider.spark.top import Part, Pass, Routes
-
-__all__ = [
-    "FINISHED",
-    "AddCounts",
-    "Count",
-    "Deliver",
-    "Finish",
-    "FirstRead",
-    "HashChunk",
-    "Read",
-    "Route",
-    "Survey",
-    "file_name",
-    "kept",
-]
+from verix_anon.provider.spark.top import Counted, Counter, Pass, Routes, TreePart, added, summaries
 
 Batches = Iterator[pa.RecordBatch]
 BATCH_BYTES = 16 << 20
@@ -50,7 +45,7 @@ BATCH_BYTES = 16 << 20
 class Survey:
     """File by file: its SHA-256, and what its row groups hold or why it cannot be read."""
 
-    source: Source
+    source: RecordSource
     names: tuple[str, ...]
     place: Place
     """Where later tasks write: if this one cannot, it is known soon"""
@@ -80,10 +75,10 @@ def _numbers(batches: Batches) -> Iterator[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ReadRecords:
     """Records, by what each task reads of them."""
 
-    source: Source
+    source: RecordSource
     shares: tuple[tuple[Piece, ...], ...]
 
     def __call__(self, batches: Batches) -> Batches:
@@ -99,14 +94,14 @@ class Read:
 
 
 FAULT_ROW = -1
-"""Of a record that is none: its tracker is the sentence that says what is wrong."""
+"""Marks what stands in place of a record: its tracker is the sentence that says what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class FirstRead:
     """Records that nobody has decoded yet."""
 
-    read: Read
+    read: ReadRecords
 
     def __call__(self, batches: Batches) -> Batches:
         """All columns, up to what cannot be read."""
@@ -165,7 +160,7 @@ class HashChunk:
 class Count:
     """Some records counted as a pass asks for: a row per cell."""
 
-    read: Read
+    read: ReadRecords
     wanted: Pass
 
     def __call__(self, batches: Batches) -> Batches:
@@ -223,7 +218,7 @@ class AddCounts:
 class Route:
     """Records with the number of their part of the top."""
 
-    read: Read
+    read: ReadRecords
     routes: Routes
     part: Ints
     """For each node of the top the number of its part, -1 at a split"""
@@ -251,7 +246,7 @@ class Finish:
     """All records of one part: keeps them with their leaves, and the subtree; says its size."""
 
     contract: bytes
-    parts: tuple[Part, ...]
+    parts: tuple[TreePart, ...]
     place: Place
 
     def __call__(self, table: pa.Table) -> pa.Table:
@@ -293,7 +288,7 @@ class Deliver:
         """Write the files."""
         for number in _numbers(batches):
             with self.place.new(file_name(self.prefix, number)) as path:
-                with parquet.Writer(path, RECORD_ENCODINGS) as writer:
+                with ParquetWriter(path, RECORD_ENCODINGS) as writer:
                     for part in self.files[number]:
                         writer.add(self._numbered(part))
                 with path.open("rb") as file:

@@ -1,38 +1,34 @@
 """The top of the tree, level by level: all open nodes and all columns of a level at once.
 
-What a pass over the records finds is given to this module, and it says what to look for next and,
-in the end, how the node is split: by the scores and ties of `rules.py`, from exact counts. The
-tree grown so far and what is known of its nodes are all there is to keep between passes, so that
-no record ever carries a state. Nothing here knows Spark.
+A pass counts the records of each cell, which is a column of a node, in the buckets of the cell's
+window. From all counts of a cell it follows in which bucket the lower median lies, and what lies
+below. Each bucket keeps its least and greatest key: the next window is no wider than what is in
+it, and a bucket with one key is an answer.
+
+From these exact counts a node is split by the scores and ties of `rules.py`. The tree grown so far
+and what is known of its nodes are all there is to keep between passes, so no record ever carries a
+state. Nothing here knows Spark.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from verix_anon.arrays import Ids, Ints
+from verix_anon.arrays import Bytes, Flags, Ids, Ints
 from verix_anon.errors import ProviderError
-from verix_anon.kernels.histograms import Windows
+from verix_anon.kernels import histograms
+from verix_anon.kernels.histograms import COUNT, FIELDS, GREATEST, LEAST, POSITIVE, Windows
 from verix_anon.protocol import rules
 from verix_anon.protocol.contract import Contract, Rule
-from verix_anon.provider.spark.keys import reach, value_of
-from verix_anon.provider.spark.medians import BUCKET_BYTES, MIN_BUCKETS, NONE, Cells, Summary
-from verix_anon.provider.stitching import Split
+from verix_anon.provider.engine import TopSplit
+from verix_anon.provider.spark.submission_reader import reach, value_of
 
-__all__ = ["Limits", "Part", "Pass", "Routes", "Top", "grow_top"]
-
-
-class Limits(NamedTuple):
-    """What a task can hold: none of it changes the tree."""
-
-    task_rows: int
-    """A node of more records is split by passes, and not within one task"""
-    leaf_rows: int
-    """The most records of a node that is not split: one task hashes them"""
-    histogram_bytes: int
-    """What the histograms of one pass may take in a task"""
+BUCKET_BYTES = 8 * FIELDS
+MIN_BUCKETS, MAX_BUCKETS = 64, 1 << 16
+NONE = np.iinfo(np.int64).min
+"""The key of no value: positions are not negative, and this one as a number would not be finite."""
 
 
 class Routes(NamedTuple):
@@ -55,12 +51,181 @@ class Pass(NamedTuple):
     n_buckets: int
 
 
+class Summary(NamedTuple):
+    """What one pass has found, of each cell."""
+
+    size: Ints
+    """Records in the median's bucket"""
+    positive: Ints
+    least: Ints
+    greatest: Ints
+    """The bounds of the bucket's keys"""
+    n_below: Ints
+    """Records of the window in lower buckets"""
+    positive_below: Ints
+    below: Ints
+    """The greatest key in lower buckets, NONE if there is no record"""
+    n_positive: Ints
+    """Positives of the window"""
+    low: Ints
+    high: Ints
+    """The bounds of all keys of the window"""
+
+
 Run = Callable[[Pass], tuple[Ints, Summary]]
 """A pass: for each cell with records in its window, its number (by node, then column) and what was
 found of it, in arrays."""
+Counted = tuple[int, bytes]
+"""A cell's number, by node and then column, and what was counted of it."""
 
 
-class Part(NamedTuple):
+class Counter:
+    """The histograms of one task."""
+
+    def __init__(self, wanted: Pass) -> None:
+        self.wanted = wanted
+        self.buckets = np.zeros((*wanted.ranks.shape, wanted.n_buckets, FIELDS), np.int64)
+
+    def add(self, keys: Ints, positive: Bytes) -> None:
+        """Count some records: their keys, (n_records, n_columns), and labels."""
+        node = np.empty(len(keys), np.int32)
+        histograms.route(keys, *self.wanted.routes, node)
+        number = self.wanted.number[node]
+        histograms.count(keys, number, positive, self.wanted.windows, self.buckets)
+
+    def result(self) -> Iterator[Counted]:
+        """The buckets in use of every cell with any: their numbers and their fields."""
+        n_columns = self.buckets.shape[1]
+        for (node, column), is_used in np.ndenumerate(self.buckets[..., COUNT].any(axis=2)):
+            if is_used:
+                cell = self.buckets[node, column]
+                at = np.flatnonzero(cell[:, COUNT])
+                yield node * n_columns + column, np.column_stack([at, cell[at]]).tobytes()
+
+
+def added(counts: Iterable[Counted], n_buckets: int) -> dict[int, Ints]:
+    """The histogram of each cell, from what tasks have counted, in any order."""
+    cells: dict[int, Ints] = {}
+    for number, data in counts:
+        at, *fields = np.frombuffer(data, np.int64).reshape(-1, 1 + FIELDS).T
+        cell = cells.get(number)
+        if cell is None:
+            cell = cells[number] = np.zeros((n_buckets, FIELDS), np.int64)
+        is_new = cell[at, COUNT] == 0
+        cell[at, LEAST] = np.where(
+            is_new, fields[LEAST], np.minimum(cell[at, LEAST], fields[LEAST])
+        )
+        most = np.maximum(cell[at, GREATEST], fields[GREATEST])
+        cell[at, GREATEST] = np.where(is_new, fields[GREATEST], most)
+        cell[at, COUNT] += fields[COUNT]
+        cell[at, POSITIVE] += fields[POSITIVE]
+    return cells
+
+
+def summaries(cells: dict[int, Ints], ranks: Ints) -> Iterator[tuple[int, Ints]]:
+    """Where the record looked for lies, in each cell: a Summary's numbers."""
+    for number, cell in cells.items():
+        yield number, summarize(cell, int(ranks.flat[number]))
+
+
+def summarize(buckets: Ints, rank: int) -> Ints:
+    """A Summary's numbers of one cell, (n_buckets, FIELDS), for the record of a rank from 1."""
+    used = buckets[buckets[:, COUNT] > 0]
+    at = int(np.searchsorted(np.cumsum(used[:, COUNT]), rank))
+    found, lower = used[at], used[:at]
+    return np.array(
+        [
+            found[COUNT],
+            found[POSITIVE],
+            found[LEAST],
+            found[GREATEST],
+            lower[:, COUNT].sum(),
+            lower[:, POSITIVE].sum(),
+            lower[-1, GREATEST] if at else NONE,
+            used[:, POSITIVE].sum(),
+            used[0, LEAST],
+            used[-1, GREATEST],
+        ],
+        np.int64,
+    )
+
+
+class Buckets:
+    """The cells of some open nodes: what is known of their medians, and what to count next."""
+
+    def __init__(self, n_rows: Ints, low: Ints, high: Ints, budget: int) -> None:
+        """Nodes of so many records each, whose keys lie from low to high, (n_nodes, n_columns)."""
+        self.budget = budget
+        self.low, self.high = low.copy(), high.copy()
+        self.extent = (low.copy(), high.copy())
+        """The bounds of each cell's keys: as given, and after a pass as they are."""
+        self.median = np.full(low.shape, NONE)
+        self.below = np.full(low.shape, NONE)
+        """The greatest key below the median, NONE if there is none."""
+        self.n_left, self.positive_left = np.zeros((2, *low.shape), np.int64)
+        """Records up to the median, and positives among them."""
+        self.n_below = np.zeros(low.shape, np.int64)
+        self.n_positive = np.zeros(len(low), np.int64)
+        self._rank = np.broadcast_to(((n_rows + 1) // 2)[:, None], low.shape).copy()
+        self._positive_below = np.zeros(low.shape, np.int64)
+        self.is_open = np.ones(low.shape, np.bool_)
+        """Whether the median is still to be found."""
+        self.is_first = True
+
+    def windows(self) -> tuple[Windows, int]:
+        """What to count, and in how many buckets."""
+        wanted = n_buckets(self.low.size, self.budget)
+        return Windows(self.low, self.high, self._shift(wanted)), wanted
+
+    def ranks(self) -> Ints:
+        """The rank of each median within its window, from 1."""
+        return self._rank - self.n_below
+
+    def _shift(self, wanted: int) -> Ints:
+        """How far a key's distance from its window's start is moved to be its bucket's number."""
+        span = self.high.astype(np.uint64) - self.low.astype(np.uint64)
+        lengths = [int(distance).bit_length() for distance in span.flat]
+        bits: Ints = np.array(lengths, np.int64).reshape(span.shape)
+        return np.maximum(bits - (wanted.bit_length() - 1), 0)
+
+    def learn(self, at: tuple[Ints, Ints], found: Summary) -> None:
+        """Take in what a pass has found of all open cells, given by node and column."""
+        if self.is_first:
+            self.extent[0][at], self.extent[1][at] = found.low, found.high
+            self.n_positive[at[0]] = found.n_positive
+            self.is_first = False
+        self.n_below[at] += found.n_below
+        self._positive_below[at] += found.positive_below
+        self.below[at] = np.where(found.below != NONE, found.below, self.below[at])
+        self.low[at], self.high[at] = found.least, found.greatest
+        is_found: Flags = found.least == found.greatest
+        done = (at[0][is_found], at[1][is_found])
+        self.median[done] = found.least[is_found]
+        self.n_left[done] = self.n_below[done] + found.size[is_found]
+        self.positive_left[done] = self._positive_below[done] + found.positive[is_found]
+        self.is_open[done] = False
+        # An empty window: nothing of it is counted any more.
+        self.low[done], self.high[done] = 1, 0
+
+
+def n_buckets(n_cells: int, budget: int) -> int:
+    """How many buckets each of so many cells gets, a power of two, within so many bytes."""
+    most = budget // (BUCKET_BYTES * n_cells)
+    return int(min(MAX_BUCKETS, max(MIN_BUCKETS, 1 << (most.bit_length() - 1 if most else 0))))
+
+
+class ClusterLimits(NamedTuple):
+    """What a task can hold: none of it changes the tree."""
+
+    task_rows: int
+    """A node of more records is split by passes, and not within one task"""
+    leaf_rows: int
+    """The most records of a node that is not split: one task hashes them"""
+    histogram_bytes: int
+    """What the histograms of one pass may take in a task"""
+
+
+class TreePart(NamedTuple):
     """What one task finishes: a subtree, or a leaf."""
 
     n_rows: int
@@ -90,7 +255,7 @@ class _Chosen(NamedTuple):
 class Top:
     """A tree that grows downwards; the nodes are numbered as they come."""
 
-    def __init__(self, contract: Contract, n_rows: int, limits: Limits) -> None:
+    def __init__(self, contract: Contract, n_rows: int, limits: ClusterLimits) -> None:
         self.contract, self.limits = contract, limits
         low, high = np.array([reach(column) for column in contract.quasi], np.int64).T
         self.nodes = [_Node(n_rows, -1, 0, low, high)]
@@ -147,7 +312,7 @@ class Top:
             np.array(self.right, np.int32),
         )
 
-    def preorder(self) -> Iterator[tuple[int, Split | Part]]:
+    def preorder(self) -> Iterator[tuple[int, TopSplit | TreePart]]:
         """Every node's number here, and its split or what is left of it to a task."""
         waiting = [0]
         while waiting:
@@ -155,10 +320,10 @@ class Top:
             column = self.column[number]
             if column < 0:
                 node = self.nodes[number]
-                yield number, Part(node.n_rows, node.depth, self.is_leaf[number])
+                yield number, TreePart(node.n_rows, node.depth, self.is_leaf[number])
                 continue
             threshold = value_of(self.contract.quasi[column], self.threshold[number])
-            yield number, Split(column, threshold)
+            yield number, TopSplit(column, threshold)
             waiting += [self.right[number], self.right[number] - 1]
 
     def check_fits(self) -> None:
@@ -191,7 +356,7 @@ def _split_some(top: Top, numbers: list[int], routes: Routes, run: Run) -> None:
     nodes = [top.nodes[number] for number in numbers]
     counted = np.full(len(routes.column), -1, np.int32)
     counted[numbers] = np.arange(len(numbers))
-    cells = Cells(
+    cells = Buckets(
         np.array([node.n_rows for node in nodes]),
         np.array([node.low for node in nodes]),
         np.array([node.high for node in nodes]),
@@ -208,7 +373,7 @@ def _split_some(top: Top, numbers: list[int], routes: Routes, run: Run) -> None:
         top.split(number, _choose(top.contract, top.nodes[number], cells, i))
 
 
-def _choose(contract: Contract, node: _Node, cells: Cells, i: int) -> _Chosen | None:
+def _choose(contract: Contract, node: _Node, cells: Buckets, i: int) -> _Chosen | None:
     """The split that the contract's rule gives a node, the i-th of the cells."""
     by_labels = contract.rule is Rule.VARIANCE_REDUCTION
     if by_labels and node.positive in (0, node.n_rows):
@@ -233,7 +398,7 @@ def _choose(contract: Contract, node: _Node, cells: Cells, i: int) -> _Chosen | 
     return best
 
 
-def _offer(contract: Contract, n: int, cells: Cells, at: tuple[int, int]) -> _Chosen | None:
+def _offer(contract: Contract, n: int, cells: Buckets, at: tuple[int, int]) -> _Chosen | None:
     """Where a column would be split: at the lower median or, by spread, at what is below it."""
     n_left, n_below = int(cells.n_left[at]), int(cells.n_below[at])
     if contract.min_leaf <= n_left <= n - contract.min_leaf:

@@ -1,26 +1,96 @@
-"""The application: all routes, how failures are told, and the contract of it all (OpenAPI)."""
+"""The application: all routes, how failures are told, and the contract of it all (OpenAPI).
+
+The routes about the service itself are here: whether it is alive and can work, its figures, and
+what it offers.
+"""
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import asdict
+from typing import Any, Literal
 
-from fastapi import FastAPI, Request, Response
+from fastapi import APIRouter, FastAPI, Request, Response, Security
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException
 
 from verix_anon import __version__
-from verix_anon.service import operator
-from verix_anon.service.api import about, delivery, files, health, jobs
-from verix_anon.service.api.context import Context
-from verix_anon.service.api.gate import Gate
-from verix_anon.service.api.models import JobOrder
-from verix_anon.service.api.problems import Problem, ProblemBody, answer, from_validation
-
-__all__ = ["make_app"]
+from verix_anon.protocol.contract import Rule
+from verix_anon.protocol.providers import SERVICE_FORMAT
+from verix_anon.service import engines, operator
+from verix_anon.service.api import bodies, file_routes, job_routes
+from verix_anon.service.api.context import (
+    AS_OPERATOR,
+    AS_TENANT,
+    Context,
+    OperatorRoute,
+    TenantRoute,
+    context_of,
+)
+from verix_anon.service.api.gate import CONTENT_TYPE, ServiceGate
+from verix_anon.service.api.problems import Problem, ProblemBody, answer, described, from_validation
 
 TITLE = "verix-anon service"
 IDLE_SECONDS = 60.0
+METRICS: dict[int | str, dict[str, Any]] = {
+    200: {"description": "Figures for Prometheus", "content": {"text/plain": {}}}
+}
+
+public = APIRouter(tags=["operation"])
+for_operator = APIRouter(
+    route_class=OperatorRoute, tags=["operation"], dependencies=[Security(AS_OPERATOR)]
+)
+for_tenants = APIRouter(
+    route_class=TenantRoute, tags=["operation", "about"], dependencies=[Security(AS_TENANT)]
+)
+
+
+class Health(BaseModel):
+    """All is well."""
+
+    status: Literal["ok"] = "ok"
+
+
+@public.get("/healthz", responses=described(public=True))
+async def healthz() -> Health:
+    """Whether the process answers, whatever its threads are busy with."""
+    return Health()
+
+
+@public.get("/readyz", responses=described("unavailable", public=True))
+def readyz(request: Request) -> Health:
+    """Whether the database and the blobs can be reached."""
+    if not context_of(request).readiness.is_ready():
+        raise Problem(
+            "unavailable", "The database or the files cannot be reached.", {"Retry-After": "5"}
+        )
+    return Health()
+
+
+@for_operator.get("/metrics", response_class=Response, responses=METRICS | described())
+def metrics(request: Request) -> Response:
+    """Requests by route, bytes, jobs by state."""
+    return Response(context_of(request).metrics.text(), media_type=CONTENT_TYPE)
+
+
+@for_tenants.get("/v1", responses=described())
+def about(request: Request) -> bodies.AboutService:
+    """Limits, rules, engines, and the keys that receipts are signed with."""
+    context = context_of(request)
+    settings, limits = context.settings, context.settings.limits
+    return bodies.AboutService(
+        format=SERVICE_FORMAT,
+        version=__version__,
+        rules=[rule.value for rule in Rule],
+        engines=list(engines.names(settings)),
+        keys=list(context.keys),
+        limits=bodies.LimitsBody(
+            **asdict(limits),
+            worker_bytes=settings.worker_bytes,
+            retention_seconds=int(settings.retention_seconds),
+        ),
+    )
 
 
 def make_app(context: Context, *, idle_seconds: float = IDLE_SECONDS) -> FastAPI:
@@ -34,12 +104,20 @@ def make_app(context: Context, *, idle_seconds: float = IDLE_SECONDS) -> FastAPI
         redirect_slashes=False,
     )
     app.state.context = context
-    for module in (about, jobs, files, delivery, health, operator):
-        app.include_router(module.router)
+    for router in (
+        job_routes.router,
+        file_routes.uploads,
+        file_routes.deliveries,
+        public,
+        for_operator,
+        for_tenants,
+        operator.router,
+    ):
+        app.include_router(router)
     app.add_exception_handler(HTTPException, _told)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_middleware(
-        Gate,
+        ServiceGate,
         metrics=context.metrics,
         request_bytes=context.settings.limits.request_bytes,
         idle_seconds=idle_seconds,
@@ -80,7 +158,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
     if app.openapi_schema is None:
         schema = get_openapi(title=TITLE, version=__version__, routes=app.routes)
         _, made = models_json_schema(
-            [(ProblemBody, "serialization"), (JobOrder, "validation")],
+            [(ProblemBody, "serialization"), (bodies.JobOrder, "validation")],
             ref_template="#/components/schemas/{model}",
         )
         parts: Mapping[str, Any] = made["$defs"]

@@ -1,15 +1,20 @@
 """The gate that every request passes: bodies are cut, failures become problems, one line is logged.
 
 It is plain ASGI, so that a body is counted while it streams, whether or not its length was stated.
+It counts too, as Prometheus reads it: requests by route, bytes that came and went, jobs by state.
 """
 
 import asyncio
 import errno
 import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
 from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.requests import ClientDisconnect
@@ -17,9 +22,55 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from verix_anon.service.api.problems import Problem, answer
 from verix_anon.service.logs import log, where
-from verix_anon.service.metrics import METHODS, Metrics
 
-__all__ = ["Gate"]
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+# Anybody may send any word as a method: all others count as one.
+METHODS = frozenset({"GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS", "PUT"})
+
+
+class Metrics:
+    """The figures of one HTTP process."""
+
+    def __init__(self, count_jobs: Callable[[], Iterable[tuple[str, int]]]) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = Counter(
+            "verix_requests_total",
+            "Requests that were answered",
+            ("method", "route", "status"),
+            registry=self.registry,
+        )
+        self.seconds = Histogram(
+            "verix_request_seconds",
+            "From the request's first byte to the answer's last",
+            ("method", "route"),
+            registry=self.registry,
+        )
+        self.received = Counter(
+            "verix_received_bytes_total", "Bytes of requests", registry=self.registry
+        )
+        self.sent = Counter("verix_sent_bytes_total", "Bytes of answers", registry=self.registry)
+        self.registry.register(_Jobs(count_jobs))
+
+    def text(self) -> bytes:
+        """All figures as Prometheus reads them."""
+        return generate_latest(self.registry)
+
+
+class _Jobs(Collector):
+    """Jobs by state, counted in the database when somebody asks."""
+
+    def __init__(self, count: Callable[[], Iterable[tuple[str, int]]]) -> None:
+        self.count = count
+
+    def describe(self) -> Iterator[GaugeMetricFamily]:
+        yield GaugeMetricFamily("verix_jobs", "Jobs by state", labels=["state"])
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        family = GaugeMetricFamily("verix_jobs", "Jobs by state", labels=["state"])
+        for state, count in self.count():
+            family.add_metric([state], count)
+        yield family
+
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 BODIED = frozenset({b"content-length", b"transfer-encoding"})
@@ -44,7 +95,7 @@ class Passage:
     began: float = field(default_factory=time.perf_counter)
 
 
-class Gate:
+class ServiceGate:
     """Around the whole application."""
 
     def __init__(
@@ -151,7 +202,7 @@ class Gate:
 
 
 def _problem_of(error: Exception) -> Problem:
-    """What a failure of ours is told as; its text may hold what was sent, and is told nobody."""
+    """What a client is told of a failure; its own text, which may hold what was sent, is not."""
     if isinstance(error, Problem):
         return error
     log.error("failure", error=type(error).__name__, where=where(error.__traceback__))

@@ -12,53 +12,44 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-__all__ = [
-    "PROBLEMS",
-    "Problem",
-    "ProblemBody",
-    "answer",
-    "described",
-    "from_validation",
-]
-
 MEDIA_TYPE = "application/problem+json"
 URN = "urn:verix:problem:"
 
 
-class Kind(NamedTuple):
+class ProblemKind(NamedTuple):
     """What a code means whenever it is used."""
 
     status: int
     title: str
 
 
-PROBLEMS: dict[str, Kind] = {
-    "unauthorized": Kind(401, "A valid token is needed"),
-    "not-found": Kind(404, "There is no such thing"),
-    "method-not-allowed": Kind(405, "The method is not allowed here"),
-    "request-timeout": Kind(408, "The request came too slowly"),
-    "offset-mismatch": Kind(409, "The upload is at another offset"),
-    "upload-taken-over": Kind(409, "Another request continues this upload"),
-    "wrong-state": Kind(409, "The job's state does not allow this"),
-    "idempotency-key-in-flight": Kind(409, "A request with this key is under way"),
-    "unsupported-tus-version": Kind(412, "The tus version is not supported"),
-    "upload-too-large": Kind(413, "The upload is too large"),
-    "request-too-large": Kind(413, "The request is too large"),
-    "too-many-rows": Kind(413, "The submission has too many rows"),
-    "too-many-columns": Kind(413, "The contract has too many columns"),
-    "job-too-large": Kind(413, "The job does not fit this service's memory"),
-    "unsupported-media-type": Kind(415, "The body is of another media type"),
-    "range-not-satisfiable": Kind(416, "The file has no such range"),
-    "invalid-request": Kind(422, "The request is not valid"),
-    "invalid-contract": Kind(422, "The contract is not valid"),
-    "unknown-rule": Kind(422, "The contract's rule is not known here"),
-    "digest-mismatch": Kind(422, "The upload has another SHA-256"),
-    "idempotency-key-reused": Kind(422, "The key was used for another job"),
-    "rate-limited": Kind(429, "Too many requests"),
-    "too-many-jobs": Kind(429, "Too many jobs at once"),
-    "internal": Kind(500, "The service failed"),
-    "unavailable": Kind(503, "The service cannot work just now"),
-    "storage-full": Kind(507, "The service has no room left"),
+PROBLEMS: dict[str, ProblemKind] = {
+    "unauthorized": ProblemKind(401, "A valid token is needed"),
+    "not-found": ProblemKind(404, "There is no such thing"),
+    "method-not-allowed": ProblemKind(405, "The method is not allowed here"),
+    "request-timeout": ProblemKind(408, "The request came too slowly"),
+    "offset-mismatch": ProblemKind(409, "The upload is at another offset"),
+    "upload-taken-over": ProblemKind(409, "Another request continues this upload"),
+    "wrong-state": ProblemKind(409, "The job's state does not allow this"),
+    "idempotency-key-in-flight": ProblemKind(409, "A request with this key is under way"),
+    "unsupported-tus-version": ProblemKind(412, "The tus version is not supported"),
+    "upload-too-large": ProblemKind(413, "The upload is too large"),
+    "request-too-large": ProblemKind(413, "The request is too large"),
+    "too-many-rows": ProblemKind(413, "The submission has too many rows"),
+    "too-many-columns": ProblemKind(413, "The contract has too many columns"),
+    "job-too-large": ProblemKind(413, "The job does not fit this service's memory"),
+    "unsupported-media-type": ProblemKind(415, "The body is of another media type"),
+    "range-not-satisfiable": ProblemKind(416, "The file has no such range"),
+    "invalid-request": ProblemKind(422, "The request is not valid"),
+    "invalid-contract": ProblemKind(422, "The contract is not valid"),
+    "unknown-rule": ProblemKind(422, "The contract's rule is not known here"),
+    "digest-mismatch": ProblemKind(422, "The upload has another SHA-256"),
+    "idempotency-key-reused": ProblemKind(422, "The key was used for another job"),
+    "rate-limited": ProblemKind(429, "Too many requests"),
+    "too-many-jobs": ProblemKind(429, "Too many jobs at once"),
+    "internal": ProblemKind(500, "The service failed"),
+    "unavailable": ProblemKind(503, "The service cannot work just now"),
+    "storage-full": ProblemKind(507, "The service has no room left"),
 }
 # What any request may meet, whatever it asks for.
 ALWAYS = ("internal", "request-too-large", "request-timeout")

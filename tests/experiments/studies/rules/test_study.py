@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from experiments.studies.rules.study import TREES, middle
-from verix_anon.client.prepare.sentinels import Traps
+from verix_anon.client.prepare.traps import Traps
 from verix_anon.protocol.contract import Column, Kind
 
 

@@ -1,0 +1,159 @@
+"""The provider's commands: anonymize, and inspect for everybody."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from verix_anon.cli.app import app
+from verix_anon.cli.options import (
+    AsJson,
+    KeyPassphraseFile,
+    Overwrite,
+    Quiet,
+    load_key,
+    option,
+    receipt_option,
+    spark_option,
+)
+from verix_anon.cli.output import during, facts, progress_bar, say
+from verix_anon.errors import TableError
+from verix_anon.fields import to_json
+
+if TYPE_CHECKING:
+    from verix_anon.protocol.signing import SigningKey
+
+
+class Engine(StrEnum):
+    """Where the provider's work is done."""
+
+    LOCAL = "local"
+    SPARK = "spark"
+
+
+SparkSettings = Annotated[
+    list[str] | None,
+    spark_option(
+        "A setting of Spark's, such as spark.master=local[4]; may be given several times.",
+        metavar="NAME=VALUE",
+    ),
+]
+
+
+@app.command(epilog="Example: [bold]verix-anon anonymize job/submission --out job/delivery[/bold]")
+def anonymize(
+    submission: Annotated[str, typer.Argument(help="The submission's folder or URL.")],
+    out: Annotated[str, option("Where the delivery goes; by Spark, a URL as well.", "--out", "-o")],
+    threads: Annotated[int | None, option("How many threads; all cores by default.", min=1)] = None,
+    engine: Annotated[
+        Engine, option("Where the work is done: on this machine, or on Spark.")
+    ] = Engine.LOCAL,
+    spark: SparkSettings = None,
+    task_rows: Annotated[
+        int | None,
+        spark_option(
+            "How many records a task finishes at most; by the executors' memory by default.", min=1
+        ),
+    ] = None,
+    sign: Annotated[
+        Path | None,
+        receipt_option("Put a receipt into the delivery, signed with this private key."),
+    ] = None,
+    key_passphrase_file: KeyPassphraseFile = None,
+    overwrite: Overwrite = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Anonymize a submission: the provider's whole work.
+
+    The delivery appears under its name when it is complete, and is the same to the byte for
+    any number of threads, but for the time it took. On Spark the root is the same.
+    """
+    from verix_anon.files.atomic_write import check_apart, check_free, check_replaces
+    from verix_anon.files.folder_writer import without_scheme
+    from verix_anon.files.job_folder import DELIVERY_HEADER, RECEIPT_FILE
+    from verix_anon.files.store import is_url
+    from verix_anon.provider import folder_provider
+
+    if engine is Engine.SPARK:
+        submission, out = without_scheme(submission), without_scheme(out)
+    configuration = _configuration(engine, spark or [], task_rows)
+    if not (engine is Engine.SPARK and is_url(out)):
+        check_apart(out, [submission])
+        check_free(out, overwrite=overwrite)
+        check_replaces(out, DELIVERY_HEADER)
+    key = None if sign is None else load_key(sign, key_passphrase_file)
+    finish = None if key is None else _signing(key)
+    with progress_bar(quiet) as progress:
+        provider = folder_provider(
+            spark=configuration, threads=threads, task_rows=task_rows, progress=progress
+        )
+        header = provider.anonymize_folder(submission, out, overwrite=overwrite, finish=finish)
+    result = {
+        "delivery": out,
+        "rows": header.rows,
+        "leaves": header.leaves,
+        "nodes": header.nodes,
+        "root": header.root.hex(),
+        "seconds": header.seconds,
+        "signed": None if key is None else key.public.keyid,
+    }
+    if as_json:
+        say(to_json(result))
+    else:
+        say(f"{header.rows:,} records in {header.leaves:,} leaves, root {header.root.hex()}")
+        say(f"Written to {out} after {header.seconds:.2f} s of work.")
+        if key is not None:
+            say(f"Its receipt {RECEIPT_FILE} is signed with the key {key.public.keyid}.")
+
+
+def _configuration(
+    engine: Engine, spark: list[str], task_rows: int | None
+) -> dict[str, str] | None:
+    """Spark's settings as names and values; None on this machine, where there are none."""
+    if engine is Engine.SPARK:
+        return spark_settings(spark)
+    if spark or task_rows is not None:
+        raise TableError("--spark and --task-rows go with --engine spark")
+    return None
+
+
+def spark_settings(spark: list[str]) -> dict[str, str]:
+    """Spark's own settings, each given as its name and value."""
+    found = {}
+    for each in spark:
+        name, equals, value = each.partition("=")
+        if not equals or not name.startswith("spark."):
+            raise TableError(f"--spark {each!r} is not of the form spark.NAME=VALUE")
+        found[name] = value
+    return found
+
+
+def _signing(key: "SigningKey") -> Callable[[Path], object]:
+    from verix_anon.files.folder_writer import write_receipt
+
+    began = datetime.now(UTC)
+    return lambda folder: write_receipt(folder, key=key, began=began, finished=datetime.now(UTC))
+
+
+@app.command(epilog="Example: [bold]verix-anon inspect job/delivery[/bold]")
+def inspect(
+    path: Annotated[str, typer.Argument(help="A submission's or delivery's folder or URL.")],
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Show what a submission or delivery holds: contract, counts, digests, sizes.
+
+    A submission is read whole and checked against its contract. Of a delivery only the
+    header is read; that it is well-formed, let alone true, is for `verix-anon verify` to say.
+    """
+    from verix_anon.files.folder_facts import inspect_folder
+
+    found = during("read", quiet, lambda: inspect_folder(path))
+    if as_json:
+        say(to_json(found))
+    else:
+        say("\n".join(facts(found)))

@@ -1,0 +1,314 @@
+"""The options that commands share, each written once, and what their values mean.
+
+First options by the panel of the help that they stand in, then values by column, then how a table
+is read: one group of options, the same for init, explore, prepare, release and prove.
+"""
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from verix_anon.errors import TableError
+
+if TYPE_CHECKING:
+    from verix_anon.client.manifest import Manifest
+    from verix_anon.protocol.signing import SigningKey
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
+from functools import partial, wraps
+from inspect import Parameter, signature
+from typing import TYPE_CHECKING, Annotated, Any
+
+from verix_anon.fields import printable
+
+if TYPE_CHECKING:
+    from verix_anon.files.tables import Read, Reading
+
+
+VARIABLE = "VERIX_PASSPHRASE"
+KEY_VARIABLE = "VERIX_KEY_PASSPHRASE"
+CLOUD = "boto3"
+
+
+def passphrase(file: Path | None, *, confirm: bool) -> str:
+    """The manifest's passphrase."""
+    why = "--seal needs a passphrase" if confirm else "the manifest is sealed"
+    refusal = f"{why}; give --passphrase-file or ${VARIABLE}"
+    return _secret(file, VARIABLE, refusal, confirm=confirm)
+
+
+def key_passphrase(file: Path | None, *, confirm: bool) -> str:
+    """The passphrase of a key."""
+    why = "--seal needs a passphrase" if confirm else "the key is sealed"
+    refusal = f"{why}; give --key-passphrase-file or ${KEY_VARIABLE}"
+    return _secret(file, KEY_VARIABLE, refusal, confirm=confirm)
+
+
+def _secret(file: Path | None, variable: str, refusal: str, *, confirm: bool) -> str:
+    """A passphrase from a file, the environment or a prompt; an empty one is refused."""
+    if file is not None:
+        try:
+            found = file.read_text(encoding="utf-8").split("\n", 1)[0].rstrip("\r")
+        except (OSError, UnicodeDecodeError):
+            raise TableError(f"the passphrase file {file} cannot be read") from None
+    elif variable in os.environ:
+        found = os.environ[variable]
+    elif sys.stdin.isatty():
+        try:
+            found = typer.prompt(
+                "Passphrase", hide_input=True, confirmation_prompt=confirm, err=True
+            )
+        except typer.Abort:
+            # Left to the framework this would be exit code 1, which means VIOLATION.
+            raise KeyboardInterrupt from None
+    else:
+        raise TableError(refusal)
+    if not found:
+        raise TableError("the passphrase is empty")
+    return found
+
+
+def load_manifest(path: Path, file: Path | None) -> "Manifest":
+    """Read a manifest, asking for the passphrase only if it is sealed."""
+    from verix_anon.client.manifest import read_manifest
+    from verix_anon.client.owner_files import is_sealed
+
+    if not path.is_file():
+        raise TableError(f"there is no manifest {path}")
+    return read_manifest(
+        path, passphrase=passphrase(file, confirm=False) if is_sealed(path) else None
+    )
+
+
+def load_key(path: Path, file: Path | None) -> "SigningKey":
+    """Read a private key, asking for the passphrase only if it is sealed."""
+    from verix_anon.files.keys import is_sealed, read_signing_key
+
+    load_envelopes()
+    return read_signing_key(
+        path, passphrase=key_passphrase(file, confirm=False) if is_sealed(path) else None
+    )
+
+
+def load_envelopes() -> None:
+    """Load the library of signed envelopes without a cloud's client, which takes most of a second.
+
+    It looks for those of all clouds when it is imported, for ways to sign that are not ours. Only
+    a command may do so: in another's process it would take away what others may want.
+    """
+    is_free = CLOUD not in sys.modules
+    if is_free:
+        sys.modules[CLOUD] = None  # type: ignore[assignment]
+    try:
+        import securesystemslib.dsse  # noqa: F401
+    finally:
+        if is_free:
+            del sys.modules[CLOUD]
+
+
+def option(text: str, *names: str, panel: str | None = None, **more: Any) -> Any:
+    """An option with this help; it is called as its parameter unless names are given."""
+    return typer.Option(*names, help=text, rich_help_panel=panel, **more)
+
+
+output_option = partial(option, panel="Output")
+receipt_option = partial(option, panel="Receipt")
+secrets_option = partial(option, panel="Secrets")
+service_option = partial(option, panel="Service")
+spark_option = partial(option, panel="Spark")
+
+
+def overwrite_option(what: str) -> Any:
+    """--overwrite, which replaces such a result."""
+    return output_option(f"Replace {what}.", "--overwrite")
+
+
+DeliveryFolder = Annotated[str, typer.Argument(help="The delivery's folder or URL.")]
+SourceTable = Annotated[str, typer.Argument(help="The table: a file by its ending, or a URL.")]
+ManifestFile = Annotated[Path, option("The manifest of the job.", "--manifest", "-m")]
+AsJson = Annotated[bool, output_option("Print the result as JSON.", "--json")]
+Overwrite = Annotated[bool, overwrite_option("a delivery that is there")]
+Quiet = Annotated[bool, output_option("No progress on stderr.", "--quiet", "-q")]
+PassphraseFile = Annotated[
+    Path | None,
+    secrets_option(
+        f"A file whose first line is the manifest's passphrase; else ${VARIABLE}, else asked."
+    ),
+]
+KeyPassphraseFile = Annotated[
+    Path | None,
+    secrets_option(
+        f"A file whose first line is the key's passphrase; else ${KEY_VARIABLE}, else asked."
+    ),
+]
+
+
+def pairs(options: Sequence[str]) -> dict[str, str]:
+    """COLUMN=VALUE, split at the last equals sign: a name may hold one, a value does not."""
+    found = {}
+    for option in options:
+        name, equals, value = option.rpartition("=")
+        if not equals:
+            raise TableError(f"{option!r} is not of the form COLUMN=VALUE")
+        found[name] = value
+    return found
+
+
+def numbers_by_column(options: Sequence[str]) -> dict[str, float]:
+    """COLUMN=NUMBER."""
+    return {name: _number(name, value) for name, value in pairs(options).items()}
+
+
+def steps_by_column(options: Sequence[str]) -> dict[str, float | str]:
+    """COLUMN=NUMBER, or COLUMN=NAME of a period."""
+    return {
+        name: value if value.isalpha() else _number(name, value)
+        for name, value in pairs(options).items()
+    }
+
+
+def ranges_by_column(
+    options: Sequence[str], moments: Mapping[str, str]
+) -> dict[str, tuple[float | None, float | None]]:
+    """COLUMN=LOW:HIGH, either of which may be left out; dates where the column has them.
+
+    `moments` names the datetime columns and the unit that each counts in.
+    """
+    found = {}
+    for name, value in pairs(options).items():
+        low, colon, high = value.partition(":")
+        if not colon:
+            raise TableError(f"{name}={value} is not of the form COLUMN=LOW:HIGH")
+        ends = [_end(name, end, moments.get(name)) if end else None for end in (low, high)]
+        found[name] = (ends[0], ends[1])
+    return found
+
+
+def _end(name: str, text: str, unit: str | None) -> float:
+    return _number(name, text) if unit is None else _date(name, text, unit)
+
+
+def _date(name: str, text: str, unit: str) -> float:
+    """A date as the number of units since 1970."""
+    import numpy as np
+
+    try:
+        days = date.fromisoformat(text)
+    except ValueError:
+        raise TableError(f"{text!r} for column {name!r} is not a date like 2024-01-31") from None
+    return float(np.datetime64(days).astype(f"M8[{unit}]").astype(np.int64))
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise TableError(f"{text!r} for column {name!r} is not a number") from None
+
+
+Given = dict[str, object]
+"""The fields of `Reading` that were given as options."""
+
+
+def _reads(kind: Any, text: str, *names: str, **more: Any) -> Any:
+    return Annotated[kind | None, option(text, *names, panel="Reading the table", **more)]
+
+
+OPTIONS = {
+    "delimiter": _reads(str, "What stands between columns, such as ';' or tab."),
+    "quote": _reads(str, "What stands around fields that need it; or none."),
+    "encoding": _reads(str, "The encoding, such as windows-1252."),
+    "decimal": _reads(str, "The decimal mark: a point or a comma."),
+    "thousands": _reads(str, "What groups digits: . or , or ' or a space; or none."),
+    "date_format": _reads(
+        list[str],
+        "The form of dates, such as dd.mm.yyyy, or COLUMN=FORM; may be repeated.",
+        metavar="FORM",
+    ),
+    "skip": _reads(int, "So many lines stand above the header.", min=0),
+    "footer": _reads(int, "So many lines stand below the last row.", min=0),
+    "null": _reads(
+        list[str], "A word that means missing, in place of the usual ones; may be repeated."
+    ),
+    "leading_zeros": _reads(
+        bool,
+        "A leading zero keeps a column text, as it does if nothing is said.",
+        "--leading-zeros/--no-leading-zeros",
+    ),
+    "sheet": _reads(str, "The sheet of a spreadsheet that is the table.", metavar="NAME"),
+    "query": _reads(str, "What to ask a database for, in place of a table.", metavar="SQL"),
+}
+FIELDS = {"null": "null_tokens", "leading_zeros": "leading_zeros_are_text"}
+"""Options that are called otherwise than the field they fill."""
+
+
+def _given(options: dict[str, Any]) -> Given:
+    """The fields that were given."""
+    from verix_anon.files.table_form import from_typed
+
+    forms: list[str] = options.pop("date_format") or []
+    found: Given = {
+        FIELDS.get(name, name): from_typed(name, value) if isinstance(value, str) else value
+        for name, value in options.items()
+        if value is not None
+    }
+    if dates := pairs([form for form in forms if "=" in form]):
+        found["dates"] = dates
+    if plain := [form for form in forms if "=" not in form]:
+        found["date_format"] = plain[-1]
+    return found
+
+
+def with_reading(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with these options in place of its parameter `reading`, which gets them all."""
+    own = signature(command)
+    parameters = [one for name, one in own.parameters.items() if name != "reading"]
+    parameters += [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+        for name, annotation in OPTIONS.items()
+    ]
+
+    @wraps(command)
+    def run(**values: Any) -> None:
+        given = {name: values.pop(name) for name in OPTIONS}
+        command(**values, reading=_given(given))
+
+    # What typer reads; through __wrapped__ it would find the command's own.
+    del run.__wrapped__
+    run.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    return run
+
+
+def load_table(path: str, known: "Reading | Path | None", given: Given) -> "Read":
+    """The owner's table, read as a manifest or a roles file says, but for what is given; say how.
+
+    The columns of a Parquet file are not read yet.
+    """
+    from verix_anon.client.table.roles_file import read_reading
+
+    known = read_reading(known) if isinstance(known, Path) else known
+    read = load_open(path, known, given, whole=False).settled()
+    tell_reading(path, read)
+    return read
+
+
+def load_open(path: str, known: "Reading | None", given: Given, *, whole: bool = True) -> "Read":
+    """The same, though there may be questions."""
+    from verix_anon.files.tables import Reading, read_table_as
+
+    return read_table_as(path, (known or Reading()).but(**given), whole=whole)
+
+
+def tell_reading(path: str, read: "Read") -> None:
+    """Say on stderr how the table was read, and what is to be known of it or to be asked."""
+    from verix_anon.files.tables import shown_url
+
+    said = read.reading.said()
+    lines = [f"Read {shown_url(path)}: {said}."] if said else []
+    lines += [f"Note: {note}." for note in read.notes]
+    for line in [*lines, *(f"Question: {question}." for question in read.questions)]:
+        print(printable(line), file=sys.stderr)

@@ -1,0 +1,109 @@
+"""What an audit was about: whose table, what of it was sent and how, how many records (spec §10).
+
+The verdict keeps it, so that a report needs no manifest. It has no value and no record's place.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from verix_anon.client.manifest import Manifest, Parties
+from verix_anon.client.table.task import TableRole
+from verix_anon.protocol.contract import MAX_SCORE, Contract, Rule
+
+
+class SentForm(StrEnum):
+    """How the provider saw a column."""
+
+    CODED = "coded"
+    """Each value as its place among those that occur."""
+    CLEAR = "clear"
+    NEVER = "never sent"
+
+
+@dataclass(frozen=True, slots=True)
+class SentColumn:
+    """A column of the owner's table, and what the provider saw of it."""
+
+    name: str
+    role: TableRole
+    form: SentForm
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """What was submitted, in words and counts."""
+
+    parties: Parties
+    columns: tuple[SentColumn, ...]
+    """In the order of the owner's table."""
+    genuine: int
+    sentinels: int
+    twins: int
+    seen: tuple[str, ...]
+    """What the provider sees in all, and what that is worth."""
+
+    def to_json(self) -> dict[str, object]:
+        """The account as JSON values."""
+        return {
+            "parties": self.parties.to_json(),
+            "columns": [
+                {"name": c.name, "role": c.role.value, "form": c.form.value} for c in self.columns
+            ],
+            "genuine": self.genuine,
+            "sentinels": self.sentinels,
+            "twins": self.twins,
+            "seen": list(self.seen),
+        }
+
+
+def seen(contract: Contract) -> list[str]:
+    """What the submission shows, and what that is worth; true of whoever gets hold of it."""
+    n_quasi = len(contract.quasi)
+    if not contract.is_coded:
+        return [f"The provider sees the names and values of {n_quasi} columns, and every label."]
+    by_target = contract.rule is Rule.VARIANCE_REDUCTION
+    labels = "but which of two classes each record has" if by_target else "no label"
+    weights = ", and how much each tells about the target" if _tell(contract) else ""
+    worth = (
+        "It still sees how many distinct values each column has, their order and their joint"
+        f" distribution{weights}. Whoever knows some hundreds of rows of the same population can"
+        " name the columns and most values; whoever sees the release can put values to nearly all"
+        " positions. It is pseudonymous data: this protects against a glance, a leaked file and a"
+        " provider that knows nothing of the population, and replaces neither a contract with the"
+        " provider nor encryption."
+    )
+    return [
+        f"The provider sees {n_quasi} columns as positions, without names; no value, {labels}.",
+        worth,
+    ]
+
+
+def account_of(manifest: Manifest) -> Account:
+    """What a verdict says of the submission that it judges the delivery of."""
+    return Account(
+        parties=manifest.parties,
+        columns=tuple(
+            SentColumn(name, TableRole(role), sent_form(TableRole(role), manifest.contract))
+            for name, role in manifest.roles.items()
+        ),
+        genuine=manifest.n_genuine,
+        sentinels=int(manifest.sentinel_row.size),
+        twins=len(manifest.twin_row),
+        seen=tuple(seen(manifest.contract)),
+    )
+
+
+def sent_form(role: TableRole, contract: Contract) -> SentForm:
+    """How the provider sees columns of a role."""
+    is_sent = role is TableRole.QUASI or (role is TableRole.TARGET and contract.target is not None)
+    if not is_sent:
+        return SentForm.NEVER
+    return SentForm.CODED if contract.is_coded else SentForm.CLEAR
+
+
+def _tell(contract: Contract) -> bool:
+    """Whether the weights say more than the sizes of the columns do."""
+    return any(
+        column.weight not in (None, max(1, MAX_SCORE // max(1, (column.size or 1) - 1)))
+        for column in contract.quasi
+    )

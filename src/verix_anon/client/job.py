@@ -1,0 +1,269 @@
+"""How far a job is: what lies in its folder tells, whoever put it there."""
+
+import os
+import re
+import tomllib
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from verix_anon.client.owner_files import read_verdict
+from verix_anon.client.report import is_report_of
+from verix_anon.client.verdict import Outcome, Verdict
+from verix_anon.errors import Error, TableError
+from verix_anon.fields import Fields
+from verix_anon.files.desk_folder import is_text
+from verix_anon.files.folder_facts import read_header
+from verix_anon.files.job_folder import (
+    AUDIT_LOG,
+    DELIVERY,
+    MANIFEST,
+    REPORT,
+    ROLES,
+    SHEET,
+    SUBMISSION,
+    VERDICT,
+)
+from verix_anon.files.tables.file_kinds import TAKEN
+
+SCHEMA = "*.schema.json"
+"""What `release` puts beside each table that it writes."""
+OURS = b'"verix/schema/'
+"""What such a file says in its first bytes."""
+BEGINNING = 64
+KNOWN = (ROLES, SUBMISSION, MANIFEST, DELIVERY, VERDICT, AUDIT_LOG)
+NAME = re.compile(r"\w[\w .+-]{0,79}")
+
+
+class JourneyState(StrEnum):
+    """What has been done with a job, the last of it."""
+
+    NEW = "new"
+    DRAFTED = "drafted"
+    PREPARED = "prepared"
+    DELIVERED = "delivered"
+    VERIFIED = "verified"
+    VIOLATION = "violation"
+    INCONCLUSIVE = "inconclusive"
+    RELEASED = "released"
+
+
+class JourneyStep(StrEnum):
+    """What is to be done with a job, in this order."""
+
+    TABLE = "table"
+    COLUMNS = "columns"
+    PRIVACY = "privacy"
+    SEND = "send"
+    VERDICT = "verdict"
+    RELEASE = "release"
+
+
+STEPS = tuple(JourneyStep)
+OF_ROLES = frozenset({JourneyStep.COLUMNS, JourneyStep.PRIVACY})
+"""What is said in the roles file alone."""
+NEXT = {
+    JourneyState.NEW: JourneyStep.TABLE,
+    JourneyState.DRAFTED: JourneyStep.COLUMNS,
+    JourneyState.PREPARED: JourneyStep.SEND,
+    JourneyState.DELIVERED: JourneyStep.VERDICT,
+    JourneyState.VERIFIED: JourneyStep.RELEASE,
+    JourneyState.VIOLATION: JourneyStep.VERDICT,
+    JourneyState.INCONCLUSIVE: JourneyStep.VERDICT,
+    JourneyState.RELEASED: JourneyStep.RELEASE,
+}
+JUDGED = {
+    Outcome.VERIFIED: JourneyState.VERIFIED,
+    Outcome.VIOLATION: JourneyState.VIOLATION,
+    Outcome.INCONCLUSIVE: JourneyState.INCONCLUSIVE,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A job's folder, and how far it is."""
+
+    folder: Path
+    state: JourneyState
+    table: Path | None = None
+    """Where its table lies, if the roles file says so."""
+    has_roles: bool = True
+    """Whether the roles file lies in it; a command may have been given one from elsewhere."""
+    problem: str = ""
+    """What in it cannot be read."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.folder.name
+
+    @property
+    def step(self) -> JourneyStep:
+        """What is to be done next."""
+        return NEXT[self.state]
+
+    @property
+    def open_steps(self) -> tuple[JourneyStep, ...]:
+        """What can be looked at or done."""
+        last = JourneyStep.SEND if self.state is JourneyState.DRAFTED else self.step
+        found = STEPS[: STEPS.index(last) + 1]
+        return tuple(step for step in found if self.has_roles or step not in OF_ROLES)
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether its submission is made, so that roles and contract stand."""
+        return self.state not in (JourneyState.NEW, JourneyState.DRAFTED)
+
+    def path(self, name: str) -> Path:
+        """Where something of it lies, or would."""
+        return self.folder / name
+
+
+def look_at(folder: Path) -> Job:
+    """How far the job in a folder is."""
+    has_roles = (folder / ROLES).is_file()
+    try:
+        table = _table(folder / ROLES)
+        return Job(folder=folder, state=_state(folder), table=table, has_roles=has_roles)
+    except Error as error:
+        state = _without_verdict(folder)
+        return Job(folder=folder, state=state, has_roles=has_roles, problem=str(error))
+
+
+def _state(folder: Path) -> JourneyState:
+    if (folder / DELIVERY).is_dir() and (folder / VERDICT).is_file():
+        verdict = read_verdict(folder / VERDICT)
+        # A verdict on another delivery says nothing of the one that lies here.
+        if _is_on(verdict, folder / DELIVERY):
+            is_out = verdict.accepted and _is_released(folder, verdict)
+            return JourneyState.RELEASED if is_out else JUDGED[verdict.outcome]
+    return _without_verdict(folder)
+
+
+def _is_on(verdict: Verdict, delivery: Path) -> bool:
+    if not verdict.files and not verdict.accepted:
+        # It was on what cannot be read, which has no root; nobody can take it for a pass.
+        return True
+    return verdict.root == read_header(delivery).root
+
+
+def report_of(job: Job, verdict: Verdict) -> Path | None:
+    """The report that lies beside a verdict, if it is on that one."""
+    path = job.path(REPORT)
+    return path if is_report_of(path, verdict) else None
+
+
+def _is_released(folder: Path, verdict: Verdict) -> bool:
+    """Whether a table lies here that was released, and of this delivery, if the sheet says it."""
+    if not _schemas(folder):
+        return False
+    try:
+        sheet = Fields.parse((folder / SHEET).read_bytes(), SHEET, TableError)
+        return sheet.values.get("root", verdict.root.hex()) == verdict.root.hex()
+    except (OSError, TableError):
+        return True
+
+
+def _schemas(folder: Path) -> list[Path]:
+    """The dictionaries of released tables; others have files of such names, too."""
+    return [p for p in sorted(folder.glob(SCHEMA)) if _is_file(p) and OURS in _beginning(p)]
+
+
+def _beginning(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(BEGINNING)
+    except OSError:
+        return b""
+
+
+def _is_file(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
+def released_files(job: Job) -> list[Path]:
+    """What is to be published: each table that was released, and its dictionary.
+
+    The owner's own table may lie here under the same name but for its ending: it is none of them,
+    and where two tables could be the released one, neither is taken for it.
+    """
+    found = []
+    for schema in _schemas(job.folder):
+        stem = schema.name.removesuffix(SCHEMA[1:])
+        named = [job.path(f"{stem}{ending}") for ending in TAKEN]
+        tables = [p for p in named if _is_file(p) and p.resolve() != job.table]
+        found += [*(tables if len(tables) == 1 else ()), schema]
+    return found
+
+
+def _without_verdict(folder: Path) -> JourneyState:
+    if (folder / MANIFEST).is_file():
+        return JourneyState.DELIVERED if (folder / DELIVERY).is_dir() else JourneyState.PREPARED
+    return JourneyState.DRAFTED if (folder / ROLES).is_file() else JourneyState.NEW
+
+
+def _table(roles: Path) -> Path | None:
+    """The table that a roles file names, from its own folder; what is no such file names none."""
+    try:
+        named = tomllib.loads(roles.read_text(encoding="utf-8")).get("table")
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, RecursionError) as error:
+        raise TableError(f"{roles} cannot be read ({error})") from None
+    if not isinstance(named, str) or not named or "\0" in named:
+        return None
+    return (roles.parent / named).resolve()
+
+
+def jobs_in(folder: Path) -> list[Job]:
+    """The jobs in a folder, by name: folders that hold something of a job, or no more than tables.
+
+    A job that was just begun is empty, and its table may be put into it.
+    """
+    found = []
+    for path in folder.iterdir():
+        if path.name.startswith(".") or not is_text(path.name):
+            continue
+        with suppress(OSError):  # A folder that is another's, or that went away.
+            if path.is_symlink() or not path.is_dir():
+                continue
+            names = {entry.name for entry in path.iterdir() if not entry.name.startswith(".")}
+            if names.intersection(KNOWN) or all(name.lower().endswith(TAKEN) for name in names):
+                found.append(look_at(path))
+    return sorted(found, key=lambda job: job.name.lower())
+
+
+def find_job(folder: Path, name: str) -> Job:
+    """The job of that name.
+
+    Raises:
+        TableError: There is no such folder.
+    """
+    path = folder / name
+    is_name = name == path.name and not name.startswith(".") and "\0" not in name
+    # These answer with no to a name that is too long, too.
+    if not is_name or os.path.islink(path) or not os.path.isdir(path):  # noqa: PTH112, PTH114
+        raise TableError(f"there is no job {name!r} in {folder}")
+    return look_at(path)
+
+
+def new_job(folder: Path, name: str) -> Job:
+    """An empty folder for a job, for its owner alone.
+
+    Raises:
+        TableError: There is one of that name, or it is no name for a folder.
+    """
+    name = name.strip()
+    if not NAME.fullmatch(name) or name.endswith("."):
+        raise TableError(
+            "a job's name has up to 80 letters, digits, spaces and . _ + -, and begins with a"
+            " letter or digit"
+        )
+    try:
+        (folder / name).mkdir(mode=0o700)
+    except FileExistsError:
+        raise TableError(f"there is a {name!r} in {folder} already; choose another name") from None
+    except OSError as error:
+        raise TableError(f"the folder {name!r} cannot be made ({error.strerror})") from None
+    return look_at(folder / name)

@@ -1,0 +1,358 @@
+"""The privacy sheet: what was measured on one release, in numbers and in words (spec §12).
+
+`release` measures it, and `report` shows it. Both go by this one type, which is also the file. What
+a release must reach, its gates, is held against the sheet.
+"""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from verix_anon.client.evidence import SizeHistogram
+from verix_anon.client.notebook import as_list, as_table
+from verix_anon.client.table.roles import Asked, Measure, Missing
+from verix_anon.client.table.task import TableRole
+from verix_anon.errors import GateError, TableError
+from verix_anon.fields import COUNTS, Fields, to_json
+from verix_anon.files.store import path_text
+from verix_anon.protocol.contract import Digest
+
+FORMAT = "verix/sheet/2"
+"""Of a sheet as a JSON file."""
+SLACK = 1e-9
+"""What rounding may add to a distance."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conditions:
+    """What a release was held to."""
+
+    k_agreed: int
+    enforced: Asked
+    """What else every class had to hide, by column: l, cap, t."""
+    counted_by: str
+    """The person column, or `record`."""
+    released_before: int | None
+    """How often this table was released before; None if no ledger was asked."""
+    missing: Mapping[str, int]
+    """How many values of each quasi-identifier were missing; those without are not named."""
+    missing_as: str
+    """What was done with them: `mark` or `impute`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joining:
+    """What it cost to reach that from the delivered leaves without their traps."""
+
+    records: int
+    """Records in classes of several leaves."""
+    largest_class: int
+    """Records of the largest such class, 0 if there is none."""
+    ncp_before: float
+    """Information lost by the leaves; both before rounding and top-coding."""
+    ncp_after: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diversity:
+    """How much a class hides of one column: the worst class counts."""
+
+    column: str
+    role: str
+    n_values: int
+    distinct_l: int
+    entropy_l: float
+    closeness_t: float
+    greatest_share: float
+    given_away: float
+    """Share of the records in classes where all have the same value."""
+    distance: str
+    """`ordered`: earth mover's over ranks, for numbers and dates; `equal`: any two values
+    are equally far, for categories."""
+
+    @property
+    def is_target(self) -> bool:
+        """Whether it is the target's, or else a sensitive column's."""
+        return self.role == TableRole.TARGET
+
+    def meets(self, measure: str, asked: float) -> tuple[bool, float]:
+        """Whether every class is as asked for, and what the worst one reaches."""
+        match Measure(measure):
+            case Measure.L:
+                return self.distinct_l >= asked, self.distinct_l
+            case Measure.CAP:
+                return self.greatest_share <= asked, self.greatest_share
+            case Measure.T:
+                return self.closeness_t <= asked + SLACK, self.closeness_t
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sheet(Conditions):
+    """What was enforced and measured on one release.
+
+    Examples:
+        >>> job = ("job/delivery", "job/manifest.verix", "job/verdict.json")
+        >>> released = verix_anon.release(*job, table="people.csv")
+        >>> released.sheet.prosecutor_max <= 1 / 5
+        True
+    """
+
+    k: int
+    """The people in the smallest class."""
+    n_records: int
+    n_classes: int
+    average_class_size: float
+    largest_class: int
+    class_sizes: SizeHistogram | None
+    """How many classes have which number of people; None in sheets from before this was kept."""
+    diversity: tuple[Diversity, ...]
+    prosecutor_max: float
+    """The chance to pick the right record of somebody known to be in the table."""
+    prosecutor_mean: float
+    journalist_max: float
+    """The same for somebody who may be in the table, under `population`."""
+    journalist_mean: float
+    population: str
+    discernibility: int
+    """The sum of the squared class sizes."""
+    ncp: float
+    joined: Joining
+    singled_out: float
+    """Share of the records whose kept and sensitive values nobody else in their class has."""
+    singled_out_by: Mapping[str, float]
+    """The same for each such column alone."""
+    warnings: tuple[str, ...] = ()
+    """What the owner should know before publishing."""
+    root: Digest | None = None
+    """Of the delivery that was released; None if nothing was."""
+    overridden: tuple[str, ...] = ()
+    """What `force` passed over."""
+
+    @property
+    def has_target(self) -> bool:
+        """Whether the table has a target."""
+        return any(d.is_target for d in self.diversity)
+
+    @property
+    def same_target(self) -> float:
+        """Share of the records in classes where all share the target; 0 without a target."""
+        return sum(d.given_away for d in self.diversity if d.is_target)
+
+    @property
+    def unmet(self) -> tuple[str, ...]:
+        """What was to be enforced and does not hold of what is published."""
+        found = []
+        for d in self.diversity:
+            for measure, asked in self.enforced.get(d.column, {}).items():
+                is_met, reached = d.meets(measure, asked)
+                if not is_met:
+                    found.append(
+                        f"{measure} of column {d.column!r} is {reached:.3g}, not {asked:g}"
+                    )
+        return tuple(found)
+
+    @property
+    def giveaways(self) -> tuple[str, ...]:
+        """The columns that some classes give away, each with the share and what prevents it."""
+        found = []
+        for d in sorted(self.diversity, key=lambda d: not d.is_target):
+            if d.given_away:
+                what = "the target" if d.is_target else f"the value of {d.column!r}"
+                found.append(
+                    f"{d.given_away:.1%} of the records lie in classes where all share {what}:"
+                    " whoever knows the quasi-identifiers knows it, even if the column is"
+                    f" withheld; --l {'2' if d.is_target else f'{d.column}=2'} prevents it"
+                )
+        return tuple(found)
+
+    @property
+    def measured_warnings(self) -> tuple[str, ...]:
+        """The warnings that follow from what was measured, each with its share."""
+        found = [*self.giveaways]
+        if self.singled_out:
+            worst = max(self.singled_out_by, key=lambda name: self.singled_out_by[name])
+            found.append(
+                f"{self.singled_out:.1%} of the records are singled out within their class by"
+                f" their kept and sensitive values; the most telling column alone is {worst!r}"
+                f" ({self.singled_out_by[worst]:.1%})"
+            )
+        if self.missing and self.missing_as == Missing.IMPUTE:
+            found.append(
+                f"{sum(self.missing.values()):,} missing values were imputed and are published as"
+                " if they had been observed; prepare with missing = 'mark' to have it said instead"
+            )
+        if self.released_before:
+            found.append(
+                f"this table was released {self.released_before:,} time(s) before: two releases"
+                " laid over each other single people out"
+            )
+        return tuple(found)
+
+    def asked(self, column: str) -> str:
+        """What was enforced of a column, such as `l 2, cap 0.75`; empty if nothing was."""
+        return ", ".join(f"{m} {value:g}" for m, value in self.enforced.get(column, {}).items())
+
+    def facts(self) -> dict[str, str]:
+        """The sheet in words."""
+        asked = [f"{name}: {self.asked(name)}" for name in self.enforced]
+        joined = self.joined
+        return {
+            "enforced": "; ".join([f"k {self.k_agreed:,}", *asked]),
+            "k reached": f"{self.k:,} (agreed {self.k_agreed:,}), counted by {self.counted_by}",
+            "classes": f"{self.n_classes:,} of {self.n_records:,} records, on average"
+            f" {self.average_class_size:.1f}, the largest {self.largest_class:,}",
+            "missing values": self._missing(),
+            **{
+                f"{d.column} ({d.role})": f"distinct l {d.distinct_l:,},"
+                f" entropy l {d.entropy_l:.2f}, one value at most {d.greatest_share:.1%},"
+                f" t-closeness {d.closeness_t:.2f} ({d.distance} distance)"
+                for d in self.diversity
+            },
+            "risk of re-identification": f"prosecutor {self.prosecutor_max:.3f} at most,"
+            f" {self.prosecutor_mean:.3f} on average; journalist {self.journalist_max:.3f} and"
+            f" {self.journalist_mean:.3f}",
+            "information lost": f"NCP {self.ncp:.3f}, discernibility {self.discernibility:,}",
+            "joined": f"{joined.records:,} records in classes of several leaves, the largest"
+            f" {joined.largest_class:,}; NCP {joined.ncp_before:.3f} before,"
+            f" {joined.ncp_after:.3f} after",
+        }
+
+    def _missing(self) -> str:
+        if not self.missing:
+            return "none in quasi-identifiers"
+        counts = ", ".join(f"{name} {n:,}" for name, n in self.missing.items())
+        is_marked = self.missing_as == Missing.MARK
+        done = "said in every cell of their class" if is_marked else "imputed"
+        return f"{counts}; {done}"
+
+    def __repr__(self) -> str:
+        return (
+            f"<Sheet: k {self.k:,} (agreed {self.k_agreed:,}), {self.n_classes:,} classes of"
+            f" {self.n_records:,} records, {len(self.warnings)} warning(s)>"
+        )
+
+    def _repr_html_(self) -> str:
+        return as_table(self.facts().items()) + as_list(self.warnings)
+
+    def to_json(self) -> str:
+        """The sheet as JSON."""
+        sizes, root = self.class_sizes, self.root
+        return to_json(
+            {
+                "format": FORMAT,
+                **asdict(self),
+                "class_sizes": None if sizes is None else sizes.to_json(),
+                "root": None if root is None else root.hex(),
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> "Sheet":
+        """Read a sheet back.
+
+        Raises:
+            TableError: This is not a privacy sheet, or it is damaged.
+        """
+        fields = _parsed(text)
+        enforced, missing = fields.inner("enforced"), fields.inner("missing")
+        # The others are numbers and text, and read by their types.
+        return fields.record(
+            cls,
+            enforced={name: _asked(enforced.inner(name)) for name in enforced.values},
+            released_before=fields.whole("released_before", COUNTS)
+            if fields.has("released_before")
+            else None,
+            missing={name: missing.whole(name, COUNTS) for name in missing.values},
+            class_sizes=SizeHistogram.from_json(fields.inner("class_sizes"))
+            if fields.has("class_sizes")
+            else None,
+            diversity=tuple(each.record(Diversity) for each in fields.each("diversity")),
+            discernibility=fields.whole("discernibility", range(2**64)),
+            joined=fields.inner("joined").record(Joining),
+            singled_out_by=fields.inner("singled_out_by").all_numbers(),
+            root=Digest(fields.digest("root")) if fields.has("root") else None,
+        )
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> "Sheet":
+        """Read the file that `release` wrote.
+
+        Raises:
+            TableError: There is none, this is not a privacy sheet, or it is damaged.
+        """
+        try:
+            text = Path(path_text(path)).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            raise TableError(f"the privacy sheet {path} cannot be read") from None
+        return cls.from_json(text)
+
+
+def _parsed(text: str) -> Fields:
+    try:
+        fields = Fields.parse(text, "the privacy sheet", TableError)
+        fields.expect("format", FORMAT)
+    except TableError as error:
+        raise TableError(
+            f"this is not a privacy sheet ({error}); write one with"
+            " verix-anon release --sheet FILE, or print it with --json"
+        ) from None
+    return fields
+
+
+def _asked(fields: Fields) -> dict[str, float]:
+    fields.only((), optional=tuple(Measure))
+    return fields.all_numbers()
+
+
+Reached = Callable[[Sheet], float]
+
+AT_LEAST: Mapping[str, Reached] = {
+    "k": lambda sheet: sheet.k,
+    "l": lambda sheet: min(d.distinct_l for d in sheet.diversity),
+}
+AT_MOST: Mapping[str, Reached] = {
+    "cap": lambda sheet: max(d.greatest_share for d in sheet.diversity),
+    "t": lambda sheet: max(d.closeness_t for d in sheet.diversity),
+    "risk": lambda sheet: sheet.prosecutor_max,
+    "singled-out": lambda sheet: sheet.singled_out,
+    "ncp": lambda sheet: sheet.ncp,
+}
+GATES = (*AT_LEAST, *AT_MOST)
+"""`l`, `cap` and `t` are of the target and of every sensitive column: the worst counts."""
+HIDING = frozenset(Measure)
+
+
+def check_gate_names(required: Mapping[str, float]) -> None:
+    """Raise TableError unless each is a gate."""
+    for name in required:
+        if name not in GATES:
+            raise TableError(f"there is no gate {name!r}; the gates are {', '.join(GATES)}")
+
+
+def missed_gates(required: Mapping[str, float], sheet: Sheet) -> tuple[str, ...]:
+    """What the release does not reach, each in a few words."""
+    found = []
+    for name, value in required.items():
+        if name in HIDING and not sheet.diversity:
+            raise TableError(f"there is no target or sensitive column to require {name} of")
+        if name in AT_LEAST:
+            reached, wanted = AT_LEAST[name](sheet), f"at least {value:g}"
+            is_met = reached >= value
+        else:
+            reached, wanted = AT_MOST[name](sheet), f"at most {value:g}"
+            is_met = reached <= value + SLACK
+        if not is_met:
+            found.append(f"{name} is {reached:.3g}, not {wanted}")
+    return tuple(found)
+
+
+def gate_error(found: Sequence[str]) -> GateError:
+    """The error for what is not reached."""
+    return GateError(f"nothing is published: {'; '.join(found)}")
+
+
+def check_gates(required: Mapping[str, float], sheet: Sheet) -> None:
+    """Raise GateError unless the release reaches all of it."""
+    if found := missed_gates(required, sheet):
+        raise gate_error(found)

@@ -1,0 +1,303 @@
+"""A released table read back: intervals as numbers, sets as lists, by its dictionary.
+
+Nothing is looked up but the table and the dictionary beside it.
+"""
+
+import json
+import math
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.csv
+
+from verix_anon.client.release.cells import ANY, MISSING
+from verix_anon.client.release.published import FORMAT, schema_path
+from verix_anon.client.release.representation import Representation
+from verix_anon.errors import TableError
+from verix_anon.fields import Fields
+from verix_anon.files.store import path_text
+from verix_anon.files.tables import read_table
+from verix_anon.protocol.contract import Kind, Unit
+from verix_anon.protocol.tree import NUMPY_UNITS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+PERIOD = re.compile(r"\(?(-?\d{4,})(?:-(?:M(\d\d)|Q([1-4])))?\)?")
+LABEL = r'(?:"(?:[^"\\]|\\.)*"|[^,{}"]+)'
+EACH = re.compile(f"({LABEL})(?:, |$)")
+SET = re.compile(rf"\{{{LABEL}(?:, {LABEL})*\}}")
+AND_MORE = re.compile(SET.pattern + r" and [\d,]+ more")
+RANGE = re.compile(rf"({LABEL}?)\.\.({LABEL})")
+End = float | date | datetime | None
+Parsed = TypeVar("Parsed")
+OR_MISSING = f" or {MISSING}"
+TEXT_SUFFIXES = (".csv", ".tsv")
+CASTS = {"integer": pa.int64(), "number": pa.float64(), "boolean": pa.bool_(), "date": pa.date32()}
+LARGEST = 10_000_000
+"""Characters of a dictionary."""
+
+
+@overload
+def read_released(
+    path: str | os.PathLike[str], *, intervals: Literal["columns"] = "columns"
+) -> pa.Table: ...
+@overload
+def read_released(
+    path: str | os.PathLike[str], *, intervals: Literal["pandas"]
+) -> "pd.DataFrame": ...
+def read_released(path: str | os.PathLike[str], *, intervals: str = "columns") -> Any:
+    """Read a released table with its dictionary, `NAME.schema.json` beside it.
+
+    An interval becomes two columns, `NAME_min` and `NAME_max`, infinite or null where an end is
+    open, and a set a list of the labels that are possible; a name of a hierarchy stays text.
+    Where values are missing in a class, a column `NAME_missing` is true.
+
+    Args:
+        path: The table that release() wrote.
+        intervals: `columns`: an Arrow table with two columns each; `pandas`: a pandas table in
+            which each is one column of Interval, closed at both ends.
+
+    Raises:
+        TableError: There is no such table or dictionary, or a cell does not read as it says.
+
+    Examples:
+        >>> table = verix_anon.read_released("released.csv")
+        >>> "age_min" in table.column_names
+        True
+    """
+    if intervals not in ("columns", "pandas"):
+        raise TableError(f"intervals is columns or pandas, not {intervals!r}")
+    name = path_text(path)
+    fields = _fields(schema_path(name))
+    table = _table(name, fields)
+    columns: dict[str, pa.Array] = {}
+    spans: list[str] = []
+    for field in fields:
+        column = table[field.text("name")].combine_chunks()
+        found = _typed(field, column)
+        if f"{field.text('name')}_min" in found:
+            spans.append(field.text("name"))
+        columns |= found
+    made = pa.table(columns)
+    return made if intervals == "columns" else _with_intervals(made, spans)
+
+
+def _fields(path: str) -> list[Fields]:
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise TableError(
+            f"there is no dictionary {path}; release writes it beside a table"
+        ) from None
+    if len(text) > LARGEST:
+        raise TableError(f"{path} is too long for the dictionary of a table")
+    document = Fields.parse(text.encode(), path, TableError)
+    if document.text("format") != FORMAT:
+        raise TableError(f"{path} is not a dictionary of the format {FORMAT}")
+    return list(document.each("fields"))
+
+
+def _table(name: str, fields: Sequence[Fields]) -> pa.Table:
+    if not name.lower().endswith(TEXT_SUFFIXES):
+        found = read_table(name)
+    else:
+        try:
+            found = _text_table(name, fields)
+        except (pa.ArrowException, OSError) as error:
+            raise TableError(f"{name} cannot be read ({error})") from None
+    wanted = [field.text("name") for field in fields]
+    if found.column_names != wanted:
+        raise TableError(f"{name} has other columns than its dictionary")
+    return found
+
+
+def _text_table(name: str, fields: Sequence[Fields]) -> pa.Table:
+    delimiter = "\t" if name.lower().endswith(".tsv") else ","
+    types = {
+        field.text("name"): pa.string()
+        if field.has("representation")
+        else CASTS.get(field.text("type"), pa.string())
+        for field in fields
+    }
+    return pyarrow.csv.read_csv(
+        name,
+        parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        convert_options=pyarrow.csv.ConvertOptions(
+            column_types=types, null_values=[""], strings_can_be_null=True
+        ),
+    )
+
+
+def _typed(field: Fields, column: pa.Array) -> dict[str, pa.Array]:
+    name = field.text("name")
+    if not field.has("representation"):
+        return {name: column}
+    if field.text("type") != "string":
+        wanted = CASTS.get(field.text("type"))
+        return {name: column if wanted is None else column.cast(wanted)}
+    representation = field.choice("representation", Representation)
+    if representation not in (Representation.INTERVAL, Representation.SET):
+        return {name: column}
+    texts = column.cast(pa.string()).dictionary_encode()
+    cells = [_Cell.of(text) for text in texts.dictionary.to_pylist()]
+    found = _parsed(field, [cell.text for cell in cells])
+    if field.has("missing"):
+        found[f"{name}_{MISSING}"] = pa.array([cell.is_missing for cell in cells])
+    return {each: array.take(texts.indices) for each, array in found.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    text: str | None
+    """None where all is missing."""
+    is_missing: bool
+
+    @classmethod
+    def of(cls, text: str) -> "_Cell":
+        if text == MISSING:
+            return cls(None, True)
+        return cls(text.removesuffix(OR_MISSING), text.endswith(OR_MISSING))
+
+
+def _parsed(field: Fields, texts: Sequence[str | None]) -> dict[str, pa.Array]:
+    """The columns of a quasi-identifier's distinct cells; None where all is missing."""
+    name, kind = field.text("name"), field.choice("kind", Kind)
+    if kind is Kind.CATEGORICAL and field.has("hierarchy"):
+        return {name: pa.array(texts, pa.string())}
+    if kind is Kind.CATEGORICAL:
+        labels = LabelSets(field.texts("levels"), is_ordered=field.flag("ordered"))
+        lists = [None if text is None else _read(name, text, labels.read) for text in texts]
+        return {name: pa.array(lists, pa.list_(pa.string()))}
+    read: Callable[[str, bool], End] = number_end
+    beyond: End = math.inf
+    made = pa.float64()
+    if kind is Kind.DATETIME:
+        unit = field.choice("unit", Unit)
+        read, beyond = partial(_date_end, unit), None
+        made = pa.date32() if unit is Unit.DAY else pa.timestamp("us")
+    pairs = [
+        (None, None)
+        if text is None
+        else _read(name, text, lambda cell: interval(cell, read, beyond))
+        for text in texts
+    ]
+    return {
+        f"{name}_min": pa.array([low for low, _ in pairs], made),
+        f"{name}_max": pa.array([high for _, high in pairs], made),
+    }
+
+
+def _read(name: str, text: str, read: Callable[[str], Parsed]) -> Parsed:
+    try:
+        return read(text)
+    except ValueError:
+        raise TableError(
+            f"column {name!r} has a cell {text[:60]!r}, which does not read as its dictionary says"
+        ) from None
+
+
+def _with_intervals(table: pa.Table, spans: Sequence[str]) -> "pd.DataFrame":
+    try:
+        import pandas as pd
+    except ImportError:
+        raise TableError("intervals of pandas need pandas, which is not installed") from None
+    frame = table.to_pandas()
+    found = {}
+    for name in frame.columns:
+        owner = next((s for s in spans if name in (f"{s}_min", f"{s}_max")), None)
+        if owner is None:
+            found[name] = frame[name]
+        elif owner not in found:
+            low, high = (pd.Series(frame[f"{owner}_{end}"]) for end in ("min", "max"))
+            if str(low.dtype) == "object":
+                low, high = pd.to_datetime(low), pd.to_datetime(high)
+            intervals = pd.arrays.IntervalArray.from_arrays(low, high, closed="both")
+            found[owner] = pd.Series(intervals)
+    return pd.DataFrame(found)
+
+
+def number_end(text: str, is_last: bool) -> End:
+    """A number, for both ends alike."""
+    return float(text.strip("()"))
+
+
+def _date_end(unit: Unit, text: str, is_last: bool) -> End:
+    """A date, or the first or last moment of a period; ValueError if Python does not know it."""
+    period = PERIOD.fullmatch(text)
+    kind = NUMPY_UNITS[unit]
+    if period is None:
+        return _moment(np.array([text.strip("()")], f"M8[{kind}]"))
+    year, month, quarter = period.groups()
+    begin = 12 * (int(year) - 1970) + int(month or 3 * int(quarter or 1) - 2) - 1
+    length = 1 if month else 3 if quarter else 12
+    if not is_last:
+        return _moment(np.array([begin], "M8[M]").astype(f"M8[{kind}]"))
+    return _moment(np.array([begin + length], "M8[M]").astype(f"M8[{kind}]") - 1)
+
+
+def _moment(value: "npt.NDArray[np.datetime64]") -> date | datetime:
+    found = value.item()
+    if not isinstance(found, date):
+        raise ValueError("beyond the years 1 to 9999")
+    return found
+
+
+def interval(text: str, read: Callable[[str, bool], End], beyond: End) -> tuple[End, End]:
+    """The least and the greatest value that a cell leaves possible.
+
+    An open end is `beyond`, below with its sign turned: infinite for numbers, None for dates.
+    """
+    low, _, high = text.partition("..")
+    high = high or low
+    below = -beyond if isinstance(beyond, float) else beyond
+    return (
+        below if low.startswith("<=") else read(low.removeprefix(">="), False),
+        beyond if high.startswith(">=") else read(high.removeprefix("<="), True),
+    )
+
+
+class LabelSets:
+    """Sets of labels and ranges of them, of a column whose labels are known, in order."""
+
+    def __init__(self, levels: Sequence[str], *, is_ordered: bool) -> None:
+        self.levels = list(levels)
+        self.is_ordered = is_ordered
+        self.place = {label: i for i, label in enumerate(levels)}
+
+    def read(self, text: str) -> list[str]:
+        """The labels that a cell leaves possible; ValueError if it is none of ours."""
+        if text == ANY:
+            return self.levels
+        if text.startswith("not "):
+            left_out = {*self._set(text.removeprefix("not "))}
+            return [label for label in self.levels if label not in left_out]
+        if text.startswith("{"):
+            # Which others are meant is not said.
+            return self.levels if AND_MORE.fullmatch(text) else self._set(text)
+        found = RANGE.fullmatch(text) if self.is_ordered else None
+        if found is None:
+            return [self._known(text)]
+        low, high = (self.place[self._known(end)] for end in found.groups())
+        return self.levels[low : high + 1]
+
+    def _set(self, text: str) -> list[str]:
+        if not SET.fullmatch(text):
+            raise ValueError(text)
+        return [self._known(label) for label in EACH.findall(text[1:-1])]
+
+    def _known(self, text: str) -> str:
+        label = json.loads(text) if text.startswith('"') else text
+        if label not in self.place:
+            raise ValueError(label)
+        return str(label)

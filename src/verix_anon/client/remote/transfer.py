@@ -1,0 +1,242 @@
+"""Files to and from a service, each of which goes on where it was cut off.
+
+Which files a delivery has, how large each is and what it hashes to is the provider's word. It
+bounds what is taken; the contract bounds the word: names and sizes that a delivery has, no others.
+"""
+
+import hmac
+import os
+import re
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import IO
+from urllib.parse import quote
+
+from verix_anon.client.remote.connection import Connection, Lost, RefusedError, Response, Waiting
+from verix_anon.errors import ProviderError, TableError
+from verix_anon.fields import printable
+from verix_anon.files.folder_facts import most_bytes
+from verix_anon.files.job_folder import RECEIPT_FILE, RECORDS
+from verix_anon.files.store import MAX_PARTS, PART, Folder, reason
+from verix_anon.files.submission_listing import Listed
+from verix_anon.protocol.providers import File
+
+MAX_RECEIPT_BYTES = 1 << 20
+STEP_BYTES = 1 << 16
+"""How much must come for patience to begin again."""
+MOST_BEGINNINGS = 5
+"""How often a file is fetched from its first byte."""
+CHUNK_BYTES = 8 << 20
+TUS = {"Tus-Resumable": "1.0.0"}
+STALE = frozenset({"offset-mismatch", "upload-taken-over"})
+"""Codes that mean: ask anew how much is there."""
+MOST_LOSSES = 3
+"""How often a service may lose what it said to have, or find another digest."""
+
+
+def check_announced(files: Sequence[File], sent: Listed) -> None:
+    """Raise ProviderError unless these can be the files of a delivery of what was sent."""
+    names = [file.name for file in files]
+    parts = [file for file in files if file.name.startswith(f"{RECORDS}/")]
+    limits = most_bytes(sent.contract, n_rows=sent.n_rows, n_parts=len(parts))
+    wanted = limits.keys() - ({RECORDS} if parts else set())
+    single = set(names) - {part.name for part in parts}
+    others = single - {RECEIPT_FILE}
+    if others != wanted or len(set(names)) < len(names) or len(parts) > MAX_PARTS:
+        raise ProviderError("the service announces other files than those of a delivery")
+    for part in parts:
+        _check_part(part.name.removeprefix(f"{RECORDS}/"))
+    limits[RECEIPT_FILE] = MAX_RECEIPT_BYTES
+    sizes = {file.name: file.size for file in files if file.name in single}
+    if parts:
+        sizes[RECORDS] = sum(part.size for part in parts)
+    for name, size in sizes.items():
+        if not 0 < size <= limits[name]:
+            raise ProviderError(
+                f"the service announces {size:,} bytes of {name}; a delivery of {sent.n_rows:,}"
+                f" records has 1 to {limits[name]:,}"
+            )
+
+
+def _check_part(name: str) -> None:
+    if not re.fullmatch(PART, name):
+        raise ProviderError(f"the service announces a part named {printable(name, 60)}")
+
+
+def download(
+    connection: Connection,
+    path: str,
+    file: File,
+    folder: Path,
+    report: Callable[[int], None],
+) -> None:
+    """Fetch one file into a folder of ours; `report` is told how many bytes of it came."""
+    target = folder / file.name
+    target.parent.mkdir(mode=0o700, exist_ok=True)
+    fetch = _Fetch(connection, f"{path}/delivery/{quote(file.name)}", file, report)
+    descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as out:
+        fetch.begin(out)
+        while fetch.received < file.size:
+            fetch.go_on(out)
+    if not hmac.compare_digest(fetch.digest.hexdigest(), file.sha256):
+        raise ProviderError(f"{file.name} is not of the SHA-256 that the service announces for it")
+
+
+class _Fetch:
+    """One file on its way; a connection that breaks off is made again from where it was."""
+
+    def __init__(
+        self, connection: Connection, path: str, file: File, report: Callable[[int], None]
+    ) -> None:
+        self.connection, self.path, self.file, self.report = connection, path, file, report
+        self.waits: Waiting = connection.waiting()
+        self.beginnings = 0
+
+    def begin(self, out: IO[bytes]) -> None:
+        """From the first byte, though not for ever."""
+        self.beginnings += 1
+        if self.beginnings > MOST_BEGINNINGS:
+            raise ProviderError(f"the service begins {self.file.name} again and again")
+        out.seek(0)
+        out.truncate()
+        self.digest, self.received, self.advanced = sha256(), 0, 0
+
+    def go_on(self, out: IO[bytes]) -> None:
+        """Take what one answer gives."""
+        headers = {}
+        if self.received:
+            headers = {"Range": f"bytes={self.received}-", "If-Range": f'"{self.file.sha256}"'}
+        try:
+            with self.connection.stream("GET", self.path, headers=headers) as answer:
+                status, found, pieces = answer
+                self._place(status, found.get("Content-Range", ""), out)
+                for piece in pieces:
+                    self._take(piece, out)
+            if self.received < self.file.size:
+                raise Lost("its answer broke off")
+        except Lost as lost:
+            self.connection.pause(lost, self.waits)
+
+    def _place(self, status: int, given: str, out: IO[bytes]) -> None:
+        """Where the answer begins: where we are, or at the first byte again."""
+        if status == 200:
+            if self.received:
+                self.begin(out)
+        elif status != 206 or not given.startswith(f"bytes {self.received}-"):
+            raise ProviderError(f"the service sends another part of {self.file.name}")
+
+    def _take(self, piece: bytes, out: IO[bytes]) -> None:
+        self.received += len(piece)
+        if self.received > self.file.size:
+            raise ProviderError(
+                f"the service sends more than the {self.file.size:,} bytes of {self.file.name}"
+                " that it announces"
+            )
+        out.write(piece)
+        self.digest.update(piece)
+        self.report(self.received)
+        if self.received - self.advanced >= STEP_BYTES:
+            self.advanced = self.received
+            self.waits.advanced()
+
+
+def upload(
+    connection: Connection,
+    path: str,
+    folder: Folder,
+    file: File,
+    report: Callable[[int], None],
+    chunk_bytes: int = CHUNK_BYTES,
+) -> None:
+    """Send what is missing of one file; `report` is told how many bytes are there."""
+    _Upload(connection, f"{path}/files/{quote(file.name)}", folder, file).run(report, chunk_bytes)
+
+
+class _Upload:
+    def __init__(self, connection: Connection, path: str, folder: Folder, file: File) -> None:
+        self.connection, self.path, self.folder, self.file = connection, path, folder, file
+        self.waits: Waiting = connection.waiting()
+        self.had = 0
+        self.losses = 0
+
+    def run(self, report: Callable[[int], None], chunk_bytes: int) -> None:
+        offset = self.offset()
+        report(offset)
+        while offset < self.file.size:
+            try:
+                offset = self._append(offset, self._read(offset, chunk_bytes))
+                self._had(offset)
+            except Lost as lost:
+                self.connection.pause(lost, self.waits)
+                offset = self.offset()
+            report(offset)
+
+    def offset(self) -> int:
+        """How much the service has; it may not take back again and again what it had."""
+        answer = self.connection.insist(
+            lambda: self.connection.ask("HEAD", self.path, headers=TUS), self.waits
+        )
+        length, offset = _count(answer, "Upload-Length"), _count(answer, "Upload-Offset")
+        if length != self.file.size or offset > length:
+            raise ProviderError(
+                f"the service counts wrongly: {offset:,} of {length:,} bytes of"
+                f" {self.file.name}, which has {self.file.size:,}"
+            )
+        if offset < self.had:
+            self._lose("the service has lost again and again what it was sent")
+        self._had(offset)
+        return offset
+
+    def _had(self, offset: int) -> None:
+        if offset > self.had:
+            self.waits.advanced()
+        self.had = offset
+
+    def _append(self, offset: int, data: bytes) -> int:
+        headers = {
+            **TUS,
+            "Upload-Offset": str(offset),
+            "Content-Type": "application/offset+octet-stream",
+        }
+        try:
+            answer = self.connection.ask("PATCH", self.path, headers=headers, content=data)
+        except RefusedError as refused:
+            if refused.problem.code == "digest-mismatch":
+                self.had = 0
+                self._lose(f"{self.file.name} changed while it was sent, or on the way")
+                raise Lost(str(refused.problem)) from None
+            if refused.problem.code in STALE:
+                raise Lost(str(refused.problem)) from None
+            raise
+        found = _count(answer, "Upload-Offset")
+        if not offset < found <= offset + len(data):
+            raise ProviderError(
+                f"the service counts wrongly: {found:,} bytes of {self.file.name} after"
+                f" {offset + len(data):,} were sent"
+            )
+        return found
+
+    def _read(self, offset: int, chunk_bytes: int) -> bytes:
+        with self.folder.open(self.file.name) as source:
+            try:
+                source.seek(offset)
+                data = source.read(min(chunk_bytes, self.file.size - offset))
+            except OSError as error:
+                raise TableError(f"{self.file.name} cannot be read ({reason(error)})") from None
+        if not data:
+            raise TableError(f"{self.file.name} became shorter while it was sent")
+        return data
+
+    def _lose(self, why: str) -> None:
+        self.losses += 1
+        if self.losses > MOST_LOSSES:
+            raise ProviderError(why)
+
+
+def _count(answer: Response, name: str) -> int:
+    text = answer.headers.get(name, "")
+    if not (text.isascii() and text.isdigit() and len(text) <= 16):
+        raise ProviderError(f"the service's answer has no {name}")
+    return int(text)

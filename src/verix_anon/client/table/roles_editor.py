@@ -1,0 +1,381 @@
+"""Edit a roles file: what it says of columns and privacy, and the file with other answers in it.
+
+An edit leaves the rest of the file as somebody wrote it, comments too; that is what tomlkit is for.
+Commands read the file with tomllib, so each edit is read back with tomllib before it is returned.
+
+The reason of a guess is the comment on its column's line, and stays with the column whatever is
+chosen. If that is another role, the comment begins with `guessed ` and the role that was guessed.
+"""
+
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import InlineTable, Item
+
+from verix_anon.client.table.guess import is_naming
+from verix_anon.client.table.hierarchies import DATE, PREFIX
+from verix_anon.client.table.owner_table import RECORD
+from verix_anon.client.table.roles import SENT, Asked, check_asked
+from verix_anon.client.table.roles_file import USUAL_K, as_comment, parse_roles
+from verix_anon.client.table.task import TableRole
+from verix_anon.errors import Error, TableError
+from verix_anon.files.desk_folder import inside
+from verix_anon.files.tables import Reading
+from verix_anon.protocol.contract import Rule
+
+GUESSED = "guessed "
+IDENTIFIER, KEPT, SENSITIVE, QUASI, TARGET = (role.value for role in TableRole)
+USUAL = {"rule": Rule.IMPORTANCE_SPREAD.value, "traps": "adaptive", "min_leaf": "k"}
+LARGEST_K = 2**31 - 1
+
+
+class Change(NamedTuple):
+    """What one entry of the file becomes."""
+
+    path: tuple[str, ...]
+    """Its sections, if any, and its name."""
+    value: object
+    """None: the entry is removed."""
+    comment: str | None = None
+    """None: the comment that is there stays."""
+
+
+def edit(text: str, changes: Iterable[Change]) -> str:
+    """Return the roles file with these changes.
+
+    Raises:
+        TableError: The file is not TOML, or has a value where a section is needed.
+    """
+    wanted, document = _parse(text)
+    for change in changes:
+        _apply(wanted, change)
+        _apply(document, change)
+    made = tomlkit.dumps(document)
+    try:
+        if _without_empty(tomllib.loads(made)) == _without_empty(wanted):
+            return made
+    except tomllib.TOMLDecodeError:
+        pass
+    # It was written in a way that tomlkit cannot edit: what it says counts more than its comments.
+    return tomlkit.dumps(wanted)
+
+
+def _parse(text: str) -> tuple[dict[str, Any], tomlkit.TOMLDocument]:
+    """Return the values as commands read them, and the document with its comments."""
+    try:
+        return tomllib.loads(text), tomlkit.parse(text)
+    except (ValueError, RecursionError, TOMLKitError) as error:
+        raise TableError(f"the roles file cannot be read ({error})") from None
+
+
+def _apply(document: MutableMapping[str, Any], change: Change) -> None:
+    *sections, name = change.path
+    for section in sections:
+        if change.value is None and section not in document:
+            return
+        document = document.setdefault(section, {})
+        if not isinstance(document, MutableMapping):
+            raise TableError(f"{section} must hold named fields")
+    if change.value is None:
+        document.pop(name, None)
+        return
+    value = list(change.value) if isinstance(change.value, tuple) else change.value
+    if isinstance(value, Mapping):
+        # Else it would become a section of its own.
+        inline = tomlkit.inline_table()
+        inline.update(value)
+        value = inline
+    document[name] = value
+    item = document[name]
+    # Within an inline table there is no room for a comment.
+    if change.comment is None or not isinstance(item, Item) or isinstance(document, InlineTable):
+        return
+    said = as_comment(change.comment)
+    item.trivia.comment_ws, item.trivia.comment = ("  ", f"# {said}") if said else ("", "")
+
+
+def _without_empty(document: object) -> object:
+    """Leave out sections that are empty, which say nothing."""
+    if not isinstance(document, Mapping):
+        return document
+    found = {name: _without_empty(value) for name, value in document.items()}
+    return {name: value for name, value in found.items() if value != {}}
+
+
+def _section(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = document.get(name)
+    return found if isinstance(found, Mapping) else {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnChoice:
+    """What is chosen for one column."""
+
+    name: str
+    role: str
+    kind: str = ""
+    """Empty: what its values are."""
+    order: tuple[str, ...] = ()
+    hierarchy: str = ""
+    guess: str = ""
+    """The role that was guessed; empty if nothing was."""
+    reason: str = ""
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether a provider gets it, in some form."""
+        return self.role in SENT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """What is chosen for all columns."""
+
+    columns: tuple[ColumnChoice, ...]
+    person: str = ""
+    """Empty: nothing is said."""
+    positive: str = ""
+
+    @property
+    def target(self) -> ColumnChoice | None:
+        """The column to preserve, if there is one."""
+        return next((column for column in self.columns if column.role == TARGET), None)
+
+
+def read_choices(text: str) -> Choices:
+    """Return what a roles file says of the columns."""
+    values, document = _parse(text)
+    columns = [
+        _column(values, name, str(role), _comment(_section(document, "columns")[name]))
+        for name, role in _section(values, "columns").items()
+    ]
+    if "target" in values:
+        comment = _comment(document["target"])
+        columns.insert(0, _column(values, str(values["target"]), TARGET, comment))
+    return Choices(
+        columns=tuple(columns),
+        person=_text(_section(values, "contract"), "person"),
+        positive=_text(values, "positive"),
+    )
+
+
+def _comment(item: object) -> str:
+    return item.trivia.comment.removeprefix("#").strip() if isinstance(item, Item) else ""
+
+
+def _text(values: Mapping[str, object], name: str) -> str:
+    found = values.get(name)
+    return found if isinstance(found, str) else ""
+
+
+def _column(values: dict[str, Any], name: str, role: str, comment: str) -> ColumnChoice:
+    guess, reason = role if comment else "", comment
+    if comment.startswith(GUESSED):
+        guess, _, reason = comment.removeprefix(GUESSED).partition(": ")
+    order = _section(values, "orders").get(name)
+    return ColumnChoice(
+        name=name,
+        role=role,
+        kind=_text(_section(values, "kinds"), name),
+        order=tuple(map(str, order)) if isinstance(order, list) else (),
+        hierarchy=_text(_section(values, "hierarchies"), name),
+        guess=guess,
+        reason=reason,
+    )
+
+
+def apply_choices(text: str, wanted: Choices) -> str:
+    """Return the roles file with what is chosen in it.
+
+    Raises:
+        TableError: Two targets are chosen, or other columns than the file has.
+    """
+    before = read_choices(text)
+    if sorted(c.name for c in wanted.columns) != sorted(c.name for c in before.columns):
+        raise TableError("the roles file has other columns by now; look at it anew")
+    targets = [column for column in wanted.columns if column.role == TARGET]
+    if len(targets) > 1:
+        names = " and ".join(repr(column.name) for column in targets)
+        raise TableError(f"there is one target at most; {names} are chosen as such")
+    return edit(text, _changed_choices(before, wanted))
+
+
+def _changed_choices(before: Choices, wanted: Choices) -> Iterator[Change]:
+    known = {column.name: column for column in before.columns}
+    if wanted.target is None:
+        yield Change(("target",), None)
+    for column in wanted.columns:
+        old = known[column.name]
+        if column.role != old.role:
+            is_target, comment = column.role == TARGET, _comment_for(column.role, old)
+            if is_target:
+                yield Change(("target",), column.name, comment)
+            yield Change(("columns", column.name), None if is_target else column.role, comment)
+        yield from _changed_details(old, column)
+    was, now = (each.target.name if each.target else None for each in (before, wanted))
+    if now != was:
+        # What the target is good for was said of another one, or that there is none.
+        yield Change(("contract", "task"), "none" if now is None else None)
+    positive = wanted.positive if wanted.target is not None else ""
+    if positive != before.positive:
+        yield Change(("positive",), positive or None, "")
+    if wanted.person != before.person:
+        yield Change(("contract", "person"), wanted.person or None, "")
+
+
+def _comment_for(role: str, old: ColumnChoice) -> str:
+    """The reason of the guess, and what was guessed, if it is not what is chosen."""
+    if not old.reason:
+        return ""
+    return old.reason if role == old.guess else f"{GUESSED}{old.guess}: {old.reason}"
+
+
+def _changed_details(old: ColumnChoice, new: ColumnChoice) -> Iterator[Change]:
+    """Kind, order and hierarchy, which only columns that are sent have."""
+    hierarchy = new.hierarchy if new.role == QUASI else ""
+    for section, was, value in (
+        ("kinds", old.kind, new.kind if new.is_sent else ""),
+        ("orders", old.order, new.order if new.is_sent else ()),
+        ("hierarchies", old.hierarchy, hierarchy),
+    ):
+        if value != was:
+            yield Change((section, new.name), value or None)
+
+
+class Advice(NamedTuple):
+    """What is wrong with a choice of roles, and what may be."""
+
+    mistakes: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def advice(text: str, wanted: Choices, beside: Path, home: Path) -> Advice:
+    """Return what the roles file would be refused for if it said so, and what to think about.
+
+    The file lies in the folder `beside`. Files of hierarchies are read only if they lie in `home`.
+    """
+    warnings = tuple(_warnings(wanted))
+    try:
+        for column in wanted.columns:
+            if column.hierarchy not in ("", PREFIX, DATE):
+                inside(home, str(beside / column.hierarchy))
+        _, declared = parse_roles(apply_choices(text, wanted), beside)
+        declared.roles([column.name for column in wanted.columns])
+    except Error as error:
+        return Advice((str(error),), warnings)
+    return Advice((), warnings)
+
+
+def _warnings(wanted: Choices) -> Iterator[str]:
+    for column in wanted.columns:
+        yield from _column_warnings(column)
+    if wanted.target is None:
+        yield "no target is named: nothing is preserved on purpose, and models are not measured"
+    roles = {column.name: column.role for column in wanted.columns}
+    if not wanted.person and IDENTIFIER in roles.values():
+        yield (
+            "nobody said who a person is: if an identifier repeats, prepare will ask whether each"
+            " record is a person"
+        )
+    if wanted.person not in ("", RECORD) and wanted.person not in roles:
+        yield f"{wanted.person!r}, which is to tell people apart, is no column"
+
+
+def _column_warnings(column: ColumnChoice) -> Iterator[str]:
+    name, role = column.name, column.role
+    is_published = role != IDENTIFIER
+    if column.guess == IDENTIFIER and is_published:
+        yield f"{name!r} looks like an identifier ({column.reason}); as {role} it is published"
+    elif is_published and role != QUASI and is_naming(name):
+        yield f"{name!r} is named like what names people; as {role} it is published as it stands"
+    if column.guess == SENSITIVE and role in (KEPT, QUASI):
+        yield f"{name!r} looks sensitive; as {role} the privacy sheet does not measure it"
+    if column.guess == QUASI and role in (KEPT, SENSITIVE):
+        yield (
+            f"{name!r} may be known to others; as {role} it is published as it stands, and people"
+            " may be singled out by it"
+        )
+    if role == IDENTIFIER and column.guess in (QUASI, SENSITIVE, TARGET):
+        yield f"{name!r} is dropped for good as an identifier"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protection:
+    """What is asked of privacy: k, the contract's rule, traps and leaves, and what classes hide."""
+
+    k: int = USUAL_K
+    contract: Mapping[str, str] = field(default_factory=lambda: dict(USUAL))
+    """`rule`, `traps` and `min_leaf`."""
+    hidden: Asked = field(default_factory=dict)
+    """What every class must hide, of the target and of each sensitive column; nothing of some."""
+    target: str | None = None
+
+    @property
+    def of_target(self) -> int:
+        """The l of the target."""
+        return int(self.hidden.get(self.target or "", {}).get("l", 1))
+
+
+def read_protection(text: str, beside: Path) -> Protection:
+    """Return what a roles file, which lies in that folder, asks of privacy."""
+    k, declared = parse_roles(text, beside)
+    contract = _section(_parse(text)[0], "contract")
+    columns = [name for role, name in declared.named() if role.value in (TARGET, SENSITIVE)]
+    return Protection(
+        k=k,
+        contract={name: str(contract.get(name, usual)) for name, usual in USUAL.items()},
+        hidden={name: dict(declared.diversity.get(name, {})) for name in columns},
+        target=declared.target,
+    )
+
+
+def apply_protection(text: str, wanted: Protection, beside: Path) -> str:
+    """Return the roles file with what is asked of privacy in it.
+
+    Raises:
+        TableError: It is not within reason.
+    """
+    if not 2 <= wanted.k <= LARGEST_K:
+        raise TableError("k must be a whole number, 2 or more")
+    before = read_protection(text, beside)
+    _, declared = parse_roles(text, beside)
+    check_asked(wanted.hidden, {name: role.value for role, name in declared.named()})
+    return edit(text, _changed_protection(before, wanted))
+
+
+def _changed_protection(before: Protection, wanted: Protection) -> Iterator[Change]:
+    if wanted.k != before.k:
+        yield Change(("k",), wanted.k)
+    for name, value in wanted.contract.items():
+        if value != before.contract[name]:
+            is_number = name == "min_leaf" and value.isdecimal()
+            yield Change(("contract", name), int(value) if is_number else value)
+    for name, measures in wanted.hidden.items():
+        if measures != before.hidden.get(name, {}):
+            asked = {m: int(v) if m == "l" else v for m, v in measures.items()}
+            yield Change(("diversity", name), asked or None)
+
+
+def apply_reading(text: str, reading: Reading, table: str | None = None) -> str:
+    """Return the roles file with how the table is read, and where it lies if that is given."""
+    old = dict(_fields(_section(_parse(text)[0], "reading")))
+    new = dict(_fields(reading.to_json()))
+    changes = [] if table is None else [Change(("table",), table)]
+    for path in {**old, **new}:
+        if old.get(path) != new.get(path):
+            changes.append(Change(("reading", *path), new.get(path)))
+    return edit(text, changes)
+
+
+def _fields(values: Mapping[str, object]) -> Iterator[tuple[tuple[str, ...], object]]:
+    """Each field by its path; some have a value for each column."""
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from (((name, column), each) for column, each in value.items())
+        else:
+            yield (name,), value

@@ -1,0 +1,337 @@
+"""Draft a roles file of a table's columns, as TOML for the owner to edit, and read it back.
+
+Editing one for the owner is `roles_editor`'s.
+"""
+
+import json
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from verix_anon.client.arguments import FilePath, is_path
+from verix_anon.client.table.columns import arrow_columns
+from verix_anon.client.table.guess import Guesses, guess_roles
+from verix_anon.client.table.hierarchies import DATE, PREFIX, Hierarchy
+from verix_anon.client.table.roles import Declared, Missing
+from verix_anon.client.table.task import TableRole, Task
+from verix_anon.errors import TableError
+from verix_anon.fields import Fields
+from verix_anon.files.atomic_write import check_free, write_bytes, written_aside
+from verix_anon.files.store import is_url, path_text
+from verix_anon.files.tables import Read, Reading, read_table_as, shown_url
+from verix_anon.files.tables.table_sources import collected
+from verix_anon.protocol.contract import Kind
+
+USUAL_K = 5
+SECTIONS = ("columns", "kinds", "orders", "diversity", "hierarchies")
+OPTIONAL = ("contract", "report", "reading")
+KNOWN = frozenset({"table", "k", "target", "positive", "missing", *OPTIONAL, *SECTIONS})
+CONTRACT = frozenset({"rule", "importance", "min_leaf", "traps", "clear", "places"})
+"""What the section [contract] may hold beside task and person: options of prepare()."""
+REPORT = frozenset({"table_name", "controller", "processor"})
+"""What the section [report] may hold: options of prepare() as well."""
+REPORT_HINTS = (
+    "[report]                       # what the audit report names; never sent",
+    '# table_name = "Admissions 2024"',
+    '# controller = "..."           # who answers for the table',
+    '# processor = "..."            # who anonymizes it',
+)
+KIND_HINT = '# "postcode" = "categorical"   # or "numeric", "datetime"'
+HIERARCHY_HINT = '# "postcode" = "prefix"        # or "date", or a file: value;level 1;level 2;...'
+ORDER_HINT = '# "education" = ["school", "college", "university"]'
+NAMED = {
+    PREFIX: "classes are named by the first characters that they share",
+    DATE: "classes are named by months, quarters or years, not by the first and last day",
+}
+"""What a hierarchy does at release."""
+ASKED = "every class has l values of it; or cap, or t"
+
+
+def draft(
+    table: object,
+    *,
+    target: str | None = None,
+    reading: Reading | None = None,
+    out: FilePath | None = None,
+) -> str:
+    """Draft the roles of a table's columns: a guess and its reason for each, to be edited.
+
+    Args:
+        table: What prepare() takes: a table in memory, or the file of one.
+        target: The column to preserve, if it is known.
+        reading: How to read the file, where that is not what would be recognised.
+        out: Write the draft here too; a file that is there is not replaced.
+
+    Returns:
+        The text of a roles file. Check every line, and give the file to prepare() as `roles`.
+
+    Raises:
+        TableError: The table cannot be read, or the file is there.
+
+    Examples:
+        >>> text = verix_anon.draft("people.csv", target="income")
+        >>> text.splitlines()[3]
+        'k = 5'
+    """
+    if out is not None:
+        check_free(out, overwrite=False)
+    if not is_path(table):
+        text = roles_text(table, "a table in memory", target)
+    else:
+        source = path_text(table)
+        beside = None if out is None else Path(out).parent
+        text = roles_text(read_table_as(source, reading), source, target, beside=beside)
+    if out is not None:
+        with written_aside(out, overwrite=False, folder=False, private=True) as aside:
+            write_bytes(aside, text.encode())
+    return text
+
+
+def roles_text(
+    table: object,
+    source: str,
+    target: str | None = None,
+    *,
+    guesses: Guesses | None = None,
+    beside: Path | None = None,
+) -> str:
+    """Return a roles file with a guess and its reason for every column, and how it was read.
+
+    Args:
+        table: A table, or what was read and how.
+        source: Where the table came from; a URL's password is not repeated.
+        target: The column to preserve, if it is known.
+        guesses: The guesses, if they were made before.
+        beside: The folder that the roles file will lie in, if it names the table.
+    """
+    read = table if isinstance(table, Read) else None
+    # A stream of Arrow data can be read once only.
+    table = collected(table) if read is None else read.table
+    guesses = guesses or guess_roles(table, target)
+    chosen = guesses.target
+    lines = [
+        f"# Drafted by `verix-anon init` from {as_comment(shown_url(source))}. Check every line.",
+        "# identifier: dropped for good. kept, sensitive: never sent, joined back at release.",
+        "# quasi: sent, as positions, and generalized. target: what is to be preserved.",
+        *_table_lines(source, beside),
+        f"k = {USUAL_K}",
+        *_target_lines(guesses),
+        'missing = "mark"      # said in every cell of their class; or "impute", or "error"',
+        "",
+        "[columns]",
+        *(
+            _line(guess.name, guess.role.value, guess.reason)
+            for guess in guesses.columns
+            if guess.role is not TableRole.TARGET
+        ),
+        "",
+        "[contract]",
+        '# rule = "importance-spread"   # or "variance-reduction", the paper\'s',
+        'task = "none"                  # leave this out once a target is named'
+        if chosen is None
+        else '# task = "classes"             # or "quantity"; else what the target looks like',
+        '# person = "record"            # or the column that tells people apart'
+        if guesses.person is None
+        else f"person = {_toml(guesses.person)}  # {as_comment(guesses.why_person)}",
+        '# importance = "auto"          # or "uniform", or { "age" = 1.0, "zip" = 0.5, ... }',
+        "",
+        *REPORT_HINTS,
+        "",
+        "[kinds]",
+        *(_kind_lines(guesses) or [KIND_HINT]),
+        "",
+        "[hierarchies]",
+        *(_hierarchy_lines(guesses) or [HIERARCHY_HINT]),
+        "",
+        "[orders]",
+        *(_order_lines(guesses, arrow_columns(table)) or [ORDER_HINT]),
+        "",
+        "[diversity]",
+        f"# {_toml(chosen.name if chosen else 'diagnosis')} = {{ l = 2 }}   # {ASKED}",
+        "",
+        *([] if read is None else _reading_lines(read)),
+    ]
+    return "\n".join(lines)
+
+
+def _toml(value: object) -> str:
+    """Text, a number or a list as TOML; JSON's escapes are TOML's too, but for DEL."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def as_comment(text: str) -> str:
+    """Text within one line."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def _line(name: str, value: str, reason: str) -> str:
+    return f"{_toml(name)} = {_toml(value)}  # {as_comment(reason)}"
+
+
+def _table_lines(source: str, beside: Path | None) -> list[str]:
+    """Where the table lies; a URL, which may hold a password, is not repeated."""
+    if beside is None or is_url(source):
+        return []
+    place = _toml(place_from(source, beside))
+    return [f"table = {place}  # from the folder of this file; the desk finds it so"]
+
+
+def place_from(source: str | Path, beside: Path) -> str:
+    """Return where a table lies, from the folder of the roles file."""
+    return Path(os.path.relpath(source, beside)).as_posix()
+
+
+def _target_lines(guesses: Guesses) -> list[str]:
+    target, positive = guesses.target, guesses.positive
+    if target is None:
+        return ['# target = "..."  # no column has two values; name the one to preserve, if any']
+    named = f"target = {_toml(target.name)}  # {as_comment(target.reason)}"
+    if positive is None:
+        return [named, '# positive = "..."   # which of the target\'s values is class 1, if of two']
+    return [named, f"positive = {_toml(positive)}  # {as_comment(guesses.why_positive)}"]
+
+
+def _kind_lines(guesses: Guesses) -> list[str]:
+    """The kinds that the types of the columns do not tell."""
+    return [
+        _line(guess.name, guess.kind.value, guess.reason)
+        for guess in guesses.columns
+        if guess.is_kind_said and guess.kind is not None
+    ]
+
+
+def _hierarchy_lines(guesses: Guesses) -> list[str]:
+    return [
+        ("" if guess.is_hierarchy_likely else "# ")
+        + _line(guess.name, guess.hierarchy, NAMED[guess.hierarchy])
+        for guess in guesses.columns
+        if guess.hierarchy is not None
+    ]
+
+
+def _order_lines(guesses: Guesses, arrays: Mapping[str, pa.Array]) -> list[str]:
+    """The orders that columns have of their own, such as that of the codes of an SPSS file."""
+    lines = []
+    for guess in guesses.columns:
+        array = arrays[guess.name]
+        is_ordered = pa.types.is_dictionary(array.type) and array.type.ordered
+        if is_ordered and guess.role is TableRole.QUASI:
+            labels = array.dictionary.cast(pa.large_string()).to_pylist()
+            shown = ", ".join(_toml(label) for label in labels if label is not None)
+            lines.append(f"{_toml(guess.name)} = [{shown}]  # the column's own order")
+    return lines
+
+
+def _reading_lines(read: Read) -> list[str]:
+    """The section [reading], with what is still to be answered as comments."""
+    fields = read.reading.to_json()
+    if not fields and not read.questions:
+        return []
+    lines = ["[reading]", *(f"# Note: {as_comment(note)}." for note in read.notes)]
+    lines += [f"{name} = {_toml(v)}" for name, v in fields.items() if not isinstance(v, dict)]
+    lines += _question_lines(read, None)
+    for name in ("dates", "missing"):
+        entries = fields.get(name)
+        given = entries if isinstance(entries, dict) else {}
+        inner = [f"{_toml(column)} = {_toml(value)}" for column, value in given.items()]
+        inner += _question_lines(read, name)
+        lines += ["", f"[reading.{name}]", *inner] if inner else []
+    return [*lines, ""]
+
+
+def _question_lines(read: Read, section: str | None) -> list[str]:
+    """The questions that a section answers, each answer on a line to be uncommented."""
+    lines = []
+    for question in read.questions:
+        if (question.name if question.column is not None else None) == section:
+            name = question.name if question.column is None else _toml(question.column)
+            lines.append(f"# QUESTION: {as_comment(question.sentence)}; uncomment what is right:")
+            lines += [f"# {name} = {_toml(answer)}" for answer in question.answers]
+    return lines
+
+
+def read_roles(path: str | os.PathLike[str]) -> tuple[int, Declared]:
+    """Read k and the declared roles from a file that `verix-anon init` drafted."""
+    return _declared(_read(path), Path(path_text(path)).parent)
+
+
+def read_options(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read the options of prepare() that stand in the file's sections [contract] and [report]."""
+    fields = _read(path)
+    contract, report = (_section(fields, name).values for name in ("contract", "report"))
+    return {name: value for name, value in contract.items() if name in CONTRACT} | dict(report)
+
+
+def read_reading(path: str | os.PathLike[str]) -> Reading:
+    """Read how the table is read, from the file's section [reading]."""
+    return Reading.from_json(_section(_read(path), "reading"))
+
+
+def parse_roles(text: str, beside: Path) -> tuple[int, Declared]:
+    """Return k and the declared roles of a roles file's text, which lies in that folder."""
+    return _declared(_parsed(text, "the roles file"), beside)
+
+
+def parse_reading(text: str) -> Reading:
+    """Return how the table is read, by a roles file's text."""
+    return Reading.from_json(_section(_parsed(text, "the roles file"), "reading"))
+
+
+def _read(path: str | os.PathLike[str]) -> Fields:
+    try:
+        return _parsed(Path(path_text(path)).read_text(encoding="utf-8"), str(path))
+    except FileNotFoundError:
+        raise TableError(f"there is no file {path}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise TableError(f"{path} cannot be read ({error})") from None
+
+
+def _parsed(text: str, where: str) -> Fields:
+    try:
+        fields = Fields(tomllib.loads(text), where, TableError)
+    except (ValueError, RecursionError) as error:
+        raise TableError(f"{where} cannot be read ({error})") from None
+    fields.only((), optional=KNOWN)
+    if fields.has("table"):
+        fields.text("table")
+    _section(fields, "contract").only((), optional={*CONTRACT, "task", "person"})
+    _section(fields, "report").only((), optional=REPORT)
+    return fields
+
+
+def _declared(fields: Fields, beside: Path) -> tuple[int, Declared]:
+    columns, kinds, orders, diversity, hierarchies = (_section(fields, name) for name in SECTIONS)
+    contract = _section(fields, "contract")
+    roles = {name: columns.choice(name, TableRole) for name in columns.values}
+    if TableRole.TARGET in roles.values():
+        raise fields.fail(f'{columns.where}: the target is named by target = "..."')
+
+    def named(role: TableRole) -> list[str]:
+        return [name for name, found in roles.items() if found is role]
+
+    k = fields.whole("k") if fields.has("k") else USUAL_K
+    return k, Declared(
+        target=fields.text("target") if fields.has("target") else None,
+        quasi=named(TableRole.QUASI),
+        identifier=named(TableRole.IDENTIFIER),
+        kept=named(TableRole.KEPT),
+        sensitive=named(TableRole.SENSITIVE),
+        kinds={name: kinds.choice(name, Kind) for name in kinds.values},
+        orders={name: orders.texts(name) for name in orders.values},
+        hierarchies={
+            name: Hierarchy.of(hierarchies.text(name), beside) for name in hierarchies.values
+        },
+        diversity={name: diversity.inner(name).all_numbers() for name in diversity.values},
+        positive=fields.text("positive") if fields.has("positive") else None,
+        missing=fields.choice("missing", Missing) if fields.has("missing") else Missing.MARK,
+        task=contract.choice("task", Task) if contract.has("task") else None,
+        person=contract.text("person") if contract.has("person") else None,
+    )
+
+
+def _section(fields: Fields, name: str) -> Fields:
+    return fields.inner(name) if fields.has(name) else Fields({}, name, fields.fail)

@@ -1,0 +1,134 @@
+"""Run a foreign command in a process group of its own, which ends with it or at a time limit."""
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import IO
+
+from verix_anon.errors import TableError
+from verix_anon.fields import printable
+from verix_anon.files.store import reason
+
+MOST_HEARD = 4096
+"""Bytes that are kept of what a command says; a few lines of them are shown."""
+MOST_SHOWN = 300
+LINGERS = 1.0
+"""Seconds that the end of its output is waited for, which somebody it started may hold open."""
+
+CRASHES = (
+    b"Traceback (most recent call last)",
+    b"panicked at",
+    b"goroutine 1 [running]",
+    b'Exception in thread "',
+)
+"""What programs in Python, Rust, Go and Java print that break, with exit codes like a refusal's."""
+
+_groups: set[int] = set()
+"""Process groups that run now"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a command ended."""
+
+    code: int | None
+    """Its exit code, below 0 for a signal, or None if it was ended at the time limit"""
+    seconds: float
+    said: str
+    """The last line that it printed, cut and without anything that a terminal would obey"""
+    crashed: bool = False
+    """Whether it printed what a program does that broke"""
+
+
+def filled(
+    command: Sequence[str], places: Mapping[str, object], appended: Sequence[str]
+) -> list[str]:
+    """A command with paths where it names them as `{NAME}`, else with what is appended to it."""
+    if not any(f"{{{name}}}" in word for word in command for name in places):
+        command = [*command, *appended]
+    words = []
+    for word in command:
+        for name, path in places.items():
+            word = word.replace(f"{{{name}}}", str(path))
+        words.append(word)
+    return words
+
+
+def run(words: Sequence[str], *, limit: float) -> Ended:
+    """Run a command for at most so many seconds.
+
+    Raises:
+        TableError: It cannot be started.
+    """
+    began = time.monotonic()
+    try:
+        process = subprocess.Popen(  # noqa: S603, because to run the caller's command is the point
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        why = reason(error) if isinstance(error, OSError) else str(error)
+        raise TableError(f"the command {words[0]!r} cannot be started ({why})") from None
+    assert process.stdout is not None
+    heard = _Heard()
+    listening = threading.Thread(target=heard.listen, args=(process.stdout,), daemon=True)
+    listening.start()
+    code = None
+    _groups.add(process.pid)
+    try:
+        code = process.wait(limit)
+    except subprocess.TimeoutExpired:
+        pass
+    finally:
+        # Its group, for what it started would go on.
+        _end(process.pid)
+        _groups.remove(process.pid)
+        process.wait()
+    listening.join(LINGERS)
+    return Ended(
+        code=code,
+        seconds=time.monotonic() - began,
+        said=_last_line(heard.end),
+        crashed=heard.crashed,
+    )
+
+
+def end_all() -> None:
+    """End the commands that run now, whose callers wait for them."""
+    for group in tuple(_groups):
+        _end(group)
+
+
+def _end(group: int) -> None:
+    # If there is none any more, all is well.
+    with suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)
+
+
+@dataclass(slots=True)
+class _Heard:
+    """What is kept of what a command says: one that never stops talking fills no disk."""
+
+    end: bytes = b""
+    crashed: bool = False
+
+    def listen(self, source: IO[bytes]) -> None:
+        with source:
+            while piece := os.read(source.fileno(), MOST_HEARD):
+                # With the end of what came before, for a word may be cut in two.
+                known = self.end + piece
+                self.crashed |= any(mark in known for mark in CRASHES)
+                self.end = known[-MOST_HEARD:]
+
+
+def _last_line(heard: bytes) -> str:
+    lines = [line.strip() for line in heard.decode(errors="replace").splitlines() if line.strip()]
+    return printable(lines[-1] if lines else "", MOST_SHOWN)

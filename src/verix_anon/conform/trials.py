@@ -1,0 +1,421 @@
+"""A provider or a verifier of any make is shown every case, and what it does is judged.
+
+A provider is a command that is given two folders, or a service behind HTTP: its delivery is
+compared with the one it must give. A verifier is a command whose exit code says what it made of a
+delivery (spec §10).
+
+What is read is hostile (spec §11), and read as such. A difference is told with where it first is.
+"""
+
+import os
+import secrets
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from hashlib import sha256
+from http import HTTPStatus
+from pathlib import Path
+
+import numpy as np
+
+from verix_anon.arrays import Floats, Ids
+from verix_anon.client.remote import FailedError, forget_job, run_job, submit_folder
+from verix_anon.client.remote.answers import MOST_SHOWN, Offer
+from verix_anon.client.remote.connection import GREETING, Connection, RefusedError, RemoteOptions
+from verix_anon.conform.foreign_command import Ended, end_all, filled, run
+from verix_anon.conform.kit import CaseKind, Kit, KitCase
+from verix_anon.conform.results import Check, Result
+from verix_anon.errors import Error, ProviderError, TableError
+from verix_anon.fields import printable
+from verix_anon.files.deliveries import NAMED, Snapshot, damage, read_delivery
+from verix_anon.files.folder_writer import header_to_bytes
+from verix_anon.files.job_folder import LEAVES, NODES
+from verix_anon.files.submission_listing import list_as_is, list_submission
+from verix_anon.files.submissions import open_submission
+from verix_anon.protocol.messages import Delivered, Delivery, Header
+from verix_anon.protocol.tree import Leaves, Tree
+
+
+def compared(submission: Path, expected: Path, found: Path) -> list[Check]:
+    """What is as it must be in a delivery, and what is not."""
+    stated = open_submission(submission)
+    wanted = read_delivery(expected, stated.contract, n_rows=stated.n_rows).delivery
+    try:
+        snapshot = read_delivery(found, stated.contract, n_rows=stated.n_rows, signed_zeros=True)
+    except Error as error:
+        return [Check("files", False, str(error))]
+    return list(_checks(wanted, snapshot.delivery, _files(snapshot)))
+
+
+def _checks(wanted: Delivery, found: Delivery, files: str) -> Iterator[Check]:
+    for name, difference in (
+        ("files", files),
+        ("header", _header(wanted.header, found.header)),
+        ("tree", _tree(wanted.tree, found.tree)),
+        ("bounds", _bounds(wanted.leaves, found.leaves)),
+        ("records", _records(wanted.records, found.records)),
+        ("root", _digest(wanted.header.root, found.header.root)),
+    ):
+        yield Check(name, not difference, difference or "as it must be")
+
+
+def _files(snapshot: Snapshot) -> str:
+    """What was damaged, or else what readers forgive and writers must not do (spec §2.1, §8.2)."""
+    if snapshot.damaged:
+        return damage(snapshot.damaged)
+    found = snapshot.delivery
+    header = header_to_bytes(found.header, {name: snapshot.files[name] for name in NAMED})
+    if sha256(header).hexdigest() != snapshot.files["delivery.json"]:
+        return "delivery.json is not in the form of RFC 8785"
+    for name, arrays in (
+        (NODES, [found.tree.threshold]),
+        (LEAVES, [found.leaves.minimum, found.leaves.maximum]),
+    ):
+        if any(_has_minus_zero(values) for values in arrays):
+            return f"{name} holds -0.0"
+    return ""
+
+
+def _has_minus_zero(values: Floats | Ids) -> bool:
+    return bool((np.signbit(values) & (values == 0)).any())
+
+
+def _digest(wanted: bytes, found: bytes) -> str:
+    return "" if wanted == found else f"{found.hex()}, and not {wanted.hex()}"
+
+
+def _header(wanted: Header, found: Header) -> str:
+    for name in ("contract", "submission"):
+        if different := _digest(getattr(wanted, name), getattr(found, name)):
+            return f"{name} {different}"
+    for name in ("rows", "leaves", "nodes"):
+        if getattr(wanted, name) != getattr(found, name):
+            return f"{getattr(found, name):,} {name}, and not {getattr(wanted, name):,}"
+    return ""
+
+
+def _tree(wanted: Tree, found: Tree) -> str:
+    both = min(wanted.n_nodes, found.n_nodes)
+    # In preorder the first node of another split, or none, is where the trees part. Numbers of
+    # sides differ above it already.
+    for names in (("column", "threshold"), ("left", "right", "leaf")):
+        pairs = [(getattr(wanted, name)[:both], getattr(found, name)[:both]) for name in names]
+        differs = np.any([a != b for a, b in pairs], axis=0)
+        if differs.any():
+            i = int(np.argmax(differs))
+            return f"node {i} is {_node(found, i)}, and not {_node(wanted, i)}"
+    return ""
+
+
+def _node(tree: Tree, i: int) -> str:
+    if tree.column[i] < 0:
+        return f"leaf {tree.leaf[i]}"
+    split = f"a split of column {tree.column[i]} at {float(tree.threshold[i])!r}"
+    return f"{split} with the sides {tree.left[i]} and {tree.right[i]}"
+
+
+def _bounds(wanted: Leaves, found: Leaves) -> str:
+    both = min(wanted.n_leaves, found.n_leaves)
+    low = wanted.minimum[:both] != found.minimum[:both]
+    cells = low | (wanted.maximum[:both] != found.maximum[:both])
+    differs = cells.any(axis=1) | (wanted.count[:both] != found.count[:both])
+    if not differs.any():
+        return ""
+    i = int(np.argmax(differs))
+    if wanted.count[i] != found.count[i]:
+        return f"leaf {i} has {found.count[i]:,} records, and not {wanted.count[i]:,}"
+    j = int(np.argmax(cells[i]))
+    return f"leaf {i}, column {j}: {_ends(found, i, j)}, and not {_ends(wanted, i, j)}"
+
+
+def _ends(leaves: Leaves, i: int, j: int) -> str:
+    return f"{float(leaves.minimum[i, j])!r} to {float(leaves.maximum[i, j])!r}"
+
+
+def _records(wanted: Delivered, found: Delivered) -> str:
+    """Records are compared by row, in whatever order they stand."""
+    n = wanted.row.size
+    times = np.bincount(found.row, minlength=n)
+    if (times != 1).any():
+        row = int(np.argmax(times != 1))
+        return f"row {row} is there {times[row]} times, and not once"
+    here, there = np.argsort(wanted.row), np.argsort(found.row)
+    for name in ("tracker", "leaf", "target"):
+        a, b = getattr(wanted, name)[here], getattr(found, name)[there]
+        differs = (a != b).any(axis=1) if a.ndim == 2 else a != b
+        if differs.any():
+            row = int(np.argmax(differs))
+            return f"row {row} has the {name} {_value(b[row])}, and not {_value(a[row])}"
+    return ""
+
+
+def _value(value: "np.generic | np.ndarray[tuple[int, ...], np.dtype[np.uint8]]") -> str:
+    return bytes(value).hex() if isinstance(value, np.ndarray) else str(value)
+
+
+LAST_REFUSAL, INTERNAL = 125, 70
+"""Exit codes up to this refuse, but for that of an internal error (sysexits.h)."""
+OF_THE_SERVICE = frozenset({"internal", "worker-killed", "job-too-large"})
+"""Codes of jobs that failed by the service's own fault, or for lack of room there"""
+REFUSALS = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY})
+"""Others from 400 to 499 are no word on a submission: a token, a limit, a job that is gone."""
+PLACES = ("delivery", "manifest", "submission", "profile")
+APPENDED = (
+    "{delivery}",
+    *("--manifest", "{manifest}"),
+    *("--submission", "{submission}"),
+    *("--profile", "{profile}"),
+)
+WORDS = {
+    0: "accepted",
+    1: "rejected",
+    2: "not judged: a mistake of the caller's",
+    3: "neither accepted nor rejected",
+}
+BETWEEN = 0.1
+"""Seconds between looks whether all has stopped"""
+
+
+class ProviderOutcome(StrEnum):
+    """What a provider did with a submission."""
+
+    DELIVERED = "delivered"
+    REFUSED = "refused"
+    BROKEN = "broken"
+    """Neither: it crashed, took too long, or did half of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a provider did, and its words."""
+
+    outcome: ProviderOutcome
+    said: str
+
+
+Asked = Callable[[Path, Path], Answer]
+"""A provider: the folder of a submission, and where the delivery goes."""
+Judge = Callable[[Mapping[str, object]], Ended]
+"""A verifier: where the delivery, the manifest and the submission lie, and the profile."""
+Told = Callable[[Result], object]
+"""Gets each result, in the order of the cases."""
+
+
+def command_provider(command: Sequence[str], *, limit: float) -> Asked:
+    """A command that takes a submission's folder and writes a delivery's."""
+    places = [name for name in ("submission", "delivery") if _has_place(command, name)]
+    if len(places) == 1:
+        raise TableError(
+            f"the command has a place for {{{places[0]}}} alone; it needs {{submission}} and"
+            " {delivery}, or neither, and then both are appended"
+        )
+
+    def ask(submission: Path, delivery: Path) -> Answer:
+        where = {"submission": submission, "delivery": delivery}
+        words = filled(command, where, ["{submission}", "{delivery}"])
+        return _answer_of_command(
+            run(words, limit=limit), has_delivery=os.path.lexists(delivery), limit=limit
+        )
+
+    return ask
+
+
+def _answer_of_command(ended: Ended, *, has_delivery: bool, limit: float) -> Answer:
+    said = f": {ended.said}" if ended.said else ""
+    if ended.code is None:
+        return Answer(ProviderOutcome.BROKEN, f"no answer in {limit:g} s, so it was ended{said}")
+    if ended.code == 0:
+        if has_delivery:
+            return Answer(ProviderOutcome.DELIVERED, "delivered")
+        return Answer(ProviderOutcome.BROKEN, f"exit code 0, and no delivery{said}")
+    if ended.code < 0:
+        return Answer(ProviderOutcome.BROKEN, f"ended by signal {-ended.code}{said}")
+    if ended.code == INTERNAL or ended.code > LAST_REFUSAL or ended.crashed:
+        crash = " after a crash" if ended.crashed else ""
+        return Answer(
+            ProviderOutcome.BROKEN, f"exit code {ended.code}{crash}, which is no refusal{said}"
+        )
+    if has_delivery:
+        return Answer(
+            ProviderOutcome.BROKEN,
+            f"exit code {ended.code}, and something lies at the delivery's place",
+        )
+    return Answer(ProviderOutcome.REFUSED, f"refused with exit code {ended.code}{said}")
+
+
+def service_provider(url: str, token: str, options: RemoteOptions) -> Asked:
+    """A provider behind HTTP; it refuses by the status 400 or 422, or by a job that fails.
+
+    Raises:
+        Error: The service cannot be asked at all, such as with that token.
+    """
+    with Connection(url, token, options) as connection:
+        Offer.parse(connection.get("/v1", GREETING).body)
+
+    def ask(submission: Path, delivery: Path) -> Answer:
+        with Connection(url, token, options) as connection:
+            return _answer_of_service(connection, submission, delivery)
+
+    return ask
+
+
+def _answer_of_service(connection: Connection, submission: Path, delivery: Path) -> Answer:
+    begun: list[str] = []
+    try:
+        _submit(connection, submission, delivery, begun.append)
+        return Answer(ProviderOutcome.DELIVERED, "delivered")
+    except ProviderError as error:
+        for job in begun:
+            forget_job(connection, job)
+        outcome = ProviderOutcome.REFUSED if _is_refusal(error) else ProviderOutcome.BROKEN
+        return Answer(outcome, printable(str(error), MOST_SHOWN))
+
+
+def _is_refusal(error: ProviderError) -> bool:
+    if isinstance(error, RefusedError):
+        return error.problem.status in REFUSALS
+    reason = error.job.reason if isinstance(error, FailedError) else None
+    return reason is not None and reason.code not in OF_THE_SERVICE
+
+
+def _submit(
+    connection: Connection, submission: Path, delivery: Path, began: Callable[[str], None]
+) -> None:
+    try:
+        listed = list_submission(submission)
+    except Error:
+        # Our client would not send it; what the service does with it is the question.
+        offer = Offer.parse(connection.get("/v1", GREETING).body)
+        job = run_job(connection, list_as_is(submission), offer, began)
+        forget_job(connection, job.id)
+        return
+    submit_folder(connection, listed, delivery, began=began)
+
+
+def try_provider(
+    kit: Kit,
+    cases: Sequence[KitCase],
+    ask: Asked,
+    *,
+    jobs: int = 1,
+    told: Told = lambda result: None,
+) -> list[Result]:
+    """Show cases to a provider, so many at a time."""
+    return try_each(cases, partial(_tried_provider, kit, ask), jobs=jobs, told=told)
+
+
+def _tried_provider(kit: Kit, ask: Asked, case: KitCase, folder: Path) -> Result:
+    delivery = folder / "delivery"
+    began = time.monotonic()
+    answer = ask(kit.copy(case, "submission", folder), delivery)
+    seconds = time.monotonic() - began
+    if case.kind is CaseKind.REFUSED:
+        checks = [Check("refusal", answer.outcome is ProviderOutcome.REFUSED, answer.said)]
+    else:
+        is_there = answer.outcome is ProviderOutcome.DELIVERED
+        checks = [Check("answer", is_there, answer.said)]
+        if is_there:
+            sent, wanted = kit.path(case, "submission"), kit.path(case, "delivery")
+            checks += compared(sent, wanted, delivery)
+    return Result(case=case, checks=tuple(checks), seconds=seconds)
+
+
+def command_verifier(command: Sequence[str], *, limit: float) -> Judge:
+    """A command that judges a delivery and says by its exit code what it found."""
+    named = [name for name in PLACES if _has_place(command, name)]
+    if named and len(named) < len(PLACES):
+        lacking = ", ".join(f"{{{name}}}" for name in PLACES if name not in named)
+        raise TableError(f"the command lacks a place for {lacking}; it names all, or none")
+    return lambda shown: run(filled(command, shown, APPENDED), limit=limit)
+
+
+def try_verifier(
+    kit: Kit,
+    cases: Sequence[KitCase],
+    judge: Judge,
+    *,
+    jobs: int = 1,
+    told: Told = lambda result: None,
+) -> list[Result]:
+    """Show cases to a verifier, so many at a time."""
+    return try_each(cases, partial(_tried_verifier, kit, judge), jobs=jobs, told=told)
+
+
+def _has_place(command: Sequence[str], name: str) -> bool:
+    return any(f"{{{name}}}" in word for word in command)
+
+
+def _tried_verifier(kit: Kit, judge: Judge, case: KitCase, folder: Path) -> Result:
+    shown = {name: kit.copy(case, name, folder) for name in case.kind.needs}
+    ended = judge({**shown, "profile": case.expected["profile"]})
+    return Result(case=case, checks=(_check(case, ended),), seconds=ended.seconds)
+
+
+def _check(case: KitCase, ended: Ended) -> Check:
+    wanted = case.expected["exit"]
+    passed = ended.code is not None and ended.code == wanted and not _has_crashed(ended)
+    said = f": {ended.said}" if ended.said and not passed else ""
+    return Check("exit code", passed, f"{_found(ended)}{_missed(case, passed)}{said}")
+
+
+def _has_crashed(ended: Ended) -> bool:
+    """Whether its exit code is that of a program that broke, and so no verdict."""
+    return ended.crashed and ended.code != 0
+
+
+def _found(ended: Ended) -> str:
+    code = ended.code
+    if code is None:
+        return "no answer in time, so it was ended"
+    if code < 0:
+        return f"ended by signal {-code}"
+    if _has_crashed(ended):
+        return f"{code} after a crash"
+    return f"{code}, {WORDS.get(code, 'which means nothing here')}"
+
+
+def _missed(case: KitCase, passed: bool) -> str:
+    """What should have been found, and the layers that see it."""
+    if passed:
+        return ""
+    layers = case.expected.get("layers")
+    seen = f", which {' or '.join(map(str, layers))} sees" if isinstance(layers, list) else ""
+    return f" in place of {case.expected['exit']}{seen}"
+
+
+def try_each(
+    cases: Sequence[KitCase], tried: Callable[[KitCase, Path], Result], *, jobs: int, told: Told
+) -> list[Result]:
+    """Try cases, so many at a time; each is given a folder of its own, which does not name it."""
+
+    def tried_in(folder: Path, case: KitCase) -> Result:
+        folder.mkdir()
+        return tried(case, folder)
+
+    results, waiting = [], list[Future[Result]]()
+    # What a stranger started may write there still.
+    own = tempfile.TemporaryDirectory(prefix="verix-conform-", ignore_cleanup_errors=True)
+    with own as place, ThreadPoolExecutor(jobs) as pool:
+        try:
+            for case in cases:
+                # No number, either: what must be answered comes first.
+                folder = Path(place) / secrets.token_hex(8)
+                waiting.append(pool.submit(tried_in, folder, case))
+            for each in waiting:
+                results.append(each.result())
+                told(results[-1])
+        finally:
+            _stop(waiting)
+    return results
+
+
+def _stop(waiting: Sequence[Future[Result]]) -> None:
+    """After an interruption, or a mistake of the caller's: nothing goes on, and nothing begins."""
+    begun = [each for each in waiting if not each.cancel()]
+    # Some may be about to start a command, so it is not done with ending those that run now.
+    while wait(begun, timeout=BETWEEN).not_done:
+        end_all()

@@ -1,0 +1,189 @@
+"""What the pages share: the job and form of a request, words of commands, and where to go next."""
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import Annotated
+from urllib.parse import unquote
+
+from fastapi import APIRouter, Depends, Request, Response
+from starlette.exceptions import HTTPException
+from starlette.responses import RedirectResponse
+
+from verix_anon.client.job import Job, JourneyStep, find_job
+from verix_anon.desk.gate import CSRF_FIELD, Form
+from verix_anon.desk.rendering import desk_of, href_of, page
+from verix_anon.errors import TableError
+from verix_anon.files.desk_folder import inside, tables_in
+from verix_anon.files.table_form import to_typed
+from verix_anon.files.tables import NULL_TOKENS, Reading
+from verix_anon.files.text_versions import Version, differences, seen_version
+
+MOST_DIGITS = 18
+SAID = (
+    *("delimiter", "quote", "encoding", "decimal", "thousands", "date_format"),
+    *("skip", "footer", "sheet", "query"),
+)
+"""What options say of how a table is read, each once."""
+UNNAMED = "TABLE"
+"""What stands in a command that is shown, for a table that nobody named."""
+
+
+def step_router(step: JourneyStep) -> APIRouter:
+    """Return a router for the pages of one step, as which they are shown in the navigation."""
+
+    async def mark(request: Request) -> None:
+        request.state.step = step
+
+    return APIRouter(dependencies=[Depends(mark)])
+
+
+def _job(request: Request, job: str) -> Job:
+    try:
+        return find_job(desk_of(request).folder, job)
+    except TableError:
+        raise HTTPException(404) from None
+
+
+def _form(request: Request) -> Form:
+    form: Form = request.state.form
+    return form
+
+
+GivenJob = Annotated[Job, Depends(_job)]
+"""The job that a path names."""
+Posted = Annotated[Form, Depends(_form)]
+"""The fields of a form, which the gate has read."""
+
+
+def one(form: Form, name: str) -> str:
+    """The value of a field, or nothing."""
+    return form.get(name, [""])[0]
+
+
+def columns_of(form: Form) -> dict[str, str]:
+    """The columns that a form is about, each with its number there.
+
+    Forms hold their names percent-encoded, because browsers change line breaks.
+    """
+    return {unquote(name): str(i) for i, name in enumerate(form.get("column", []))}
+
+
+def check_known(names: Iterable[str], known: Container[str]) -> None:
+    """Raise unless all columns that a form names are there: nothing that it says is passed over."""
+    for name in names:
+        if name not in known:
+            raise TableError(
+                f"the form is about {name!r}, which is no such column; look at it anew"
+            )
+
+
+def whole(given: str) -> int | None:
+    """A whole number, if it is one and within reason."""
+    return int(given) if given.isdecimal() and len(given) <= MOST_DIGITS else None
+
+
+def at(job: Job, name: str) -> str:
+    """Where something of a job lies, as a word of a command that runs in the desk's folder."""
+    found = f"{job.name}/{name}" if name else job.name
+    return f"./{found}" if found.startswith("-") else found
+
+
+def check_open(request: Request, job: Job) -> None:
+    """Raise unless the roles file is the owner's to change: it stands once a job is prepared."""
+    if job.is_prepared:
+        raise TableError("this job is prepared already; begin another one")
+    desk_of(request).tasks.check_still(job.name)
+
+
+def given_file(request: Request, given: str) -> str:
+    """A file in the desk's folder, as a word of a command; nothing if none is named."""
+    if not given.strip():
+        return ""
+    folder = desk_of(request).folder
+    found = inside(folder, given.strip())
+    if not found.is_file():
+        raise TableError(f"{given!r} is not a file")
+    return f"./{found.relative_to(folder.resolve()).as_posix()}"
+
+
+def table_of(request: Request, job: Job) -> str:
+    """The job's table, as a word of a command that is shown."""
+    folder = desk_of(request).folder.resolve()
+    if job.table is None:
+        return UNNAMED
+    is_ours = job.table.is_relative_to(folder)
+    found = str(job.table.relative_to(folder) if is_ours else job.table)
+    return f"./{found}" if found.startswith("-") else found
+
+
+def given_table(request: Request, job: Job, form: Form) -> str:
+    """The job's table, or the one that a form names, as a word of a command that is started."""
+    if job.table is not None:
+        return table_of(request, job)
+    if found := given_file(request, one(form, "table")):
+        return found
+    raise TableError("nothing in the job's folder says which table it is: choose one")
+
+
+def tables_for(request: Request, job: Job) -> list[str]:
+    """What there is to choose from, if nothing names the table."""
+    return tables_in(desk_of(request).folder) if job.table is None else []
+
+
+def reading_words(reading: Reading) -> list[str]:
+    """How a table is read, as options of a command."""
+    given = {name: getattr(reading, name) for name in SAID}
+    found = [(name, to_typed(name, value)) for name, value in given.items() if value is not None]
+    found += [("date_format", f"{column}={form}") for column, form in reading.dates.items()]
+    if tuple(reading.null_tokens) != NULL_TOKENS:
+        found += [("null", word) for word in reading.null_tokens]
+    words = [word for name, value in found for word in (f"--{name.replace('_', '-')}", value)]
+    return words if reading.leading_zeros_are_text else [*words, "--no-leading-zeros"]
+
+
+def passphrase(form: Form) -> dict[str, str]:
+    """The manifest's passphrase, as commands take it; none if none was given."""
+    given = one(form, "passphrase")
+    return {"VERIX_PASSPHRASE": given} if given else {}
+
+
+def go_to(request: Request, name: str, **path: str) -> RedirectResponse:
+    """Show another page, by a request of its own, so that a reload does not post again."""
+    return RedirectResponse(str(request.app.url_path_for(name, **path)), 303)
+
+
+def start(
+    request: Request,
+    job: Job,
+    words: Sequence[str],
+    *,
+    then: JourneyStep | None = None,
+    good: frozenset[int] = frozenset({0}),
+    environment: Mapping[str, str] | None = None,
+) -> RedirectResponse:
+    """Start a command for a job, and show this step while it runs.
+
+    Once it ended with one of the `good` codes, the step `then` is shown, or this one.
+    """
+    here: JourneyStep = request.state.step
+    href = href_of(request, then or here, job)
+    desk_of(request).tasks.start(job.name, words, then=href, good=good, environment=environment)
+    return go_to(request, here, job=job.name)
+
+
+def conflict(request: Request, job: Job, now: Version, wanted: str, form: Form) -> Response:
+    """Nothing was written: the file as it is against what this form would make of it."""
+    fields = [
+        (name, value)
+        for name, values in form.items()
+        for value in values
+        if name not in (CSRF_FIELD, "digest")
+    ]
+    before = seen_version(one(form, "digest"))
+    view = {
+        "changed": [] if before is None else list(differences(before, now.text)),
+        "lines": list(differences(now.text, wanted)),
+        "fields": [*fields, ("digest", now.digest)],
+        "back": href_of(request, request.state.step, job),
+        "step": request.state.step,
+    }
+    return page(request, "conflict.html", view, job=job, status=409)

@@ -1,0 +1,177 @@
+"""Render pages: texts in two languages, the navigation, and templates that escape everything."""
+
+import shlex
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib.resources import files
+from pathlib import Path
+
+from starlette.datastructures import Headers
+from starlette.requests import Request, cookie_parser
+from starlette.responses import HTMLResponse
+from starlette.routing import NoMatchFound
+
+from verix_anon.client.job import Job, JourneyStep
+from verix_anon.desk.tasks import DeskTask, Tasks
+from verix_anon.html_templates import templates_of
+
+LANGUAGES = ("en", "de")
+LANGUAGE_COOKIE = "verix-desk-language"
+
+
+@cache
+def texts(language: str) -> Mapping[str, str]:
+    """The texts of a language by their keys, such as jobs.title."""
+    source = files("verix_anon.desk") / "texts" / f"{language}.toml"
+    return dict(_flat(tomllib.loads(source.read_text("utf-8")), ""))
+
+
+def _flat(found: Mapping[str, object], before: str) -> Iterator[tuple[str, str]]:
+    for key, value in found.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{before}{key}.")
+        else:
+            yield before + key, str(value)
+
+
+def language_of(headers: Headers) -> str:
+    """The one that was chosen, or the first that the browser asks for and we have."""
+    chosen = cookie_parser(headers.get("cookie", "")).get(LANGUAGE_COOKIE)
+    if chosen in LANGUAGES:
+        return chosen
+    wanted = []
+    for part in headers.get("accept-language", "").split(","):
+        name, _, weight = part.strip().partition(";q=")
+        try:
+            wanted.append((-float(weight or 1), name.strip().lower().partition("-")[0]))
+        except ValueError:
+            continue
+    able = [name for _, name in sorted(wanted, key=lambda one: one[0]) if name in LANGUAGES]
+    return able[0] if able else LANGUAGES[0]
+
+
+def numbered(language: str, value: float, form: str = ",") -> str:
+    """A number as the language writes it, by the form of Python's that says how many places."""
+    text = format(value, form)
+    if language == "de":
+        return text.translate(str.maketrans(",.", ".,")).replace("%", "\N{NO-BREAK SPACE}%")
+    return text
+
+
+TEMPLATES = templates_of("verix_anon.desk")
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What the pages share."""
+
+    folder: Path
+    tasks: Tasks
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A page of the journey, as the navigation shows it."""
+
+    step: JourneyStep
+    href: str | None
+    """None: it cannot be gone to yet."""
+    is_here: bool
+
+
+def desk_of(request: Request) -> Desk:
+    """The desk that a request came to."""
+    found = request.app.state.desk
+    assert isinstance(found, Desk)
+    return found
+
+
+def plain(headers: Headers, name: str) -> str:
+    """A page for who is not let in, which shows nothing of the folder."""
+    language = language_of(headers)
+    view = {"t": _say(language), "language": language, "name": name}
+    return TEMPLATES.get_template("plain.html").render(view)
+
+
+def fragment(request: Request, template: str, view: Mapping[str, object]) -> HTMLResponse:
+    """A part of a page, which a script puts in the place of what was there."""
+    language = language_of(request.headers)
+    shown = {"t": _say(language), "language": language, **view}
+    return HTMLResponse(TEMPLATES.get_template(template).render(shown))
+
+
+def page(
+    request: Request,
+    template: str,
+    view: Mapping[str, object],
+    *,
+    job: Job | None = None,
+    status: int = 200,
+    command: Sequence[str] = (),
+) -> HTMLResponse:
+    """A page: its template in the layout, below the navigation and above its command."""
+    language = language_of(request.headers)
+    desk, here = desk_of(request), _here(request)
+    shown: dict[str, object] = {
+        "t": _say(language),
+        "number": partial(numbered, language),
+        "language": language,
+        "others": [other for other in LANGUAGES if other != language],
+        "here": here,
+        "csrf": request.state.csrf,
+        "folder": str(desk.folder),
+        "job": job,
+        "stops": _stops(request, job, here),
+        "task": _task(desk, job),
+        "command": shlex.join(["verix-anon", *command]) if command else "",
+    }
+    return HTMLResponse(TEMPLATES.get_template(template).render(shown | dict(view)), status)
+
+
+def _say(language: str) -> Callable[..., str]:
+    """The text of a key, with what is to be put into it."""
+
+    def say(key: str, **values: object) -> str:
+        text = texts(language)[key]
+        shown = {n: numbered(language, v) if type(v) is int else v for n, v in values.items()}
+        return text.format(**shown) if shown else text
+
+    return say
+
+
+def href_of(request: Request, step: JourneyStep, job: Job) -> str:
+    """The path of a job's page; empty if there is none."""
+    try:
+        return str(request.app.url_path_for(step.value, job=job.name))
+    except NoMatchFound:
+        return ""
+
+
+def _here(request: Request) -> str:
+    """The path of the page: what answers a form is shown as the step that has the form."""
+    if request.method in ("GET", "HEAD"):
+        return request.url.path
+    step = getattr(request.state, "step", None)
+    if step is None:
+        return "/"
+    return str(request.app.url_path_for(step, job=request.path_params["job"]))
+
+
+def _stops(request: Request, job: Job | None, here: str) -> list[Stop]:
+    if job is None:
+        return []
+    found = []
+    for step in JourneyStep:
+        href = href_of(request, step, job)
+        is_open = href and step in job.open_steps
+        is_here = bool(href) and f"{here}/".startswith(f"{href}/")
+        found.append(Stop(step, href if is_open else None, is_here))
+    return found
+
+
+def _task(desk: Desk, job: Job | None) -> DeskTask | None:
+    """The job's task, while it runs, or if it did not end well."""
+    task = desk.tasks.of(job.name) if job else None
+    return task if task is not None and not task.is_well else None

@@ -1,0 +1,227 @@
+"""Check signed words about a delivery, receipts and verdicts, for third parties (spec §10).
+
+They are checked without the delivery and without a secret. The file may be hostile, so no more
+of it is read than such a file may hold.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from hashlib import file_digest
+from pathlib import Path
+
+from verix_anon.errors import ReceiptError, TableError
+from verix_anon.fields import shown
+from verix_anon.files.store import beginning, reason
+from verix_anon.files.trust import Trust, trust_in
+from verix_anon.protocol.envelopes import MAX_BYTES, Opened, keyids_of, open_envelope
+from verix_anon.protocol.signing import VERDICT_FILE, Judgement
+from verix_anon.protocol.statements import Receipt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What is to be checked: files of signed words, and what they must be about."""
+
+    receipt: Path
+    keys: tuple[Path, ...]
+    verdict: Path | None = None
+    owner_keys: tuple[Path, ...] = ()
+    root: str | None = None
+    files: Mapping[str, Path] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Attested:
+    """What was shown, what is not so, and what nothing of it shows."""
+
+    receipt: Receipt | None = None
+    verdict: Judgement | None = None
+    shown: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    not_shown: list[str] = field(default_factory=list)
+
+    @property
+    def is_so(self) -> bool:
+        """Whether everything that was asked is so."""
+        return self.receipt is not None and not self.problems
+
+    def to_json(self) -> dict[str, object]:
+        """All of it as JSON values."""
+        return {
+            "ok": self.is_so,
+            "receipt": None if self.receipt is None else _plain(self.receipt),
+            "verdict": None if self.verdict is None else _plain(self.verdict),
+            "shown": self.shown,
+            "problems": self.problems,
+            "not_shown": self.not_shown,
+        }
+
+
+def attested(asked: Asked) -> Attested:
+    """Check signatures first, then what was signed; raises TableError if files cannot be read."""
+    found = Attested()
+    _open_receipt(asked, found)
+    if asked.verdict is not None:
+        _open_verdict(asked.verdict, trust_in(asked.owner_keys), found)
+    if found.receipt is not None and found.verdict is not None:
+        _compare(found.receipt, found.verdict, found)
+    if asked.root is not None:
+        _compare_root(asked.root, found)
+    for name, path in asked.files.items():
+        _compare_file(name, path, found)
+    found.not_shown += _left_open(asked, found)
+    return found
+
+
+def _opened(path: Path, trust: Trust, what: str, found: Attested) -> Opened | None:
+    """What a trusted key has signed; else why it does not count."""
+    data, now = beginning(path, MAX_BYTES + 1, what), datetime.now(UTC)
+    try:
+        return open_envelope(data, trust.counting(now), str(path))
+    except ReceiptError as error:
+        found.problems.append(f"{error}.")
+    try:
+        named = keyids_of(data, str(path))
+    except ReceiptError:
+        return None
+    refusals = ((keyid, trust.refusal(keyid, now)) for keyid in named)
+    found.problems += [f"The key {keyid} {why}." for keyid, why in refusals if why]
+    return None
+
+
+def _open_receipt(asked: Asked, found: Attested) -> None:
+    trust = trust_in(asked.keys)
+    opened = _opened(asked.receipt, trust, "receipt", found)
+    if opened is None:
+        return
+    try:
+        said = Receipt.from_bytes(opened.payload, str(asked.receipt))
+    except ReceiptError as error:
+        found.problems.append(f"A key that counts has signed it, but it is no receipt: {error}.")
+        return
+    found.receipt = said
+    found.shown.append(
+        f"The holder of {_named(opened, trust)} signed that {_maker(said)} made the delivery with"
+        f" the root {said.root.hex()} of the submission {said.submission.hex()} under the contract"
+        f" {said.contract.hex()}: {said.rows:,} records in {said.leaves:,} leaves, from"
+        f" {said.began} to {said.finished} by its own clock."
+    )
+
+
+def _open_verdict(path: Path, trust: Trust, found: Attested) -> None:
+    opened = _opened(path, trust, "verdict", found)
+    if opened is None:
+        return
+    try:
+        said = Judgement.from_bytes(opened.payload, str(path))
+    except ReceiptError as error:
+        found.problems.append(f"A key that counts has signed it, but it is no verdict: {error}.")
+        return
+    found.verdict = said
+    decided = [f"{each.layer} {each.status}" for each in said.findings if each.decides]
+    found.shown.append(
+        f"The holder of {_named(opened, trust)} signed that its verdict was {said.outcome}"
+        f" (profile {said.profile}, verix-anon {said.version}, {said.time} by its own clock),"
+        f" decided by: {', '.join(decided) or 'nothing'}."
+    )
+
+
+def _compare(receipt: Receipt, verdict: Judgement, found: Attested) -> None:
+    differing = [
+        what
+        for what, one, other in (
+            ("root", receipt.root, verdict.root),
+            ("files", dict(receipt.files), dict(verdict.files)),
+            ("contract", receipt.contract, verdict.contract),
+            ("submission", receipt.submission, verdict.submission),
+        )
+        if one != other
+    ]
+    if differing:
+        found.problems.append(
+            f"The verdict is on another delivery than the receipt: another {', '.join(differing)}."
+        )
+    else:
+        found.shown.append("Receipt and verdict are about the same files and the same root.")
+
+
+def _compare_root(root: str, found: Attested) -> None:
+    try:
+        wanted = bytes.fromhex(root)
+    except ValueError:
+        wanted = b""
+    if len(wanted) != 32:
+        raise TableError(f"a root is 64 hexadecimal digits, not {shown(root)}")
+    if found.receipt is None:
+        return
+    if found.receipt.root == wanted:
+        found.shown.append("The root is the one that was asked about.")
+    else:
+        found.problems.append("The receipt is about another root than the one asked about.")
+
+
+def _compare_file(name: str, path: Path, found: Attested) -> None:
+    digest = _digest(path)
+    who, signed = "receipt", dict(found.receipt.files) if found.receipt is not None else {}
+    if name == VERDICT_FILE and found.verdict is not None:
+        who, signed = "signed verdict", {name: found.verdict.verdict}
+    if name not in signed:
+        found.problems.append(f"Nothing that was signed names a file {name}.")
+    elif signed[name] == digest:
+        found.shown.append(f"{path} is the {name} that the {who} names.")
+    else:
+        found.problems.append(f"{path} is not the {name} that the {who} names.")
+
+
+def _digest(path: Path) -> str:
+    """SHA-256 of a file, or of the parts of records.parquet as a folder (spec §8.3)."""
+    try:
+        if path.is_dir():
+            from verix_anon.files.folder_writer import digests_of_folder
+
+            return digests_of_folder(path.parent, [path.name])[path.name]
+        with path.open("rb") as file:
+            return file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise TableError(f"{path} cannot be read ({reason(error)})") from None
+
+
+def _left_open(asked: Asked, found: Attested) -> list[str]:
+    """What stays open however well all of it fits."""
+    compared = set(asked.files)
+    others = [] if found.receipt is None else sorted(set(found.receipt.files) - compared)
+    right = "whether the work is right: a receipt says whose it is"
+    if found.verdict is not None:
+        right = (
+            "whether the work is right, but by the owner's word: whoever has delivery, submission"
+            " and manifest can judge it again"
+        )
+    points = [
+        right,
+        "when anything was done: times are the claims of who signed them",
+        "who holds the keys: learn it by another way",
+        "what any record says, or whether a release made of it is safe to publish",
+    ]
+    if others:
+        points.append(f"that you have the files, which were not compared: {', '.join(others)}")
+    return [f"{point[0].upper()}{point[1:]}." for point in points]
+
+
+def _named(opened: Opened, trust: Trust) -> str:
+    found = []
+    for key in opened.keys:
+        name = trust.name_of(key.keyid)
+        found.append(f"the key {key.keyid}{f' ({name})' if name else ''}")
+    return " and ".join(found)
+
+
+def _maker(said: Receipt) -> str:
+    return f"{said.engine} {said.version}".strip() or "an unnamed engine"
+
+
+def _plain(said: Receipt | Judgement) -> dict[str, object]:
+    return {
+        name: value.hex() if isinstance(value, bytes) else value
+        for name, value in asdict(said).items()
+    }

@@ -1,0 +1,145 @@
+"""A Parquet footer that was not written by a friend, read and written anew.
+
+Arrow takes a footer at its word: one made for it fills gigabytes, nests until the stack
+ends, names extension types, or ends the process by an exception that nobody catches. So
+the few numbers that decoding needs are read here, and Arrow gets a footer with these alone.
+"""
+
+from typing import NamedTuple
+
+from verix_anon.files.hostile import thrift
+from verix_anon.files.hostile.thrift import BINARY, I32, I64, LIST, STRUCT, Fields, List
+
+MAGIC = b"PAR1"
+# Field numbers of parquet.thrift.
+VERSION, SCHEMA, N_ROWS, GROUPS = 1, 2, 3, 4  # FileMetaData
+COLUMNS, GROUP_BYTES, GROUP_ROWS = 1, 2, 3  # RowGroup
+FILE_OFFSET, META = 2, 3  # ColumnChunk
+PHYSICAL, ENCODINGS, PATH, CODEC, N_VALUES, UNCOMPRESSED, COMPRESSED = range(1, 8)
+DATA_OFFSET, DICTIONARY_OFFSET = 9, 11  # ColumnMetaData
+NAME, N_CHILDREN = 4, 5  # SchemaElement
+# What says how a column is read: physical type and width, whether values may be missing,
+# name, and the two ways to give a logical type with its scale and precision.
+COLUMN_FIELDS = (1, 2, 3, 4, 6, 7, 8, 10)
+
+
+class FooterError(ValueError):
+    """These bytes do not end in a footer, or not in one of a flat table."""
+
+
+class Chunk(NamedTuple):
+    """Where the pages of one column of one row group lie."""
+
+    start: int
+    length: int
+    n_values: int
+
+
+class Group(NamedTuple):
+    """One row group."""
+
+    n_rows: int
+    chunks: list[Chunk]
+
+
+class Footer(NamedTuple):
+    """What a footer says, and a file without pages whose footer says no more.
+
+    In that file columns are named by their numbers: names may hold dots, which Arrow takes apart.
+    """
+
+    names: list[str]
+    groups: list[Group]
+    clean: bytes
+    body: int
+    """Where the footer begins, and pages end."""
+
+
+def read_footer(data: bytes | memoryview, *, most: int, before: int = 0) -> Footer:
+    """Read a footer of at most so many bytes; so many of the file come before these."""
+    size = int.from_bytes(data[-8:-4], "little")
+    if data[-4:] != MAGIC or size > before + len(data) - 8:
+        raise FooterError("it does not end as one")
+    if size > most:
+        raise FooterError(f"its footer is larger than the {most} bytes it may have")
+    body = len(data) - 8 - size
+    try:
+        fields, _ = thrift.decode(memoryview(data)[body:-8], 0)
+        names, columns = _columns(fields)
+        n_rows = thrift.number(fields, N_ROWS, I64)
+        groups = [_group(group, columns) for group in thrift.structs(fields, GROUPS)]
+    except thrift.ThriftError as error:
+        raise FooterError(f"its footer is damaged: {error}") from None
+    root: Fields = {NAME: (BINARY, b"schema"), N_CHILDREN: (I32, len(columns))}
+    clean = thrift.encode(
+        {
+            VERSION: (I32, 2),
+            SCHEMA: (LIST, List(STRUCT, [root, *columns])),
+            N_ROWS: (I64, n_rows),
+            GROUPS: (LIST, List(STRUCT, [written for _, written in groups])),
+        }
+    )
+    whole = MAGIC + clean + len(clean).to_bytes(4, "little") + MAGIC
+    return Footer(names, [group for group, _ in groups], whole, before + body)
+
+
+def _columns(fields: Fields) -> tuple[list[str], list[Fields]]:
+    """The schema's columns, which stand right under its root: their names, and they by number."""
+    root, *columns = thrift.structs(fields, SCHEMA) or [{}]
+    if thrift.number(root, N_CHILDREN, I32) != len(columns):
+        raise FooterError("its columns are nested")
+    if any(column.get(N_CHILDREN, (I32, 0))[1] != 0 for column in columns):
+        raise FooterError("its columns are nested")
+    found = [column.get(NAME, (0, b"")) for column in columns]
+    try:
+        names = [n.decode() for kind, n in found if kind == BINARY and isinstance(n, bytes)]
+    except UnicodeDecodeError:
+        raise FooterError("a column's name is not text") from None
+    if len(names) != len(columns):
+        raise FooterError("a column has no name")
+    kept = [{i: column[i] for i in COLUMN_FIELDS if i in column} for column in columns]
+    return names, [{**c, NAME: (BINARY, str(i).encode())} for i, c in enumerate(kept)]
+
+
+def _group(fields: Fields, columns: list[Fields]) -> tuple[Group, Fields]:
+    n_rows = thrift.number(fields, GROUP_ROWS, I64)
+    found = thrift.structs(fields, COLUMNS)
+    if len(found) != len(columns):
+        raise FooterError("a row group does not have all columns")
+    chunks, written = [], []
+    for chunk, column in zip(found, columns, strict=True):
+        _, meta = chunk.get(META, (0, None))
+        if not isinstance(meta, dict):
+            raise FooterError("a column of a row group is not described")
+        chunks.append(_chunk(meta))
+        written.append(_written(chunks[-1], thrift.number(meta, CODEC, I32), column))
+    members: Fields = {
+        COLUMNS: (LIST, List(STRUCT, list(written))),
+        GROUP_BYTES: (I64, 0),
+        GROUP_ROWS: (I64, n_rows),
+    }
+    return Group(n_rows, chunks), members
+
+
+def _chunk(meta: Fields) -> Chunk:
+    start = thrift.number(meta, DATA_OFFSET, I64)
+    # Some writers say 0 where there is no dictionary.
+    if DICTIONARY_OFFSET in meta:
+        dictionary = thrift.number(meta, DICTIONARY_OFFSET, I64)
+        start = dictionary if 0 < dictionary < start else start
+    length = thrift.number(meta, COMPRESSED, I64)
+    return Chunk(start, length, thrift.number(meta, N_VALUES, I64))
+
+
+def _written(chunk: Chunk, codec: int, column: Fields) -> Fields:
+    meta: Fields = {
+        PHYSICAL: (I32, thrift.number(column, PHYSICAL, I32)),
+        ENCODINGS: (LIST, List(I32, [])),
+        PATH: (LIST, List(BINARY, [column[NAME][1]])),
+        CODEC: (I32, codec),
+        N_VALUES: (I64, chunk.n_values),
+        UNCOMPRESSED: (I64, chunk.length),
+        COMPRESSED: (I64, chunk.length),
+        DATA_OFFSET: (I64, chunk.start),
+    }
+    return {FILE_OFFSET: (I64, 0), META: (STRUCT, meta)}

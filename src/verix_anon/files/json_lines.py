@@ -1,0 +1,137 @@
+"""Files of JSON lines that are only ever appended to, for their owner's eyes alone.
+
+Nothing rests on a line before it is whole and on the disk. So one that an abrupt end cut short says
+nothing: whoever adds the next one declares it void, and nothing is taken away.
+"""
+
+import errno
+import fcntl
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from verix_anon.errors import TableError
+from verix_anon.fields import Fields
+from verix_anon.files.atomic_write import sync_folder
+
+PATIENCE = 60.0
+"""Seconds until whoever holds a lock is taken to hang."""
+VOID = b" (cut short)"
+"""The end of a line that was cut short, in a file that was added to since."""
+
+
+class Lines:
+    """A file of lines that nobody else writes to as long as it is held."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+
+    def read(self) -> list[Fields | None]:
+        """Every line but empty and void ones, None for one that is damaged; raises OSError."""
+        *ended, last = self._bytes(0).split(b"\n")
+        found = [_parse(line) for line in ended if line.strip() and not line.endswith(VOID)]
+        # One without an end may be whole, or damaged in another way than by being cut short.
+        return [*found, _parse(last)] if last.strip() and not _is_cut_short(last) else found
+
+    def is_cut_short(self) -> bool:
+        """Whether the last line is not whole; raises OSError."""
+        return _is_cut_short(self._bytes(0).split(b"\n")[-1])
+
+    def append(self, fields: Mapping[str, object]) -> None:
+        """Add a line, and see it on the disk; raises OSError, and then there is none."""
+        size = os.fstat(self.descriptor).st_size
+        # A line that has no end must not take the next one with it.
+        has_end = size == 0 or self._bytes(size - 1) == b"\n"
+        end = b"" if has_end else (VOID if self.is_cut_short() else b"") + b"\n"
+        left = memoryview(end + json.dumps(fields).encode() + b"\n")
+        try:
+            while left:
+                left = left[os.write(self.descriptor, left) :]
+            os.fsync(self.descriptor)
+        except OSError:
+            with suppress(OSError):
+                os.ftruncate(self.descriptor, size)
+            raise
+
+    def _bytes(self, start: int) -> bytes:
+        size, parts = os.fstat(self.descriptor).st_size, []
+        while start < size and (part := os.pread(self.descriptor, size - start, start)):
+            parts.append(part)
+            start += len(part)
+        return b"".join(parts)
+
+
+@contextmanager
+def locked(path: str | os.PathLike[str]) -> Iterator[Lines]:
+    """The file, made if there is none, held against everybody else; raises OSError."""
+    is_new = not Path(path).exists()
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        _lock(descriptor, fcntl.LOCK_EX)
+        if is_new:
+            sync_folder(Path(path).parent)
+        yield Lines(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def append(path: str | os.PathLike[str], fields: Mapping[str, object]) -> None:
+    """Add a line, and see it on the disk; raises OSError."""
+    with locked(path) as held:
+        held.append(fields)
+
+
+def read(path: str | os.PathLike[str]) -> list[Fields | None]:
+    """Every line but empty and void ones, None for one that is damaged; raises OSError."""
+    with _shared(path) as held:
+        return [] if held is None else held.read()
+
+
+def is_cut_short(path: str | os.PathLike[str]) -> bool:
+    """Whether the last line is not whole; raises OSError."""
+    with _shared(path) as held:
+        return held is not None and held.is_cut_short()
+
+
+@contextmanager
+def _shared(path: str | os.PathLike[str]) -> Iterator[Lines | None]:
+    """The file, held against those who write; None if there is none."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        yield None
+        return
+    try:
+        _lock(descriptor, fcntl.LOCK_SH)
+        yield Lines(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, kind: int) -> None:
+    """Held until the file is closed, which the end of a process does in any case."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > end:
+                raise OSError(errno.EWOULDBLOCK, "another process holds it") from None
+            time.sleep(0.02)
+        else:
+            return
+
+
+def _is_cut_short(line: bytes) -> bool:
+    """Whether a line without an end begins as all of ours do, and is not whole."""
+    return line.startswith(b"{") and _parse(line) is None
+
+
+def _parse(line: bytes) -> Fields | None:
+    try:
+        return Fields.parse(line, "a line", TableError)
+    except TableError:
+        return None

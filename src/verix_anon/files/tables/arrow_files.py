@@ -1,0 +1,186 @@
+"""Parquet, Feather and Arrow's own files and streams: typed columns, read as they are.
+
+What a file says of its size is looked at first: a few bytes of either may unpack to gigabytes.
+"""
+
+from collections.abc import Callable
+from itertools import islice
+from typing import IO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from verix_anon.errors import TableError
+from verix_anon.files.table_form import Reading
+from verix_anon.files.tables.table_sources import (
+    ARROW_ERRORS,
+    check_names,
+    opened,
+    reason,
+    shown_url,
+    without_secrets,
+)
+
+MAGIC = b"ARROW1"
+LARGEST_SCHEMA = 64 << 20
+"""Bytes of a description of columns; 16,384 of them take a few megabytes."""
+USUAL, TIMES = 1 << 30, 64
+"""A table may take so many bytes of memory, and so many times its file's size beyond."""
+USUAL_PAGES = 256 << 20
+"""Bytes of Parquet's pages, unpacked, that are never too many."""
+
+
+class Stored:
+    """The table of a Parquet file, of which each column is read when it is asked for."""
+
+    def __init__(self, name: str) -> None:
+        """`name` is its path or URL."""
+        self.name = name
+        with opened(name) as file:
+            self.size = file.seek(0, 2)
+            _check_schema(_footer_size(file, self.size, b"PAR1"))
+            # pq.read_table would import what reads folders of files, and pandas with it.
+            self._metadata = pq.ParquetFile(file).metadata
+        self.schema = self._metadata.schema.to_arrow_schema()
+        self.num_rows: int = self._metadata.num_rows
+        check_names(self.schema.names)
+        self._repeated = sorted(_repeated(self._metadata, self.size))
+        self._needed: dict[str, int] = {}
+
+    @property
+    def column_names(self) -> list[str]:
+        """As of a table in memory."""
+        return list(self.schema.names)
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """One column.
+
+        Raises:
+            TableError: It cannot be read.
+        """
+        # A name with a point in it may stand for other columns too.
+        return self._read([name])[name]
+
+    def table(self) -> pa.Table:
+        """All of them; raises TableError."""
+        return self._read(None)
+
+    def first(self, most: int) -> pa.Table:
+        """All of them, with the first so many rows; raises TableError."""
+        return self._reading(
+            lambda found: pa.Table.from_batches(
+                islice(found.iter_batches(most, use_threads=False), 1), self.schema
+            ),
+            repeated=[],
+        )
+
+    def _read(self, names: list[str] | None) -> pa.Table:
+        return self._reading(
+            lambda found: self._expanded(found.read(names, use_threads=False)),
+            repeated=self._repeated,
+        )
+
+    def _reading(
+        self, read: Callable[[pq.ParquetFile], pa.Table], *, repeated: list[str]
+    ) -> pa.Table:
+        try:
+            # A file of its own for each reading: there may be several at once.
+            # And no threads of Arrow's: one that lets go of Python's bytes while Python ends aborts
+            # the process, and takes the exit code with it.
+            with opened(self.name) as file:
+                found = pq.ParquetFile(file, metadata=self._metadata, read_dictionary=repeated)
+                return read(found)
+        except TableError as error:
+            raise TableError(f"{shown_url(self.name)} {error}") from None
+        except ARROW_ERRORS as error:
+            said = without_secrets(f"cannot be read ({reason(error)})", self.name)
+            raise TableError(f"{shown_url(self.name)} {said}") from None
+
+    def _expanded(self, table: pa.Table) -> pa.Table:
+        """The columns that were read as dictionaries as what they are, if there is room."""
+        wanted = self.schema
+        held = [n for n in table.column_names if table[n].type != wanted.field(n).type]
+        for name in held:
+            self._needed[name] = sum(map(_text_bytes, table[name].chunks))
+        if sum(self._needed.values()) > USUAL + TIMES * self.size:
+            raise _too_large(self.size)
+        for name in held:
+            at, field = table.column_names.index(name), wanted.field(name)
+            table = table.set_column(at, field, table[name].cast(field.type))
+        return table
+
+
+def _repeated(metadata: pq.FileMetaData, size: int) -> set[str]:
+    """The columns of texts that stand once in the file, and may stand in millions of rows."""
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    chunks = [group.column(j) for group in groups for j in range(group.num_columns)]
+    unpacked = sum(chunk.total_uncompressed_size for chunk in chunks)
+    n_values = sum(chunk.num_values for chunk in chunks)
+    if unpacked > USUAL_PAGES + TIMES * size or 8 * n_values > USUAL + TIMES * size:
+        raise _too_large(size)
+    return {
+        chunk.path_in_schema
+        for chunk in chunks
+        if chunk.has_dictionary_page
+        and chunk.physical_type == "BYTE_ARRAY"
+        and chunk.num_values * chunk.total_uncompressed_size > USUAL_PAGES
+    }
+
+
+def _footer_size(file: IO[bytes], size: int, magic: bytes) -> int:
+    """As it stands before the mark at the end; without one there is no such file."""
+    file.seek(max(0, size - 4 - len(magic)))
+    tail = file.read()
+    file.seek(0)
+    return int.from_bytes(tail[:4], "little") if tail[4:] == magic else 0
+
+
+def _check_schema(size: int) -> None:
+    if size > LARGEST_SCHEMA:
+        raise TableError(
+            f"describes its columns in {size:,} bytes, as no table does; leave out what is not"
+            " needed, or write it in fewer row groups"
+        )
+
+
+def _text_bytes(chunk: pa.DictionaryArray) -> int:
+    """How long all texts are, written out."""
+    lengths = pc.take(pc.binary_length(chunk.dictionary), chunk.indices)
+    return pc.sum(lengths.cast(pa.int64())).as_py() or 0
+
+
+def _too_large(size: int) -> TableError:
+    return TableError(
+        f"unpacks to far more than its {size:,} bytes make likely; save it again without"
+        " compression and dictionaries, if that is right"
+    )
+
+
+def read_ipc(path: str, _: Reading) -> tuple[pa.Table, list[str]]:
+    """Read a Feather file, or an Arrow file or stream, whichever it is.
+
+    Run in a process of its own, with a limit to its memory: buffers may be compressed.
+    """
+    with open(path, "rb") as file:  # noqa: PTH123, because it may be a descriptor's name
+        head = file.read(8)
+        if head[:4] == b"FEA1":
+            raise TableError(
+                "is of the first version of Feather; write it again with a newer program"
+            )
+        is_file = head.startswith(MAGIC)
+        # A stream begins with a mark of four bytes and the length of its schema.
+        first = int.from_bytes(head[4:8], "little") if head[:4] == b"\xff" * 4 else 0
+        _check_schema(_footer_size(file, file.seek(0, 2), MAGIC) if is_file else first)
+        file.seek(0)
+        try:
+            source = pa.ipc.open_file(file) if is_file else pa.ipc.open_stream(file)
+            check_names(source.schema.names)
+            table = source.read_all()
+            # Offsets that lead out of their buffers would be followed later.
+            table.validate(full=True)
+        except (pa.ArrowMemoryError, MemoryError):
+            raise
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise TableError(f"cannot be read ({reason(error)})") from None
+    return table, []

@@ -1,0 +1,117 @@
+"""Which ending of a name is which kind of file, and what to do with those that are not taken."""
+
+from pathlib import Path, PurePosixPath
+
+from verix_anon.errors import TableError
+
+TAB_SUFFIXES = (".tsv", ".tab", ".tsv.gz", ".tab.gz")
+TEXT_SUFFIXES = (".csv", ".txt", ".csv.gz", ".txt.gz", *TAB_SUFFIXES)
+PARQUET_SUFFIXES = (".parquet", ".pq")
+IPC_SUFFIXES = (".feather", ".arrow", ".arrows", ".ipc")
+SHEET_SUFFIXES = (".xlsx", ".xlsm", ".xls", ".ods")
+STATISTICS_SUFFIXES = (".sav", ".zsav", ".dta", ".sas7bdat")
+TAKEN = TEXT_SUFFIXES + PARQUET_SUFFIXES + IPC_SUFFIXES + SHEET_SUFFIXES + STATISTICS_SUFFIXES
+
+DATABASE = "name a table of it as a URL, such as sqlite:///people.db?table=people"
+UNPACK = "is an archive; unpack it, and give the table that is in it"
+WAYS_OUT = {
+    "is a document; copy its table into a spreadsheet, and save that as .xlsx or .csv": (
+        ".doc .docx .odt .rtf .pdf .ppt .pptx .pages .md .html .htm"
+    ),
+    "is a picture; have its table typed or recognised, and save that as .csv": (
+        ".png .jpg .jpeg .gif .tif .tiff .svg"
+    ),
+    "holds records, which need not be a table; write them as one, as .csv or .parquet": (
+        ".json .jsonl .ndjson .geojson .xml .yaml .yml .toml .avro .bson"
+    ),
+    'is of R; in R: arrow::write_parquet(people, "people.parquet")': ".rds .rdata .rda",
+    "is a database of Access; export its table there as .xlsx or .csv": ".mdb .accdb",
+    f"is a database; {DATABASE}": ".db .sqlite .sqlite3",
+    "is a database of DuckDB; in DuckDB: COPY people TO 'people.parquet'": ".duckdb .ddb",
+    "is a script; run it in a database, and name a table of that as a URL": ".sql .dump",
+    "is text of no known form; if commas, tabs or the like part its columns, name it .csv": (
+        ".dat .asc .log .prn .fwf .out .data"
+    ),
+    UNPACK: ".zip .gz .bz2 .xz .zst .7z .rar .tar .tgz",
+    "is a spreadsheet of a kind that is not read; save it there as .xlsx": (
+        ".xlsb .numbers .gnumeric .fods .wks .123"
+    ),
+    "is a transport file or catalog; save the table as .sav, .dta or .sas7bdat": (
+        ".por .xpt .sas7bcat .jmp"
+    ),
+    "is of Python; load it there, and give the table itself, or write it as .parquet": (
+        ".pkl .pickle .npy .npz .joblib"
+    ),
+    "is not read; load it with the program that wrote it, and save it as .csv or .parquet": (
+        ".h5 .hdf5 .hdf .orc .dbf .mat .nc .shp"
+    ),
+}
+OTHER_DATABASES = frozenset(
+    {"mysql", "mariadb", "mssql", "sqlserver", "oracle", "duckdb", "snowflake", "bigquery", "odbc"}
+)
+NOT_TAKEN = {ending: way for way, endings in WAYS_OUT.items() for ending in endings.split()}
+
+
+def not_taken(name: str) -> TableError:
+    """Why a file with that name is no table here, and what to do."""
+    ending = PurePosixPath(name.rstrip("/").lower()).suffix
+    if name.partition("://")[0].partition("+")[0].lower() in OTHER_DATABASES:
+        return TableError(
+            f"{name} is a database of a kind that is not read; sqlite and postgresql are, and of"
+            " others export the table as .csv or .parquet"
+        )
+    if way := NOT_TAKEN.get(ending):
+        return TableError(f"{name} {way}")
+    return TableError(
+        f"{name} is not named like a table; the name of one ends in {', '.join(TAKEN)}"
+    )
+
+
+KINDS = (
+    (b"PAR1", "Parquet", PARQUET_SUFFIXES),
+    (b"ARROW1", "an Arrow file", IPC_SUFFIXES),
+    (b"FEA1", "a Feather file", IPC_SUFFIXES),
+    (b"PK\x03\x04", "a zip, as spreadsheets are", SHEET_SUFFIXES),
+    (b"\xd0\xcf\x11\xe0", "an old Excel file", (".xls", *SHEET_SUFFIXES)),
+    (b"$FL2", "SPSS", (".sav", ".zsav")),
+    (b"$FL3", "SPSS", (".zsav", ".sav")),
+    (b"<stata_dta>", "Stata", (".dta",)),
+    (b"\x1f\x8b", "packed by gzip", (".csv.gz", ".gz")),
+)
+OPEN_IT = "open it in a spreadsheet program, and save it as .xlsx"
+OTHERS = (
+    (b"%pdf", "a PDF", "copy its table into a spreadsheet, and save that as .xlsx or .csv"),
+    (b"<!doctype html", "a web page", OPEN_IT),
+    (b"<html", "a web page", OPEN_IT),
+    (b"<?xml", "XML", OPEN_IT),
+    (b"sqlite format 3", "a database", "name a table of it: sqlite:///people.db?table=people"),
+)
+BINARY = PARQUET_SUFFIXES + IPC_SUFFIXES + SHEET_SUFFIXES + STATISTICS_SUFFIXES
+HEAD = 64
+WHATEVER = "by its content, whatever its name says"
+
+
+def check_content(name: str) -> None:
+    """Raise if the file is empty, or plainly of another kind; what cannot be told is let pass."""
+    path, lower = Path(name), name.lower()
+    if not path.is_file():
+        return  # A pipe can be read once only.
+    with path.open("rb") as file:
+        head = file.read(HEAD)
+    if not head:
+        raise TableError(f"{name} is empty; it has no header")
+    for magic, what, endings in KINDS:
+        if head.startswith(magic):
+            if lower.endswith(endings):
+                return
+            raise TableError(f"{name} is {what} {WHATEVER}; give it a name in {endings[0]}")
+    start = head.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    for magic, what, way_out in OTHERS:
+        if start.startswith(magic):
+            raise TableError(f"{name} is {what} {WHATEVER}; {way_out}")
+    if lower.endswith(SHEET_SUFFIXES) and start.startswith(b"<"):
+        raise TableError(f"{name} is part of a web page {WHATEVER}; {OPEN_IT}")
+    if lower.endswith(BINARY) and all(byte >= 0x20 or byte in b"\t\r\n" for byte in head):
+        raise TableError(f"{name} is text {WHATEVER}; give it a name in .csv")
+    if lower.endswith(".gz"):
+        raise TableError(f"{name} is not packed by gzip; leave out .gz in its name")

@@ -1,1 +1,0 @@
-"""Spreadsheets: Excel and OpenDocument read, Excel written; the packages are the extra `excel`."""

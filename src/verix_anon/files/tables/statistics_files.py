@@ -1,0 +1,214 @@
+"""SPSS, Stata and SAS: values with their labels, without what is declared missing (spec §2.6).
+
+Run in a process of its own, with a limit to its memory: the reader is C, and believes headers.
+"""
+
+import datetime as dt
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyreadstat
+
+from verix_anon.errors import TableError
+from verix_anon.files.table_form import Reading
+from verix_anon.files.tables.cell_values import column_of, plain_values
+from verix_anon.files.tables.table_sources import check_names, reason
+
+Code = float | str
+
+
+def read_statistics(path: str, reading: Reading) -> tuple[pa.Table, list[str]]:
+    """The table, and what is to be said of it; errors do not name the file."""
+    try:
+        values, meta = _read(path)
+    except MemoryError:
+        raise
+    except Exception as error:
+        # Of whatever kind: what is in the file decides how its reader fails.
+        raise TableError(f"cannot be read ({reason(error)})") from None
+    check_names(list(meta.column_names))
+    columns: dict[str, pa.Array] = {}
+    notes = []
+    for name in meta.column_names:
+        cells = [_cell(cell) for cell in values[name]]
+        labels = _labels(name, meta)
+        array, note = column_of(name, cells, range(1, len(cells) + 1))
+        if labels and any(cell is not None for cell in cells):
+            if {cell for cell in cells if cell is not None} <= labels.keys():
+                array = _categories(cells, labels)
+            else:
+                note = (
+                    f"column {name!r} has labels for some of its values only: it is read as the"
+                    " values, without labels"
+                )
+        columns[name] = array
+        notes += [note] if note else []
+    if not columns:
+        raise TableError("has no columns")
+    return pa.table(columns), notes
+
+
+def _read(path: str) -> tuple[Mapping[str, Sequence[Any]], Any]:
+    lower = path.lower()
+    if lower.endswith(".sas7bdat"):
+        values, meta = pyreadstat.read_sas7bdat(path, output_format="dict")
+        # SAS keeps labels in a catalog of its own, which may lie beside the table.
+        catalog = Path(path).with_suffix(".sas7bcat")
+        if catalog.is_file():
+            labels = pyreadstat.read_sas7bcat(catalog, output_format="dict")[1].value_labels
+            used = meta.variable_to_label.items()
+            meta.variable_value_labels = {n: labels[key] for n, key in used if key in labels}
+        return values, meta
+    read = pyreadstat.read_dta if lower.endswith(".dta") else pyreadstat.read_sav
+    values, _ = read(path, output_format="dict")
+    # Only so does it say which values are declared missing; above they are.
+    return values, read(path, metadataonly=True, user_missing=True, output_format="dict")[1]
+
+
+def _cell(cell: Any) -> Any:
+    """None for a missing value, which text writes as nothing."""
+    if cell == "" or (isinstance(cell, float) and math.isnan(cell)):
+        return None
+    return cell
+
+
+def _labels(name: str, meta: Any) -> dict[Code, str]:
+    """The labels of a column's values, in the order of the values, without those of missing."""
+    labels = meta.variable_value_labels.get(name) or {}
+    ranges = meta.missing_ranges.get(name, ())
+
+    def is_missing(code: Any) -> bool:
+        return any(type(code) is type(r["lo"]) and r["lo"] <= code <= r["hi"] for r in ranges)
+
+    is_text = meta.readstat_variable_types.get(name) == "string"
+    # Stata labels its missing values by letters.
+    codes = [c for c in labels if isinstance(c, str) == is_text and not is_missing(c)]
+    texts = [labels[code] for code in sorted(codes)]
+    return {
+        code: text if texts.count(text) == 1 else f"{text} ({_shown(code)})"
+        for code, text in zip(sorted(codes), texts, strict=True)
+    }
+
+
+def _shown(code: Code) -> str:
+    return f"{code:g}" if isinstance(code, float) else str(code)
+
+
+def _categories(cells: Sequence[Any], labels: Mapping[Code, str]) -> pa.Array:
+    """Ordered by the codes: whoever coded the answers ordered them."""
+    place = {code: i for i, code in enumerate(labels)}
+    return pa.DictionaryArray.from_arrays(
+        pa.array([None if cell is None else place[cell] for cell in cells], pa.int32()),
+        pa.array(labels.values(), pa.string()),
+        ordered=True,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What a program takes."""
+
+    name: str
+    pattern: re.Pattern[str]
+    rule: str
+    reserved: frozenset[str]
+    most_bytes: int
+    """Of a text."""
+    first: dt.datetime
+    """Before it there are no dates."""
+    minds_case: bool
+
+
+SPSS = Program(
+    "SPSS",
+    re.compile(r"(?=.{1,64}$)[^\W\d_]([\w.$#@]*\w)?"),
+    "has up to 64 letters, digits, _ . $ # @, begins with a letter, and is no word such as ALL",
+    frozenset(["all", "and", "by", "eq", "ge", "gt", "le", "lt", "ne", "not", "or", "to", "with"]),
+    32_767,
+    dt.datetime(1583, 1, 1),
+    minds_case=False,
+)
+STATA = Program(
+    "Stata",
+    re.compile(r"(?=.{1,32}$)[^\W\d]\w*"),
+    "has up to 32 letters, digits and _, begins with a letter, and is no word such as if",
+    frozenset(
+        [
+            "_all",
+            "_b",
+            "byte",
+            "_coef",
+            "_cons",
+            "double",
+            "float",
+            "if",
+            "in",
+            "int",
+            "long",
+            "_n",
+            "_pi",
+            "_pred",
+            "_rc",
+            "_skip",
+            "str",
+            "strl",
+            "using",
+            "with",
+        ]
+    ),
+    100_000,
+    dt.datetime(1583, 1, 1),
+    minds_case=True,
+)
+
+
+def write_statistics(table: pa.Table, path: Path, ending: str) -> None:
+    """Write a .sav or .dta file; raises TableError if the program could not take it."""
+    program = STATA if ending == ".dta" else SPSS
+    _check_names(table.column_names, program)
+    columns = {name: plain_values(name, table[name], program.first) for name in table.column_names}
+    for name, column in columns.items():
+        _check_lengths(name, column, program)
+    frame = pl.DataFrame(pl.from_arrow(pa.table(columns)))
+    try:
+        if program is STATA:
+            pyreadstat.write_dta(frame, path)
+        else:
+            pyreadstat.write_sav(frame, path)
+    except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError) as error:
+        raise TableError(f"{program.name} does not take this table ({reason(error)})") from None
+
+
+def _check_names(names: list[str], program: Program) -> None:
+    for name in names:
+        is_long = program is SPSS and len(name.encode()) > 64
+        if is_long or name.lower() in program.reserved or not program.pattern.fullmatch(name):
+            raise TableError(
+                f"{program.name} has no column {name[:80]!r}: a name there {program.rule}; rename"
+                " it, or publish as .parquet or .csv"
+            )
+    counts = Counter(name if program.minds_case else name.lower() for name in names)
+    for name in names:
+        if counts[name if program.minds_case else name.lower()] > 1:
+            raise TableError(
+                f"{program.name} takes {name!r} and the same in other letters for one name; rename"
+                " one of them, or publish as .parquet or .csv"
+            )
+
+
+def _check_lengths(name: str, column: pa.ChunkedArray, program: Program) -> None:
+    if pa.types.is_large_string(column.type):
+        longest = pc.max(pc.binary_length(column)).as_py() or 0
+        if longest > program.most_bytes:
+            raise TableError(
+                f"column {name!r} has a text of {longest:,} bytes, and {program.name} holds"
+                f" {program.most_bytes:,}; publish as .parquet or .csv"
+            )

@@ -1,0 +1,128 @@
+"""Sign statements, and the statement in which an owner says what its verdict was (spec §8).
+
+Whoever only checks signatures needs none of this: see `envelopes` and `statements`.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+import rfc8785
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from verix_anon.errors import ReceiptError
+from verix_anon.fields import Fields
+from verix_anon.protocol.contract import Digest
+from verix_anon.protocol.envelopes import PAYLOAD_TYPE, PublicKey, library_key
+from verix_anon.protocol.statements import (
+    ROOT,
+    Said,
+    read_statement,
+    read_time,
+    read_word,
+    to_statement,
+)
+
+VERDICT = "urn:verix:verdict:1"
+VERDICT_FILE = "verdict.json"
+"""What the verdict's file is called among the subjects, wherever it lies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What one layer found, without its evidence."""
+
+    layer: str
+    status: str
+    decides: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """The owner's word: what its verdict on these files and this root was."""
+
+    root: Digest
+    files: Mapping[str, str]
+    """SHA-256 of the delivery's files that were judged"""
+    verdict: str
+    """SHA-256 of the verdict's file"""
+    contract: Digest
+    submission: Digest
+    outcome: str
+    profile: str
+    findings: tuple[Judged, ...]
+    version: str
+    time: str
+
+    def to_bytes(self) -> bytes:
+        """The statement as canonical JSON."""
+        predicate: Said = {
+            "contract": self.contract.hex(),
+            "submission": self.submission.hex(),
+            "outcome": self.outcome,
+            "profile": self.profile,
+            "findings": [
+                {"layer": f.layer, "status": f.status, "decides": f.decides} for f in self.findings
+            ],
+            "version": self.version,
+            "time": self.time,
+        }
+        subjects = {**self.files, ROOT: self.root.hex(), VERDICT_FILE: self.verdict}
+        return to_statement(VERDICT, subjects, predicate)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, where: str = "the signed verdict") -> "Judgement":
+        """Read bytes whose signature was checked; raises ReceiptError."""
+        subjects, said = read_statement(data, VERDICT, where, needed=(ROOT, VERDICT_FILE))
+        said.only({"contract", "submission", "outcome", "profile", "findings", "version", "time"})
+        found = cls(
+            root=Digest(bytes.fromhex(subjects.pop(ROOT))),
+            verdict=subjects.pop(VERDICT_FILE),
+            files=subjects,
+            contract=Digest(said.digest("contract")),
+            submission=Digest(said.digest("submission")),
+            outcome=read_word(said, "outcome"),
+            profile=read_word(said, "profile"),
+            findings=tuple(_judged(each) for each in said.each("findings")),
+            version=read_word(said, "version"),
+            time=read_time(said, "time"),
+        )
+        if found.outcome != _outcome(found.findings):
+            raise ReceiptError(f"{where}: its outcome is not the conjunction of its findings")
+        return found
+
+
+def _outcome(findings: Collection[Judged]) -> str:
+    """As a verdict derives it (spec §10)."""
+    deciding = {each.status for each in findings if each.decides}
+    if "fail" in deciding:
+        return "VIOLATION"
+    return "VERIFIED" if deciding == {"pass"} else "INCONCLUSIVE"
+
+
+def _judged(fields: Fields) -> Judged:
+    fields.only({"layer", "status", "decides"})
+    return Judged(read_word(fields, "layer"), read_word(fields, "status"), fields.flag("decides"))
+
+
+@dataclass(frozen=True, slots=True)
+class SigningKey:
+    """An Ed25519 private key. Its repr says nothing."""
+
+    held: Ed25519PrivateKey = field(repr=False)
+
+    @property
+    def public(self) -> PublicKey:
+        """The half that others are told."""
+        return PublicKey(self.held.public_key().public_bytes_raw())
+
+
+def sign(payload: bytes, *keys: SigningKey) -> bytes:
+    """The envelope of a statement, signed by each of the keys."""
+    # Imported where it is used: it loads the clients of all clouds that are installed.
+    from securesystemslib.dsse import Envelope
+    from securesystemslib.signer import CryptoSigner
+
+    envelope = Envelope(payload, PAYLOAD_TYPE, {})
+    for key in keys:
+        envelope.sign(CryptoSigner(key.held, library_key(key.public)))
+    return rfc8785.dumps(envelope.to_dict())

@@ -1,0 +1,219 @@
+"""One job on a cluster, as its driver sees it: check, grow the top, finish, number, write.
+
+Nothing of the size of the table passes through here: of a pass, a few numbers per open node and
+column; of the end, the tree and its leaves, one part after another.
+
+Every pass reads the submission's own files and needs nothing from the pass before it but the top,
+which is here. So a lost executor costs the tasks that it had, and no more. What the tasks finish is
+written to the disk before it is numbered.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from verix_anon.arrays import Ints
+from verix_anon.errors import TableError
+from verix_anon.files.hashed_files import digest_of_parts
+from verix_anon.files.job_folder import RECORDS
+from verix_anon.files.store import MAX_PARTS
+from verix_anon.files.submissions import Stated
+from verix_anon.protocol import merkle
+from verix_anon.protocol.contract import Digest
+from verix_anon.protocol.table import check_count
+from verix_anon.provider.spark import tasks
+from verix_anon.provider.spark.delivery_writer import Place
+from verix_anon.provider.spark.submission_reader import (
+    Piece,
+    RecordSource,
+    fields_of,
+    not_once,
+    rows_of_bins,
+    schema,
+    share_out,
+)
+from verix_anon.provider.spark.subtrees import JoinedTree, Subtree, SubtreeSize
+from verix_anon.provider.spark.top import Pass, Summary, Top, TreePart
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+TASKS_PER_CORE = 4
+"""So that one that is lost, or slow, is not much."""
+
+
+def _task(work: Callable[..., object]) -> Callable[..., object]:
+    """A plain function, as Spark wants it, of what a task is sent."""
+    return lambda given: work(given)
+
+
+class SparkJob:
+    """A submission on a cluster."""
+
+    def __init__(self, spark: "SparkSession", stated: Stated) -> None:
+        self.spark, self.stated = spark, stated
+        self.contract, self.n_rows = stated.contract, stated.n_rows
+        check_count(self.contract, self.n_rows)
+        folder = stated.files.folder
+        if not folder.has(RECORDS):
+            raise TableError(f"{RECORDS} is missing in {folder.path}")
+        self.names = folder.parts(RECORDS)
+        n_parts = 0 if self.names == [RECORDS] else len(self.names)
+        self.source = RecordSource(folder.path, self.contract.to_bytes(), self.n_rows, n_parts)
+        self.pieces: list[Piece] = []
+
+    def tell(self, what: str) -> None:
+        """Say what the cluster does from here on, where Spark shows it."""
+        self.spark.sparkContext.setJobGroup(f"verix-anon {what}", f"verix-anon: {what}")
+
+    def check(self, place: Place) -> Digest:
+        """The submission's digest; raises TableError unless its records are those stated."""
+        self._survey(place)
+        n_chunks = math.ceil(self.n_rows / merkle.CHUNK_ROWS)
+        self.tell("check records")
+        first = tasks.FirstRead(self.read)
+        chunks = (
+            self._map(len(self.read.shares), first, schema(fields_of(self.contract)))
+            .selectExpr("shiftright(row, 16) AS chunk", "*")
+            .repartition(min(n_chunks, TASKS_PER_CORE * self.n_cores), "chunk")
+            .groupBy("chunk")
+            .applyInArrow(
+                _task(tasks.HashChunk(self.source.contract, self.n_rows)),
+                "chunk long, digest binary, problem string",
+            )
+            .collect()
+        )
+        for each in chunks:
+            if each["problem"] is not None:
+                raise TableError(f"{RECORDS} does not fit the contract: {each['problem']}")
+        by_number = {each["chunk"]: bytes(each["digest"]) for each in chunks}
+        is_whole = by_number.keys() == set(range(n_chunks))
+        self.stated.check(is_whole, f"{RECORDS} has not the {self.n_rows:,} rows")
+        in_order = [by_number[number] for number in range(n_chunks)]
+        found = merkle.chunks_digest(self.contract, self.n_rows, in_order)
+        is_same = found.hex() == self.stated.submission
+        self.stated.check(is_same, "its records are not those of the digest")
+        return found
+
+    def _survey(self, place: Place) -> None:
+        """Hash the files, and learn where their records are."""
+        self.tell("check files")
+        kind = (
+            "file long, digest binary, groups binary, n_bytes long, counts binary, problem string"
+        )
+        work = tasks.Survey(self.source, tuple(self.names), place)
+        found = sorted(self._map(len(self.names), work, kind).collect(), key=lambda e: e["file"])
+        for each in found:
+            if each["digest"] is None:
+                raise TableError(each["problem"])
+        digests = [bytes(each["digest"]) for each in found]
+        self.stated.files.digests[RECORDS] = (
+            digest_of_parts(zip(map(_short, self.names), digests, strict=True))
+            if self.source.n_parts
+            else digests[0].hex()
+        )
+        self.stated.check_files()
+        for name, each in zip(self.names, found, strict=True):
+            if each["problem"] is not None:
+                raise TableError(each["problem"])
+            groups = enumerate(np.frombuffer(each["groups"], np.int64).tolist())
+            self.pieces += [Piece(name, i, n_rows) for i, n_rows in groups if n_rows]
+        n_rows = sum(piece.n_rows for piece in self.pieces)
+        is_whole = n_rows == self.n_rows
+        self.stated.check(is_whole, f"{RECORDS} has {n_rows:,} rows, and not the {self.n_rows:,}")
+        most = self.source.expected().bytes_for(self.n_rows)
+        if sum(each["n_bytes"] for each in found) > most:
+            raise TableError(f"{RECORDS} unfolds to more than {most} bytes, the limit for its rows")
+        counts = sum(np.frombuffer(each["counts"], np.int64) for each in found)
+        # Before they are sent by chunk: a task would be sent whatever calls itself its chunk.
+        if not np.array_equal(counts, rows_of_bins(self.n_rows)):
+            raise TableError(f"{RECORDS}: {not_once(self.n_rows)}")
+
+    @cached_property
+    def read(self) -> tasks.ReadRecords:
+        """The records as tasks read them, anew in each pass."""
+        return tasks.ReadRecords(self.source, share_out(self.pieces, self.n_cores))
+
+    @property
+    def n_cores(self) -> int:
+        """Of the cluster, as far as it is known."""
+        return max(1, int(self.spark.sparkContext.defaultParallelism))
+
+    def _map(self, n_tasks: int, work: Callable[..., object], kind: str) -> "DataFrame":
+        """What so many tasks give, each of which is told its number."""
+        return self.spark.range(0, n_tasks, 1, n_tasks).mapInArrow(_task(work), kind)
+
+    def run(self, wanted: Pass) -> tuple[Ints, Summary]:
+        """One pass over all records."""
+        self.tell("split")
+        kind = "cell int, data binary"
+        n_tasks = min(wanted.ranks.size, self.n_cores)
+        found = (
+            self._map(len(self.read.shares), tasks.Count(self.read, wanted), kind)
+            .repartition(n_tasks, "cell")
+            .mapInArrow(_task(tasks.AddCounts(wanted.ranks, wanted.n_buckets)), kind)
+            .collect()
+        )
+        numbers = np.array([np.frombuffer(each["data"], np.int64) for each in found])
+        return np.array([each["cell"] for each in found]), Summary(*numbers.T)
+
+    def finish(self, top: Top, place: Place) -> JoinedTree:
+        """Have tasks finish what the top has left, and keep it; the whole tree's outline."""
+        self.tell("grow")
+        entries = list(top.preorder())
+        parts = tuple(each for _, each in entries if isinstance(each, TreePart))
+        number = np.full(len(top.nodes), -1, np.int64)
+        number[[node for node, each in entries if isinstance(each, TreePart)]] = np.arange(
+            len(parts)
+        )
+        fields = [("part", "int"), *fields_of(self.contract)]
+        route = tasks.Route(self.read, top.routes(), number)
+        found = (
+            self._map(len(self.read.shares), route, schema(fields))
+            # Said, since Spark would leave what comes of one task with one task.
+            .repartition(len(parts), "part")
+            .groupBy("part")
+            .applyInArrow(_task(tasks.Finish(self.source.contract, parts, place)), tasks.FINISHED)
+            .collect()
+        )
+        sizes = {
+            each["part"]: SubtreeSize(
+                each["n_nodes"], each["n_leaves"], Digest(bytes(each["digest"]))
+            )
+            for each in found
+        }
+        in_order = iter(range(len(parts)))
+        return JoinedTree(
+            self.contract,
+            tuple(sizes[next(in_order)] if isinstance(e, TreePart) else e for _, e in entries),
+        )
+
+    def subtrees(self, joined: JoinedTree, place: Place) -> Iterator[Subtree]:
+        """The subtrees from left to right, fetched one after another."""
+        for part, size in enumerate(joined.sizes):
+            with place.open(tasks.kept(part, "subtree")) as file:
+                yield Subtree.from_bytes(file.read(), size.digest)
+
+    def write_records(self, joined: JoinedTree, place: Place, prefix: str) -> str:
+        """Write the records with the numbers of their leaves, to files so named; their digest."""
+        self.tell("write")
+        n_parts = len(joined.sizes)
+        n_files = min(n_parts, MAX_PARTS)
+        ends = [n_parts * i // n_files for i in range(n_files + 1)]
+        files = tuple(range(*each) for each in pairwise(ends))
+        has_target = self.contract.target is not None
+        work = tasks.Deliver(joined.first_leaves(), files, has_target, place, prefix)
+        found = self._map(n_files, work, "file long, digest binary").collect()
+        return digest_of_parts(
+            (_short(tasks.file_name(prefix, each["file"])), bytes(each["digest"]))
+            for each in sorted(found, key=lambda each: each["file"])
+        )
+
+
+def _short(name: str) -> str:
+    return name.removeprefix(f"{RECORDS}/")

@@ -1,0 +1,314 @@
+"""A job's files over HTTP: uploads by tus 1.0, the core protocol, and downloads of the delivery.
+
+Both go on where a client stopped. Files and digests are worked on in threads.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Annotated, Any, NamedTuple
+
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
+from fastapi import APIRouter, Header, Request, Response, Security
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import StreamingResponse
+from starlette.requests import ClientDisconnect
+
+from verix_anon.service import blobs, jobs
+from verix_anon.service.api.bodies import upload_of
+from verix_anon.service.api.context import AS_TENANT, Context, TenantRoute, context_of
+from verix_anon.service.api.job_routes import FoundWithFile
+from verix_anon.service.api.problems import Problem, described
+from verix_anon.service.database import FileRow, JobRow
+from verix_anon.service.uploads import (
+    DigestMismatchError,
+    GoneError,
+    OffsetMismatchError,
+    TakenOverError,
+    Upload,
+    UploadTooLargeError,
+)
+
+uploads = APIRouter(
+    prefix="/v1/jobs/{job}/files/{name:path}",
+    route_class=TenantRoute,
+    tags=["uploads"],
+    dependencies=[Security(AS_TENANT)],
+)
+deliveries = APIRouter(
+    prefix="/v1/jobs/{job}/delivery",
+    route_class=TenantRoute,
+    tags=["deliveries"],
+    dependencies=[Security(AS_TENANT)],
+)
+VERSION = "1.0.0"
+UPLOAD_TYPE = "application/offset+octet-stream"
+UPLOAD_CHUNK = 1 << 20
+"""What is gathered before it is written"""
+FINISHING = CapacityLimiter(4)
+"""Digests take a while, and must not take the threads that all other requests need"""
+
+NUMBER = {"schema": {"type": "integer", "minimum": 0}}
+RESUMABLE = {"Tus-Resumable": {"schema": {"const": VERSION}}}
+BODY = {
+    "requestBody": {"content": {UPLOAD_TYPE: {"schema": {"type": "string", "format": "binary"}}}}
+}
+HEAD: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "How much is there",
+        "headers": {"Upload-Offset": NUMBER, "Upload-Length": NUMBER, **RESUMABLE},
+    }
+}
+PATCH: dict[int | str, dict[str, Any]] = {
+    204: {
+        "description": "The bytes are there",
+        "headers": {"Upload-Offset": NUMBER, **RESUMABLE},
+    }
+}
+OPTIONS: dict[int | str, dict[str, Any]] = {
+    204: {
+        "description": "What is spoken here",
+        "headers": {"Tus-Version": {"schema": {"const": VERSION}}, "Tus-Max-Size": NUMBER},
+    }
+}
+Version = Annotated[
+    str, Header(alias="Tus-Resumable", description=f"{VERSION}; any other is refused")
+]
+Offset = Annotated[int, Header(alias="Upload-Offset", ge=0, le=2**63 - 1)]
+ONE_RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})\Z", re.ASCII)
+DOWNLOAD_CHUNK = 1 << 18
+DOWNLOAD_TYPE = "application/octet-stream"
+CONTENT = {DOWNLOAD_TYPE: {"schema": {"type": "string", "format": "binary"}}}
+TEXT = {"schema": {"type": "string"}}
+SENT: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The file", "content": CONTENT, "headers": {"ETag": TEXT}},
+    206: {
+        "description": "A range of the file",
+        "content": CONTENT,
+        "headers": {"ETag": TEXT, "Content-Range": TEXT},
+    },
+}
+
+
+@uploads.options("", status_code=204, responses=OPTIONS | described("not-found"))
+def spoken(request: Request, job: FoundWithFile, name: str) -> Response:
+    """Which version of tus is spoken, and what a file has at most."""
+    _file(job, name)
+    return Response(
+        status_code=204,
+        headers={
+            "Tus-Resumable": VERSION,
+            "Tus-Version": VERSION,
+            "Tus-Max-Size": str(context_of(request).settings.limits.file_bytes),
+        },
+    )
+
+
+@uploads.head("", responses=HEAD | described("not-found", "unsupported-tus-version"))
+async def offset(
+    request: Request, job: FoundWithFile, name: str, version: Version = ""
+) -> Response:
+    """How much of a file is there; what is whole but not yet kept is kept now."""
+    _check_version(version)
+    context, file = context_of(request), _file(job, name)
+    upload = upload_of(context.settings.staging, job, file)
+    at = file.size if file.is_complete else await run_in_threadpool(upload.offset)
+    if at == file.size and not file.is_complete:
+        try:
+            await run_sync(_finish, context, upload, limiter=FINISHING)
+        except DigestMismatchError:
+            at = 0
+        except GoneError:
+            raise Problem("not-found", "There is no such job.") from None
+    return _answer(200, at, {"Upload-Length": str(file.size)})
+
+
+@uploads.patch(
+    "",
+    status_code=204,
+    openapi_extra=BODY,
+    responses=PATCH
+    | described(
+        "not-found",
+        "invalid-request",
+        "unsupported-tus-version",
+        "unsupported-media-type",
+        "offset-mismatch",
+        "upload-taken-over",
+        "upload-too-large",
+        "digest-mismatch",
+        "storage-full",
+        "request-timeout",
+    ),
+)
+async def append(
+    request: Request, job: FoundWithFile, name: str, at: Offset, version: Version = ""
+) -> Response:
+    """Add bytes to a file at an offset; with the last of them its SHA-256 is compared."""
+    _check_version(version)
+    if request.headers.get("content-type") != UPLOAD_TYPE:
+        raise Problem("unsupported-media-type", f"Uploads are {UPLOAD_TYPE}.")
+    context, file = context_of(request), _file(job, name)
+    upload = upload_of(context.settings.staging, job, file)
+    if file.is_complete and at != file.size:
+        raise _mismatch(file.size)
+    _check_length(request, file.size - at)
+    if file.is_complete:
+        return _answer(204, file.size)
+    try:
+        reached = await _received(request, upload, at)
+        if reached == upload.file.size:
+            await run_sync(_finish, context, upload, limiter=FINISHING)
+    except OffsetMismatchError:
+        raise _mismatch(upload.offset()) from None
+    except TakenOverError:
+        raise Problem("upload-taken-over", "Another request continues this upload.") from None
+    except UploadTooLargeError:
+        raise _too_large() from None
+    except DigestMismatchError:
+        raise Problem(
+            "digest-mismatch", "The bytes are not those of the SHA-256; the upload begins anew."
+        ) from None
+    except GoneError:
+        raise Problem("not-found", "There is no such job.") from None
+    return _answer(204, reached)
+
+
+async def _received(request: Request, upload: Upload, at: int) -> int:
+    """Write what comes, in pieces; what came of a client that left is kept too."""
+    writer = await run_in_threadpool(upload.begin, at)
+    gathered = bytearray()
+    try:
+        async for chunk in request.stream():
+            gathered += chunk
+            if len(gathered) >= UPLOAD_CHUNK:
+                at = await run_in_threadpool(writer.append, bytes(gathered))
+                gathered.clear()
+    except (ClientDisconnect, Problem):
+        await run_in_threadpool(writer.append, bytes(gathered))
+        raise
+    return await run_in_threadpool(writer.append, bytes(gathered))
+
+
+def _finish(context: Context, upload: Upload) -> None:
+    def keep(path: Path) -> None:
+        context.blobs.put(blobs.upload(upload.job, upload.file.name), path)
+        if jobs.complete_file(context.database, upload.job, upload.file.name) is None:
+            context.blobs.delete(blobs.job(upload.job))
+            raise Problem("not-found", "There is no such job.")
+
+    upload.finish(keep)
+
+
+def _file(job: JobRow, name: str) -> FileRow:
+    for file in job.files:
+        if file.name == name:
+            return file
+    raise Problem("not-found", "The job has no such file.")
+
+
+def _check_version(version: str) -> None:
+    if version != VERSION:
+        raise Problem(
+            "unsupported-tus-version", f"tus {VERSION} is spoken here.", {"Tus-Version": VERSION}
+        )
+
+
+def _check_length(request: Request, left: int) -> None:
+    """Refuse a body that is stated to be too large before any of it is read."""
+    stated = request.headers.get("content-length", "")
+    if stated.isdecimal() and int(stated) > max(0, left):
+        raise _too_large()
+
+
+def _too_large() -> Problem:
+    return Problem("upload-too-large", "More was sent than the file's stated size.")
+
+
+def _mismatch(offset: int) -> Problem:
+    return Problem("offset-mismatch", f"The upload is at {offset}.", {"Upload-Offset": str(offset)})
+
+
+def _answer(status: int, offset: int, more: dict[str, str] | None = None) -> Response:
+    headers = {"Tus-Resumable": VERSION, "Upload-Offset": str(offset), "Cache-Control": "no-store"}
+    return Response(status_code=status, headers=headers | (more or {}))
+
+
+class Span(NamedTuple):
+    """Bytes `start` to `end`, the end not included."""
+
+    start: int
+    end: int
+
+
+def wanted(size: int, etag: str, range_header: str | None, if_range: str | None) -> Span | None:
+    """Which bytes are asked for; None for the whole file.
+
+    With `If-Range` the range counts only if the file is still the one it was begun with.
+    """
+    found = ONE_RANGE.match(range_header or "")
+    if found is None or (if_range is not None and if_range != etag):
+        return None
+    first, last = found[1], found[2]
+    if not first and not last:
+        return None
+    if not first:
+        span = Span(max(0, size - int(last)), size)
+    else:
+        span = Span(int(first), min(size, int(last) + 1) if last else size)
+        if last and int(last) < int(first):
+            return None
+    if span.start >= span.end:
+        raise Problem(
+            "range-not-satisfiable",
+            f"The file has {size:,} bytes.",
+            {"Content-Range": f"bytes */{size}"},
+        )
+    return span
+
+
+@deliveries.get(
+    "/{name:path}",
+    response_class=Response,
+    responses=SENT | described("not-found", "wrong-state", "range-not-satisfiable"),
+)
+def download(
+    request: Request,
+    job: FoundWithFile,
+    name: str,
+    range_: Annotated[str | None, Header(alias="Range")] = None,
+    if_range: Annotated[str | None, Header(alias="If-Range")] = None,
+) -> Response:
+    """A file of the delivery; its ETag is its SHA-256."""
+    if job.delivery is None:
+        raise Problem("wrong-state", "The job has no delivery, because it is not done.")
+    file = next((each for each in job.delivery if each.name == name), None)
+    if file is None:
+        raise Problem("not-found", "The delivery has no such file.")
+    etag = f'"{file.sha256}"'
+    span = wanted(file.size, etag, range_, if_range)
+    headers = {"ETag": etag, "Accept-Ranges": "bytes", "Cache-Control": "private, no-transform"}
+    if span is not None:
+        headers["Content-Range"] = f"bytes {span.start}-{span.end - 1}/{file.size}"
+    part = span or Span(0, file.size)
+    headers["Content-Length"] = str(part.end - part.start)
+    try:
+        # Before the answer begins: of a job that was deleted meanwhile nothing is sent.
+        opened = context_of(request).blobs.open(blobs.attempt(job.id, job.fence, file.name))
+    except FileNotFoundError:
+        raise Problem("not-found", "There is no such job.") from None
+    status = 200 if span is None else 206
+    return StreamingResponse(_pieces(opened, part), status, headers, DOWNLOAD_TYPE)
+
+
+def _pieces(opened: IO[bytes], span: Span) -> Iterator[bytes]:
+    with opened as file:
+        file.seek(span.start)
+        left = span.end - span.start
+        while left:
+            piece = file.read(min(DOWNLOAD_CHUNK, left))
+            if not piece:
+                raise OSError("a blob is shorter than its row says")
+            left -= len(piece)
+            yield piece

@@ -1,0 +1,272 @@
+"""Jobs over HTTP: asked for, looked at, listed, deleted."""
+
+import re
+from typing import Annotated, Any, TypeGuard
+
+import rfc8785
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
+from fastapi import APIRouter, Depends, Header, Query, Request, Response, Security
+from pydantic import ValidationError
+
+from verix_anon.errors import ContractError, TableError
+from verix_anon.fields import Fields
+from verix_anon.files.job_folder import CONTRACT, RECORDS, SUBMISSION_HEADER
+from verix_anon.protocol.contract import Contract, Rule
+from verix_anon.protocol.providers import File, JobState
+from verix_anon.service import blobs, engines, jobs
+from verix_anon.service.api import bodies
+from verix_anon.service.api.bodies import line_of, seen
+from verix_anon.service.api.context import (
+    AS_TENANT,
+    Context,
+    TenantRoute,
+    context_of,
+    tenant_of,
+)
+from verix_anon.service.api.problems import Problem, described, from_validation
+from verix_anon.service.database import JobRow
+from verix_anon.service.uploads import remove_uploads
+
+router = APIRouter(
+    prefix="/v1/jobs", route_class=TenantRoute, tags=["jobs"], dependencies=[Security(AS_TENANT)]
+)
+ID = re.compile(r"[0-9a-f]{32}\Z", re.ASCII)
+AFTER = r"^0x1\.[0-9a-f]{13}p\+[0-9]{1,2}_[0-9a-f]{32}$"
+POLL_SECONDS = {JobState.UPLOADING: 5, JobState.QUEUED: 2, JobState.RUNNING: 1}
+OPEN_SECONDS = 30
+NAMED = (SUBMISSION_HEADER, CONTRACT)
+
+BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/JobOrder"}}},
+    }
+}
+LOCATION = {"Location": {"schema": {"type": "string"}, "description": "Where the job is"}}
+WAIT = {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds until news"}}
+CREATED: dict[int | str, dict[str, Any]] = {
+    201: {"description": "The job; an upload for each file is open", "headers": LOCATION}
+}
+SHOWN: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The job; `Retry-After` while it is open", "headers": WAIT}
+}
+FILE_FIELDS = len(bodies.FileOrder.model_fields)
+# JSON unfolds to some twenty times its size: no more than so many orders are read at a time.
+PARSING = CapacityLimiter(2)
+MOST_VALUES = 300_000
+"""Of JSON; ten thousand files have fifty thousand"""
+Key = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=200,
+        pattern="^[ -~]+$",
+        description="The same key with the same files gives the same job again",
+    ),
+]
+
+
+def found(job: str, request: Request) -> JobRow:
+    """The tenant's job of this id; another tenant's is not there."""
+    return _known(request, job)
+
+
+def found_with_file(job: str, name: str, request: Request) -> JobRow:
+    """The same, with the one file that is asked for."""
+    return _known(request, job, name)
+
+
+def _known(request: Request, job: str, file: str | None = None) -> JobRow:
+    database, tenant = context_of(request).database, tenant_of(request)
+    known = jobs.find(database, tenant, job, file=file) if ID.match(job) else None
+    if known is None:
+        raise Problem("not-found", "There is no such job.")
+    request.state.job = known.id
+    return known
+
+
+Found = Annotated[JobRow, Depends(found)]
+FoundWithFile = Annotated[JobRow, Depends(found_with_file)]
+
+
+@router.post(
+    "",
+    status_code=201,
+    response_model=bodies.JobBody,
+    openapi_extra=BODY,
+    responses=CREATED
+    | described(
+        "invalid-request",
+        "invalid-contract",
+        "unknown-rule",
+        "idempotency-key-reused",
+        # Not sent here, where requests with one key wait for each other; clients know it.
+        "idempotency-key-in-flight",
+        "request-timeout",
+        "upload-too-large",
+        "too-many-rows",
+        "too-many-columns",
+        "job-too-large",
+        "too-many-jobs",
+    ),
+)
+async def create(request: Request, response: Response, key: Key = None) -> bodies.JobBody:
+    """Ask for a job: the contract, and the files that will be uploaded."""
+    body = await request.body()
+    job = await run_sync(
+        _create, context_of(request), tenant_of(request), body, key, limiter=PARSING
+    )
+    request.state.job = job.id
+    response.headers["Location"] = f"/v1/jobs/{job.id}"
+    return job
+
+
+def _create(context: Context, tenant: str, body: bytes, key: str | None) -> bodies.JobBody:
+    order = _order(body)
+    _check_files(context, order)
+    contract = _contract(context, order)
+    new = jobs.NewJob(
+        tenant=tenant,
+        rows=order.rows,
+        columns=len(contract.quasi),
+        min_leaf=contract.min_leaf,
+        engine=_engine(context, order, contract),
+        files=tuple(File(**file.model_dump()) for file in order.files),
+        key=key,
+    )
+    limits = context.settings.limits
+    try:
+        job, _ = jobs.create(
+            context.database,
+            new,
+            most=limits.concurrent_jobs,
+            retention_seconds=context.settings.retention_seconds,
+        )
+    except jobs.TooManyJobsError as error:
+        # Its sentence holds a limit and nothing else.
+        raise Problem("too-many-jobs", str(error), {"Retry-After": str(OPEN_SECONDS)}) from None
+    except jobs.KeyReusedError:
+        raise Problem("idempotency-key-reused", "The key was used for other files.") from None
+    return seen(job, context.settings.staging)
+
+
+def _order(body: bytes) -> bodies.JobOrder:
+    """What the body asks for, read in memory that its own size bounds."""
+    if sum(body.count(mark) for mark in (b",", b"[", b"{")) > MOST_VALUES:
+        # All other requests wait while a body is parsed, for seconds if it is made for that.
+        raise Problem("request-too-large", f"A request has at most {MOST_VALUES:,} values.")
+    try:
+        given = Fields.parse(body, "order", TableError).values
+    except TableError:
+        raise Problem(
+            "invalid-request", "The body is not a JSON object, or a field occurs in it twice."
+        ) from None
+    files = given.get("files")
+    sizes = [len(file) for file in files if isinstance(file, dict)] if is_list(files) else []
+    if given.keys() - bodies.JobOrder.model_fields or max(sizes, default=0) > FILE_FIELDS:
+        # A report on each of a million unknown fields would take gigabytes: measured.
+        raise Problem("invalid-request", "The body or one of its files has an unknown field.")
+    try:
+        return bodies.JobOrder.model_validate(given)
+    except ValidationError as error:
+        raise from_validation(error) from None
+
+
+def is_list(value: object) -> TypeGuard[list[object]]:
+    """Whether JSON had a list there."""
+    return isinstance(value, list)
+
+
+def _check_files(context: Context, order: bodies.JobOrder) -> None:
+    """The files of a submission's folder and no other, each once, and not too large."""
+    names = [file.name for file in order.files]
+    records = [name for name in names if name not in NAMED]
+    is_folder = RECORDS not in records
+    if len(set(names)) != len(names) or len(records) != len(names) - len(NAMED):
+        raise Problem(
+            "invalid-request", f"The files are {', '.join(NAMED)} and {RECORDS}, each once."
+        )
+    if not is_folder and len(records) > 1:
+        raise Problem("invalid-request", f"{RECORDS} is either a file or a folder of parts.")
+    limits = context.settings.limits
+    if max(file.size for file in order.files) > limits.file_bytes:
+        raise Problem("upload-too-large", f"A file has at most {limits.file_bytes:,} bytes.")
+    if sum(file.size for file in order.files) > limits.upload_bytes:
+        raise Problem(
+            "upload-too-large", f"All files together have at most {limits.upload_bytes:,} bytes."
+        )
+
+
+def _contract(context: Context, order: bodies.JobOrder) -> Contract:
+    """The contract, if it is one that is served here, and the one that will be uploaded."""
+    limits = context.settings.limits
+    columns = order.contract.get("columns")
+    if isinstance(columns, list) and len(columns) > limits.columns:
+        raise Problem("too-many-columns", f"A contract has at most {limits.columns:,} columns.")
+    if order.rows > limits.rows:
+        raise Problem("too-many-rows", f"A submission has at most {limits.rows:,} rows.")
+    rule = order.contract.get("rule")
+    if isinstance(rule, str) and rule not in set(Rule):
+        raise Problem("unknown-rule", f"The rules are {', '.join(Rule)}.")
+    try:
+        data = rfc8785.dumps(order.contract)
+        contract = Contract.from_bytes(data)
+    except (ContractError, ValueError, RecursionError):
+        # Which field is wrong would be told with the name of a column, or its value.
+        raise Problem(
+            "invalid-contract", "This is not a contract; `verix-anon inspect` says why."
+        ) from None
+    stated = next(file for file in order.files if file.name == CONTRACT)
+    if (stated.size, stated.sha256) != (len(data), contract.digest.hex()):
+        raise Problem(
+            "invalid-contract", "The contract is not the contract.json that the files name."
+        )
+    return contract
+
+
+def _engine(context: Context, order: bodies.JobOrder, contract: Contract) -> str:
+    """Who will do the job; one that fits nowhere is refused before anything is uploaded."""
+    shape = engines.Shape(
+        rows=order.rows,
+        columns=len(contract.quasi),
+        min_leaf=contract.min_leaf,
+        file_bytes=sum(file.size for file in order.files),
+    )
+    try:
+        return engines.choose(context.settings, shape)
+    except engines.JobTooLargeError as error:
+        # Its sentence holds counts and two figures of memory.
+        raise Problem("job-too-large", str(error)) from None
+
+
+@router.get("", responses=described("invalid-request"))
+def listed(
+    request: Request,
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+    after: Annotated[str | None, Query(max_length=80, pattern=AFTER)] = None,
+) -> bodies.Jobs:
+    """The tenant's jobs, newest first, without their files."""
+    database = context_of(request).database
+    page = jobs.page(database, tenant_of(request), limit=limit, after=after)
+    return bodies.Jobs(jobs=[line_of(job) for job in page.jobs], next=page.next)
+
+
+@router.get("/{job}", responses=SHOWN | described("not-found"))
+def show(request: Request, response: Response, job: Found) -> bodies.JobBody:
+    """How a job stands."""
+    wait = POLL_SECONDS.get(job.state)
+    if wait is not None:
+        response.headers["Retry-After"] = str(wait)
+    return seen(job, context_of(request).settings.staging)
+
+
+@router.delete("/{job}", status_code=204, responses=described("not-found"))
+def delete(request: Request, job: Found) -> None:
+    """Delete a job with all its files; one that runs is given up."""
+    context = context_of(request)
+    if not jobs.delete(context.database, tenant_of(request), job.id):
+        raise Problem("not-found", "There is no such job.")
+    remove_uploads(context.settings.staging, job.id)
+    context.blobs.delete(blobs.job(job.id))
