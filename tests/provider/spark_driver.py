@@ -48,6 +48,7 @@ CONFIGURATION = {
 EXECUTOR = b"CoarseGrainedExecutorBackend"
 N_EXECUTORS = 2
 PATIENCE = 120
+PAUSE = 1
 
 
 def main() -> None:
@@ -143,9 +144,11 @@ class Killer:
 
         wait(lambda: idle() == 0)
         chosen = executors()[0]
-        # One that stands still does not end its task before it is killed.
+        # One that stands still does not end its task before it is killed. What it sent before that
+        # arrives within the pause; if its task was over, it has been given another by then.
         os.kill(chosen, signal.SIGSTOP)
         try:
+            time.sleep(PAUSE)
             wait(lambda: idle() == 0)
             self.killed.append(phase)
         finally:
