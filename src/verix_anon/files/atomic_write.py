@@ -13,14 +13,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from verix_anon.errors import TableError
-from verix_anon.files.store import is_url, reason
+from verix_anon.files.store import FilePath, is_url, reason
 
 PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
 USUAL_FILE, USUAL_FOLDER = 0o666, 0o777
 """What the system takes the user's umask from."""
 
 
-def check_free(path: str | os.PathLike[str], *, overwrite: bool) -> None:
+def check_free(path: FilePath, *, overwrite: bool) -> None:
     """Raise unless something can be written under that name; asked before long work."""
     if is_url(path):
         raise TableError(f"{path} is a URL; results are written to local folders")
@@ -33,7 +33,7 @@ def check_free(path: str | os.PathLike[str], *, overwrite: bool) -> None:
         raise TableError(f"there is no folder {target.parent} to write to")
 
 
-def check_apart(path: str | os.PathLike[str], inputs: Iterable[object]) -> None:
+def check_apart(path: FilePath, inputs: Iterable[object]) -> None:
     """Raise if writing there would replace one of the inputs, or a folder that holds one."""
     target = Path(path).resolve()
     for given in inputs:
@@ -44,7 +44,7 @@ def check_apart(path: str | os.PathLike[str], inputs: Iterable[object]) -> None:
             raise TableError(f"{path} is, or holds, the input {given}; choose another name")
 
 
-def check_replaces(path: str | os.PathLike[str], marker: str) -> None:
+def check_replaces(path: FilePath, marker: str) -> None:
     """Raise if a folder that is not of the kind that is written would be replaced."""
     target = Path(path)
     if os.path.lexists(target) and not (target / marker).is_file():
@@ -106,9 +106,7 @@ class Aside:
 
 
 @contextmanager
-def begun(
-    path: str | os.PathLike[str], *, overwrite: bool, folder: bool, private: bool
-) -> Iterator[Aside]:
+def begun(path: FilePath, *, overwrite: bool, folder: bool, private: bool) -> Iterator[Aside]:
     """A place beside `path` that is gone when the block ends, unless it took the name."""
     check_free(path, overwrite=overwrite)
     with _writing(Path(path)):
@@ -122,7 +120,7 @@ def begun(
 
 @contextmanager
 def written_aside(
-    path: str | os.PathLike[str], *, overwrite: bool, folder: bool, private: bool
+    path: FilePath, *, overwrite: bool, folder: bool, private: bool
 ) -> Iterator[Path]:
     """A place beside `path` to write to, which takes its name when all went well.
 
@@ -134,7 +132,7 @@ def written_aside(
         aside.take_name()
 
 
-def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
+def write_bytes(path: FilePath, data: bytes) -> None:
     """Write a file of a place aside; raises OSError."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE_FILE)
     try:
@@ -145,7 +143,7 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
         os.close(descriptor)
 
 
-def sync_folder(path: str | os.PathLike[str]) -> None:
+def sync_folder(path: FilePath) -> None:
     """See the names in a folder on the disk; raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:

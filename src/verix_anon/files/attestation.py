@@ -5,18 +5,22 @@ of it is read than such a file may hold.
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from hashlib import file_digest
 from pathlib import Path
+from typing import TypeVar
 
 from verix_anon.errors import ReceiptError, TableError
 from verix_anon.fields import shown
 from verix_anon.files.store import beginning, reason
 from verix_anon.files.trust import Trust, trust_in
-from verix_anon.protocol.envelopes import MAX_BYTES, Opened, keyids_of, open_envelope
+from verix_anon.protocol.envelopes import MAX_BYTES, keyids_of, open_envelope
 from verix_anon.protocol.signing import VERDICT_FILE, Judgement
 from verix_anon.protocol.statements import Receipt
+
+Said = TypeVar("Said", Receipt, Judgement)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,9 +65,27 @@ class Attested:
 def attested(asked: Asked) -> Attested:
     """Check signatures first, then what was signed; raises TableError if files cannot be read."""
     found = Attested()
-    _open_receipt(asked, found)
+    receipt, holder = _signed(asked.receipt, trust_in(asked.keys), Receipt, "receipt", found)
+    if receipt is not None:
+        found.receipt = receipt
+        maker = f"{receipt.engine} {receipt.version}".strip() or "an unnamed engine"
+        found.shown.append(
+            f"The holder of {holder} signed that {maker} made the delivery with the root"
+            f" {receipt.root.hex()} of the submission {receipt.submission.hex()} under the contract"
+            f" {receipt.contract.hex()}: {receipt.rows:,} records in {receipt.leaves:,} leaves,"
+            f" from {receipt.began} to {receipt.finished} by its own clock."
+        )
     if asked.verdict is not None:
-        _open_verdict(asked.verdict, trust_in(asked.owner_keys), found)
+        trust = trust_in(asked.owner_keys)
+        verdict, holder = _signed(asked.verdict, trust, Judgement, "verdict", found)
+        if verdict is not None:
+            found.verdict = verdict
+            decided = [f"{each.layer} {each.status}" for each in verdict.findings if each.decides]
+            found.shown.append(
+                f"The holder of {holder} signed that its verdict was {verdict.outcome} (profile"
+                f" {verdict.profile}, verix-anon {verdict.version}, {verdict.time} by its own"
+                f" clock), decided by: {', '.join(decided) or 'nothing'}."
+            )
     if found.receipt is not None and found.verdict is not None:
         _compare(found.receipt, found.verdict, found)
     if asked.root is not None:
@@ -74,57 +96,26 @@ def attested(asked: Asked) -> Attested:
     return found
 
 
-def _opened(path: Path, trust: Trust, what: str, found: Attested) -> Opened | None:
-    """What a trusted key has signed; else why it does not count."""
+def _signed(
+    path: Path, trust: Trust, kind: type[Said], what: str, found: Attested
+) -> tuple[Said | None, str]:
+    """What a trusted key has signed, and whose it is; if it does not count, why not is noted."""
     data, now = beginning(path, MAX_BYTES + 1, what), datetime.now(UTC)
     try:
-        return open_envelope(data, trust.counting(now), str(path))
+        opened = open_envelope(data, trust.counting(now), str(path))
     except ReceiptError as error:
         found.problems.append(f"{error}.")
+        with suppress(ReceiptError):
+            refusals = ((keyid, trust.refusal(keyid, now)) for keyid in keyids_of(data, str(path)))
+            found.problems += [f"The key {keyid} {why}." for keyid, why in refusals if why]
+        return None, ""
     try:
-        named = keyids_of(data, str(path))
-    except ReceiptError:
-        return None
-    refusals = ((keyid, trust.refusal(keyid, now)) for keyid in named)
-    found.problems += [f"The key {keyid} {why}." for keyid, why in refusals if why]
-    return None
-
-
-def _open_receipt(asked: Asked, found: Attested) -> None:
-    trust = trust_in(asked.keys)
-    opened = _opened(asked.receipt, trust, "receipt", found)
-    if opened is None:
-        return
-    try:
-        said = Receipt.from_bytes(opened.payload, str(asked.receipt))
+        said = kind.from_bytes(opened.payload, str(path))
     except ReceiptError as error:
-        found.problems.append(f"A key that counts has signed it, but it is no receipt: {error}.")
-        return
-    found.receipt = said
-    found.shown.append(
-        f"The holder of {_named(opened, trust)} signed that {_maker(said)} made the delivery with"
-        f" the root {said.root.hex()} of the submission {said.submission.hex()} under the contract"
-        f" {said.contract.hex()}: {said.rows:,} records in {said.leaves:,} leaves, from"
-        f" {said.began} to {said.finished} by its own clock."
-    )
-
-
-def _open_verdict(path: Path, trust: Trust, found: Attested) -> None:
-    opened = _opened(path, trust, "verdict", found)
-    if opened is None:
-        return
-    try:
-        said = Judgement.from_bytes(opened.payload, str(path))
-    except ReceiptError as error:
-        found.problems.append(f"A key that counts has signed it, but it is no verdict: {error}.")
-        return
-    found.verdict = said
-    decided = [f"{each.layer} {each.status}" for each in said.findings if each.decides]
-    found.shown.append(
-        f"The holder of {_named(opened, trust)} signed that its verdict was {said.outcome}"
-        f" (profile {said.profile}, verix-anon {said.version}, {said.time} by its own clock),"
-        f" decided by: {', '.join(decided) or 'nothing'}."
-    )
+        found.problems.append(f"A key that counts has signed it, but it is no {what}: {error}.")
+        return None, ""
+    named = [(key.keyid, trust.name_of(key.keyid)) for key in opened.keys]
+    return said, " and ".join(f"the key {k}{f' ({name})' if name else ''}" for k, name in named)
 
 
 def _compare(receipt: Receipt, verdict: Judgement, found: Attested) -> None:
@@ -206,18 +197,6 @@ def _left_open(asked: Asked, found: Attested) -> list[str]:
     if others:
         points.append(f"that you have the files, which were not compared: {', '.join(others)}")
     return [f"{point[0].upper()}{point[1:]}." for point in points]
-
-
-def _named(opened: Opened, trust: Trust) -> str:
-    found = []
-    for key in opened.keys:
-        name = trust.name_of(key.keyid)
-        found.append(f"the key {key.keyid}{f' ({name})' if name else ''}")
-    return " and ".join(found)
-
-
-def _maker(said: Receipt) -> str:
-    return f"{said.engine} {said.version}".strip() or "an unnamed engine"
 
 
 def _plain(said: Receipt | Judgement) -> dict[str, object]:

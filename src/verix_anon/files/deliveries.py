@@ -5,27 +5,19 @@ says how many columns there are and how small a leaf may be, and the number of r
 Each file is read once, hashed, and decoded from those very bytes.
 """
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 
-from verix_anon.arrays import Floats, Ids, Ints
+from verix_anon.arrays import Ids, Ints
 from verix_anon.errors import MalformedDeliveryError, ReceiptError, TableError
 from verix_anon.fields import Fields
+from verix_anon.files import job_folder
 from verix_anon.files.hashed_files import Files, stated_digests
 from verix_anon.files.hostile import parquet_reader as parquet
-from verix_anon.files.job_folder import (
-    DELIVERY_HEADER,
-    LEAVES,
-    NODES,
-    RECEIPT_FILE,
-    RECORDS,
-    SUBMISSION_HEADER,
-)
-from verix_anon.files.store import Folder, open_folder
+from verix_anon.files.store import FilePath, Folder, open_folder
 from verix_anon.machine import available_cores
 from verix_anon.protocol.contract import Contract, Digest
 from verix_anon.protocol.messages import DELIVERY_FORMAT, Delivered, Delivery, Header
@@ -36,7 +28,7 @@ HEADER_FIELDS = frozenset(
     | {"nodes", "seconds", "files"}
 )
 MIXED_UP = "answers another submission; are folders mixed up"
-NAMED = (LEAVES, NODES, RECORDS)
+NAMED = (job_folder.LEAVES, job_folder.NODES, job_folder.RECORDS)
 """The files whose digests are stated."""
 MAX_HEADER_BYTES = 1 << 16
 COUNTS = range(2**32)
@@ -47,13 +39,8 @@ MAX_SECONDS = 2**53
 COLUMNS = {"row": pa.int64(), "tracker": parquet.TRACKER, "leaf": pa.int32()}
 TARGET = {"target": pa.uint8()}
 NODE = parquet.Expected(
-    {
-        "column": pa.int32(),
-        "threshold": pa.float64(),
-        "left": pa.int32(),
-        "right": pa.int32(),
-        "leaf": pa.int32(),
-    }
+    {"column": pa.int32(), "threshold": pa.float64()}
+    | dict.fromkeys(("left", "right", "leaf"), pa.int32())
 )
 
 
@@ -81,7 +68,7 @@ class Snapshot:
 
 
 def read_delivery(
-    path: str | os.PathLike[str], contract: Contract, *, n_rows: int, signed_zeros: bool = False
+    path: FilePath, contract: Contract, *, n_rows: int, signed_zeros: bool = False
 ) -> Snapshot:
     """Read a delivery for a submission of `n_rows` records under a contract.
 
@@ -99,10 +86,10 @@ def read_delivery(
         >>> snapshot = verix_anon.read_delivery("job/delivery", kept.contract, n_rows=kept.n_rows)
     """
     folder = open_folder(path, MalformedDeliveryError)
-    if folder.has(SUBMISSION_HEADER) and not folder.has(DELIVERY_HEADER):
+    if folder.has(job_folder.SUBMISSION_HEADER) and not folder.has(job_folder.DELIVERY_HEADER):
         raise TableError(f"{path} is a submission, not a delivery")
     files = Files(folder)
-    header, stated = parse_header(files.read(DELIVERY_HEADER, MAX_HEADER_BYTES))
+    header, stated = parse_header(files.read(job_folder.DELIVERY_HEADER, MAX_HEADER_BYTES))
     try:
         # What the counts promise bounds what is read below.
         header.check(contract, n_rows=n_rows)
@@ -129,13 +116,13 @@ def read_delivery(
 
 def _read_receipt(folder: Folder) -> bytes | ReceiptError | None:
     """What lies there as a receipt: it says nothing about whether the rest is a delivery."""
-    if not folder.has(RECEIPT_FILE):
+    if not folder.has(job_folder.RECEIPT_FILE):
         return None
     # Executors of a cluster write deliveries, and have no use for what signatures need.
     from verix_anon.protocol.envelopes import MAX_BYTES
 
     try:
-        return folder.failing(ReceiptError).read(RECEIPT_FILE, limit=MAX_BYTES)
+        return folder.failing(ReceiptError).read(job_folder.RECEIPT_FILE, limit=MAX_BYTES)
     except ReceiptError as error:
         return error
 
@@ -171,28 +158,22 @@ def _read_leaves(files: Files, n_leaves: int, n_quasi: int, signed_zeros: bool) 
     into: dict[str, parquet.Array] = {"leaf": leaf, "count": count}
     for j in range(n_quasi):
         into[f"min_{j}"], into[f"max_{j}"] = minimum[j], maximum[j]
-    _fill(files, LEAVES, leaf_file(n_quasi), into)
+    _fill(files, job_folder.LEAVES, leaf_file(n_quasi), into)
     if not np.array_equal(leaf, np.arange(n_leaves)):
         raise MalformedDeliveryError("leaves.parquet: column 'leaf' does not count from 0 upwards")
     if not signed_zeros:
-        _unsign_zeros(minimum)
-        _unsign_zeros(maximum)
+        parquet.unsign_zeros(minimum)
+        parquet.unsign_zeros(maximum)
     return Leaves(count=count, minimum=minimum.T, maximum=maximum.T)
-
-
-def _unsign_zeros(values: Floats) -> None:
-    # Adding 0.0 turns -0.0 into 0.0 and changes nothing else; a signalling NaN would warn.
-    with np.errstate(invalid="ignore"):
-        np.add(values, 0.0, out=values)
 
 
 def _read_tree(files: Files, n_nodes: int, signed_zeros: bool) -> Tree:
     threshold = np.empty(n_nodes)
     column, left, right, leaf = (np.empty(n_nodes, np.int32) for _ in range(4))
     arrays = {"column": column, "left": left, "right": right, "leaf": leaf}
-    _fill(files, NODES, NODE, {**arrays, "threshold": threshold})
+    _fill(files, job_folder.NODES, NODE, {**arrays, "threshold": threshold})
     if not signed_zeros:
-        _unsign_zeros(threshold)
+        parquet.unsign_zeros(threshold)
     return Tree(threshold=threshold, **arrays)
 
 
@@ -206,7 +187,7 @@ def _read_records(files: Files, header: Header, n_rows: int, *, has_target: bool
         n_rows=header.rows,
         most_bytes=expected.bytes_for(n_rows),
     )
-    _check_count(RECORDS, sum(reader.n_rows for reader in readers), header.rows)
+    _check_count(job_folder.RECORDS, sum(reader.n_rows for reader in readers), header.rows)
     row = np.empty(header.rows, np.int64)
     parquet.copy_all(readers, {"row": row}, available_cores())
     places = _places(row)
@@ -231,7 +212,7 @@ def _places(row: Ints) -> Ids | None:
 
 def parse_header(data: bytes) -> tuple[Header, dict[str, str]]:
     """The header, and the digests of the other files."""
-    fields = Fields.parse(data, DELIVERY_HEADER, MalformedDeliveryError)
+    fields = Fields.parse(data, job_folder.DELIVERY_HEADER, MalformedDeliveryError)
     fields.expect("format", DELIVERY_FORMAT)
     fields.only(HEADER_FIELDS)
     header = Header(

@@ -3,7 +3,6 @@
 Nothing here is a secret, and none of it has been verified.
 """
 
-import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,14 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from verix_anon.errors import MalformedDeliveryError, TableError
-from verix_anon.files.deliveries import (
-    COLUMNS,
-    MAX_HEADER_BYTES,
-    NODE,
-    TARGET,
-    leaf_file,
-    parse_header,
-)
+from verix_anon.files import deliveries, submissions
 from verix_anon.files.hostile.parquet_reader import Expected
 from verix_anon.files.job_folder import (
     CONTRACT,
@@ -29,20 +21,14 @@ from verix_anon.files.job_folder import (
     SUBMISSION,
     SUBMISSION_HEADER,
 )
-from verix_anon.files.store import Folder, open_folder, path_text
-from verix_anon.files.submissions import (
-    MAX_CONTRACT_BYTES,
-    open_submission,
-    parse_contract,
-    read_submission,
-)
+from verix_anon.files.store import FilePath, Folder, open_folder, path_text
 from verix_anon.protocol.contract import Column, Contract
 from verix_anon.protocol.messages import Header
 
 Facts = dict[str, object]
 
 
-def inspect_folder(path: str | os.PathLike[str]) -> Facts:
+def inspect_folder(path: FilePath) -> Facts:
     """Facts about the submission or delivery in a folder."""
     folder = open_folder(path, TableError)
     if folder.has(DELIVERY_HEADER):
@@ -58,7 +44,7 @@ def inspect_folder(path: str | os.PathLike[str]) -> Facts:
 
 
 def _submission(folder: Folder) -> Facts:
-    submission = read_submission(folder.path)
+    submission = submissions.read_submission(folder.path)
     contract, records = submission.contract, submission.records
     return {
         "kind": "submission",
@@ -138,22 +124,23 @@ def _shown(value: object) -> str:
 def most_bytes(contract: Contract, *, n_rows: int, n_parts: int = 0) -> dict[str, int]:
     """How large each file of a delivery may be; parts of the records share what they may."""
     n_leaves = n_rows // contract.min_leaf
-    columns = COLUMNS if contract.target is None else COLUMNS | TARGET
+    target = {} if contract.target is None else deliveries.TARGET
     return {
-        "delivery.json": MAX_HEADER_BYTES,
-        LEAVES: leaf_file(len(contract.quasi)).bytes_for(n_leaves),
-        NODES: NODE.bytes_for(2 * n_leaves - 1),
-        RECORDS: Expected(columns, parts=n_parts).bytes_for(n_rows),
+        "delivery.json": deliveries.MAX_HEADER_BYTES,
+        LEAVES: deliveries.leaf_file(len(contract.quasi)).bytes_for(n_leaves),
+        NODES: deliveries.NODE.bytes_for(2 * n_leaves - 1),
+        RECORDS: Expected(deliveries.COLUMNS | target, parts=n_parts).bytes_for(n_rows),
     }
 
 
-def read_header(path: str | os.PathLike[str]) -> Header:
+def read_header(path: FilePath) -> Header:
     """Read only what delivery.json says."""
     folder = open_folder(path, MalformedDeliveryError)
-    return parse_header(folder.read("delivery.json", limit=MAX_HEADER_BYTES))[0]
+    data = folder.read("delivery.json", limit=deliveries.MAX_HEADER_BYTES)
+    return deliveries.parse_header(data)[0]
 
 
-def read_contract(path: str | os.PathLike[str]) -> Contract:
+def read_contract(path: FilePath) -> Contract:
     """Read a contract: contract.json, or that of a submission's folder, of which no more is read.
 
     Raises:
@@ -162,6 +149,6 @@ def read_contract(path: str | os.PathLike[str]) -> Contract:
     """
     place, slash, name = path_text(path).rpartition("/")
     if not name.endswith(".json"):
-        return open_submission(path).contract
+        return submissions.open_submission(path).contract
     folder = open_folder(place + slash or ".", TableError)
-    return parse_contract(folder.read(name, limit=MAX_CONTRACT_BYTES))
+    return submissions.parse_contract(folder.read(name, limit=submissions.MAX_CONTRACT_BYTES))

@@ -6,7 +6,6 @@ cannot say later that another delivery was its own.
 `files/submissions.py` and `files/deliveries.py` read them back and say what the files must hold.
 """
 
-import os
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from hashlib import file_digest
@@ -18,24 +17,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import rfc8785
 
-from verix_anon.arrays import Floats
 from verix_anon.errors import TableError
-from verix_anon.files import deliveries, submissions
+from verix_anon.files import deliveries, job_folder, submissions
 from verix_anon.files.atomic_write import write_bytes, written_aside
 from verix_anon.files.deliveries import NODE
 from verix_anon.files.folder_facts import read_header
 from verix_anon.files.hashed_files import digest_of_parts
 from verix_anon.files.hostile.parquet_reader import TRACKER, Array
-from verix_anon.files.job_folder import (
-    CONTRACT,
-    DELIVERY_HEADER,
-    LEAVES,
-    NODES,
-    RECEIPT_FILE,
-    RECORDS,
-    SUBMISSION_HEADER,
-)
-from verix_anon.files.store import open_folder, path_text
+from verix_anon.files.store import FilePath, open_folder, path_text
 from verix_anon.machine import available_cores
 from verix_anon.protocol.messages import (
     DELIVERY_FORMAT,
@@ -104,8 +93,6 @@ class ParquetWriter:
 
 
 RECORD_ENCODINGS = {"row": "DELTA_BINARY_PACKED", "tracker": "PLAIN", "leaf": "PLAIN"}
-
-
 NODE_ENCODINGS = {
     "threshold": "BYTE_STREAM_SPLIT",
     "left": "DELTA_BINARY_PACKED",
@@ -116,7 +103,7 @@ NODE_ENCODINGS = {
 
 def write_delivery(
     delivery: Delivery,
-    path: str | os.PathLike[str],
+    path: FilePath,
     *,
     overwrite: bool = False,
     finish: Callable[[Path], object] | None = None,
@@ -131,10 +118,12 @@ def write_delivery(
     """
     records, n_quasi = delivery.records, delivery.leaves.minimum.shape[1]
     with written_aside(path, overwrite=overwrite, folder=True, private=False) as folder:
-        write_parquet(folder / LEAVES, leaf_columns(delivery.leaves), leaf_encodings(n_quasi))
-        write_parquet(folder / NODES, node_columns(delivery.tree), NODE_ENCODINGS)
         write_parquet(
-            folder / RECORDS,
+            folder / job_folder.LEAVES, leaf_columns(delivery.leaves), leaf_encodings(n_quasi)
+        )
+        write_parquet(folder / job_folder.NODES, node_columns(delivery.tree), NODE_ENCODINGS)
+        write_parquet(
+            folder / job_folder.RECORDS,
             {
                 "row": records.row,
                 "tracker": records.tracker,
@@ -144,7 +133,7 @@ def write_delivery(
             RECORD_ENCODINGS,
         )
         stated = {name: digest_of_file(folder / name) for name in deliveries.NAMED}
-        write_bytes(folder / DELIVERY_HEADER, header_to_bytes(delivery.header, stated))
+        write_bytes(folder / job_folder.DELIVERY_HEADER, header_to_bytes(delivery.header, stated))
         if finish is not None:
             finish(folder)
 
@@ -190,9 +179,7 @@ def header_to_bytes(header: Header, files: Mapping[str, str]) -> bytes:
     )
 
 
-def write_submission(
-    submission: Submission, path: str | os.PathLike[str], *, overwrite: bool = False
-) -> None:
+def write_submission(submission: Submission, path: FilePath, *, overwrite: bool = False) -> None:
     """Write a submission's folder for its owner alone; it appears complete or not at all.
 
     Examples:
@@ -202,12 +189,14 @@ def write_submission(
     contract, records = submission.contract, submission.records
     encodings = {"row": "DELTA_BINARY_PACKED", "tracker": "PLAIN"}
     for column, values in zip(contract.quasi, records.values, strict=True):
-        if _is_varied(values):
+        # It has too many values for a dictionary, judged by its first rows.
+        sample = values[:65536]
+        if np.unique(sample).size > sample.size // 8:
             is_float = column.n_values is None
             encodings[column.name] = "BYTE_STREAM_SPLIT" if is_float else "DELTA_BINARY_PACKED"
     with written_aside(path, overwrite=overwrite, folder=True, private=True) as folder:
-        write_bytes(folder / CONTRACT, contract.to_bytes())
-        with ParquetWriter(folder / RECORDS, encodings) as writer:
+        write_bytes(folder / job_folder.CONTRACT, contract.to_bytes())
+        with ParquetWriter(folder / job_folder.RECORDS, encodings) as writer:
             # A group at a time: as they are written, all together take half of what they do here.
             for first in range(0, records.n_rows, GROUP_ROWS):
                 writer.add(_written(submission, first, first + GROUP_ROWS))
@@ -220,7 +209,7 @@ def write_submission(
                 "files": {name: digest_of_file(folder / name) for name in submissions.NAMED},
             }
         )
-        write_bytes(folder / SUBMISSION_HEADER, stated)
+        write_bytes(folder / job_folder.SUBMISSION_HEADER, stated)
 
 
 def _written(submission: Submission, first: int, end: int) -> dict[str, Array]:
@@ -235,12 +224,6 @@ def _written(submission: Submission, first: int, end: int) -> dict[str, Array]:
     }
 
 
-def _is_varied(values: Floats) -> bool:
-    """Whether a column has too many values for a dictionary, judged by its first rows."""
-    sample = values[:65536]
-    return bool(np.unique(sample).size > sample.size // 8)
-
-
 def digest_of_file(path: Path) -> str:
     """SHA-256 of a file of ours, in hexadecimal digits."""
     with path.open("rb") as file:
@@ -249,20 +232,19 @@ def digest_of_file(path: Path) -> str:
 
 def digests_of_folder(folder: Path, names: Iterable[str]) -> dict[str, str]:
     """The digest of each of these in a folder of ours, be it a file or a folder of parts."""
-    return {name: _digest_of(folder, name) for name in names}
+    found = {}
+    for name in names:
+        if not (folder / name).is_dir():
+            found[name] = digest_of_file(folder / name)
+            continue
+        parts = open_folder(folder, TableError).parts(name)
+        digests = [bytes.fromhex(digest_of_file(folder / part)) for part in parts]
+        within = [part.removeprefix(f"{name}/") for part in parts]
+        found[name] = digest_of_parts(zip(within, digests, strict=True))
+    return found
 
 
-def _digest_of(folder: Path, name: str) -> str:
-    if not (folder / name).is_dir():
-        return digest_of_file(folder / name)
-    parts = open_folder(folder, TableError).parts(name)
-    return digest_of_parts(
-        (part.removeprefix(f"{name}/"), bytes.fromhex(digest_of_file(folder / part)))
-        for part in parts
-    )
-
-
-def without_scheme(path: str | os.PathLike[str]) -> str:
+def without_scheme(path: FilePath) -> str:
     """Return a path or URL as text, and of file:///folder the path."""
     text = path_text(path)
     return text.removeprefix("file://") if text.startswith("file:///") else text
@@ -280,7 +262,7 @@ def write_receipt(folder: Path, key: "SigningKey", began: datetime, finished: da
     from verix_anon.protocol.signing import sign
 
     receipt = receipt_of(folder, began, finished)
-    place = folder / RECEIPT_FILE
+    place = folder / job_folder.RECEIPT_FILE
     with written_aside(place, overwrite=True, folder=False, private=False) as aside:
         write_bytes(aside, sign(receipt.to_bytes(), key))
     return receipt

@@ -16,6 +16,7 @@ from pathlib import Path
 from verix_anon.errors import TableError
 from verix_anon.fields import Fields
 from verix_anon.files.atomic_write import sync_folder
+from verix_anon.files.store import FilePath
 
 PATIENCE = 60.0
 """Seconds until whoever holds a lock is taken to hang."""
@@ -65,7 +66,7 @@ class Lines:
 
 
 @contextmanager
-def locked(path: str | os.PathLike[str]) -> Iterator[Lines]:
+def locked(path: FilePath) -> Iterator[Lines]:
     """The file, made if there is none, held against everybody else; raises OSError."""
     is_new = not Path(path).exists()
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
@@ -78,26 +79,26 @@ def locked(path: str | os.PathLike[str]) -> Iterator[Lines]:
         os.close(descriptor)
 
 
-def append(path: str | os.PathLike[str], fields: Mapping[str, object]) -> None:
+def append(path: FilePath, fields: Mapping[str, object]) -> None:
     """Add a line, and see it on the disk; raises OSError."""
     with locked(path) as held:
         held.append(fields)
 
 
-def read(path: str | os.PathLike[str]) -> list[Fields | None]:
+def read(path: FilePath) -> list[Fields | None]:
     """Every line but empty and void ones, None for one that is damaged; raises OSError."""
     with _shared(path) as held:
         return [] if held is None else held.read()
 
 
-def is_cut_short(path: str | os.PathLike[str]) -> bool:
+def is_cut_short(path: FilePath) -> bool:
     """Whether the last line is not whole; raises OSError."""
     with _shared(path) as held:
         return held is not None and held.is_cut_short()
 
 
 @contextmanager
-def _shared(path: str | os.PathLike[str]) -> Iterator[Lines | None]:
+def _shared(path: FilePath) -> Iterator[Lines | None]:
     """The file, held against those who write; None if there is none."""
     try:
         descriptor = os.open(path, os.O_RDONLY)

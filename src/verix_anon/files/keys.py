@@ -11,21 +11,14 @@ from datetime import datetime
 from pathlib import Path
 
 from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import (
-    BestAvailableEncryption,
-    Encoding,
-    KeySerializationEncryption,
-    NoEncryption,
-    PrivateFormat,
-    load_pem_private_key,
-)
 
 from verix_anon.errors import TableError
 from verix_anon.fields import to_json
 from verix_anon.files.atomic_write import write_bytes, written_aside
-from verix_anon.files.store import path_text, small_file
-from verix_anon.files.trust import FORMAT, MAX_KEY_BYTES, PRIVATE, Pinned, Trust
+from verix_anon.files.store import FilePath, path_text, small_file
+from verix_anon.files.trust import FORMAT, MAX_KEY_BYTES, PRIVATE, TIMES, Pinned, Trust
 from verix_anon.protocol.signing import SigningKey
 from verix_anon.protocol.statements import as_time
 
@@ -37,46 +30,46 @@ def new_key() -> SigningKey:
     return SigningKey(Ed25519PrivateKey.generate())
 
 
-def public_path(path: str | os.PathLike[str]) -> Path:
+def public_path(path: FilePath) -> Path:
     """Where the public half of a key lies: beside it, with .pub after its name."""
     return Path(f"{path_text(path)}.pub")
 
 
-def write_key(
-    key: SigningKey, path: str | os.PathLike[str], *, passphrase: str | None = None
-) -> None:
+def write_key(key: SigningKey, path: FilePath, *, passphrase: str | None = None) -> None:
     """Write both halves: PKCS #8 in PEM with mode 0600, sealed on request, and the public one.
 
     No key is ever replaced: what it has signed could not be told from what another did.
     """
     if passphrase == "":
         raise TableError("an empty passphrase seals nothing; give another, or none at all")
-    how: KeySerializationEncryption = NoEncryption()
+    how: serialization.KeySerializationEncryption = serialization.NoEncryption()
     if passphrase is not None:
-        how = BestAvailableEncryption(passphrase.encode("utf-8", "surrogatepass"))
+        how = serialization.BestAvailableEncryption(passphrase.encode("utf-8", "surrogatepass"))
     for target in (Path(path_text(path)), public_path(path)):
         if os.path.lexists(target):
             raise TableError(
                 f"{target} exists already, and no key is replaced; choose another name"
             )
-    data = key.held.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, how)
+    data = key.held.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, how
+    )
     with written_aside(path, overwrite=False, folder=False, private=True) as aside:
         write_bytes(aside, data)
     with written_aside(public_path(path), overwrite=False, folder=False, private=False) as aside:
         write_bytes(aside, key.public.pem.encode())
 
 
-def is_sealed(path: str | os.PathLike[str]) -> bool:
+def is_sealed(path: FilePath) -> bool:
     """Whether reading the private key takes a passphrase."""
     return small_file(path, MAX_KEY_BYTES, "key").lstrip().startswith(SEALED)
 
 
-def is_private(path: str | os.PathLike[str]) -> bool:
+def is_private(path: FilePath) -> bool:
     """Whether it is the private half of a key."""
     return PRIVATE in small_file(path, MAX_KEY_BYTES, "key")
 
 
-def read_signing_key(path: str | os.PathLike[str], *, passphrase: str | None = None) -> SigningKey:
+def read_signing_key(path: FilePath, *, passphrase: str | None = None) -> SigningKey:
     """Read a private key.
 
     Raises:
@@ -85,30 +78,26 @@ def read_signing_key(path: str | os.PathLike[str], *, passphrase: str | None = N
     data = small_file(path, MAX_KEY_BYTES, "key")
     if PRIVATE not in data:
         raise TableError(f"{path} is not a private key in PEM")
-    _check_private(path)
+    found = Path(path).stat()
+    mode = stat.S_IMODE(found.st_mode)
+    # Of root's key, the group may read it.
+    if mode & (0o037 if found.st_uid == 0 else 0o077):
+        raise TableError(
+            f"the key {path} can be read or changed by others (mode {mode:04o}):"
+            f" chmod 600 {path}, and make a new one if they may have"
+        )
     is_open = not data.lstrip().startswith(SEALED)
     if not is_open and passphrase is None:
         raise TableError(f"the key {path} is sealed; give its passphrase")
     secret = None if is_open or passphrase is None else passphrase.encode("utf-8", "surrogatepass")
     try:
-        key = load_pem_private_key(data, secret)
+        key = serialization.load_pem_private_key(data, secret)
     except (ValueError, TypeError, UnsupportedAlgorithm):
         why = "is damaged" if is_open else "is damaged, or the passphrase is wrong"
         raise TableError(f"the key {path} {why}") from None
     if not isinstance(key, Ed25519PrivateKey):
         raise TableError(f"the key {path} is not of Ed25519; make one: verix-anon keys new")
     return SigningKey(key)
-
-
-def _check_private(path: str | os.PathLike[str]) -> None:
-    """Raise if others than its holder may read the key; of root's, its group may."""
-    found = Path(path).stat()
-    mode = stat.S_IMODE(found.st_mode)
-    if mode & (0o037 if found.st_uid == 0 else 0o077):
-        raise TableError(
-            f"the key {path} can be read or changed by others (mode {mode:04o}):"
-            f" chmod 600 {path}, and make a new one if they may have"
-        )
 
 
 def pin(trust: Trust, pinned: Pinned) -> Trust:
@@ -131,7 +120,7 @@ def revoke(trust: Trust, keyid: str, now: datetime, reason: str) -> Trust:
     return Trust(tuple(gone if each is found[0] else each for each in trust.keys))
 
 
-def write_trust(trust: Trust, path: str | os.PathLike[str]) -> None:
+def write_trust(trust: Trust, path: FilePath) -> None:
     """Write a trust file, in place of the one that is there."""
     text = to_json({"format": FORMAT, "keys": [pinned_to_json(each) for each in trust.keys]})
     with written_aside(path, overwrite=True, folder=False, private=True) as aside:
@@ -142,8 +131,6 @@ def pinned_to_json(pinned: Pinned) -> dict[str, str]:
     """A pinned key as JSON values."""
     found = {"keyid": pinned.key.keyid, "public": pinned.key.pem, "name": pinned.name}
     times = {
-        name: as_time(moment)
-        for name in ("pinned", "not_before", "not_after", "revoked")
-        if (moment := getattr(pinned, name)) is not None
+        name: as_time(moment) for name in TIMES if (moment := getattr(pinned, name)) is not None
     }
     return {**found, **times, **({"reason": pinned.reason} if pinned.reason else {})}

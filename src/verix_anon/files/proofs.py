@@ -3,24 +3,20 @@
 Whoever made the file may mean harm: no more of it is read than a proof may have.
 """
 
-import os
 import re
 from pathlib import Path
 
 from verix_anon.errors import TableError
 from verix_anon.fields import shown
 from verix_anon.files.atomic_write import write_bytes, written_aside
-from verix_anon.files.store import path_text, reason
+from verix_anon.files.store import FilePath, path_text, reason
 from verix_anon.protocol import inclusion
 from verix_anon.protocol.contract import Digest
 from verix_anon.protocol.inclusion import MAX_BYTES, Proof
 
 
 def check_proof(
-    proof: Proof | str | os.PathLike[str],
-    *,
-    root: str | bytes,
-    tracker: str | bytes | None = None,
+    proof: Proof | FilePath, *, root: str | bytes, tracker: str | bytes | None = None
 ) -> Proof:
     """Check a proof of inclusion, offline, without the delivery and without a secret.
 
@@ -42,14 +38,14 @@ def check_proof(
         >>> proof = verix_anon.check_proof("job/proof.json", root=root)
     """
     wanted = None if tracker is None else tracker_bytes(tracker)
-    committed = root_bytes(root)
+    committed = Digest(_bytes(root, "a root"))
     # What was made in memory is read as a file would be: annotations bind nobody.
     found = Proof.from_bytes(proof.to_bytes()) if isinstance(proof, Proof) else read_proof(proof)
     inclusion.check(found, root=committed, tracker=wanted)
     return found
 
 
-def read_proof(path: str | os.PathLike[str]) -> Proof:
+def read_proof(path: FilePath) -> Proof:
     """Read a proof; it is not checked yet.
 
     Examples:
@@ -66,7 +62,7 @@ def read_proof(path: str | os.PathLike[str]) -> Proof:
     return Proof.from_bytes(data)
 
 
-def write_proof(proof: Proof, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+def write_proof(proof: Proof, path: FilePath, *, overwrite: bool = False) -> None:
     """Write a proof for its owner alone: it is for the person concerned, not for the public.
 
     Examples:
@@ -75,11 +71,6 @@ def write_proof(proof: Proof, path: str | os.PathLike[str], *, overwrite: bool =
     """
     with written_aside(path, overwrite=overwrite, folder=False, private=True) as aside:
         write_bytes(aside, proof.to_bytes())
-
-
-def root_bytes(given: str | bytes) -> Digest:
-    """A root, as 32 bytes or as 64 hexadecimal digits."""
-    return Digest(_bytes(given, "a root"))
 
 
 def tracker_bytes(given: str | bytes) -> bytes:

@@ -139,7 +139,7 @@ class InMemory:
 
     def window(self, end: int) -> memoryview:
         """Those before some end, to be looked at here and there."""
-        return memoryview(self.data)[:end]
+        return self.part(0, end)
 
     def open(self) -> pa.NativeFile:
         """A file of them for Arrow."""

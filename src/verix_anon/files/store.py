@@ -11,9 +11,9 @@ import re
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from verix_anon.errors import Error, TableError
 from verix_anon.fields import shown
@@ -27,6 +27,7 @@ PART = r"[A-Za-z0-9][A-Za-z0-9._=-]{0,180}\.parquet"
 BLOCK_BYTES = 1 << 20
 # What is there in place of a file, or is not: the only failures that a folder's content explains.
 OF_CONTENT = frozenset({errno.ENOENT, errno.ELOOP, errno.ENOTDIR, errno.ENXIO})
+FilePath = str | os.PathLike[str]
 
 
 def path_text(path: object) -> str:
@@ -37,13 +38,12 @@ def path_text(path: object) -> str:
     return text
 
 
-def is_url(path: str | os.PathLike[str]) -> bool:
+def is_url(path: FilePath) -> bool:
     """Whether a path is an fsspec URL such as s3://bucket/folder."""
     return "://" in path_text(path)
 
 
-@dataclass(frozen=True, slots=True)
-class FolderEntry:
+class FolderEntry(NamedTuple):
     """One name in a folder."""
 
     name: str
@@ -64,15 +64,13 @@ class Folder:
 
     def entries(self, *, most: int) -> list[FolderEntry]:
         """The names in the folder, sorted; more than `most` are refused."""
-        found: list[FolderEntry] = []
         try:
-            for entry in self._scan():
-                if len(found) == most:
-                    raise self.fail(f"{self.path} holds more than {most} files, which is the limit")
-                found.append(entry)
+            found = sorted(islice(self._scan(), most + 1))
         except OSError as error:
             raise self._unreadable(self.path, "listed", error) from None
-        return sorted(found, key=lambda entry: entry.name)
+        if len(found) > most:
+            raise self.fail(f"{self.path} holds more than {most} files, which is the limit")
+        return found
 
     def failing(self, fail: type[Error]) -> "Folder":
         """The same folder, for whom its content is another error."""
@@ -81,13 +79,15 @@ class Folder:
 
     def folder(self, name: str) -> "Folder":
         """A folder in this one."""
-        path = f"{self.path.rstrip('/')}/{name}"
-        if self.descriptor is None:
-            return Folder(path, self.fail)
         try:
-            return Folder(path, self.fail, _open_within(self.descriptor, name, os.O_DIRECTORY))
+            held = self.descriptor
+            inner = None if held is None else _open_within(held, name, os.O_DIRECTORY)
+            return Folder(self._within(name), self.fail, inner)
         except OSError as error:
             raise self._unreadable(name, "listed", error) from None
+
+    def _within(self, name: str) -> str:
+        return f"{self.path.rstrip('/')}/{name}"
 
     def read(self, name: str, *, limit: int) -> bytes:
         """The whole of a regular file of at most `limit` bytes."""
@@ -134,7 +134,7 @@ class Folder:
         """A regular file, opened without following a link."""
         try:
             if self.descriptor is None:
-                fs, inner = filesystem(f"{self.path.rstrip('/')}/{name}")
+                fs, inner = filesystem(self._within(name))
                 return fs.open(inner, "rb")  # type: ignore[no-any-return]
             return _open_regular(self.descriptor, name)
         except FileNotFoundError:
@@ -150,23 +150,23 @@ class Folder:
     def has(self, name: str) -> bool:
         """Whether something of that name is there."""
         if self.descriptor is None:
-            fs, inner = filesystem(f"{self.path.rstrip('/')}/{name}")
+            fs, inner = filesystem(self._within(name))
             return bool(fs.exists(inner))
-        return self._mode(name) is not None
+        return self._mode(name) != 0
 
     def is_folder(self, name: str) -> bool:
         """Whether that name is a folder, and not a link to one."""
         if self.descriptor is None:
-            fs, inner = filesystem(f"{self.path.rstrip('/')}/{name}")
+            fs, inner = filesystem(self._within(name))
             return bool(fs.isdir(inner))
-        mode = self._mode(name)
-        return mode is not None and stat.S_ISDIR(mode)
+        return stat.S_ISDIR(self._mode(name))
 
-    def _mode(self, name: str) -> int | None:
+    def _mode(self, name: str) -> int:
+        """What is there under a name, as the system says it; 0 if nothing."""
         try:
             return os.stat(name, dir_fd=self.descriptor, follow_symlinks=False).st_mode
         except OSError:
-            return None
+            return 0
 
     def _too_large(self, name: str, limit: int) -> Error:
         return self.fail(f"{name} is larger than {limit} bytes, the limit for what it holds")
@@ -216,7 +216,7 @@ class Folder:
             yield FolderEntry(str(info["name"]).rsplit("/", 1)[-1], info["type"] == "directory")
 
 
-def open_folder(path: str | os.PathLike[str], fail: type[Error]) -> Folder:
+def open_folder(path: FilePath, fail: type[Error]) -> Folder:
     """The folder at a path or URL; that there is none is the caller's mistake."""
     text = path_text(path)
     if is_url(text):
@@ -235,7 +235,7 @@ def open_folder(path: str | os.PathLike[str], fail: type[Error]) -> Folder:
         raise TableError(f"{text} cannot be opened ({reason(error)})") from None
 
 
-def small_file(path: str | os.PathLike[str], most: int, what: str) -> bytes:
+def small_file(path: FilePath, most: int, what: str) -> bytes:
     """The whole of a small file; raises TableError."""
     data = beginning(path, most + 1, what)
     if len(data) > most:
@@ -243,7 +243,7 @@ def small_file(path: str | os.PathLike[str], most: int, what: str) -> bytes:
     return data
 
 
-def beginning(path: str | os.PathLike[str], most: int, what: str) -> bytes:
+def beginning(path: FilePath, most: int, what: str) -> bytes:
     """So many bytes of a file, or all if it has fewer; raises TableError."""
     try:
         with Path(path_text(path)).open("rb") as file:

@@ -1,6 +1,6 @@
 """A submission's folder as it goes over a wire: files with sizes and digests, none in memory."""
 
-import os
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import file_digest, sha256
 
@@ -8,7 +8,7 @@ from verix_anon.errors import TableError
 from verix_anon.fields import Fields
 from verix_anon.files.hashed_files import digest_of_parts
 from verix_anon.files.job_folder import CONTRACT, RECORDS, SUBMISSION_HEADER
-from verix_anon.files.store import MAX_ENTRIES, Folder, open_folder, reason
+from verix_anon.files.store import MAX_ENTRIES, FilePath, Folder, open_folder, reason
 from verix_anon.files.submissions import MAX_CONTRACT_BYTES, MAX_HEADER_BYTES, open_submission
 from verix_anon.protocol.contract import Contract
 from verix_anon.protocol.providers import File
@@ -34,7 +34,7 @@ class Listed(Parcel):
     contract: Contract
 
 
-def list_submission(path: str | os.PathLike[str]) -> Listed:
+def list_submission(path: FilePath) -> Listed:
     """What a submission's folder holds; each file is hashed, a piece at a time.
 
     Raises:
@@ -62,7 +62,7 @@ def list_submission(path: str | os.PathLike[str]) -> Listed:
     )
 
 
-def list_as_is(path: str | os.PathLike[str]) -> Parcel:
+def list_as_is(path: FilePath) -> Parcel:
     """The files of a folder whatever they hold, to see what becomes of a submission that is none.
 
     Raises:
@@ -74,12 +74,18 @@ def list_as_is(path: str | os.PathLike[str]) -> Parcel:
         names += [f"{RECORDS}/{name}" for name in _within(folder.folder(RECORDS))]
     elif folder.has(RECORDS):
         names.append(RECORDS)
+    n_rows = 1
+    if SUBMISSION_HEADER in names:
+        with suppress(TableError):
+            header = folder.read(SUBMISSION_HEADER, limit=MAX_HEADER_BYTES)
+            fields = Fields.parse(header, SUBMISSION_HEADER, TableError)
+            n_rows = fields.whole("rows", range(1, MAX_ROWS + 1))
     files = tuple(_sent(folder, name) for name in names)
     listed = "".join(file.sha256 for file in files).encode()
     return Parcel(
         folder=folder,
         terms=folder.read(CONTRACT, limit=MAX_CONTRACT_BYTES) if CONTRACT in names else b"{}",
-        n_rows=_rows_stated(folder) if SUBMISSION_HEADER in names else 1,
+        n_rows=n_rows,
         digest=sha256(listed).hexdigest(),
         files=files,
     )
@@ -92,16 +98,6 @@ def _within(folder: Folder) -> list[str]:
     for inner in (entry.name for entry in entries if entry.is_folder):
         names += [f"{inner}/{name}" for name in _within(folder.folder(inner))]
     return names
-
-
-def _rows_stated(folder: Folder) -> int:
-    try:
-        fields = Fields.parse(
-            folder.read(SUBMISSION_HEADER, limit=MAX_HEADER_BYTES), SUBMISSION_HEADER, TableError
-        )
-        return fields.whole("rows", range(1, MAX_ROWS + 1))
-    except TableError:
-        return 1
 
 
 def _sent(folder: Folder, name: str) -> File:

@@ -7,7 +7,6 @@ For whoever looks at one column after the other, such as the owner who verifies:
 memory at a time is a column for each thread.
 """
 
-import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -25,19 +24,11 @@ from verix_anon.files.hashed_files import Files, stated_digests
 from verix_anon.files.hostile import parquet_reader as parquet
 from verix_anon.files.job_folder import CONTRACT, DELIVERY_HEADER, RECORDS, SUBMISSION_HEADER
 from verix_anon.files.scratch import Kept, Scratch
-from verix_anon.files.store import open_folder
+from verix_anon.files.store import FilePath, open_folder
 from verix_anon.machine import available_cores, check_memory, give_back, lacking
-from verix_anon.protocol import merkle
+from verix_anon.protocol import merkle, table
 from verix_anon.protocol.contract import Column, Contract, Digest, Role
 from verix_anon.protocol.messages import SUBMISSION_FORMAT, Submission
-from verix_anon.protocol.table import (
-    MAX_ROWS,
-    Records,
-    check_count,
-    check_target,
-    check_values,
-    wire_type,
-)
 
 Place = tuple[parquet.Reader, int, slice | Ints]
 """A row group, and where its rows belong."""
@@ -86,20 +77,18 @@ def spill(contract: Contract, places: list[Place], n_rows: int) -> SpilledSubmis
         TableError: They do not fit the contract.
     """
     with fitting():
-        check_count(contract, n_rows)
+        table.check_count(contract, n_rows)
     scratch = Scratch()
 
     def keep(column: Column) -> Kept:
-        values = _filled(places, column.name, np.empty(n_rows, wire_type(column)))
+        values = _filled(places, column.name, np.empty(n_rows, table.wire_type(column)))
         if column.role is not Role.TARGET and column.n_values is None:
-            # Adding 0.0 turns -0.0 into 0.0; a signalling NaN would warn.
-            with np.errstate(invalid="ignore"):
-                np.add(values, 0.0, out=values)
+            parquet.unsign_zeros(values)
         with fitting():
             if column.role is Role.TARGET:
-                check_target(contract, values)
+                table.check_target(contract, values)
             else:
-                check_values(column, values)
+                table.check_values(column, values)
         return scratch.put(values)
 
     tracker = scratch.put(_filled(places, "tracker", np.empty((n_rows, 32), np.uint8)))
@@ -136,11 +125,8 @@ def _digest(contract: Contract, n_rows: int, columns: list[Kept]) -> Digest:
     """That of the submission: columns lie in the file as they are hashed."""
 
     def chunk(number: int) -> bytes:
-        first = number * merkle.CHUNK_ROWS
-        parts: Iterator[npt.NDArray[Any]] = (
-            kept.read(first, first + merkle.CHUNK_ROWS) for kept in columns
-        )
-        return merkle.columns_digest(number, parts)
+        first, end = number * merkle.CHUNK_ROWS, (number + 1) * merkle.CHUNK_ROWS
+        return merkle.columns_digest(number, (kept.read(first, end) for kept in columns))
 
     with ThreadPoolExecutor(available_cores()) as pool:
         chunks = pool.map(chunk, range(-(-n_rows // merkle.CHUNK_ROWS)))
@@ -155,7 +141,7 @@ MAX_CONTRACT_BYTES = 256 << 20
 LEAST_BYTES_PER_ROW = 16
 
 
-def read_submission(path: str | os.PathLike[str]) -> Submission:
+def read_submission(path: FilePath) -> Submission:
     """Read a submission's folder.
 
     Raises:
@@ -183,7 +169,7 @@ def read_submission(path: str | os.PathLike[str]) -> Submission:
 
 
 def read_submission_by_column(
-    path: str | os.PathLike[str], *, most_values: int
+    path: FilePath, *, most_values: int
 ) -> Submission | SpilledSubmission:
     """The same for whoever looks at one column after the other.
 
@@ -200,11 +186,11 @@ def read_submission_by_column(
     return submission
 
 
-def _opened(path: str | os.PathLike[str]) -> tuple["Stated", list[parquet.Reader]]:
+def _opened(path: FilePath) -> tuple["Stated", list[parquet.Reader]]:
     """What submission.json says, and the records, of which none is decoded yet."""
     stated = open_submission(path)
     files, contract, n_rows = stated.files, stated.contract, stated.n_rows
-    columns = {c.name: pa.from_numpy_dtype(wire_type(c)) for c in contract.columns}
+    columns = {c.name: pa.from_numpy_dtype(table.wire_type(c)) for c in contract.columns}
     expected, parts = files.hold_records(
         {"row": pa.int64(), "tracker": parquet.TRACKER, **columns}, n_rows
     )
@@ -227,7 +213,7 @@ def _reading(n_rows: int) -> Iterator[None]:
         raise MemoryShortError(lacking(f"reading {RECORDS} ({n_rows:,} rows)")) from None
 
 
-def open_submission(path: str | os.PathLike[str]) -> "Stated":
+def open_submission(path: FilePath) -> "Stated":
     """Open a submission's folder: the contract and what submission.json says, and no record.
 
     Raises:
@@ -259,9 +245,13 @@ class Stated:
         self.files = files
         self.contract_digest = fields.digest("contract")
         self.submission = fields.digest("submission").hex()
-        self.n_rows = fields.whole("rows", range(1, MAX_ROWS + 1))
+        self.n_rows = fields.whole("rows", range(1, table.MAX_ROWS + 1))
         self.digests = stated_digests(fields, NAMED)
-        self.contract = self._contract()
+        data = files.read(CONTRACT, MAX_CONTRACT_BYTES)
+        self.check_files()
+        self.contract = parse_contract(data)
+        is_same = self.contract.digest == self.contract_digest
+        self.check(is_same, f"{CONTRACT} is not the contract")
 
     def check(self, holds: bool, problem: str) -> None:
         """Raise unless something holds that submission.json says."""
@@ -280,17 +270,8 @@ class Stated:
         """Raise unless the records are those that are meant."""
         self.check(found.hex() == self.submission, "its records are not those of the digest")
 
-    def _contract(self) -> Contract:
-        """The contract, if it is the one that is meant."""
-        data = self.files.read(CONTRACT, MAX_CONTRACT_BYTES)
-        self.check_files()
-        contract = parse_contract(data)
-        is_same = contract.digest == self.contract_digest
-        self.check(is_same, f"{CONTRACT} is not the contract")
-        return contract
 
-
-def _fill(contract: Contract, readers: list[parquet.Reader], n_rows: int) -> Records:
+def _fill(contract: Contract, readers: list[parquet.Reader], n_rows: int) -> table.Records:
     """The records in ascending row, wherever they stand in the files."""
     tracker = np.empty((n_rows, 32), np.uint8)
     values = np.empty((len(contract.quasi), n_rows))
@@ -304,10 +285,8 @@ def _fill(contract: Contract, readers: list[parquet.Reader], n_rows: int) -> Rec
             parquet.copy_group(reader, group, into, where, pool)
     for column, out in zip(contract.quasi, values, strict=True):
         if column.n_values is None:
-            # Adding 0.0 turns -0.0 into 0.0 and changes nothing else; a signalling NaN would warn.
-            with np.errstate(invalid="ignore"):
-                np.add(out, 0.0, out=out)
-    return Records(tracker=tracker, values=values, target=target)
+            parquet.unsign_zeros(out)
+    return table.Records(tracker=tracker, values=values, target=target)
 
 
 def _places(readers: list[parquet.Reader], n_rows: int) -> list[Place]:
@@ -316,19 +295,15 @@ def _places(readers: list[parquet.Reader], n_rows: int) -> list[Place]:
     places = []
     for reader in readers:
         for group in reader.groups():
-            where = _place(reader, group, n_rows)
+            row: Ints = reader.read_group(group, ["row"])["row"].astype(np.int64, copy=False)
+            if row.min() < 0 or row.max() >= n_rows:
+                raise TableError(f"{reader.name}: a row is not one of 0 to {n_rows - 1}")
+            # One run of memory if they ascend without gaps.
+            is_run = bool((np.diff(row) == 1).all())
+            where = slice(int(row[0]), int(row[0]) + row.size) if is_run else row
             is_there[where] = True
             places.append((reader, group, where))
     if not is_there.all():
-        row = int(np.argmin(is_there))
-        raise TableError(f"{RECORDS}: row {row} is missing, and another occurs twice")
+        lacking_row = int(np.argmin(is_there))
+        raise TableError(f"{RECORDS}: row {lacking_row} is missing, and another occurs twice")
     return places
-
-
-def _place(reader: parquet.Reader, group: int, n_rows: int) -> slice | Ints:
-    """Where the rows of a group belong; one run of memory if they ascend without gaps."""
-    row: Ints = reader.read_group(group, ["row"])["row"].astype(np.int64, copy=False)
-    if row.min() < 0 or row.max() >= n_rows:
-        raise TableError(f"{reader.name}: a row is not one of 0 to {n_rows - 1}")
-    is_run = bool((np.diff(row) == 1).all())
-    return slice(int(row[0]), int(row[0]) + row.size) if is_run else row

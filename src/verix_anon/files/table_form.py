@@ -75,8 +75,10 @@ class Reading:
     """What to ask a database for, in place of a table of it."""
 
     def __post_init__(self) -> None:
-        _check_choice("decimal", self.decimal, DECIMALS)
-        _check_choice("thousands", self.thousands, THOUSANDS)
+        for name, choices in (("decimal", DECIMALS), ("thousands", THOUSANDS)):
+            if (value := getattr(self, name)) is not None and value not in choices:
+                told = ", ".join(map(repr, choices))
+                raise TableError(f"{name} must be one of {told}, not {shown(value)}")
         for name in ("delimiter", "quote", "escape"):
             value = getattr(self, name)
             least = 1 if name == "delimiter" else 0
@@ -88,8 +90,10 @@ class Reading:
     def said(self) -> str:
         """What was recognised of a text table, in one line."""
         parts = []
-        if self.delimiter is not None:
-            parts.append(_plural(self.delimiter))
+        if self.delimiter in MARKS:
+            parts.append(f"{MARKS[self.delimiter]}s")
+        elif self.delimiter is not None:
+            parts.append(f"{self.delimiter!r} between columns")
         if self.encoding is not None:
             parts.append(self.encoding)
         if self.quote not in (None, "", '"'):
@@ -189,47 +193,28 @@ class Read:
         return self
 
 
-def _check_choice(name: str, value: str | None, choices: Sequence[str]) -> None:
-    if value is not None and value not in choices:
-        told = ", ".join(repr(choice) for choice in choices)
-        raise TableError(f"{name} must be one of {told}, not {shown(value)}")
-
-
-def _plural(mark: str) -> str:
-    return MARKS[mark] + "s" if mark in MARKS else f"{mark!r} between columns"
-
-
 def _plain(value: object) -> object:
     if isinstance(value, Mapping):
         return {name: _plain(one) for name, one in value.items()}
     return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
 
 
-def _text_by_column(given: Fields, name: str) -> dict[str, str]:
-    inner = given.inner(name)
-    return {column: inner.text(column) for column in inner.values}
+def _by_column(read: Callable[[Fields, str], object]) -> Callable[[Fields, str], object]:
+    def read_inner(given: Fields, name: str) -> dict[str, object]:
+        inner = given.inner(name)
+        return {column: read(inner, column) for column in inner.values}
+
+    return read_inner
 
 
-def _texts_by_column(given: Fields, name: str) -> dict[str, tuple[str, ...]]:
-    inner = given.inner(name)
-    return {column: inner.texts(column) for column in inner.values}
-
-
+TEXTS = ("delimiter", "quote", "escape", "encoding", "decimal", "thousands", "date_format")
 READ_AS: Mapping[str, Callable[[Fields, str], object]] = {
-    "delimiter": Fields.text,
-    "quote": Fields.text,
-    "escape": Fields.text,
-    "encoding": Fields.text,
-    "decimal": Fields.text,
-    "thousands": Fields.text,
-    "date_format": Fields.text,
-    "dates": _text_by_column,
-    "missing": _texts_by_column,
+    **dict.fromkeys((*TEXTS, "sheet", "query"), Fields.text),
+    "dates": _by_column(Fields.text),
+    "missing": _by_column(Fields.texts),
     "skip": Fields.whole,
     "footer": Fields.whole,
     "null_tokens": Fields.texts,
     "leading_zeros_are_text": Fields.flag,
-    "sheet": Fields.text,
-    "query": Fields.text,
 }
 """What each field must be in a roles file or a manifest."""

@@ -5,14 +5,13 @@ revoked one never counts again. When a key counts is asked of the clock of whoev
 time in a receipt is the claim of whoever holds the key, and a thief would claim another.
 """
 
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
 from verix_anon.errors import ReceiptError, TableError
 from verix_anon.fields import Fields
-from verix_anon.files.store import small_file
+from verix_anon.files.store import FilePath, small_file
 from verix_anon.protocol.envelopes import PublicKey
 from verix_anon.protocol.statements import as_time, to_time
 
@@ -21,7 +20,7 @@ MAX_BYTES = 1 << 20
 MAX_KEY_BYTES = 1 << 14
 PRIVATE = b"PRIVATE KEY-----"
 MAX_TEXT = 200
-OPTIONAL = ("pinned", "not_before", "not_after", "revoked", "reason")
+TIMES = ("pinned", "not_before", "not_after", "revoked")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,22 +59,16 @@ class Pinned:
     @classmethod
     def from_json(cls, fields: Fields) -> "Pinned":
         """Read it back; the key's name is computed anew."""
-        fields.only({"keyid", "public", "name"}, OPTIONAL)
+        fields.only({"keyid", "public", "name"}, (*TIMES, "reason"))
         try:
             key = PublicKey.from_pem(fields.text("public"))
         except ReceiptError as error:
             raise TableError(f"{fields.where}: {error}") from None
         if fields.text("keyid") != key.keyid:
             raise TableError(f"{fields.where}: keyid is not that of the key, {key.keyid}")
-        return cls(
-            key=key,
-            name=fields.text("name"),
-            pinned=_time(fields, "pinned"),
-            not_before=_time(fields, "not_before"),
-            not_after=_time(fields, "not_after"),
-            revoked=_time(fields, "revoked"),
-            reason=fields.text("reason") if fields.has("reason") else "",
-        )
+        times = {name: _time(fields, name) for name in TIMES}
+        reason = fields.text("reason") if fields.has("reason") else ""
+        return cls(key=key, name=fields.text("name"), reason=reason, **times)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +116,7 @@ class Trust:
 NO_TRUST = Trust()
 
 
-def trust_in(paths: Iterable[str | os.PathLike[str]]) -> Trust:
+def trust_in(paths: Iterable[FilePath]) -> Trust:
     """The keys in files, each a public key in PEM or a trust file.
 
     Raises:
@@ -139,7 +132,7 @@ def trust_in(paths: Iterable[str | os.PathLike[str]]) -> Trust:
     return found
 
 
-def read_public_key(path: str | os.PathLike[str]) -> PublicKey:
+def read_public_key(path: FilePath) -> PublicKey:
     """Read a public key; raises TableError."""
     data = small_file(path, MAX_KEY_BYTES, "key")
     if PRIVATE in data:
@@ -150,7 +143,7 @@ def read_public_key(path: str | os.PathLike[str]) -> PublicKey:
         raise TableError(f"{path}: {error}") from None
 
 
-def read_trust(path: str | os.PathLike[str]) -> Trust:
+def read_trust(path: FilePath) -> Trust:
     """Read a trust file.
 
     Raises:

@@ -86,9 +86,8 @@ def read_footer(data: bytes | memoryview, *, most: int, before: int = 0) -> Foot
 def _columns(fields: Fields) -> tuple[list[str], list[Fields]]:
     """The schema's columns, which stand right under its root: their names, and they by number."""
     root, *columns = thrift.structs(fields, SCHEMA) or [{}]
-    if thrift.number(root, N_CHILDREN, I32) != len(columns):
-        raise FooterError("its columns are nested")
-    if any(column.get(N_CHILDREN, (I32, 0))[1] != 0 for column in columns):
+    is_nested = any(column.get(N_CHILDREN, (I32, 0))[1] != 0 for column in columns)
+    if thrift.number(root, N_CHILDREN, I32) != len(columns) or is_nested:
         raise FooterError("its columns are nested")
     found = [column.get(NAME, (0, b"")) for column in columns]
     try:
@@ -111,7 +110,13 @@ def _group(fields: Fields, columns: list[Fields]) -> tuple[Group, Fields]:
         _, meta = chunk.get(META, (0, None))
         if not isinstance(meta, dict):
             raise FooterError("a column of a row group is not described")
-        chunks.append(_chunk(meta))
+        start = thrift.number(meta, DATA_OFFSET, I64)
+        # Some writers say 0 where there is no dictionary.
+        if DICTIONARY_OFFSET in meta:
+            dictionary = thrift.number(meta, DICTIONARY_OFFSET, I64)
+            start = dictionary if 0 < dictionary < start else start
+        length = thrift.number(meta, COMPRESSED, I64)
+        chunks.append(Chunk(start, length, thrift.number(meta, N_VALUES, I64)))
         written.append(_written(chunks[-1], thrift.number(meta, CODEC, I32), column))
     members: Fields = {
         COLUMNS: (LIST, List(STRUCT, list(written))),
@@ -119,16 +124,6 @@ def _group(fields: Fields, columns: list[Fields]) -> tuple[Group, Fields]:
         GROUP_ROWS: (I64, n_rows),
     }
     return Group(n_rows, chunks), members
-
-
-def _chunk(meta: Fields) -> Chunk:
-    start = thrift.number(meta, DATA_OFFSET, I64)
-    # Some writers say 0 where there is no dictionary.
-    if DICTIONARY_OFFSET in meta:
-        dictionary = thrift.number(meta, DICTIONARY_OFFSET, I64)
-        start = dictionary if 0 < dictionary < start else start
-    length = thrift.number(meta, COMPRESSED, I64)
-    return Chunk(start, length, thrift.number(meta, N_VALUES, I64))
 
 
 def _written(chunk: Chunk, codec: int, column: Fields) -> Fields:

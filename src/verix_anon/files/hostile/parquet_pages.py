@@ -6,7 +6,6 @@ so their sizes are summed first.
 """
 
 import sys
-from typing import NamedTuple
 
 from verix_anon.files.hostile import thrift
 from verix_anon.files.hostile.thrift import I32, Data
@@ -28,21 +27,8 @@ class PageError(ValueError):
     """These bytes are not a sequence of pages, or not one that is safe to decode."""
 
 
-class _Page(NamedTuple):
-    uncompressed: int
-    compressed: int
-    n_values: int
-    start: int
-
-
 def uncompressed_size(
-    data: Data,
-    start: int,
-    length: int,
-    n_values: int,
-    *,
-    least: int = 0,
-    most: int = sys.maxsize,
+    data: Data, start: int, length: int, n_values: int, *, least: int = 0, most: int = sys.maxsize
 ) -> int:
     """The sum of the uncompressed page sizes, headers included, of a chunk of `n_values`.
 
@@ -52,10 +38,10 @@ def uncompressed_size(
         raise PageError("a column lies outside the file")
     at, end, total, values_left = start, start + length, 0, n_values
     while at < end and total <= most:
-        page = _page(data, at)
-        total += max(least, page.start - at + page.uncompressed)
-        values_left -= page.n_values
-        at = page.start + page.compressed
+        body, uncompressed, compressed, n_read = _page(data, at)
+        total += max(least, body - at + uncompressed)
+        values_left -= n_read
+        at = body + compressed
     if total > most:
         return total
     if at != end:
@@ -66,7 +52,8 @@ def uncompressed_size(
     return total
 
 
-def _page(data: Data, at: int) -> _Page:
+def _page(data: Data, at: int) -> tuple[int, int, int, int]:
+    """Where a page's body begins, its two sizes, and how many values of the column it holds."""
     try:
         header, start = thrift.decode(data, at)
         kind = thrift.number(header, TYPE, I32)
@@ -84,8 +71,6 @@ def _page(data: Data, at: int) -> _Page:
         raise PageError(f"a page header is damaged: {error}") from None
     if encoding not in ENCODINGS:
         raise PageError(f"a page has encoding {encoding}, which is not read here")
-    if kind != DICTIONARY:
-        return _Page(uncompressed, compressed, n_values, start)
-    if n_values > uncompressed:
+    if kind == DICTIONARY and n_values > uncompressed:
         raise PageError("a dictionary is larger than its page")
-    return _Page(uncompressed, compressed, 0, start)
+    return start, uncompressed, compressed, 0 if kind == DICTIONARY else n_values

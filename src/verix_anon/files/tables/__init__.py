@@ -3,7 +3,6 @@
 import codecs
 import csv
 import gzip
-import os
 import shutil
 import tempfile
 import zlib
@@ -17,20 +16,11 @@ import pyarrow as pa
 
 from verix_anon.errors import TableError
 from verix_anon.files.optional_packages import need
-from verix_anon.files.store import is_url, path_text
+from verix_anon.files.store import FilePath, is_url, path_text
 from verix_anon.files.table_form import NULL_TOKENS, Question, Read, Reading
+from verix_anon.files.tables import file_kinds
 from verix_anon.files.tables.arrow_files import Stored
 from verix_anon.files.tables.database import is_database, read_database
-from verix_anon.files.tables.file_kinds import (
-    IPC_SUFFIXES,
-    PARQUET_SUFFIXES,
-    SHEET_SUFFIXES,
-    STATISTICS_SUFFIXES,
-    TAKEN,
-    TEXT_SUFFIXES,
-    check_content,
-    not_taken,
-)
 from verix_anon.files.tables.subprocess_reader import read_apart
 from verix_anon.files.tables.table_sources import (
     ARROW_ERRORS,
@@ -65,7 +55,7 @@ WHOLE_BYTES = 1 << 21
 """It reads other kinds of files as a whole, or not at all."""
 
 
-def read_table(path: str | os.PathLike[str], reading: Reading | None = None) -> pa.Table:
+def read_table(path: FilePath, reading: Reading | None = None) -> pa.Table:
     """Read a table: text, Parquet, Arrow, a spreadsheet, SPSS, Stata, SAS, or of a database.
 
     A column of text is a whole number, a number, a date or a time if every value is, and text
@@ -83,9 +73,7 @@ def read_table(path: str | os.PathLike[str], reading: Reading | None = None) -> 
     return read_table_as(path, reading).settled().table
 
 
-def read_table_as(
-    path: str | os.PathLike[str], reading: Reading | None = None, *, whole: bool = True
-) -> Read:
+def read_table_as(path: FilePath, reading: Reading | None = None, *, whole: bool = True) -> Read:
     """Read a table, and say how; what cannot be told from it is asked, not guessed.
 
     Unless the `whole` is wanted, that of a Parquet file is `Stored`: its columns are read as they
@@ -114,28 +102,28 @@ def read_table_as(
 
 def _read_file(name: str, reading: Reading, whole: bool) -> Read:
     lower = name.lower()
-    if lower.endswith(TAKEN) and not is_url(name):
-        check_content(name)
-    if lower.endswith(TEXT_SUFFIXES):
+    if lower.endswith(file_kinds.TAKEN) and not is_url(name):
+        file_kinds.check_content(name)
+    if lower.endswith(file_kinds.TEXT_SUFFIXES):
         return read_text_table(name, reading)
-    if lower.endswith(PARQUET_SUFFIXES):
+    if lower.endswith(file_kinds.PARQUET_SUFFIXES):
         with _named(name):
             stored = Stored(name)
         return Read(stored.table() if whole else stored, reading)
-    if lower.endswith(IPC_SUFFIXES):
+    if lower.endswith(file_kinds.IPC_SUFFIXES):
         with _local(name) as path, _named(name):
             return read_apart("ipc", path, reading)
-    if lower.endswith(SHEET_SUFFIXES):
+    if lower.endswith(file_kinds.SHEET_SUFFIXES):
         need("python_calamine", "excel", f"reading {shown_url(name)}")
         with _local(name) as path, _named(name):
             return read_apart("sheet", path, reading)
-    if lower.endswith(STATISTICS_SUFFIXES):
+    if lower.endswith(file_kinds.STATISTICS_SUFFIXES):
         need("pyreadstat", "statistics", f"reading {shown_url(name)}")
         with _local(name) as path, _named(name):
             return read_apart("statistics", path, reading)
     if not is_url(name) and Path(name).is_dir():
         raise TableError(f"{name} is a folder, not a table")
-    raise not_taken(shown_url(name))
+    raise file_kinds.not_taken(shown_url(name))
 
 
 @contextmanager
@@ -171,9 +159,9 @@ def read_beginning(path: Path, reading: Reading, most: int) -> Read | None:
         # To open a pipe would wait until something is written to it.
         raise TableError(f"{path.name} is no file")
     lower = path.name.lower()
-    if lower.endswith(TEXT_SUFFIXES):
+    if lower.endswith(file_kinds.TEXT_SUFFIXES):
         read = _beginning_of_text(path, reading)
-    elif lower.endswith(PARQUET_SUFFIXES):
+    elif lower.endswith(file_kinds.PARQUET_SUFFIXES):
         read = read_table_as(path, reading, whole=False)
         return replace(read, table=read.table.first(most))
     elif path.is_file() and path.stat().st_size > WHOLE_BYTES:
@@ -186,16 +174,24 @@ def read_beginning(path: Path, reading: Reading, most: int) -> Read | None:
 def _beginning_of_text(path: Path, reading: Reading) -> Read:
     """Read a copy of the first rows, under the same name."""
     try:
-        check_content(str(path))
-        head, is_all = _head(path)
+        file_kinds.check_content(str(path))
+        head = _head(path)
     except (OSError, EOFError) as error:
         raise TableError(f"{path.name} cannot be read ({reason(error)})") from None
-    wide = None if is_all else _wide(head, reading)
-    given = reading
+    is_all = len(head) <= TEXT_BYTES
+    wide, given = None, reading
     if not is_all:
+        head = head[:TEXT_BYTES]
+        encoding = wide_encoding(head) if reading.encoding is None else reading.encoding
+        if encoding and ("16" in encoding or "32" in encoding):
+            # A letter is more than a byte, so bytes cannot be cut anywhere.
+            wide, head = encoding, _in_utf8(head, encoding)
         # What stands below the last row is not among the first.
         given = replace(reading, footer=0, encoding=None if wide else reading.encoding)
-        head = _whole_rows(path.name, _plain(head, wide), given)
+        rows = RowEnds(path.name, head, given)
+        rows.feed(head)
+        # Up to the last end of a row; all of it if there is none, which the reading then says.
+        head = head[: len(head) - rows.since] or head
     with tempfile.TemporaryDirectory() as folder:
         name = path.name.removesuffix(".gz").removesuffix(".GZ")
         (Path(folder) / name).write_bytes(head)
@@ -207,36 +203,19 @@ def _beginning_of_text(path: Path, reading: Reading) -> Read:
     return replace(read, reading=replace(said, encoding=wide or said.encoding))
 
 
-def _head(path: Path) -> tuple[bytes, bool]:
-    """The first bytes, unpacked, and whether these are all."""
+def _head(path: Path) -> bytes:
+    """The first bytes, unpacked, and one more if these are not all."""
     with path.open("rb") as file:
         packed = path.name.lower().endswith(".gz")
         plain = cast("IO[bytes]", gzip.GzipFile(fileobj=file)) if packed else file
-        head = plain.read(TEXT_BYTES + 1)
-    return head[:TEXT_BYTES], len(head) <= TEXT_BYTES
+        return plain.read(TEXT_BYTES + 1)
 
 
-def _wide(head: bytes, reading: Reading) -> str | None:
-    """An encoding in which a letter is more than a byte, so that bytes cannot be cut anywhere."""
-    if reading.encoding is None:
-        return wide_encoding(head)
-    return reading.encoding if "16" in reading.encoding or "32" in reading.encoding else None
-
-
-def _plain(head: bytes, wide: str | None) -> bytes:
-    if wide is None:
-        return head
+def _in_utf8(head: bytes, encoding: str) -> bytes:
     try:
-        return codecs.getincrementaldecoder(wide)("replace").decode(head).encode()
+        return codecs.getincrementaldecoder(encoding)("replace").decode(head).encode()
     except LookupError:
-        raise TableError(f"encoding: there is none called {wide[:40]!r}") from None
-
-
-def _whole_rows(name: str, head: bytes, reading: Reading) -> bytes:
-    """Up to the last end of a row; all of it if there is none, which the reading then says."""
-    rows = RowEnds(name, head, reading)
-    rows.feed(head)
-    return head[: len(head) - rows.since] or head
+        raise TableError(f"encoding: there is none called {encoding[:40]!r}") from None
 
 
 MOST_ROWS = 20
@@ -282,18 +261,13 @@ def first_rows(path: Path, reading: Reading) -> FirstRows | None:
 
 
 def _cell(value: pa.Scalar) -> str | None:
+    """As Python writes it; as Arrow does where Python has no such value; else a mark."""
     if not value.is_valid:
         return None
-    text = _text(value)
-    return text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}\N{HORIZONTAL ELLIPSIS}"
-
-
-def _text(value: pa.Scalar) -> str:
-    """As Python writes it; as Arrow does where Python has no such value; else a mark."""
     for read in (value.as_py, lambda: value.cast(pa.string()).as_py()):
         try:
-            return str(read())
+            text = str(read())
         except (pa.ArrowException, OverflowError, ValueError):
-            # Bytes that are no UTF-8, or a day that no calendar of Python's has.
-            continue
+            continue  # Bytes that are no UTF-8, or a day that no calendar of Python's has.
+        return text[:LONGEST_CELL] + "\N{HORIZONTAL ELLIPSIS}" * (len(text) > LONGEST_CELL)
     return "\N{REPLACEMENT CHARACTER}"

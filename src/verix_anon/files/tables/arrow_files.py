@@ -3,7 +3,8 @@
 What a file says of its size is looked at first: a few bytes of either may unpack to gigabytes.
 """
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import islice
 from typing import IO
 
@@ -13,14 +14,7 @@ import pyarrow.parquet as pq
 
 from verix_anon.errors import TableError
 from verix_anon.files.table_form import Reading
-from verix_anon.files.tables.table_sources import (
-    ARROW_ERRORS,
-    check_names,
-    opened,
-    reason,
-    shown_url,
-    without_secrets,
-)
+from verix_anon.files.tables import table_sources
 
 MAGIC = b"ARROW1"
 LARGEST_SCHEMA = 64 << 20
@@ -37,14 +31,14 @@ class Stored:
     def __init__(self, name: str) -> None:
         """`name` is its path or URL."""
         self.name = name
-        with opened(name) as file:
+        with table_sources.opened(name) as file:
             self.size = file.seek(0, 2)
             _check_schema(_footer_size(file, self.size, b"PAR1"))
             # pq.read_table would import what reads folders of files, and pandas with it.
             self._metadata = pq.ParquetFile(file).metadata
         self.schema = self._metadata.schema.to_arrow_schema()
         self.num_rows: int = self._metadata.num_rows
-        check_names(self.schema.names)
+        table_sources.check_names(self.schema.names)
         self._repeated = sorted(_repeated(self._metadata, self.size))
         self._needed: dict[str, int] = {}
 
@@ -60,42 +54,34 @@ class Stored:
             TableError: It cannot be read.
         """
         # A name with a point in it may stand for other columns too.
-        return self._read([name])[name]
+        return self.table([name])[name]
 
-    def table(self) -> pa.Table:
-        """All of them; raises TableError."""
-        return self._read(None)
+    def table(self, names: list[str] | None = None) -> pa.Table:
+        """Some of them, or all; raises TableError."""
+        with self._reading(self._repeated) as file:
+            return self._expanded(file.read(names, use_threads=False))
 
     def first(self, most: int) -> pa.Table:
         """All of them, with the first so many rows; raises TableError."""
-        return self._reading(
-            lambda found: pa.Table.from_batches(
-                islice(found.iter_batches(most, use_threads=False), 1), self.schema
-            ),
-            repeated=[],
-        )
+        with self._reading([]) as file:
+            batches = islice(file.iter_batches(most, use_threads=False), 1)
+            return pa.Table.from_batches(batches, self.schema)
 
-    def _read(self, names: list[str] | None) -> pa.Table:
-        return self._reading(
-            lambda found: self._expanded(found.read(names, use_threads=False)),
-            repeated=self._repeated,
-        )
-
-    def _reading(
-        self, read: Callable[[pq.ParquetFile], pa.Table], *, repeated: list[str]
-    ) -> pa.Table:
+    @contextmanager
+    def _reading(self, repeated: list[str]) -> Iterator[pq.ParquetFile]:
         try:
             # A file of its own for each reading: there may be several at once.
             # And no threads of Arrow's: one that lets go of Python's bytes while Python ends aborts
             # the process, and takes the exit code with it.
-            with opened(self.name) as file:
-                found = pq.ParquetFile(file, metadata=self._metadata, read_dictionary=repeated)
-                return read(found)
+            with table_sources.opened(self.name) as file:
+                yield pq.ParquetFile(file, metadata=self._metadata, read_dictionary=repeated)
         except TableError as error:
-            raise TableError(f"{shown_url(self.name)} {error}") from None
-        except ARROW_ERRORS as error:
-            said = without_secrets(f"cannot be read ({reason(error)})", self.name)
-            raise TableError(f"{shown_url(self.name)} {said}") from None
+            raise TableError(f"{table_sources.shown_url(self.name)} {error}") from None
+        except table_sources.ARROW_ERRORS as error:
+            said = table_sources.without_secrets(
+                f"cannot be read ({table_sources.reason(error)})", self.name
+            )
+            raise TableError(f"{table_sources.shown_url(self.name)} {said}") from None
 
     def _expanded(self, table: pa.Table) -> pa.Table:
         """The columns that were read as dictionaries as what they are, if there is room."""
@@ -175,12 +161,12 @@ def read_ipc(path: str, _: Reading) -> tuple[pa.Table, list[str]]:
         file.seek(0)
         try:
             source = pa.ipc.open_file(file) if is_file else pa.ipc.open_stream(file)
-            check_names(source.schema.names)
+            table_sources.check_names(source.schema.names)
             table = source.read_all()
             # Offsets that lead out of their buffers would be followed later.
             table.validate(full=True)
         except (pa.ArrowMemoryError, MemoryError):
             raise
-        except (pa.ArrowException, OSError, ValueError) as error:
-            raise TableError(f"cannot be read ({reason(error)})") from None
+        except table_sources.ARROW_ERRORS as error:
+            raise TableError(f"cannot be read ({table_sources.reason(error)})") from None
     return table, []

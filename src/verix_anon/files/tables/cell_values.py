@@ -48,7 +48,8 @@ def column_of(name: str, cells: Sequence[Any], rows: Sequence[int]) -> tuple[pa.
         return _numbers(cells), None
     if kinds in TYPES:
         if kinds == {dt.date, dt.datetime}:
-            cells = [_moment(cell) for cell in cells]
+            midnight = dt.time()
+            cells = [dt.datetime.combine(c, midnight) if type(c) is dt.date else c for c in cells]
         return pa.array(cells, TYPES[kinds]), None
     return pa.array(map(_text, cells), pa.string()), _mixed(name, cells, rows)
 
@@ -61,12 +62,6 @@ def _numbers(cells: Sequence[Any]) -> pa.Array:
             return pa.array(whole, pa.int64())
         return pa.array([None if cell is None else str(cell) for cell in whole], pa.string())
     return pa.array([None if cell is None else float(cell) for cell in cells], pa.float64())
-
-
-def _moment(cell: Any) -> Any:
-    if cell is None or isinstance(cell, dt.datetime):
-        return cell
-    return dt.datetime.combine(cell, dt.time())
 
 
 def _text(cell: Any) -> str | None:
@@ -117,7 +112,13 @@ def plain_values(name: str, column: pa.ChunkedArray, first: dt.datetime) -> pa.C
         days = column.cast(pa.date32())
         return days if _lies(days, first.date(), LAST.date()) else _texts(days)
     if pa.types.is_timestamp(kind):
-        return _moments(column, first)
+        try:
+            # Milliseconds without a zone, in UTC.
+            moments = column.cast(pa.timestamp("ms", tz=kind.tz)).cast(pa.int64())
+            moments = moments.cast(pa.timestamp("ms"))
+        except pa.ArrowInvalid:
+            return _texts(column)
+        return moments if _lies(moments, first, LAST) else _texts(column)
     return column if pa.types.is_boolean(kind) else _texts(column)
 
 
@@ -130,17 +131,6 @@ def _floats(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     if pc.any(pc.is_inf(values)).as_py():
         raise TableError(f"column {name!r} has an infinite value, which such a file cannot hold")
     return values
-
-
-def _moments(column: pa.ChunkedArray, first: dt.datetime) -> pa.ChunkedArray:
-    """Milliseconds without a zone, in UTC, or text."""
-    try:
-        moments = column.cast(pa.timestamp("ms")) if column.type.tz is None else column
-        moments = moments.cast(pa.timestamp("ms", tz=column.type.tz)).cast(pa.int64())
-        moments = moments.cast(pa.timestamp("ms"))
-    except pa.ArrowInvalid:
-        return _texts(column)
-    return moments if _lies(moments, first, LAST) else _texts(column)
 
 
 def _lies(column: pa.ChunkedArray, least: object, most: object) -> bool:

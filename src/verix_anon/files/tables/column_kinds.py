@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import pyarrow as pa
@@ -11,15 +11,8 @@ import pyarrow.compute as pc
 
 from verix_anon.errors import TableError
 from verix_anon.files.table_form import MARKS, NULL_TOKENS, Question, Reading
+from verix_anon.files.tables import number_marks
 from verix_anon.files.tables.dates import Dates, as_form, dates_in, iso_dates, looks_like_dates
-from verix_anon.files.tables.number_marks import (
-    SPACES,
-    Numbers,
-    is_varied,
-    marks_in,
-    numbers_in,
-    starts_with_zero,
-)
 from verix_anon.machine import available_cores
 
 FEW = 1000
@@ -59,12 +52,12 @@ class _Seen:
 
     name: str
     text: pa.ChunkedArray
-    numbers: Sequence[Numbers] = ()
+    numbers: Sequence[number_marks.Numbers] = ()
     dates: Sequence[Dates] = ()
     other: pa.ChunkedArray | None = None
     """The column as what it is beyond doubt."""
     missing: tuple[str, ...] = ()
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
 
 def recognise(text: pa.Table, reading: Reading) -> RecognisedColumns:
@@ -109,9 +102,7 @@ def _seen(reading: Reading, name: str, column: pa.ChunkedArray) -> _Seen:
         note = f"column {name!r} has the value {shown}: if it means missing, say so with --null"
         return _Seen(name, column, notes=(*found.notes, note))
     note = f"{shown} means missing in column {name!r}"
-    return _Seen(
-        name, again.text, again.numbers, again.dates, again.other, tuple(held), (*again.notes, note)
-    )
+    return replace(again, missing=tuple(held), notes=(*again.notes, note))
 
 
 def _is_known(seen: _Seen) -> bool:
@@ -131,12 +122,17 @@ def _look(name: str, column: pa.ChunkedArray, reading: Reading) -> _Seen:
         if not found:
             raise TableError(f"column {name!r} has values that are no dates as {form!r} has them")
         return _Seen(name, column, dates=found)
-    marks = marks_in(column)
-    numbers = numbers_in(column, marks)
-    if numbers and reading.leading_zeros_are_text and starts_with_zero(column):
+    marks = number_marks.marks_in(column)
+    numbers = number_marks.numbers_in(column, marks)
+    if numbers and reading.leading_zeros_are_text and number_marks.starts_with_zero(column):
         return _Seen(name, column, other=column)
+    if fitting := [one for one in numbers if _fits(one, reading.decimal, reading.thousands)]:
+        return _Seen(name, column, numbers=fitting)
     if numbers:
-        return _numbers(name, column, numbers, reading)
+        used = {m for one in numbers for m in (one.form.decimal, one.form.thousands) if m}
+        marked = " and ".join(sorted({MARKS[mark] for mark in used}))
+        note = f"column {name!r} stays text: its numbers have a {marked} that is not as given"
+        return _Seen(name, column, other=column, notes=(note,))
     if not marks.others and (iso := iso_dates(column)) is not None:
         return _Seen(name, column, other=iso)
     if not marks.others or looks_like_dates([next(v.as_py() for v in column if v.is_valid)]):
@@ -147,21 +143,7 @@ def _look(name: str, column: pa.ChunkedArray, reading: Reading) -> _Seen:
     return _Seen(name, column, notes=text_notes(name, column))
 
 
-def _numbers(name: str, column: pa.ChunkedArray, numbers: list[Numbers], reading: Reading) -> _Seen:
-    """The ways that fit what is given; digits in groups of one length may be codes."""
-    fitting = [one for one in numbers if _fits(one, reading.decimal, reading.thousands)]
-    if not fitting:
-        marks = " and ".join(
-            sorted(
-                {MARKS[m] for one in numbers for m in (one.form.decimal, one.form.thousands) if m}
-            )
-        )
-        note = f"column {name!r} stays text: its numbers have a {marks} that is not as given"
-        return _Seen(name, column, other=column, notes=(note,))
-    return _Seen(name, column, numbers=fitting)
-
-
-def _fits(numbers: Numbers, decimal: str | None, thousands: str | None) -> bool:
+def _fits(numbers: number_marks.Numbers, decimal: str | None, thousands: str | None) -> bool:
     form = numbers.form
     if decimal is not None and (form.decimal not in (None, decimal) or form.thousands == decimal):
         return False
@@ -195,12 +177,22 @@ def _agreed(seen: Sequence[_Seen], reading: Reading) -> _Agreed:
         decimals = {"," if "." in sure else ".": groups[sure[0]]}
     decimal, thousands = next(iter(decimals), None), next(iter(groups), None)
     found = _Agreed(decimal, thousands)
+
+    def asking(sentence: str) -> _Agreed:
+        return replace(found, questions=(Question(sentence, "decimal", None, (".", ",")),))
+
     if len(decimals) > 1 or len(groups) > 1 or decimals.keys() & groups.keys():
-        return replace(found, questions=(_differ([*decimals.values(), *groups.values()]),))
+        names = " and ".join(map(repr, dict.fromkeys([*decimals.values(), *groups.values()])))
+        return asking(
+            f"columns {names} write numbers in different ways; one way is read, the other stays"
+            " text"
+        )
     for one in unsure:
         fitting = [n.form for n in one.numbers if _fits(n, found.decimal, found.thousands)]
         if len(fitting) != 1:
-            return replace(found, questions=(_thousands_or_decimals(one),))
+            values = (value.as_py() for value in one.text if value.is_valid)
+            value = next(value for value in values if not value.lstrip("+-").isdigit())
+            return asking(f"column {one.name!r} has {value}, which may be thousands or decimals")
         form = fitting[0]
         found = _Agreed(found.decimal or form.decimal, found.thousands or form.thousands)
     return found
@@ -208,30 +200,15 @@ def _agreed(seen: Sequence[_Seen], reading: Reading) -> _Agreed:
 
 def _may_be_codes(one: _Seen) -> bool:
     """Whether it is digits in groups, and all values are of one length."""
-    return one.numbers[0].form.thousands == " " and not is_varied(one.text)
+    return one.numbers[0].form.thousands == " " and not number_marks.is_varied(one.text)
 
 
 def _without_codes(one: _Seen, agreed: "_Agreed") -> _Seen:
     """Digits between spaces are numbers only if the table has others that can be nothing else."""
-    if not one.numbers or agreed.thousands in SPACES or not _may_be_codes(one):
+    if not one.numbers or agreed.thousands in number_marks.SPACES or not _may_be_codes(one):
         return one
     note = f"column {one.name!r} stays text, as codes would; for numbers give --thousands ' '"
     return _Seen(one.name, one.text, missing=one.missing, notes=(*one.notes, note))
-
-
-def _differ(names: Sequence[str]) -> Question:
-    shown = " and ".join(repr(name) for name in dict.fromkeys(names))
-    sentence = (
-        f"columns {shown} write numbers in different ways; one way is read, the other stays text"
-    )
-    return Question(sentence, "decimal", None, (".", ","))
-
-
-def _thousands_or_decimals(one: _Seen) -> Question:
-    values = (value.as_py() for value in one.text if value.is_valid)
-    value = next(value for value in values if not value.lstrip("+-").isdigit())
-    sentence = f"column {one.name!r} has {value}, which may be thousands or decimals"
-    return Question(sentence, "decimal", None, (".", ","))
 
 
 def _chosen(one: _Seen, agreed: _Agreed) -> pa.ChunkedArray:
@@ -271,13 +248,12 @@ def text_notes(name: str, column: pa.ChunkedArray) -> tuple[str, ...]:
         return ()
     if all(re.fullmatch(WITH_UNIT, value) for value in few):
         return (f"column {name!r} stays text: its numbers have signs, such as {few[0][:40]!r}",)
-    what = ""
     n_numbers = sum(re.fullmatch(NUMBER, value) is not None for value in few)
     if looks_like_dates(few):
         what, pattern = "dates", DATE
     elif 10 * n_numbers >= 9 * len(few):
         what, pattern = "numbers", rf"^({NUMBER})$"
-    if not what:
+    else:
         return ()
     other = pc.index(pc.match_substring_regex(column, pattern), False).as_py()
     but = "their forms differ, or some are none"

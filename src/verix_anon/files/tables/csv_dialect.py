@@ -7,7 +7,7 @@ it anyway, with titles and sums around it that they do not know: so none is used
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,7 @@ SUM = re.compile(
     r"\s*(grand total|totals?|totale|sum|summe|gesamtsumme|gesamt|insgesamt|somme|suma)\s*:?\s*",
     re.I,
 )
+SINGLE_QUOTED = re.compile(r"'[^']+'|'[^']*'(?P<mark>[,;\t|])'[^']*'((?P=mark)'[^']*')*")
 REMARK = re.compile(r"\s*(\S[^:]{0,40}:(\s.*|\s*)|[*(©].*)", re.S)
 """Such as `Source: ...` or `(200 rows)`, where nothing stands beside it."""
 Text = bytes | bytearray
@@ -77,7 +78,11 @@ def form_of(name: str, data: Text, reading: Reading, quotes: Quotes | None = Non
         # What Excel takes for an order, not for a row.
         given, sep_lines = given or found.group(1), 1
     texts = [text for _, text in lines]
-    quote = _quote(texts[sep_lines:], reading)
+    quote = reading.quote
+    if quote is None:
+        # Double quotes, unless the first line has every field in single ones.
+        first = next((text.strip() for text in texts[sep_lines:] if text.strip()), "")
+        quote = "'" if SINGLE_QUOTED.fullmatch(first) else '"'
     shape, rows = _shaped(name, texts, reading, given, quote, sep_lines)
     delimiter = shape.delimiter
     if not delimiter.isascii() or delimiter == quote:
@@ -85,6 +90,7 @@ def form_of(name: str, data: Text, reading: Reading, quotes: Quotes | None = Non
     escape = _escape(name, data, reading, delimiter, quote, quotes)
     line, header = rows[shape.at]
     after = rows[shape.at + 1][0] if shape.at + 1 < len(rows) else len(lines)
+    end = min(len(data), lines[-1][0] + len(lines[-1][1].encode()))
     if len(header) > MOST_COLUMNS:
         raise TableError(f"{name} has {len(header):,} columns; at most {MOST_COLUMNS:,} are read")
     return Dialect(
@@ -93,7 +99,7 @@ def form_of(name: str, data: Text, reading: Reading, quotes: Quotes | None = Non
         escape=escape,
         skip=line,
         header=tuple(header),
-        start=lines[after][0] if after < len(lines) else _end_of(data, lines),
+        start=lines[after][0] if after < len(lines) else end,
         first_line=after + 1,
         above=tuple(text.strip() for text in texts[sep_lines:line] if text.strip()),
     )
@@ -108,20 +114,6 @@ def _head(data: Text) -> list[tuple[int, str]]:
         if len(lines) > MOST_ABOVE:
             return lines[:-1]
     return lines
-
-
-def _end_of(data: Text, lines: Sequence[tuple[int, str]]) -> int:
-    at, text = lines[-1]
-    return min(len(data), at + len(text.encode()))
-
-
-def _quote(texts: Sequence[str], reading: Reading) -> str:
-    """Double quotes, unless the first line has every field in single ones."""
-    if reading.quote is not None:
-        return reading.quote
-    first = next((text.strip() for text in texts if text.strip()), "")
-    is_single = re.fullmatch(r"'[^']*'(?P<mark>[,;\t|])'[^']*'((?P=mark)'[^']*')*", first)
-    return "'" if is_single or re.fullmatch(r"'[^']+'", first) else '"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,28 +184,22 @@ def _is_header(row: list[str], width: int) -> bool:
     return len(row) == width and n_named > (1 if width > 2 else 0)
 
 
-def _best(name: str, shapes: list[_Shape], cut: object) -> _Shape:
+def _best(name: str, shapes: list[_Shape], cut: Callable[[str], list[Row]]) -> _Shape:
     """The delimiter that cuts the most evenly, with the least above the header."""
-    single = _Shape(NEVER, 1, 0, 1.0)
-    assert callable(cut)
     shapes = [shape for shape in shapes if not _is_accident(shape, cut(shape.delimiter))]
     if not shapes:
-        return single
-    even = [shape for shape in shapes if shape.share == 1.0]
-    if even:
-        least = min(shape.at for shape in even)
-        shapes = [shape for shape in even if shape.at == least]
-    else:
-        most = max(shape.share for shape in shapes)
-        shapes = [shape for shape in shapes if shape.share == most]
+        return _Shape(NEVER, 1, 0, 1.0)
+    most = max(shape.share for shape in shapes)
+    shapes = [shape for shape in shapes if shape.share == most]
+    if most == 1.0:
+        least = min(shape.at for shape in shapes)
+        shapes = [shape for shape in shapes if shape.at == least]
     if len(shapes) > 1 and name.lower().endswith(TAB_SUFFIXES):
         shapes = [shape for shape in shapes if shape.delimiter == "\t"] or shapes
     if len(shapes) > 1:
         answers = tuple("tab" if s.delimiter == "\t" else s.delimiter for s in shapes)
-        question = Question(
-            f"{name}: its columns may end at any of these", "delimiter", None, answers
-        )
-        raise TableError(str(question))
+        sentence = f"{name}: its columns may end at any of these"
+        raise TableError(str(Question(sentence, "delimiter", None, answers)))
     found = shapes[0]
     if found.at == 1 and found.width == 2 and not _is_headed(cut(found.delimiter)):
         raise TableError(
@@ -279,7 +265,9 @@ class TextFooter:
 
 def footer_of(data: Text, form: Dialect, given: int | None) -> TextFooter:
     """What is no row at the end of the table, as given or as recognised."""
-    lines = _tail(data, form.start)
+    lines = list(lines_of(data, max(form.start, len(data) - TAIL)))
+    if len(data) - form.start > TAIL:
+        lines = lines[1:]  # It may begin in the middle.
     while lines and not lines[-1][1].strip("\r\n "):
         lines.pop()
     if given is not None:
@@ -290,13 +278,6 @@ def footer_of(data: Text, form: Dialect, given: int | None) -> TextFooter:
         return TextFooter(len(data), 0, doubt=_doubt(lines, form))
     cut = lines[-n_cut:]
     return TextFooter(cut[0][0], n_cut, next((t.strip() for _, t in cut if _said(t, form)), ""))
-
-
-def _tail(data: Text, start: int) -> list[tuple[int, str]]:
-    if len(data) - start <= TAIL:
-        return list(lines_of(data, start))
-    # The first of them may begin in the middle.
-    return list(lines_of(data, len(data) - TAIL))[1:]
 
 
 def _said(text: str, form: Dialect) -> bool:

@@ -115,30 +115,20 @@ def _read_postgresql(url: str, table: str | None, query: str | None) -> pa.Table
     import adbc_driver_postgresql.dbapi as driver
 
     try:
-        with (
-            closing(driver.connect(url)) as connection,
-            closing(connection.cursor()) as cursor,
-        ):
+        with closing(driver.connect(url)) as connection, closing(connection.cursor()) as cursor:
             # The driver has begun a transaction; it ends with the connection, undone.
             cursor.execute("SET TRANSACTION READ ONLY")
-            source = f"({query.rstrip().rstrip(';')}\n)" if query else _named(table or "")
-            order = "" if query else _order(cursor, _named(table or ""))
-            return _answer(cursor, source, order)
+            if query:
+                return _answer(cursor, f"({query.rstrip().rstrip(';')}\n)", "")
+            named = ".".join(_quoted(part) for part in (table or "").split(".", 1))
+            return _answer(cursor, named, _order(cursor, named))
     except driver.Error as error:
         raise TableError(f"cannot be read ({reason(error)})") from None
-
-
-def _named(table: str) -> str:
-    return ".".join(_quoted(part) for part in table.split(".", 1))
 
 
 def _quoted(name: str) -> str:
     """A name as SQL writes one."""
     return '"' + name.replace('"', '""') + '"'
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 def _rows(cursor: Any, query: str) -> list[Any]:
@@ -148,8 +138,9 @@ def _rows(cursor: Any, query: str) -> list[Any]:
 
 def _order(cursor: Any, named: str) -> str:
     """By the primary key; else as the rows lie, which stays while nothing is written."""
-    key = _rows(cursor, PRIMARY_KEY.format(_literal(named)))
-    if not key and _rows(cursor, HAS_ROWS_OF_ITS_OWN.format(_literal(named))) == [True]:
+    literal = "'" + named.replace("'", "''") + "'"
+    key = _rows(cursor, PRIMARY_KEY.format(literal))
+    if not key and _rows(cursor, HAS_ROWS_OF_ITS_OWN.format(literal)) == [True]:
         return " ORDER BY ctid"
     return f" ORDER BY {', '.join(map(_quoted, key))}" if key else ""
 
@@ -160,24 +151,17 @@ def _answer(cursor: Any, source: str, order: str) -> pa.Table:
     check_names(schema.names)
     if not schema.names:
         raise TableError("gave no table: the query is no SELECT")
-    listed = ", ".join(map(_selected, schema))
+    kinds = [(field.metadata or {}).get(b"POSTGRESQL:type", b"").decode() for field in schema]
+    listed = ", ".join(map(_selected, schema, kinds))
     cursor.execute(f"SELECT {listed} FROM {source} AS source{order}")  # noqa: S608
     found = cursor.fetch_arrow_table()
-    columns = [
-        _column(field.name, _kind(field), found.column(i).combine_chunks())
-        for i, field in enumerate(schema)
-    ]
-    return pa.table(columns, schema.names)
+    arrays = [column.combine_chunks() for column in found.columns]
+    return pa.table(list(map(_column, schema.names, kinds, arrays)), schema.names)
 
 
-def _kind(field: pa.Field) -> str:
-    kind: bytes = (field.metadata or {}).get(b"POSTGRESQL:type", b"")
-    return kind.decode()
-
-
-def _selected(field: pa.Field) -> str:
+def _selected(field: pa.Field, kind: str) -> str:
     """What has no type of Arrow, as text; money as a number, for the driver gives cents."""
-    name, kind = _quoted(field.name), _kind(field)
+    name = _quoted(field.name)
     if kind == "money":
         return f"{name}::numeric AS {name}"
     is_known = not isinstance(field.type, pa.BaseExtensionType) and kind != "bpchar"
@@ -189,9 +173,9 @@ def _column(name: str, kind: str, array: pa.Array) -> pa.Array:
         array = array.storage
     if kind in ("numeric", "money"):
         return _decimals(name, array)
-    first = FIRST_DAY if pa.types.is_date32(array.type) else FIRST_MOMENT
-    if pa.types.is_date32(array.type) or pa.types.is_timestamp(array.type):
-        width = pa.int32() if pa.types.is_date32(array.type) else pa.int64()
+    is_day = pa.types.is_date32(array.type)
+    if is_day or pa.types.is_timestamp(array.type):
+        first, width = (FIRST_DAY, pa.int32()) if is_day else (FIRST_MOMENT, pa.int64())
         least = pc.min(array.cast(width)).as_py()
         if least is not None and least < first:
             raise TableError(

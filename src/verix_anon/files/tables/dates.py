@@ -52,8 +52,6 @@ def _cased(spelled: Sequence[str]) -> tuple[Names, ...]:
 
 NAMES = {"mmmm": _cased(LONG), "mmm": _cased(SHORT)}
 """What may stand for a month, all twelve in one language and one case, long or short."""
-
-
 ANY = frozenset(name for tables in NAMES.values() for names in tables for name in names)
 
 
@@ -148,12 +146,6 @@ def as_month_form(text: str) -> MonthForm | None:
     return None
 
 
-def looks_like_months(value: str) -> bool:
-    """Whether it has the form of such a date, with a name of any language."""
-    found = next(filter(None, (pattern.fullmatch(value) for pattern in VALUES)), None)
-    return found is not None and found["m"] in ANY
-
-
 def _time_of(found: re.Match[str]) -> str:
     return "" if not found["gap"] else f"{found['gap']}hh:mm" + (":ss" if found["second"] else "")
 
@@ -173,8 +165,6 @@ ORDERS = ("dmy", "mdy", "ymd")
 NO_YEAR = 0
 """In place of the first year that two digits may mean, where nobody said it."""
 ISO_TIMES = (pa.timestamp("us"), pa.timestamp("us", tz="UTC"))
-
-
 Moments = NDArray[np.datetime64]
 
 
@@ -276,8 +266,7 @@ def iso_dates(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     if not ISO.match(first):
         return None
     lengths = pc.min_max(pc.binary_length(column))
-    is_day = lengths["max"].as_py() == 10 and lengths["min"].as_py() == 10
-    if is_day:
+    if lengths["max"].as_py() == 10 and lengths["min"].as_py() == 10:
         # Days repeat: each is looked at once.
         coded = column.dictionary_encode()
         days = _iso(coded.chunk(0).dictionary, ISO.pattern + "$", [pa.date32()])
@@ -306,13 +295,14 @@ def _places(coded: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def looks_like_dates(values: Sequence[str]) -> bool:
     """Whether half of some values or more are dates in some form."""
-    found = sum(_is_like(value) or looks_like_months(value) for value in values)
-    return 2 * found >= max(1, len(values))
 
+    def is_date(value: str) -> bool:
+        if found := VALUE.fullmatch(value):
+            return bool(found["mark"] == found["again"])
+        named = next(filter(None, (pattern.fullmatch(value) for pattern in VALUES)), None)
+        return named is not None and named["m"] in ANY
 
-def _is_like(value: str) -> bool:
-    found = VALUE.fullmatch(value)
-    return found is not None and found["mark"] == found["again"]
+    return 2 * sum(map(is_date, values)) >= max(1, len(values))
 
 
 def dates_in(column: pa.ChunkedArray, given: DateForm | MonthForm | None) -> list[Dates]:

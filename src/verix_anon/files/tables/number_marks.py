@@ -12,7 +12,15 @@ from verix_anon.arrays import Ints
 
 SPACES, APOSTROPHES = (" ", "\u00a0", "\u202f"), ("'", "\u2019")
 GROUPING = (*SPACES, *APOSTROPHES)
+GROUPS: dict[str | None, tuple[str, ...]] = {
+    " ": SPACES,
+    "'": APOSTROPHES,
+    ".": (".",),
+    ",": (",",),
+}
+"""The marks that may group digits, by the one that a form names."""
 CLOSE = "+,-./:"
+"""The marks that stand beside the digits in ASCII."""
 MARKS = (*CLOSE, *"eETZ", *GROUPING)
 DIGITS = b"0123456789"
 FEW = 1000
@@ -51,7 +59,8 @@ def marks_in(column: pa.ChunkedArray) -> Marks:
     found: set[str] = set()
     for chunk in _present(column):
         text = _bytes(chunk)
-        if _is_close(text):
+        array = np.frombuffer(text, np.uint8)
+        if not text or (array.min() >= ord(CLOSE[0]) and array.max() <= ord(CLOSE[-1])):
             found |= {c for c in CLOSE if c.encode() in text}
             continue
         rest = text.translate(None, DIGITS)
@@ -59,12 +68,6 @@ def marks_in(column: pa.ChunkedArray) -> Marks:
             return Marks(frozenset(found), True)
         found |= {c for c in MARKS if c.encode() in rest}
     return Marks(frozenset(found), False)
-
-
-def _is_close(text: bytes) -> bool:
-    """Whether there are digits and those marks only that stand beside them in ASCII."""
-    array = np.frombuffer(text, np.uint8)
-    return not text or bool(array.min() >= ord("+") and array.max() <= ord(":"))
 
 
 def _present(column: pa.ChunkedArray) -> Iterator[pa.Array]:
@@ -111,20 +114,14 @@ def numbers_in(column: pa.ChunkedArray, marks: Marks) -> list[Numbers]:
 
 def _grouped(column: pa.ChunkedArray, forms: Sequence[Written]) -> list[Numbers]:
     """Those of some forms with groups of three digits that fit every value."""
-    fitting = [form for form in forms if _fits(column, _pattern(form))]
-    return [one for form in fitting for one in _cast(column, form, form.decimal is None)]
-
-
-def _pattern(form: Written) -> str:
-    group = "|".join(rf"({re.escape(mark)}[0-9]{{3}})*" for mark in _marks_of(form.thousands))
-    rest = rf"({re.escape(form.decimal)}[0-9]+)?" if form.decimal else ""
-    return rf"^[+-]?([1-9][0-9]{{0,2}}({group})|0){rest}$"
-
-
-def _marks_of(thousands: str | None) -> Sequence[str]:
-    if thousands in (" ", "'"):
-        return SPACES if thousands == " " else APOSTROPHES
-    return (thousands,) if thousands else ()
+    found = []
+    for form in forms:
+        marks = GROUPS.get(form.thousands, ())
+        group = "|".join(rf"({re.escape(mark)}[0-9]{{3}})*" for mark in marks)
+        rest = rf"({re.escape(form.decimal)}[0-9]+)?" if form.decimal else ""
+        if _fits(column, rf"^[+-]?([1-9][0-9]{{0,2}}({group})|0){rest}$"):
+            found += _cast(column, form, form.decimal is None)
+    return found
 
 
 def _fits(column: pa.ChunkedArray, pattern: str) -> bool:
@@ -140,7 +137,7 @@ def _cast(column: pa.ChunkedArray, form: Written, is_whole: bool) -> list[Number
 
     Arrow would take more for a number, such as inf or 0x10: the marks have ruled that out.
     """
-    for mark in _marks_of(form.thousands):
+    for mark in GROUPS.get(form.thousands, ()):
         column = pc.replace_substring(column, mark, "")
     if form.decimal == ",":
         column = pc.replace_substring(column, ",", ".")

@@ -11,15 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import python_calamine as calamine
 import xlsxwriter
-from python_calamine import (
-    CalamineError,
-    CalamineSheet,
-    CalamineWorkbook,
-    PasswordError,
-    SheetTypeEnum,
-    SheetVisibleEnum,
-)
 
 from verix_anon.errors import TableError
 from verix_anon.files.table_form import Reading
@@ -40,17 +33,17 @@ def read_sheet(path: str, reading: Reading) -> tuple[pa.Table, list[str]]:
     """The table, and what is to be said of it; errors do not name the file."""
     try:
         with open(path, "rb") as file:  # noqa: PTH123, because it may be a descriptor's name
-            workbook = CalamineWorkbook.from_filelike(file)
+            workbook = calamine.CalamineWorkbook.from_filelike(file)
             return _table(_chosen(workbook, reading.sheet), reading)
-    except PasswordError:
+    except calamine.PasswordError:
         raise TableError("is protected by a password; save it without one") from None
-    except (CalamineError, ValueError) as error:
+    except (calamine.CalamineError, ValueError) as error:
         raise TableError(f"cannot be read ({reason(error)})") from None
 
 
-def _chosen(workbook: CalamineWorkbook, wanted: str | None) -> CalamineSheet:
+def _chosen(workbook: calamine.CalamineWorkbook, wanted: str | None) -> calamine.CalamineSheet:
     """The sheet that is named, or the only one that holds anything."""
-    found = [s for s in workbook.sheets_metadata if s.typ == SheetTypeEnum.WorkSheet]
+    found = [s for s in workbook.sheets_metadata if s.typ == calamine.SheetTypeEnum.WorkSheet]
     names = [sheet.name for sheet in found]
     if wanted is not None:
         if wanted not in names:
@@ -60,7 +53,7 @@ def _chosen(workbook: CalamineWorkbook, wanted: str | None) -> CalamineSheet:
     if len(names) > 1:
         filled = [name for name in names if workbook.get_sheet_by_name(name).height > 0]
     if len(filled) != 1:
-        hidden = [s.name for s in found if s.visible != SheetVisibleEnum.Visible]
+        hidden = [s.name for s in found if s.visible != calamine.SheetVisibleEnum.Visible]
         unseen = f" (hidden: {_listed(hidden)})" if hidden else ""
         if not filled:
             raise TableError("has no sheet with anything in it")
@@ -76,8 +69,8 @@ def _listed(names: Sequence[str], most: int = 20) -> str:
     return shown + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def _table(sheet: CalamineSheet, reading: Reading) -> tuple[pa.Table, list[str]]:
-    missing = frozenset(reading.null_tokens)
+def _table(sheet: calamine.CalamineSheet, reading: Reading) -> tuple[pa.Table, list[str]]:
+    missing = {"", *reading.null_tokens}
     numbered = [
         (number, row)
         for number, row in enumerate(sheet.iter_rows(), 1)
@@ -94,18 +87,14 @@ def _table(sheet: CalamineSheet, reading: Reading) -> tuple[pa.Table, list[str]]
     notes = []
     for j, name in enumerate(names):
         if name is not None:
-            cells = [_cell(row[j], missing) for row in rows]
+            cells = [None if cell in missing else cell for cell in (row[j] for row in rows)]
             columns[name], note = column_of(name, cells, numbers)
             notes += [note] if note else []
     return pa.table(columns), notes
 
 
-def _cell(cell: Any, missing: frozenset[str]) -> Any:
-    return None if isinstance(cell, str) and (cell == "" or cell in missing) else cell
-
-
 def _names(
-    sheet: CalamineSheet, at: int, header: Sequence[Any], rows: Sequence[Sequence[Any]]
+    sheet: calamine.CalamineSheet, at: int, header: Sequence[Any], rows: Sequence[Sequence[Any]]
 ) -> list[str | None]:
     """The column names; None for a column with neither a name nor a value."""
     width = len(header)
@@ -120,12 +109,9 @@ def _names(
             f" and {what}; say how many rows stand above the header (--skip), or unmerge its cells"
             " and name every column"
         )
-    return [_name(cell) if is_named else None for cell, is_named in zip(header, named, strict=True)]
-
-
-def _name(cell: Any) -> str:
-    is_whole = isinstance(cell, float) and cell.is_integer()
-    return str(int(cell)) if is_whole else str(cell)
+    whole = [isinstance(cell, float) and cell.is_integer() for cell in header]
+    names = [str(int(c) if is_whole else c) for c, is_whole in zip(header, whole, strict=True)]
+    return [name if name != "" else None for name in names]
 
 
 def write_sheet(table: pa.Table, path: Path) -> None:
@@ -143,7 +129,14 @@ def write_sheet(table: pa.Table, path: Path) -> None:
             sheet.write_string(0, j, name)
         columns = [plain_values(n, table[n], FIRST) for n in table.column_names]
         for name, column in zip(table.column_names, columns, strict=True):
-            _check_lengths(name, column)
+            if not pa.types.is_large_string(column.type):
+                continue
+            longest = pc.max(pc.utf8_length(column)).as_py() or 0
+            if longest > MOST_CHARACTERS:
+                raise TableError(
+                    f"column {name!r} has a text of {longest:,} characters, and a cell of Excel"
+                    f" holds {MOST_CHARACTERS:,}: {ELSE}"
+                )
         writers = [_writer(workbook, sheet, column.type) for column in columns]
         # Row by row, as the file has them; some at a time, for cells take more room than columns.
         for start in range(0, table.num_rows, ROWS):
@@ -152,16 +145,6 @@ def write_sheet(table: pa.Table, path: Path) -> None:
                 for j, (write, cell) in enumerate(zip(writers, row, strict=True)):
                     if cell is not None:
                         write(i, j, cell)
-
-
-def _check_lengths(name: str, column: pa.ChunkedArray) -> None:
-    if pa.types.is_large_string(column.type):
-        longest = pc.max(pc.utf8_length(column)).as_py() or 0
-        if longest > MOST_CHARACTERS:
-            raise TableError(
-                f"column {name!r} has a text of {longest:,} characters, and a cell of Excel holds"
-                f" {MOST_CHARACTERS:,}: {ELSE}"
-            )
 
 
 def _writer(workbook: Any, sheet: Any, kind: pa.DataType) -> Callable[[int, int, Any], object]:

@@ -43,7 +43,11 @@ def read_statistics(path: str, reading: Reading) -> tuple[pa.Table, list[str]]:
         array, note = column_of(name, cells, range(1, len(cells) + 1))
         if labels and any(cell is not None for cell in cells):
             if {cell for cell in cells if cell is not None} <= labels.keys():
-                array = _categories(cells, labels)
+                # Ordered by the codes: the people who coded the answers ordered them.
+                place = {code: i for i, code in enumerate(labels)}
+                places = pa.array([None if c is None else place[c] for c in cells], pa.int32())
+                texts = pa.array(labels.values(), pa.string())
+                array = pa.DictionaryArray.from_arrays(places, texts, ordered=True)
             else:
                 note = (
                     f"column {name!r} has labels for some of its values only: it is read as the"
@@ -92,24 +96,11 @@ def _labels(name: str, meta: Any) -> dict[Code, str]:
     # Stata labels its missing values by letters.
     codes = [c for c in labels if isinstance(c, str) == is_text and not is_missing(c)]
     texts = [labels[code] for code in sorted(codes)]
+    shown = [f"{code:g}" if isinstance(code, float) else str(code) for code in sorted(codes)]
     return {
-        code: text if texts.count(text) == 1 else f"{text} ({_shown(code)})"
-        for code, text in zip(sorted(codes), texts, strict=True)
+        code: text if texts.count(text) == 1 else f"{text} ({label})"
+        for code, text, label in zip(sorted(codes), texts, shown, strict=True)
     }
-
-
-def _shown(code: Code) -> str:
-    return f"{code:g}" if isinstance(code, float) else str(code)
-
-
-def _categories(cells: Sequence[Any], labels: Mapping[Code, str]) -> pa.Array:
-    """Ordered by the codes: whoever coded the answers ordered them."""
-    place = {code: i for i, code in enumerate(labels)}
-    return pa.DictionaryArray.from_arrays(
-        pa.array([None if cell is None else place[cell] for cell in cells], pa.int32()),
-        pa.array(labels.values(), pa.string()),
-        ordered=True,
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,26 +133,20 @@ STATA = Program(
     "has up to 32 letters, digits and _, begins with a letter, and is no word such as if",
     frozenset(
         [
-            "_all",
-            "_b",
-            "byte",
-            "_coef",
-            "_cons",
-            "double",
-            "float",
-            "if",
-            "in",
-            "int",
-            "long",
-            "_n",
-            "_pi",
-            "_pred",
-            "_rc",
-            "_skip",
-            "str",
-            "strl",
-            "using",
-            "with",
+            *(
+                "_all",
+                "_b",
+                "_coef",
+                "_cons",
+                "_n",
+                "_pi",
+                "_pred",
+                "_rc",
+                "_skip",
+                "byte",
+                "double",
+            ),
+            *("float", "if", "in", "int", "long", "str", "strl", "using", "with"),
         ]
     ),
     100_000,
@@ -176,13 +161,17 @@ def write_statistics(table: pa.Table, path: Path, ending: str) -> None:
     _check_names(table.column_names, program)
     columns = {name: plain_values(name, table[name], program.first) for name in table.column_names}
     for name, column in columns.items():
-        _check_lengths(name, column, program)
+        if not pa.types.is_large_string(column.type):
+            continue
+        longest = pc.max(pc.binary_length(column)).as_py() or 0
+        if longest > program.most_bytes:
+            raise TableError(
+                f"column {name!r} has a text of {longest:,} bytes, and {program.name} holds"
+                f" {program.most_bytes:,}; publish as .parquet or .csv"
+            )
     frame = pl.DataFrame(pl.from_arrow(pa.table(columns)))
     try:
-        if program is STATA:
-            pyreadstat.write_dta(frame, path)
-        else:
-            pyreadstat.write_sav(frame, path)
+        (pyreadstat.write_dta if program is STATA else pyreadstat.write_sav)(frame, path)
     except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError) as error:
         raise TableError(f"{program.name} does not take this table ({reason(error)})") from None
 
@@ -195,20 +184,11 @@ def _check_names(names: list[str], program: Program) -> None:
                 f"{program.name} has no column {name[:80]!r}: a name there {program.rule}; rename"
                 " it, or publish as .parquet or .csv"
             )
-    counts = Counter(name if program.minds_case else name.lower() for name in names)
-    for name in names:
-        if counts[name if program.minds_case else name.lower()] > 1:
+    told_by = [name if program.minds_case else name.lower() for name in names]
+    counts = Counter(told_by)
+    for name, by in zip(names, told_by, strict=True):
+        if counts[by] > 1:
             raise TableError(
                 f"{program.name} takes {name!r} and the same in other letters for one name; rename"
                 " one of them, or publish as .parquet or .csv"
-            )
-
-
-def _check_lengths(name: str, column: pa.ChunkedArray, program: Program) -> None:
-    if pa.types.is_large_string(column.type):
-        longest = pc.max(pc.binary_length(column)).as_py() or 0
-        if longest > program.most_bytes:
-            raise TableError(
-                f"column {name!r} has a text of {longest:,} bytes, and {program.name} holds"
-                f" {program.most_bytes:,}; publish as .parquet or .csv"
             )

@@ -167,20 +167,6 @@ def _failure(code: int, said: str, room: int) -> TableError:
     return TableError("cannot be read (its content makes the reader crash)")
 
 
-def _reader(name: str) -> Callable[[str, Reading], tuple[pa.Table, list[str]]]:
-    if name == "sheet":
-        from verix_anon.files.tables.spreadsheets import read_sheet
-
-        return read_sheet
-    if name == "ipc":
-        from verix_anon.files.tables.arrow_files import read_ipc
-
-        return read_ipc
-    from verix_anon.files.tables.statistics_files import read_statistics
-
-    return read_statistics
-
-
 def _limit(room: int) -> None:
     """No more memory than `room` beyond what is in use."""
     pages = Path("/proc/self/statm")
@@ -194,7 +180,14 @@ def _limit(room: int) -> None:
 
 def main(reader: str, path: str, room: str, reading: str) -> int:
     """Read a table and write it to stdout; the exit code says what became of it."""
-    read = _reader(reader)
+    # Loaded before memory is limited, and only the one that is needed: the others are extras.
+    read: Callable[[str, Reading], tuple[pa.Table, list[str]]]
+    if reader == "sheet":
+        from verix_anon.files.tables.spreadsheets import read_sheet as read
+    elif reader == "ipc":
+        from verix_anon.files.tables.arrow_files import read_ipc as read
+    else:
+        from verix_anon.files.tables.statistics_files import read_statistics as read
     given = Reading.from_json(Fields(json.loads(reading), "reading", TableError))
     _limit(int(room))
     try:

@@ -43,20 +43,16 @@ def collected(table: object) -> object:
         if is_known or not hasattr(table, "__arrow_c_stream__"):
             return table
         # DuckDB's relations, readers of record batches, and whatever else speaks Arrow.
-        return _read(table)
+        try:
+            reader = pa.RecordBatchReader.from_stream(table)
+        except pa.ArrowInvalid:
+            return table  # a stream of one column is no table
+        return reader.read_all()
     except DuplicateError:
         return table  # whoever reads it says which name occurs twice
     except Exception as error:
         # A query of any engine runs only now, and fails with that engine's own errors.
         raise TableError(f"the table cannot be read ({reason(error)})") from None
-
-
-def _read(table: object) -> object:
-    try:
-        reader = pa.RecordBatchReader.from_stream(table)
-    except pa.ArrowInvalid:
-        return table  # a stream of one column is no table
-    return reader.read_all()
 
 
 def check_names(names: Sequence[str]) -> None:
@@ -66,10 +62,9 @@ def check_names(names: Sequence[str]) -> None:
             f"has {len(names):,} columns, and a table may have {MOST_COLUMNS:,}; leave out what is"
             " not needed"
         )
-    counts = Counter(names)
-    twice = next((name for name, n in counts.items() if n > 1), None)
-    if twice is not None:
-        raise TableError(f"has the column name {twice!r} twice; rename one of them")
+    for name, n in Counter(names).items():
+        if n > 1:
+            raise TableError(f"has the column name {name!r} twice; rename one of them")
 
 
 def reason(error: Exception) -> str:
@@ -93,16 +88,13 @@ def shown_url(name: str) -> str:
 def without_secrets(text: str, name: str) -> str:
     """What is said of a URL, unless it holds a password of it."""
     text = text.replace(name, shown_url(name))
-    if any(secret in text for secret in _secrets(name)):
+    if not is_url(name):
+        return text
+    rest, secrets = name.partition("://")[2], [v for _, v in SECRET_PARAMETER.findall(name)]
+    if "@" in rest:
+        # The user's part ends at the last @ or at the first.
+        users = (rest.rpartition("@")[0], rest.partition("@")[0])
+        secrets += [user.partition(":")[2] for user in users]
+    if any(each and each in text for secret in secrets for each in (secret, unquote(secret))):
         return "cannot be read (why is not shown, for the password stands in it)"
     return text
-
-
-def _secrets(name: str) -> list[str]:
-    if not is_url(name):
-        return []
-    rest = name.partition("://")[2]
-    found = [rest.rpartition("@")[0].partition(":")[2], rest.partition("@")[0].partition(":")[2]]
-    found = found if "@" in rest else []
-    found += [value for _, value in SECRET_PARAMETER.findall(name)]
-    return [each for secret in found for each in {secret, unquote(secret)} if each]

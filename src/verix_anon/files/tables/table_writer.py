@@ -1,6 +1,5 @@
 """Tables as files: complete under their name, or not there at all."""
 
-import os
 from base64 import b64encode
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from verix_anon.errors import TableError
 from verix_anon.fields import shown
 from verix_anon.files.atomic_write import Aside, begun
 from verix_anon.files.optional_packages import need
-from verix_anon.files.store import path_text
+from verix_anon.files.store import FilePath, path_text
 from verix_anon.files.tables.file_kinds import PARQUET_SUFFIXES
 from verix_anon.files.tables.table_sources import ARROW_ERRORS, collected, reason
 
@@ -29,7 +28,7 @@ MOST_ROWS, LEAST_ROWS = 1 << 20, 1 << 17
 """Of a row group of Parquet: its rows are encoded together."""
 
 
-def check_table_name(path: str | os.PathLike[str]) -> None:
+def check_table_name(path: FilePath) -> None:
     """Raise unless a table can be written under a name with that ending."""
     lower = path_text(path).lower()
     if not lower.endswith(WRITTEN):
@@ -41,7 +40,7 @@ def check_table_name(path: str | os.PathLike[str]) -> None:
         need("polars", "statistics", f"writing {path}")
 
 
-def write_table(table: object, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+def write_table(table: object, path: FilePath, *, overwrite: bool = False) -> None:
     """Write a table as CSV, Parquet, Feather, Excel, SPSS or Stata, by its name.
 
     It appears complete or not at all.
@@ -61,19 +60,10 @@ class Parts:
     part: Callable[[int, int], pa.Table]
     """The rows from one to before another."""
 
-    @classmethod
-    def of(cls, table: pa.Table) -> "Parts":
-        """Of a table that is there."""
-        return cls(table.num_rows, lambda begin, end: table.slice(begin, end - begin))
-
     @property
     def schema(self) -> pa.Schema:
         """The columns and their types."""
         return self.part(0, 0).schema
-
-    def whole(self) -> pa.Table:
-        """All rows."""
-        return self.part(0, self.n_rows)
 
     def each(self, n_rows: int) -> Iterator[pa.Table]:
         """So many rows at a time; once, without any, if there are none."""
@@ -83,11 +73,7 @@ class Parts:
 
 @contextmanager
 def table_aside(
-    table: object,
-    path: str | os.PathLike[str],
-    *,
-    overwrite: bool,
-    expanded: Collection[str] = (),
+    table: object, path: FilePath, *, overwrite: bool, expanded: Collection[str] = ()
 ) -> Iterator[Aside]:
     """The same, but the file takes its name in the block, if at all.
 
@@ -95,7 +81,7 @@ def table_aside(
     """
     check_table_name(path)
     try:
-        parts = table if isinstance(table, Parts) else Parts.of(_arrow_table(table))
+        parts = table if isinstance(table, Parts) else _parts_of(table)
     except (TypeError, DuplicateError, *ARROW_ERRORS):
         raise TableError(f"a table is pandas, polars or pyarrow, not {shown(table)}") from None
     with begun(path, overwrite=overwrite, folder=False, private=False) as aside:
@@ -113,27 +99,31 @@ def _write(table: Parts, path: Path, lower: str, expanded: Collection[str]) -> N
     if lower.endswith(PARQUET_SUFFIXES):
         _write_parquet(table, path, expanded)
     elif lower.endswith(FEATHER):
-        _write_feather(table, path, expanded)
+        seen = _seen(table.schema, expanded)
+        options = pa.ipc.IpcWriteOptions(compression="zstd", unify_dictionaries=True)
+        with pa.ipc.new_file(path, seen, options=options) as writer:
+            for part in table.each(PART_ROWS):
+                writer.write_table(part.cast(seen))
     elif lower.endswith(SHEET):
         from verix_anon.files.tables.spreadsheets import write_sheet
 
-        write_sheet(table.whole(), path)
+        write_sheet(table.part(0, table.n_rows), path)
     elif lower.endswith(STATISTICS):
         from verix_anon.files.tables.statistics_files import write_statistics
 
-        write_statistics(table.whole(), path, lower[-4:])
+        write_statistics(table.part(0, table.n_rows), path, lower[-4:])
     else:
         _write_csv(table, path, "\t" if lower.endswith(".tsv") else ",")
 
 
-def _arrow_table(table: object) -> pa.Table:
+def _parts_of(table: object) -> Parts:
     """Column by column: an index of pandas is no column."""
     frame = nw.from_native(collected(table), eager_only=True)  # type: ignore[call-overload]
-    columns = {name: frame[name] for name in frame.columns}
-    if frame.implementation.is_pyarrow():
-        # As they are: narwhals would copy them.
-        return pa.table({name: column.to_native() for name, column in columns.items()})
-    return pa.table({name: column.to_arrow() for name, column in columns.items()})
+    # Those of pyarrow as they are: narwhals would copy them.
+    is_arrow = frame.implementation.is_pyarrow()
+    columns = {n: frame[n].to_native() if is_arrow else frame[n].to_arrow() for n in frame.columns}
+    found = pa.table(columns)
+    return Parts(found.num_rows, lambda begin, end: found.slice(begin, end - begin))
 
 
 def _seen(schema: pa.Schema, expanded: Collection[str]) -> pa.Schema:
@@ -153,7 +143,8 @@ def _write_parquet(table: Parts, path: Path, expanded: Collection[str]) -> None:
         # Least and greatest of such a column would take longer than the column.
         write_statistics=[name for name in schema.names if name not in expanded] or False,
     ) as writer:
-        n_rows = _group_rows(schema)
+        # Rows are held to be encoded: fewer, the more of their columns are plain text.
+        n_rows = max(LEAST_ROWS, MOST_ROWS // max(1, sum(map(_is_text, schema.types))))
         for part in table.each(n_rows):
             writer.write_table(part, n_rows)
         # Where Arrow itself looks for its own types; so the file does not name dictionaries.
@@ -162,22 +153,8 @@ def _write_parquet(table: Parts, path: Path, expanded: Collection[str]) -> None:
         )
 
 
-def _group_rows(schema: pa.Schema) -> int:
-    """How many rows are held to be encoded: fewer, the more of their columns are plain text."""
-    n_texts = sum(_is_text(kind) for kind in schema.types)
-    return max(LEAST_ROWS, MOST_ROWS // max(1, n_texts))
-
-
 def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
-def _write_feather(table: Parts, path: Path, expanded: Collection[str]) -> None:
-    seen = _seen(table.schema, expanded)
-    options = pa.ipc.IpcWriteOptions(compression="zstd", unify_dictionaries=True)
-    with pa.ipc.new_file(path, seen, options=options) as writer:
-        for part in table.each(PART_ROWS):
-            writer.write_table(part.cast(seen))
 
 
 def _write_csv(table: Parts, path: Path, delimiter: str) -> None:

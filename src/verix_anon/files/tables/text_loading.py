@@ -62,14 +62,17 @@ def load(name: str, reading: Reading) -> "tuple[bytearray, Quotes | None]":
         while chunk := plain.read(CHUNK):
             if counting:
                 counting.result()
-            text = _narrow(chunk, is_first=rows is None)
+            # Quotes and ends of rows are looked for without the mark and the NUL bytes of wide
+            # encodings.
+            text = chunk.replace(b"\0", b"")
             if rows is None:
+                text = text.lstrip(b"\xef\xbb\xbf\xff\xfe")
                 may_hold_nul = reading.encoding is not None or wide_encoding(chunk) is not None
                 rows = RowEnds(shown, text, reading)
             if not may_hold_nul and b"\0" in chunk:
                 line = data.count(b"\n") + chunk[: chunk.index(b"\0")].count(b"\n") + 1
                 raise TableError(f"{shown}: line {line:,} holds a NUL byte; this is no text table")
-            since = _longest(shown, chunk, since)
+            since = _since_line_end(shown, chunk, since)
             # Takes about as long as to read the next chunk, and need not wait for it.
             counting = beside.submit(rows.feed, text)
             data += chunk
@@ -87,22 +90,15 @@ def load(name: str, reading: Reading) -> "tuple[bytearray, Quotes | None]":
     return data, rows.quotes if rows else None
 
 
-def _narrow(chunk: bytes, is_first: bool) -> bytes:
-    """Without the mark and the NUL bytes of wide encodings, to look for quotes and ends of rows."""
-    text = chunk.replace(b"\0", b"")
-    return text.lstrip(b"\xef\xbb\xbf\xff\xfe") if is_first else text
-
-
-def _longest(name: str, chunk: bytes, since: int) -> int:
+def _since_line_end(name: str, chunk: bytes, since: int) -> int:
     """The bytes since the last end of a line; refused if they are too many."""
-    ends = [at for at in (chunk.find(b"\n"), chunk.find(b"\r")) if at >= 0]
-    if since + (min(ends) if ends else len(chunk)) > LARGEST_LINE:
+    first, last = _ends(chunk, 0, len(chunk))
+    if since + (len(chunk) if first < 0 else first) > LARGEST_LINE:
         raise TableError(
             f"{name} holds a line of more than {LARGEST_LINE >> 20} MiB; this is no table of"
             " people, or its lines end in another way than in text files"
         )
-    last = max(chunk.rfind(b"\n"), chunk.rfind(b"\r"))
-    return len(chunk) - last - 1 if last >= 0 else since + len(chunk)
+    return since + len(chunk) if last < 0 else len(chunk) - last - 1
 
 
 class RowEnds:
@@ -153,7 +149,13 @@ class RowEnds:
         starts, self.is_inside = [] if self.is_inside else [-1], self.quotes.is_inside
         # Between two quotes of which the first closes a field, or before the first, or after.
         edges = np.concatenate((starts, at, [] if self.is_inside else [len(chunk)]))
-        return _first(chunk, edges), _last(chunk, edges)
+
+        def found(places: range) -> tuple[int, int]:
+            ends = (_ends(chunk, int(edges[i]) + 1, int(edges[i + 1])) for i in places)
+            return next((pair for pair in ends if pair[0] >= 0), (-1, -1))
+
+        places = range(0, len(edges), 2)
+        return found(places)[0], found(places[::-1])[1]
 
     def _sought(self, chunk: bytes) -> tuple[int, int]:
         """The same, quote by quote."""
@@ -175,25 +177,8 @@ class RowEnds:
         return (first - 1, last - 1) if first >= 0 else (-1, -1)
 
 
-def _first(chunk: bytes, edges: Ints) -> int:
-    """The first end of a line outside of quotes; edges are where that begins and ends, in turn."""
-    for i in range(0, len(edges), 2):
-        found = ENDS.search(chunk, int(edges[i]) + 1, int(edges[i + 1]))
-        if found:
-            return found.start()
-    return -1
-
-
-def _last(chunk: bytes, edges: Ints) -> int:
-    for i in range(len(edges) - 2, -1, -2):
-        start, stop = int(edges[i]) + 1, int(edges[i + 1])
-        found = max(chunk.rfind(b"\n", start, stop), chunk.rfind(b"\r", start, stop))
-        if found >= 0:
-            return found
-    return -1
-
-
 def _ends(text: bytes, start: int, stop: int) -> tuple[int, int]:
+    """Where the first and the last line end; -1 if none does."""
     found = ENDS.search(text, start, stop)
     if found is None:
         return -1, -1
@@ -264,13 +249,19 @@ def wide_encoding(head: bytes | bytearray) -> str | None:
 def to_utf8(name: str, data: bytearray, given: str | None) -> tuple[bytes | bytearray, str, str]:
     """The text in UTF-8 without a mark, the encoding it was in, and what is to be known of it."""
     if given is not None:
-        _check_codec(given)
+        try:
+            "".encode(codecs.lookup(given).name)
+        except (LookupError, ValueError, UnicodeError):
+            raise TableError(f"encoding: there is none called {given[:40]!r}") from None
         return _transcoded(name, data, given), given, ""
     if wide := wide_encoding(data):
         return _transcoded(name, data, wide), wide, ""
-    wrong = _not_utf8(data)
-    if wrong is None:
+    try:
+        if not data.isascii():
+            _each_decoded(data, "utf-8", lambda _: None)
         return _bare(data), "UTF-8", ""
+    except UnicodeDecodeError as error:
+        wrong = error.start
     return _western(name, data, wrong)
 
 
@@ -278,25 +269,6 @@ def _bare(data: bytearray) -> bytearray:
     if data.startswith(codecs.BOM_UTF8):
         del data[: len(codecs.BOM_UTF8)]
     return data
-
-
-def _check_codec(encoding: str) -> None:
-    try:
-        known = codecs.lookup(encoding)
-        "".encode(known.name)
-    except (LookupError, ValueError, UnicodeError):
-        raise TableError(f"encoding: there is none called {encoding[:40]!r}") from None
-
-
-def _not_utf8(data: bytearray) -> int | None:
-    """Where the first byte stands that cannot be UTF-8, if any."""
-    if data.isascii():
-        return None
-    try:
-        _each_decoded(data, "utf-8", lambda _: None)
-    except UnicodeDecodeError as error:
-        return error.start
-    return None
 
 
 def _each_decoded(data: bytearray, encoding: str, use: Callable[[str], object]) -> None:

@@ -1,9 +1,8 @@
 """Text tables: every column as text, and then as what all its values are (spec §2.5)."""
 
 import re
-from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +12,7 @@ from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions
 
 from verix_anon.errors import TableError
 from verix_anon.files.table_form import Read, Reading
-from verix_anon.files.tables.column_kinds import RecognisedColumns, recognise
+from verix_anon.files.tables.column_kinds import recognise
 from verix_anon.files.tables.csv_dialect import (
     Dialect,
     Text,
@@ -48,22 +47,10 @@ def read_text_table(name: str, reading: Reading) -> Read:
     text = text.select(used).rename_columns(names)
     found = recognise(text, reading)
     notes = [*([note] if note else []), *_outside(form, footer), *padded, *named, *found.notes]
-    return Read(
-        found.table,
-        _recognised(reading, form, footer, encoding, found),
-        tuple(notes),
-        found.questions,
-    )
-
-
-def _recognised(
-    reading: Reading, form: Dialect, footer: TextFooter, encoding: str, found: RecognisedColumns
-) -> Reading:
-    # A column alone has nothing beside it; a later column would be another table.
-    delimiter = form.delimiter if len(form.header) > 1 else reading.delimiter
-    return replace(
+    recognised = replace(
         reading,
-        delimiter=delimiter,
+        # A column alone has nothing beside it; a later column would be another table.
+        delimiter=form.delimiter if len(form.header) > 1 else reading.delimiter,
         quote=form.quote if form.quote != '"' else reading.quote,
         escape=form.escape or reading.escape,
         encoding=encoding,
@@ -74,6 +61,7 @@ def _recognised(
         skip=form.skip or reading.skip,
         footer=footer.lines or reading.footer,
     )
+    return Read(found.table, recognised, tuple(notes), found.questions)
 
 
 def _outside(form: Dialect, footer: TextFooter) -> list[str]:
@@ -100,19 +88,18 @@ def _parsed(name: str, data: Text, form: Dialect, footer: TextFooter, reading: R
     has_quotes = bool(form.quote) and form.quote.encode() in data
     if not bytes(rows[:LARGEST_ROW]).strip(b"\r\n"):
         return pa.table({place: pa.array([], pa.string()) for place in places})
-    parse = pyarrow.csv.ParseOptions(
+    parse = ParseOptions(
         delimiter=form.delimiter,
         quote_char=form.quote or False,
         escape_char=form.escape or False,
         double_quote=not form.escape,
     )
-    convert = pyarrow.csv.ConvertOptions(
+    convert = ConvertOptions(
         column_types=dict.fromkeys(places, pa.string()),
         null_values=list(reading.null_tokens),
         strings_can_be_null=True,
         check_utf8=False,
     )
-
     try:
         text = read_blocks(rows, parse, convert, has_quotes)
     except pa.ArrowInvalid as error:
@@ -142,8 +129,14 @@ def read_blocks(
         parse.newlines_in_values = may_span_lines
         return pyarrow.csv.read_csv(pa.BufferReader(pa.py_buffer(rows)), options, parse, convert)
 
-    if has_quotes and (text := _if_none_spans_lines(rows, partial(read, BLOCK, False))) is not None:
-        return text
+    if has_quotes:
+        # Told that no field holds the end of a line, Arrow cuts blocks at any end of a line, in
+        # half the time, and may not notice that a field comes apart. As many rows as lines show
+        # that none did: of each block, every line is a row.
+        with suppress(pa.ArrowInvalid):
+            text = read(BLOCK, False)
+            if text.num_rows == _count_lines(rows):
+                return text
     try:
         # A row must fit into a block; smaller ones are shared out better.
         return read(BLOCK, has_quotes)
@@ -151,19 +144,6 @@ def read_blocks(
         if STRADDLING not in str(error):
             raise
     return read(LARGEST_ROW, has_quotes)
-
-
-def _if_none_spans_lines(rows: memoryview, read: Callable[[], pa.Table]) -> pa.Table | None:
-    """The rows, if no field holds the end of a line.
-
-    Told so, Arrow cuts blocks at any end of a line, in half the time, and may not notice that a
-    field comes apart. As many rows as lines show that none did: of each block, every line is a row.
-    """
-    try:
-        text = read()
-    except pa.ArrowInvalid:
-        return None
-    return text if text.num_rows == _count_lines(rows) else None
 
 
 def _count_lines(rows: memoryview) -> int | None:
