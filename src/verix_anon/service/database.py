@@ -10,20 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import (
-    BigInteger,
-    Double,
-    ForeignKey,
-    Index,
-    MetaData,
-    String,
-    TypeDecorator,
-    UniqueConstraint,
-    create_engine,
-    event,
-    make_url,
-    text,
-)
+import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Dialect
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
@@ -47,7 +34,7 @@ MIGRATION_LOCK = 0x7665726978
 class now(FunctionElement[float]):  # noqa: N801, because it is used as a function of SQL
     """The database's time, in seconds since 1970."""
 
-    type = Double()
+    type = sa.Double()
     inherit_cache = True
 
 
@@ -62,10 +49,10 @@ def _now_postgresql(*_: Any, **__: Any) -> str:
     return "extract(epoch from clock_timestamp())::float8"
 
 
-class _StateText(TypeDecorator[JobState]):
+class _StateText(sa.TypeDecorator[JobState]):
     """A job's state, which is stored as its word."""
 
-    impl = String
+    impl = sa.String
     cache_ok = True
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> JobState | None:
@@ -75,7 +62,7 @@ class _StateText(TypeDecorator[JobState]):
 class Schema(DeclarativeBase):
     """The tables; `migrations/` makes them."""
 
-    metadata = MetaData(
+    metadata = sa.MetaData(
         naming_convention={
             "pk": "pk_%(table_name)s",
             "fk": "fk_%(table_name)s_%(column_0_name)s",
@@ -84,8 +71,8 @@ class Schema(DeclarativeBase):
         }
     )
     type_annotation_map = {  # noqa: RUF012, as SQLAlchemy has it
-        int: BigInteger,
-        float: Double,
+        int: sa.BigInteger,
+        float: sa.Double,
         JobState: _StateText,
     }
 
@@ -107,7 +94,7 @@ class TokenRow(Schema):
     digest: Mapped[str] = mapped_column(unique=True)
     """SHA-256 of the token"""
     role: Mapped[str]
-    tenant: Mapped[str | None] = mapped_column(ForeignKey("tenants.name"))
+    tenant: Mapped[str | None] = mapped_column(sa.ForeignKey("tenants.name"))
     """None if it is the operator's"""
     created: Mapped[float]
     expires: Mapped[float | None]
@@ -139,12 +126,12 @@ class JobRow(Schema):
 
     __tablename__ = "jobs"
     __table_args__ = (
-        UniqueConstraint("tenant", "key"),
-        Index(None, "state", "not_before"),
-        Index(None, "created", "id"),
+        sa.UniqueConstraint("tenant", "key"),
+        sa.Index(None, "state", "not_before"),
+        sa.Index(None, "created", "id"),
     )
     id: Mapped[str] = mapped_column(primary_key=True)
-    tenant: Mapped[str] = mapped_column(ForeignKey("tenants.name"))
+    tenant: Mapped[str] = mapped_column(sa.ForeignKey("tenants.name"))
     state: Mapped[JobState]
     key: Mapped[str | None]
     """The Idempotency-Key"""
@@ -210,7 +197,7 @@ class FileRow(Schema):
     """A file that a job's owner uploads."""
 
     __tablename__ = "files"
-    job: Mapped[str] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
+    job: Mapped[str] = mapped_column(sa.ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
     name: Mapped[str] = mapped_column(primary_key=True)
     size: Mapped[int]
     sha256: Mapped[str]
@@ -221,7 +208,7 @@ class DeliveredRow(Schema):
     """A file of a job's delivery."""
 
     __tablename__ = "delivered"
-    job: Mapped[str] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
+    job: Mapped[str] = mapped_column(sa.ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
     name: Mapped[str] = mapped_column(primary_key=True)
     size: Mapped[int]
     sha256: Mapped[str]
@@ -231,15 +218,15 @@ class Database:
     """Sessions that read or write; one object may serve many threads."""
 
     def __init__(self, url: str) -> None:
-        parsed = make_url(url)
+        parsed = sa.make_url(url)
         if parsed.drivername == "postgresql":
             parsed = parsed.set(drivername="postgresql+psycopg")
         # After a restart of the server the pool's connections are dead: each is tried first.
-        self.engine = create_engine(parsed, pool_pre_ping=True, hide_parameters=True)
+        self.engine = sa.create_engine(parsed, pool_pre_ping=True, hide_parameters=True)
         self.is_sqlite = self.engine.dialect.name == "sqlite"
         if self.is_sqlite:
-            event.listen(self.engine, "connect", _prepare_sqlite)
-            event.listen(self.engine, "begin", _begin_sqlite)
+            sa.event.listen(self.engine, "connect", _prepare_sqlite)
+            sa.event.listen(self.engine, "begin", _begin_sqlite)
         self._writing = self.engine.execution_options(is_writing=True)
 
     @contextmanager
@@ -266,7 +253,7 @@ class Database:
 
         with self._writing.begin() as connection:
             if not self.is_sqlite:
-                connection.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
+                connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
             try:
                 command.upgrade(migrations(connection), "head")
             except CommandError:

@@ -74,9 +74,8 @@ def create(
         TooManyJobsError: The tenant has `most` open jobs.
     """
     with database.write() as session:
-        session.scalars(
-            select(TenantRow).where(TenantRow.name == new.tenant).with_for_update()
-        ).one()
+        tenant = select(TenantRow).where(TenantRow.name == new.tenant)
+        session.scalars(tenant.with_for_update()).one()
         used = (JobRow.tenant == new.tenant, JobRow.key == new.key)
         with_key = select(JobRow).where(*used).options(*_with_files())
         if new.key is not None and (row := session.scalars(with_key).one_or_none()) is not None:
@@ -150,9 +149,8 @@ def complete_file(database: Database, job_id: str, name: str) -> JobState | None
     """
     with database.write() as session:
         # Of two files that are completed together, one must see the other.
-        row = session.scalars(
-            select(JobRow).where(JobRow.id == job_id).with_for_update()
-        ).one_or_none()
+        wanted = select(JobRow).where(JobRow.id == job_id)
+        row = session.scalars(wanted.with_for_update()).one_or_none()
         if row is None:
             return None
         file = session.get_one(FileRow, (job_id, name))

@@ -12,14 +12,7 @@ from sqlalchemy.sql.dml import ReturningUpdate
 
 from verix_anon.errors import ProviderError
 from verix_anon.protocol.providers import File, JobState
-from verix_anon.service.database import (
-    Database,
-    DeliveredRow,
-    JobProgress,
-    JobRow,
-    Reason,
-    now,
-)
+from verix_anon.service.database import Database, DeliveredRow, JobProgress, JobRow, Reason, now
 
 MAX_LOST = 3
 KILLED = Reason(
@@ -27,14 +20,7 @@ KILLED = Reason(
     detail=f"{MAX_LOST} workers that took the job up ended without a word, such as for memory",
 )
 
-FREED = {
-    "worker": None,
-    "lease": None,
-    "stage": None,
-    "done": None,
-    "total": None,
-    "updated": now(),
-}
+FREED = {**dict.fromkeys(("worker", "lease", "stage", "done", "total")), "updated": now()}
 ENDED = {**FREED, "finished": now(), "expires": now() + JobRow.retention}
 
 

@@ -4,7 +4,6 @@ It is one answer without a script, an image or anything from elsewhere, and its 
 """
 
 import base64
-from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files
 from typing import Annotated, Any
@@ -44,26 +43,9 @@ PAGE: dict[int | str, dict[str, Any]] = {
 TEMPLATES = templates_of("verix_anon.service")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperatorLine:
-    """A job as the page shows it."""
-
-    id: str
-    tenant: str
-    state: str
-    progress: str
-    rows: str
-    created: str
-    waited: str
-    worked: str
-    attempts: int
-    reason: str
-
-
 @router.get("/operator", response_class=HTMLResponse, responses=PAGE | described("invalid-request"))
 def page(
-    request: Request,
-    after: Annotated[str | None, Query(max_length=80, pattern=AFTER)] = None,
+    request: Request, after: Annotated[str | None, Query(max_length=80, pattern=AFTER)] = None
 ) -> HTMLResponse:
     """Jobs, states, durations."""
     database = context_of(request).database
@@ -82,20 +64,22 @@ def page(
     return HTMLResponse(text, headers=HEADERS)
 
 
-def _line(job: JobRow, at: float) -> OperatorLine:
+def _line(job: JobRow, at: float) -> dict[str, object]:
+    """A job as the page shows it."""
     stage, done, total = job.progress or ("", 0, 0)
-    return OperatorLine(
-        id=job.id,
-        tenant=job.tenant,
-        state=job.state.value,
-        progress=f", {stage} {done}/{total}" if stage and job.state is JobState.RUNNING else "",
-        rows=f"{job.rows:,}",
-        created=_time(job.created),
-        waited=_span(job.queued, job.started or at),
-        worked=_span(job.started, job.finished or at),
-        attempts=job.fence,
-        reason=job.reason.code if job.reason else "",
-    )
+    is_running = bool(stage) and job.state is JobState.RUNNING
+    return {
+        "id": job.id,
+        "tenant": job.tenant,
+        "state": job.state.value,
+        "progress": f", {stage} {done}/{total}" if is_running else "",
+        "rows": f"{job.rows:,}",
+        "created": _time(job.created),
+        "waited": _span(job.queued, job.started or at),
+        "worked": _span(job.started, job.finished or at),
+        "attempts": job.fence,
+        "reason": job.reason.code if job.reason else "",
+    }
 
 
 def _time(seconds: float) -> str:

@@ -1,7 +1,6 @@
 """The service as one command runs it: schema, workers, and HTTP until somebody ends it."""
 
 import os
-import socket
 import ssl
 from collections.abc import Callable
 
@@ -73,8 +72,9 @@ def serve(settings: ServiceSettings, *, behind_proxy: bool, ready: Callable[[str
         app = make_app(context)
         http_server.end_by_signal()
         with Supervisor(settings):
-            address = _address(settings, listener)
-            ready(address)
+            host = f"[{settings.host}]" if ":" in settings.host else settings.host
+            scheme = "http" if settings.certificate is None else "https"
+            ready(f"{scheme}://{host}:{listener.getsockname()[1]}")
             log.info("serving", workers=settings.workers)
             tls = (settings.certificate, settings.certificate_key)
             http_server.serve(app, listener, grace=GRACE_SECONDS, tls=tls)
@@ -89,28 +89,16 @@ def check_address(settings: ServiceSettings, *, behind_proxy: bool) -> None:
         if path is not None and not path.is_file():
             raise ProviderError(f"there is no file {path}")
     if settings.certificate is not None:
-        _check_certificate(settings)
-    if settings.certificate is None and not behind_proxy and not is_loopback(settings.host):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        try:
+            context.load_cert_chain(settings.certificate, settings.certificate_key)
+        except OSError as error:
+            raise ProviderError(
+                f"{settings.certificate} and {settings.certificate_key} are no certificate in PEM"
+                f" and its key ({reason(error)})"
+            ) from None
+    elif not behind_proxy and not is_loopback(settings.host):
         raise ProviderError(
             f"without TLS, {settings.host} would hear tokens and data in clear: give --certificate"
             " and --certificate-key, or say --behind-proxy if a proxy in front of it speaks TLS"
         )
-
-
-def _check_certificate(settings: ServiceSettings) -> None:
-    assert settings.certificate is not None
-    try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(
-            settings.certificate, settings.certificate_key
-        )
-    except OSError as error:
-        raise ProviderError(
-            f"{settings.certificate} and {settings.certificate_key} are no certificate in PEM and"
-            f" its key ({reason(error)})"
-        ) from None
-
-
-def _address(settings: ServiceSettings, listener: socket.socket) -> str:
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    scheme = "http" if settings.certificate is None else "https"
-    return f"{scheme}://{host}:{listener.getsockname()[1]}"

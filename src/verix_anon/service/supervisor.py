@@ -119,27 +119,20 @@ class Supervisor:
             for i, worker in enumerate(self._workers):
                 is_dead = worker.process.poll() is not None
                 if is_dead and time.monotonic() > worker.at + RESTART_SECONDS:
-                    self._replace(i)
+                    log.warning("a worker died", worker=worker.name, code=worker.process.returncode)
+                    self._bury(worker)
+                    try:
+                        self._workers[i] = self._started()
+                    except OSError as error:
+                        # It is tried again at the next look.
+                        log.error("no worker can be started", error=type(error).__name__)
             if time.monotonic() > swept + self.settings.sweep_seconds:
                 swept = time.monotonic()
-                self._sweep()
-
-    def _replace(self, i: int) -> None:
-        """Start another worker; what cannot be started now is tried again at the next look."""
-        worker = self._workers[i]
-        log.warning("a worker died", worker=worker.name, code=worker.process.returncode)
-        self._bury(worker)
-        try:
-            self._workers[i] = self._started()
-        except OSError as error:
-            log.error("no worker can be started", error=type(error).__name__)
-
-    def _sweep(self) -> None:
-        try:
-            sweep(self.settings, self.database, self.blobs)
-        except (DBAPIError, OSError) as error:
-            # The next one finds what this one left.
-            log.warning("not swept", error=type(error).__name__)
+                try:
+                    sweep(self.settings, self.database, self.blobs)
+                except (DBAPIError, OSError) as error:
+                    # The next one finds what this one left.
+                    log.warning("not swept", error=type(error).__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +156,7 @@ def sweep(settings: ServiceSettings, database: Database, store: Blobs) -> Swept:
     with database.read() as session:
         found = session.execute(select(JobRow.id, JobRow.state, JobRow.fence)).all()
     rows = {row.id: (row.state, row.fence) for row in found}
+    uploading = {row.id for row in found if row.state == JobState.UPLOADING}
     gone = [blobs.job(job) for job in stored if job not in rows]
     lost = [
         blobs.attempt(job, fence)
@@ -172,7 +166,7 @@ def sweep(settings: ServiceSettings, database: Database, store: Blobs) -> Swept:
     ]
     for prefix in gone + lost:
         store.delete(prefix)
-    idle = [settings.staging / job for job in staged if not _is_uploaded(rows, job)]
+    idle = [settings.staging / job for job in staged if job not in uploading]
     idle += [settings.work / claim for claim in worked if not _is_worked_on(rows, claim)]
     for folder in idle:
         rmtree(folder, ignore_errors=True)
@@ -187,10 +181,6 @@ def _is_over(row: tuple[str, int], fence: int, *going: JobState) -> bool:
     """Whether an attempt came to nothing; a newer one than the row knows of has just begun."""
     state, last = row
     return fence < last or (fence == last and state not in going)
-
-
-def _is_uploaded(rows: dict[str, tuple[str, int]], job: str) -> bool:
-    return job in rows and rows[job][0] == JobState.UPLOADING
 
 
 def _is_worked_on(rows: dict[str, tuple[str, int]], claim: str) -> bool:

@@ -78,11 +78,7 @@ class JobFailedError(ProviderError):
 
 
 class LaterError(ProviderError):
-    """There is no room for the job at this moment."""
-
-    def __init__(self, why: str) -> None:
-        super().__init__(why)
-        self.why = why
+    """There is no room for the job at this moment; it says what is lacking."""
 
 
 class Worker:
@@ -97,9 +93,12 @@ class Worker:
 
     def run(self) -> None:
         """Work without end."""
+        lease = self.settings.lease_seconds
         while True:
             with self._claiming:
-                self.claim = self._insist(self._take)
+                self.claim = self._insist(
+                    lambda: leases.claim(self.database, self.name, lease_seconds=lease)
+                )
             if self.claim is None:
                 time.sleep(POLL_SECONDS)
             else:
@@ -128,7 +127,7 @@ class Worker:
             self._end(lambda: leases.fail(self.database, claim, reason))
             self._forget(claim)
         except LaterError as later:
-            log_of.warning("put back", why=later.why)
+            log_of.warning("put back", why=str(later))
             delay = self.settings.retry_seconds
             self._end(lambda: leases.release(self.database, claim, delay_seconds=delay))
 
@@ -142,9 +141,6 @@ class Worker:
             Workplace(settings=self.settings, store=self.blobs, claim=claim).clear()
         # Not sys.exit, which would wait for the engine's threads.
         os._exit(0)
-
-    def _take(self) -> LeasedJob | None:
-        return leases.claim(self.database, self.name, lease_seconds=self.settings.lease_seconds)
 
     def _forget(self, claim: LeasedJob) -> None:
         """Delete what was uploaded for a job that has ended: nobody reads it again."""
@@ -245,7 +241,11 @@ def deliver(place: Workplace, job: JobRow, progress: Progress) -> tuple[str, tup
         progress("fetch", 0, 1)
         _fetch(place, job)
         progress("read", 0, 1)
-        _check_announced(place.submission, job)
+        stated = open_submission(place.submission)
+        found = (stated.n_rows, len(stated.contract.quasi), stated.contract.min_leaf)
+        if found != (job.rows, job.columns, job.min_leaf):
+            # It is not of the size for which there is room.
+            raise JobFailedError(DAMAGED)
         task = EngineTask(
             submission=place.submission,
             delivery=place.delivery,
@@ -279,7 +279,15 @@ def _judged(job: JobRow, settings: ServiceSettings) -> Iterator[None]:
     except OSError as error:
         raise LaterError(_why(error)) from None
     except (ContractError, TableError) as error:
-        raise _judgement(error, job, settings) from None
+        # What a sentence about files means is known by what it was made from.
+        cause = error.__context__
+        if isinstance(cause, MemoryError):
+            raise JobFailedError(_too_large(job, settings)) from None
+        if isinstance(error, MemoryShortError):
+            raise LaterError("memory") from None
+        if isinstance(cause, OSError) and cause.errno in OF_THE_MACHINE:
+            raise LaterError(_why(cause)) from None
+        raise JobFailedError(DAMAGED) from None
     except ProviderError:
         # For memory that others have now, or a cluster that is away; but not for ever.
         if job.fence < MAX_REFUSALS:
@@ -290,18 +298,6 @@ def _judged(job: JobRow, settings: ServiceSettings) -> Iterator[None]:
         places = [f"{at.filename}:{at.lineno}" for at in traceback.extract_tb(error.__traceback__)]
         log.error("failed by our mistake", job=job.id, error=type(error).__name__, at=places)
         raise JobFailedError(INTERNAL) from None
-
-
-def _judgement(error: Exception, job: JobRow, settings: ServiceSettings) -> ProviderError:
-    """What a sentence about files means, by what it was made from."""
-    cause = error.__context__
-    if isinstance(cause, MemoryError):
-        return JobFailedError(_too_large(job, settings))
-    if isinstance(error, MemoryShortError):
-        return LaterError("memory")
-    if isinstance(cause, OSError) and cause.errno in OF_THE_MACHINE:
-        return LaterError(_why(cause))
-    return JobFailedError(DAMAGED)
 
 
 def _why(error: OSError) -> str:
@@ -345,14 +341,6 @@ def _fetch(place: Workplace, job: JobRow) -> None:
             raise JobFailedError(INTERNAL)
 
 
-def _check_announced(folder: Path, job: JobRow) -> None:
-    """Raise unless the submission is of the size for which there is room."""
-    stated = open_submission(folder)
-    found = (stated.n_rows, len(stated.contract.quasi), stated.contract.min_leaf)
-    if found != (job.rows, job.columns, job.min_leaf):
-        raise JobFailedError(DAMAGED)
-
-
 def _signing(settings: ServiceSettings, began: datetime) -> Callable[[Path], object] | None:
     if settings.key_file is None:
         return None
@@ -391,16 +379,12 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     worker = Worker(ServiceSettings.from_json(sys.stdin.readline()), sys.argv[1])
 
-    def await_signal() -> None:
-        signal.sigwait({signal.SIGTERM})
+    def stop_after(wait: Callable[[], object]) -> None:
+        wait()
         worker.stop()
 
-    def await_end() -> None:
-        sys.stdin.read()
-        worker.stop()
-
-    for waiting in (await_signal, await_end):
-        Thread(target=waiting, daemon=True).start()
+    for wait in (lambda: signal.sigwait({signal.SIGTERM}), sys.stdin.read):
+        Thread(target=stop_after, args=(wait,), daemon=True).start()
     local.warm_up()
     limit_memory(worker.settings.worker_bytes)
     worker.run()

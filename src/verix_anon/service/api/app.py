@@ -104,18 +104,11 @@ def make_app(context: Context, *, idle_seconds: float = IDLE_SECONDS) -> FastAPI
         redirect_slashes=False,
     )
     app.state.context = context
-    for router in (
-        job_routes.router,
-        file_routes.uploads,
-        file_routes.deliveries,
-        public,
-        for_operator,
-        for_tenants,
-        operator.router,
-    ):
+    of_jobs = (job_routes.router, file_routes.uploads, file_routes.deliveries)
+    for router in (*of_jobs, public, for_operator, for_tenants, operator.router):
         app.include_router(router)
     app.add_exception_handler(HTTPException, _told)
-    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(RequestValidationError, _told)
     app.add_middleware(
         ServiceGate,
         metrics=context.metrics,
@@ -128,29 +121,22 @@ def make_app(context: Context, *, idle_seconds: float = IDLE_SECONDS) -> FastAPI
 
 async def _told(request: Request, error: Exception) -> Response:
     """A problem, ours or the framework's."""
+    if isinstance(error, RequestValidationError):
+        return answer(from_validation(error))
     assert isinstance(error, HTTPException)
     if isinstance(error, Problem):
         return answer(error)
     if error.status_code == 405:
-        methods = ", ".join(sorted(_allowed(request)))
+        # The methods of all routes that share this path; the framework names those of the first.
+        template = request.scope["route"].path.replace(":path}", "}")
+        paths: Mapping[str, Mapping[str, object]] = request.app.openapi()["paths"]
+        methods = ", ".join(sorted(each.upper() for each in paths.get(template, {"get": None})))
         return answer(
             Problem("method-not-allowed", f"Allowed here: {methods}.", {"Allow": methods})
         )
     if error.status_code == 404:
         return answer(Problem("not-found", "There is nothing here."))
     return answer(Problem("invalid-request", "The request cannot be read."))
-
-
-def _allowed(request: Request) -> set[str]:
-    """The methods of all routes that share this path; the framework names those of the first."""
-    template = request.scope["route"].path.replace(":path}", "}")
-    paths: Mapping[str, Mapping[str, object]] = request.app.openapi()["paths"]
-    return {method.upper() for method in paths.get(template, {"get": None})}
-
-
-async def _invalid(request: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)
-    return answer(from_validation(error))
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:

@@ -30,18 +30,9 @@ from verix_anon.service.uploads import (
     UploadTooLargeError,
 )
 
-uploads = APIRouter(
-    prefix="/v1/jobs/{job}/files/{name:path}",
-    route_class=TenantRoute,
-    tags=["uploads"],
-    dependencies=[Security(AS_TENANT)],
-)
-deliveries = APIRouter(
-    prefix="/v1/jobs/{job}/delivery",
-    route_class=TenantRoute,
-    tags=["deliveries"],
-    dependencies=[Security(AS_TENANT)],
-)
+TENANT: dict[str, Any] = {"route_class": TenantRoute, "dependencies": [Security(AS_TENANT)]}
+uploads = APIRouter(prefix="/v1/jobs/{job}/files/{name:path}", tags=["uploads"], **TENANT)
+deliveries = APIRouter(prefix="/v1/jobs/{job}/delivery", tags=["deliveries"], **TENANT)
 VERSION = "1.0.0"
 UPLOAD_TYPE = "application/offset+octet-stream"
 UPLOAD_CHUNK = 1 << 20
@@ -61,10 +52,7 @@ HEAD: dict[int | str, dict[str, Any]] = {
     }
 }
 PATCH: dict[int | str, dict[str, Any]] = {
-    204: {
-        "description": "The bytes are there",
-        "headers": {"Upload-Offset": NUMBER, **RESUMABLE},
-    }
+    204: {"description": "The bytes are there", "headers": {"Upload-Offset": NUMBER, **RESUMABLE}}
 }
 OPTIONS: dict[int | str, dict[str, Any]] = {
     204: {
@@ -153,7 +141,10 @@ async def append(
     upload = upload_of(context.settings.staging, job, file)
     if file.is_complete and at != file.size:
         raise _mismatch(file.size)
-    _check_length(request, file.size - at)
+    stated = request.headers.get("content-length", "")
+    if stated.isdecimal() and int(stated) > max(0, file.size - at):
+        # Refused before any of it is read.
+        raise _too_large()
     if file.is_complete:
         return _answer(204, file.size)
     try:
@@ -215,13 +206,6 @@ def _check_version(version: str) -> None:
         )
 
 
-def _check_length(request: Request, left: int) -> None:
-    """Refuse a body that is stated to be too large before any of it is read."""
-    stated = request.headers.get("content-length", "")
-    if stated.isdecimal() and int(stated) > max(0, left):
-        raise _too_large()
-
-
 def _too_large() -> Problem:
     return Problem("upload-too-large", "More was sent than the file's stated size.")
 
@@ -251,14 +235,12 @@ def wanted(size: int, etag: str, range_header: str | None, if_range: str | None)
     if found is None or (if_range is not None and if_range != etag):
         return None
     first, last = found[1], found[2]
-    if not first and not last:
+    if not (first or last) or (first and last and int(last) < int(first)):
         return None
-    if not first:
-        span = Span(max(0, size - int(last)), size)
-    else:
+    if first:
         span = Span(int(first), min(size, int(last) + 1) if last else size)
-        if last and int(last) < int(first):
-            return None
+    else:
+        span = Span(max(0, size - int(last)), size)
     if span.start >= span.end:
         raise Problem(
             "range-not-satisfiable",

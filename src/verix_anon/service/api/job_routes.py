@@ -1,7 +1,7 @@
 """Jobs over HTTP: asked for, looked at, listed, deleted."""
 
 import re
-from typing import Annotated, Any, TypeGuard
+from typing import Annotated, Any
 
 import rfc8785
 from anyio import CapacityLimiter
@@ -17,13 +17,7 @@ from verix_anon.protocol.providers import File, JobState
 from verix_anon.service import blobs, engines, jobs
 from verix_anon.service.api import bodies
 from verix_anon.service.api.bodies import line_of, seen
-from verix_anon.service.api.context import (
-    AS_TENANT,
-    Context,
-    TenantRoute,
-    context_of,
-    tenant_of,
-)
+from verix_anon.service.api.context import AS_TENANT, Context, TenantRoute, context_of, tenant_of
 from verix_anon.service.api.problems import Problem, described, from_validation
 from verix_anon.service.database import JobRow
 from verix_anon.service.uploads import remove_uploads
@@ -127,29 +121,34 @@ def _create(context: Context, tenant: str, body: bytes, key: str | None) -> bodi
     order = _order(body)
     _check_files(context, order)
     contract = _contract(context, order)
+    settings, n_quasi = context.settings, len(contract.quasi)
+    size = sum(file.size for file in order.files)
+    shape = engines.Shape(
+        rows=order.rows, columns=n_quasi, min_leaf=contract.min_leaf, file_bytes=size
+    )
+    try:
+        engine = engines.choose(settings, shape)
+    except engines.JobTooLargeError as error:
+        # Refused before anything is uploaded. Its sentence holds counts and two figures of memory.
+        raise Problem("job-too-large", str(error)) from None
     new = jobs.NewJob(
         tenant=tenant,
         rows=order.rows,
-        columns=len(contract.quasi),
+        columns=n_quasi,
         min_leaf=contract.min_leaf,
-        engine=_engine(context, order, contract),
+        engine=engine,
         files=tuple(File(**file.model_dump()) for file in order.files),
         key=key,
     )
-    limits = context.settings.limits
+    most, retention = settings.limits.concurrent_jobs, settings.retention_seconds
     try:
-        job, _ = jobs.create(
-            context.database,
-            new,
-            most=limits.concurrent_jobs,
-            retention_seconds=context.settings.retention_seconds,
-        )
+        job, _ = jobs.create(context.database, new, most=most, retention_seconds=retention)
     except jobs.TooManyJobsError as error:
         # Its sentence holds a limit and nothing else.
         raise Problem("too-many-jobs", str(error), {"Retry-After": str(OPEN_SECONDS)}) from None
     except jobs.KeyReusedError:
         raise Problem("idempotency-key-reused", "The key was used for other files.") from None
-    return seen(job, context.settings.staging)
+    return seen(job, settings.staging)
 
 
 def _order(body: bytes) -> bodies.JobOrder:
@@ -164,7 +163,8 @@ def _order(body: bytes) -> bodies.JobOrder:
             "invalid-request", "The body is not a JSON object, or a field occurs in it twice."
         ) from None
     files = given.get("files")
-    sizes = [len(file) for file in files if isinstance(file, dict)] if is_list(files) else []
+    listed = files if isinstance(files, list) else []
+    sizes = [len(file) for file in listed if isinstance(file, dict)]
     if given.keys() - bodies.JobOrder.model_fields or max(sizes, default=0) > FILE_FIELDS:
         # A report on each of a million unknown fields would take gigabytes: measured.
         raise Problem("invalid-request", "The body or one of its files has an unknown field.")
@@ -174,21 +174,15 @@ def _order(body: bytes) -> bodies.JobOrder:
         raise from_validation(error) from None
 
 
-def is_list(value: object) -> TypeGuard[list[object]]:
-    """Whether JSON had a list there."""
-    return isinstance(value, list)
-
-
 def _check_files(context: Context, order: bodies.JobOrder) -> None:
     """The files of a submission's folder and no other, each once, and not too large."""
     names = [file.name for file in order.files]
     records = [name for name in names if name not in NAMED]
-    is_folder = RECORDS not in records
     if len(set(names)) != len(names) or len(records) != len(names) - len(NAMED):
         raise Problem(
             "invalid-request", f"The files are {', '.join(NAMED)} and {RECORDS}, each once."
         )
-    if not is_folder and len(records) > 1:
+    if RECORDS in records and len(records) > 1:
         raise Problem("invalid-request", f"{RECORDS} is either a file or a folder of parts.")
     limits = context.settings.limits
     if max(file.size for file in order.files) > limits.file_bytes:
@@ -226,21 +220,6 @@ def _contract(context: Context, order: bodies.JobOrder) -> Contract:
     return contract
 
 
-def _engine(context: Context, order: bodies.JobOrder, contract: Contract) -> str:
-    """Who will do the job; one that fits nowhere is refused before anything is uploaded."""
-    shape = engines.Shape(
-        rows=order.rows,
-        columns=len(contract.quasi),
-        min_leaf=contract.min_leaf,
-        file_bytes=sum(file.size for file in order.files),
-    )
-    try:
-        return engines.choose(context.settings, shape)
-    except engines.JobTooLargeError as error:
-        # Its sentence holds counts and two figures of memory.
-        raise Problem("job-too-large", str(error)) from None
-
-
 @router.get("", responses=described("invalid-request"))
 def listed(
     request: Request,
@@ -256,8 +235,7 @@ def listed(
 @router.get("/{job}", responses=SHOWN | described("not-found"))
 def show(request: Request, response: Response, job: Found) -> bodies.JobBody:
     """How a job stands."""
-    wait = POLL_SECONDS.get(job.state)
-    if wait is not None:
+    if wait := POLL_SECONDS.get(job.state):
         response.headers["Retry-After"] = str(wait)
     return seen(job, context_of(request).settings.staging)
 

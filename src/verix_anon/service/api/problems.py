@@ -4,7 +4,7 @@ A problem is `application/problem+json` (RFC 9457). Its sentence may state limit
 ours; names, values and tokens that came with the request have no place in it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from fastapi import HTTPException
@@ -95,18 +95,14 @@ def from_validation(error: RequestValidationError | ValidationError) -> Problem:
 
     Where a field has no business, its name is the sender's and is left out, as all values are.
     """
-    found = {
-        f"{_place(each['loc'], unknown=each['type'] == 'extra_forbidden')} ({each['type']})"
-        for each in error.errors()
-    }
+    found = set()
+    for each in error.errors():
+        parts = [str(part) for part in each["loc"]]
+        place = ".".join(parts[:-1] if each["type"] == "extra_forbidden" else parts)
+        found.add(f"{place or 'body'} ({each['type']})")
     shown = sorted(found)[:5]
     more = f" and {len(found) - 5} more" if len(found) > 5 else ""
     return Problem("invalid-request", f"Not valid: {', '.join(shown)}{more}.")
-
-
-def _place(location: Iterable[object], *, unknown: bool) -> str:
-    parts = [str(part) for part in location]
-    return ".".join(parts[:-1] if unknown else parts) or "body"
 
 
 def described(*codes: str, public: bool = False) -> dict[int | str, dict[str, Any]]:
@@ -114,25 +110,19 @@ def described(*codes: str, public: bool = False) -> dict[int | str, dict[str, An
     by_status: dict[int | str, list[str]] = {}
     for code in sorted({*codes, *ALWAYS, *(() if public else GUARDED)}):
         by_status.setdefault(PROBLEMS[code].status, []).append(code)
-    return {
-        status: {
-            "description": "; ".join(f"`{code}`: {PROBLEMS[code].title}" for code in named),
-            "content": {MEDIA_TYPE: {"schema": _schema(named)}},
-            **_headers(named),
+    found: dict[int | str, dict[str, Any]] = {}
+    for status, named in by_status.items():
+        schema = {
+            "allOf": [{"$ref": "#/components/schemas/Problem"}],
+            "properties": {"code": {"enum": named}},
         }
-        for status, named in by_status.items()
-    }
-
-
-def _schema(codes: list[str]) -> dict[str, Any]:
-    return {
-        "allOf": [{"$ref": "#/components/schemas/Problem"}],
-        "properties": {"code": {"enum": codes}},
-    }
-
-
-def _headers(codes: list[str]) -> dict[str, Any]:
-    if PROBLEMS[codes[0]].status not in (429, 503):
-        return {}
-    seconds = {"type": "integer", "minimum": 1}
-    return {"headers": {"Retry-After": {"schema": seconds, "description": "Seconds to wait"}}}
+        found[status] = {
+            "description": "; ".join(f"`{code}`: {PROBLEMS[code].title}" for code in named),
+            "content": {MEDIA_TYPE: {"schema": schema}},
+        }
+        if status in (429, 503):
+            seconds = {"schema": {"type": "integer", "minimum": 1}}
+            found[status]["headers"] = {
+                "Retry-After": {**seconds, "description": "Seconds to wait"}
+            }
+    return found
