@@ -70,7 +70,15 @@ class DeskGate:
         if scope["type"] != "http":
             # The desk speaks nothing else, and has nothing to start or to end.
             return
-        sent = _with_headers(scope, send)
+
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                policy = POLICIES.get(scope.get("state", {}).get("policy"), HEADERS)
+                ours = {name.lower().encode(): value.encode() for name, value in policy.items()}
+                kept = [(name, value) for name, value in message["headers"] if name not in ours]
+                message["headers"] = [*kept, *ours.items()]
+            await send(message)
+
         headers = Headers(scope=scope)
         found = self._ours(scope, headers) or await self._passed(scope, headers, receive)
         if isinstance(found, Response):
@@ -172,15 +180,3 @@ async def _body(receive: Receive) -> bytes | None:
             return None
         if not message.get("more_body", False):
             return bytes(found)
-
-
-def _with_headers(scope: Scope, send: Send) -> Send:
-    async def sent(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            headers = POLICIES.get(scope.get("state", {}).get("policy"), HEADERS)
-            ours = {name.lower().encode(): value.encode() for name, value in headers.items()}
-            kept = [(name, value) for name, value in message["headers"] if name not in ours]
-            message["headers"] = [*kept, *ours.items()]
-        await send(message)
-
-    return sent

@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse
 from starlette.routing import NoMatchFound
 
 from verix_anon.client.job import Job, JourneyStep
-from verix_anon.desk.tasks import DeskTask, Tasks
+from verix_anon.desk.tasks import Tasks
 from verix_anon.html_templates import templates_of
 
 LANGUAGES = ("en", "de")
@@ -114,6 +114,7 @@ def page(
     """A page: its template in the layout, below the navigation and above its command."""
     language = language_of(request.headers)
     desk, here = desk_of(request), _here(request)
+    task = desk.tasks.of(job.name) if job else None
     shown: dict[str, object] = {
         "t": _say(language),
         "number": partial(numbered, language),
@@ -124,7 +125,8 @@ def page(
         "folder": str(desk.folder),
         "job": job,
         "stops": _stops(request, job, here),
-        "task": _task(desk, job),
+        # While it runs, or if it did not end well.
+        "task": task if task is not None and not task.is_well else None,
         "command": shlex.join(["verix-anon", *command]) if command else "",
     }
     return HTMLResponse(TEMPLATES.get_template(template).render(shown | dict(view)), status)
@@ -169,9 +171,3 @@ def _stops(request: Request, job: Job | None, here: str) -> list[Stop]:
         is_here = bool(href) and f"{here}/".startswith(f"{href}/")
         found.append(Stop(step, href if is_open else None, is_here))
     return found
-
-
-def _task(desk: Desk, job: Job | None) -> DeskTask | None:
-    """The job's task, while it runs, or if it did not end well."""
-    task = desk.tasks.of(job.name) if job else None
-    return task if task is not None and not task.is_well else None

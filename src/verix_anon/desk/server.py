@@ -65,9 +65,8 @@ def make_routes(desk: Desk) -> FastAPI:
     app.include_router(router)
     for module in PAGES:
         app.include_router(module.router)
-    app.add_exception_handler(Error, _mistaken)
-    app.add_exception_handler(HTTPException, _told)
-    app.add_exception_handler(RequestValidationError, _invalid)
+    for kind in (Error, HTTPException, RequestValidationError):
+        app.add_exception_handler(kind, _told)
     return app
 
 
@@ -80,16 +79,8 @@ def static(name: str) -> Response:
     return Response(data, media_type=STATIC[name])
 
 
-async def _mistaken(request: Request, error: Exception) -> Response:
-    """A sentence for the person who made the mistake."""
-    return page(request, "error.html", {"code": 400, "said": str(error)}, status=400)
-
-
 async def _told(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    view = {"code": error.status_code, "said": ""}
-    return page(request, "error.html", view, status=error.status_code)
-
-
-async def _invalid(request: Request, error: Exception) -> Response:
-    return page(request, "error.html", {"code": 400, "said": ""}, status=400)
+    """A sentence for the person who made a mistake; of anything else only the status."""
+    said = str(error) if isinstance(error, Error) else ""
+    status = error.status_code if isinstance(error, HTTPException) else 400
+    return page(request, "error.html", {"code": status, "said": said}, status=status)

@@ -166,7 +166,18 @@ class Tasks:
             if before is not None and before.is_running:
                 raise TableError(BUSY)
             try:
-                process = self._process(words, environment or {})
+                own = {**_search_path(), **(environment or {}), ATTENDED: "1", "NO_COLOR": "1"}
+                process = subprocess.Popen(  # noqa: S603, because the command is our own
+                    [*self.program, *words],
+                    cwd=self.folder,
+                    env={**os.environ, **own},
+                    # The command ends when the other end of this is closed, however this process
+                    # ended.
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    start_new_session=True,
+                )
             except (OSError, ValueError):
                 # The system's own words may repeat what is secret.
                 raise TableError(
@@ -177,20 +188,6 @@ class Tasks:
             self._tasks[job] = task
         Thread(target=task.attend, daemon=True).start()
         return task
-
-    def _process(
-        self, words: Sequence[str], environment: Mapping[str, str]
-    ) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(  # noqa: S603, because the command is our own
-            [*self.program, *words],
-            cwd=self.folder,
-            env={**os.environ, **_search_path(), **environment, ATTENDED: "1", "NO_COLOR": "1"},
-            # The command ends when the other end of this is closed, however this process ended.
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
 
     def close(self) -> None:
         """End all that runs."""
@@ -205,6 +202,5 @@ class Tasks:
 def _search_path() -> dict[str, str]:
     """The user's own, from where the desk was started: a part of it may be the current folder."""
     given = os.environ.get("PYTHONPATH")
-    if not given:
-        return {}
-    return {"PYTHONPATH": os.pathsep.join(str(Path(p).absolute()) for p in given.split(os.pathsep))}
+    places = [str(Path(place).absolute()) for place in (given or "").split(os.pathsep)]
+    return {"PYTHONPATH": os.pathsep.join(places)} if given else {}

@@ -8,16 +8,9 @@ from fastapi import Request, Response
 from starlette.responses import RedirectResponse
 
 from verix_anon.client.job import Job, JourneyStep
+from verix_anon.client.table import roles_editor
 from verix_anon.client.table.hierarchies import DATE, PREFIX
 from verix_anon.client.table.owner_table import RECORD
-from verix_anon.client.table.roles_editor import (
-    Advice,
-    Choices,
-    ColumnChoice,
-    advice,
-    apply_choices,
-    read_choices,
-)
 from verix_anon.client.table.roles_file import parse_reading
 from verix_anon.client.table.task import TableRole
 from verix_anon.desk.gate import Form
@@ -38,11 +31,11 @@ def columns(request: Request, job: forms.GivenJob) -> Response:
     now = read_version(job.path(ROLES))
     if not now.digest:
         return forms.go_to(request, "table", job=job.name)
-    return _page(request, job, read_choices(now.text), now)
+    return _page(request, job, roles_editor.read_choices(now.text), now)
 
 
 def _page(
-    request: Request, job: Job, wanted: Choices, now: Version, *, refused: bool = False
+    request: Request, job: Job, wanted: roles_editor.Choices, now: Version, *, refused: bool = False
 ) -> Response:
     view = {
         "wanted": wanted,
@@ -60,15 +53,17 @@ def _page(
     return page(request, "columns.html", view, job=job, command=command, status=status)
 
 
-def _advice(request: Request, job: Job, now: Version, wanted: Choices) -> Advice:
-    return advice(now.text, wanted, job.folder, desk_of(request).folder)
+def _advice(
+    request: Request, job: Job, now: Version, wanted: roles_editor.Choices
+) -> roles_editor.Advice:
+    return roles_editor.advice(now.text, wanted, job.folder, desk_of(request).folder)
 
 
 @router.post("/jobs/{job}/columns/advice")
 def advise(request: Request, job: forms.GivenJob, form: forms.Posted) -> Response:
     """Mistakes and warnings of what is chosen; nothing is written."""
     now = read_version(job.path(ROLES))
-    found = _advice(request, job, now, _wanted(form, read_choices(now.text)))
+    found = _advice(request, job, now, _wanted(form, roles_editor.read_choices(now.text)))
     return fragment(request, "advice.html", {"advice": found})
 
 
@@ -77,7 +72,7 @@ def choose_columns(request: Request, job: forms.GivenJob, form: forms.Posted) ->
     """Write what is chosen, unless it is a mistake or somebody else wrote since."""
     forms.check_open(request, job)
     now = read_version(job.path(ROLES))
-    before = read_choices(now.text)
+    before = roles_editor.read_choices(now.text)
     wanted = _wanted(form, before)
     was = forms.one(form, "digest")
     if now.digest == was:
@@ -86,25 +81,25 @@ def choose_columns(request: Request, job: forms.GivenJob, form: forms.Posted) ->
         forms.check_known([wanted.person], {"", RECORD, before.person, *names})
         if _advice(request, job, now, wanted).mistakes:
             return _page(request, job, wanted, now, refused=True)
-    text = apply_choices(now.text, wanted)
+    text = roles_editor.apply_choices(now.text, wanted)
     changed = replace_version(job.path(ROLES), text, was)
     if changed is not None:
-        text = apply_choices(changed.text, wanted)
+        text = roles_editor.apply_choices(changed.text, wanted)
         return forms.conflict(request, job, changed, text, form)
     on = href_of(request, JourneyStep.PRIVACY, job) if forms.one(form, "do") == "on" else ""
     return RedirectResponse(on or href_of(request, JourneyStep.COLUMNS, job), 303)
 
 
-def _wanted(form: Form, before: Choices) -> Choices:
+def _wanted(form: Form, before: roles_editor.Choices) -> roles_editor.Choices:
     """What a form says; a column that it does not name stays as it is."""
-    return Choices(
+    return roles_editor.Choices(
         columns=tuple(_columns(form, before)),
         person=unquote(forms.one(form, "person")),
         positive=_typed(forms.one(form, "positive"), before.positive),
     )
 
 
-def _columns(form: Form, before: Choices) -> Iterator[ColumnChoice]:
+def _columns(form: Form, before: roles_editor.Choices) -> Iterator[roles_editor.ColumnChoice]:
     at = forms.columns_of(form)
     for column in before.columns:
         i = at.get(column.name)

@@ -63,7 +63,10 @@ def privacy(request: Request, job: forms.GivenJob) -> Response:
 def _page(
     request: Request, job: Job, now: Version, wanted: Protection, filled: Filled, problem: str = ""
 ) -> Response:
-    point, found = None, _explored(job)
+    point, found, tried = None, None, read_version(job.path(EXPLORED))
+    # There may be none, or one that is to be tried again.
+    with suppress(TableError):
+        found = Exploration.from_json(tried.text)
     if found is not None:
         point = _point(job, wanted, found)
         found = found.marked(point)
@@ -78,19 +81,12 @@ def _page(
         "rows": [] if found is None else list(zip(found.rows, found.cells(), strict=True)),
         "is_other": point is None,
         "pictures": [] if found is None else _pictures(found),
-        "version": f"{_version(job, now.digest)}{point is None:d}",
+        # A name for what the pictures show, so that a browser draws again when it changes.
+        "version": f"{tried.digest[:8]}{now.digest[:8]}{point is None:d}",
         "tables": forms.tables_for(request, job),
     }
     words, status = _words(job, forms.table_of(request, job), "", ""), 400 if problem else 200
     return page(request, "privacy.html", view, job=job, command=words, status=status)
-
-
-def _explored(job: Job) -> Exploration | None:
-    try:
-        return Exploration.from_json(read_version(job.path(EXPLORED)).text)
-    except TableError:
-        # There is none, or it is to be tried anew.
-        return None
 
 
 def _point(job: Job, wanted: Protection, found: Exploration) -> tuple[int, str, int] | None:
@@ -103,11 +99,6 @@ def _point(job: Job, wanted: Protection, found: Exploration) -> tuple[int, str, 
 def _pictures(found: Exploration) -> list[str]:
     titles = {"Risk", "NCP", *found.titles, *({"One label"} if found.target is not None else ())}
     return [name for name, title in PICTURES.items() if title in titles]
-
-
-def _version(job: Job, roles: str) -> str:
-    """A name for what the pictures show, so that a browser draws anew when it changes."""
-    return f"{read_version(job.path(EXPLORED)).digest[:8]}{roles[:8]}"
 
 
 @router.get("/jobs/{job}/privacy/{picture}.svg")

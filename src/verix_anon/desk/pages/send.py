@@ -1,6 +1,7 @@
 """Send: prepare as a task, what the provider will see, and the ways to a delivery."""
 
 import shlex
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -35,28 +36,24 @@ def send(request: Request, job: forms.GivenJob) -> Response:
 
 
 def _page(request: Request, job: Job, *, changed: bool = False) -> Response:
-    status = 409 if changed else 200
     if job.is_prepared:
         view = _prepared(request, job)
         return page(request, "send.html", view, job=job, command=_anonymize(job))
     if not job.path(ROLES).is_file():
         raise HTTPException(404)
+    parted = []
+    # The layout says what is wrong with the file, or prepare will.
+    with suppress(Error):
+        parted = [(WHAT[what], names) for what, names in foreseen(job.path(ROLES)).items()]
     view = {
-        "parted": _named(job),
+        "parted": parted,
         "digest": read_version(job.path(ROLES)).digest,
         "changed": changed,
         "tables": forms.tables_for(request, job),
     }
     words = _prepare(job, forms.table_of(request, job), "", is_sealed=False)
+    status = 409 if changed else 200
     return page(request, "prepare.html", view, job=job, command=words, status=status)
-
-
-def _named(job: Job) -> list[tuple[str, list[str]]]:
-    try:
-        return [(WHAT[what], names) for what, names in foreseen(job.path(ROLES)).items()]
-    except Error:
-        # The layout says what is wrong with the file, or prepare will.
-        return []
 
 
 def foreseen(roles: Path) -> dict[str, list[str]]:
@@ -129,7 +126,11 @@ def _anonymize(job: Job) -> tuple[str, ...]:
 def submit(request: Request, job: forms.GivenJob, form: forms.Posted) -> Response:
     """Have it done by a provider's service; the token is no word of the command."""
     url, token = forms.one(form, "url").strip(), forms.one(form, "token").strip()
-    if not _is_address(url):
+    try:
+        is_address = urlsplit(url).scheme in ("http", "https") and "@" not in url
+    except ValueError:
+        is_address = False
+    if not is_address:
         raise TableError("the service's address begins with https:// and holds no password")
     if not token:
         raise TableError("the service wants a token")
@@ -142,10 +143,3 @@ def submit(request: Request, job: forms.GivenJob, form: forms.Posted) -> Respons
 
 def _submit(job: Job, url: str) -> tuple[str, ...]:
     return ("submit", forms.at(job, SUBMISSION), "--url", url, "--out", forms.at(job, DELIVERY))
-
-
-def _is_address(url: str) -> bool:
-    try:
-        return urlsplit(url).scheme in ("http", "https") and "@" not in url
-    except ValueError:
-        return False

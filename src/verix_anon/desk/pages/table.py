@@ -43,7 +43,11 @@ def table(request: Request, job: forms.GivenJob) -> Response:
     asked = {name: request.query_params.get(name, "") for name in ("table", *FIELDS)}
     roles = read_version(job.path(ROLES))
     if not asked["table"] and job.table is not None:
-        asked |= {"table": _relative(request, job.table), **_said(parse_reading(roles.text))}
+        said, folder = parse_reading(roles.text), desk_of(request).folder
+        asked |= {name: to_typed(name, getattr(said, name) or "") for name in FIELDS}
+        # From the desk's folder; a table elsewhere is not the desk's to read.
+        is_ours = job.table.is_relative_to(folder)
+        asked["table"] = job.table.relative_to(folder).as_posix() if is_ours else ""
     return _page(request, job, asked, roles.digest)
 
 
@@ -123,17 +127,6 @@ def _keep(
 def _reading(asked: dict[str, str]) -> Reading:
     given = {name: from_typed(name, asked[name].strip()) for name in FIELDS if asked[name].strip()}
     return Reading(**given)  # type: ignore[arg-type]
-
-
-def _said(reading: Reading) -> dict[str, str]:
-    """What the roles file says, in the form's fields."""
-    return {name: to_typed(name, getattr(reading, name) or "") for name in FIELDS}
-
-
-def _relative(request: Request, path: Path) -> str:
-    """From the desk's folder; a table elsewhere is not the desk's to read."""
-    folder = desk_of(request).folder
-    return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else ""
 
 
 def _init(job: Job, asked: dict[str, str], *, overwrite: bool = False) -> tuple[str, ...]:
