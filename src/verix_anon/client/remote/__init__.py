@@ -7,7 +7,6 @@ Every step can be made again: the job is found by a key that follows from the su
 service says what it has of each file, and the delivery lies aside until it is complete.
 """
 
-import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -27,7 +26,9 @@ from verix_anon.files.deliveries import read_delivery
 from verix_anon.files.folder_facts import read_header
 from verix_anon.files.folder_writer import write_submission
 from verix_anon.files.job_folder import DELIVERY_HEADER
+from verix_anon.files.store import FilePath
 from verix_anon.files.submission_listing import Listed, Parcel, list_submission
+from verix_anon.progress import Progress
 from verix_anon.protocol.messages import Delivery, Header, Submission
 from verix_anon.protocol.providers import JobState
 
@@ -50,7 +51,7 @@ class FailedError(ProviderError):
 def submit_folder(
     connection: Connection,
     sent: Listed,
-    out: str | os.PathLike[str],
+    out: FilePath,
     *,
     overwrite: bool = False,
     began: Callable[[str], None] = lambda job: None,
@@ -70,9 +71,13 @@ def submit_folder(
     check_offer(offer, sent, connection.keyids)
     job = run_job(connection, sent, offer, began)
     check_announced(job.delivery, sent)
-    path = f"{JOBS}/{job.id}"
-    _download_all(connection, path, job, out, overwrite=overwrite)
-    return job.id, not _is_deleted(connection, path)
+    total, before = sum(file.size for file in job.delivery), 0
+    with written_aside(out, overwrite=overwrite, folder=True, private=True) as folder:
+        for file in job.delivery:
+            report = _reporting(connection.options.progress, "download", before, total)
+            download(connection, f"{JOBS}/{job.id}", file, folder, report)
+            before += file.size
+    return job.id, connection.options.keep or not forget_job(connection, job.id)
 
 
 def run_job(
@@ -82,12 +87,26 @@ def run_job(
     began: Callable[[str], None] = lambda job: None,
 ) -> RemoteJob:
     """The job of what is sent when it is done; FailedError if it fails."""
-    job = _open_job(connection, sent)
+    job = _post(connection, sent)
+    if job.state is JobState.FAILED:
+        # It failed in an earlier run. Who asks again wants it tried again.
+        forget_job(connection, job.id)
+        job = _post(connection, sent)
     began(job.id)
     path = f"{JOBS}/{job.id}"
     if job.state is JobState.UPLOADING:
-        _upload_all(connection, path, sent, min(CHUNK_BYTES, offer.limits.request_bytes))
+        chunk_bytes = min(CHUNK_BYTES, offer.limits.request_bytes)
+        total, before = sum(file.size for file in sent.files), 0
+        for file in sent.files:
+            report = _reporting(connection.options.progress, "upload", before, total)
+            upload(connection, path, sent.folder, file, report, chunk_bytes)
+            before += file.size
     return _await(connection, path)
+
+
+def _reporting(told: Progress, stage: str, before: int, total: int) -> Callable[[int], None]:
+    """Tell how far a stage is, by how much came of its present file."""
+    return lambda done: told(stage, before + done, total)
 
 
 def _offer(connection: Connection) -> Offer:
@@ -130,17 +149,8 @@ def check_offer(offer: Offer, sent: Listed, pinned: frozenset[str]) -> None:
         )
 
 
-def _open_job(connection: Connection, sent: Parcel) -> RemoteJob:
-    """The job of this submission, made unless there is one that did not fail."""
-    job = _post(connection, sent)
-    if job.state is JobState.FAILED:
-        # It failed in an earlier run. Who asks again wants it tried again.
-        _is_deleted(connection, f"{JOBS}/{job.id}", keep=False)
-        job = _post(connection, sent)
-    return job
-
-
 def _post(connection: Connection, sent: Parcel) -> RemoteJob:
+    """The job of this submission, made unless there is one."""
     files = [{"name": f.name, "size": f.size, "sha256": f.sha256} for f in sent.files]
     listed = to_json(files).encode()
     # The contract as it stands in its file: it is JSON already.
@@ -149,17 +159,6 @@ def _post(connection: Connection, sent: Parcel) -> RemoteJob:
     headers = {"Content-Type": "application/json", "Idempotency-Key": key}
     answer = connection.insist(lambda: connection.ask("POST", JOBS, headers=headers, content=body))
     return RemoteJob.parse(answer.body)
-
-
-def _upload_all(connection: Connection, path: str, sent: Parcel, chunk_bytes: int) -> None:
-    total, before = sum(file.size for file in sent.files), 0
-    for file in sent.files:
-
-        def report(done: int, before: int = before) -> None:
-            connection.options.progress("upload", before + done, total)
-
-        upload(connection, path, sent.folder, file, report, chunk_bytes)
-        before += file.size
 
 
 def _await(connection: Connection, path: str) -> RemoteJob:
@@ -185,34 +184,9 @@ def _await(connection: Connection, path: str) -> RemoteJob:
         delay = min(MOST_POLL, LONGER * delay)
 
 
-def _download_all(
-    connection: Connection,
-    path: str,
-    job: RemoteJob,
-    out: str | os.PathLike[str],
-    *,
-    overwrite: bool,
-) -> None:
-    total, before = sum(file.size for file in job.delivery), 0
-    with written_aside(out, overwrite=overwrite, folder=True, private=True) as folder:
-        for file in job.delivery:
-
-            def report(done: int, before: int = before) -> None:
-                connection.options.progress("download", before + done, total)
-
-            download(connection, path, file, folder, report)
-            before += file.size
-
-
-def forget_job(connection: Connection, job: str) -> None:
-    """Delete a job of which nothing more is wanted."""
-    _is_deleted(connection, f"{JOBS}/{job}", keep=False)
-
-
-def _is_deleted(connection: Connection, path: str, *, keep: bool | None = None) -> bool:
-    """Delete a job unless it is to be kept; what cannot be deleted expires by itself."""
-    if connection.options.keep if keep is None else keep:
-        return False
+def forget_job(connection: Connection, job: str) -> bool:
+    """Delete a job, and whether it is gone; what cannot be deleted expires by itself."""
+    path = f"{JOBS}/{job}"
     try:
         connection.insist(lambda: connection.ask("DELETE", path), connection.waiting(GREETING))
     except RefusedError as refused:
@@ -254,7 +228,7 @@ class RemoteProvider:
     def __repr__(self) -> str:
         return f"<RemoteProvider {self.url}>"
 
-    def anonymize(self, submission: Submission | str | os.PathLike[str]) -> Delivery:
+    def anonymize(self, submission: Submission | FilePath) -> Delivery:
         """Have the submission, or the one in a folder, anonymized as its contract says.
 
         Raises:
@@ -262,7 +236,7 @@ class RemoteProvider:
             MalformedDeliveryError: What it delivered is not a delivery.
         """
         with tempfile.TemporaryDirectory(prefix="verix-") as scratch:
-            folder: str | os.PathLike[str] = Path(scratch) / "submission"
+            folder: FilePath = Path(scratch) / "submission"
             if isinstance(submission, Submission):
                 write_submission(submission, folder)
             else:
@@ -274,8 +248,8 @@ class RemoteProvider:
 
     def anonymize_folder(
         self,
-        submission: str | os.PathLike[str],
-        out: str | os.PathLike[str],
+        submission: FilePath,
+        out: FilePath,
         *,
         overwrite: bool = False,
         began: Callable[[str], None] = lambda job: None,

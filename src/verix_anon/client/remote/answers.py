@@ -4,6 +4,7 @@ Every answer is bounded before it is read, and what is shown of it is one printa
 """
 
 from dataclasses import dataclass
+from dataclasses import fields as fields_of
 
 from verix_anon.errors import Error, ProviderError
 from verix_anon.fields import Fields, printable
@@ -11,7 +12,7 @@ from verix_anon.protocol.providers import SERVICE_FORMAT, File, JobState
 
 MOST_SHOWN = 300
 """Characters of what a service says that an error repeats."""
-MOST_BYTES = 2**53
+COUNTS = range(2**53)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,17 +64,12 @@ class Offer:
         fields = Fields.parse(data, "the service's offer", ProviderError)
         fields.expect("format", SERVICE_FORMAT)
         limits = fields.inner("limits")
-        most = range(MOST_BYTES)
         return cls(
             version=printable(fields.text("version"), 60),
             rules=fields.texts("rules"),
             keys=tuple(key.text("keyid") for key in fields.each("keys")),
             limits=OfferedLimits(
-                upload_bytes=limits.whole("upload_bytes", most),
-                file_bytes=limits.whole("file_bytes", most),
-                request_bytes=limits.whole("request_bytes", most),
-                rows=limits.whole("rows", most),
-                columns=limits.whole("columns", most),
+                **{f.name: limits.whole(f.name, COUNTS) for f in fields_of(OfferedLimits)}
             ),
         )
 
@@ -93,40 +89,21 @@ class RemoteJob:
     def parse(cls, data: bytes) -> "RemoteJob":
         """Read a job; fields that are not needed here are passed over."""
         fields = Fields.parse(data, "the service's job", ProviderError)
-        done, total = _progress(fields)
-        return cls(
-            id=fields.digest("id", 16).hex(),
-            state=fields.choice("state", JobState),
-            done=done,
-            total=total,
-            reason=_reason(fields),
-            delivery=_delivery(fields),
+        done, total, reason = 0, 1, None
+        if fields.has("progress"):
+            progress = fields.inner("progress")
+            total = max(1, progress.whole("total", COUNTS))
+            done = min(progress.whole("done", COUNTS), total)
+        job_id, state = fields.digest("id", 16).hex(), fields.choice("state", JobState)
+        if fields.has("reason"):
+            why = fields.inner("reason")
+            reason = RemoteProblem(status=0, code=why.text("code"), detail=why.text("detail"))
+        delivery = tuple(
+            File(
+                name=file.text("name"),
+                size=file.whole("size", COUNTS),
+                sha256=file.digest("sha256").hex(),
+            )
+            for file in (fields.each("delivery") if fields.has("delivery") else ())
         )
-
-
-def _progress(fields: Fields) -> tuple[int, int]:
-    if not fields.has("progress"):
-        return 0, 1
-    found = fields.inner("progress")
-    total = max(1, found.whole("total", range(MOST_BYTES)))
-    return min(found.whole("done", range(MOST_BYTES)), total), total
-
-
-def _reason(fields: Fields) -> RemoteProblem | None:
-    if not fields.has("reason"):
-        return None
-    found = fields.inner("reason")
-    return RemoteProblem(status=0, code=found.text("code"), detail=found.text("detail"))
-
-
-def _delivery(fields: Fields) -> tuple[File, ...]:
-    if not fields.has("delivery"):
-        return ()
-    return tuple(
-        File(
-            name=file.text("name"),
-            size=file.whole("size", range(MOST_BYTES)),
-            sha256=file.digest("sha256").hex(),
-        )
-        for file in fields.each("delivery")
-    )
+        return cls(id=job_id, state=state, done=done, total=total, reason=reason, delivery=delivery)

@@ -5,7 +5,6 @@ error repeats it. No answer is read past its limit, nor for longer than a slow l
 """
 
 import math
-import os
 import re
 import ssl
 import time
@@ -22,7 +21,7 @@ from verix_anon.client.remote.answers import RemoteProblem
 from verix_anon.errors import ProviderError, TableError
 from verix_anon.fields import printable
 from verix_anon.files.optional_packages import need
-from verix_anon.files.store import reason
+from verix_anon.files.store import FilePath, reason
 from verix_anon.files.trust import trust_in
 from verix_anon.progress import Progress, ignore
 from verix_anon.protocol.providers import is_loopback
@@ -60,13 +59,13 @@ class RemoteOptions:
         >>> provider = verix_anon.RemoteProvider("https://host", "token", options=options)
     """
 
-    provider_keys: Sequence[str | os.PathLike[str]] = ()
+    provider_keys: Sequence[FilePath] = ()
     """Files of the provider's keys, or of what was pinned; a service with none is refused"""
     keep: bool = False
     """Whether the job stays at the service after its delivery came"""
     insecure_http: bool = False
     """Whether a token may go unencrypted to another machine"""
-    ca_file: str | os.PathLike[str] | None = None
+    ca_file: FilePath | None = None
     """Certificates of the authorities that are trusted, in place of the system's"""
     patience: float = 600.0
     """Seconds after which a service that does not answer is given up"""

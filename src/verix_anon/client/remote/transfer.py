@@ -28,7 +28,7 @@ STEP_BYTES = 1 << 16
 MOST_BEGINNINGS = 5
 """How often a file is fetched from its first byte."""
 CHUNK_BYTES = 8 << 20
-TUS = {"Tus-Resumable": "1.0.0"}
+TUS, PIECE_TYPE = {"Tus-Resumable": "1.0.0"}, "application/offset+octet-stream"
 STALE = frozenset({"offset-mismatch", "upload-taken-over"})
 """Codes that mean: ask anew how much is there."""
 MOST_LOSSES = 3
@@ -45,8 +45,9 @@ def check_announced(files: Sequence[File], sent: Listed) -> None:
     others = single - {RECEIPT_FILE}
     if others != wanted or len(set(names)) < len(names) or len(parts) > MAX_PARTS:
         raise ProviderError("the service announces other files than those of a delivery")
-    for part in parts:
-        _check_part(part.name.removeprefix(f"{RECORDS}/"))
+    for name in (part.name.removeprefix(f"{RECORDS}/") for part in parts):
+        if not re.fullmatch(PART, name):
+            raise ProviderError(f"the service announces a part named {printable(name, 60)}")
     limits[RECEIPT_FILE] = MAX_RECEIPT_BYTES
     sizes = {file.name: file.size for file in files if file.name in single}
     if parts:
@@ -59,17 +60,8 @@ def check_announced(files: Sequence[File], sent: Listed) -> None:
             )
 
 
-def _check_part(name: str) -> None:
-    if not re.fullmatch(PART, name):
-        raise ProviderError(f"the service announces a part named {printable(name, 60)}")
-
-
 def download(
-    connection: Connection,
-    path: str,
-    file: File,
-    folder: Path,
-    report: Callable[[int], None],
+    connection: Connection, path: str, file: File, folder: Path, report: Callable[[int], None]
 ) -> None:
     """Fetch one file into a folder of ours; `report` is told how many bytes of it came."""
     target = folder / file.name
@@ -111,21 +103,18 @@ class _Fetch:
         try:
             with self.connection.stream("GET", self.path, headers=headers) as answer:
                 status, found, pieces = answer
-                self._place(status, found.get("Content-Range", ""), out)
+                # It begins where we are, or at the first byte again.
+                given = found.get("Content-Range", "") if status == 206 else ""
+                if status == 200 and self.received:
+                    self.begin(out)
+                elif status != 200 and not given.startswith(f"bytes {self.received}-"):
+                    raise ProviderError(f"the service sends another part of {self.file.name}")
                 for piece in pieces:
                     self._take(piece, out)
             if self.received < self.file.size:
                 raise Lost("its answer broke off")
         except Lost as lost:
             self.connection.pause(lost, self.waits)
-
-    def _place(self, status: int, given: str, out: IO[bytes]) -> None:
-        """Where the answer begins: where we are, or at the first byte again."""
-        if status == 200:
-            if self.received:
-                self.begin(out)
-        elif status != 206 or not given.startswith(f"bytes {self.received}-"):
-            raise ProviderError(f"the service sends another part of {self.file.name}")
 
     def _take(self, piece: bytes, out: IO[bytes]) -> None:
         self.received += len(piece)
@@ -151,7 +140,16 @@ def upload(
     chunk_bytes: int = CHUNK_BYTES,
 ) -> None:
     """Send what is missing of one file; `report` is told how many bytes are there."""
-    _Upload(connection, f"{path}/files/{quote(file.name)}", folder, file).run(report, chunk_bytes)
+    sending = _Upload(connection, f"{path}/files/{quote(file.name)}", folder, file)
+    offset = sending.offset()
+    report(offset)
+    while offset < file.size:
+        try:
+            offset = sending.append(offset, chunk_bytes)
+        except Lost as lost:
+            connection.pause(lost, sending.waits)
+            offset = sending.offset()
+        report(offset)
 
 
 class _Upload:
@@ -160,18 +158,6 @@ class _Upload:
         self.waits: Waiting = connection.waiting()
         self.had = 0
         self.losses = 0
-
-    def run(self, report: Callable[[int], None], chunk_bytes: int) -> None:
-        offset = self.offset()
-        report(offset)
-        while offset < self.file.size:
-            try:
-                offset = self._append(offset, self._read(offset, chunk_bytes))
-                self._had(offset)
-            except Lost as lost:
-                self.connection.pause(lost, self.waits)
-                offset = self.offset()
-            report(offset)
 
     def offset(self) -> int:
         """How much the service has; it may not take back again and again what it had."""
@@ -194,12 +180,17 @@ class _Upload:
             self.waits.advanced()
         self.had = offset
 
-    def _append(self, offset: int, data: bytes) -> int:
-        headers = {
-            **TUS,
-            "Upload-Offset": str(offset),
-            "Content-Type": "application/offset+octet-stream",
-        }
+    def append(self, offset: int, chunk_bytes: int) -> int:
+        """Send the next bytes; how much the service then has."""
+        with self.folder.open(self.file.name) as source:
+            try:
+                source.seek(offset)
+                data = source.read(min(chunk_bytes, self.file.size - offset))
+            except OSError as error:
+                raise TableError(f"{self.file.name} cannot be read ({reason(error)})") from None
+        if not data:
+            raise TableError(f"{self.file.name} became shorter while it was sent")
+        headers = {**TUS, "Upload-Offset": str(offset), "Content-Type": PIECE_TYPE}
         try:
             answer = self.connection.ask("PATCH", self.path, headers=headers, content=data)
         except RefusedError as refused:
@@ -216,18 +207,8 @@ class _Upload:
                 f"the service counts wrongly: {found:,} bytes of {self.file.name} after"
                 f" {offset + len(data):,} were sent"
             )
+        self._had(found)
         return found
-
-    def _read(self, offset: int, chunk_bytes: int) -> bytes:
-        with self.folder.open(self.file.name) as source:
-            try:
-                source.seek(offset)
-                data = source.read(min(chunk_bytes, self.file.size - offset))
-            except OSError as error:
-                raise TableError(f"{self.file.name} cannot be read ({reason(error)})") from None
-        if not data:
-            raise TableError(f"{self.file.name} became shorter while it was sent")
-        return data
 
     def _lose(self, why: str) -> None:
         self.losses += 1

@@ -45,6 +45,7 @@ FIGURES = {
     "utility": {"tested_on": "records tested on"},
 }
 """The counts that are shown; what is not named here is not."""
+TRAINED = {"raw": "trained on raw records", "delivery": "trained on the delivery"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,14 +118,8 @@ def _figures(evidence: EvidenceReader, layer: str) -> list[tuple[str, str]]:
             found.append(("finished, in the provider's words", finished))
     if layer == "fingerprint" and (p := evidence.number("p_value")) is not None:
         found.append(("p-value against honest runs", f"{p:.3g}"))
-    return found + (_scores(evidence) if layer == "utility" else [])
-
-
-def _scores(evidence: EvidenceReader) -> list[tuple[str, str]]:
-    found = []
-    for key, label in (("raw", "trained on raw records"), ("delivery", "trained on the delivery")):
-        scores = evidence.inner(key)
-        if scores is not None:
+    for key, label in TRAINED.items() if layer == "utility" else ():
+        if (scores := evidence.inner(key)) is not None:
             measured = [(shown, scores.number(name)) for name, shown in MEASURES.items()]
             parts = [shown.format(value) for shown, value in measured if value is not None]
             found.append((label, ", ".join(parts)))

@@ -78,10 +78,7 @@ GLOSSARY: dict[str, tuple[GlossaryEntry, ...]] = {
     "Columns": _group(
         ("role", "What a column is to the owner: one of the next five."),
         ("identifier", "Names people. Never sent, and dropped for good."),
-        (
-            "quasi, quasi-identifiers",
-            "Known to others too, such as an age. Sent, and generalized.",
-        ),
+        ("quasi, quasi-identifiers", "Known to others too, such as an age. Sent, and generalized."),
         ("kept", "Never sent; it stands in the release as it is."),
         ("sensitive", "Like kept, and measured: what nobody should learn of anybody."),
         ("target", "What models are to predict from the release; its values are the labels."),

@@ -183,35 +183,22 @@ def left_open(verdict: Verdict, sheet: Sheet | None) -> LeftOpen:
     """What a reader must know of the release before anything else."""
     if sheet is None:
         return LeftOpen(tone="quiet", note=UNKNOWN if verdict else f"{UNKNOWN} {REFUSED}")
-    is_open = sheet.singled_out or any(d.given_away for d in sheet.diversity)
-    return LeftOpen(
-        tone="mark" if is_open or sheet.overridden else "good",
-        points=(_singled_out(sheet), *_given_away(sheet), _joined(sheet)),
-    )
-
-
-def _singled_out(sheet: Sheet) -> Point:
     by = "within their class by kept and sensitive columns"
     none = "" if sheet.singled_out_by else ": there are none"
-    return Point(share(sheet.singled_out), f"of the records are singled out {by}{none}")
-
-
-def _given_away(sheet: Sheet) -> list[Point]:
+    points = [Point(share(sheet.singled_out), f"of the records are singled out {by}{none}")]
     lie = "of the records lie in classes that give"
-    found = [Point("No target", "that a class could give away")]
     if sheet.has_target:
-        found = [Point(share(sheet.same_target), f"{lie} the target away")]
+        points.append(Point(share(sheet.same_target), f"{lie} the target away"))
+    else:
+        points.append(Point("No target", "that a class could give away"))
     worst = max((d.given_away for d in sheet.diversity if not d.is_target), default=0.0)
     if worst:
-        found.append(Point(share(worst), f"{lie} the worst sensitive column away"))
-    return found
-
-
-def _joined(sheet: Sheet) -> Point:
-    return Point(
-        f"{sheet.joined.records:,}",
-        f"of {sheet.n_records:,} records are in classes joined of several groups",
-    )
+        points.append(Point(share(worst), f"{lie} the worst sensitive column away"))
+    joined = f"of {sheet.n_records:,} records are in classes joined of several groups"
+    points.append(Point(f"{sheet.joined.records:,}", joined))
+    is_open = sheet.singled_out or any(d.given_away for d in sheet.diversity)
+    tone = "mark" if is_open or sheet.overridden else "good"
+    return LeftOpen(tone=tone, points=tuple(points))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,29 +218,24 @@ def evidence_of(finding: Finding) -> EvidenceReader:
 
 
 def answers(
-    verdict: Verdict,
-    summaries: Mapping[str, str],
-    sheet: Sheet | None,
-    left: LeftOpen,
+    verdict: Verdict, summaries: Mapping[str, str], sheet: Sheet | None, left: LeftOpen
 ) -> Answers:
     """The answers that the findings give, in words; `summaries` are those that may be shown."""
-    open_ = {f.layer for f in verdict.findings if f.decides and f.status is not Status.PASS}
-    if open_ == {RECEIPT}:
+    open_ = [f.layer for f in verdict.findings if f.decides and f.status is not Status.PASS]
+    if set(open_) == {RECEIPT}:
         said = _unsigned(verdict, summaries[RECEIPT])
     elif verdict.outcome is Outcome.VERIFIED:
         said = _verified(verdict)
     elif verdict.outcome is Outcome.VIOLATION:
         said = _violation(verdict, summaries)
     else:
-        said = _inconclusive(verdict)
+        said = Answers(
+            headline="It is not shown that the work was done as agreed.",
+            done="Unknown. Nothing deviated, but a check that decides could not be run:"
+            f" {', '.join(open_)}.",
+            sure="Not sure enough to accept it. Verify again with the submission at hand.",
+        )
     return replace(said, statement=_statement(verdict, said, sheet, left))
-
-
-def _is_sample(verdict: Verdict) -> bool:
-    splits = evidence_of(verdict.finding("splits"))
-    examined = splits.count("examined")
-    # What a verdict does not say was looked at was not.
-    return examined is None or examined != splits.count("nodes")
 
 
 def _verified(verdict: Verdict) -> Answers:
@@ -276,7 +258,10 @@ def _verified(verdict: Verdict) -> Answers:
             sure="That no record is missing, doubled or exchanged is exact. For the rest:"
             f" {splits}",
         )
-    if _is_sample(verdict):
+    evidence = evidence_of(verdict.finding("splits"))
+    examined = evidence.count("examined")
+    # What a verdict does not say was looked at was not.
+    if examined is None or examined != evidence.count("nodes"):
         return Answers(
             headline="The work was done as agreed, as far as a random sample of its steps shows.",
             done="Yes. Every record came back once, in the right group, with true bounds. The rule"
@@ -345,16 +330,6 @@ def _unsigned(verdict: Verdict, summary: str) -> Answers:
     )
 
 
-def _inconclusive(verdict: Verdict) -> Answers:
-    layers = [f.layer for f in verdict.findings if f.decides and f.status is not Status.PASS]
-    return Answers(
-        headline="It is not shown that the work was done as agreed.",
-        done="Unknown. Nothing deviated, but a check that decides could not be run:"
-        f" {', '.join(layers)}.",
-        sure="Not sure enough to accept it. Verify again with the submission at hand.",
-    )
-
-
 ACTIONS = {
     Outcome.VERIFIED: "The delivery may be released; the release checks k again on the genuine"
     " records and measures the risks that remain.",
@@ -379,8 +354,15 @@ def _statement(
     if sheet is None:
         released = [f"{ACTIONS[verdict.outcome]} {NOT_TOLD}"]
     else:
+        forced = ", against the verdict or the ledger" if sheet.overridden else ""
         points = "; ".join(str(point) for point in left.points)
-        released = [_released(sheet), f"What the release leaves open: {points}."]
+        table = (
+            f"A table was released{forced}: every class holds at least {sheet.k:,}"
+            f" ({sheet.k_agreed:,} agreed), so that whoever knows the quasi-identifiers of somebody"
+            " and nothing else picks the right record with a chance of at most"
+            f" {sheet.prosecutor_max:.1%}."
+        )
+        released = [table, f"What the release leaves open: {points}."]
     return (
         done,
         f"Was the work done as agreed? {said.done}",
@@ -404,12 +386,3 @@ def _audited(verdict: Verdict) -> str:
     when = f"On {printable(verdict.time[:10])} {we}" if verdict.time else f"W{we[1:]}"
     processor = printable(parties.processor, 200) or "a processor"
     return f"{when} audited the anonymization{of}{with_k} that {processor} did for us"
-
-
-def _released(sheet: Sheet) -> str:
-    forced = ", against the verdict or the ledger" if sheet.overridden else ""
-    return (
-        f"A table was released{forced}: every class holds at least {sheet.k:,} ({sheet.k_agreed:,}"
-        " agreed), so that whoever knows the quasi-identifiers of somebody and nothing else picks"
-        f" the right record with a chance of at most {sheet.prosecutor_max:.1%}."
-    )

@@ -19,18 +19,9 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 
 from verix_anon.client.evidence import EvasionCurve, ShapShift, SizeHistogram, TreeMap
 
-INK, LINE, BEFORE, AFTER, GOOD, BAD, MARK, QUIET, CARD = (f"#0000{i:02x}" for i in range(1, 10))
-VARIABLES = {
-    INK: "soft",
-    LINE: "line",
-    BEFORE: "before",
-    AFTER: "after",
-    GOOD: "good",
-    BAD: "bad",
-    MARK: "mark",
-    QUIET: "quiet",
-    CARD: "card",
-}
+NAMES = ("soft", "line", "before", "after", "good", "bad", "mark", "quiet", "card")
+VARIABLES = {f"#0000{i:02x}": name for i, name in enumerate(NAMES, 1)}
+INK, LINE, BEFORE, AFTER, GOOD, BAD, MARK, QUIET, CARD = VARIABLES
 SETTINGS: dict[str, object] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "verix",
@@ -100,7 +91,9 @@ def _svg(axes: Axes, named: Named, **attributes: str) -> Markup:
             plain = name.rpartition("}")[2]
             del element.attrib[name]
             if plain != "id":
-                element.attrib[plain] = _themed(value).replace("#", f"#{named.key}-")
+                for placeholder, variable in VARIABLES.items():
+                    value = value.replace(placeholder, f"var(--{variable})")
+                element.attrib[plain] = value.replace("#", f"#{named.key}-")
             elif f"#{value}" in references:
                 element.attrib[plain] = f"{named.key}-{value}"
     for name in ("width", "height", "version"):
@@ -108,12 +101,6 @@ def _svg(axes: Axes, named: Named, **attributes: str) -> Markup:
     top.attrib |= {"role": "img", "aria-label": named.label, "focusable": "false"} | attributes
     # Drawn by us, with nothing in it that a page has to escape.
     return Markup(ElementTree.tostring(top, encoding="unicode"))  # noqa: S704
-
-
-def _themed(value: str) -> str:
-    for placeholder, variable in VARIABLES.items():
-        value = value.replace(placeholder, f"var(--{variable})")
-    return value
 
 
 def shift(found: ShapShift, named: Named) -> Markup:
@@ -232,7 +219,10 @@ def sizes(found: SizeHistogram, named: Named) -> Markup:
         axes.set(xlabel="records in a class", ylabel="classes")
         if is_wide:
             axes.set_xscale("log")
-            axes.xaxis.set_major_locator(FixedLocator(_round_steps(found)))
+            # 1, 3, 10, 30 and so on, within the sizes there are.
+            steps = [step * 10**power for power in range(19) for step in (1, 3)]
+            within = [step for step in steps if found.edges[0] <= step <= found.edges[-1]]
+            axes.xaxis.set_major_locator(FixedLocator(within[:: 1 + len(within) // 8]))
             axes.xaxis.set_minor_locator(NullLocator())
         else:
             axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
@@ -240,13 +230,6 @@ def sizes(found: SizeHistogram, named: Named) -> Markup:
         axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=5))
         axes.margins(y=0.18)
         return _svg(axes, named)
-
-
-def _round_steps(found: SizeHistogram) -> list[float]:
-    """1, 3, 10, 30 and so on, within the sizes there are."""
-    steps = [step * 10**power for power in range(19) for step in (1, 3)]
-    within = [step for step in steps if found.edges[0] <= step <= found.edges[-1]]
-    return within[:: 1 + len(within) // 8]
 
 
 def tree(found: TreeMap, named: Named) -> Markup:

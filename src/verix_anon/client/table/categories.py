@@ -14,6 +14,8 @@ from verix_anon.protocol.contract import EXACT
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 # By name: older Arrow has no test for string views.
 TEXT_TYPES = frozenset({"string", "large_string", "string_view"})
+TESTS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
+"""Of the types beside text that a categorical column may have."""
 ADVICE = "declare it numeric"
 TARGET_ADVICE = "the two classes of a target are text, booleans or whole numbers up to 2^53"
 
@@ -26,7 +28,10 @@ def positions(
     Categories of an order that is given are kept even if they do not occur, but not for a target.
     """
     advice = TARGET_ADVICE if is_target else ADVICE
-    _check_type(name, array.type)
+    value_type = _value_type(array.type)
+    is_whole = pa.types.is_decimal(value_type) and value_type.scale == 0
+    if not (is_whole or is_text(value_type) or any(test(value_type) for test in TESTS)):
+        raise TableError(f"column {name!r} has type {array.type} and cannot be categorical")
     is_dictionary = pa.types.is_dictionary(array.type)
     encoded = array if is_dictionary else array.dictionary_encode()
     n_entries = len(encoded.dictionary)
@@ -110,20 +115,6 @@ def _whole(name: str, array: pa.Array, advice: str) -> pa.Array:
     if problem:
         raise TableError(f"column {name!r} has {problem} and cannot be categorical; {advice}")
     return pa.array(values, from_pandas=True).cast(pa.int64())
-
-
-def _check_type(name: str, arrow_type: pa.DataType) -> None:
-    value_type = _value_type(arrow_type)
-    tests = (
-        is_text,
-        pa.types.is_integer,
-        pa.types.is_floating,
-        pa.types.is_boolean,
-        pa.types.is_null,
-        lambda given: pa.types.is_decimal(given) and given.scale == 0,
-    )
-    if not any(test(value_type) for test in tests):
-        raise TableError(f"column {name!r} has type {arrow_type} and cannot be categorical")
 
 
 def _value_type(arrow_type: pa.DataType) -> pa.DataType:

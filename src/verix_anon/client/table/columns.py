@@ -49,7 +49,9 @@ def columns_of(table: object) -> Columns:
     if isinstance(table, Columns):
         return table
     if isinstance(table, Stored):
-        return _stored(table)
+        if not table.column_names:
+            raise TableError("the table has no columns")
+        return Columns(table.column_names, table.num_rows, lambda name: _one(table.column(name)))
     try:
         frame = nw.from_native(collected(table), eager_only=True)  # type: ignore[call-overload]
     except DuplicateError as error:
@@ -67,21 +69,9 @@ def columns_of(table: object) -> Columns:
     return Columns(frame.columns, len(frame), lambda name: _to_arrow(name, frame[name]))
 
 
-def _stored(table: Stored) -> Columns:
-    if not table.column_names:
-        raise TableError("the table has no columns")
-
-    def column(name: str) -> pa.Array:
-        found = table.column(name)
-        one = found.chunk(0) if found.num_chunks == 1 else found.combine_chunks()
-        return without_views(one)
-
-    return Columns(table.column_names, table.num_rows, column)
-
-
-def arrow_columns(table: object) -> dict[str, pa.Array]:
-    """All columns at once, to be read more than once."""
-    return dict(columns_of(table))
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    one = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    return without_views(one)
 
 
 def _to_arrow(name: str, series: "nw.Series[Any]") -> pa.Array:

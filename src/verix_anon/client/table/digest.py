@@ -61,7 +61,10 @@ def plain_column(array: pa.Array) -> pa.Array:
     if pa.types.is_float64(array.type):
         return array
     if pa.types.is_timestamp(array.type):
-        return _plain_times(array)
+        # Without a zone. Some are finer than a microsecond, or too far away to count in them.
+        with contextlib.suppress(pa.ArrowInvalid):
+            array = array.cast(pa.timestamp("us", tz=array.type.tz))
+        return array.cast(pa.int64()).cast(pa.timestamp(array.type.unit))
     for test, plain in PLAIN_TYPES:
         if test(array.type):
             try:
@@ -80,15 +83,6 @@ def _plain_floats(array: pa.Array) -> pa.Array:
     # Most columns have none, and need no other copy.
     has_nan = pc.any(is_nan).as_py()
     return pc.if_else(is_nan, pa.scalar(None, pa.float64()), values) if has_nan else values
-
-
-def _plain_times(array: pa.Array) -> pa.Array:
-    """Microseconds where that is exact, else the unit as it is; without a zone."""
-    unit = array.type.unit
-    # Some are finer than a microsecond, or too far away to count in them.
-    with contextlib.suppress(pa.ArrowInvalid):
-        array, unit = array.cast(pa.timestamp("us", tz=array.type.tz)), "us"
-    return array.cast(pa.int64()).cast(pa.timestamp(unit))
 
 
 def column_digest(name: str, array: pa.Array) -> bytes:

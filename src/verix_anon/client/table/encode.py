@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from verix_anon.arrays import Floats, Ints
+from verix_anon.arrays import Floats
 from verix_anon.client.table.categories import as_label, is_text, positions
 from verix_anon.client.table.hierarchies import DATE, Hierarchy
 from verix_anon.client.table.roles import Declared, Missing
@@ -32,6 +32,7 @@ WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 # How many of each source unit make one of ours; sources finer than a microsecond must be
 # whole microseconds.
 UNITS_PER = {
+    "day": {Unit.DAY: 1},
     "s": {Unit.DAY: 86_400, Unit.SECOND: 1},
     "ms": {Unit.DAY: 86_400_000, Unit.SECOND: 1_000, Unit.MILLISECOND: 1},
     "us": {
@@ -62,14 +63,6 @@ class EncodedColumn(NamedTuple):
 
 def encode_quasi(name: str, array: pa.Array, declared: Declared) -> EncodedColumn:
     """Encode a quasi-identifier, in memory of its own."""
-    column, values = _encode_quasi(name, array, declared)
-    # Adding 0.0 turns -0.0 into 0.0 and changes nothing else.
-    values = values + 0.0
-    return EncodedColumn(column, values, _missing(column, values, declared.missing))
-
-
-def _encode_quasi(name: str, array: pa.Array, declared: Declared) -> tuple[Column, Floats]:
-    """A quasi-identifier's column and values, with NaN where one is missing."""
     categories = unit = None
     if array.null_count == len(array):
         raise _no_values(name)
@@ -103,7 +96,10 @@ def _encode_quasi(name: str, array: pa.Array, declared: Declared) -> tuple[Colum
                 f"quasi-identifier {name!r} is text with more distinct values than half its"
                 " rows; declare it as an identifier, or give it a hierarchy"
             )
-    return Column(name=name, kind=kind, categories=categories, unit=unit), values
+    column = Column(name=name, kind=kind, categories=categories, unit=unit)
+    # Adding 0.0 turns -0.0 into 0.0 and changes nothing else.
+    values = values + 0.0
+    return EncodedColumn(column, values, _missing(column, values, declared.missing))
 
 
 def kind_of(given: pa.DataType) -> Kind | None:
@@ -212,22 +208,17 @@ def _classes(name: str, array: pa.Array, declared: Declared) -> Labels:
         shown = ", ".join(labels[:5]) + (", …" if len(labels) > 5 else "")
         classes = "1 class" if len(labels) == 1 else f"{len(labels):,} classes"
         raise TableError(f"target {name!r} has {classes} ({shown}), not 2 to {MAX_CLASSES}")
-    if declared.positive is not None or len(labels) == 2:
-        labels, values = _positive_last(name, labels, values, declared.positive)
+    if declared.positive is not None:
+        chosen = as_label(declared.positive)
+        if chosen not in labels:
+            raise TableError(
+                f"positive class {chosen!r} is not a class of target {name!r}: {', '.join(labels)}"
+            )
+        if len(labels) != 2:
+            raise TableError(f"a positive class goes with two classes; target {name!r} has more")
+        if chosen != labels[1]:
+            labels, values = labels[::-1], 1 - values
     return Labels(task=Task.CLASSES, values=values, classes=labels)
-
-
-def _positive_last(
-    name: str, labels: tuple[str, ...], values: Floats, positive: object
-) -> tuple[tuple[str, ...], Floats]:
-    chosen = labels[-1] if positive is None else as_label(positive)
-    if chosen not in labels:
-        raise TableError(
-            f"positive class {chosen!r} is not a class of target {name!r}: {', '.join(labels)}"
-        )
-    if len(labels) != 2:
-        raise TableError(f"a positive class goes with two classes; target {name!r} has more")
-    return (labels, values) if chosen == labels[1] else (labels[::-1], 1 - values)
 
 
 def _is_number(arrow_type: pa.DataType) -> bool:
@@ -258,7 +249,12 @@ def numbers(name: str, array: pa.Array) -> Floats:
             return numbers(name, written)
         raise TableError(f"column {name!r} is not numeric ({error})") from None
     if is_text(array.type):
-        _check_literals(name, array, values)
+        # Whole numbers written out must be exact; `1e300` is a float like any other.
+        # Rounding is monotonic, so a number beyond 2^53 rounds to no less.
+        suspects = array.filter(pa.array(np.abs(values) >= EXACT)).unique().to_pylist()
+        for text in suspects:
+            if WHOLE.fullmatch(text) and not -EXACT <= Decimal(text) <= EXACT:
+                raise TableError(BEYOND_EXACT.format(name))
     if np.isinf(values).any():
         raise TableError(f"column {name!r} has an infinite value")
     return values
@@ -269,15 +265,6 @@ def _written(texts: pa.Array) -> pa.Array | None:
     column = pa.chunked_array([texts.cast(pa.string())])
     found = numbers_in(column, marks_in(column))
     return found[0].values.combine_chunks() if len(found) == 1 else None
-
-
-def _check_literals(name: str, texts: pa.Array, values: Floats) -> None:
-    """Whole numbers written out must be exact; `1e300` is a float like any other."""
-    # Rounding is monotonic, so a number beyond 2^53 rounds to no less.
-    suspects = texts.filter(pa.array(np.abs(values) >= EXACT)).unique().to_pylist()
-    for text in suspects:
-        if WHOLE.fullmatch(text) and not -EXACT <= Decimal(text) <= EXACT:
-            raise TableError(BEYOND_EXACT.format(name))
 
 
 def moments(name: str, array: pa.Array) -> tuple[Unit, Floats]:
@@ -294,7 +281,11 @@ def moments(name: str, array: pa.Array) -> tuple[Unit, Floats]:
     else:
         raise TableError(f"column {name!r} has type {array.type} and cannot be a datetime")
     present = counts.drop_null().to_numpy(zero_copy_only=False).astype(np.int64)
-    unit, divisor = _coarsest_unit(name, source, present)
+    # The coarsest unit of which all are whole numbers.
+    units = (each for each in UNITS_PER[source].items() if not (present % each[1]).any())
+    unit, divisor = next(units, (None, 1))
+    if unit is None:
+        raise TableError(f"column {name!r} has times finer than a microsecond; round them first")
     whole = present // divisor
     # Not by np.abs, which leaves the least integer negative.
     if whole.size and (whole.min() < -EXACT or whole.max() > EXACT):
@@ -302,15 +293,6 @@ def moments(name: str, array: pa.Array) -> tuple[Unit, Floats]:
     values = np.full(len(array), np.nan)
     values[np.asarray(counts.is_valid())] = whole
     return unit, values
-
-
-def _coarsest_unit(name: str, source: str, present: Ints) -> tuple[Unit, int]:
-    if source == "day":
-        return Unit.DAY, 1
-    for unit, divisor in UNITS_PER[source].items():
-        if not (present % divisor).any():
-            return unit, divisor
-    raise TableError(f"column {name!r} has times finer than a microsecond; round them first")
 
 
 def _parse_moments(name: str, array: pa.Array) -> pa.Array:
@@ -346,16 +328,13 @@ def decode(column: Column, values: Floats) -> pa.Array:
     if column.categories is not None:
         labels = pa.array(column.categories, pa.large_string())
         return labels.take(pa.array(values.astype(np.int64)))
-    if column.unit is not None:
-        return _decode_moments(column.unit, np.floor(values).astype(np.int64))
-    return pa.array(values)
-
-
-def _decode_moments(unit: Unit, counts: Ints) -> pa.Array:
-    """Timestamps, or dates if every day has one: Arrow counts days in 32 bits."""
+    if column.unit is None:
+        return pa.array(values)
+    counts = np.floor(values).astype(np.int64)
     farthest = int(np.abs(counts).max(initial=0))
-    if unit is not Unit.DAY or farthest < 2**31:
-        return pa.array(counts.astype(f"M8[{NUMPY_UNITS[unit]}]"))
+    # Timestamps, or dates if every day has one: Arrow counts days in 32 bits.
+    if column.unit is not Unit.DAY or farthest < 2**31:
+        return pa.array(counts.astype(f"M8[{NUMPY_UNITS[column.unit]}]"))
     if farthest > (2**63 - 1) // SECONDS_PER_DAY:
         # No table gives such a day, for Arrow could not have held it.
         raise TableError(f"a date {farthest} days from 1970 is too far for a timestamp")

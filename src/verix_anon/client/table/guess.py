@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from verix_anon.client.table.categories import as_label, is_text
-from verix_anon.client.table.columns import arrow_columns
+from verix_anon.client.table.columns import columns_of
 from verix_anon.client.table.digest import plain_column
 from verix_anon.client.table.encode import kind_of
 from verix_anon.client.table.hierarchies import DATE, PREFIX
@@ -56,10 +56,14 @@ class Look:
 
 def look(array: pa.Array) -> Look:
     """Look at a column that has values."""
-    n_distinct = _n_distinct(array)
     kind = kind_of(array.type)
-    if n_distinct is None or kind is None:
-        return Look(n_rows=len(array), n_distinct=n_distinct or 0, kind=None)
+    try:
+        n_distinct = len(pc.unique(array.drop_null()))
+    except pa.ArrowNotImplementedError:
+        # Values of this type are not told apart.
+        n_distinct, kind = 0, None
+    if kind is None:
+        return Look(n_rows=len(array), n_distinct=n_distinct, kind=None)
     is_label = pa.types.is_dictionary(array.type)
     if is_text(array.type) and not (is_label and array.type.ordered):
         return _text(array, n_distinct)
@@ -70,14 +74,6 @@ def look(array: pa.Array) -> Look:
         is_whole=kind is Kind.NUMERIC and _is_whole(array),
         is_label=is_label,
     )
-
-
-def _n_distinct(array: pa.Array) -> int | None:
-    """How many values a column has; None for a type whose values are not told apart."""
-    try:
-        return len(pc.unique(array.drop_null()))
-    except pa.ArrowNotImplementedError:
-        return None
 
 
 def _is_whole(array: pa.Array) -> bool:
@@ -151,6 +147,7 @@ PEOPLE = re.compile(
     r"patient|pat(ien)?t|person|kunde|customer|client|member|mitglied|mitarbeiter|employee|staff"
     r"|versichert|insured|student|user|respondent|resp(id)?$|subject|proband|kvnr|mrn|ssn|iban"
 )
+"""In the name of what numbers people, and not cases or names."""
 POSTCODE = _words("zip zipcode plz postcode postalcode postleitzahl postal")
 BIRTH = re.compile(r"birth|geburt|^geb$|^dob$|^born$|geboren")
 SENSITIVE_WORDS = re.compile(
@@ -164,12 +161,14 @@ QUANTITY = re.compile(
     r"amount|balance|price|cost|sum|total|value|score|betrag|saldo|kontostand|preis|kosten|summe"
     r"|umsatz|wert|gain|loss|duration|dauer|distance|weight|gewicht|height|population"
 )
+"""Amounts, which may differ in every row."""
 TARGETS = ("target", "label", "outcome")
 """Names of targets whatever their values, the surest first."""
 OTHER_TARGETS = _words(
     "class y income default churn readmitted attrition survived died ziel zielvariable klasse"
     " ergebnis verstorben"
 )
+"""Those that need not be targets."""
 
 
 def _parts(name: str) -> list[str]:
@@ -196,21 +195,6 @@ def is_numbering(name: str) -> bool:
     )
 
 
-def is_number_of_people(name: str) -> bool:
-    """Whether it is named like the number of a person, not of a case or a name."""
-    return PEOPLE.search(name.lower()) is not None
-
-
-def is_postcode(name: str) -> bool:
-    """Whether it is named like a postcode."""
-    return not POSTCODE.isdisjoint(_parts(name))
-
-
-def is_birth(name: str) -> bool:
-    """Whether it is named like a birth date."""
-    return any(BIRTH.search(part) for part in _parts(name))
-
-
 def is_sensitive(name: str) -> bool:
     """Whether it is named like what people keep to themselves: health, belief, income."""
     return (
@@ -218,27 +202,12 @@ def is_sensitive(name: str) -> bool:
     )
 
 
-def is_quantity(name: str) -> bool:
-    """Whether it is named like an amount, which may differ in every row."""
-    return QUANTITY.search(name.lower()) is not None
-
-
-def is_target(name: str) -> bool:
-    """Whether it may be named like a target, though not surely."""
-    return name.strip().lower() in OTHER_TARGETS
-
-
 FEW = 50
 """Numbers with no more values than this are not taken for those of people, whatever their name."""
 YES = frozenset(
     ("yes", "y", "ja", "j", "true", "wahr", "t", "1", "positive", "positiv", "pos", "+", "died")
 )
-IDENTIFIER, KEPT, SENSITIVE, QUASI = (
-    TableRole.IDENTIFIER,
-    TableRole.KEPT,
-    TableRole.SENSITIVE,
-    TableRole.QUASI,
-)
+IDENTIFIER, KEPT, SENSITIVE, QUASI, TARGET = TableRole
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +255,8 @@ class Guesses:
 
 def guess_roles(table: object, target: str | None = None) -> Guesses:
     """A role for every column; the target is the one named, or the likeliest one, if any."""
-    arrays = arrow_columns(table)
+    # All at once, for they are read more than once.
+    arrays = dict(columns_of(table))
     looks = {name: look(array) for name, array in arrays.items() if array.null_count < len(array)}
     found = {name: _guess(name, array, looks.get(name)) for name, array in arrays.items()}
     reason = "as you said"
@@ -299,22 +269,19 @@ def guess_roles(table: object, target: str | None = None) -> Guesses:
         raise TableError(f"the target must have two values or more; {target!r} has {n:,}")
     said: tuple[str | None, str] = (None, "")
     if target is not None:
-        found[target] = _as_target(found[target], reason, looks[target])
-        said = _positive(arrays[target], looks[target])
+        seen = looks[target]
+        found[target] = replace(
+            found[target],
+            role=TableRole.TARGET,
+            reason=reason,
+            otherwise=found[target].role.value,
+            # Two values are classes, whatever they look like.
+            is_kind_said=bool(seen.written) and seen.n_distinct > 2,
+            hierarchy=None,
+        )
+        said = _positive(arrays[target], seen)
     identifiers = [name for name, guess in found.items() if guess.role is IDENTIFIER]
     return Guesses(tuple(found.values()), *said, *_person(identifiers, arrays))
-
-
-def _as_target(guess: Guess, reason: str, seen: Look) -> Guess:
-    return replace(
-        guess,
-        role=TableRole.TARGET,
-        reason=reason,
-        otherwise=guess.role.value,
-        # Two values are classes, whatever they look like.
-        is_kind_said=bool(seen.written) and seen.n_distinct > 2,
-        hierarchy=None,
-    )
 
 
 def _likeliest_target(
@@ -332,7 +299,7 @@ def _likeliest_target(
             if name.strip().lower() == wanted and is_fit:
                 return name, "named like a target" + ", with two values" * (seen.n_distinct == 2)
     binary = [name for name, seen in able.items() if seen.n_distinct == 2]
-    named = [name for name in binary if is_target(name)]
+    named = [name for name in binary if name.strip().lower() in OTHER_TARGETS]
     if named:
         return named[-1], "named like a target, with two values"
     if binary:
@@ -361,12 +328,11 @@ def _person(identifiers: Sequence[str], arrays: Mapping[str, pa.Array]) -> tuple
     repeated = [name for name in identifiers if repeats(arrays[name])]
     if not repeated:
         return None, ""
-    numbers = [name for name in identifiers if is_number_of_people(name)]
+    numbers = [name for name in identifiers if PEOPLE.search(name.lower())]
     own = next((name for name in numbers if name not in repeated), None)
     if own is not None:
         return RECORD, f"{own!r} differs in every row"
-    chosen = next((name for name in numbers if not is_naming(name)), None)
-    chosen = chosen or next((name for name in numbers), None) or repeated[0]
+    chosen = next((name for name in numbers if not is_naming(name)), [*numbers, *repeated][0])
     return chosen, 'fewer values than rows: k counts people; or "record" if each row is one'
 
 
@@ -391,7 +357,7 @@ def _dates(name: str, array: pa.Array, seen: Look) -> Guess | None:
     if seen.kind is not Kind.DATETIME:
         return None
     written = f"text, {seen.written}" if seen.written else "dates"
-    if is_birth(name):
+    if any(BIRTH.search(part) for part in _parts(name)):
         # The bounds of a class are the birth dates of two people unless they are coarser.
         reason = f"{written}; birth dates, as others know them"
         return Guess(name, QUASI, reason, "identifier", hierarchy=DATE)
@@ -400,7 +366,7 @@ def _dates(name: str, array: pa.Array, seen: Look) -> Guess | None:
 
 
 def _postcodes(name: str, array: pa.Array, seen: Look) -> Guess | None:
-    is_named = is_postcode(name)
+    is_named = not POSTCODE.isdisjoint(_parts(name))
     if seen.codes == "digits" and (is_named or not (seen.is_spread or is_numbering(name))):
         what = "postcodes" if is_named else "codes of as many digits each, as postcodes"
         reason = f"{what}, {seen.n_distinct:,} values"
@@ -448,7 +414,7 @@ def _numbered_rows(name: str, array: pa.Array, seen: Look) -> Guess | None:
     if not seen.is_whole or seen.n_distinct < seen.n_rows or seen.n_rows < 2:
         return None
     # Floats without fractions are amounts more often than numbers of rows.
-    if is_quantity(name) or pa.types.is_floating(array.type):
+    if QUANTITY.search(name.lower()) or pa.types.is_floating(array.type):
         return None
     return Guess(name, IDENTIFIER, "a different whole number in every row", "quasi, if an amount")
 
@@ -461,15 +427,8 @@ def _quasi(name: str, array: pa.Array, seen: Look) -> Guess:
     return Guess(name, QUASI, f"{what}, {seen.n_distinct:,} values", otherwise)
 
 
-RULES: tuple[Rule, ...] = (
-    _dates,
-    _postcodes,
-    _diagnoses,
-    _identifiers,
-    _sensitive,
-    _numbered_rows,
-    _quasi,
-)
+RULES: Sequence[Rule]
+RULES = (_dates, _postcodes, _diagnoses, _identifiers, _sensitive, _numbered_rows, _quasi)
 
 
 def explained(guesses: Guesses) -> Iterator[tuple[str, str, str, str, str]]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from verix_anon.client.table.categories import default_order
 from verix_anon.errors import TableError
 from verix_anon.fields import Fields
+from verix_anon.files.store import FilePath
 
 PREFIX = "prefix"
 DATE = "date"
@@ -75,9 +76,8 @@ class Hierarchy:
         """The same for these values alone, in their order."""
         if self.kind != "levels":
             return self
-        return Hierarchy(
-            kind=self.kind, levels={value: self.levels[value] for value in self.ordered(labels)}
-        )
+        levels = {value: self.levels[value] for value in self.ordered(labels)}
+        return Hierarchy(kind=self.kind, levels=levels)
 
     def to_json(self) -> dict[str, object]:
         """As JSON values."""
@@ -86,13 +86,11 @@ class Hierarchy:
     @classmethod
     def from_json(cls, fields: Fields) -> "Hierarchy":
         """What `to_json` gave."""
-        levels = fields.inner("levels")
-        return cls(
-            kind=fields.text("kind"), levels={value: levels.texts(value) for value in levels.values}
-        )
+        found, kind = fields.inner("levels"), fields.text("kind")
+        return cls(kind=kind, levels={value: found.texts(value) for value in found.values})
 
     @classmethod
-    def of(cls, given: "Hierarchy | str", beside: str | os.PathLike[str] = ".") -> "Hierarchy":
+    def of(cls, given: "Hierarchy | str", beside: FilePath = ".") -> "Hierarchy":
         """`prefix`, `date`, or the one in a file, relative to a folder."""
         if isinstance(given, Hierarchy):
             return given
@@ -101,7 +99,7 @@ class Hierarchy:
         return read_hierarchy(Path(beside) / given)
 
 
-def read_hierarchy(path: str | os.PathLike[str]) -> Hierarchy:
+def read_hierarchy(path: FilePath) -> Hierarchy:
     """Read a hierarchy in ARX's form: a row for each value, its names from the lowest up.
 
     Raises:

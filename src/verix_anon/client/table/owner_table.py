@@ -188,12 +188,8 @@ class OwnerTable:
             return self.quasi
         sent = [name for name, role in self.roles.items() if role in SENT]
         at = next(i for i, name in enumerate(sent) if self.roles[name] is TableRole.TARGET)
-        target = Column(
-            name=sent[at],
-            role=Role.TARGET,
-            kind=Kind.CATEGORICAL,
-            categories=self.labels.classes,
-        )
+        kind, classes = Kind.CATEGORICAL, self.labels.classes
+        target = Column(name=sent[at], role=Role.TARGET, kind=kind, categories=classes)
         return (*self.quasi[:at], target, *self.quasi[at:])
 
     @property

@@ -184,14 +184,14 @@ class Declared:
                     f" leave out its {what}, which only quasi-identifiers and the target have"
                 )
             kind = self.kind(name)
-            if name in self.hierarchies and self.orders.get(name) is not None:
+            if self.orders.get(name) is None:
+                continue
+            if name in self.hierarchies:
                 raise TableError(
                     f"column {name!r} has an order and a hierarchy, which orders it too;"
                     " leave out one of the two"
                 )
-            if kind in (None, Kind.CATEGORICAL):
-                continue
-            if self.orders.get(name) is not None:
+            if kind is not Kind.CATEGORICAL:
                 raise TableError(
                     f"column {name!r} is declared {kind}, but an order is for categorical"
                     " columns; leave out one of the two"

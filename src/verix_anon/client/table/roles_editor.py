@@ -212,11 +212,20 @@ def _changed_choices(before: Choices, wanted: Choices) -> Iterator[Change]:
     for column in wanted.columns:
         old = known[column.name]
         if column.role != old.role:
-            is_target, comment = column.role == TARGET, _comment_for(column.role, old)
+            is_target, comment = column.role == TARGET, old.reason
+            if comment and column.role != old.guess:
+                comment = f"{GUESSED}{old.guess}: {comment}"
             if is_target:
                 yield Change(("target",), column.name, comment)
             yield Change(("columns", column.name), None if is_target else column.role, comment)
-        yield from _changed_details(old, column)
+        # Only columns that are sent have these.
+        for section, said, value in (
+            ("kinds", old.kind, column.kind if column.is_sent else ""),
+            ("orders", old.order, column.order if column.is_sent else ()),
+            ("hierarchies", old.hierarchy, column.hierarchy if column.role == QUASI else ""),
+        ):
+            if value != said:
+                yield Change((section, column.name), value or None)
     was, now = (each.target.name if each.target else None for each in (before, wanted))
     if now != was:
         # What the target is good for was said of another one, or that there is none.
@@ -226,25 +235,6 @@ def _changed_choices(before: Choices, wanted: Choices) -> Iterator[Change]:
         yield Change(("positive",), positive or None, "")
     if wanted.person != before.person:
         yield Change(("contract", "person"), wanted.person or None, "")
-
-
-def _comment_for(role: str, old: ColumnChoice) -> str:
-    """The reason of the guess, and what was guessed, if it is not what is chosen."""
-    if not old.reason:
-        return ""
-    return old.reason if role == old.guess else f"{GUESSED}{old.guess}: {old.reason}"
-
-
-def _changed_details(old: ColumnChoice, new: ColumnChoice) -> Iterator[Change]:
-    """Kind, order and hierarchy, which only columns that are sent have."""
-    hierarchy = new.hierarchy if new.role == QUASI else ""
-    for section, was, value in (
-        ("kinds", old.kind, new.kind if new.is_sent else ""),
-        ("orders", old.order, new.order if new.is_sent else ()),
-        ("hierarchies", old.hierarchy, hierarchy),
-    ):
-        if value != was:
-            yield Change((section, new.name), value or None)
 
 
 class Advice(NamedTuple):

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from verix_anon.client.arguments import FilePath, is_path
-from verix_anon.client.table.columns import arrow_columns
+from verix_anon.client.table.columns import columns_of
 from verix_anon.client.table.guess import Guesses, guess_roles
 from verix_anon.client.table.hierarchies import DATE, PREFIX, Hierarchy
 from verix_anon.client.table.roles import Declared, Missing
@@ -112,22 +112,31 @@ def roles_text(
     # A stream of Arrow data can be read once only.
     table = collected(table) if read is None else read.table
     guesses = guesses or guess_roles(table, target)
-    chosen = guesses.target
+    chosen, placed = guesses.target, []
+    if beside is not None and not is_url(source):
+        # A URL, which may hold a password, is not repeated.
+        place = _toml(place_from(source, beside))
+        placed = [f"table = {place}  # from the folder of this file; the desk finds it so"]
+    columns, kinds, hierarchies = [], [], []
+    for guess in guesses.columns:
+        if guess.role is not TableRole.TARGET:
+            columns.append(_line(guess.name, guess.role.value, guess.reason))
+        if guess.is_kind_said and guess.kind is not None:
+            kinds.append(_line(guess.name, guess.kind.value, guess.reason))
+        if guess.hierarchy is not None:
+            line = _line(guess.name, guess.hierarchy, NAMED[guess.hierarchy])
+            hierarchies.append(line if guess.is_hierarchy_likely else f"# {line}")
     lines = [
         f"# Drafted by `verix-anon init` from {as_comment(shown_url(source))}. Check every line.",
         "# identifier: dropped for good. kept, sensitive: never sent, joined back at release.",
         "# quasi: sent, as positions, and generalized. target: what is to be preserved.",
-        *_table_lines(source, beside),
+        *placed,
         f"k = {USUAL_K}",
         *_target_lines(guesses),
         'missing = "mark"      # said in every cell of their class; or "impute", or "error"',
         "",
         "[columns]",
-        *(
-            _line(guess.name, guess.role.value, guess.reason)
-            for guess in guesses.columns
-            if guess.role is not TableRole.TARGET
-        ),
+        *columns,
         "",
         "[contract]",
         '# rule = "importance-spread"   # or "variance-reduction", the paper\'s',
@@ -142,13 +151,13 @@ def roles_text(
         *REPORT_HINTS,
         "",
         "[kinds]",
-        *(_kind_lines(guesses) or [KIND_HINT]),
+        *(kinds or [KIND_HINT]),
         "",
         "[hierarchies]",
-        *(_hierarchy_lines(guesses) or [HIERARCHY_HINT]),
+        *(hierarchies or [HIERARCHY_HINT]),
         "",
         "[orders]",
-        *(_order_lines(guesses, arrow_columns(table)) or [ORDER_HINT]),
+        *(_order_lines(guesses, columns_of(table)) or [ORDER_HINT]),
         "",
         "[diversity]",
         f"# {_toml(chosen.name if chosen else 'diagnosis')} = {{ l = 2 }}   # {ASKED}",
@@ -172,14 +181,6 @@ def _line(name: str, value: str, reason: str) -> str:
     return f"{_toml(name)} = {_toml(value)}  # {as_comment(reason)}"
 
 
-def _table_lines(source: str, beside: Path | None) -> list[str]:
-    """Where the table lies; a URL, which may hold a password, is not repeated."""
-    if beside is None or is_url(source):
-        return []
-    place = _toml(place_from(source, beside))
-    return [f"table = {place}  # from the folder of this file; the desk finds it so"]
-
-
 def place_from(source: str | Path, beside: Path) -> str:
     """Return where a table lies, from the folder of the roles file."""
     return Path(os.path.relpath(source, beside)).as_posix()
@@ -193,24 +194,6 @@ def _target_lines(guesses: Guesses) -> list[str]:
     if positive is None:
         return [named, '# positive = "..."   # which of the target\'s values is class 1, if of two']
     return [named, f"positive = {_toml(positive)}  # {as_comment(guesses.why_positive)}"]
-
-
-def _kind_lines(guesses: Guesses) -> list[str]:
-    """The kinds that the types of the columns do not tell."""
-    return [
-        _line(guess.name, guess.kind.value, guess.reason)
-        for guess in guesses.columns
-        if guess.is_kind_said and guess.kind is not None
-    ]
-
-
-def _hierarchy_lines(guesses: Guesses) -> list[str]:
-    return [
-        ("" if guess.is_hierarchy_likely else "# ")
-        + _line(guess.name, guess.hierarchy, NAMED[guess.hierarchy])
-        for guess in guesses.columns
-        if guess.hierarchy is not None
-    ]
 
 
 def _order_lines(guesses: Guesses, arrays: Mapping[str, pa.Array]) -> list[str]:
@@ -254,19 +237,19 @@ def _question_lines(read: Read, section: str | None) -> list[str]:
     return lines
 
 
-def read_roles(path: str | os.PathLike[str]) -> tuple[int, Declared]:
+def read_roles(path: FilePath) -> tuple[int, Declared]:
     """Read k and the declared roles from a file that `verix-anon init` drafted."""
     return _declared(_read(path), Path(path_text(path)).parent)
 
 
-def read_options(path: str | os.PathLike[str]) -> dict[str, Any]:
+def read_options(path: FilePath) -> dict[str, Any]:
     """Read the options of prepare() that stand in the file's sections [contract] and [report]."""
     fields = _read(path)
     contract, report = (_section(fields, name).values for name in ("contract", "report"))
     return {name: value for name, value in contract.items() if name in CONTRACT} | dict(report)
 
 
-def read_reading(path: str | os.PathLike[str]) -> Reading:
+def read_reading(path: FilePath) -> Reading:
     """Read how the table is read, from the file's section [reading]."""
     return Reading.from_json(_section(_read(path), "reading"))
 
@@ -281,7 +264,7 @@ def parse_reading(text: str) -> Reading:
     return Reading.from_json(_section(_parsed(text, "the roles file"), "reading"))
 
 
-def _read(path: str | os.PathLike[str]) -> Fields:
+def _read(path: FilePath) -> Fields:
     try:
         return _parsed(Path(path_text(path)).read_text(encoding="utf-8"), str(path))
     except FileNotFoundError:
