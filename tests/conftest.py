@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from hypothesis import settings
 
 from cli import jobs
 from client.release import releases
@@ -21,6 +22,9 @@ from verix_anon.files.folder_writer import write_delivery
 # pytest keeps the tests that it rewrote only if bytecode is kept; else each run rewrites them all,
 # in each worker, which takes longer than the rest of collecting.
 sys.dont_write_bytecode = False
+# The same examples in every run, and a busy machine does not fail a test.
+settings.register_profile("repeatable", deadline=None, derandomize=True, database=None)
+settings.load_profile("repeatable")
 
 
 @pytest.fixture(scope="session", autouse=True)
