@@ -4,9 +4,12 @@ import json
 from importlib import import_module
 from pathlib import Path
 
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
+import pyreadstat
 import pytest
 
 from cli.jobs import JOB, Run
@@ -369,3 +372,78 @@ def test_a_job_grows_in_the_folder_of_its_roles_file(
     code, _, err = run(*command, "--out", "other")
     assert code == 2
     assert "submission exists already" in err
+
+
+NOBODY = "a label that no row has"
+
+
+def write_with_unused_labels(path: Path, n_rows: int = 60) -> None:
+    """A table with an ordered column whose type knows one label more than its rows have."""
+    has = {
+        "edu": ["school" if i % 2 else "academy" for i in range(n_rows)],
+        "outcome": ["yes" if i % 3 else "no" for i in range(n_rows)],
+    }
+    knows = {"edu": ["school", NOBODY, "academy"], "outcome": ["no", "yes", NOBODY]}
+    frame = pd.DataFrame(
+        {
+            "edu": pd.Categorical(has["edu"], knows["edu"], ordered=True),
+            "age": [20 + i % 30 for i in range(n_rows)],
+            "outcome": pd.Categorical(has["outcome"], knows["outcome"], ordered=True),
+        }
+    )
+    match path.suffix:
+        case ".parquet":
+            frame.to_parquet(path)
+        case ".feather":
+            frame.to_feather(path)
+        case ".dta":
+            frame.to_stata(path, write_index=False)
+        case _:
+            codes = {name: [knows[name].index(label) for label in has[name]] for name in has}
+            labels = {
+                name: {float(i): label for i, label in enumerate(knows[name])} for name in has
+            }
+            coded = pl.DataFrame({"age": [*frame["age"]], **codes}).select(frame.columns)
+            pyreadstat.write_sav(coded, path, variable_value_labels=labels)
+
+
+@pytest.mark.usefixtures("quick_models")
+@pytest.mark.parametrize(
+    ("ending", "said"),
+    [
+        ("parquet", "drafted"),
+        ("parquet", "order"),
+        ("parquet", "hierarchy"),
+        ("feather", "order"),
+        ("sav", "drafted"),
+        ("dta", "drafted"),
+    ],
+)
+def test_a_label_that_no_row_has_is_neither_drafted_nor_sent(
+    ending: str, said: str, run: Run, tmp_path: Path
+) -> None:
+    table, roles = tmp_path / f"t.{ending}", tmp_path / "roles.toml"
+    write_with_unused_labels(table)
+    assert run("init", table, "--out", roles).code == 0
+    text, drafted_order = roles.read_text(), '"edu" = ["school", "academy"]'
+    assert drafted_order in text
+    assert NOBODY not in text
+    if said == "order":
+        text = text.replace(drafted_order, f'"edu" = ["{NOBODY}", "school", "academy"]')
+    elif said == "hierarchy":
+        levels = ["school;low;*", f"{NOBODY};middle;*", "academy;high;*"]
+        (tmp_path / "edu.csv").write_text("\n".join(levels))
+        text = text.replace(f"{drafted_order}  # the column's own order", "")
+        text = text.replace("[hierarchies]", '[hierarchies]\n"edu" = "edu.csv"')
+    roles.write_text(text)
+    clear = ("--rule", "variance-reduction", "--clear", "--quiet")
+    done = run("prepare", table, "--roles", roles, "--out", tmp_path / "job", *clear)
+    assert done.code == 0, done.err
+    sent = tmp_path / "job/submission"
+    columns = json.loads((sent / "contract.json").read_text())["columns"]
+    assert [c.get("categories") for c in columns] == [["school", "academy"], None, ["no", "yes"]]
+    assert not any(NOBODY.encode() in path.read_bytes() for path in sent.iterdir())
+    records = pq.read_table(sent / "records.parquet")
+    # Positions and trackers: no column has text, which pages may hold compressed.
+    types = [*map(str, records.schema.types)]
+    assert types == ["int64", "fixed_size_binary[32]", "int32", "double", "uint8"]

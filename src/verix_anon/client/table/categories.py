@@ -25,7 +25,7 @@ def positions(
 ) -> tuple[tuple[str, ...], Floats]:
     """The categories, and each value's position among them, NaN where it is missing.
 
-    Categories of an order that is given are kept even if they do not occur, but not for a target.
+    A type or an order may know labels of people who are not in the table. They are left out.
     """
     advice = TARGET_ADVICE if is_target else ADVICE
     value_type = _value_type(array.type)
@@ -40,12 +40,10 @@ def positions(
     used = np.flatnonzero(np.bincount(codes, minlength=n_entries + 1)[:n_entries])
     texts = _labels(name, encoded.dictionary.take(pa.array(used)), advice)
     if order is None and is_dictionary and array.type.ordered:
-        # An ordered dtype is the owner's own order, but what does not occur was not declared.
+        # An ordered dtype is the owner's own order.
         order = [text for text in texts if text is not None]
     present = dict.fromkeys(text for text in texts if text is not None)
-    labels = _ordered(name, list(present), order)
-    if is_target:
-        labels = tuple(label for label in labels if label in present)
+    labels = tuple(label for label in _ordered(name, list(present), order) if label in present)
     position = {label: i for i, label in enumerate(labels)}
     lookup = np.full(n_entries + 1, np.nan)
     lookup[used] = [np.nan if text is None else position[text] for text in texts]

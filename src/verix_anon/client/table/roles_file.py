@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from verix_anon.client.arguments import FilePath, is_path
@@ -203,7 +204,9 @@ def _order_lines(guesses: Guesses, arrays: Mapping[str, pa.Array]) -> list[str]:
         array = arrays[guess.name]
         is_ordered = pa.types.is_dictionary(array.type) and array.type.ordered
         if is_ordered and guess.role is TableRole.QUASI:
-            labels = array.dictionary.cast(pa.large_string()).to_pylist()
+            # Of the labels that rows have: the others may be those of people who are not here.
+            used = np.unique(array.indices.drop_null())
+            labels = array.dictionary.take(pa.array(used)).cast(pa.large_string()).to_pylist()
             shown = ", ".join(_toml(label) for label in labels if label is not None)
             lines.append(f"{_toml(guess.name)} = [{shown}]  # the column's own order")
     return lines
