@@ -352,6 +352,16 @@ def test_k_of_zero_is_not_the_default(job: Path, run: Run) -> None:
     assert "k must be" in err
 
 
+def test_too_few_people_are_said_before_anything_is_written(
+    prepared: Path, run: Run, tmp_path: Path
+) -> None:
+    table = prepared / "people.parquet"
+    code, _, err = run("prepare", table, "--out", tmp_path / "job", "--k", 9_000, *JOB)
+    assert code == 2
+    assert "the table holds 1,500 people, fewer than k = 9,000; choose a smaller k" in err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_job_grows_in_the_folder_of_its_roles_file(
     job: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -109,10 +109,16 @@ def test_the_setting_of_the_roles_file_is_among_them(table: pa.Table, tmp_path: 
 
 
 def test_what_cannot_be_reached_is_left_out_with_the_reason(table: pa.Table) -> None:
-    explored, _ = found(table, k=[5, 5_000], l=[1, 3])
+    explored, provider = found(table, k=[5, 5_000], l=[1, 3])
     assert [(row.k, row.l) for row in explored.rows] == [(5, 1)]
-    assert len(explored.left_out) == 3
-    assert any("has 2 values in the whole table" in reason for reason in explored.left_out)
+    few = "the table holds 1,200 people, fewer than k = 5,000; choose a smaller k"
+    none = "column 'income' has 2 values in the whole table, so that no class has 3; ask for a"
+    assert [reason.split(": ")[1] for reason in explored.left_out] == [
+        f"{none} smaller l",
+        few,
+        few,
+    ]
+    assert len(provider.submissions) == 1
     with pytest.raises(NotAcceptedError, match="no setting can be reached: k 5,000"):
         found(table, k=[5_000])
 

@@ -1,5 +1,6 @@
 """prepare(): what is sent, what is kept, and how they fit."""
 
+from dataclasses import replace
 from hashlib import sha256
 from unittest import mock
 
@@ -16,6 +17,7 @@ from verix_anon.client.prepare import PrepareOptions, prepare
 from verix_anon.client.prepare.options import WATCH_RECORDS
 from verix_anon.client.prepare.trackers import Secret
 from verix_anon.client.prepare.traps import Traps, cap
+from verix_anon.client.table.roles import Declared
 from verix_anon.client.verify import verify
 from verix_anon.errors import ContractError, TableError
 from verix_anon.protocol.contract import Commitment
@@ -196,8 +198,47 @@ def test_tiny_tables(n_rows: int) -> None:
 
 
 def test_too_few_records_are_refused() -> None:
-    with pytest.raises(TableError, match="at least min_leaf = 20"):
+    few = "the table holds 12 people, fewer than k = 20; choose a smaller k"
+    with pytest.raises(TableError, match=few):
         cases.make(cases.table(12), k=20)
+    few = "the table holds 12 records, fewer than min_leaf = 20; choose a smaller min_leaf"
+    with pytest.raises(TableError, match=few):
+        cases.make(cases.table(12), k=10, clear=True)
+
+
+@pytest.mark.parametrize(
+    ("k", "diversity", "sentence"),
+    [
+        (21, {}, "the table holds 20 people, fewer than k = 21; choose a smaller k"),
+        (20, {}, None),
+        (5, {"town": {"l": 5}}, "'town' has 4 values in the whole table, so that no class has 5"),
+        (5, {"town": {"l": 4}}, None),
+        (5, {"y": {"cap": 0.4}}, "one value of column 'y' has .* of the whole table.* greater cap"),
+        (5, {"y": {"cap": 0.7}, "town": {"t": 0.0}}, None),
+    ],
+)
+def test_what_no_release_could_reach_is_refused_before_anything_is_sent(
+    k: int, diversity: dict[str, dict[str, float]], sentence: str | None
+) -> None:
+    visits = pa.array([f"p{i % 20}" for i in range(200)])
+    source = cases.table(200).append_column("patient", visits)
+    declared = Declared(
+        target="y",
+        quasi=["age", "score", "since", "rank"],
+        sensitive="town",
+        identifier="patient",
+        person="patient",
+        diversity=diversity,
+    )
+    options = PrepareOptions(unsafe_seed=1, traps=Traps.NONE, witnesses=0)
+    if sentence is None:
+        assert prepare(source, roles=declared, k=k, options=options).manifest.contract.k == k
+        return
+    told: list[str] = []
+    options = replace(options, progress=lambda stage, done, total: told.append(stage))
+    with pytest.raises(TableError, match=sentence):
+        prepare(source, roles=declared, k=k, options=options)
+    assert {*told} == {"encode"}
 
 
 def test_k_of_one_is_refused() -> None:

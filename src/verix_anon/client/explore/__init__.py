@@ -20,7 +20,7 @@ from verix_anon.client.prepare.contract_columns import SentTable, check_sent, se
 from verix_anon.client.prepare.options import PrepareOptions
 from verix_anon.client.prepare.trackers import Secret
 from verix_anon.client.privacy_sheet import Conditions, Sheet
-from verix_anon.client.release.classes import Classes, join_leaves
+from verix_anon.client.release.classes import Classes, check_reachable, join_leaves
 from verix_anon.client.release.grouping import Grouped
 from verix_anon.client.release.ranges import means
 from verix_anon.client.release.representation import Presentation
@@ -215,6 +215,11 @@ class _Trial:
         leaf_of_row[delivery.records.row] = delivery.records.leaf
         return join_leaves(delivery.tree, leaf_of_row, self.source, self.conditions(setting))
 
+    def check(self, setting: _Setting) -> None:
+        """Refuse a setting that the whole table cannot meet, before its tree is grown."""
+        source, asked = self.source, self.conditions(setting).enforced
+        check_reachable(source.n_rows, source.person_of_row, source.attributes, setting.k, asked)
+
     def conditions(self, setting: _Setting) -> Conditions:
         """What the roles file asks for, with this k, and this l of the target."""
         asked = {name: dict(measures) for name, measures in self.declared.diversity.items()}
@@ -323,6 +328,7 @@ def _reachable(
     grown: tuple[object, Delivery] | None = None
     for setting in settings:
         try:
+            trial.check(setting)
             if grown is None or grown[0] != (setting.k, setting.rule):
                 grown = (setting.k, setting.rule), trial.grown(setting.k, setting.rule)
             yield setting, trial.classes(grown[1], setting)

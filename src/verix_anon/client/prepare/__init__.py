@@ -19,9 +19,17 @@ from verix_anon.client.prepare.expectations import Keeping, Watch
 from verix_anon.client.prepare.options import PrepareOptions
 from verix_anon.client.prepare.trackers import Part, Secret, assemble
 from verix_anon.client.prepare.traps import Planted, Traps, choose_twins, moved, plant
+from verix_anon.client.release.classes import check_reachable
+from verix_anon.client.release.privacy import attribute
 from verix_anon.client.table.columns import Columns, columns_of, index_warnings, owned
 from verix_anon.client.table.hierarchies import Hierarchy
-from verix_anon.client.table.owner_table import OwnerTable, person_column, read_owner_table
+from verix_anon.client.table.owner_table import (
+    RECORD,
+    OwnerTable,
+    person_column,
+    person_numbers,
+    read_owner_table,
+)
 from verix_anon.client.table.roles import Declared, Missing
 from verix_anon.client.table.roles_file import USUAL_K, read_reading, read_roles
 from verix_anon.client.table.task import TableRole, Task
@@ -206,7 +214,7 @@ def _prepare(given: object, declared: Declared, k: int, options: PrepareOptions)
     seed = options.unsafe_seed
     secret = Secret.fresh() if seed is None else Secret.unsafe_from_seed(seed)
     agreed = _agreed(table, k, options, secret)
-    check_count(agreed, n_rows)
+    _check_enough(columns, roles, declared, agreed)
     options.progress("encode", 1, 1)
     planted, twins = Planted.nothing(), np.empty(0, np.int64)
     if options.traps is not Traps.NONE:
@@ -253,6 +261,22 @@ def _check_memory(columns: Columns, roles: Mapping[str, TableRole], threads: int
         f"preparing {n_rows:,} records with {n_quasi} quasi-identifiers",
         TableError,
     )
+
+
+def _check_enough(
+    columns: Columns, roles: Mapping[str, TableRole], declared: Declared, agreed: Contract
+) -> None:
+    """Refuse a table that no release could be made of, before anything of it is sent."""
+    person, n_rows = declared.person, columns.n_rows
+    people = None if person in (None, RECORD) else person_numbers(columns[str(person)])
+    asked = [attribute(name, roles[name], columns[name]) for name in declared.diversity]
+    check_reachable(n_rows, people, asked, agreed.k, declared.diversity)
+    if n_rows < agreed.min_leaf:
+        raise TableError(
+            f"the table holds {n_rows:,} records, fewer than min_leaf = {agreed.min_leaf:,};"
+            " choose a smaller min_leaf"
+        )
+    check_count(agreed, n_rows)
 
 
 def _agreed(table: OwnerTable, k: int, options: PrepareOptions, secret: Secret) -> Contract:

@@ -20,7 +20,7 @@ from verix_anon.client.release.ranges import Range, range_of
 from verix_anon.client.release.representation import Presentation
 from verix_anon.client.release.source import Source
 from verix_anon.client.table.roles import Asked, Measure
-from verix_anon.errors import NotAcceptedError
+from verix_anon.errors import NotAcceptedError, TableError
 from verix_anon.machine import available_cores, give_back
 from verix_anon.protocol.tree import Tree
 
@@ -128,6 +128,18 @@ def join_leaves(tree: Tree, leaf_of_row: Ids, source: Source, conditions: Condit
         ncp_after=joined.ncp_after,
     )
     return Classes(source, of_row, joined.n_classes, conditions, cost)
+
+
+def check_reachable(
+    n_rows: int,
+    people: Ints | None,
+    attributes: Sequence[privacy.Attribute],
+    k: int,
+    asked: Asked,
+) -> None:
+    """Raise TableError if not even the whole table as one class has k people and what is asked."""
+    if problem := join.too_much(n_rows, people, k, _demands(asked, attributes)):
+        raise TableError(problem)
 
 
 def _demands(asked: Asked, attributes: Sequence[privacy.Attribute]) -> list[join.Demand]:

@@ -106,7 +106,9 @@ def join(tree: Tree, genuine: Genuine, k: int, demands: Sequence[Demand]) -> Joi
     for nodes in reversed([*tree.levels()]):
         joining.rise(nodes[tree.column[nodes] >= 0])
     if joining.residue[0] >= 0:
-        raise NotAcceptedError(_too_much(genuine, k, demands))
+        problem = too_much(genuine.leaf_of_row.size, genuine.person_of_row, k, demands)
+        assert problem is not None, "all records together are the table, at no distance from it"
+        raise NotAcceptedError(problem)
     slots = joining.slots
     number = np.cumsum(slots.count > 0) - 1
     n_leaves = np.bincount(slots.home[slots.grouped.count > 0], minlength=number.size)
@@ -260,12 +262,14 @@ class _Joining:
         return is_hopeful
 
 
-def _too_much(genuine: Genuine, k: int, demands: Sequence[Demand]) -> str:
-    """What not even all records together meet, and how much would do."""
-    people = genuine.person_of_row
-    n_people = genuine.leaf_of_row.size if people is None else distinct(people).size
+def too_much(n_rows: int, people: Ints | None, k: int, demands: Sequence[Demand]) -> str | None:
+    """What not even all records together meet, and how much would do; None if they meet it all.
+
+    `people` is the person of each record. None: each record is a person.
+    """
+    n_people = n_rows if people is None else distinct(people).size
     if n_people < k:
-        return f"the table holds {n_people:,} people, fewer than k = {k}"
+        return f"the table holds {n_people:,} people, fewer than k = {k:,}; choose a smaller k"
     for demand in demands:
         name, shares = demand.column.name, overall(demand.column.codes, people)
         if shares.size < demand.least_values:
@@ -278,7 +282,7 @@ def _too_much(genuine: Genuine, k: int, demands: Sequence[Demand]) -> str:
                 f"one value of column {name!r} has {shares.max():.1%} of the whole table, so that"
                 f" classes cannot all keep to {demand.cap:.1%}; ask for a greater cap"
             )
-    raise AssertionError("all records together are the table, at no distance from it")
+    return None
 
 
 def _distinct_below(tree: Tree, end: Ints, leaf_of_row: Ids, names: Ints | None) -> Ints:
