@@ -4,7 +4,7 @@
 verify() would run the models once per profile; a test holds it to verify().
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +20,7 @@ from verix_anon.client.verdict import Status
 from verix_anon.client.verify import commitment, replay, sentinels, splits, twins
 from verix_anon.client.verify.case import Case, VerifyOptions
 from verix_anon.errors import MalformedDeliveryError
-from verix_anon.protocol.contract import Commitment, Kind, Rule
+from verix_anon.protocol.contract import Column, Commitment, Kind, Rule
 from verix_anon.protocol.messages import Delivery
 from verix_anon.protocol.tree import midpoints
 
@@ -28,6 +28,7 @@ __all__ = [
     "ROWS",
     "K",
     "Layers",
+    "among_sent",
     "case_of",
     "coded",
     "judge",
@@ -73,6 +74,22 @@ def sample(name: str, *, seed: int, rows: int = ROWS) -> pa.Table:
     rng = np.random.default_rng([seed, rows])
     chosen = np.sort(rng.choice(table.num_rows, min(rows, table.num_rows), replace=False))
     return table.take(pa.array(chosen))
+
+
+def among_sent(
+    values: npt.NDArray[np.float64], columns: Sequence[Column], is_sent: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.float64]:
+    """Number the categories of a table, a row per column, as the part that is sent has them.
+
+    A label that does not occur in that part lies halfway between those beside it.
+    """
+    found = values.copy()
+    for own, column in zip(found, columns, strict=True):
+        if column.categories is not None:
+            positions = own.astype(np.int64)
+            occurs = np.bincount(positions[is_sent], minlength=len(column.categories)) > 0
+            own[:] = (np.cumsum(occurs) - np.where(occurs, 1.0, 0.5))[positions]
+    return found
 
 
 def prepared(name: str, table: pa.Table, *, seed: int, paper: bool, calibrate: int = 0) -> Prepared:

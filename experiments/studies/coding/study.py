@@ -100,21 +100,23 @@ def _case(params: Params) -> _Case:
     order = np.random.default_rng([seed, rows, 3]).permutation(drawn.num_rows)
     nominal = set(data.describe(name).nominal) & set(drawn.column_names)
     kinds = dict.fromkeys(nominal, Kind.CATEGORICAL)
-    # Both parts together, so that a category is the same number in both.
+    # Both parts together, so that a category has the same place in both.
     encoded = read_owner_table(drawn, Declared(target="target", quasi="all", kinds=kinds))
     orders = {c.name: c.categories for c in encoded.quasi if c.categories}
     declared = Declared(
         target="target", quasi="all", kinds=kinds, orders=orders, missing=Missing.IMPUTE
     )
     table = drawn.take(pa.array(order[OTHERS:]))
+    is_sent = np.isin(np.arange(drawn.num_rows), order[OTHERS:])
     options = _options(str(params["sent"]), seed)
+    # Encoded by itself: what is missing is filled in from this part alone.
+    own = read_owner_table(table, declared)
     return _Case(
         table=table,
         made=prepare(table, roles=declared, k=owner.K, options=options),
-        columns=encoded.quasi,
-        # Encoded by itself: what is missing is filled in from this part alone.
-        values=read_owner_table(table, declared).matrix,
-        others=encoded.matrix[:, order[:OTHERS]],
+        columns=own.quasi,
+        values=own.matrix,
+        others=owner.among_sent(encoded.matrix, encoded.quasi, is_sent)[:, order[:OTHERS]],
     )
 
 

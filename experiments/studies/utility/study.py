@@ -90,7 +90,7 @@ class _Split:
     table: pa.Table
     """The part that is anonymized, as its owner has it."""
     declared: Declared
-    """With the categories of both parts, so that their positions agree."""
+    """With the order that the categories have in both parts."""
     train: Floats
     train_target: Labels
     test: Floats
@@ -108,6 +108,7 @@ def _split(name: str, seed: int, rows: int) -> _Split:
     for label in (0, 1):
         of_label = rng.permutation(np.flatnonzero(target == label))
         is_test[of_label[: round(TEST_SHARE * of_label.size)]] = True
+    values = owner.among_sent(encoded.matrix, encoded.quasi, ~is_test).T
     return _Split(
         table=table.filter(pa.array(~is_test)),
         declared=Declared(
@@ -116,9 +117,9 @@ def _split(name: str, seed: int, rows: int) -> _Split:
             kinds=kinds,
             orders={c.name: c.categories for c in encoded.columns[:-1] if c.categories},
         ),
-        train=encoded.matrix.T[~is_test],
+        train=values[~is_test],
         train_target=target[~is_test],
-        test=encoded.matrix.T[is_test],
+        test=values[is_test],
         test_target=target[is_test],
     )
 

@@ -1,11 +1,16 @@
 """The studies judge as verify() does."""
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from experiments.core import owner
 from tools import cases
 from verix_anon.adversaries import ADVERSARIES
 from verix_anon.client import models
+from verix_anon.client.table.owner_table import read_owner_table
+from verix_anon.client.table.roles import Declared
+from verix_anon.client.table.task import Task
 from verix_anon.client.verdict import Profile, Status
 from verix_anon.client.verify import verify
 from verix_anon.client.verify.case import VerifyOptions
@@ -48,3 +53,15 @@ def test_touched_counts_the_records_below_a_deviation() -> None:
     # The blind root is another column's, so every path is touched.
     assert honest.tree.column[0] != blind.tree.column[0]
     assert owner.touched(case) == 1.0
+
+
+def test_categories_are_numbered_as_the_part_that_is_sent_has_them() -> None:
+    table = pa.table({"x": [*"abcdacac"], "n": [5, 7, 9, 7, 5, 9, 5, 9]})
+    declared = Declared(task=Task.NONE, quasi="all", orders={"x": ["a", "b", "c", "d"]})
+    is_sent = np.array([True, False, True, False, True, True, True, True])
+    both = read_owner_table(table, declared)
+    found = owner.among_sent(both.matrix, both.quasi, is_sent)
+    sent = read_owner_table(table.filter(pa.array(is_sent)), declared)
+    assert found[:, is_sent].tolist() == sent.matrix.tolist()
+    assert found[0].tolist() == [0, 0.5, 1, 1.5, 0, 1, 0, 1]
+    assert found[1].tolist() == [5, 7, 9, 7, 5, 9, 5, 9]
