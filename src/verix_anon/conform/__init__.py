@@ -10,7 +10,6 @@ verifier_cases.py   the deliveries that a verifier must accept or reject, as tab
 kit.py              a kit as a folder: kit.json, digests of all files, and how it is read
 foreign_command.py  a foreign command, under a time limit
 trials.py           every case, shown to a provider or verifier of any make
-compare.py          a delivery against the one that is demanded
 results.py          what came of every case
 """
 

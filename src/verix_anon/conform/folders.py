@@ -19,8 +19,20 @@ from verix_anon.conform.tables import KitSubmission, canonical, one_file, unifor
 RECORDS = "records.parquet"
 TRACKER = pa.binary(32)
 ENGINE, VERSION = "independent", "1"
+NODE_COLUMNS = {
+    "column": pa.int32(),
+    "threshold": pa.float64(),
+    **dict.fromkeys(("left", "right", "leaf"), pa.int32()),
+}
 N_PARTS = 3
 NAMES = ("a", "Z", "2", "10")
+
+
+WITHOUT_LIMIT: dict[str, Any] = {
+    "use_dictionary": False,
+    "column_encoding": {"tracker": "DELTA_BYTE_ARRAY"},
+}
+"""Writes trackers in an encoding that can unfold without limit."""
 
 
 def with_cell(name: str, row: int, value: object) -> Callable[[pa.Table], pa.Table]:
@@ -31,6 +43,16 @@ def with_cell(name: str, row: int, value: object) -> Callable[[pa.Table], pa.Tab
         values = table.column(at).to_pylist()
         values[row] = value
         return table.set_column(at, name, pa.array(values, table.schema.field(at).type))
+
+    return change
+
+
+def with_type(name: str, kind: pa.DataType) -> Callable[[pa.Table], pa.Table]:
+    """What changes the type of one column of a table."""
+
+    def change(table: pa.Table) -> pa.Table:
+        at = table.schema.get_field_index(name)
+        return table.set_column(at, name, table.column(at).cast(kind))
 
     return change
 
@@ -95,22 +117,7 @@ def write_submission(sent: KitSubmission, folder: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "contract.json").write_bytes(sent.contract)
     sent.write(sent.change(_records(sent)), folder / RECORDS)
-    contract = independent.sha256(sent.contract)
-    header = {
-        "format": "verix/submission/2",
-        "contract": contract.hex(),
-        "submission": independent.submission_digest(_work(sent), contract).hex(),
-        "rows": len(sent.trackers),
-        **sent.header,
-        "files": {name: _digest(folder, name) for name in ("contract.json", RECORDS)},
-    }
-    (folder / "submission.json").write_bytes(sent.header_bytes(header))
-    if sent.left_out:
-        (folder / sent.left_out).unlink()
-
-
-def _work(sent: KitSubmission) -> independent.Work:
-    """What the digest of a submission is made of, be its contract and records valid or not."""
+    # What the digest is made of, whether the contract and the records are valid or not.
     joined = [
         # Adding 0.0 turns -0.0 into 0.0, here and below: no file holds it (spec §2.1).
         independent.Column(
@@ -118,7 +125,19 @@ def _work(sent: KitSubmission) -> independent.Work:
         )
         for column, values in zip(sent.described, sent.columns, strict=True)
     ]
-    return independent.Work("", 0, 0, sent.trackers, joined, [], [])
+    work = independent.Work("", 0, 0, sent.trackers, joined, [], [])
+    contract = independent.sha256(sent.contract)
+    header = {
+        "format": "verix/submission/2",
+        "contract": contract.hex(),
+        "submission": independent.submission_digest(work, contract).hex(),
+        "rows": len(sent.trackers),
+        **sent.header,
+        "files": {name: _digest(folder, name) for name in ("contract.json", RECORDS)},
+    }
+    (folder / "submission.json").write_bytes(sent.header_bytes(header))
+    if sent.left_out:
+        (folder / sent.left_out).unlink()
 
 
 def _records(sent: KitSubmission) -> pa.Table:
@@ -142,9 +161,27 @@ def _column(column: Mapping[str, Any], values: Sequence[float]) -> pa.Array:
 def write_delivery(sent: KitSubmission, result: independent.Anonymized, folder: Path) -> None:
     """Write the delivery that answers a submission."""
     folder.mkdir(parents=True)
-    one_file(_delivered(sent, result), folder / RECORDS)
-    one_file(_leaves(result), folder / "leaves.parquet")
-    one_file(_nodes(result), folder / "nodes.parquet")
+    records = {
+        "row": pa.array(range(len(sent.trackers)), pa.int64()),
+        "tracker": pa.array(sent.trackers, TRACKER),
+        "leaf": pa.array(result.leaf_of_row, pa.int32()),
+    }
+    for column, values in zip(sent.described, sent.columns, strict=True):
+        if column["role"] == "target":
+            records["target"] = pa.array(values, pa.uint8())
+    one_file(pa.table(records), folder / RECORDS)
+    leaves = {
+        "leaf": pa.array(range(len(result.leaves)), pa.int32()),
+        "count": pa.array([count for count, _ in result.leaves], pa.int64()),
+    }
+    for j in range(len(result.leaves[0][1])):
+        for i, end in enumerate(("min", "max")):
+            values = [bounds[j][i] for _, bounds in result.leaves]
+            leaves[f"{end}_{j}"] = pa.array(values, pa.float64())
+    one_file(pa.table(leaves), folder / "leaves.parquet")
+    nodes = zip(NODE_COLUMNS.items(), zip(*result.nodes, strict=True), strict=True)
+    arrays = {name: pa.array(values, kind) for (name, kind), values in nodes}
+    one_file(pa.table(arrays), folder / "nodes.parquet")
     header = {
         "format": "verix/delivery/2",
         "contract": result.contract_digest,
@@ -159,43 +196,6 @@ def write_delivery(sent: KitSubmission, result: independent.Anonymized, folder: 
         "files": {name: _digest(folder, name) for name in sorted(p.name for p in folder.iterdir())},
     }
     (folder / "delivery.json").write_bytes(canonical(header))
-
-
-def _delivered(sent: KitSubmission, result: independent.Anonymized) -> pa.Table:
-    arrays = {
-        "row": pa.array(range(len(sent.trackers)), pa.int64()),
-        "tracker": pa.array(sent.trackers, TRACKER),
-        "leaf": pa.array(result.leaf_of_row, pa.int32()),
-    }
-    for column, values in zip(sent.described, sent.columns, strict=True):
-        if column["role"] == "target":
-            arrays["target"] = pa.array(values, pa.uint8())
-    return pa.table(arrays)
-
-
-def _leaves(result: independent.Anonymized) -> pa.Table:
-    bounds = {
-        f"{end}_{j}": pa.array([bounds[j][i] for _, bounds in result.leaves], pa.float64())
-        for j in range(len(result.leaves[0][1]))
-        for i, end in enumerate(("min", "max"))
-    }
-    return pa.table(
-        {
-            "leaf": pa.array(range(len(result.leaves)), pa.int32()),
-            "count": pa.array([count for count, _ in result.leaves], pa.int64()),
-            **bounds,
-        }
-    )
-
-
-def _nodes(result: independent.Anonymized) -> pa.Table:
-    types = [pa.int32(), pa.float64(), pa.int32(), pa.int32(), pa.int32()]
-    names = ["column", "threshold", "left", "right", "leaf"]
-    arrays = [
-        pa.array(each, kind)
-        for each, kind in zip(zip(*result.nodes, strict=True), types, strict=True)
-    ]
-    return pa.table(dict(zip(names, arrays, strict=True)))
 
 
 def _digest(folder: Path, name: str) -> str:

@@ -93,11 +93,11 @@ def run(words: Sequence[str], *, limit: float) -> Ended:
         _groups.remove(process.pid)
         process.wait()
     listening.join(LINGERS)
+    seconds = time.monotonic() - began
+    lines = [line.strip() for line in heard.end.decode(errors="replace").splitlines()]
+    said = next((line for line in reversed(lines) if line), "")
     return Ended(
-        code=code,
-        seconds=time.monotonic() - began,
-        said=_last_line(heard.end),
-        crashed=heard.crashed,
+        code=code, seconds=seconds, said=printable(said, MOST_SHOWN), crashed=heard.crashed
     )
 
 
@@ -127,8 +127,3 @@ class _Heard:
                 known = self.end + piece
                 self.crashed |= any(mark in known for mark in CRASHES)
                 self.end = known[-MOST_HEARD:]
-
-
-def _last_line(heard: bytes) -> str:
-    lines = [line.strip() for line in heard.decode(errors="replace").splitlines() if line.strip()]
-    return printable(lines[-1] if lines else "", MOST_SHOWN)

@@ -12,7 +12,7 @@ The format has a version of its own. Only files that are listed with their diges
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -122,7 +122,18 @@ def write_kit(
         listed = []
         for done, case in enumerate(cases):
             progress("make", done, len(cases))
-            listed.append(_made(case, aside))
+            assert case.make is not None, "a case that was read from a kit is not made again"
+            paths, expected = case.make(aside)
+            listed.append(
+                {
+                    "id": case.id,
+                    "title": case.title,
+                    "section": case.section,
+                    "kind": case.kind.value,
+                    "paths": dict(paths),
+                    "expected": dict(expected),
+                }
+            )
         stated = {
             "format": FORMAT,
             "version": VERSION,
@@ -132,20 +143,6 @@ def write_kit(
         }
         write_bytes(aside / KIT, rfc8785.dumps(stated))  # type: ignore[arg-type]
     return read_kit(folder)
-
-
-def _made(case: KitCase, kit: Path) -> dict[str, object]:
-    """Write a case's files, and give its entry in kit.json."""
-    assert case.make is not None, "a case that was read from a kit is not made again"
-    paths, expected = case.make(kit)
-    return {
-        "id": case.id,
-        "title": case.title,
-        "section": case.section,
-        "kind": case.kind.value,
-        "paths": dict(paths),
-        "expected": dict(expected),
-    }
 
 
 def _files(folder: Path) -> list[str]:
@@ -169,7 +166,13 @@ def read_kit(folder: str | os.PathLike[str]) -> Kit:
         raise TableError(f"{KIT}: a case is listed twice")
     files = fields.inner("files")
     _check_files(opened, Path(folder), files)
-    _check_listed(cases, files)
+    # What cases show are listed files, or folders of some: no link is one.
+    there = {str(place) for name in files.values for place in PurePosixPath(name).parents}
+    there = (there | files.values.keys()) - {"."}
+    for case in cases:
+        for path in case.paths.values():
+            if path not in there:
+                raise TableError(f"{KIT}: {path!r} of the case {case.id} is not listed")
     return Kit(
         # Whatever is shown them may change its folder first.
         folder=Path(folder).absolute(),
@@ -218,16 +221,6 @@ def _check_files(opened: Folder, folder: Path, listed: Fields) -> None:
                 digest.update(piece)
         if digest.digest() != listed.digest(name):
             raise TableError(f"the kit {folder} is damaged: {name} is not of the SHA-256 in {KIT}")
-
-
-def _check_listed(cases: Iterable[KitCase], listed: Fields) -> None:
-    """Raise unless what cases show are listed files, or folders of some: no link is one."""
-    folders = {str(place) for name in listed.values for place in PurePosixPath(name).parents}
-    there = (folders | listed.values.keys()) - {"."}
-    for case in cases:
-        for path in case.paths.values():
-            if path not in there:
-                raise TableError(f"{KIT}: {path!r} of the case {case.id} is not listed")
 
 
 def chosen(cases: Sequence[KitCase], only: Sequence[str]) -> list[KitCase]:

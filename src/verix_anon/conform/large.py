@@ -6,64 +6,48 @@ import numpy.typing as npt
 from verix_anon.conform.independent import Leaf, Split, Work
 
 Rows = npt.NDArray[np.int64]
-Values = npt.NDArray[np.float64]
 
 
 def grow(job: Work, rows: list[int], depth: int) -> Leaf | Split:
     """Give the tree that `independent.grow` gives."""
     columns = [np.array(column.values) for column in job.quasi]
-    return _Growing(job, columns, np.array(job.target) == 1).node(np.array(rows), depth)
+    is_positive = np.array(job.target) == 1
+    by_spread = job.rule == "importance-spread"
 
-
-class _Growing:
-    def __init__(self, job: Work, columns: list[Values], positive: npt.NDArray[np.bool_]) -> None:
-        self.job, self.columns, self.positive = job, columns, positive
-
-    def node(self, rows: Rows, depth: int) -> Leaf | Split:
-        if self.is_final(rows, depth):
+    def node(rows: Rows, depth: int) -> Leaf | Split:
+        if rows.size < 2 * job.min_leaf or depth >= job.max_depth:
+            return Leaf(rows.tolist())
+        if not by_spread and int(is_positive[rows].sum()) in (0, rows.size):
             return Leaf(rows.tolist())
         best, split = -1.0, None
-        for j in range(len(self.columns)):
-            offer = self.offer(rows, j)
+        for j in range(len(columns)):
+            found = offer(rows, j)
             # Equal scores: the first in contract order.
-            if offer is not None and offer[0] > best:
-                best, split = offer[0], (j, offer[1])
+            if found is not None and found[0] > best:
+                best, split = found[0], (j, found[1])
         if split is None:
             return Leaf(rows.tolist())
         column, threshold = split
-        goes_left = self.columns[column][rows] <= threshold
-        left = self.node(rows[goes_left], depth + 1)
-        return Split(column, threshold, left, self.node(rows[~goes_left], depth + 1))
+        goes_left = columns[column][rows] <= threshold
+        left = node(rows[goes_left], depth + 1)
+        return Split(column, threshold, left, node(rows[~goes_left], depth + 1))
 
-    def is_final(self, rows: Rows, depth: int) -> bool:
-        if rows.size < 2 * self.job.min_leaf or depth >= self.job.max_depth:
-            return True
-        if self.job.rule == "importance-spread":
-            return False
-        return int(self.positive[rows].sum()) in (0, rows.size)
-
-    def offer(self, rows: Rows, column: int) -> tuple[float, float] | None:
+    def offer(rows: Rows, column: int) -> tuple[float, float] | None:
         """Score and threshold of a column's candidate, if it has one."""
-        values = self.columns[column][rows]
+        values = columns[column][rows]
         middle = (rows.size + 1) // 2 - 1
         median = float(np.partition(values, middle)[middle])
-        thresholds = [median]
-        if self.job.rule == "importance-spread":
-            below = values[values < median]
-            thresholds += [float(below.max())] if below.size else []
-        for threshold in thresholds:
+        below = values[values < median]
+        for threshold in [median, float(below.max())] if by_spread and below.size else [median]:
             goes_left = values <= threshold
             nl = int(goes_left.sum())
-            if min(nl, rows.size - nl) >= self.job.min_leaf:
-                return self.score(rows, column, goes_left), threshold
+            if min(nl, rows.size - nl) < job.min_leaf:
+                continue
+            if by_spread:
+                # At most 2^52, so that binary64 has every one of them exactly.
+                return float(job.quasi[column].weight * int(np.ptp(values))), threshold
+            l, r = (float(is_positive[rows][side].sum()) for side in (goes_left, ~goes_left))  # noqa: E741
+            return l * l / float(nl) + r * r / float(rows.size - nl), threshold
         return None
 
-    def score(self, rows: Rows, column: int, goes_left: npt.NDArray[np.bool_]) -> float:
-        if self.job.rule == "importance-spread":
-            values = self.columns[column][rows]
-            # At most 2^52, so that binary64 has every one of them exactly.
-            return float(self.job.quasi[column].weight * int(values.max() - values.min()))
-        positive = self.positive[rows]
-        l, nl = float((positive & goes_left).sum()), float(goes_left.sum())  # noqa: E741
-        r, nr = float(positive.sum()) - l, float(rows.size) - nl
-        return l * l / nl + r * r / nr
+    return node(np.array(rows), depth)

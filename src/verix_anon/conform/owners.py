@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from verix_anon.client.owner_files import write_manifest
 from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
 from verix_anon.conform import folders, independent
+from verix_anon.conform.independent import Anonymized, Leaf, Split, Work
 from verix_anon.conform.tables import KitSubmission, uniform, whole
 from verix_anon.files.deliveries import read_delivery
 from verix_anon.protocol.contract import Rule
@@ -93,7 +94,7 @@ def owner(name: str) -> Prepared:
 
 
 @cache
-def _answered(name: str) -> tuple[KitSubmission, independent.Anonymized]:
+def _answered(name: str) -> tuple[KitSubmission, Anonymized]:
     submission = owner(name).submission
     everything = slice(0, submission.records.n_rows)
     columns = wire_columns(submission.contract, submission.records, everything)
@@ -128,15 +129,11 @@ def write_last_of_equals(name: str, folder: Path) -> None:
     folders.write_delivery(sent, made, folder)
 
 
-def _grown_backwards(
-    job: independent.Work, rows: list[int], depth: int
-) -> independent.Leaf | independent.Split:
+def _grown_backwards(job: Work, rows: list[int], depth: int) -> Leaf | Split:
     last = len(job.quasi) - 1
 
-    def named_forwards(
-        tree: independent.Leaf | independent.Split,
-    ) -> independent.Leaf | independent.Split:
-        if isinstance(tree, independent.Leaf):
+    def named_forwards(tree: Leaf | Split) -> Leaf | Split:
+        if isinstance(tree, Leaf):
             return tree
         left, right = named_forwards(tree.left), named_forwards(tree.right)
         return replace(tree, column=last - tree.column, left=left, right=right)
@@ -149,8 +146,7 @@ def honest(name: str) -> Delivery:
     """The same delivery, to be altered."""
     made = owner(name)
     with TemporaryDirectory(prefix="verix-honest-") as place:
-        write_honest(name, Path(place) / "delivery")
-        read = read_delivery(
-            Path(place) / "delivery", made.submission.contract, n_rows=made.manifest.n_rows
-        )
-    return read.delivery
+        folder = Path(place) / "delivery"
+        write_honest(name, folder)
+        contract, n_rows = made.submission.contract, made.manifest.n_rows
+        return read_delivery(folder, contract, n_rows=n_rows).delivery

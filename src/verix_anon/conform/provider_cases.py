@@ -17,11 +17,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from verix_anon.conform import KitSize, folders, independent, large, tables
-from verix_anon.conform.folders import as_in_cluster, parts, with_cell
+from verix_anon.conform.folders import as_in_cluster, parts, with_cell, with_type
 from verix_anon.conform.kit import CaseKind, KitCase, Made
 from verix_anon.conform.tables import CLEAR_TARGET, KitSubmission, canonical, one_file
 
 Make = Callable[[], KitSubmission]
+Write = Callable[[pa.Table, Path], None]
 Rows = dict[str, tuple[str, str, Make]]
 """By id: section of the specification, what it shows, and what makes the submission."""
 
@@ -59,9 +60,8 @@ def _write_answered(name: str, make: Make, kit: Path) -> Made:
 
 
 def _write_refused(name: str, make: Make, kit: Path) -> Made:
-    paths = {"submission": f"refused/{name}"}
-    folders.write_submission(make(), kit / paths["submission"])
-    return paths, {}
+    folders.write_submission(make(), kit / "refused" / name)
+    return {"submission": f"refused/{name}"}, {}
 
 
 def _row(
@@ -312,22 +312,19 @@ def _valued(j: int, value: float, base: Make = tables.clear) -> KitSubmission:
     return replace(made, columns=columns)
 
 
-def _typed(name: str, kind: pa.DataType) -> Callable[[pa.Table], pa.Table]:
-    def change(table: pa.Table) -> pa.Table:
-        at = table.schema.get_field_index(name)
-        return table.set_column(at, name, table.column(name).cast(kind))
-
-    return change
-
-
 def _short_trackers(table: pa.Table) -> pa.Table:
     short = [tracker[:31] for tracker in table.column("tracker").to_pylist()]
     return table.set_column(1, "tracker", pa.array(short, pa.binary(31)))
 
 
-def _truncated(table: pa.Table, path: Path) -> None:
-    one_file(table, path)
-    path.write_bytes(path.read_bytes()[:-9])
+def _spoiled(write: Write, spoil: Callable[[Path], object]) -> Write:
+    """Write the records, and then do something to what was written."""
+
+    def written(table: pa.Table, path: Path) -> None:
+        write(table, path)
+        spoil(path)
+
+    return written
 
 
 def _flipped(table: pa.Table, path: Path) -> None:
@@ -337,12 +334,6 @@ def _flipped(table: pa.Table, path: Path) -> None:
     tracker = table.column("tracker")[3].as_py()
     data[data.index(tracker) + 7] ^= 1
     path.write_bytes(data)
-
-
-def _unbounded(table: pa.Table, path: Path) -> None:
-    pq.write_table(
-        table, path, use_dictionary=False, column_encoding={"tracker": "DELTA_BYTE_ARRAY"}
-    )
 
 
 def _short_in_parts(table: pa.Table, path: Path) -> None:
@@ -357,25 +348,13 @@ def _no_parts(_: pa.Table, path: Path) -> None:
     (path / "_SUCCESS").touch()
 
 
-def _more_than_parts(table: pa.Table, path: Path) -> None:
-    parts(table, path)
-    (path / "notes.txt").write_text("not a part\n")
-
-
-def _name_in_another_script(table: pa.Table, path: Path) -> None:
-    parts(table, path)
-    (path / "part-00000.parquet").rename(path / "часть-00000.parquet")
-
-
-def _folder_among_parts(table: pa.Table, path: Path) -> None:
-    parts(table, path)
+def _folder_among_parts(path: Path) -> None:
     (path / "older").mkdir()
     (path / "older" / "notes.txt").write_text("not a part\n")
 
 
-def _wrapping_in_parts(table: pa.Table, path: Path) -> None:
-    """A label of 256, which is 0 to whoever keeps its lowest byte alone."""
-    parts(table, path)
+def _wrapping_label(path: Path) -> None:
+    """A label of 256, which is 0 to a reader that keeps its lowest byte alone."""
     part = path / "part-00000.parquet"
     written = pq.ParquetFile(part).read()
     row = written.column("y").to_pylist().index(0)
@@ -406,11 +385,12 @@ DAMAGED: Rows = {
         _files, header_bytes=_digest_stated("contract.json")),
     "digest-records-file": _row("8.1", "Another SHA-256 of records.parquet.",
         _files, header_bytes=_digest_stated("records.parquet")),
-    "records-truncated": _row("8.1", "Parquet that ends early.", _files, write=_truncated),
+    "records-truncated": _row("8.1", "Parquet that ends early.", _files,
+        write=_spoiled(one_file, lambda path: path.write_bytes(path.read_bytes()[:-9]))),
     "records-flipped": _row("6.1", "A bit of a tracker that changed before the file was hashed.",
         _files, write=_flipped),
     "records-encoding": _row("8", "An encoding that can unfold without limit.",
-        _files, write=_unbounded),
+        _files, write=partial(pq.write_table, **folders.WITHOUT_LIMIT)),
     "row-missing": _row("8.1", "A row that is missing.",
         _files, change=lambda table: table.slice(0, N - 1)),
     "row-twice": _row("8.1", "A row that stands twice.", _files, change=with_cell("row", 5, 4)),
@@ -424,7 +404,7 @@ DAMAGED: Rows = {
     "value-negative": _row("2.1", "A position below 0.", _valued, 0, -1, _weighed),
     "value-target": _row("6.1", "A label that is neither 0 nor 1.", _valued, 1, 2),
     "value-target-in-parts": _row("8.3", "A label of 256 among the parts.",
-        _files, write=_wrapping_in_parts),
+        _files, write=_spoiled(parts, _wrapping_label)),
     "column-missing": _row("8.1", "A column that is missing.",
         _files, change=lambda table: table.drop_columns(["b"])),
     "column-more": _row("8.1", "A column that the contract does not have.",
@@ -432,18 +412,19 @@ DAMAGED: Rows = {
     "column-order": _row("8.1", "Columns in another order than the contract's.",
         _files, change=lambda table: table.select(["row", "tracker", "b", "y", "a"])),
     "column-type": _row("8.1", "binary32 in place of binary64.",
-        _files, change=_typed("a", pa.float32())),
+        _files, change=with_type("a", pa.float32())),
     "cluster-types-in-one-file": _row("8.3",
         "The types of a cluster's parts in a file that is none.", _files, change=as_in_cluster),
     "tracker-short": _row("8.1", "Trackers of 31 bytes.", _files, change=_short_trackers),
     "tracker-short-in-parts": _row("8.3", "A tracker of 31 bytes among the parts.",
         _files, write=_short_in_parts),
     "parts-none": _row("8.3", "A folder without a part.", _files, write=_no_parts),
-    "parts-more": _row("8.3", "A folder with a file that is no part.",
-        _files, write=_more_than_parts),
-    "parts-not-ascii": _row("8.3", "A part whose name is not ASCII.",
-        _files, write=_name_in_another_script),
-    "parts-folder": _row("8.3", "A folder among the parts.", _files, write=_folder_among_parts),
+    "parts-more": _row("8.3", "A folder with a file that is no part.", _files,
+        write=_spoiled(parts, lambda path: (path / "notes.txt").write_text("not a part\n"))),
+    "parts-not-ascii": _row("8.3", "A part whose name is not ASCII.", _files, write=_spoiled(parts,
+        lambda path: (path / "part-00000.parquet").rename(path / "часть-00000.parquet"))),
+    "parts-folder": _row("8.3", "A folder among the parts.",
+        _files, write=_spoiled(parts, _folder_among_parts)),
     "parts-digest": _row("8.3", "Another digest of the parts.",
         _files, write=parts, header_bytes=_digest_stated("records.parquet")),
     "too-few-records": _row("4", "Fewer records than min_leaf.", tables.clear, min_leaf=N + 1),

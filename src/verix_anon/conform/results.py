@@ -1,7 +1,7 @@
 """The results of a trial: the checks of each case, and a report for people and for programs."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from verix_anon import __version__
 from verix_anon.conform.kit import Kit, KitCase
@@ -100,20 +100,16 @@ class Report:
                 "digest": self.kit.digest,
             },
             "passed": self.passed,
-            "cases": [_case(result) for result in self.results],
+            "cases": [
+                {
+                    "id": result.case.id,
+                    "title": result.case.title,
+                    "section": result.case.section,
+                    "kind": result.case.kind.value,
+                    "passed": result.passed,
+                    "seconds": round(result.seconds, 3),
+                    "checks": [asdict(check) for check in result.checks],
+                }
+                for result in self.results
+            ],
         }
-
-
-def _case(result: Result) -> dict[str, object]:
-    return {
-        "id": result.case.id,
-        "title": result.case.title,
-        "section": result.case.section,
-        "kind": result.case.kind.value,
-        "passed": result.passed,
-        "seconds": round(result.seconds, 3),
-        "checks": [
-            {"name": check.name, "passed": check.passed, "detail": check.detail}
-            for check in result.checks
-        ],
-    }

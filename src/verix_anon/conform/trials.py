@@ -11,7 +11,7 @@ import os
 import secrets
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from enum import StrEnum
@@ -22,7 +22,6 @@ from pathlib import Path
 
 import numpy as np
 
-from verix_anon.arrays import Floats, Ids
 from verix_anon.client.remote import FailedError, forget_job, run_job, submit_folder
 from verix_anon.client.remote.answers import MOST_SHOWN, Offer
 from verix_anon.client.remote.connection import GREETING, Connection, RefusedError, RemoteOptions
@@ -36,7 +35,7 @@ from verix_anon.files.folder_writer import header_to_bytes
 from verix_anon.files.job_folder import LEAVES, NODES
 from verix_anon.files.submission_listing import list_as_is, list_submission
 from verix_anon.files.submissions import open_submission
-from verix_anon.protocol.messages import Delivered, Delivery, Header
+from verix_anon.protocol.messages import Delivered, Header
 from verix_anon.protocol.tree import Leaves, Tree
 
 
@@ -48,19 +47,16 @@ def compared(submission: Path, expected: Path, found: Path) -> list[Check]:
         snapshot = read_delivery(found, stated.contract, n_rows=stated.n_rows, signed_zeros=True)
     except Error as error:
         return [Check("files", False, str(error))]
-    return list(_checks(wanted, snapshot.delivery, _files(snapshot)))
-
-
-def _checks(wanted: Delivery, found: Delivery, files: str) -> Iterator[Check]:
-    for name, difference in (
-        ("files", files),
-        ("header", _header(wanted.header, found.header)),
-        ("tree", _tree(wanted.tree, found.tree)),
-        ("bounds", _bounds(wanted.leaves, found.leaves)),
-        ("records", _records(wanted.records, found.records)),
-        ("root", _digest(wanted.header.root, found.header.root)),
-    ):
-        yield Check(name, not difference, difference or "as it must be")
+    shown = snapshot.delivery
+    differences = {
+        "files": _files(snapshot),
+        "header": _header(wanted.header, shown.header),
+        "tree": _tree(wanted.tree, shown.tree),
+        "bounds": _bounds(wanted.leaves, shown.leaves),
+        "records": _records(wanted.records, shown.records),
+        "root": _digest(wanted.header.root, shown.header.root),
+    }
+    return [Check(name, not each, each or "as it must be") for name, each in differences.items()]
 
 
 def _files(snapshot: Snapshot) -> str:
@@ -75,13 +71,9 @@ def _files(snapshot: Snapshot) -> str:
         (NODES, [found.tree.threshold]),
         (LEAVES, [found.leaves.minimum, found.leaves.maximum]),
     ):
-        if any(_has_minus_zero(values) for values in arrays):
+        if any((np.signbit(values) & (values == 0)).any() for values in arrays):
             return f"{name} holds -0.0"
     return ""
-
-
-def _has_minus_zero(values: Floats | Ids) -> bool:
-    return bool((np.signbit(values) & (values == 0)).any())
 
 
 def _digest(wanted: bytes, found: bytes) -> str:
@@ -149,12 +141,9 @@ def _records(wanted: Delivered, found: Delivered) -> str:
         differs = (a != b).any(axis=1) if a.ndim == 2 else a != b
         if differs.any():
             row = int(np.argmax(differs))
-            return f"row {row} has the {name} {_value(b[row])}, and not {_value(a[row])}"
+            ours, theirs = (bytes(v[row]).hex() if v.ndim == 2 else v[row] for v in (a, b))
+            return f"row {row} has the {name} {theirs}, and not {ours}"
     return ""
-
-
-def _value(value: "np.generic | np.ndarray[tuple[int, ...], np.dtype[np.uint8]]") -> str:
-    return bytes(value).hex() if isinstance(value, np.ndarray) else str(value)
 
 
 LAST_REFUSAL, INTERNAL = 125, 70
@@ -207,7 +196,7 @@ Told = Callable[[Result], object]
 
 def command_provider(command: Sequence[str], *, limit: float) -> Asked:
     """A command that takes a submission's folder and writes a delivery's."""
-    places = [name for name in ("submission", "delivery") if _has_place(command, name)]
+    places = _places(command, ("submission", "delivery"))
     if len(places) == 1:
         raise TableError(
             f"the command has a place for {{{places[0]}}} alone; it needs {{submission}} and"
@@ -257,22 +246,18 @@ def service_provider(url: str, token: str, options: RemoteOptions) -> Asked:
         Offer.parse(connection.get("/v1", GREETING).body)
 
     def ask(submission: Path, delivery: Path) -> Answer:
+        begun: list[str] = []
         with Connection(url, token, options) as connection:
-            return _answer_of_service(connection, submission, delivery)
+            try:
+                _submit(connection, submission, delivery, begun.append)
+                return Answer(ProviderOutcome.DELIVERED, "delivered")
+            except ProviderError as error:
+                for job in begun:
+                    forget_job(connection, job)
+                outcome = ProviderOutcome.REFUSED if _is_refusal(error) else ProviderOutcome.BROKEN
+                return Answer(outcome, printable(str(error), MOST_SHOWN))
 
     return ask
-
-
-def _answer_of_service(connection: Connection, submission: Path, delivery: Path) -> Answer:
-    begun: list[str] = []
-    try:
-        _submit(connection, submission, delivery, begun.append)
-        return Answer(ProviderOutcome.DELIVERED, "delivered")
-    except ProviderError as error:
-        for job in begun:
-            forget_job(connection, job)
-        outcome = ProviderOutcome.REFUSED if _is_refusal(error) else ProviderOutcome.BROKEN
-        return Answer(outcome, printable(str(error), MOST_SHOWN))
 
 
 def _is_refusal(error: ProviderError) -> bool:
@@ -326,7 +311,7 @@ def _tried_provider(kit: Kit, ask: Asked, case: KitCase, folder: Path) -> Result
 
 def command_verifier(command: Sequence[str], *, limit: float) -> Judge:
     """A command that judges a delivery and says by its exit code what it found."""
-    named = [name for name in PLACES if _has_place(command, name)]
+    named = _places(command, PLACES)
     if named and len(named) < len(PLACES):
         lacking = ", ".join(f"{{{name}}}" for name in PLACES if name not in named)
         raise TableError(f"the command lacks a place for {lacking}; it names all, or none")
@@ -345,46 +330,31 @@ def try_verifier(
     return try_each(cases, partial(_tried_verifier, kit, judge), jobs=jobs, told=told)
 
 
-def _has_place(command: Sequence[str], name: str) -> bool:
-    return any(f"{{{name}}}" in word for word in command)
+def _places(command: Sequence[str], names: Sequence[str]) -> list[str]:
+    return [name for name in names if any(f"{{{name}}}" in word for word in command)]
 
 
 def _tried_verifier(kit: Kit, judge: Judge, case: KitCase, folder: Path) -> Result:
     shown = {name: kit.copy(case, name, folder) for name in case.kind.needs}
     ended = judge({**shown, "profile": case.expected["profile"]})
-    return Result(case=case, checks=(_check(case, ended),), seconds=ended.seconds)
-
-
-def _check(case: KitCase, ended: Ended) -> Check:
-    wanted = case.expected["exit"]
-    passed = ended.code is not None and ended.code == wanted and not _has_crashed(ended)
-    said = f": {ended.said}" if ended.said and not passed else ""
-    return Check("exit code", passed, f"{_found(ended)}{_missed(case, passed)}{said}")
-
-
-def _has_crashed(ended: Ended) -> bool:
-    """Whether its exit code is that of a program that broke, and so no verdict."""
-    return ended.crashed and ended.code != 0
-
-
-def _found(ended: Ended) -> str:
-    code = ended.code
+    code, wanted = ended.code, case.expected["exit"]
+    # Of a program that broke, the exit code is not a verdict.
+    has_crashed = ended.crashed and code != 0
     if code is None:
-        return "no answer in time, so it was ended"
-    if code < 0:
-        return f"ended by signal {-code}"
-    if _has_crashed(ended):
-        return f"{code} after a crash"
-    return f"{code}, {WORDS.get(code, 'which means nothing here')}"
-
-
-def _missed(case: KitCase, passed: bool) -> str:
-    """What should have been found, and the layers that see it."""
-    if passed:
-        return ""
-    layers = case.expected.get("layers")
-    seen = f", which {' or '.join(map(str, layers))} sees" if isinstance(layers, list) else ""
-    return f" in place of {case.expected['exit']}{seen}"
+        found = "no answer in time, so it was ended"
+    elif code < 0:
+        found = f"ended by signal {-code}"
+    elif has_crashed:
+        found = f"{code} after a crash"
+    else:
+        found = f"{code}, {WORDS.get(code, 'which means nothing here')}"
+    passed = code is not None and code == wanted and not has_crashed
+    if not passed:
+        layers = case.expected.get("layers")
+        seen = f", which {' or '.join(map(str, layers))} sees" if isinstance(layers, list) else ""
+        said = f": {ended.said}" if ended.said else ""
+        found += f" in place of {wanted}{seen}{said}"
+    return Result(case=case, checks=(Check("exit code", passed, found),), seconds=ended.seconds)
 
 
 def try_each(
@@ -409,13 +379,9 @@ def try_each(
                 results.append(each.result())
                 told(results[-1])
         finally:
-            _stop(waiting)
+            # After an interruption, or a mistake of the caller's, nothing goes on or begins.
+            begun = [each for each in waiting if not each.cancel()]
+            # Some may be about to start a command, so it is not enough to end those that run now.
+            while wait(begun, timeout=BETWEEN).not_done:
+                end_all()
     return results
-
-
-def _stop(waiting: Sequence[Future[Result]]) -> None:
-    """After an interruption, or a mistake of the caller's: nothing goes on, and nothing begins."""
-    begun = [each for each in waiting if not each.cancel()]
-    # Some may be about to start a command, so it is not done with ending those that run now.
-    while wait(begun, timeout=BETWEEN).not_done:
-        end_all()

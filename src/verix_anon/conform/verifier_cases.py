@@ -104,10 +104,6 @@ def _spoiled(owner: str, spoil: Deliver, folder: Path) -> None:
     spoil(folder)
 
 
-def _print_pretty(folder: Path) -> None:
-    (folder / HEADER).write_bytes(pretty(json.loads((folder / HEADER).read_bytes())))
-
-
 def _as_parts(folder: Path) -> None:
     """Records in parts, the last row first."""
     table = pq.ParquetFile(folder / RECORDS).read()
@@ -128,7 +124,7 @@ ACCEPTED = [
         "clear", spoil=_as_parts),
     _accepted("honest-pretty", "8.2",
         "An honest one whose delivery.json is in another form than that of RFC 8785.",
-        "clear", spoil=_print_pretty),
+        "clear", spoil=lambda folder: _change_header(lambda fields: fields, folder, pretty)),
 ]  # fmt: skip
 
 SEEN: dict[str, set[str]] = {
@@ -223,17 +219,8 @@ def _lose_sentinel(made: Prepared, honest: Delivery) -> Delivery:
     return _fitting(made, honest, records)
 
 
-def _change_sentinel(made: Prepared, honest: Delivery) -> Delivery:
-    """One sentinel is returned under another tracker, which the paper's root does not bind."""
-    return _tracked_otherwise(honest, int(made.manifest.sentinel_row[0]))
-
-
-def _change_twin(made: Prepared, honest: Delivery) -> Delivery:
-    """One of two twins is returned under another tracker, which the paper's root does not bind."""
-    return _tracked_otherwise(honest, int(made.manifest.twin_row[0, 1]))
-
-
 def _tracked_otherwise(honest: Delivery, row: int) -> Delivery:
+    """One record is returned under another tracker, which the paper's root does not bind."""
     tracker = honest.records.tracker.copy()
     tracker[row, 0] ^= 1
     return replace(honest, records=replace(honest.records, tracker=tracker))
@@ -244,19 +231,14 @@ def _states(**said: Any) -> Alter:
     return lambda made, honest: replace(honest, header=replace(honest.header, **said))
 
 
-def _move_twin(made: Prepared, honest: Delivery) -> Delivery:
-    """One of two twins lies in the neighbouring leaf, where no witness looks."""
-    return _moved(made, honest, made.manifest.twin_row[:, 1].tolist())
-
-
 def _move_watched(made: Prepared, honest: Delivery) -> Delivery:
-    """One watch record that is no twin lies in the neighbouring leaf, where no witness looks."""
+    """One watch record that is not a twin lies in the neighbouring leaf."""
     twins = set(made.manifest.twin_row.ravel().tolist())
     return _moved(made, honest, [r for r in made.manifest.watch_row.tolist() if r not in twins])
 
 
 def _moved(made: Prepared, honest: Delivery, rows: list[int]) -> Delivery:
-    """The first of these rows that can be moved lies in the neighbouring leaf."""
+    """The first of these rows that can be moved lies beside its leaf, where no witness looks."""
     tree, leaf = honest.tree, honest.records.leaf.copy()
     seen = {int(leaf[witness.row]) for witness in made.manifest.witnesses}
     pairs = [
@@ -269,10 +251,6 @@ def _moved(made: Prepared, honest: Delivery, rows: list[int]) -> Delivery:
     moved = next(row for row in rows if int(leaf[row]) in beside and large[leaf[row]])
     leaf[moved] = beside[int(leaf[moved])]
     return _fitting(made, honest, replace(honest.records, leaf=leaf))
-
-
-def _widen_bounds(made: Prepared, honest: Delivery) -> Delivery:
-    return ADVERSARIES["wide-bounds"](0).anonymize(made.submission)
 
 
 def _fitting(made: Prepared, honest: Delivery, records: Delivered) -> Delivery:
@@ -308,11 +286,16 @@ CHEATS = [
     _cheat("lost-sentinel", "One sentinel is gone, and the paper's layers look.",
         "paper", _lose_sentinel, "sentinels", profile="paper"),
     _cheat("moved-twin", "One of two twins lies in the neighbouring leaf, judged thin.",
-        "coded", _move_twin, "twins", profile="thin"),
+        "coded", lambda made, honest: _moved(made, honest, made.manifest.twin_row[:, 1].tolist()),
+        "twins", profile="thin"),
     _cheat("changed-sentinel", "One sentinel has another tracker, and the paper's layers look.",
-        "paper", _change_sentinel, "sentinels", profile="paper"),
+        "paper",
+        lambda made, honest: _tracked_otherwise(honest, int(made.manifest.sentinel_row[0])),
+        "sentinels", profile="paper"),
     _cheat("changed-twin", "One of two twins has another tracker, and the paper's layers look.",
-        "paper", _change_twin, "twins", profile="paper"),
+        "paper",
+        lambda made, honest: _tracked_otherwise(honest, int(made.manifest.twin_row[0, 1])),
+        "twins", profile="paper"),
     _cheat("other-labels", "Labels that have nothing to do with the records.",
         "clear", _invent_labels, "replay"),
     _cheat("other-labels-paper",
@@ -324,7 +307,8 @@ CHEATS = [
         "One watch record lies in the neighbouring leaf, and no witness in either; judged thin.",
         "coded", _move_watched, "replay", profile="thin"),
     _cheat("thin-wide", "Wider bounds than the records have, judged thin.",
-        "coded", _widen_bounds, "splits", profile="thin"),
+        "coded", lambda made, honest: ADVERSARIES["wide-bounds"](0).anonymize(made.submission),
+        "splits", profile="thin"),
     _case(CaseKind.CHEAT, "last-of-equals",
         "4.1", "Of equal scores the last in contract order was split.",
         ("clear", partial(owners.write_last_of_equals, "clear")), layers=["splits"]),
@@ -373,10 +357,14 @@ def _set_cell(name: str, column: str, row: int, value: object, folder: Path) -> 
     _change_table(name, folders.with_cell(column, row, value), folder)
 
 
-def _change_header(change: Callable[[dict[str, Any]], object], folder: Path) -> None:
+def _change_header(
+    change: Callable[[dict[str, Any]], dict[str, Any]],
+    folder: Path,
+    write: Callable[[dict[str, Any]], bytes] = canonical,
+) -> None:
     """Other fields in delivery.json, in canonical form."""
     header = json.loads((folder / HEADER).read_bytes())
-    (folder / HEADER).write_bytes(canonical(change(header)))
+    (folder / HEADER).write_bytes(write(change(header)))
 
 
 def _state(folder: Path, **fields: object) -> None:
@@ -408,21 +396,9 @@ def _number_from_right(folder: Path) -> None:
     _change_table(LEAVES, lambda table: renumbered(table).take(list(range(last, -1, -1))), folder)
 
 
-def _widen(table: pa.Table) -> pa.Table:
-    at = table.schema.get_field_index("leaf")
-    return table.set_column(at, "leaf", table.column(at).cast(pa.int64()))
-
-
 def _flip(data: bytes) -> bytes:
     middle = len(data) // 2
     return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
-
-
-def _encode_without_limit(folder: Path) -> None:
-    encodings = {"tracker": "DELTA_BYTE_ARRAY"}
-    _change_table(
-        RECORDS, lambda table: table, folder, use_dictionary=False, column_encoding=encodings
-    )
 
 
 MALFORMED = [
@@ -456,10 +432,11 @@ MALFORMED = [
         _change_table, RECORDS, lambda table: pa.concat_tables([table, table.slice(0, 1)])),
     _malformed("more-columns", "8", "A column more.",
         _change_table, LEAVES, lambda t: t.append_column("note", t.column("count"))),
-    _malformed("wider-type", "8", "A column of another type.", _change_table, RECORDS, _widen),
+    _malformed("wider-type", "8", "A column of another type.",
+        _change_table, RECORDS, folders.with_type("leaf", pa.int64())),
     _malformed("null", "8", "A value is missing.", _set_cell, RECORDS, "leaf", 3, None),
     _malformed("encoding", "8", "An encoding that can unfold without limit.",
-        _encode_without_limit),
+        _change_table, RECORDS, lambda table: table, **folders.WITHOUT_LIMIT),
     _malformed("row-beyond", "11", "A row that was not sent.", _set_cell, RECORDS, "row", 0, 10**6),
     _malformed("leaf-beyond", "11", "A leaf that there is not.",
         _set_cell, RECORDS, "leaf", 0, 10**6),
@@ -497,14 +474,6 @@ def _sign(key: str, folder: Path, change: Callable[[Receipt], Receipt] = lambda 
     (folder / RECEIPT_FILE).write_bytes(sign(said.to_bytes(), owners.signing_key(key)))
 
 
-def _about_another_root(said: Receipt) -> Receipt:
-    return replace(said, root=owners.honest("paper").header.root)
-
-
-def _about_other_files(said: Receipt) -> Receipt:
-    return replace(said, files={**said.files, RECORDS: NONE.hex()})
-
-
 def _forge_receipt(folder: Path) -> None:
     _sign("stranger", folder)
     envelope = json.loads((folder / RECEIPT_FILE).read_bytes())
@@ -522,10 +491,12 @@ RECEIPTS = [
         "A receipt that a key signed which nobody pinned.", partial(_sign, "stranger")),
     _receipt(CaseKind.CHEAT, "receipt-of-another",
         "A receipt of the provider's about another root.",
-        partial(_sign, "provider", change=_about_another_root)),
+        partial(_sign, "provider",
+            change=lambda said: replace(said, root=owners.honest("paper").header.root))),
     _receipt(CaseKind.CHEAT, "receipt-other-files",
         "A receipt of the provider's about this root, and another file of records.",
-        partial(_sign, "provider", change=_about_other_files)),
+        partial(_sign, "provider",
+            change=lambda said: replace(said, files={**said.files, RECORDS: NONE.hex()}))),
     _receipt(CaseKind.CHEAT, "receipt-forged",
         "The true receipt, under the provider's name, with a signature of somebody else's.",
         _forge_receipt),
