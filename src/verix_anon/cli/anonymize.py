@@ -1,10 +1,9 @@
 """The provider's commands: anonymize, and inspect for everybody."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -22,9 +21,6 @@ from verix_anon.cli.options import (
 from verix_anon.cli.output import during, facts, progress_bar, say
 from verix_anon.errors import TableError
 from verix_anon.fields import to_json
-
-if TYPE_CHECKING:
-    from verix_anon.protocol.signing import SigningKey
 
 
 class Engine(StrEnum):
@@ -73,20 +69,28 @@ def anonymize(
     any number of threads, but for the time it took. On Spark the root is the same.
     """
     from verix_anon.files.atomic_write import check_apart, check_free, check_replaces
-    from verix_anon.files.folder_writer import without_scheme
+    from verix_anon.files.folder_writer import without_scheme, write_receipt
     from verix_anon.files.job_folder import DELIVERY_HEADER, RECEIPT_FILE
     from verix_anon.files.store import is_url
     from verix_anon.provider import folder_provider
 
     if engine is Engine.SPARK:
         submission, out = without_scheme(submission), without_scheme(out)
-    configuration = _configuration(engine, spark or [], task_rows)
+    elif spark or task_rows is not None:
+        raise TableError("--spark and --task-rows go with --engine spark")
+    configuration = spark_settings(spark or []) if engine is Engine.SPARK else None
     if not (engine is Engine.SPARK and is_url(out)):
         check_apart(out, [submission])
         check_free(out, overwrite=overwrite)
         check_replaces(out, DELIVERY_HEADER)
     key = None if sign is None else load_key(sign, key_passphrase_file)
-    finish = None if key is None else _signing(key)
+    began = datetime.now(UTC)
+
+    def sign_delivery(folder: Path) -> None:
+        assert key is not None
+        write_receipt(folder, key=key, began=began, finished=datetime.now(UTC))
+
+    finish = None if key is None else sign_delivery
     with progress_bar(quiet) as progress:
         provider = folder_provider(
             spark=configuration, threads=threads, task_rows=task_rows, progress=progress
@@ -110,17 +114,6 @@ def anonymize(
             say(f"Its receipt {RECEIPT_FILE} is signed with the key {key.public.keyid}.")
 
 
-def _configuration(
-    engine: Engine, spark: list[str], task_rows: int | None
-) -> dict[str, str] | None:
-    """Spark's settings as names and values; None on this machine, where there are none."""
-    if engine is Engine.SPARK:
-        return spark_settings(spark)
-    if spark or task_rows is not None:
-        raise TableError("--spark and --task-rows go with --engine spark")
-    return None
-
-
 def spark_settings(spark: list[str]) -> dict[str, str]:
     """Spark's own settings, each given as its name and value."""
     found = {}
@@ -130,13 +123,6 @@ def spark_settings(spark: list[str]) -> dict[str, str]:
             raise TableError(f"--spark {each!r} is not of the form spark.NAME=VALUE")
         found[name] = value
     return found
-
-
-def _signing(key: "SigningKey") -> Callable[[Path], object]:
-    from verix_anon.files.folder_writer import write_receipt
-
-    began = datetime.now(UTC)
-    return lambda folder: write_receipt(folder, key=key, began=began, finished=datetime.now(UTC))
 
 
 @app.command(epilog="Example: [bold]verix-anon inspect job/delivery[/bold]")

@@ -20,8 +20,8 @@ from verix_anon.errors import TableError
 from verix_anon.fields import printable, to_json
 
 if TYPE_CHECKING:
-    from verix_anon.conform.kit import Kit, KitCase
-    from verix_anon.conform.results import Report, Result
+    from verix_anon.conform.kit import KitCase
+    from verix_anon.conform.results import Result
 
     Trial = Callable[..., list[Result]]
 
@@ -100,17 +100,32 @@ def conform(
 
     Exit codes: 0 all cases passed, 1 some did not, 2 a mistake of the caller's.
     """
-    _check_outputs(export, json, html, kit, overwrite)
+    from verix_anon.client.report import check_installed, render_conformance
+    from verix_anon.conform.kit import chosen, read_kit, write_kit
+    from verix_anon.conform.results import Report
+    from verix_anon.files.atomic_write import check_replaces
+    from verix_anon.machine import available_cores
+
+    check_outputs([export, json, html], [kit], overwrite=overwrite)
+    if export is not None:
+        check_replaces(export, "kit.json")
+    if html is not None:
+        check_installed()
     if export is None and not command and url is None:
         raise TableError("nothing to try: give a command, --url or --export FOLDER")
     if (command or verifier) and url is not None:
         raise TableError("--url is a provider in place of a command; give one of them")
     if kit is not None and export is not None:
         raise TableError("--kit is a kit that was exported already, so it goes without --export")
+    side = "verifier" if verifier else "provider"
     with _interruptible(), TemporaryDirectory(prefix="verix-kit-") as place:
-        side = "both" if export is not None else "verifier" if verifier else "provider"
-        cases = [] if kit is not None else _cases(side, size, only or [])
-        found = _kit(kit, export or Path(place) / "kit", size, cases, overwrite, quiet)
+        if kit is None:
+            cases = chosen(_cases("both" if export is not None else side, size), only or [])
+            folder = export or Path(place) / "kit"
+            with progress_bar(quiet) as progress:
+                found = write_kit(folder, cases, size, overwrite=overwrite, progress=progress)
+        else:
+            found = read_kit(kit)
         if export is not None:
             n = len(found.cases)
             say(f"{n} {'case' if n == 1 else 'cases'}; kit.json has the SHA-256 {found.digest}.")
@@ -123,9 +138,23 @@ def conform(
             trial = _service(url, token_of(token, token_file), limit, options)
         else:
             return
-        cases = _chosen(found, only or [], verifier)
-        report = _tried(found, cases, trial, url or quoted(*command or []), jobs)
-    _tell(report, json, html, overwrite)
+        cases = [case for case in found.cases if case.kind.is_for_provider is not verifier]
+        if not cases:
+            raise TableError(f"the kit has no case for a {side}")
+        cases = chosen(cases, only or [])
+        report = Report(
+            side=side,
+            subject=url or quoted(*command or []),
+            kit=found,
+            results=trial(found, cases, jobs=jobs or available_cores(), told=_say_result),
+            time=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+    if json is not None:
+        write_text(to_json(report.to_json()) + "\n", json, overwrite=overwrite)
+    if html is not None:
+        write_text(render_conformance(report.to_json()), html, overwrite=overwrite)
+    say("")
+    say(report.summary())
     if not report.passed:
         raise typer.Exit(REFUSED)
 
@@ -140,22 +169,7 @@ def _interruptible() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _check_outputs(
-    export: Path | None, json: Path | None, html: Path | None, kit: Path | None, overwrite: bool
-) -> None:
-    """Asked before long work."""
-    from verix_anon.client.report import check_installed
-    from verix_anon.files.atomic_write import check_replaces
-
-    check_outputs([export, json, html], [kit], overwrite=overwrite)
-    if export is not None:
-        check_replaces(export, "kit.json")
-    if html is not None:
-        check_installed()
-
-
-def _cases(side: str, size: KitSize, only: Sequence[str]) -> "list[KitCase]":
-    from verix_anon.conform.kit import chosen
+def _cases(side: str, size: KitSize) -> "list[KitCase]":
     from verix_anon.conform.provider_cases import for_providers
 
     if side == "verifier" and size is KitSize.LARGE:
@@ -166,33 +180,7 @@ def _cases(side: str, size: KitSize, only: Sequence[str]) -> "list[KitCase]":
         from verix_anon.conform.verifier_cases import for_verifiers
 
         cases += for_verifiers()
-    return chosen(cases, only)
-
-
-def _kit(
-    given: Path | None,
-    place: Path,
-    size: KitSize,
-    cases: "Sequence[KitCase]",
-    overwrite: bool,
-    quiet: bool,
-) -> "Kit":
-    from verix_anon.conform.kit import read_kit, write_kit
-
-    if given is not None:
-        return read_kit(given)
-    with progress_bar(quiet) as progress:
-        return write_kit(place, cases, size, overwrite=overwrite, progress=progress)
-
-
-def _chosen(kit: "Kit", only: Sequence[str], verifier: bool) -> "list[KitCase]":
-    from verix_anon.conform.kit import chosen
-
-    cases = [case for case in kit.cases if case.kind.is_for_provider is not verifier]
-    if not cases:
-        side = "verifier" if verifier else "provider"
-        raise TableError(f"the kit has no case for a {side}")
-    return chosen(cases, only)
+    return cases
 
 
 def _command(command: Sequence[str], limit: float, verifier: bool) -> "Trial":
@@ -216,35 +204,8 @@ def _service(url: str, token: str, limit: float, options: dict[str, Any]) -> "Tr
     return partial(try_provider, ask=service_provider(url, token, waiting))
 
 
-def _tried(
-    kit: "Kit", cases: "Sequence[KitCase]", trial: "Trial", subject: str, jobs: int | None
-) -> "Report":
-    from verix_anon.conform.results import Report
-    from verix_anon.machine import available_cores
-
-    results = trial(kit, cases, jobs=jobs or available_cores(), told=_say_result)
-    return Report(
-        side="provider" if cases[0].kind.is_for_provider else "verifier",
-        subject=subject,
-        kit=kit,
-        results=results,
-        time=datetime.now(UTC).isoformat(timespec="seconds"),
-    )
-
-
 def _say_result(result: "Result") -> None:
     line = result.line()
     say(painted(line[:4], line[:4]) + printable(line[4:]))
     for reason in result.reasons():
         say(printable(reason))
-
-
-def _tell(report: "Report", json: Path | None, html: Path | None, overwrite: bool) -> None:
-    if json is not None:
-        write_text(to_json(report.to_json()) + "\n", json, overwrite=overwrite)
-    if html is not None:
-        from verix_anon.client.report import render_conformance
-
-        write_text(render_conformance(report.to_json()), html, overwrite=overwrite)
-    say("")
-    say(report.summary())

@@ -43,22 +43,30 @@ def demo(
 
     With an adversary the verdict is VIOLATION and the exit code 1.
     """
-    from verix_anon.adversaries import only
+    from verix_anon.adversaries import ADVERSARIES, only
     from verix_anon.client.prepare import prepare
     from verix_anon.client.release import release
+    from verix_anon.client.remote import RemoteOptions, RemoteProvider
     from verix_anon.client.report import check_installed, render
     from verix_anon.client.verify import verify
     from verix_anon.datasets import census
     from verix_anon.files.atomic_write import check_free
     from verix_anon.files.deliveries import read_delivery
     from verix_anon.files.folder_writer import write_delivery
+    from verix_anon.provider.local import LocalProvider
 
     if report is not None:
         check_installed()
         check_free(report, overwrite=False)
-    provider = _chosen(adversary)
+    if adversary is not None and adversary not in ADVERSARIES:
+        raise TableError(f"adversaries are {', '.join(ADVERSARIES)}, not {adversary!r}")
+    provider: Provider = ADVERSARIES[adversary](0) if adversary else LocalProvider()
     if url is not None:
-        provider = _remote(url, token_of(token, token_file), adversary, insecure_http, ca_file)
+        secret = token_of(token, token_file)
+        if adversary is not None:
+            raise TableError("a service is as it is; choose --url or --adversary")
+        remote = RemoteOptions(insecure_http=insecure_http, ca_file=ca_file)
+        provider = RemoteProvider(url, secret, options=remote)
     table = census(rows)
     say(f"1. The owner has a table of {rows:,} people and prepares it, k = {k:,}.")
     options = prepare_options(preset, None, rule=adversary and only(adversary))
@@ -84,7 +92,11 @@ def demo(
         # A delivery that was accepted can be read; a malformed one gets as far as its verdict.
         judged = read_delivery(path, manifest.contract, n_rows=manifest.n_rows) if verdict else None
     released = release(judged, manifest, verdict, table=table) if judged else None
-    _say_released(released, table)
+    if released is None:
+        say("4. Nothing is released.")
+    else:
+        say("4. The owner releases the table, traps removed and k checked again.")
+        _say(_released_lines(released, table))
     if report is not None:
         page = render(verdict, None if released is None else released.sheet)
         write_text(page, report, overwrite=False)
@@ -94,40 +106,8 @@ def demo(
     sys.exit(EXIT_CODES[verdict.outcome.value])
 
 
-def _chosen(adversary: str | None) -> "Provider":
-    """The honest provider on this machine, or one that misbehaves."""
-    from verix_anon.adversaries import ADVERSARIES
-    from verix_anon.provider.local import LocalProvider
-
-    if adversary is None:
-        return LocalProvider()
-    if adversary not in ADVERSARIES:
-        raise TableError(f"adversaries are {', '.join(ADVERSARIES)}, not {adversary!r}")
-    return ADVERSARIES[adversary](0)
-
-
-def _remote(
-    url: str, token: str, adversary: str | None, insecure_http: bool, ca_file: Path | None
-) -> "Provider":
-    """The provider behind a service."""
-    from verix_anon.client.remote import RemoteOptions, RemoteProvider
-
-    if adversary is not None:
-        raise TableError("a service is as it is; choose --url or --adversary")
-    options = RemoteOptions(insecure_http=insecure_http, ca_file=ca_file)
-    return RemoteProvider(url, token, options=options)
-
-
 def _say(lines: Iterable[str]) -> None:
     say("\n".join(f"   {line}" for line in lines))
-
-
-def _say_released(released: "Released[pa.Table] | None", table: "pa.Table") -> None:
-    if released is None:
-        say("4. Nothing is released.")
-        return
-    say("4. The owner releases the table, traps removed and k checked again.")
-    _say(_released_lines(released, table))
 
 
 def _released_lines(released: "Released[pa.Table]", table: "pa.Table") -> Iterator[str]:

@@ -69,7 +69,8 @@ def explore(
     if is_page:
         check_installed()
     check_outputs([out], [table, roles], overwrite=overwrite)
-    options = ExploreOptions(k=_numbers(k, "k"), rule=_names(rule), l=_numbers(l, "l"))
+    rules = None if rule is None else [name.strip() for name in rule.split(",")]
+    options = ExploreOptions(k=_numbers(k, "k"), rule=rules, l=_numbers(l, "l"))
     basis = basis_of(roles, table)
     loaded = load_table(table, roles, reading)
     with progress_bar(quiet) as progress:
@@ -87,10 +88,6 @@ def explore(
     _show(found)
     if out is not None:
         say(f"Written to {out}.")
-
-
-def _names(given: str | None) -> list[str] | None:
-    return None if given is None else [name.strip() for name in given.split(",")]
 
 
 def _numbers(given: str | None, what: str) -> list[int] | None:

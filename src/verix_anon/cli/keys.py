@@ -10,9 +10,9 @@ from verix_anon.cli.app import app
 from verix_anon.cli.options import (
     AsJson,
     KeyPassphraseFile,
-    key_passphrase,
     load_key,
     option,
+    passphrase,
     secrets_option,
 )
 from verix_anon.cli.output import facts, quoted, say
@@ -50,7 +50,7 @@ def new(
     from verix_anon.files.keys import new_key, public_path, write_key
 
     is_sealed = seal or key_passphrase_file is not None
-    secret = key_passphrase(key_passphrase_file, confirm=True) if is_sealed else None
+    secret = passphrase(key_passphrase_file, confirm=True, of_key=True) if is_sealed else None
     key = new_key()
     write_key(key, name, passphrase=secret)
     found = {"private": str(name), "public": str(public_path(name)), "keyid": key.public.keyid}
@@ -136,11 +136,8 @@ def list_keys(trust: TrustFile, as_json: AsJson = False) -> None:
     if as_json:
         from verix_anon.files.keys import pinned_to_json
 
-        say(
-            to_json(
-                [{**pinned_to_json(each), "counts": not each.refusal(now)} for each in known.keys]
-            )
-        )
+        found = [{**pinned_to_json(each), "counts": not each.refusal(now)} for each in known.keys]
+        say(to_json(found))
         return
     for each in known.keys:
         said = each.refusal(now) or "counts"

@@ -6,49 +6,34 @@ is read: one group of options, the same for init, explore, prepare, release and 
 
 import os
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-import typer
-
-from verix_anon.errors import TableError
-
-if TYPE_CHECKING:
-    from verix_anon.client.manifest import Manifest
-    from verix_anon.protocol.signing import SigningKey
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from functools import partial, wraps
 from inspect import Parameter, signature
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
+from verix_anon.errors import TableError
 from verix_anon.fields import printable
 
 if TYPE_CHECKING:
+    from verix_anon.client.manifest import Manifest
     from verix_anon.files.tables import Read, Reading
-
+    from verix_anon.protocol.signing import SigningKey
 
 VARIABLE = "VERIX_PASSPHRASE"
 KEY_VARIABLE = "VERIX_KEY_PASSPHRASE"
 CLOUD = "boto3"
 
 
-def passphrase(file: Path | None, *, confirm: bool) -> str:
-    """The manifest's passphrase."""
-    why = "--seal needs a passphrase" if confirm else "the manifest is sealed"
-    refusal = f"{why}; give --passphrase-file or ${VARIABLE}"
-    return _secret(file, VARIABLE, refusal, confirm=confirm)
+def passphrase(file: Path | None, *, confirm: bool, of_key: bool = False) -> str:
+    """The passphrase of the manifest, or of a key: from a file, the environment or a prompt.
 
-
-def key_passphrase(file: Path | None, *, confirm: bool) -> str:
-    """The passphrase of a key."""
-    why = "--seal needs a passphrase" if confirm else "the key is sealed"
-    refusal = f"{why}; give --key-passphrase-file or ${KEY_VARIABLE}"
-    return _secret(file, KEY_VARIABLE, refusal, confirm=confirm)
-
-
-def _secret(file: Path | None, variable: str, refusal: str, *, confirm: bool) -> str:
-    """A passphrase from a file, the environment or a prompt; an empty one is refused."""
+    An empty one is refused.
+    """
+    variable = KEY_VARIABLE if of_key else VARIABLE
     if file is not None:
         try:
             found = file.read_text(encoding="utf-8").split("\n", 1)[0].rstrip("\r")
@@ -65,7 +50,10 @@ def _secret(file: Path | None, variable: str, refusal: str, *, confirm: bool) ->
             # Left to the framework this would be exit code 1, which means VIOLATION.
             raise KeyboardInterrupt from None
     else:
-        raise TableError(refusal)
+        sealed = f"the {'key' if of_key else 'manifest'} is sealed"
+        why = "--seal needs a passphrase" if confirm else sealed
+        given = "--key-passphrase-file" if of_key else "--passphrase-file"
+        raise TableError(f"{why}; give {given} or ${variable}")
     if not found:
         raise TableError("the passphrase is empty")
     return found
@@ -78,9 +66,8 @@ def load_manifest(path: Path, file: Path | None) -> "Manifest":
 
     if not path.is_file():
         raise TableError(f"there is no manifest {path}")
-    return read_manifest(
-        path, passphrase=passphrase(file, confirm=False) if is_sealed(path) else None
-    )
+    secret = passphrase(file, confirm=False) if is_sealed(path) else None
+    return read_manifest(path, passphrase=secret)
 
 
 def load_key(path: Path, file: Path | None) -> "SigningKey":
@@ -88,9 +75,8 @@ def load_key(path: Path, file: Path | None) -> "SigningKey":
     from verix_anon.files.keys import is_sealed, read_signing_key
 
     load_envelopes()
-    return read_signing_key(
-        path, passphrase=key_passphrase(file, confirm=False) if is_sealed(path) else None
-    )
+    secret = passphrase(file, confirm=False, of_key=True) if is_sealed(path) else None
+    return read_signing_key(path, passphrase=secret)
 
 
 def load_envelopes() -> None:
@@ -182,17 +168,16 @@ def ranges_by_column(
         low, colon, high = value.partition(":")
         if not colon:
             raise TableError(f"{name}={value} is not of the form COLUMN=LOW:HIGH")
-        ends = [_end(name, end, moments.get(name)) if end else None for end in (low, high)]
+        unit = moments.get(name)
+        ends = [_end(name, end, unit) if end else None for end in (low, high)]
         found[name] = (ends[0], ends[1])
     return found
 
 
 def _end(name: str, text: str, unit: str | None) -> float:
-    return _number(name, text) if unit is None else _date(name, text, unit)
-
-
-def _date(name: str, text: str, unit: str) -> float:
-    """A date as the number of units since 1970."""
+    """A number, or a date as the number of units since 1970."""
+    if unit is None:
+        return _number(name, text)
     import numpy as np
 
     try:
@@ -246,7 +231,6 @@ FIELDS = {"null": "null_tokens", "leading_zeros": "leading_zeros_are_text"}
 
 
 def _given(options: dict[str, Any]) -> Given:
-    """The fields that were given."""
     from verix_anon.files.table_form import from_typed
 
     forms: list[str] = options.pop("date_format") or []

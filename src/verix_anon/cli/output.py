@@ -48,10 +48,6 @@ def say(text: str) -> None:
         sys.exit(CLOSED_PIPE)
 
 
-def _announce() -> None:
-    print(COMPILING, file=sys.stderr)
-
-
 @contextmanager
 def progress_bar(quiet: bool) -> Iterator[Progress]:
     """A progress bar on stderr, one line per stage, gone when the work is done.
@@ -59,7 +55,7 @@ def progress_bar(quiet: bool) -> Iterator[Progress]:
     If kernels are compiled in the course of it, that is said before they are. A program that
     attends gets lines of JSON instead.
     """
-    compiling.tell = None if quiet else _announce
+    compiling.tell = None if quiet else lambda: print(COMPILING, file=sys.stderr)
     if is_attended():
         yield report
         return

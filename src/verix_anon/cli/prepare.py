@@ -200,10 +200,6 @@ def prepare(
         )
         _check_roles(roles)
         _write(prepared, Path(out), secret)
-    _tell(prepared, out, passphrase_file, as_json=as_json)
-
-
-def _tell(prepared: "Prepared", out: str, passphrase_file: Path | None, *, as_json: bool) -> None:
     for warning in prepared.warnings:
         print(f"Warning: {printable(warning)}", file=sys.stderr)
     if as_json:
@@ -272,12 +268,18 @@ def _check_roles(roles: Path | None) -> None:
 
 
 def _write(prepared: "Prepared", out: Path, secret: str | None) -> None:
+    from verix_anon.client.owner_files import write_manifest
     from verix_anon.files.atomic_write import begun
+    from verix_anon.files.folder_writer import write_submission
 
     is_there = out.is_dir()
     place = out / "prepared" if is_there else out
     with begun(place, overwrite=False, folder=True, private=True) as aside:
-        _write_parts(prepared, aside.path, secret)
+        with ThreadPoolExecutor(1) as beside:
+            submission, manifest = (aside.path / part for part in PARTS)
+            writing = beside.submit(write_submission, prepared.submission, submission)
+            write_manifest(prepared.manifest, manifest, passphrase=secret)
+            writing.result()
         if not is_there:
             aside.take_name()
             return
@@ -286,28 +288,14 @@ def _write(prepared: "Prepared", out: Path, secret: str | None) -> None:
             (aside.path / part).rename(out / part)
 
 
-def _write_parts(prepared: "Prepared", folder: Path, secret: str | None) -> None:
-    from verix_anon.client.owner_files import write_manifest
-    from verix_anon.files.folder_writer import write_submission
-
-    with ThreadPoolExecutor(1) as beside:
-        writing = beside.submit(write_submission, prepared.submission, folder / PARTS[0])
-        write_manifest(prepared.manifest, folder / PARTS[1], passphrase=secret)
-        writing.result()
-
-
 def sent_lines(manifest: "Manifest") -> list[str]:
     """What becomes of each column, of the target, and what the provider will see, in lines."""
     from verix_anon.client.audit_subject import seen
     from verix_anon.client.disclosure import parted, taken
 
-    columns = [f"{what}: {_listed(names)}." for what, names in parted(manifest).items()]
+    columns = [f"{w}: {', '.join(names) or 'nothing'}." for w, names in parted(manifest).items()]
     said = [*columns, taken(manifest), *seen(manifest.contract)]
     return [line for text in said for line in textwrap.wrap(printable(text), 100)]
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names) or "nothing"
 
 
 def planted_lines(manifest: "Manifest") -> list[str]:

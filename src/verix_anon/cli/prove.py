@@ -3,7 +3,7 @@
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -27,9 +27,7 @@ from verix_anon.errors import ProofError, TableError
 from verix_anon.fields import printable, to_json
 
 if TYPE_CHECKING:
-    from verix_anon.client.manifest import Manifest
-    from verix_anon.protocol.contract import Contract
-    from verix_anon.protocol.inclusion import Proof, Turn
+    from verix_anon.protocol.inclusion import Proof
 
 
 DOES_NOT_SHOW = (
@@ -112,16 +110,15 @@ def make(
     given = [delivery, submission, contract, manifest, table]
     check_outputs([out], given, overwrite=overwrite)
     kept = None if manifest is None else load_manifest(manifest, passphrase_file)
-    agreed = _agreed(kept, submission, contract)
+    agreed = [each for each in (kept, submission, contract) if each is not None]
+    if len(agreed) != 1:
+        raise TableError("give one of --manifest, --submission and --contract")
     loaded = None if table is None or kept is None else load_table(table, reading_of(kept), reading)
-    made = during(
-        "prove",
-        quiet,
-        lambda: prove(
-            delivery, agreed, tracker=tracker, record=record, person=person, table=loaded
-        ),
-    )
-    places = _places(out, len(made))
+    find = partial(prove, tracker=tracker, record=record, person=person, table=loaded)
+    made = during("prove", quiet, lambda: find(delivery, agreed[0]))
+    n = len(made)
+    places = [out.with_name(f"{out.stem}-{i + 1}{out.suffix}") for i in range(n)]
+    places = [out] if n == 1 else places
     check_outputs(places, given, overwrite=overwrite)
     for proof, place in zip(made, places, strict=True):
         write_proof(proof, place, overwrite=overwrite)
@@ -133,22 +130,6 @@ def make(
         say(f"Written to {place}: a class of {proof.count:,} records, {len(proof.path)} splits.")
     words = (places[0], "--root", made[0].root.hex(), "--tracker", made[0].tracker.hex())
     say(f"Check it: verix-anon prove check {quoted(*words)}")
-
-
-def _agreed(
-    kept: "Manifest | None", submission: str | None, contract: str | None
-) -> "Manifest | str":
-    """Where the contract stands, of which there is one."""
-    found = [each for each in (kept, submission, contract) if each is not None]
-    if len(found) != 1:
-        raise TableError("give one of --manifest, --submission and --contract")
-    return found[0]
-
-
-def _places(out: Path, n: int) -> list[Path]:
-    if n == 1:
-        return [out]
-    return [out.with_name(f"{out.stem}-{i + 1}{out.suffix}") for i in range(n)]
 
 
 @app.command(
@@ -178,8 +159,7 @@ def check(
     from verix_anon.files.proofs import check_proof
 
     try:
-        signed = _signed(receipt, key or [], root)
-        committed = root if signed is None else signed.root
+        committed, signed = _signed(receipt, key or [], root)
         if committed is None:
             raise TableError("give the root, by --root or by --receipt and --key")
         found = check_proof(proof, root=committed, tracker=tracker)
@@ -188,33 +168,27 @@ def check(
             raise
         say(to_json({"holds": False, "reason": str(error)}))
         sys.exit(REFUSED)
-    said = None if signed is None else signed.said
     if as_json:
-        say(to_json({"holds": True, **_facts(found), "signed": said}))
+        say(to_json({"holds": True, **_facts(found), "signed": signed}))
     else:
-        say("\n".join(map(printable, _words(found, said))))
+        say("\n".join(map(printable, _words(found, signed))))
 
 
-class _Signed(NamedTuple):
-    """A root that somebody signed for, and who that is."""
-
-    root: bytes
-    said: str
-
-
-def _signed(receipt: Path | None, keys: list[Path], root: str | None) -> _Signed | None:
-    """The root of a receipt that counts, and is for the given root if there is one."""
+def _signed(
+    receipt: Path | None, keys: list[Path], root: str | None
+) -> tuple[bytes | str | None, str | None]:
+    """The root of a receipt that counts, and who signed it; without one, the root as given."""
     if (receipt is None) is not (not keys):
         raise TableError("--receipt and --key belong together")
     if receipt is None:
-        return None
+        return root, None
     from verix_anon.files.attestation import Asked, attested
 
     load_envelopes()
     found = attested(Asked(receipt=receipt, keys=tuple(keys), root=root))
     if found.receipt is None or not found.is_so:
         raise ProofError(f"the receipt does not count: {' '.join(found.problems)}")
-    return _Signed(found.receipt.root, found.shown[0])
+    return found.receipt.root, found.shown[0]
 
 
 def _facts(proof: "Proof") -> dict[str, object]:
@@ -254,17 +228,12 @@ def _words(proof: "Proof", signed: str | None) -> list[str]:
         if proof.path
         else "There was no split: all records are one class.",
     ]
-    lines += [f"  {_split(contract, turn)}" for turn in reversed(proof.path)]
+    for turn in reversed(proof.path):
+        column = contract.quasi[turn.column]
+        word = "at most" if turn.side.value == "left" else "more than"
+        lines.append(f"  {column.name}: {word} {show_value(column, turn.threshold)}")
     lines += ["", "The records of the class have, of each column:"]
     for column, (low, high) in zip(contract.quasi, proof.bounds, strict=True):
         least, greatest = show_value(column, low), show_value(column, high)
         lines.append(f"  {column.name}: {least if low == high else f'{least} to {greatest}'}")
     return [*lines, "", DOES_NOT_SHOW if signed else f"{DOES_NOT_SHOW} {TRUSTED_ROOT}"]
-
-
-def _split(contract: "Contract", turn: "Turn") -> str:
-    from verix_anon.protocol.contract import show_value
-
-    column = contract.quasi[turn.column]
-    word = "at most" if turn.side.value == "left" else "more than"
-    return f"{column.name}: {word} {show_value(column, turn.threshold)}"

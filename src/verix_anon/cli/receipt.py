@@ -1,9 +1,8 @@
 """What a third party can check: signed words about a delivery, without it and without a secret."""
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -12,10 +11,6 @@ from verix_anon.cli.options import AsJson, load_envelopes, option
 from verix_anon.cli.output import painted, say
 from verix_anon.errors import TableError
 from verix_anon.fields import printable, to_json
-
-if TYPE_CHECKING:
-    from verix_anon.files.attestation import Attested
-
 
 NOT_SO = 1
 
@@ -76,19 +71,17 @@ def check(
             files=dict(map(_pair, files or [])),
         )
     )
-    say(to_json(found.to_json()) if as_json else "\n".join(_lines(found)))
-    sys.exit(0 if found.is_so else NOT_SO)
-
-
-def _lines(found: "Attested") -> Iterator[str]:
+    if as_json:
+        say(to_json(found.to_json()))
     for title, sentences in (
         ("Shown", found.shown),
         ("NOT SO", found.problems),
         ("Not shown", found.not_shown),
     ):
-        if sentences:
-            yield f"{painted(title, 'fail') if title == 'NOT SO' else title}:"
-            yield from (f"  - {printable(sentence)}" for sentence in sentences)
+        if sentences and not as_json:
+            say(f"{painted(title, 'fail') if title == 'NOT SO' else title}:")
+            say("\n".join(f"  - {printable(sentence)}" for sentence in sentences))
+    sys.exit(0 if found.is_so else NOT_SO)
 
 
 def _pair(text: str) -> tuple[str, Path]:

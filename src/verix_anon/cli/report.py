@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -12,10 +12,6 @@ from verix_anon.cli.output import check_outputs, during, say, write_text
 from verix_anon.errors import TableError
 from verix_anon.fields import printable
 from verix_anon.files.job_folder import SHEET
-
-if TYPE_CHECKING:
-    from verix_anon.client.privacy_sheet import Sheet
-    from verix_anon.client.verdict import Verdict
 
 
 @app.command(
@@ -53,25 +49,19 @@ def report(
     beside = verdict.with_name(SHEET)
     check_outputs([target], [verdict, release or beside], overwrite=overwrite)
     found = read_verdict(verdict)
-    sheet = _beside(beside, found) if release is None else Sheet.read(release)
+    sheet: Sheet | None = None
+    if release is not None:
+        sheet = Sheet.read(release)
+    elif beside.exists():
+        left_out = "it is of another delivery"
+        try:
+            sheet = Sheet.read(beside)
+        except TableError as error:
+            left_out = printable(str(error))
+        if sheet is None or sheet.root != found.root:
+            print(f"Warning: {beside} is left out: {left_out}", file=sys.stderr)
+            sheet = None
     page = during("draw", quiet, lambda: render(found, sheet))
     write_text(page, target, overwrite=overwrite)
     is_beside = release is None and sheet is not None
     say(f"Written to {target}{f', with the privacy sheet {beside}' if is_beside else ''}.")
-
-
-def _beside(path: Path, verdict: "Verdict") -> "Sheet | None":
-    """The sheet that lies beside the verdict, if it is that of the same delivery."""
-    from verix_anon.client.privacy_sheet import Sheet
-
-    if not path.exists():
-        return None
-    try:
-        sheet = Sheet.read(path)
-    except TableError as error:
-        print(f"Warning: {path} is left out: {printable(str(error))}", file=sys.stderr)
-        return None
-    if sheet.root == verdict.root:
-        return sheet
-    print(f"Warning: {path} is left out: it is of another delivery", file=sys.stderr)
-    return None

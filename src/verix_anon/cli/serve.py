@@ -20,7 +20,6 @@ from verix_anon.fields import printable, to_json
 
 if TYPE_CHECKING:
     from verix_anon.service.database import Database
-    from verix_anon.service.tenants import Token
 
 DAY = 86_400.0
 MEGABYTE = 10**6
@@ -196,11 +195,28 @@ def list_tokens(folder: Folder = None, database: DatabaseUrl = "", as_json: AsJs
     with _opened(folder, database) as opened:
         known = tokens(opened)
     if as_json:
-        say(to_json([_fields(each) for each in known]))
+        found = [
+            {
+                "id": each.id,
+                "role": each.role.value,
+                "tenant": each.tenant,
+                "created": _time(each.created),
+                "expires": _time(each.expires),
+                "revoked": _time(each.revoked),
+            }
+            for each in known
+        ]
+        say(to_json(found))
         return
     for each in known:
         who = "the operator" if each.tenant is None else printable(each.tenant)
-        say(f"{each.id}  {who}, made {_time(each.created)}, {_end(each)}")
+        if each.revoked is not None:
+            end = f"revoked {_time(each.revoked)}"
+        elif each.expires is None:
+            end = "never ends"
+        else:
+            end = f"{'ended' if each.expires <= time.time() else 'ends'} {_time(each.expires)}"
+        say(f"{each.id}  {who}, made {_time(each.created)}, {end}")
 
 
 @token.command(epilog="Example: [bold]verix-anon token revoke 3f2a91c4 --folder service[/bold]")
@@ -240,25 +256,6 @@ def _opened(folder: Path | None, url: str, *, begin: bool = False) -> "Iterator[
         opened.close()
     if is_new:
         print(f"There was no service in {folder}: its database is begun.", file=sys.stderr)
-
-
-def _fields(known: "Token") -> dict[str, str | None]:
-    return {
-        "id": known.id,
-        "role": known.role.value,
-        "tenant": known.tenant,
-        "created": _time(known.created),
-        "expires": _time(known.expires),
-        "revoked": _time(known.revoked),
-    }
-
-
-def _end(known: "Token") -> str:
-    if known.revoked is not None:
-        return f"revoked {_time(known.revoked)}"
-    if known.expires is None:
-        return "never ends"
-    return f"{'ended' if known.expires <= time.time() else 'ends'} {_time(known.expires)}"
 
 
 def _time(seconds: float | None) -> str | None:

@@ -3,7 +3,7 @@
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import Annotated
 
 import typer
 
@@ -12,10 +12,6 @@ from verix_anon.cli.options import AsJson, Overwrite, Quiet, option, service_opt
 from verix_anon.cli.output import progress_bar, quoted, say
 from verix_anon.errors import TableError
 from verix_anon.fields import to_json
-
-if TYPE_CHECKING:
-    from verix_anon.client.remote import Submitted
-
 
 VARIABLE = "VERIX_TOKEN"
 NEXT = (
@@ -76,6 +72,7 @@ def submit(
     deleted at the service when the delivery is here.
     """
     from verix_anon.client.remote import RemoteOptions, RemoteProvider
+    from verix_anon.files.job_folder import MANIFEST, RECEIPT_FILE
 
     begun: list[str] = []
     with progress_bar(quiet) as progress:
@@ -93,38 +90,10 @@ def submit(
                 submission, out, overwrite=overwrite, began=begun.append
             )
         except KeyboardInterrupt:
-            _leave(begun)
-    _say_done(done, submission, out, as_json=as_json)
-
-
-def token_of(given: str | None, file: Path | None) -> str:
-    """The token from a file, the command line or the environment."""
-    if file is not None:
-        try:
-            first = file.read_text(encoding="utf-8").split("\n", 1)[0].strip()
-        except (OSError, UnicodeDecodeError):
-            raise TableError(f"the token file {file} cannot be read") from None
-        if not first:
-            raise TableError(f"the token file {file} is empty")
-        return first
-    found = given or os.environ.get(VARIABLE)
-    if not found:
-        raise TableError(f"the service wants a token; give --token-file, --token or ${VARIABLE}")
-    return found
-
-
-def _leave(begun: list[str]) -> NoReturn:
-    """End, as interrupted, with a word on what becomes of the job."""
-    where = "no job was begun"
-    if begun:
-        where = f"the job {begun[0]} stays at the service, and the same command goes on with it"
-    print(f"verix-anon: interrupted; {where}", file=sys.stderr)
-    sys.exit(INTERRUPTED)
-
-
-def _say_done(done: "Submitted", submission: str, out: str, *, as_json: bool) -> None:
-    from verix_anon.files.job_folder import MANIFEST, RECEIPT_FILE
-
+            job = f"the job {begun[0]} stays at the service" if begun else "no job was begun"
+            then = ", and the same command goes on with it" if begun else ""
+            print(f"verix-anon: interrupted; {job}{then}", file=sys.stderr)
+            sys.exit(INTERRUPTED)
     if as_json:
         result = {
             "delivery": out,
@@ -144,3 +113,19 @@ def _say_done(done: "Submitted", submission: str, out: str, *, as_json: bool) ->
     beside = Path(submission).parent / MANIFEST
     manifest = quoted(beside) if beside.is_file() else "MANIFEST"
     say(NEXT.format(given=quoted(out), manifest=manifest, sent=quoted(submission)))
+
+
+def token_of(given: str | None, file: Path | None) -> str:
+    """The token from a file, the command line or the environment."""
+    if file is not None:
+        try:
+            first = file.read_text(encoding="utf-8").split("\n", 1)[0].strip()
+        except (OSError, UnicodeDecodeError):
+            raise TableError(f"the token file {file} cannot be read") from None
+        if not first:
+            raise TableError(f"the token file {file} is empty")
+        return first
+    found = given or os.environ.get(VARIABLE)
+    if not found:
+        raise TableError(f"the service wants a token; give --token-file, --token or ${VARIABLE}")
+    return found

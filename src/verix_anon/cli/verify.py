@@ -4,7 +4,7 @@ import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from verix_anon.cli.app import app
 from verix_anon.cli.options import (
@@ -34,11 +34,6 @@ from verix_anon.cli.output import (
 )
 from verix_anon.errors import TableError
 from verix_anon.files.job_folder import AUDIT_LOG, SUBMISSION
-
-if TYPE_CHECKING:
-    from verix_anon.client.verdict import Verdict
-    from verix_anon.protocol.signing import SigningKey
-
 
 NEXT = "Release it: verix-anon release {given} --table TABLE --out released.csv"
 AFTER = (
@@ -112,7 +107,7 @@ def verify(
     manifest keeps is checked, and the findings say with what certainty.
     """
     from verix_anon.client.audit_log import AuditLog
-    from verix_anon.client.owner_files import signed_path
+    from verix_anon.client.owner_files import sign_verdict, signed_path, write_verdict
     from verix_anon.client.report import check_installed, render
     from verix_anon.client.verify import VerifyOptions
     from verix_anon.client.verify import verify as judge
@@ -135,7 +130,13 @@ def verify(
         epsilon_per_feature=numbers_by_column(epsilon_per_feature or []),
     )
     if profile is None and submission is None:
-        _warn_of_thin(manifest.parent / SUBMISSION)
+        beside = manifest.parent / SUBMISSION
+        if beside.is_dir():
+            print(
+                f"Warning: a thin verification, though {beside} lies beside the manifest;"
+                f" --submission {quoted(beside)} checks everything",
+                file=sys.stderr,
+            )
     kept = load_manifest(manifest, passphrase_file)
     if provider_key or kept.provider_keys:
         load_envelopes()
@@ -152,38 +153,19 @@ def verify(
             options=replace(options, progress=progress),
         )
     if out is not None:
-        _write(verdict, out, key, overwrite=overwrite)
+        write_verdict(verdict, out, overwrite=overwrite)
+        if key is not None:
+            words = sign_verdict(verdict, out.read_bytes(), key)
+            write_data(words, signed_path(out), overwrite=overwrite)
     if report is not None:
         write_text(render(verdict), report, overwrite=overwrite)
     if as_json:
         say(verdict.to_json())
     else:
-        _say(verdict, delivery, manifest, out)
+        say("\n".join(verdict_lines(verdict)))
+        if verdict and out is not None:
+            given = (delivery, "--manifest", manifest, "--verdict", out)
+            say(NEXT.format(given=quoted(*given)))
+        if verdict.outcome.value == "VIOLATION":
+            say(AFTER.format(delivery=quoted(delivery)))
     sys.exit(EXIT_CODES[verdict.outcome.value])
-
-
-def _warn_of_thin(beside: Path) -> None:
-    if beside.is_dir():
-        print(
-            f"Warning: a thin verification, though {beside} lies beside the manifest;"
-            f" --submission {quoted(beside)} checks everything",
-            file=sys.stderr,
-        )
-
-
-def _write(verdict: "Verdict", out: Path, key: "SigningKey | None", *, overwrite: bool) -> None:
-    from verix_anon.client.owner_files import sign_verdict, signed_path, write_verdict
-
-    write_verdict(verdict, out, overwrite=overwrite)
-    if key is not None:
-        signed = sign_verdict(verdict, out.read_bytes(), key)
-        write_data(signed, signed_path(out), overwrite=overwrite)
-
-
-def _say(verdict: "Verdict", delivery: str, manifest: Path, out: Path | None) -> None:
-    say("\n".join(verdict_lines(verdict)))
-    if verdict and out is not None:
-        given = (delivery, "--manifest", manifest, "--verdict", out)
-        say(NEXT.format(given=quoted(*given)))
-    if verdict.outcome.value == "VIOLATION":
-        say(AFTER.format(delivery=quoted(delivery)))
