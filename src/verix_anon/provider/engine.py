@@ -6,7 +6,7 @@ An engine grows subtrees, which `stitch` makes one tree of; `anonymize` and `pac
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -71,7 +71,7 @@ def anonymize(
     began = time.perf_counter()
     growth = grow(submission, settings)
     settings.progress("commit", 0, 1)
-    delivery = pack(submission, growth, np.arange(submission.records.n_rows), settings)
+    delivery = pack(submission, growth, settings=settings)
     settings.progress("commit", 1, 1)
     seconds = round(time.perf_counter() - began, 3)
     return replace(
@@ -79,13 +79,19 @@ def anonymize(
     )
 
 
-def pack(submission: Submission, growth: Growth, rows: Ints, settings: EngineSettings) -> Delivery:
+def pack(
+    submission: Submission,
+    growth: Growth,
+    rows: Ints | None = None,
+    settings: EngineSettings | None = None,
+) -> Delivery:
     """A delivery of these rows of the submission, ascending, with a root that fits it.
 
     An honest delivery holds all rows; `growth.leaf_of_row` goes with them.
     """
-    digest = submission.digest(threads=settings.threads)
+    digest = submission.digest(threads=(settings or EngineSettings()).threads)
     tree, records = growth.tree, submission.records
+    rows = np.arange(records.n_rows) if rows is None else rows
     delivered = Delivered(
         row=rows,
         tracker=records.tracker[rows],
@@ -129,10 +135,13 @@ def stitch(top: Sequence[object], parts: list[Grown]) -> Grown:
     n_nodes = n_leaves = 0
     for node in top:
         if isinstance(node, TopSplit):
-            piece = _one_node(node, n_nodes, n_quasi=parts[0].minimum.shape[1])
+            no_bounds = np.empty((0, parts[0].minimum.shape[1]))
+            no_leaves = {"size": np.empty(0, np.int64), "minimum": no_bounds, "maximum": no_bounds}
+            piece = Grown(**one_node(node, n_nodes, -1), **no_leaves)
             lacking_right.append(piece)
         else:
-            piece = _shifted(next(subtrees), n_nodes, n_leaves)
+            subtree = next(subtrees)
+            piece = subtree._replace(**shifted(subtree, n_nodes, n_leaves))
         pieces.append(piece)
         n_nodes += piece.column.size
         n_leaves += piece.size.size
@@ -142,27 +151,21 @@ def stitch(top: Sequence[object], parts: list[Grown]) -> Grown:
     return Grown(*(np.concatenate(arrays) for arrays in zip(*pieces, strict=True)))
 
 
-def _one_node(split: TopSplit, number: int, *, n_quasi: int) -> Grown:
-    return Grown(
-        column=np.array([split.column], np.int32),
-        threshold=np.array([split.threshold]),
-        left=np.array([number + 1], np.int32),
-        right=np.array([-1], np.int32),
-        leaf=np.array([-1], np.int32),
-        size=np.empty(0, np.int64),
-        minimum=np.empty((0, n_quasi)),
-        maximum=np.empty((0, n_quasi)),
-    )
+def one_node(split: TopSplit, number: int, right: int) -> dict[str, Any]:
+    """The arrays of a split; its left side is the next node."""
+    return {
+        "column": np.array([split.column], np.int32),
+        "threshold": np.array([split.threshold]),
+        "left": np.array([number + 1], np.int32),
+        "right": np.array([right], np.int32),
+        "leaf": np.array([-1], np.int32),
+    }
 
 
-def _shifted(grown: Grown, n_nodes: int, n_leaves: int) -> Grown:
-    """A subtree renumbered to follow so many nodes and leaves."""
-
-    def shift(numbers: Ids, by: int) -> Ids:
-        return np.where(numbers >= 0, numbers + np.int32(by), numbers)
-
-    return grown._replace(
-        left=shift(grown.left, n_nodes),
-        right=shift(grown.right, n_nodes),
-        leaf=shift(grown.leaf, n_leaves),
-    )
+def shifted(tree: Grown | Tree, n_nodes: int, n_leaves: int) -> dict[str, Ids]:
+    """The numbers in a subtree, made to follow so many nodes and leaves."""
+    numbers = {"left": (tree.left, n_nodes), "right": (tree.right, n_nodes)}
+    numbers["leaf"] = (tree.leaf, n_leaves)
+    return {
+        name: np.where(each >= 0, each + np.int32(by), each) for name, (each, by) in numbers.items()
+    }

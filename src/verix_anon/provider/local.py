@@ -89,8 +89,9 @@ class LocalProvider(EngineSettings):
         return delivery.header
 
 
-def growth_of(submission: Submission, settings: EngineSettings) -> Growth:
+def growth_of(submission: Submission, settings: EngineSettings | None = None) -> Growth:
     """What the contract's rule, whichever it is, makes of the records."""
+    settings = settings or EngineSettings()
     by_labels = submission.contract.rule is Rule.VARIANCE_REDUCTION
     return grow(submission, settings) if by_labels else grow_spread(submission, settings)
 
@@ -178,10 +179,9 @@ def _sort(
 
     def sort_column(j: int) -> int:
         buffer = idle.pop()
+        values, target = records.values[j], records.target
         try:
-            return int(
-                growing.sort_column(records.values[j], records.target, order[j], bits, buffer)
-            )
+            return int(growing.sort_column(values, target, order[j], bits, buffer))
         finally:
             idle.append(buffer)
 
@@ -221,9 +221,8 @@ class _Crew:
         if n <= self.small or stops:
             return best
         span = (node.lo, node.hi, node.positive)
-        for found in self.map(
-            lambda columns: growing.best_split(forest, span, columns), self.ranges
-        ):
+        offers = self.map(lambda columns: growing.best_split(forest, span, columns), self.ranges)
+        for found in offers:
             # Strictly greater: among equals the first in contract order stays.
             if found.score > best.score:
                 best = found
@@ -260,18 +259,14 @@ def _split_top(forest: growing.Forest, root: _Node, crew: _Crew) -> Iterator[_No
 
 
 def _grow_subtree(
-    forest: growing.Forest,
-    node: _Node,
-    grouped: Numbers,
-    number: Numbers,
+    forest: growing.Forest, node: _Node, grouped: Numbers, number: Numbers
 ) -> growing.Grown:
     """The tree of one node, in this thread; fills its range of `grouped`."""
     rows = grouped[node.lo : node.hi]
     order = np.empty((forest.order.shape[0], rows.size), np.uint32)
     local = growing.localize(forest, node.lo, order, number)
-    top = list(
-        _split_top(local, _Node(0, rows.size, node.positive, node.depth), _Crew(local, None))
-    )
+    root = _Node(0, rows.size, node.positive, node.depth)
+    top = list(_split_top(local, root, _Crew(local, None)))
     if len(top) == 1:
         return growing.grow(local, node.positive, node.depth, rows)
     number = np.empty(rows.size, np.uint32)
@@ -312,15 +307,9 @@ class _Table(NamedTuple):
 
     def grow(self, node: _SpreadNode) -> Grown:
         """The subtree of one node."""
-        lo, hi, depth = node
-        contract = self.contract
-        return spreading.grow(
-            self.records[lo:hi],
-            self.rows[lo:hi],
-            self.weights,
-            contract.min_leaf,
-            (depth, contract.max_depth),
-        )
+        records, rows = self.records[node.lo : node.hi], self.rows[node.lo : node.hi]
+        depths = (node.depth, self.contract.max_depth)
+        return spreading.grow(records, rows, self.weights, self.contract.min_leaf, depths)
 
 
 def grow_spread(submission: Submission, settings: EngineSettings) -> Growth:

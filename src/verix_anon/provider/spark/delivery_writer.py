@@ -238,7 +238,10 @@ def _put(place: Place, contract: Contract) -> Iterator[_Delivery]:
         try:
             yield _Delivery(Path(folder), place, contract, prefix)
         except BaseException:
-            _restore(place, old)
+            # What was there stays, and nothing else.
+            place.delete(STAGING if old else "")
+            if old:
+                place.delete_all(place.names() - old)
             raise
         try:
             place.delete_all(old & {DELIVERY_HEADER})
@@ -251,12 +254,3 @@ def _put(place: Place, contract: Contract) -> Iterator[_Delivery]:
             raise
         # A late task may have put something there again.
         place.delete(STAGING)
-
-
-def _restore(place: Place, old: set[str]) -> None:
-    """Leave what was there, and nothing else."""
-    if not old:
-        place.delete()
-        return
-    place.delete(STAGING)
-    place.delete_all(place.names() - old)

@@ -82,10 +82,7 @@ class SparkJob:
             .selectExpr("shiftright(row, 16) AS chunk", "*")
             .repartition(min(n_chunks, TASKS_PER_CORE * self.n_cores), "chunk")
             .groupBy("chunk")
-            .applyInArrow(
-                _task(tasks.HashChunk(self.source.contract, self.n_rows)),
-                "chunk long, digest binary, problem string",
-            )
+            .applyInArrow(_task(tasks.HashChunk(self.source.contract, self.n_rows)), tasks.HASHED)
             .collect()
         )
         for each in chunks:
@@ -103,11 +100,9 @@ class SparkJob:
     def _survey(self, place: Place) -> None:
         """Hash the files, and learn where their records are."""
         self.tell("check files")
-        kind = (
-            "file long, digest binary, groups binary, n_bytes long, counts binary, problem string"
-        )
         work = tasks.Survey(self.source, tuple(self.names), place)
-        found = sorted(self._map(len(self.names), work, kind).collect(), key=lambda e: e["file"])
+        found = self._map(len(self.names), work, tasks.SURVEYED).collect()
+        found = sorted(found, key=lambda each: each["file"])
         for each in found:
             if each["digest"] is None:
                 raise TableError(each["problem"])
@@ -208,7 +203,7 @@ class SparkJob:
         files = tuple(range(*each) for each in pairwise(ends))
         has_target = self.contract.target is not None
         work = tasks.Deliver(joined.first_leaves(), files, has_target, place, prefix)
-        found = self._map(n_files, work, "file long, digest binary").collect()
+        found = self._map(n_files, work, tasks.WRITTEN).collect()
         return digest_of_parts(
             (_short(tasks.file_name(prefix, each["file"])), bytes(each["digest"]))
             for each in sorted(found, key=lambda each: each["file"])

@@ -16,7 +16,7 @@ import math
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -50,6 +50,7 @@ ARROW = {
     "int": pa.int32(),
     "short": pa.int16(),
     "double": pa.float64(),
+    "string": pa.string(),
 }
 """Spark's types, as Arrow has them."""
 ALL_BUT_SIGN = np.int64(np.iinfo(np.int64).max)
@@ -104,9 +105,8 @@ def survey(source: RecordSource, name: str) -> Surveyed:
     expected, digest = source.expected(), None
     files = Files(open_folder(source.path, FaultError))
     if not files.folder.has(name):
-        raise ProviderError(
-            f"the driver has found {name} in {source.path}, and an executor has not"
-        )
+        path = source.path
+        raise ProviderError(f"the driver has found {name} in {path}, and an executor has not")
     files.room = HELD_BYTES
     most = expected.bytes_for(source.n_rows)
     try:
@@ -193,21 +193,18 @@ def share_out(pieces: Sequence[Piece], n_cores: int) -> tuple[tuple[Piece, ...],
 @contextmanager
 def _opened(source: RecordSource, name: str) -> Iterator[pq.ParquetFile]:
     with open_folder(source.path, TableError).open(name) as file:
-        footer = _footer(file, len(source.expected().columns), source.n_rows)
+        n_columns, n_rows = len(source.expected().columns), source.n_rows
+        most = parquet.FOOTER_BYTES + parquet.FOOTER_BYTES_PER_COLUMN * n_columns + n_rows
+        size = file.seek(0, os.SEEK_END)
+        file.seek(size - TAIL)
+        length = int.from_bytes(file.read(4), "little")
+        file.seek(size - TAIL - length)
+        footer = parquet_footer.read_footer(file.read(), most=most)
         metadata = pq.read_metadata(pa.BufferReader(footer.clean))
         types = metadata.schema.to_arrow_schema().types
         # Read as they are stored: a dictionary with one long entry would unfold without limit.
         packed = [str(i) for i, found in enumerate(types) if found == pa.binary()]
         yield pq.ParquetFile(file, metadata=metadata, read_dictionary=packed)
-
-
-def _footer(file: IO[bytes], n_columns: int, n_rows: int) -> parquet_footer.Footer:
-    most = parquet.FOOTER_BYTES + parquet.FOOTER_BYTES_PER_COLUMN * n_columns + n_rows
-    size = file.seek(0, os.SEEK_END)
-    file.seek(size - TAIL)
-    length = int.from_bytes(file.read(4), "little")
-    file.seek(size - TAIL - length)
-    return parquet_footer.read_footer(file.read(), most=most)
 
 
 def _for_spark(array: pa.Array) -> pa.Array:
@@ -253,23 +250,15 @@ def reach(column: Column) -> tuple[int, int]:
     return key_of(column, -most), key_of(column, most)
 
 
-def _type(column: Column) -> str:
-    if column.role is Role.TARGET:
-        return "short"
-    return "double" if column.n_values is None else "int"
-
-
 def fields_of(contract: Contract) -> list[tuple[str, str]]:
     """The columns of a submission's records by our own names, and Spark's types."""
+    fields = [("row", "long"), ("tracker", "binary")]
     numbers = iter(range(len(contract.quasi)))
-    return [
-        ("row", "long"),
-        ("tracker", "binary"),
-        *(
-            ("target" if column.role is Role.TARGET else f"q{next(numbers)}", _type(column))
-            for column in contract.columns
-        ),
-    ]
+    for column in contract.columns:
+        kind = "double" if column.n_values is None else "int"
+        is_target = column.role is Role.TARGET
+        fields.append(("target", "short") if is_target else (f"q{next(numbers)}", kind))
+    return fields
 
 
 def numbers(table: pa.Table | pa.RecordBatch, name: str) -> Array:
@@ -336,3 +325,10 @@ def keys_in(contract: Contract, batch: pa.RecordBatch) -> Ints:
 def schema(fields: Iterable[tuple[str, str]]) -> str:
     """Fields as Spark reads them."""
     return ", ".join(f"{name} {kind}" for name, kind in fields)
+
+
+def one_row(fields: str, *values: object) -> pa.RecordBatch:
+    """A row of fields that Spark reads so."""
+    names, kinds = zip(*(field.split() for field in fields.split(", ")), strict=True)
+    pairs = zip(values, kinds, strict=True)
+    return pa.record_batch([pa.array([value], ARROW[kind]) for value, kind in pairs], names)

@@ -18,7 +18,7 @@ from verix_anon.protocol.contract import Contract, Digest
 from verix_anon.protocol.messages import Submission
 from verix_anon.protocol.table import Records
 from verix_anon.protocol.tree import Leaves, Tree
-from verix_anon.provider.engine import EngineSettings, Growth, TopSplit
+from verix_anon.provider.engine import EngineSettings, Growth, TopSplit, one_node, shifted
 from verix_anon.provider.local import growth_of
 from verix_anon.provider.spark.top import TreePart
 
@@ -55,17 +55,17 @@ class Subtree:
 
 def finish(contract: Contract, part: TreePart, row: Ints, records: Records) -> tuple[Subtree, Ids]:
     """The subtree of all records of a part, in ascending row, and the leaf of each."""
-    growth = _leaf(records) if part.is_leaf else _grow(contract, part.depth, records)
+    if part.is_leaf:
+        growth = _leaf(records)
+    else:
+        # What is grown here lies that deep already.
+        shallower = replace(contract, max_depth=contract.max_depth - part.depth)
+        sent = Submission(contract=shallower, records=records)
+        growth = growth_of(sent, EngineSettings(threads=1))
     grouped = trees.group_rows(growth.leaf_of_row, growth.tree.n_leaves)
     members = merkle.Members(*grouped, row, records.tracker)
     digest = merkle.top_digest(contract, growth.tree, growth.leaves, members)
     return Subtree(tree=growth.tree, leaves=growth.leaves, digest=digest), growth.leaf_of_row
-
-
-def _grow(contract: Contract, depth: int, records: Records) -> Growth:
-    # What is grown here lies that deep already.
-    shallower = replace(contract, max_depth=contract.max_depth - depth)
-    return growth_of(Submission(contract=shallower, records=records), EngineSettings(threads=1))
 
 
 def _leaf(records: Records) -> Growth:
@@ -122,11 +122,11 @@ class JoinedTree:
         n_nodes = n_leaves = 0
         for each, right in zip(self.top, self._rights(), strict=True):
             if isinstance(each, TopSplit):
-                yield _one_node(each, n_nodes, right), None
+                yield Tree(**one_node(each, n_nodes, right)), None
                 n_nodes += 1
                 continue
             found = next(following)
-            yield _shifted(found.tree, n_nodes, n_leaves), found.leaves
+            yield replace(found.tree, **shifted(found.tree, n_nodes, n_leaves)), found.leaves
             n_nodes, n_leaves = n_nodes + each.n_nodes, n_leaves + each.n_leaves
 
     def _rights(self) -> list[int]:
@@ -144,28 +144,3 @@ class JoinedTree:
             if lacking:
                 found[lacking.pop()] = n_nodes
         return found
-
-
-def _one_node(split: TopSplit, number: int, right: int) -> Tree:
-    return Tree(
-        column=np.array([split.column], np.int32),
-        threshold=np.array([split.threshold]),
-        left=np.array([number + 1], np.int32),
-        right=np.array([right], np.int32),
-        leaf=np.array([-1], np.int32),
-    )
-
-
-def _shifted(tree: Tree, n_nodes: int, n_leaves: int) -> Tree:
-    """A subtree renumbered to follow so many nodes and leaves."""
-
-    def shift(numbers: Ids, by: int) -> Ids:
-        return np.where(numbers >= 0, numbers + np.int32(by), numbers)
-
-    return Tree(
-        column=tree.column,
-        threshold=tree.threshold,
-        left=shift(tree.left, n_nodes),
-        right=shift(tree.right, n_nodes),
-        leaf=shift(tree.leaf, n_leaves),
-    )

@@ -30,6 +30,7 @@ from verix_anon.provider.spark.submission_reader import (
     keys_in,
     labels_in,
     not_once,
+    one_row,
     records_in,
     survey,
 )
@@ -39,6 +40,11 @@ from verix_anon.provider.spark.top import Counted, Counter, Pass, Routes, TreePa
 
 Batches = Iterator[pa.RecordBatch]
 BATCH_BYTES = 16 << 20
+SURVEYED = "file long, digest binary, groups binary, n_bytes long, counts binary, problem string"
+HASHED = "chunk long, digest binary, problem string"
+FINISHED = "part int, n_nodes long, n_leaves long, digest binary"
+WRITTEN = "file long, digest binary"
+"""What tasks give, as Spark reads it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +62,8 @@ class Survey:
         for number in _numbers(batches):
             found = survey(self.source, self.names[number])
             groups = np.array(found.group_rows, np.int64).tobytes()
-            yield pa.record_batch(
-                {
-                    "file": pa.array([number], pa.int64()),
-                    "digest": pa.array([found.digest], pa.binary()),
-                    "groups": pa.array([groups], pa.binary()),
-                    "n_bytes": pa.array([found.n_bytes], pa.int64()),
-                    "counts": pa.array([found.counts.tobytes()], pa.binary()),
-                    "problem": pa.array([found.problem], pa.string()),
-                }
-            )
+            counts, problem = found.counts.tobytes(), found.problem
+            yield one_row(SURVEYED, number, found.digest, groups, found.n_bytes, counts, problem)
 
 
 def _numbers(batches: Batches) -> Iterator[int]:
@@ -134,13 +132,8 @@ class HashChunk:
             digest = self._hash(chunk, table)
         except Error as error:
             problem = str(error)
-        return pa.table(
-            {
-                "chunk": pa.array([-1 if chunk is None else chunk], pa.int64()),
-                "digest": pa.array([digest], pa.binary()),
-                "problem": pa.array([problem], pa.string()),
-            }
-        )
+        row = one_row(HASHED, -1 if chunk is None else chunk, digest, problem)
+        return pa.Table.from_batches([row])
 
     def _hash(self, chunk: int | None, table: pa.Table) -> bytes:
         contract = Contract.from_bytes(self.contract)
@@ -199,14 +192,9 @@ class AddCounts:
     def __call__(self, batches: Batches) -> Batches:
         """Add the counts."""
         cells = added(self._counts(batches), self.n_buckets)
-        found = list(summaries(cells, self.ranks))
+        found = [(cell, summary.tobytes()) for cell, summary in summaries(cells, self.ranks)]
         if found:
-            yield pa.record_batch(
-                {
-                    "cell": pa.array([cell for cell, _ in found], pa.int32()),
-                    "data": pa.array([summary.tobytes() for _, summary in found], pa.binary()),
-                }
-            )
+            yield _counts(found)
 
     def _counts(self, batches: Batches) -> Iterator[Counted]:
         for batch in batches:
@@ -231,9 +219,6 @@ class Route:
             histograms.route(keys_in(contract, batch), *self.routes, node)
             part = pa.array(self.part[node].astype(np.int32))
             yield pa.record_batch([part, *batch.columns], ["part", *batch.schema.names])
-
-
-FINISHED = "part int, n_nodes long, n_leaves long, digest binary"
 
 
 def kept(part: int, kind: str) -> str:
@@ -262,14 +247,9 @@ class Finish:
             np.savez(file, row=row, tracker=tracker, leaf=leaf, target=target)
         with self.place.new(kept(number, "subtree")) as path:
             path.write_bytes(made.to_bytes())
-        return pa.table(
-            {
-                "part": pa.array([number], pa.int32()),
-                "n_nodes": pa.array([made.tree.n_nodes], pa.int64()),
-                "n_leaves": pa.array([made.tree.n_leaves], pa.int64()),
-                "digest": pa.array([made.digest], pa.binary()),
-            }
-        )
+        tree = made.tree
+        found = one_row(FINISHED, number, tree.n_nodes, tree.n_leaves, made.digest)
+        return pa.Table.from_batches([found])
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,12 +273,7 @@ class Deliver:
                         writer.add(self._numbered(part))
                 with path.open("rb") as file:
                     digest = file_digest(file, "sha256").digest()
-            yield pa.record_batch(
-                {
-                    "file": pa.array([number], pa.int64()),
-                    "digest": pa.array([digest], pa.binary()),
-                }
-            )
+            yield one_row(WRITTEN, number, digest)
 
     def _numbered(self, part: int) -> dict[str, parquet.Array]:
         with self.place.open(kept(part, "records")) as file, np.load(file) as arrays:

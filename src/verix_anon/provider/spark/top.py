@@ -112,9 +112,8 @@ def added(counts: Iterable[Counted], n_buckets: int) -> dict[int, Ints]:
         if cell is None:
             cell = cells[number] = np.zeros((n_buckets, FIELDS), np.int64)
         is_new = cell[at, COUNT] == 0
-        cell[at, LEAST] = np.where(
-            is_new, fields[LEAST], np.minimum(cell[at, LEAST], fields[LEAST])
-        )
+        least = np.minimum(cell[at, LEAST], fields[LEAST])
+        cell[at, LEAST] = np.where(is_new, fields[LEAST], least)
         most = np.maximum(cell[at, GREATEST], fields[GREATEST])
         cell[at, GREATEST] = np.where(is_new, fields[GREATEST], most)
         cell[at, COUNT] += fields[COUNT]
@@ -175,18 +174,16 @@ class Buckets:
     def windows(self) -> tuple[Windows, int]:
         """What to count, and in how many buckets."""
         wanted = n_buckets(self.low.size, self.budget)
-        return Windows(self.low, self.high, self._shift(wanted)), wanted
+        span = self.high.astype(np.uint64) - self.low.astype(np.uint64)
+        lengths = [int(distance).bit_length() for distance in span.flat]
+        bits: Ints = np.array(lengths, np.int64).reshape(span.shape)
+        # How far a key's distance from its window's start is moved to be its bucket's number.
+        shift = np.maximum(bits - (wanted.bit_length() - 1), 0)
+        return Windows(self.low, self.high, shift), wanted
 
     def ranks(self) -> Ints:
         """The rank of each median within its window, from 1."""
         return self._rank - self.n_below
-
-    def _shift(self, wanted: int) -> Ints:
-        """How far a key's distance from its window's start is moved to be its bucket's number."""
-        span = self.high.astype(np.uint64) - self.low.astype(np.uint64)
-        lengths = [int(distance).bit_length() for distance in span.flat]
-        bits: Ints = np.array(lengths, np.int64).reshape(span.shape)
-        return np.maximum(bits - (wanted.bit_length() - 1), 0)
 
     def learn(self, at: tuple[Ints, Ints], found: Summary) -> None:
         """Take in what a pass has found of all open cells, given by node and column."""
@@ -384,11 +381,8 @@ def _choose(contract: Contract, node: _Node, cells: Buckets, i: int) -> _Chosen 
         if offer is None:
             continue
         if by_labels:
-            n_right, positive_right = (
-                node.n_rows - offer.n_left,
-                node.positive - offer.positive_left,
-            )
-            score = rules.score(offer.n_left, offer.positive_left, n_right, positive_right)
+            left = offer.n_left, offer.positive_left
+            score = rules.score(*left, node.n_rows - left[0], node.positive - left[1])
         else:
             span = int(node.high[column]) - int(node.low[column])
             score = (contract.quasi[column].weight or 0) * span
