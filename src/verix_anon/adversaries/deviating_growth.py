@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from verix_anon.arrays import Bytes, Flags, Floats, Ints
+from verix_anon.arrays import Bytes, Floats, Ints
 from verix_anon.errors import ProviderError
 from verix_anon.protocol import rules
 from verix_anon.protocol.contract import Rule
@@ -95,7 +95,11 @@ class Spot:
         n_left = left.sum(axis=1)
         column = np.flatnonzero((n_left >= min_leaf) & (self.rows.size - n_left >= min_leaf))
         if self.rule is Rule.VARIANCE_REDUCTION:
-            score = self._gains(left[column])
+            goes_left, n = left[column], self.rows.size
+            nl = n_left[column].astype(np.float64)
+            l = (goes_left @ self.target.astype(np.int64)).astype(np.float64)  # noqa: E741
+            nr, r = n - nl, float(self.target.sum()) - l
+            score = l * l / nl + r * r / nr
         else:
             score = self.weights[column] * np.ptp(self.values[column], axis=1)
         return Candidates(column, thresholds[column], score)
@@ -104,14 +108,6 @@ class Spot:
     def weights(self) -> Floats:
         """The contract's weights; times a spread they are at most 2^52, so exact."""
         return np.array([float(column.weight or 0) for column in self.submission.contract.quasi])
-
-    def _gains(self, left: Flags) -> Floats:
-        """What orders candidates by the labels on their sides."""
-        nl = left.sum(axis=1).astype(np.float64)
-        l = (left @ self.target.astype(np.int64)).astype(np.float64)  # noqa: E741
-        nr, r = self.rows.size - nl, float(self.target.sum()) - l
-        score: Floats = l * l / nl + r * r / nr
-        return score
 
 
 def medians(values: Floats) -> Floats:
@@ -217,8 +213,7 @@ def routed(top: Top, values: Floats, rows: Ints) -> Top:
 
 def deliver(submission: Submission, top: Top) -> Delivery:
     """All records under this tree, with bounds, counts and root that fit it."""
-    rows = np.arange(submission.records.n_rows)
-    return engine.pack(submission, growth_of(submission, top), rows, engine.EngineSettings())
+    return engine.pack(submission, growth_of(submission, top))
 
 
 def growth_of(submission: Submission, top: Top) -> engine.Growth:

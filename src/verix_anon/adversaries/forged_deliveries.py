@@ -7,10 +7,9 @@ from typing import ClassVar
 import numpy as np
 
 from verix_anon.adversaries.deviating_growth import check_rule
-from verix_anon.arrays import Floats
 from verix_anon.kernels import trees
 from verix_anon.protocol import merkle
-from verix_anon.protocol.contract import Contract, Digest, Rule
+from verix_anon.protocol.contract import Digest, Rule
 from verix_anon.protocol.messages import Delivery, Submission
 from verix_anon.protocol.providers import Provider
 from verix_anon.protocol.table import Records
@@ -135,16 +134,11 @@ class WidensBounds:
         low[some] -= margin
         high[some] += margin
         if submission.contract.is_coded:
-            low, high = _positions(submission.contract, low, high)
-        return restamped(
-            submission, replace(made, leaves=replace(leaves, minimum=low, maximum=high))
-        )
-
-
-def _positions(contract: Contract, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Bounds that can be positions, so that their form does not give them away."""
-    last = np.array([float((column.size or 1) - 1) for column in contract.quasi])
-    return np.maximum(np.floor(low), 0.0), np.minimum(np.ceil(high), last)
+            # Bounds that can be positions, so that their form does not give them away.
+            last = [float((column.size or 1) - 1) for column in submission.contract.quasi]
+            low, high = np.maximum(np.floor(low), 0.0), np.minimum(np.ceil(high), last)
+        wider = replace(leaves, minimum=low, maximum=high)
+        return restamped(submission, replace(made, leaves=wider))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from verix_anon.adversaries.deviating_growth import as_rules, deliver, routed
-from verix_anon.arrays import Ints
+from verix_anon.arrays import Ids, Ints
 from verix_anon.protocol.messages import Delivery, Submission
 from verix_anon.protocol.table import Records
 from verix_anon.provider import engine, local
@@ -14,9 +14,7 @@ from verix_anon.provider import engine, local
 def without(submission: Submission, dropped: Ints) -> Delivery:
     """An honest delivery of all other records, with a root that fits it."""
     kept = np.setdiff1d(np.arange(submission.records.n_rows), dropped)
-    settings = engine.EngineSettings()
-    growth = local.growth_of(_part(submission, kept), settings)
-    return engine.pack(submission, growth, kept, settings)
+    return engine.pack(submission, local.growth_of(_part(submission, kept)), kept)
 
 
 def _part(submission: Submission, kept: Ints) -> Submission:
@@ -24,6 +22,14 @@ def _part(submission: Submission, kept: Ints) -> Submission:
     values = np.ascontiguousarray(sent.values[:, kept])
     records = Records(tracker=sent.tracker[kept], values=values, target=sent.target[kept])
     return replace(submission, records=records)
+
+
+def _under(made: Delivery, submission: Submission, leaf: Ids, rows: Ints | None = None) -> Delivery:
+    """These rows in these leaves of a tree that was made, with counts and a root that fit."""
+    count = np.bincount(leaf, minlength=made.tree.n_leaves)
+    leaves = replace(made.leaves, count=count)
+    growth = engine.Growth(tree=made.tree, leaves=leaves, leaf_of_row=leaf)
+    return engine.pack(submission, growth, rows)
 
 
 def _drawn(n_rows: int, fraction: float, seed: int) -> Ints:
@@ -65,15 +71,7 @@ class RefillsWithCopies:
         made = without(submission, dropped)
         copied = np.random.default_rng(self.seed).choice(made.records.row.size, dropped.size)
         at = np.sort(np.concatenate([np.arange(made.records.row.size), copied]))
-        growth = engine.Growth(
-            tree=made.tree,
-            leaves=replace(
-                made.leaves,
-                count=np.bincount(made.records.leaf[at], minlength=made.tree.n_leaves),
-            ),
-            leaf_of_row=made.records.leaf[at],
-        )
-        return engine.pack(submission, growth, made.records.row[at], engine.EngineSettings())
+        return _under(made, submission, made.records.leaf[at], made.records.row[at])
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +98,7 @@ class EchoesDropped:
         leaf[made.records.row] = made.records.leaf
         rng = np.random.default_rng(self.seed)
         leaf[dropped] = rng.integers(0, made.tree.n_leaves, dropped.size)
-        count = np.bincount(leaf, minlength=made.tree.n_leaves)
-        growth = engine.Growth(
-            tree=made.tree, leaves=replace(made.leaves, count=count), leaf_of_row=leaf
-        )
-        return engine.pack(submission, growth, np.arange(n_rows), engine.EngineSettings())
+        return _under(made, submission, leaf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +116,6 @@ class GrowsOnSample:
         """Grow on a sample, and deliver all records under that tree."""
         n_rows = submission.records.n_rows
         kept = np.setdiff1d(np.arange(n_rows), _drawn(n_rows, 1 - self.share, self.seed))
-        growth = local.growth_of(_part(submission, kept), engine.EngineSettings())
+        growth = local.growth_of(_part(submission, kept))
         top = routed(as_rules(growth.tree), submission.records.values, np.arange(n_rows))
         return deliver(submission, top)

@@ -166,8 +166,8 @@ class MovesSuspects:
 
 def moved(submission: Submission, rows: Ints) -> Delivery:
     """The honest delivery with these rows in the next leaf, unless their own became too small."""
-    settings, least = engine.EngineSettings(), submission.contract.min_leaf
-    made = local.growth_of(submission, settings)
+    least = submission.contract.min_leaf
+    made = local.growth_of(submission)
     leaf, count = made.leaf_of_row.copy(), made.leaves.count.copy()
     low, high = made.leaves.minimum.copy(), made.leaves.maximum.copy()
     for row in rows.tolist():
@@ -178,4 +178,4 @@ def moved(submission: Submission, rows: Ints) -> Delivery:
             low[new], high[new] = np.minimum(low[new], values), np.maximum(high[new], values)
     leaves = replace(made.leaves, count=count, minimum=low, maximum=high)
     growth = engine.Growth(tree=made.tree, leaves=leaves, leaf_of_row=leaf)
-    return engine.pack(submission, growth, np.arange(leaf.size), settings)
+    return engine.pack(submission, growth)

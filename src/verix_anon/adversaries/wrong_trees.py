@@ -18,7 +18,6 @@ from verix_anon.adversaries.deviating_growth import (
     routed,
     rule_thresholds,
 )
-from verix_anon.arrays import Floats
 from verix_anon.protocol import rules
 from verix_anon.protocol.contract import Rule
 from verix_anon.protocol.messages import Delivery, Submission
@@ -206,9 +205,7 @@ def _by_weights(submission: Submission, weights: list[int]) -> Delivery:
     pairs = zip(contract.quasi, weights, strict=True)
     columns = tuple(replace(column, weight=weight) for column, weight in pairs)
     other = replace(submission, contract=replace(contract, columns=columns))
-    settings = engine.EngineSettings()
-    rows = np.arange(submission.records.n_rows)
-    return engine.pack(submission, local.growth_of(other, settings), rows, settings)
+    return engine.pack(submission, local.growth_of(other))
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,20 +283,15 @@ class ScoresOtherwise:
         def choose(spot: Spot) -> Split | None:
             if by_the_rule(spot) is None:
                 return None
+            if spot.rule is Rule.IMPORTANCE_SPREAD:
+                score = spot.weights * spot.values.std(axis=1)
+            else:
+                spread = spot.values.max(axis=1) / 2 - spot.values.min(axis=1) / 2
+                score = np.divide(spread, width, out=np.zeros_like(width), where=width > 0)
             found = spot.candidates()
-            return replace(found, score=_otherwise(spot, width)[found.column]).best()
+            return replace(found, score=score[found.column]).best()
 
         return deliver(submission, grow(submission, choose))
-
-
-def _otherwise(spot: Spot, width: Floats) -> Floats:
-    """A score of every column that is not the rule's."""
-    if spot.rule is Rule.IMPORTANCE_SPREAD:
-        deviation: Floats = spot.values.std(axis=1)
-        return spot.weights * deviation
-    spread: Floats = spot.values.max(axis=1) / 2 - spot.values.min(axis=1) / 2
-    share: Floats = np.divide(spread, width, out=np.zeros_like(width), where=width > 0)
-    return share
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,7 +305,7 @@ class CutsOneNode:
 
     def anonymize(self, submission: Submission) -> Delivery:
         """Grow honestly, and cut one subtree off."""
-        tree = local.growth_of(submission, engine.EngineSettings()).tree
+        tree = local.growth_of(submission).tree
         inner = np.flatnonzero(tree.column >= 0)
         top = as_rules(tree)
         if inner.size:
