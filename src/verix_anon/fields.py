@@ -26,11 +26,7 @@ def to_json(value: object) -> str:
     """JSON as we write it for people and programs: readable, with nothing a terminal would obey."""
     text = json.dumps(value, ensure_ascii=False, indent=1)
     # Only texts have characters beyond ASCII, and in a text each may be written as an escape.
-    return HIDDEN.sub(_escaped, text)
-
-
-def _escaped(found: re.Match[str]) -> str:
-    return found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1]
+    return HIDDEN.sub(lambda c: c[0] if c[0].isprintable() else json.dumps(c[0])[1:-1], text)
 
 
 def shown(value: object) -> str:

@@ -91,15 +91,12 @@ def available_memory() -> int | None:
 
 def _of_machine() -> int | None:
     try:
-        lines = MEMINFO.read_text(encoding="ascii").splitlines()
-        kilobytes = {name: int(rest.split()[0]) for name, _, rest in _pairs(lines)}
+        lines = [line for line in MEMINFO.read_text(encoding="ascii").splitlines() if ":" in line]
+        pairs = [line.split(":", 1) for line in lines]
+        kilobytes = {name: int(rest.split()[0]) for name, rest in pairs}
         return 1024 * (kilobytes["MemAvailable"] + kilobytes.get("SwapFree", 0))
     except (OSError, ValueError, LookupError):
         return _installed()
-
-
-def _pairs(lines: list[str]) -> list[tuple[str, str, str]]:
-    return [line.partition(":") for line in lines if ":" in line]
 
 
 def _installed() -> int | None:

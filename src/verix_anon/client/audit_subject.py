@@ -63,7 +63,10 @@ def seen(contract: Contract) -> list[str]:
         return [f"The provider sees the names and values of {n_quasi} columns, and every label."]
     by_target = contract.rule is Rule.VARIANCE_REDUCTION
     labels = "but which of two classes each record has" if by_target else "no label"
-    weights = ", and how much each tells about the target" if _tell(contract) else ""
+    # Weights that are not those of the sizes alone say more than the sizes do.
+    by_size = [max(1, MAX_SCORE // max(1, (c.size or 1) - 1)) for c in contract.quasi]
+    tells = any(c.weight not in (None, w) for c, w in zip(contract.quasi, by_size, strict=True))
+    weights = ", and how much each tells about the target" if tells else ""
     worth = (
         "It still sees how many distinct values each column has, their order and their joint"
         f" distribution{weights}. Whoever knows some hundreds of rows of the same population can"
@@ -99,11 +102,3 @@ def sent_form(role: TableRole, contract: Contract) -> SentForm:
     if not is_sent:
         return SentForm.NEVER
     return SentForm.CODED if contract.is_coded else SentForm.CLEAR
-
-
-def _tell(contract: Contract) -> bool:
-    """Whether the weights say more than the sizes of the columns do."""
-    return any(
-        column.weight not in (None, max(1, MAX_SCORE // max(1, (column.size or 1) - 1)))
-        for column in contract.quasi
-    )

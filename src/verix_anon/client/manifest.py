@@ -240,9 +240,10 @@ def _unpack(data: bytes) -> Manifest:
         for name in ARRAYS:
             source = io.BytesIO(archive.read(f"{name}.npy"))
             arrays[name] = np.lib.format.read_array(source, allow_pickle=False)
-    roles, imputed, diversity, hierarchies = map(
-        fields.inner, ("roles", "imputed", "diversity", "hierarchies")
-    )
+    names = ("roles", "imputed", "diversity", "hierarchies")
+    roles, imputed, diversity, hierarchies = map(fields.inner, names)
+    # Manifests from before keys were kept have none.
+    keys = fields.texts("provider_keys") if fields.has("provider_keys") else ()
     return Manifest(
         contract=Contract.from_bytes(fields.text("contract").encode()),
         submission=Digest(fields.digest("submission")),
@@ -257,7 +258,7 @@ def _unpack(data: bytes) -> Manifest:
         hierarchies={name: hierarchies.inner(name).values for name in hierarchies.values},
         person=fields.text("person") if fields.has("person") else None,
         parties=Parties.from_json(fields.inner("parties")),
-        provider_keys=_keys(fields),
+        provider_keys=tuple(map(PublicKey.from_pem, keys)),
         reading=fields.inner("reading").values if fields.has("reading") else None,
         imputed={name: imputed.whole(name) for name in imputed.values},
         planted=fields.inner("planted").values,
@@ -269,12 +270,6 @@ def _unpack(data: bytes) -> Manifest:
         witnesses=tuple(_witness_from_json(each) for each in fields.each("witnesses")),
         **arrays,
     )
-
-
-def _keys(fields: Fields) -> tuple[PublicKey, ...]:
-    """None in manifests from before keys were kept."""
-    found = fields.texts("provider_keys") if fields.has("provider_keys") else ()
-    return tuple(map(PublicKey.from_pem, found))
 
 
 def _witness_from_json(fields: Fields) -> Witness:

@@ -4,7 +4,7 @@ It names layers and what they found, and no evidence: that may tell what was pla
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 
 from verix_anon.client.audit_subject import Account
@@ -58,13 +58,11 @@ MEASURES = {
     "mean_absolute_error": "mean absolute error {:.4g}",
 }
 """What `utility` measures, by task, and how it is shown."""
-LAYERS = (
-    *("commitment", "sentinels", "twins", "replay", "splits", "fingerprint", "utility"),
-    "receipt",
-)
 RECEIPT = "receipt"
 """The layer that decides in every profile, if a key of the provider's is pinned, and else rests."""
-EXACT = frozenset({"commitment", "sentinels", "twins", "replay", "splits"})
+EXACT_LAYERS = ("commitment", "sentinels", "twins", "replay", "splits")
+LAYERS = (*EXACT_LAYERS, "fingerprint", "utility", RECEIPT)
+EXACT = frozenset(EXACT_LAYERS)
 DECIDING = {
     Profile.FULL: EXACT,
     Profile.THIN: EXACT,
@@ -134,10 +132,8 @@ class Verdict:
         """What a thin pass is worth, in a sentence; of the others the findings say it."""
         if self.profile is not Profile.THIN or not self.accepted:
             return ""
-        watch, witnesses = (
-            self.finding(layer).evidence.get(name)
-            for layer, name in (("replay", "watch"), ("splits", "witnesses"))
-        )
+        watch = self.finding("replay").evidence.get("watch")
+        witnesses = self.finding("splits").evidence.get("witnesses")
         if not isinstance(watch, int) or not isinstance(witnesses, int):
             return ""
         return (
@@ -175,19 +171,8 @@ class Verdict:
                 "version": self.version,
                 "time": self.time,
                 "seconds": self.seconds,
-                "findings": [
-                    {
-                        "layer": f.layer,
-                        "status": f.status.value,
-                        "decides": f.decides,
-                        "summary": f.summary,
-                        "guarantee": f.guarantee,
-                        "evidence": dict(f.evidence),
-                        "seconds": f.seconds,
-                    }
-                    for f in self.findings
-                ],
-            },
+                "findings": [asdict(finding) for finding in self.findings],
+            }
         )
 
     def __repr__(self) -> str:

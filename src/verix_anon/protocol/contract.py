@@ -95,21 +95,16 @@ class Column:
         _check_text(self.name, "a column's name")
         if self.name in RESERVED_NAMES:
             raise ContractError(f"column name {self.name!r} is reserved; rename the column")
-        self._check_categories()
+        if (self.categories is None) is (self.kind is Kind.CATEGORICAL):
+            raise ContractError(
+                f"column {self.name!r}: categories go with categorical, and only there"
+            )
+        if self.categories is not None:
+            self._check_categories(self.categories)
         if (self.unit is None) is (self.kind is Kind.DATETIME):
             raise ContractError(f"column {self.name!r}: a unit goes with datetime, and only there")
         if (self.size is None) is (self.kind is Kind.RANK):
             raise ContractError(f"column {self.name!r}: a size goes with rank, and only there")
-        self._check_numbers()
-        if self.role is Role.TARGET and (self.n_values != 2 or self.weight is not None):
-            raise ContractError(f"target {self.name!r} must have two classes, and no weight")
-
-    @property
-    def n_values(self) -> int | None:
-        """How many values the column can have, where it is a position that is sent."""
-        return self.size if self.categories is None else len(self.categories)
-
-    def _check_numbers(self) -> None:
         made = Fields(
             {"size": self.size, "weight": self.weight}, f"column {self.name!r}", ContractError
         )
@@ -118,19 +113,20 @@ class Column:
         if self.weight is not None:
             most = MAX_SCORE // max(1, (self.size or 1) - 1)
             made.whole("weight", range(1, most + 1))
+        if self.role is Role.TARGET and (self.n_values != 2 or self.weight is not None):
+            raise ContractError(f"target {self.name!r} must have two classes, and no weight")
 
-    def _check_categories(self) -> None:
-        if (self.categories is None) is (self.kind is Kind.CATEGORICAL):
-            raise ContractError(
-                f"column {self.name!r}: categories go with categorical, and only there"
-            )
-        if self.categories is None:
-            return
-        for label in self.categories:
+    @property
+    def n_values(self) -> int | None:
+        """How many values the column can have, where it is a position that is sent."""
+        return self.size if self.categories is None else len(self.categories)
+
+    def _check_categories(self, categories: tuple[str, ...]) -> None:
+        for label in categories:
             _check_text(label, f"a category of column {self.name!r}")
-        if not 1 <= len(self.categories) <= MAX_CATEGORIES:
+        if not 1 <= len(categories) <= MAX_CATEGORIES:
             raise ContractError(f"column {self.name!r} must have at least one category")
-        if len(set(self.categories)) != len(self.categories):
+        if len(set(categories)) != len(categories):
             raise ContractError(f"column {self.name!r} names a category twice")
 
 
@@ -272,11 +268,8 @@ COLUMN_EXTRAS = {
 
 def column_to_json(column: Column) -> ColumnJson:
     """One column as a contract writes it."""
-    fields: ColumnJson = {
-        "name": column.name,
-        "role": column.role.value,
-        "kind": column.kind.value,
-    }
+    name, role, kind = column.name, column.role.value, column.kind.value
+    fields: ColumnJson = {"name": name, "role": role, "kind": kind}
     if column.categories is not None:
         fields["categories"] = list(column.categories)
     if column.unit is not None:

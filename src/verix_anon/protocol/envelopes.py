@@ -6,7 +6,7 @@ is computed here and never taken on anybody's word.
 """
 
 from base64 import b64decode
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -76,15 +76,6 @@ class Opened:
     keys: tuple[PublicKey, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Envelope:
-    """An envelope of the type that is ours, none of whose signatures has been looked at."""
-
-    payload: bytes
-    signatures: Mapping[str, bytes]
-    """By the key that each names"""
-
-
 def open_envelope(data: bytes, keys: Collection[PublicKey], where: str) -> Opened:
     """What the envelope holds, if one of the keys at least has signed it.
 
@@ -93,26 +84,25 @@ def open_envelope(data: bytes, keys: Collection[PublicKey], where: str) -> Opene
     Raises:
         ReceiptError: It is no such envelope, or none of the keys has signed it.
     """
-    envelope = _parse(data, where)
-    named = [key for key in keys if key.keyid in envelope.signatures]
-    vouching = tuple(key for key in named if _has_signed(envelope, key))
+    payload, signatures = _parse(data, where)
+    named = [key for key in keys if key.keyid in signatures]
+    vouching = tuple(key for key in named if _has_signed(payload, key, signatures[key.keyid]))
     if not vouching:
         raise ReceiptError(f"{where}: no key that is trusted has signed it")
-    return Opened(envelope.payload, vouching)
+    return Opened(payload, vouching)
 
 
 def keyids_of(data: bytes, where: str) -> tuple[str, ...]:
     """The keys that an envelope names: a claim, good for telling why it was not opened."""
-    return tuple(_parse(data, where).signatures)
+    return tuple(_parse(data, where)[1])
 
 
-def _has_signed(envelope: _Envelope, key: PublicKey) -> bool:
+def _has_signed(payload: bytes, key: PublicKey, signature: bytes) -> bool:
     from securesystemslib.dsse import Envelope
     from securesystemslib.exceptions import Error as LibraryError
     from securesystemslib.signer import Signature
 
-    signature = Signature(key.keyid, envelope.signatures[key.keyid].hex())
-    signed = Envelope(envelope.payload, PAYLOAD_TYPE, {key.keyid: signature})
+    signed = Envelope(payload, PAYLOAD_TYPE, {key.keyid: Signature(key.keyid, signature.hex())})
     try:
         signed.verify([library_key(key)], 1)
     except LibraryError:
@@ -127,8 +117,11 @@ def library_key(key: PublicKey) -> "SSlibKey":
     return SSlibKey.from_crypto(Ed25519PublicKey.from_public_bytes(key.raw), key.keyid)
 
 
-def _parse(data: bytes, where: str) -> _Envelope:
-    """The envelope, with the payload as bytes; signatures that name no key are passed over."""
+def _parse(data: bytes, where: str) -> tuple[bytes, dict[str, bytes]]:
+    """The payload, and by the key that each names the signatures, which nobody has looked at.
+
+    Signatures that name no key are passed over.
+    """
     if len(data) > MAX_BYTES:
         raise ReceiptError(f"{where}: larger than {MAX_BYTES} bytes, the limit")
     fields = Fields.parse(data, where, ReceiptError)
@@ -145,7 +138,7 @@ def _parse(data: bytes, where: str) -> _Envelope:
             raise ReceiptError(f"{where}: two signatures of the key {shown(keyid)}")
         if keyid:
             found[keyid] = signature
-    return _Envelope(_decoded(fields, "payload"), found)
+    return _decoded(fields, "payload"), found
 
 
 def _decoded(fields: Fields, name: str) -> bytes:

@@ -173,10 +173,8 @@ def check(proof: Proof, *, root: Digest, tracker: bytes | None = None) -> None:
     _check_sizes(proof)
     _require(hmac.compare_digest(proof.root, root_of(proof)), "the root does not follow from it")
     _check_leaf(proof)
-    _require(
-        any(member == proof.tracker for _, member in proof.members),
-        "no record of the class has the tracker",
-    )
+    is_member = any(member == proof.tracker for _, member in proof.members)
+    _require(is_member, "no record of the class has the tracker")
     for turn in proof.path:
         low, high = proof.bounds[turn.column]
         fits = high <= turn.threshold if turn.side is Side.LEFT else low > turn.threshold
@@ -195,32 +193,23 @@ def root_of(proof: Proof) -> Digest:
 
 def _check_sizes(proof: Proof) -> None:
     contract = proof.contract
-    _require(
-        contract.commitment is Commitment.BINDING,
-        "the contract's commitment is the paper's, which binds no record to a leaf",
-    )
-    n_quasi, depth = len(contract.quasi), len(proof.path)
-    _require(
-        len(proof.bounds) == n_quasi,
-        f"it has bounds for {len(proof.bounds)} columns, and the contract {n_quasi}",
-    )
-    _require(
-        all(turn.column < n_quasi for turn in proof.path),
-        "a split is by a column that the contract has not",
-    )
-    _require(
-        depth <= contract.max_depth,
-        f"the leaf lies {depth} splits deep, and the contract allows {contract.max_depth}",
-    )
+    binds = contract.commitment is Commitment.BINDING
+    _require(binds, "the contract's commitment is the paper's, which binds no record to a leaf")
+    n, n_quasi = len(proof.bounds), len(contract.quasi)
+    _require(n == n_quasi, f"it has bounds for {n} columns, and the contract {n_quasi}")
+    has_columns = all(turn.column < n_quasi for turn in proof.path)
+    _require(has_columns, "a split is by a column that the contract has not")
+    depth, most = len(proof.path), contract.max_depth
+    _require(depth <= most, f"the leaf lies {depth} splits deep, and the contract allows {most}")
 
 
 def _check_leaf(proof: Proof) -> None:
     count, contract = proof.count, proof.contract
     found = len(proof.members)
     _require(count == found, f"the class says {count:,} records and has {found:,}")
+    least = contract.min_leaf
     _require(
-        count >= contract.min_leaf,
-        f"the class has {count:,} records, and the contract asks for {contract.min_leaf:,}",
+        count >= least, f"the class has {count:,} records, and the contract asks for {least:,}"
     )
     rows = [row for row, _ in proof.members]
     _require(all(a < b for a, b in pairwise(rows)), "its rows are not distinct and ascending")

@@ -1,7 +1,6 @@
 """All that crosses the wire between the parties; `providers` names who sends it (spec §1)."""
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,9 +10,6 @@ from verix_anon.protocol import merkle
 from verix_anon.protocol.contract import Contract, Digest
 from verix_anon.protocol.table import Records
 from verix_anon.protocol.tree import Leaves, Tree
-
-if TYPE_CHECKING:
-    pass
 
 DELIVERY_FORMAT = "verix/delivery/2"
 SUBMISSION_FORMAT = "verix/submission/2"
@@ -80,9 +76,8 @@ class Header:
                 f"{self.leaves:,} leaves make {2 * self.leaves - 1:,} nodes, not {self.nodes:,}"
             )
         if not 1 <= self.rows <= n_rows:
-            raise MalformedDeliveryError(
-                f"{self.rows:,} rows came back of {n_rows:,} that were sent"
-            )
+            came = f"{self.rows:,} rows came back"
+            raise MalformedDeliveryError(f"{came} of {n_rows:,} that were sent")
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -108,13 +103,8 @@ class Delivered:
         if (self.row[1:] >= self.row[:-1]).all():
             return self
         order = np.argsort(self.row, kind="stable")
-        return replace(
-            self,
-            row=self.row[order],
-            tracker=self.tracker[order],
-            leaf=self.leaf[order],
-            target=self.target[order],
-        )
+        names = ("row", "tracker", "leaf", "target")
+        return replace(self, **{name: getattr(self, name)[order] for name in names})
 
     def check(self, *, n_rows: int, n_leaves: int) -> None:
         """Raise MalformedDeliveryError unless rows, leaves and targets are in range."""
@@ -159,11 +149,9 @@ class Delivery:
         header, records, leaves = self.header, self.records, self.leaves
         sizes = (records.row.size, leaves.n_leaves, self.tree.n_nodes)
         if sizes != (header.rows, header.leaves, header.nodes):
-            raise MalformedDeliveryError(
-                f"the header says {header.rows:,} rows, {header.leaves:,} leaves and"
-                f" {header.nodes:,} nodes, but there are {sizes[0]:,}, {sizes[1]:,} and"
-                f" {sizes[2]:,}"
-            )
+            says = f"{header.rows:,} rows, {header.leaves:,} leaves and {header.nodes:,} nodes"
+            are = f"{sizes[0]:,}, {sizes[1]:,} and {sizes[2]:,}"
+            raise MalformedDeliveryError(f"the header says {says}, but there are {are}")
         n_quasi = len(contract.quasi)
         if leaves.minimum.shape[1] != n_quasi:
             raise MalformedDeliveryError(

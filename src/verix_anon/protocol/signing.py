@@ -3,8 +3,8 @@
 Whoever only checks signatures needs none of this: see `envelopes` and `statements`.
 """
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 
 import rfc8785
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -60,9 +60,7 @@ class Judgement:
             "submission": self.submission.hex(),
             "outcome": self.outcome,
             "profile": self.profile,
-            "findings": [
-                {"layer": f.layer, "status": f.status, "decides": f.decides} for f in self.findings
-            ],
+            "findings": [asdict(finding) for finding in self.findings],
             "version": self.version,
             "time": self.time,
         }
@@ -86,17 +84,12 @@ class Judgement:
             version=read_word(said, "version"),
             time=read_time(said, "time"),
         )
-        if found.outcome != _outcome(found.findings):
+        # As a verdict derives it (spec §10).
+        deciding = {each.status for each in found.findings if each.decides}
+        passed = "VERIFIED" if deciding == {"pass"} else "INCONCLUSIVE"
+        if found.outcome != ("VIOLATION" if "fail" in deciding else passed):
             raise ReceiptError(f"{where}: its outcome is not the conjunction of its findings")
         return found
-
-
-def _outcome(findings: Collection[Judged]) -> str:
-    """As a verdict derives it (spec §10)."""
-    deciding = {each.status for each in findings if each.decides}
-    if "fail" in deciding:
-        return "VIOLATION"
-    return "VERIFIED" if deciding == {"pass"} else "INCONCLUSIVE"
 
 
 def _judged(fields: Fields) -> Judged:

@@ -5,7 +5,7 @@ word of whoever signed it, its times above all.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -54,19 +54,8 @@ class Receipt:
     @classmethod
     def of(cls, header: "Header", files: Mapping[str, str], began: str, finished: str) -> "Receipt":
         """What a delivery says of itself, with the digests of its files."""
-        return cls(
-            root=header.root,
-            files=files,
-            contract=header.contract,
-            submission=header.submission,
-            engine=header.engine,
-            version=header.version,
-            rows=header.rows,
-            leaves=header.leaves,
-            nodes=header.nodes,
-            began=began,
-            finished=finished,
-        )
+        said = {name: value for name, value in asdict(header).items() if name != "seconds"}
+        return cls(**said, files=files, began=began, finished=finished)
 
     def to_bytes(self) -> bytes:
         """The statement as canonical JSON."""
@@ -128,8 +117,7 @@ def to_statement(kind: str, subjects: Mapping[str, str], predicate: Said) -> byt
         {
             "_type": STATEMENT,
             "subject": [
-                {"name": name, "digest": {"sha256": digest}}
-                for name, digest in sorted(subjects.items())
+                {"name": name, "digest": {"sha256": subjects[name]}} for name in sorted(subjects)
             ],
             "predicateType": kind,
             "predicate": predicate,

@@ -10,6 +10,7 @@ from verix_anon.errors import MalformedDeliveryError
 from verix_anon.protocol.contract import Unit
 
 MOST_POSITION = 2**31 - 1
+MISPLACED = "its children are not where preorder puts them"
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -52,23 +53,14 @@ class Tree:
                 f"the tree has {self.n_nodes:,} nodes; a binary tree has an odd number"
             )
         is_leaf, is_inner = self.column == -1, self.column >= 0
-        _refuse(
-            ~(is_leaf | is_inner) | (self.column >= n_quasi),
-            "its column is not one of the quasi-identifiers",
-        )
-        _refuse(
-            ~np.isfinite(self.threshold) | (is_leaf & (self.threshold != 0.0)),
-            "its threshold is not finite, or not 0 at a leaf",
-        )
+        is_wrong = ~(is_leaf | is_inner) | (self.column >= n_quasi)
+        _refuse(is_wrong, "its column is not one of the quasi-identifiers")
+        is_wrong = ~np.isfinite(self.threshold) | (is_leaf & (self.threshold != 0.0))
+        _refuse(is_wrong, "its threshold is not finite, or not 0 at a leaf")
         left, right = _children(is_inner)
-        _refuse(
-            (self.left != left) | (self.right != right),
-            "its children are not where preorder puts them",
-        )
-        _refuse(
-            self.leaf != np.where(is_leaf, np.cumsum(is_leaf) - 1, -1),
-            "its leaf number is not the next from left to right",
-        )
+        _refuse((self.left != left) | (self.right != right), MISPLACED)
+        is_wrong = self.leaf != np.where(is_leaf, np.cumsum(is_leaf) - 1, -1)
+        _refuse(is_wrong, "its leaf number is not the next from left to right")
         for depth, level in enumerate(self.levels()):
             if depth > max_depth:
                 raise _problem(int(level.min()), "it lies deeper than the contract's max_depth")
@@ -129,7 +121,7 @@ def _children(is_inner: Flags) -> tuple[Ints, ...]:
     after = np.searchsorted(key, (promised[:-1] - 1) * (n + 1) + np.arange(1, n + 1))
     end = place[np.minimum(after, n)]
     if promised[n] != -1 or (promised[:n] < 0).any():
-        raise _problem(0, "its children are not where preorder puts them")
+        raise _problem(0, MISPLACED)
     number = np.arange(n)
     left = np.where(is_inner, number + 1, -1)
     right = np.where(is_inner, end[np.minimum(number + 1, n - 1)], -1)
@@ -170,11 +162,8 @@ class Leaves:
 
     def of(self, numbers: Ids | Ints) -> "Leaves":
         """The leaves of these numbers."""
-        return Leaves(
-            count=self.count[numbers],
-            minimum=self.minimum[numbers],
-            maximum=self.maximum[numbers],
-        )
+        low, high = self.minimum[numbers], self.maximum[numbers]
+        return Leaves(count=self.count[numbers], minimum=low, maximum=high)
 
     def narrowed(self) -> "Leaves":
         """The same bounds in half of the memory, if all are positions."""
@@ -204,12 +193,7 @@ def _narrowed(bounds: Floats | Ids) -> Ids | None:
     return narrow.T
 
 
-NUMPY_UNITS = {
-    Unit.DAY: "D",
-    Unit.SECOND: "s",
-    Unit.MILLISECOND: "ms",
-    Unit.MICROSECOND: "us",
-}
+NUMPY_UNITS = {unit: "D" if unit is Unit.DAY else unit.value for unit in Unit}
 
 
 def midpoints(leaves: Leaves) -> Floats:

@@ -135,9 +135,9 @@ def stitch(top: Sequence[object], parts: list[Grown]) -> Grown:
     n_nodes = n_leaves = 0
     for node in top:
         if isinstance(node, TopSplit):
-            no_bounds = np.empty((0, parts[0].minimum.shape[1]))
-            no_leaves = {"size": np.empty(0, np.int64), "minimum": no_bounds, "maximum": no_bounds}
-            piece = Grown(**one_node(node, n_nodes, -1), **no_leaves)
+            sizes, bounds = np.empty(0, np.int64), np.empty((0, parts[0].minimum.shape[1]))
+            split = one_node(node, n_nodes, -1)
+            piece = Grown(**split, size=sizes, minimum=bounds, maximum=bounds)
             lacking_right.append(piece)
         else:
             subtree = next(subtrees)
@@ -162,7 +162,7 @@ def one_node(split: TopSplit, number: int, right: int) -> dict[str, Any]:
     }
 
 
-def shifted(tree: Grown | Tree, n_nodes: int, n_leaves: int) -> dict[str, Ids]:
+def shifted(tree: Grown | Tree, n_nodes: int, n_leaves: int) -> dict[str, Any]:
     """The numbers in a subtree, made to follow so many nodes and leaves."""
     numbers = {"left": (tree.left, n_nodes), "right": (tree.right, n_nodes)}
     numbers["leaf"] = (tree.leaf, n_leaves)

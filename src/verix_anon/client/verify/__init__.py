@@ -22,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from verix_anon import __version__
 from verix_anon.client import arguments
@@ -115,7 +115,7 @@ def verify(
         True
     """
     began = time.perf_counter()
-    given = _trust(provider_keys)
+    trust = _trust(provider_keys)
     options = options_of(options, VerifyOptions)
     options = replace(options, skip=skip) if skip else options
     if log is not None:
@@ -133,12 +133,11 @@ def verify(
         read = partial(read_submission_by_column, most_values=KEPT_BYTES)
         sent = opened(submission, Submission, read, "submission")
     _check_own(manifest, sent, chosen, options)
-    given = given.beside(manifest.provider_keys)
-    verdict = _judge(Given(delivery, manifest, sent, given), chosen, options)
+    trust = trust.beside(manifest.provider_keys)
+    verdict = _judge(delivery, manifest, sent, trust, chosen, options)
     verdict = replace(verdict, seconds=round(time.perf_counter() - began, 3))
     if log is not None:
-        is_exact = chosen is Profile.FULL and options.audit is Audit.ALL
-        log.settle(verdict, is_exact=is_exact)
+        log.settle(verdict, is_exact=chosen is Profile.FULL and options.audit is Audit.ALL)
     return verdict
 
 
@@ -159,20 +158,17 @@ def _trust(given: object) -> Trust:
     return trust_in(paths)
 
 
-class Given(NamedTuple):
-    """What there is to judge, and by what."""
-
-    delivery: Delivery | Snapshot | FilePath
-    manifest: Manifest
-    submission: CaseSubmission | None
-    trust: Trust
-
-
-def _judge(given: Given, profile: Profile, options: VerifyOptions) -> Verdict:
+def _judge(
+    delivery: Delivery | Snapshot | FilePath,
+    manifest: Manifest,
+    submission: CaseSubmission | None,
+    trust: Trust,
+    profile: Profile,
+    options: VerifyOptions,
+) -> Verdict:
     """What the layers find; bytes that are not a delivery are a finding, too."""
-    manifest, trust = given.manifest, given.trust
     try:
-        snapshot = _snapshot(given.delivery, manifest)
+        snapshot = _snapshot(delivery, manifest)
     except MalformedDeliveryError as error:
         findings, root, files = malformed(error, profile, trust), NO_ROOT, dict[str, str]()
     else:
@@ -182,7 +178,7 @@ def _judge(given: Given, profile: Profile, options: VerifyOptions) -> Verdict:
         case = Case(
             delivery=judged,
             manifest=manifest,
-            submission=given.submission,
+            submission=submission,
             options=options,
             damaged=snapshot.damaged,
             files=snapshot.files,
@@ -257,24 +253,17 @@ def _check_own(
         )
 
 
-def _smaller(read: Snapshot, manifest: Manifest) -> Snapshot:
-    """A large delivery, whose bounds are as large as its records, in less memory."""
-    leaves = read.delivery.leaves
-    if not manifest.contract.is_coded or 2 * leaves.minimum.nbytes <= KEPT_BYTES:
-        return read
-    return replace(read, delivery=replace(read.delivery, leaves=leaves.narrowed()))
-
-
 def _snapshot(delivery: Delivery | Snapshot | FilePath, manifest: Manifest) -> Snapshot:
     """The delivery, well-formed, and the digests of what will be judged."""
     if not isinstance(delivery, Delivery | Snapshot):
-        read = opened(
-            delivery,
-            Snapshot,
-            lambda path: read_delivery(path, manifest.contract, n_rows=manifest.n_rows),
-            "delivery",
-        )
-        return _smaller(read, manifest)
+        read = partial(read_delivery, contract=manifest.contract, n_rows=manifest.n_rows)
+        found = opened(delivery, Snapshot, read, "delivery")
+        leaves = found.delivery.leaves
+        if manifest.contract.is_coded and 2 * leaves.minimum.nbytes > KEPT_BYTES:
+            # A large delivery, whose bounds are as large as its records, in less memory.
+            narrower = replace(found.delivery, leaves=leaves.narrowed())
+            found = replace(found, delivery=narrower)
+        return found
     held = delivery.delivery if isinstance(delivery, Snapshot) else delivery
     arguments.check_types(held)
     # A snapshot may have been read for another submission.

@@ -21,8 +21,6 @@ from verix_anon.protocol.messages import Delivered, Delivery
 
 KEPT_BYTES = 1 << 28
 """Values up to this size are laid out leaf by leaf once, and kept for the next layer."""
-
-
 AT_ONCE = 40_000_000
 """How many values of a larger table are laid out at a time; each takes up to 24 bytes."""
 BLOCK_ROWS = 1 << 20
@@ -143,14 +141,12 @@ class Case:
     def bounds_of(self, column: int) -> tuple[Floats, Floats]:
         """The delivered bounds of the leaves in one column."""
         leaves = self.delivery.leaves
-        both = (
-            np.ascontiguousarray(leaves.minimum[:, column], np.float64),
-            np.ascontiguousarray(leaves.maximum[:, column], np.float64),
-        )
-        for bounds in both:
+        low = np.ascontiguousarray(leaves.minimum[:, column], np.float64)
+        high = np.ascontiguousarray(leaves.maximum[:, column], np.float64)
+        for bounds in (low, high):
             # As those are that lie so already: else kernels would be compiled for both.
             bounds.setflags(write=False)
-        return both
+        return low, high
 
     @cached_property
     def is_complete(self) -> bool:
@@ -177,8 +173,7 @@ class Case:
         """Positions in `records` leaf by leaf, ascending within each, and where each starts."""
         from verix_anon.kernels import trees
 
-        positions, start = trees.group_rows(self.records.leaf, self.delivery.tree.n_leaves)
-        return positions, start
+        return trees.group_rows(self.records.leaf, self.delivery.tree.n_leaves)
 
     @cached_property
     def node_spans(self) -> Ints:
@@ -220,10 +215,6 @@ class Case:
         n_rows, n_quasi = self.manifest.n_rows, len(self.contract.quasi)
         return shares(n_quasi, columns_at_once(n_rows, n_quasi, self.options.threads))
 
-    @cached_property
-    def _is_kept(self) -> bool:
-        return is_kept(self.manifest.n_rows, len(self.contract.quasi))
-
     def each_column(
         self,
         work: Callable[[int, int, Floats], object],
@@ -237,9 +228,10 @@ class Case:
         which spans of a column the work looks at; others need not be there, and where there is
         none, there is no work.
         """
+        is_whole = is_kept(self.manifest.n_rows, len(self.contract.quasi))
 
         def do_share(share: int) -> None:
-            buffer = None if self._is_kept else np.empty(self.manifest.n_rows)
+            buffer = None if is_whole else np.empty(self.manifest.n_rows)
             for column in range(*self.shares[share]):
                 spans = None if where is None else where(share, column)
                 if spans is not None and not len(spans):
@@ -250,7 +242,7 @@ class Case:
                     self._lay_out(column, buffer, spans)
                     work(share, column, buffer)
 
-        if self._is_kept:
+        if is_whole:
             _ = self.values_by_leaf
         self.each(do_share, len(self.shares))
 

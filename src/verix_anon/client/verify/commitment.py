@@ -37,14 +37,15 @@ def check(case: Case) -> Finding:
         problems.append("its root does not follow from its records, leaves and tree")
     if case.damaged:
         problems.append(damage(case.damaged))
+    summary = "The root follows from the delivery, for this contract and submission."
+    if MIXED_UP in problems:
+        summary = " ".join([f"This delivery {MIXED_UP}?", *(f"Also, {p}." for p in problems[1:])])
+    elif problems:
+        summary = f"The delivery is not consistent: {', and '.join(problems)}."
     return Finding(
         layer=LAYER,
         status=Status.FAIL if problems else Status.PASS,
-        summary=(
-            _sentence(problems)
-            if problems
-            else "The root follows from the delivery, for this contract and submission."
-        ),
+        summary=summary,
         guarantee=GUARANTEE[case.contract.commitment],
         evidence={
             "commitment": case.contract.commitment.value,
@@ -55,12 +56,6 @@ def check(case: Case) -> Finding:
             "problems": problems,
         },
     )
-
-
-def _sentence(problems: list[str]) -> str:
-    if problems[0] == MIXED_UP:
-        return " ".join([f"This delivery {MIXED_UP}?", *(f"Also, {p}." for p in problems[1:])])
-    return f"The delivery is not consistent: {', and '.join(problems)}."
 
 
 def root_of(case: Case) -> Digest:

@@ -44,18 +44,25 @@ def check(case: Case, profile: Profile) -> Finding:
     distance = [each for each, _ in moved]
     names = [manifest.quasi[feature].name for feature in manifest.top_features]
     epsilon = [_epsilon(case, profile, name) for name in names]
-    over = [
-        name for name, d, e in zip(names, distance, epsilon, strict=True) if e is not None and d > e
-    ]
-    status = Status.FAIL if over else Status.PASS if any(epsilon) else Status.INCONCLUSIVE
+    pairs = zip(names, distance, epsilon, strict=True)
+    over = [repr(name) for name, d, e in pairs if e is not None and d > e]
+    most = max(distance, default=0.0)
+    if over:
+        status, summary = Status.FAIL, f"SHAP values moved more than epsilon in {', '.join(over)}."
+    elif any(epsilon):
+        status, summary = Status.PASS, "No top feature's SHAP values moved more than epsilon."
+    else:
+        status = Status.INCONCLUSIVE
+        summary = f"SHAP values moved by up to {most:.2f}; no threshold was calibrated or given."
     # The honest runs compared the same records before and after, which the paper does not.
     honest = manifest.calibration[: None if profile is not Profile.PAPER else 0]
-    p = p_value(max(distance, default=0.0), honest)
+    p = p_value(most, honest)
+    if p is not None:
+        summary += f" p = {p:.3g} against {len(manifest.calibration)} honest runs."
     return Finding(
         layer=LAYER,
         status=status,
-        summary=_summary(status, over, distance)
-        + ("" if p is None else f" p = {p:.3g} against {len(manifest.calibration)} honest runs."),
+        summary=summary,
         guarantee="A measure with a measured error rate, not a proof.",
         evidence={
             "features": names,
@@ -75,15 +82,6 @@ def check(case: Case, profile: Profile) -> Finding:
             "honest": quantiles(honest.max(axis=1, initial=0.0)),
         },
     )
-
-
-def _summary(status: Status, over: list[str], distance: list[float]) -> str:
-    if status is Status.INCONCLUSIVE:
-        most = max(distance, default=0.0)
-        return f"SHAP values moved by up to {most:.2f}; no threshold was calibrated or given."
-    if over:
-        return f"SHAP values moved more than epsilon in {', '.join(repr(n) for n in over)}."
-    return "No top feature's SHAP values moved more than epsilon."
 
 
 def p_value(distance: float, calibration: Floats) -> float | None:

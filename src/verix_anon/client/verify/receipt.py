@@ -26,6 +26,10 @@ GUARANTEE = (
 )
 NOTHING = "Nothing signed shows whose work these files are."
 ASK = "ask the provider for it and verify again; the delivery need not be made anew"
+UNKNOWN = (
+    "No pinned key has signed the receipt; if the provider has a new one, learn it by another"
+    " way than this delivery, pin it, and verify again."
+)
 SHORT = 16
 """So many digits of a key's name are shown."""
 
@@ -34,13 +38,14 @@ def check(case: Case) -> Finding:
     """Open the envelope with the keys that count now, and compare what it says."""
     if not case.trust:
         is_there = "There is a receipt" if case.receipt is not None else "There is no receipt"
-        return _finding(
-            Status.SKIPPED,
-            f"Not run: no key of the provider's is pinned. {is_there}.",
-            {"is_there": case.receipt is not None},
-        )
+        why = f"Not run: no key of the provider's is pinned. {is_there}."
+        return _finding(Status.SKIPPED, why, {"is_there": case.receipt is not None})
     if case.receipt is None:
-        return _missing(case)
+        # Nothing false was said, so nothing was violated: it is for the provider to hand it in.
+        why = f"A key of the provider's is pinned, but there is no {RECEIPT_FILE}: {ASK}."
+        if any(name.startswith("memory:") for name in case.files):
+            why = "A delivery in memory has no receipt: verify the folder that it came in."
+        return _finding(Status.INCONCLUSIVE, why, {"is_there": False})
     if isinstance(case.receipt, ReceiptError):
         return _finding(Status.FAIL, f"The receipt cannot be read: {case.receipt}.", {})
     now = datetime.now(UTC)
@@ -56,21 +61,6 @@ def check(case: Case) -> Finding:
     return _compared(case, said, _evidence(case.receipt, opened))
 
 
-def _missing(case: Case) -> Finding:
-    if any(name.startswith("memory:") for name in case.files):
-        return _finding(
-            Status.INCONCLUSIVE,
-            "A delivery in memory has no receipt: verify the folder that it came in.",
-            {"is_there": False},
-        )
-    # Nothing false was said, so nothing was violated: it is for the provider to hand it in.
-    return _finding(
-        Status.INCONCLUSIVE,
-        f"A key of the provider's is pinned, but there is no {RECEIPT_FILE}: {ASK}.",
-        {"is_there": False},
-    )
-
-
 def _closed(case: Case, data: bytes, error: ReceiptError, now: datetime) -> Finding:
     """Why no key that counts vouches: a false signature fails, another key's proves nothing."""
     evidence = _evidence(data, None)
@@ -81,24 +71,13 @@ def _closed(case: Case, data: bytes, error: ReceiptError, now: datetime) -> Find
     refusals = {keyid: case.trust.refusal(keyid, now) for keyid in named}
     false = [keyid for keyid, refusal in refusals.items() if refusal == ""]
     if false:
-        return _finding(
-            Status.FAIL,
-            f"The receipt is not what the key {false[0][:SHORT]}… has signed.",
-            {**evidence, "named": false},
-        )
+        why = f"The receipt is not what the key {false[0][:SHORT]}… has signed."
+        return _finding(Status.FAIL, why, {**evidence, "named": false})
     old = [f"the key {keyid[:SHORT]}… {why}" for keyid, why in refusals.items() if why]
     if old:
-        return _finding(
-            Status.INCONCLUSIVE,
-            f"The receipt does not count: {', and '.join(old)}.",
-            {**evidence, "problems": old},
-        )
-    return _finding(
-        Status.INCONCLUSIVE,
-        "No pinned key has signed the receipt; if the provider has a new one, learn it by another"
-        " way than this delivery, pin it, and verify again.",
-        evidence,
-    )
+        why = f"The receipt does not count: {', and '.join(old)}."
+        return _finding(Status.INCONCLUSIVE, why, {**evidence, "problems": old})
+    return _finding(Status.INCONCLUSIVE, UNKNOWN, evidence)
 
 
 def _compared(case: Case, said: Receipt, evidence: Evidence) -> Finding:
@@ -117,15 +96,12 @@ def _compared(case: Case, said: Receipt, evidence: Evidence) -> Finding:
     if not problems and (said.rows, said.leaves, said.nodes) != counts:
         problems.append("it states other counts than delivery.json")
     told = {name: asdict(said)[name] for name in ("engine", "version", "began", "finished")}
+    evidence = {**evidence, **told, "problems": problems}
     if problems:
-        summary = f"The receipt is not for this delivery: {', and '.join(problems)}."
-    else:
-        summary = f"The provider signed these files and this root ({said.finished}, by its clock)."
-    return _finding(
-        Status.FAIL if problems else Status.PASS,
-        summary,
-        {**evidence, **told, "problems": problems},
-    )
+        why = f"The receipt is not for this delivery: {', and '.join(problems)}."
+        return _finding(Status.FAIL, why, evidence)
+    signed = f"The provider signed these files and this root ({said.finished}, by its clock)."
+    return _finding(Status.PASS, signed, evidence)
 
 
 def _evidence(data: bytes, opened: Opened | None) -> dict[str, object]:

@@ -24,6 +24,8 @@ from verix_anon.kernels import trees
 from verix_anon.protocol.tree import Tree
 
 LAYER = "replay"
+PLACE = re.compile(r"[;,] (?=the first|leaf )")
+"""Where a sentence goes on to say where something is wrong."""
 
 
 def check(case: Case) -> Finding:
@@ -43,30 +45,22 @@ def check(case: Case) -> Finding:
     else:
         covered = "and their leaves, counts and bounds are right"
         guarantee = "Exact: every record, count and bound was compared."
+    good = f"All {case.manifest.n_rows:,} records are those that were sent, {covered}."
+    sizes = SizeHistogram.of(np.diff(case.grouped[1]), case.contract.min_leaf)
     return Finding(
         layer=LAYER,
         status=Status.FAIL if problems else Status.PASS,
-        summary=(
-            problems[0]
-            if problems
-            else f"All {case.manifest.n_rows:,} records are those that were sent, {covered}."
-        ),
+        summary=problems[0] if problems else good,
         guarantee=guarantee,
         evidence={
             "records": case.manifest.n_rows,
             "watch": n_watch,
             "problems": problems,
-            "found": [_without_place(problem) for problem in problems],
-            "leaf_sizes": SizeHistogram.of(
-                np.diff(case.grouped[1]), case.contract.min_leaf
-            ).to_json(),
+            # What is wrong, but not where: the place of a watch record stays with the owner.
+            "found": [PLACE.split(problem)[0].removesuffix(".") + "." for problem in problems],
+            "leaf_sizes": sizes.to_json(),
         },
     )
-
-
-def _without_place(problem: str) -> str:
-    """What is wrong, but not where: the place of a watch record stays with the owner."""
-    return re.split(r"[;,] (?=the first|leaf )", problem)[0].removesuffix(".") + "."
 
 
 def _rows(case: Case) -> list[str]:
@@ -79,12 +73,9 @@ def _rows(case: Case) -> list[str]:
     if not case.is_complete:
         times = np.bincount(records.row, minlength=n_rows)
         missing, doubled = np.flatnonzero(times == 0), np.flatnonzero(times > 1)
-        where = [f"row {rows[0]}" for rows in (missing, doubled) if rows.size]
-        problem = (
-            f"{missing.size:,} of {n_rows:,} records are missing and {doubled.size:,} are doubled,"
-            f" the first at {' and '.join(where)}."
-        )
-        return [problem]
+        where = " and ".join(f"row {rows[0]}" for rows in (missing, doubled) if rows.size)
+        lost = f"{missing.size:,} of {n_rows:,} records are missing"
+        return [f"{lost} and {doubled.size:,} are doubled, the first at {where}."]
     if case.submission is None:
         manifest = case.manifest
         trackers = "" if _is_digest_of(manifest.tracker_column, records.tracker) else "."
@@ -121,18 +112,11 @@ def _full(case: Case) -> list[str]:
     count = np.diff(start)
     if (wrong := np.flatnonzero(count != leaves.count)).size:
         leaf = wrong[0]
-        problem = (
-            f"{wrong.size:,} leaves have a wrong count; leaf {leaf} says {leaves.count[leaf]} and"
-            f" holds {count[leaf]}."
-        )
-        return [problem]
+        place = f"leaf {leaf} says {leaves.count[leaf]} and holds {count[leaf]}"
+        return [f"{wrong.size:,} leaves have a wrong count; {place}."]
     if (small := np.flatnonzero(count < min_leaf)).size:
-        leaf = small[0]
-        problem = (
-            f"{small.size:,} leaves hold fewer than min_leaf = {min_leaf} records; leaf {leaf}"
-            f" holds {count[leaf]}."
-        )
-        return [problem]
+        few = f"{small.size:,} leaves hold fewer than min_leaf = {min_leaf} records"
+        return [f"{few}; leaf {small[0]} holds {count[small[0]]}."]
     return _bounds(case)
 
 

@@ -14,6 +14,7 @@ Of a delivery whose records are those that were sent, each in the leaf that the 
 import hmac
 import math
 import secrets
+from copy import deepcopy
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,7 +44,9 @@ def _by_variance(case: Case, nodes: Ints, stops: Flags) -> Best:
     """All columns compete at every node, with little more than a sort where all are asked for."""
     tree, span = case.delivery.tree, case.node_spans
     lo, hi = span[nodes, 0], span[nodes, 1]
-    positive = _positive(case, lo, hi)
+    before = np.zeros(case.manifest.n_rows + 1, np.int32)
+    np.cumsum(case.target_by_leaf, dtype=np.int32, out=before[1:])
+    positive = (before[hi] - before[lo]).astype(np.int64)
     stops = stops | (positive == 0) | (positive == hi - lo)
     right = tree.right[nodes]
     middle = np.where(right >= 0, span[right, 0], -1)
@@ -58,13 +61,6 @@ def _by_variance(case: Case, nodes: Ints, stops: Flags) -> Best:
 
     case.each_column(compete)
     return _merged(parts)
-
-
-def _positive(case: Case, lo: Ints, hi: Ints) -> Ints:
-    """How many positives there are in each span."""
-    before = np.zeros(case.manifest.n_rows + 1, np.int32)
-    np.cumsum(case.target_by_leaf, dtype=np.int32, out=before[1:])
-    return (before[hi] - before[lo]).astype(np.int64)
 
 
 def _by_spread(case: Case, nodes: Ints, stops: Flags) -> Best:
@@ -98,11 +94,7 @@ def _by_spread(case: Case, nodes: Ints, stops: Flags) -> Best:
         offers.confirm(column, weights[column], values, spread(column), examined, best)
 
     case.each_column(confirm, delivered)
-
-    def copied() -> Best:
-        return Best(best.column.copy(), best.threshold.copy(), best.score.copy())
-
-    parts = [copied() for _ in case.shares]
+    parts = [deepcopy(best) for _ in case.shares]
 
     def rivals(share: int, column: int) -> Ints:
         low, high = spread(column)[:, chosen]
@@ -112,7 +104,11 @@ def _by_spread(case: Case, nodes: Ints, stops: Flags) -> Best:
         offers.outdo(column, weights[column], values, spread(column), examined, parts[share])
 
     case.each_column(outdo, rivals)
-    return _at(_merged(parts), open_, nodes.size)
+    # The nodes that stop are leaves.
+    found, merged = _none(nodes.size), _merged(parts)
+    found.column[open_], found.threshold[open_] = merged.column, merged.threshold
+    found.score[open_] = merged.score
+    return found
 
 
 def _spans(nodes: offers.Open, wanted: Flags) -> Ints:
@@ -141,14 +137,6 @@ def _merged(parts: list[Best]) -> Best:
     return best
 
 
-def _at(best: Best, places: Ints, n: int) -> Best:
-    """The same among so many nodes, of which the others are leaves."""
-    found = _none(n)
-    found.column[places], found.threshold[places] = best.column, best.threshold
-    found.score[places] = best.score
-    return found
-
-
 LAYER = "splits"
 MAX_SHOWN = 5
 
@@ -159,17 +147,13 @@ def check(case: Case) -> Finding:
         return _witnesses(case)
     if case.options.audit is Audit.SAMPLE:
         return _sampled(case)
-    n_nodes = case.delivery.tree.n_nodes
-    deviations = examine(case, np.arange(n_nodes))
+    nodes = np.arange(case.delivery.tree.n_nodes)
+    deviations = examine(case, nodes)
     return _finding(
         deviations,
-        f"All {n_nodes:,} nodes are what the rule makes of the records.",
+        f"All {nodes.size:,} nodes are what the rule makes of the records.",
         "Exact: nothing can deviate unseen, and nothing honest is flagged.",
-        {
-            "nodes": n_nodes,
-            "examined": n_nodes,
-            **_seen(case, np.arange(n_nodes), deviations),
-        },
+        {"nodes": nodes.size, "examined": nodes.size, **_seen(case, nodes, deviations)},
     )
 
 
@@ -235,12 +219,11 @@ def examine(case: Case, nodes: Ints) -> list[Deviation]:
     best = best_splits(case, nodes)
     column, threshold = tree.column[nodes], tree.threshold[nodes]
     is_wrong = (best.column != column) | ((column >= 0) & (best.threshold != threshold))
-    return [
-        _Judged(case, int(nodes[i]), int(span[nodes[i], 1] - span[nodes[i], 0])).must_be(
-            int(best.column[i]), float(best.threshold[i])
-        )
-        for i in np.flatnonzero(is_wrong)
-    ]
+    found = []
+    for i in np.flatnonzero(is_wrong):
+        judged = _Judged(case, int(nodes[i]), int(span[nodes[i], 1] - span[nodes[i], 0]))
+        found.append(judged.must_be(int(best.column[i]), float(best.threshold[i])))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,28 +240,24 @@ class _Judged:
     def must_be(self, column: int, threshold: float) -> Deviation:
         if column < 0:
             return self.must_be_leaf()
+        kind, at = self._split(column, threshold)
         is_same = column == self.case.delivery.tree.column[self.node]
-        kind = f"a split of {self.case.manifest.quasi[column].name!r}"
-        return self._but(
-            self._split(column, threshold), f"{kind} at another value" if is_same else kind
-        )
+        return self._but(kind + at, f"{kind} at another value" if is_same else kind)
 
     def must_hold(self, records: int) -> Deviation:
         return self._but(f"it {records:,} records", f"it {records:,} records")
 
     def _but(self, expected: str, expected_kind: str) -> Deviation:
-        tree = self.case.delivery.tree
-        column, delivered = int(tree.column[self.node]), "a leaf"
-        kind = delivered
-        if column >= 0:
-            delivered = self._split(column, float(tree.threshold[self.node]))
-            kind = f"a split of {self.case.manifest.quasi[column].name!r}"
-        kind = f"{kind} was delivered, the rule gives {expected_kind}"
-        return Deviation(self.node, self.records, delivered, expected, kind)
+        tree, kind, at = self.case.delivery.tree, "a leaf", ""
+        if (column := int(tree.column[self.node])) >= 0:
+            kind, at = self._split(column, float(tree.threshold[self.node]))
+        both = f"{kind} was delivered, the rule gives {expected_kind}"
+        return Deviation(self.node, self.records, kind + at, expected, both)
 
-    def _split(self, column: int, threshold: float) -> str:
+    def _split(self, column: int, threshold: float) -> tuple[str, str]:
+        """What is split, and where."""
         name, sent = self.case.manifest.quasi[column].name, self.case.contract.quasi[column]
-        return f"a split of {name!r} at {_shown(sent, threshold)}"
+        return f"a split of {name!r}", f" at {_shown(sent, threshold)}"
 
 
 def _shown(column: Column, threshold: float) -> str:
@@ -298,10 +277,10 @@ def _sampled(case: Case) -> Finding:
     known them; a node seen twice is looked at once, and a small tree as a whole.
     """
     options, tree = case.options, case.delivery.tree
-    n_draws = sample_size(options.audit_miss, options.audit_fraction)
+    miss, share = options.audit_miss, options.audit_fraction
+    n_draws = sample_size(miss, share)
     chosen = np.arange(tree.n_nodes) if n_draws >= tree.n_nodes else _draw(case, n_draws)
     deviations = examine(case, chosen)
-    miss, share = options.audit_miss, options.audit_fraction
     return _finding(
         deviations,
         f"All {chosen.size:,} nodes of a random sample are what the rule makes of the records.",
@@ -366,9 +345,7 @@ def _witnesses(case: Case) -> Finding:
 
 def _departure(case: Case, witness: Witness) -> Deviation | None:
     """Where the delivered path of a witness first leaves the honest one, if it does."""
-    tree, start = case.delivery.tree, case.grouped[1]
-    span = case.node_spans
-    node = 0
+    tree, span, node = case.delivery.tree, case.node_spans, 0
     for step in witness.path:
         judged = _Judged(case, node, int(span[node, 1] - span[node, 0]))
         if (tree.column[node], tree.threshold[node]) != (step.column, step.threshold):
@@ -376,23 +353,22 @@ def _departure(case: Case, witness: Witness) -> Deviation | None:
         if judged.records != step.count:
             return judged.must_hold(step.count)
         node = node + 1 if step.goes_left else int(tree.right[node])
-    records = int(span[node, 1] - span[node, 0])
     if tree.column[node] >= 0:
-        return _Judged(case, node, records).must_be_leaf()
-    return _leaf_departure(case, witness, node, start)
+        return _Judged(case, node, int(span[node, 1] - span[node, 0])).must_be_leaf()
+    return _leaf_departure(case, witness, node)
 
 
-def _leaf_departure(case: Case, witness: Witness, node: int, start: Ints) -> Deviation | None:
+def _leaf_departure(case: Case, witness: Witness, node: int) -> Deviation | None:
     """Whether a witness's leaf has other records or bounds than the honest one."""
     records, leaves = case.records, case.delivery.leaves
     leaf = int(case.delivery.tree.leaf[node])
-    at = case.grouped[0][start[leaf] : start[leaf + 1]]
+    positions, start = case.grouped
+    at = positions[start[leaf] : start[leaf + 1]]
     bounds = zip(leaves.minimum[leaf].tolist(), leaves.maximum[leaf].tolist(), strict=True)
     members = ((int(records.row[i]), records.tracker[i].tobytes()) for i in at)
     digest = digests.leaf_digest(int(leaves.count[leaf]), bounds, members)
     own = int(case.leaves_of(np.array([witness.row]))[0])
-    same = hmac.compare_digest(digest, witness.leaf) and own == leaf
-    if same:
+    if hmac.compare_digest(digest, witness.leaf) and own == leaf:
         return None
     return Deviation(
         node,

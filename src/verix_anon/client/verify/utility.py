@@ -39,26 +39,31 @@ def check(case: Case) -> Finding:
         measure(tested, models.predict(rows[~is_test], trained, raw[is_test]))
         for rows in (raw, middle)
     )
+    words, raw_words = (
+        " and ".join(MEASURES[name].format(value) for name, value in measured.items())
+        for measured in (after, before)
+    )
     return Finding(
         layer=LAYER,
         status=Status.PASS,
-        summary=(
-            f"A model trained on the delivery reaches {_words(after)}; trained on raw records"
-            f" {_words(before)}."
-        ),
+        summary=f"A model trained on the delivery reaches {words}; trained on raw records"
+        f" {raw_words}.",
         guarantee="A measure, not a test.",
         evidence={"raw": before, "delivery": after, "tested_on": int(is_test.sum())},
     )
 
 
-def _words(measured: dict[str, float]) -> str:
-    return " and ".join(MEASURES[name].format(value) for name, value in measured.items())
-
-
 def measure(labels: Labels, predicted: Floats) -> dict[str, float]:
     """How good predictions are, by the task's two measures."""
     if labels.task is Task.QUANTITY:
-        return _errors(labels.values, predicted)
+        # Values that are not all the same, in parts of the greatest: squares cannot overflow.
+        greatest = float(np.abs(labels.values).max())
+        own, error = labels.values / greatest, labels.values / greatest - predicted / greatest
+        absolute = float(np.abs(error).mean())
+        return {
+            "r2": 1 - float((error**2).sum() / ((own - own.mean()) ** 2).sum()),
+            "mean_absolute_error": min(absolute * greatest, float(np.finfo(np.float64).max)),
+        }
     if labels.is_binary:
         target = labels.values.astype(np.uint8)
         return {"f1": f1(target, predicted), "auc": auc(target, predicted)}
@@ -67,18 +72,6 @@ def measure(labels: Labels, predicted: Floats) -> dict[str, float]:
     scores = [_f1(labels.values == label, answer == label) for label in np.union1d(occur, answer)]
     ranks = [auc((labels.values == label).astype(np.uint8), predicted[:, label]) for label in occur]
     return {"macro_f1": float(np.mean(scores)), "auc": float(np.mean(ranks))}
-
-
-def _errors(values: Floats, predicted: Floats) -> dict[str, float]:
-    """R2 and the mean absolute error, of values that are not all the same."""
-    # In parts of the greatest, where squares cannot overflow.
-    greatest = float(np.abs(values).max())
-    own, error = values / greatest, values / greatest - predicted / greatest
-    absolute = float(np.abs(error).mean())
-    return {
-        "r2": 1 - float((error**2).sum() / ((own - own.mean()) ** 2).sum()),
-        "mean_absolute_error": min(absolute * greatest, float(np.finfo(np.float64).max)),
-    }
 
 
 def f1(target: Bytes, probability: Floats) -> float:
