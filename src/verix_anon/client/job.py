@@ -134,18 +134,13 @@ def look_at(folder: Path) -> Job:
 def _state(folder: Path) -> JourneyState:
     if (folder / DELIVERY).is_dir() and (folder / VERDICT).is_file():
         verdict = read_verdict(folder / VERDICT)
+        # One on what cannot be read, which has no root: nobody can take it for a pass.
+        is_unread = not verdict.files and not verdict.accepted
         # A verdict on another delivery says nothing of the one that lies here.
-        if _is_on(verdict, folder / DELIVERY):
+        if is_unread or verdict.root == read_header(folder / DELIVERY).root:
             is_out = verdict.accepted and _is_released(folder, verdict)
             return JourneyState.RELEASED if is_out else JUDGED[verdict.outcome]
     return _without_verdict(folder)
-
-
-def _is_on(verdict: Verdict, delivery: Path) -> bool:
-    if not verdict.files and not verdict.accepted:
-        # It was on what cannot be read, which has no root; nobody can take it for a pass.
-        return True
-    return verdict.root == read_header(delivery).root
 
 
 def report_of(job: Job, verdict: Verdict) -> Path | None:

@@ -23,7 +23,6 @@ from verix_anon.client.manifest import (
     SEALED,
     Manifest,
     Parties,
-    Witness,
     cipher,
 )
 from verix_anon.client.table.task import TableRole
@@ -94,7 +93,14 @@ def _pack(manifest: Manifest) -> bytes:
         "task": manifest.task.value,
         "classes": list(manifest.classes),
         "top_features": list(manifest.top_features),
-        "witnesses": [_witness_to_json(w) for w in manifest.witnesses],
+        "witnesses": [
+            {
+                "row": witness.row,
+                "path": [[s.column, s.threshold, s.goes_left, s.count] for s in witness.path],
+                "leaf": witness.leaf.hex(),
+            }
+            for witness in manifest.witnesses
+        ],
     }
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
@@ -109,14 +115,6 @@ def _pack(manifest: Manifest) -> bytes:
 def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
     """Add a file without the time, so that the same manifest has the same bytes."""
     archive.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED, compresslevel=1)
-
-
-def _witness_to_json(witness: Witness) -> dict[str, object]:
-    return {
-        "row": witness.row,
-        "path": [[s.column, s.threshold, s.goes_left, s.count] for s in witness.path],
-        "leaf": witness.leaf.hex(),
-    }
 
 
 def write_verdict(
@@ -186,33 +184,29 @@ def parse_verdict(text: str) -> Verdict:
         version=fields.text("version"),
         time=fields.text("time") if fields.has("time") else "",
         seconds=fields.number("seconds"),
-        findings=tuple(_finding(each) for each in fields.each("findings")),
+        findings=tuple(
+            Finding(
+                layer=each.text("layer"),
+                status=each.choice("status", Status),
+                decides=each.flag("decides"),
+                summary=each.text("summary"),
+                guarantee=each.text("guarantee"),
+                evidence=each.inner("evidence").values,
+                seconds=each.number("seconds"),
+            )
+            for each in fields.each("findings")
+        ),
     )
     deciding = {f.layer for f in verdict.findings if f.decides}
     if deciding - {RECEIPT} != DECIDING[verdict.profile]:
         raise TableError("the verdict's deciding layers are not those of its profile")
-    if any(f.layer == RECEIPT and not _is_sound(f) for f in verdict.findings):
+    # A receipt that was looked at decides: it is not looked at unless a key is pinned.
+    receipts = [f for f in verdict.findings if f.layer == RECEIPT]
+    if not all(f.decides or f.status is Status.SKIPPED for f in receipts):
         raise TableError("the verdict's receipt was judged, and does not decide")
     if fields.choice("outcome", Outcome) is not verdict.outcome:
         raise TableError("the verdict's outcome is not the conjunction of its findings")
     return verdict
-
-
-def _is_sound(receipt: Finding) -> bool:
-    """A receipt that was looked at decides: it is not looked at unless a key is pinned."""
-    return receipt.decides or receipt.status is Status.SKIPPED
-
-
-def _finding(fields: Fields) -> Finding:
-    return Finding(
-        layer=fields.text("layer"),
-        status=fields.choice("status", Status),
-        decides=fields.flag("decides"),
-        summary=fields.text("summary"),
-        guarantee=fields.text("guarantee"),
-        evidence=fields.inner("evidence").values,
-        seconds=fields.number("seconds"),
-    )
 
 
 def is_sealed(path: str | os.PathLike[str]) -> bool:
@@ -238,10 +232,8 @@ def _account(found: Fields) -> Account:
     return Account(
         parties=Parties.from_json(found.inner("parties")),
         columns=tuple(
-            SentColumn(
-                each.text("name"), each.choice("role", TableRole), each.choice("form", SentForm)
-            )
-            for each in found.each("columns")
+            SentColumn(c.text("name"), c.choice("role", TableRole), c.choice("form", SentForm))
+            for c in found.each("columns")
         ),
         genuine=found.whole("genuine", counts),
         sentinels=found.whole("sentinels", counts),

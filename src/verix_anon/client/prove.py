@@ -79,20 +79,15 @@ class Committed:
         header, leaves, members = self.delivery.header, self.delivery.leaves, self.members
         leaf = self._leaf(tracker)
         positions = members.positions[members.start[leaf] : members.start[leaf + 1]]
-        rows = members.row[positions].tolist()
+        rows, bounds = members.row[positions].tolist(), (leaves.minimum[leaf], leaves.maximum[leaf])
         proof = Proof(
             root=header.root,
             submission=header.submission,
             contract=self.contract,
             tracker=tracker,
             count=int(leaves.count[leaf]),
-            bounds=tuple(
-                zip(leaves.minimum[leaf].tolist(), leaves.maximum[leaf].tolist(), strict=True)
-            ),
-            members=tuple(
-                (row, members.tracker[at].tobytes())
-                for row, at in zip(rows, positions, strict=True)
-            ),
+            bounds=tuple(zip(*(each.tolist() for each in bounds), strict=True)),
+            members=tuple(zip(rows, map(bytes, members.tracker[positions]), strict=True)),
             path=tuple(self._path(leaf)),
         )
         try:
@@ -185,7 +180,14 @@ def prove(
     """
     if [tracker, record, person].count(None) != 2:
         raise TableError("say of which record: one of tracker, record and person")
-    held = _held(agreed)
+    held: Contract | Submission | Manifest
+    if isinstance(agreed, Contract | Submission | Manifest):
+        held = agreed
+    elif is_path(agreed):
+        held = read_manifest(agreed) if is_manifest(agreed) else read_contract(agreed)
+    else:
+        what = "a contract or a manifest, or its path"
+        raise TableError(f"agreed must be {what}, not {shown(agreed)}")
     kept = held if isinstance(held, Manifest) else None
     contract = held if isinstance(held, Contract) else held.contract
     if tracker is not None:
@@ -198,17 +200,6 @@ def prove(
         read = _read(delivery, contract, kept)
         wanted = _trackers(read, kept, rows)
     return tuple(map(Committed.of(contract, read).proof, wanted))
-
-
-def _held(agreed: Contract | Submission | Manifest | FilePath) -> Contract | Manifest:
-    """The contract or, with more in it, the manifest."""
-    if isinstance(agreed, Submission):
-        return agreed.contract
-    if isinstance(agreed, Contract | Manifest):
-        return agreed
-    if is_path(agreed):
-        return read_manifest(agreed) if is_manifest(agreed) else read_contract(agreed)
-    raise TableError(f"agreed must be a contract or a manifest, or its path, not {shown(agreed)}")
 
 
 def _read(
@@ -241,34 +232,26 @@ def _owners_rows(
 ) -> Sequence[int]:
     """The rows of the owner's table that are meant."""
     columns = columns_of(owned(table, reading_of(kept)).table)
+    identifiers = [name for name, role in kept.roles.items() if role == TableRole.IDENTIFIER]
     # Of what was read and checked, and not of what a second look at the file may find.
-    named = {kept.person, *_identifiers(kept)}
+    named = {kept.person, *identifiers}
     found, _ = read_columns(
         columns, lambda name, array: array if name in named else None, prepared=kept.table
     )
     n_rows = columns.n_rows
     if record is None:
-        name = _person_column(kept)
+        if kept.person not in (None, RECORD):
+            identifiers = [str(kept.person)]
+        if len(identifiers) != 1:
+            raise TableError(
+                "the manifest names no person column, and the table has"
+                f" {len(identifiers)} identifiers: give the row of the record"
+            )
+        name = identifiers[0]
         return _rows_of(person, name, found[columns.names.index(name)])
     if isinstance(record, bool) or not isinstance(record, int) or not 0 <= record < n_rows:
         raise TableError(f"record is a row of the table, 0 to {n_rows - 1:,}, not {shown(record)}")
     return [record]
-
-
-def _person_column(kept: Manifest) -> str:
-    if kept.person not in (None, RECORD):
-        return str(kept.person)
-    named = _identifiers(kept)
-    if len(named) != 1:
-        raise TableError(
-            f"the manifest names no person column, and the table has {len(named)} identifiers:"
-            " give the row of the record"
-        )
-    return named[0]
-
-
-def _identifiers(kept: Manifest) -> list[str]:
-    return [name for name, role in kept.roles.items() if role == TableRole.IDENTIFIER]
 
 
 def _rows_of(person: object, name: str, array: pa.Array) -> list[int]:

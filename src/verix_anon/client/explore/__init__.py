@@ -143,22 +143,18 @@ def _chosen(roles: Declared | Mapping[str, Any] | FilePath) -> tuple[_Setting, D
         rule = Rule(PrepareOptions.of_roles(roles).rule)
     elif isinstance(roles, Declared):
         declared = roles
-    else:
-        declared = _declared(roles)
-    asked = declared.diversity.get(declared.target or "", {})
-    return _Setting(k, rule, int(asked.get("l", 1)), is_chosen=True), declared
-
-
-def _declared(roles: object) -> Declared:
-    if not isinstance(roles, Mapping):
+    elif not isinstance(roles, Mapping):
         raise TableError(
             "roles must be the file that init drafted, or a mapping of role to columns"
         )
-    known = Declared.__dataclass_fields__
-    for name in roles:
-        if name not in known:
-            raise TableError(f"there is no role {name!r}; name {', '.join(known)}")
-    return Declared(**roles)
+    else:
+        known = Declared.__dataclass_fields__
+        for name in roles:
+            if name not in known:
+                raise TableError(f"there is no role {name!r}; name {', '.join(known)}")
+        declared = Declared(**roles)
+    asked = declared.diversity.get(declared.target or "", {})
+    return _Setting(k, rule, int(asked.get("l", 1)), is_chosen=True), declared
 
 
 def _settings(options: ExploreOptions, chosen: _Setting, task: Task) -> list[_Setting]:
@@ -224,8 +220,7 @@ class _Trial:
         """What the roles file asks for, with this k, and this l of the target."""
         asked = {name: dict(measures) for name, measures in self.declared.diversity.items()}
         if self.declared.target is not None:
-            of_target = asked.setdefault(self.declared.target, {})
-            of_target["l"] = setting.l
+            asked.setdefault(self.declared.target, {})["l"] = setting.l
         return Conditions(
             k_agreed=setting.k,
             enforced=asked,

@@ -122,9 +122,8 @@ class Exploration:
     def notes(self) -> Iterator[str]:
         """What is to be known beside the rows."""
         if self.raw:
-            reached = " and ".join(
-                f"{TITLES[name]} {shown(name, v)}" for name, v in self.raw.items()
-            )
+            scores = [f"{TITLES[name]} {shown(name, value)}" for name, value in self.raw.items()]
+            reached = " and ".join(scores)
             yield (
                 f"A model trained on raw records reaches {reached}; all are tested on"
                 f" {self.tested_on:,} raw records that they have not seen."
@@ -166,10 +165,8 @@ class Exploration:
         return found
 
     def _repr_html_(self) -> str:
-        marked = (
-            ("→" if row.is_chosen else "", *cells)
-            for row, cells in zip(self.rows, self.cells(), strict=True)
-        )
+        pairs = zip(self.rows, self.cells(), strict=True)
+        marked = (("→" if row.is_chosen else "", *cells) for row, cells in pairs)
         return as_table(marked, ("", *self.head)) + as_list(self.notes())
 
 
@@ -203,15 +200,6 @@ def basis_of(roles: FilePath, table: FilePath | None) -> Mapping[str, str]:
 
     They are equal if the curves would be; a table that is no file has none.
     """
-    found = {"columns": _columns(roles)}
-    if table is not None:
-        with suppress(OSError, ValueError):
-            about = Path(table).stat()
-            found["table"] = f"{about.st_size} {about.st_mtime_ns}"
-    return found
-
-
-def _columns(roles: FilePath) -> str:
     declared = asdict(read_roles(roles)[1])
     hidden = declared.pop("diversity")
     hidden.get(declared["target"], {}).pop("l", None)
@@ -222,4 +210,9 @@ def _columns(roles: FilePath) -> str:
         "options": {name: getattr(options, name) for name in DECIDING},
         "reading": read_reading(roles).to_json(),
     }
-    return sha256(json.dumps(said, default=str).encode()).hexdigest()
+    found = {"columns": sha256(json.dumps(said, default=str).encode()).hexdigest()}
+    if table is not None:
+        with suppress(OSError, ValueError):
+            about = Path(table).stat()
+            found["table"] = f"{about.st_size} {about.st_mtime_ns}"
+    return found

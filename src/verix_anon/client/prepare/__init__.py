@@ -41,6 +41,11 @@ from verix_anon.protocol.table import check_count
 
 __all__ = ["PrepareOptions", "Prepared", "prepare"]
 
+TWICE = (
+    "whoever holds two submissions of one table sees its traps, the rows that are not in both;"
+    " send only one of them"
+)
+
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Prepared:
@@ -154,9 +159,8 @@ def prepare(
         hierarchies=hierarchies,
     )
     drafted_k, declared = _declared(roles, columns)
-    declared = replace(
-        declared, **_given(positive=positive, missing=missing, task=task, person=person)
-    )
+    beside = _given(positive=positive, missing=missing, task=task, person=person)
+    declared = replace(declared, **beside)
     if declared.target is None and declared.task != Task.NONE:
         raise TableError(
             "name the column to preserve: target, or --target; or say that there is none:"
@@ -164,24 +168,14 @@ def prepare(
         )
     table, reading, notes = owned(table, read_reading(roles) if is_path(roles) else None)
     warnings = (*notes, *index_warnings(table))
-    prepared = _prepare(table, declared, drafted_k if k is None else k, options)
-    how = None if reading is None else reading.to_json()
-    prepared = replace(prepared, manifest=replace(prepared.manifest, reading=how))
+    submission, manifest = _prepare(table, declared, drafted_k if k is None else k, options)
+    manifest = replace(manifest, reading=None if reading is None else reading.to_json())
     if ledger is not None:
-        warnings += _record(prepared, ledger)
-    return replace(prepared, warnings=warnings)
-
-
-def _record(prepared: Prepared, ledger: Ledger) -> tuple[str, ...]:
-    """Add the submission to the ledger, and say what an earlier one of the same table means."""
-    manifest, warnings = prepared.manifest, ledger.warnings()
-    if earlier := ledger.record(Event.PREPARE, manifest.table, manifest.submission):
-        twice = (
-            f"this table was prepared before ({earlier[-1].time}): whoever holds two submissions"
-            " of one table sees its traps, the rows that are not in both; send only one of them"
-        )
-        warnings = (*warnings, twice)
-    return warnings
+        warnings += ledger.warnings()
+        if earlier := ledger.record(Event.PREPARE, manifest.table, manifest.submission):
+            before = f"this table was prepared before ({earlier[-1].time})"
+            warnings += (f"{before}: {TWICE}",)
+    return Prepared(submission=submission, manifest=manifest, warnings=warnings)
 
 
 def _given(**values: Any) -> dict[str, Any]:
@@ -201,7 +195,9 @@ def _declared(roles: Declared | FilePath | None, columns: dict[str, Any]) -> tup
     return USUAL_K, Declared(**columns)
 
 
-def _prepare(given: object, declared: Declared, k: int, options: PrepareOptions) -> Prepared:
+def _prepare(
+    given: object, declared: Declared, k: int, options: PrepareOptions
+) -> tuple[Submission, Manifest]:
     columns = columns_of(given)
     roles = declared.roles(columns.names)
     _check_memory(columns, roles, options.threads)
@@ -216,7 +212,7 @@ def _prepare(given: object, declared: Declared, k: int, options: PrepareOptions)
     agreed = _agreed(table, k, options, secret)
     _check_enough(columns, roles, declared, agreed)
     options.progress("encode", 1, 1)
-    planted, twins = Planted.nothing(), np.empty(0, np.int64)
+    planted, twins = Planted(), np.empty(0, np.int64)
     if options.traps is not Traps.NONE:
         options.progress("sentinels", 0, 1)
         planted = plant(values, labels, options, secret)
@@ -245,7 +241,7 @@ def _prepare(given: object, declared: Declared, k: int, options: PrepareOptions)
         options.progress("trackers", 1, 1)
         keeping = Keeping(submission, assembled, table, watch, secret, options)
         manifest = keeping.manifest(fitted.result(), declared, twins, planted)
-    return Prepared(submission=submission, manifest=manifest)
+    return submission, manifest
 
 
 def _check_memory(columns: Columns, roles: Mapping[str, TableRole], threads: int) -> None:

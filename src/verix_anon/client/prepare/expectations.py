@@ -29,7 +29,6 @@ from verix_anon.machine import shares
 from verix_anon.protocol import digests, rules
 from verix_anon.protocol.contract import Contract, Rule
 from verix_anon.protocol.messages import Submission
-from verix_anon.protocol.table import Records
 
 SAMPLE_ROWS = 20_000
 FINGERPRINT_ROWS = 2_000
@@ -86,13 +85,12 @@ class Keeping:
         records, labels, watch = self.submission.records, table.labels, self.watch
         watch_row = assembled.genuine_row[watch.rows]
         paired, apart = honest_distances(
-            records,
-            assembled.genuine_row,
-            labels,
-            self.submission.contract,
-            secret=self.secret,
-            options=options,
+            self.submission, assembled.genuine_row, labels, secret=self.secret, options=options
         )
+        options.progress("witnesses", 0, 1)
+        some = watch_row[: options.witnesses]
+        witnesses = find_witnesses(self.submission, some, threads=options.threads)
+        options.progress("witnesses", 1, 1)
         pairs = np.column_stack([assembled.genuine_row[twins], assembled.twin_row])
         return Manifest(
             contract=self.submission.contract,
@@ -117,7 +115,7 @@ class Keeping:
             task=labels.task,
             classes=labels.classes,
             watch_target=watch.labels.values,
-            witnesses=self._witnesses(watch_row),
+            witnesses=witnesses,
             top_features=fingerprint[0],
             baseline=fingerprint[1],
             calibration=paired,
@@ -129,16 +127,6 @@ class Keeping:
             parties=options.parties,
             provider_keys=options.pinned,
         )
-
-    def _witnesses(self, watch_row: Ints) -> tuple[Witness, ...]:
-        # Compiled code comes with it, which is loaded beside the work before.
-
-        options = self.options
-        options.progress("witnesses", 0, 1)
-        some = watch_row[: options.witnesses]
-        found = find_witnesses(self.submission, some, threads=options.threads)
-        options.progress("witnesses", 1, 1)
-        return found
 
 
 def _described(planted: Planted, assembled: Assembled) -> dict[str, object]:
@@ -158,13 +146,7 @@ def _described(planted: Planted, assembled: Assembled) -> dict[str, object]:
 
 
 def honest_distances(
-    records: Records,
-    row: Ints,
-    labels: Labels,
-    contract: Contract,
-    *,
-    secret: Secret,
-    options: PrepareOptions,
+    submission: Submission, row: Ints, labels: Labels, *, secret: Secret, options: PrepareOptions
 ) -> tuple[Floats, Floats]:
     """The top features' distances of honest runs on samples, (runs, top features).
 
@@ -172,13 +154,13 @@ def honest_distances(
     first run alone, between independent samples, as the paper does. None without a target.
     `row` says where each of the owner's records is among those sent.
     """
-    rng = secret.generator("calibration")
+    rng, records = secret.generator("calibration"), submission.records
     found, apart = [], []
     for run in range(options.calibrate if labels.task is not Task.NONE else 0):
         sample = rng.choice(row.size, min(row.size, SAMPLE_ROWS), replace=False)
         some = rng.choice(sample.size, min(sample.size, FINGERPRINT_ROWS), replace=False)
         raw, own = records.values[:, row[sample]], labels.of(sample)
-        middle = honest_midpoints(raw, records.target[row[sample]], contract)
+        middle = honest_midpoints(raw, records.target[row[sample]], submission.contract)
         before = models.shap_values(raw[:, some].T, own.of(some))
         after = models.shap_values(middle[:, some].T, own.of(some))
         top = models.top_features(before)
@@ -197,13 +179,9 @@ def _table(distances: list[list[float]]) -> Floats:
 
 def honest_midpoints(values: Floats, target: Bytes, contract: Contract) -> Floats:
     """What an honest provider would publish of these records, as midpoints."""
-    columns = values.tolist()
-    top = rules.grow(
-        columns,
-        rules.criterion(contract, target.tolist()),
-        min_leaf=contract.min_leaf,
-        max_depth=contract.max_depth,
-    )
+    by = rules.criterion(contract, target.tolist())
+    least, deepest = contract.min_leaf, contract.max_depth
+    top = rules.grow(values.tolist(), by, min_leaf=least, max_depth=deepest)
     middle = np.empty_like(values)
     for rows in rules.flatten(top)[1]:
         chosen = np.array(rows)
@@ -248,12 +226,8 @@ def find_witnesses(submission: Submission, rows: Ints, *, threads: int) -> tuple
         return ()
     sent = submission.records
     everyone = np.arange(sent.n_rows, dtype=np.uint32)
-    top = _Node(
-        _Records(sent.values, sent.target, everyone),
-        everyone,
-        int(sent.target.sum(dtype=np.int64)),
-        np.sort(rows).astype(np.uint32),
-    )
+    records, positive = _Records(sent.values, sent.target, everyone), int(sent.target.sum())
+    top = _Node(records, everyone, positive, np.sort(rows).astype(np.uint32))
     found: list[Witness] = []
     with ThreadPoolExecutor(threads) as pool:
         together = _Crew(submission, threads, pool.map, sent.n_rows)
@@ -281,16 +255,12 @@ class _Crew:
     """
 
     def __init__(
-        self,
-        submission: Submission,
-        n_threads: int,
-        map_: Callable[..., Iterable[Found]],
-        most: int,
+        self, submission: Submission, threads: int, map_: Callable[..., Iterable[Found]], most: int
     ) -> None:
         n_quasi, n_rows = submission.records.values.shape
         most = min(most, n_rows)
         self.submission, self.map = submission, map_
-        self.ranges = shares(n_quasi, n_threads)
+        self.ranges = shares(n_quasi, threads)
         self.weights = np.array([c.weight or 0 for c in submission.contract.quasi])
         self.buffers = [np.empty((2, most + 1)) for _ in self.ranges]
         self.laid_out = np.empty(n_quasi * min(most, LAID_OUT))
@@ -322,13 +292,9 @@ class _Crew:
         for array in (own.values, own.target):
             # As in a submission: what is compiled for that is used here too.
             array.setflags(write=False)
-        return _Node(
-            own,
-            np.arange(node.n, dtype=np.uint32),
-            node.positive,
-            np.searchsorted(members, node.witnesses).astype(np.uint32),
-            node.path,
-        )
+        everyone = np.arange(node.n, dtype=np.uint32)
+        witnesses = np.searchsorted(members, node.witnesses).astype(np.uint32)
+        return _Node(own, everyone, node.positive, witnesses, node.path)
 
     def _split(self, node: _Node, found: list[Witness]) -> list[_Node]:
         """The children that hold witnesses; at a leaf none, and its witnesses are found."""
@@ -343,21 +309,14 @@ class _Crew:
             return []
         threshold, positive_left = float(chosen.threshold), int(chosen.positive_left)
         stays_left = np.take(records.values[column], node.members) <= threshold
-        sides = node.members[stays_left], node.members[~stays_left]
         goes_left = records.values[column][node.witnesses] <= threshold
-        children = [
-            _Node(
-                records,
-                members,
-                positive,
-                node.witnesses[goes_left == left],
-                (*node.path, WitnessStep(column, threshold, left, n)),
-            )
-            for members, positive, left in zip(
-                sides, (positive_left, node.positive - positive_left), (True, False), strict=True
-            )
-        ]
-        return [child for child in children if child.witnesses.size]
+        children = []
+        for left, positive in ((True, positive_left), (False, node.positive - positive_left)):
+            members = node.members[stays_left == left]
+            if (witnesses := node.witnesses[goes_left == left]).size:
+                path = (*node.path, WitnessStep(column, threshold, left, n))
+                children.append(_Node(records, members, positive, witnesses, path))
+        return children
 
     def _best_split(self, node: _Node) -> tuple[int, splits.Candidate]:
         """The rule's column and split (spec §4); column -1 if no candidate is valid."""
@@ -367,9 +326,8 @@ class _Crew:
 
         def part(columns: tuple[int, int], buffer: Floats) -> Found:
             if contract.rule is Rule.VARIANCE_REDUCTION:
-                return single_nodes.best_split(
-                    values, members, records.target, columns, min_leaf, buffer
-                )
+                target = records.target
+                return single_nodes.best_split(values, members, target, columns, min_leaf, buffer)
             return single_nodes.best_offer(values, members, self.weights, columns, min_leaf, buffer)
 
         for column, found, score in self.map(part, self.ranges, self.buffers):
@@ -387,6 +345,5 @@ def _at_leaf(submission: Submission, node: _Node) -> list[Witness]:
     values = (column[node.members] for column in records.values)
     bounds = tuple((float(own.min()), float(own.max())) for own in values)
     leaf = digests.leaf_digest(n, bounds, ((int(row), tracker[row].tobytes()) for row in rows))
-    return [
-        Witness(row=int(row), path=node.path, leaf=leaf) for row in records.rows[node.witnesses]
-    ]
+    rows = records.rows[node.witnesses]
+    return [Witness(row=int(row), path=node.path, leaf=leaf) for row in rows]

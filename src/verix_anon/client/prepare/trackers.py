@@ -135,8 +135,7 @@ def assemble(
     target = np.concatenate([part.target for part in parts.values()])[order]
     row_of = np.empty_like(order)
     row_of[order] = np.arange(order.size)
-    n_genuine = parts["genuine"].n_rows
-    n_sentinels = parts["sentinel"].n_rows
+    n_genuine, n_sentinels = parts["genuine"].n_rows, parts["sentinel"].n_rows
     return Assembled(
         records=Records(tracker=tracker, values=values, target=target),
         owner_row=np.where(order < n_genuine, order, -1),
@@ -180,13 +179,8 @@ def trackers(key: bytes, role: TrapRole, rows: Bytes, *, first: int = 0) -> Byte
 
 def row_bytes(contract: Contract, records: Records) -> Bytes:
     """The sent values of each record as a chunk writes them, one record after the other."""
-    everything = slice(0, records.n_rows)
-    return np.hstack(
-        [
-            column.reshape(-1, 1).view(np.uint8)
-            for column in wire_columns(contract, records, everything)
-        ]
-    )
+    columns = wire_columns(contract, records, slice(0, records.n_rows))
+    return np.hstack([column.reshape(-1, 1).view(np.uint8) for column in columns])
 
 
 def _ascending(tracker: Bytes) -> Ints:

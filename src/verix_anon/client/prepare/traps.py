@@ -7,7 +7,7 @@ how surely is `evasion_probability`. Twins are second copies of genuine records 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 import numpy as np
@@ -57,27 +57,16 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Planted:
-    """The genuine records to make sentinels from, and what those buy."""
+    """The genuine records to make sentinels from, none unless given, and what those buy."""
 
-    origin: Ints
-    n_boundary: int
+    origin: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    n_boundary: int = 0
     """Records in the paper's band."""
-    band: tuple[float, float] | None
+    band: tuple[float, float] | None = None
     """None without a target."""
-    evasion_before: float
+    evasion_before: float = 1.0
     """With the paper's band alone."""
-    evasion_after: float
-
-    @classmethod
-    def nothing(cls) -> "Planted":
-        """No sentinels."""
-        return cls(
-            origin=np.empty(0, np.int64),
-            n_boundary=0,
-            band=None,
-            evasion_before=1.0,
-            evasion_after=1.0,
-        )
+    evasion_after: float = 1.0
 
 
 def plant(values: Sequence[Floats] | Floats, labels: Labels, plan: Plan, secret: Secret) -> Planted:
@@ -211,18 +200,15 @@ def moved(
     """
     for own, column in zip(values, columns, strict=True):
         if column.categories is None:
-            noise = rng.normal(0.0, NOISE * _deviation(own), rows.size)
+            # The standard deviation, computed where its squares cannot overflow.
+            scale = float(np.abs(own).max()) or 1.0
+            deviation = float((own / scale).std()) * scale
+            noise = rng.normal(0.0, NOISE * deviation, rows.size)
             # What overflows is next to the greatest value all the same.
             with np.errstate(over="ignore"):
                 yield own[rows] + noise
         else:
             yield own[rows]
-
-
-def _deviation(values: Floats) -> float:
-    """The population standard deviation, computed where its squares cannot overflow."""
-    scale = float(np.abs(values).max()) or 1.0
-    return float((values / scale).std()) * scale
 
 
 def snapped(values: Floats, ordered: Floats) -> Floats:
