@@ -18,7 +18,7 @@ import numpy as np
 from verix_anon.arrays import Bytes, Floats, Ids, Ints, Numbers, Words
 from verix_anon.kernels.radix import sort_words
 
-# Compiled in (`make stamps`): radix e29af121.
+# Compiled in (`make stamps`): radix 7db39822.
 
 
 class Forest(NamedTuple):
@@ -63,11 +63,7 @@ class Grown(NamedTuple):
 
 @numba.njit(cache=True, nogil=True)
 def sort_column(
-    values: Floats,
-    target: Bytes,
-    order: Numbers,
-    row_bits: int,
-    buffer: Words,
+    values: Floats, target: Bytes, order: Numbers, row_bits: int, buffer: Words
 ) -> np.int64:
     """Fill a column's order and return its number of distinct values."""
     word, is_partial = sort_words(values, row_bits, buffer)
@@ -179,13 +175,7 @@ def mark(forest: Forest, column: int, lo: int, position: int, hi: int) -> None:
 
 
 @numba.njit(cache=True, nogil=True)
-def partition(
-    forest: Forest,
-    buffer: Numbers,
-    lo: int,
-    hi: int,
-    columns: tuple[int, int],
-) -> None:
+def partition(forest: Forest, buffer: Numbers, lo: int, hi: int, columns: tuple[int, int]) -> None:
     """Move the entries that go left to the front, in a range of columns, keeping the order.
 
     Both places are written every time, and one of the cursors moves: without a branch that
@@ -216,12 +206,7 @@ def threshold_at(forest: Forest, column: int, position: int) -> float:
 
 
 @numba.njit(cache=True, nogil=True)
-def localize(
-    forest: Forest,
-    lo: int,
-    order: Numbers,
-    number: Numbers,
-) -> Forest:
+def localize(forest: Forest, lo: int, order: Numbers, number: Numbers) -> Forest:
     """The records of one node, from `lo` on, as a forest of their own, numbered from 0.
 
     The rows of a small node lie scattered over the whole table, a cache line each. Numbered
@@ -261,12 +246,7 @@ def _put(stack: Ints, at: int, node: tuple[int | np.int64, ...]) -> None:
 
 
 @numba.njit(cache=True, nogil=True)
-def grow(
-    forest: Forest,
-    positive: int,
-    depth: int,
-    grouped: Numbers,
-) -> Grown:
+def grow(forest: Forest, positive: int, depth: int, grouped: Numbers) -> Grown:
     """`rules.grow` by `rules.VarianceReduction` of all records of a forest, left side first.
 
     Fills `grouped` with their rows in the table, leaf by leaf.

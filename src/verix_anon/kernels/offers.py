@@ -15,7 +15,7 @@ from verix_anon.arrays import Flags, Floats, Ids, Ints
 from verix_anon.kernels.medians import lower_median
 from verix_anon.kernels.splits import Best
 
-# Compiled in (`make stamps`): medians ba41ee9b, splits f3fa81c5.
+# Compiled in (`make stamps`): medians ba41ee9b, splits e168f484.
 
 
 @numba.njit(cache=True, nogil=True)

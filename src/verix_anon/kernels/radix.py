@@ -129,12 +129,7 @@ def _sort_runs(word: Words, bits: Words, shared: np.uint64, below: np.uint64) ->
 
 
 @numba.njit(cache=True, nogil=True)
-def sort_block(
-    values: Floats,
-    target: Bytes,
-    words: Numbers,
-    order: Shorts,
-) -> None:
+def sort_block(values: Floats, target: Bytes, words: Numbers, order: Shorts) -> None:
     """Numbers of the block's records sorted by value, each with its label in the low bit."""
     n = values.size
     if _sort_by_bucket(values, target, words):
@@ -168,11 +163,7 @@ def _extent(values: Floats) -> Floats:
 
 
 @numba.njit(cache=True, nogil=True)
-def _sort_by_bucket(
-    values: Floats,
-    target: Bytes,
-    words: Numbers,
-) -> bool:
+def _sort_by_bucket(values: Floats, target: Bytes, words: Numbers) -> bool:
     """Sort by equal buckets from the least to the greatest value; False if that tells too little.
 
     Subtracting, scaling and cutting off are monotonic, rounding included: values whose buckets
@@ -201,12 +192,7 @@ def _sort_by_bucket(
 
 
 @numba.njit(cache=True, nogil=True)
-def _scatter(
-    source: Numbers,
-    into: Numbers,
-    count: Numbers,
-    shift: np.uint32,
-) -> None:
+def _scatter(source: Numbers, into: Numbers, count: Numbers, shift: np.uint32) -> None:
     """One pass of a radix sort, given how often each digit occurs."""
     total = np.uint32(0)
     for digit in range(count.size):

@@ -11,7 +11,7 @@ from verix_anon.arrays import Bytes, Floats, Ints, Numbers
 from verix_anon.kernels.offers import offer
 from verix_anon.kernels.splits import Candidate, candidate, score
 
-# Compiled in (`make stamps`): offers 7b9c4fd7, splits f3fa81c5.
+# Compiled in (`make stamps`): offers a1cfafca, splits e168f484.
 
 
 @numba.njit(cache=True, nogil=True)

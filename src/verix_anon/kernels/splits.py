@@ -13,7 +13,7 @@ from verix_anon.arrays import Bytes, Flags, Floats, Ids, Ints, Shorts
 from verix_anon.kernels.medians import lower_median
 from verix_anon.kernels.radix import BLOCK, sort_block
 
-# Compiled in (`make stamps`): medians ba41ee9b, radix e29af121.
+# Compiled in (`make stamps`): medians ba41ee9b, radix 7db39822.
 
 
 class Candidate(NamedTuple):

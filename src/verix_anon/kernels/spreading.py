@@ -11,7 +11,7 @@ from verix_anon.arrays import Floats, Ids, Ints, Numbers
 from verix_anon.kernels.growing import Grown
 from verix_anon.kernels.medians import nth
 
-# Compiled in (`make stamps`): growing 8b384988, medians ba41ee9b.
+# Compiled in (`make stamps`): growing 7ba5ad37, medians ba41ee9b.
 
 
 @numba.njit(cache=True, nogil=True)
