@@ -4,9 +4,8 @@ A verifier judges by a manifest, so it takes an owner to make a case for it. Wha
 honestly comes from the second implementation, as everywhere in a kit.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -48,39 +47,6 @@ def _table() -> pa.Table:
     )
 
 
-def _coded() -> Prepared:
-    # No target, so that neither preparing nor judging takes a model.
-    options = PrepareOptions(unsafe_seed=1, importance=IMPORTANCE, threads=1)
-    return prepare(_table(), quasi=list(IMPORTANCE), kept=["y"], task="none", k=3, options=options)
-
-
-def _clear() -> Prepared:
-    options = PrepareOptions(
-        unsafe_seed=1, rule=Rule.VARIANCE_REDUCTION, clear=True, min_leaf="2k", threads=1
-    )
-    return prepare(_table(), quasi="all", target="y", k=3, options=options)
-
-
-def _paper() -> Prepared:
-    options = PrepareOptions.paper(unsafe_seed=1, threads=1)
-    return prepare(_table(), quasi="all", target="y", k=2, options=options)
-
-
-def _signed() -> Prepared:
-    made = owner("coded")
-    keys = (signing_key("provider").public,)
-    return replace(made, manifest=replace(made.manifest, provider_keys=keys))
-
-
-OWNERS: dict[str, Callable[[], Prepared]] = {
-    "coded": _coded,
-    "clear": _clear,
-    "paper": _paper,
-    "signed": _signed,
-}
-"""`signed` is `coded` once more, with a key of the provider's pinned."""
-
-
 def signing_key(name: str) -> SigningKey:
     """A key that anybody can make: it shows how receipts are judged, and signs nothing else."""
     seed = sha256(f"verix kit {name}".encode()).digest()
@@ -89,8 +55,23 @@ def signing_key(name: str) -> SigningKey:
 
 @cache
 def owner(name: str) -> Prepared:
-    """What an owner sent and kept."""
-    return OWNERS[name]()
+    """What an owner sent and kept: `coded`, `clear`, `paper` or `signed`."""
+    usual = partial(PrepareOptions, unsafe_seed=1, threads=1)
+    if name == "coded":
+        # No target, so that neither preparing nor judging takes a model.
+        sent, others = list(IMPORTANCE), ["y"]
+        options = usual(importance=IMPORTANCE)
+        return prepare(_table(), quasi=sent, kept=others, task="none", k=3, options=options)
+    if name == "signed":
+        # The same once more, with a key of the provider's pinned.
+        made, keys = owner("coded"), (signing_key("provider").public,)
+        return replace(made, manifest=replace(made.manifest, provider_keys=keys))
+    if name == "paper":
+        options = PrepareOptions.paper(unsafe_seed=1, threads=1)
+        return prepare(_table(), quasi="all", target="y", k=2, options=options)
+    assert name == "clear"
+    options = usual(rule=Rule.VARIANCE_REDUCTION, clear=True, min_leaf="2k")
+    return prepare(_table(), quasi="all", target="y", k=3, options=options)
 
 
 @cache

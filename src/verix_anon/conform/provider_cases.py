@@ -161,17 +161,10 @@ LARGE: Rows = {
 """What takes minutes to make, and is made only when it is asked for."""
 
 
-def _coded() -> KitSubmission:
-    return tables.coded(None, k=3)
-
-
-def _weighed() -> KitSubmission:
-    """Without a target."""
-    return tables.spread([1, 9, 4, 1], k=3)
-
-
-def _paper() -> KitSubmission:
-    return tables.clear(commitment="paper")
+_coded: Make = partial(tables.coded, None, k=3)
+# Without a target.
+_weighed: Make = partial(tables.spread, [1, 9, 4, 1], k=3)
+_paper: Make = partial(tables.clear, commitment="paper")
 
 
 def _bytes(change: Callable[[bytes], bytes]) -> KitSubmission:

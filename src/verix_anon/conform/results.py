@@ -71,11 +71,6 @@ class Report:
         """Whether some cases were run, and all passed."""
         return bool(self.results) and not self.failed
 
-    @property
-    def seconds(self) -> float:
-        """How long the cases took, one after the other."""
-        return sum(result.seconds for result in self.results)
-
     def summary(self) -> str:
         """All in one sentence."""
         n, failed = len(self.results), len(self.failed)
