@@ -4,7 +4,6 @@ import signal
 import socket
 import sys
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import uvicorn
@@ -31,11 +30,7 @@ def end_by_signal() -> None:
     uvicorn raises the signal once more when it has closed, and then what runs beside is ended.
     """
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, _leave)
-
-
-def _leave(number: int, frame: FrameType | None) -> None:
-    sys.exit(0)
+        signal.signal(number, lambda *_: sys.exit(0))
 
 
 def serve(

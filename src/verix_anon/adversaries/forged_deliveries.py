@@ -154,17 +154,15 @@ class ReplaysOld:
 
     def anonymize(self, submission: Submission) -> Delivery:
         """Anonymize the earlier submission, and restamp the delivery."""
-        old = self.old or self._earlier(submission)
+        old = self.old
+        if old is None:
+            rng, sent = np.random.default_rng(self.seed), submission.records
+            order = rng.permutation(sent.n_rows)
+            records = Records(
+                tracker=rng.integers(0, 256, (sent.n_rows, 32), np.uint8),
+                values=np.ascontiguousarray(sent.values[:, order]),
+                target=sent.target[order],
+            )
+            contract = replace(submission.contract, submission_id=rng.bytes(16).hex())
+            old = Submission(contract=contract, records=records)
         return restamped(submission, LocalProvider().anonymize(old))
-
-    def _earlier(self, submission: Submission) -> Submission:
-        rng = np.random.default_rng(self.seed)
-        sent = submission.records
-        order = rng.permutation(sent.n_rows)
-        records = Records(
-            tracker=rng.integers(0, 256, (sent.n_rows, 32), np.uint8),
-            values=np.ascontiguousarray(sent.values[:, order]),
-            target=sent.target[order],
-        )
-        contract = replace(submission.contract, submission_id=rng.bytes(16).hex())
-        return Submission(contract=contract, records=records)

@@ -50,12 +50,18 @@ class Suspicion:
 
 def suspect(submission: Submission, *, seed: int = 0) -> Suspicion:
     """Look for duplicates, close neighbours and uncertain records."""
+    from sklearn.neighbors import NearestNeighbors
+
     points = _points(submission)
     unique, inverse, count = np.unique(points, axis=0, return_inverse=True, return_counts=True)
     inverse = inverse.reshape(-1)
+    nearest = np.full(len(unique), np.inf)
+    if len(unique) > 1:
+        search = NearestNeighbors(n_neighbors=2).fit(unique)
+        nearest = search.kneighbors(unique)[0][:, 1]
     return Suspicion(
         is_duplicate=count[inverse] > 1,
-        distance=_nearest(unique)[inverse],
+        distance=nearest[inverse],
         probability=_uncertainty(submission, seed),
     )
 
@@ -70,17 +76,6 @@ def _points(submission: Submission) -> Floats:
         unit = float(scaled.std()) or 1.0
         columns.append(values * APART if column.categories is not None else scaled / unit)
     return np.column_stack([*columns, records.target * APART])
-
-
-def _nearest(points: Floats) -> Floats:
-    """The distance of every point to the nearest other one."""
-    from sklearn.neighbors import NearestNeighbors
-
-    if len(points) < 2:
-        return np.full(len(points), np.inf)
-    search = NearestNeighbors(n_neighbors=2).fit(points)
-    found: Floats = search.kneighbors(points)[0][:, 1]
-    return found
 
 
 def _uncertainty(submission: Submission, seed: int) -> Floats:

@@ -14,10 +14,7 @@ from verix_anon.fields import printable, to_json
 
 NOT_SO = 1
 
-receipt = typer.Typer(
-    help="Check signed receipts and verdicts, offline.",
-    no_args_is_help=True,
-)
+receipt = typer.Typer(help="Check signed receipts and verdicts, offline.", no_args_is_help=True)
 app.add_typer(receipt, name="receipt")
 
 

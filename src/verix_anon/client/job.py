@@ -10,7 +10,7 @@ from pathlib import Path
 
 from verix_anon.client.owner_files import read_verdict
 from verix_anon.client.report import is_report_of
-from verix_anon.client.verdict import Outcome, Verdict
+from verix_anon.client.verdict import Verdict
 from verix_anon.errors import Error, TableError
 from verix_anon.fields import Fields
 from verix_anon.files.desk_folder import is_text
@@ -73,11 +73,6 @@ NEXT = {
     JourneyState.INCONCLUSIVE: JourneyStep.VERDICT,
     JourneyState.RELEASED: JourneyStep.RELEASE,
 }
-JUDGED = {
-    Outcome.VERIFIED: JourneyState.VERIFIED,
-    Outcome.VIOLATION: JourneyState.VIOLATION,
-    Outcome.INCONCLUSIVE: JourneyState.INCONCLUSIVE,
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,8 +133,9 @@ def _state(folder: Path) -> JourneyState:
         is_unread = not verdict.files and not verdict.accepted
         # A verdict on another delivery says nothing of the one that lies here.
         if is_unread or verdict.root == read_header(folder / DELIVERY).root:
-            is_out = verdict.accepted and _is_released(folder, verdict)
-            return JourneyState.RELEASED if is_out else JUDGED[verdict.outcome]
+            if verdict.accepted and _is_released(folder, verdict):
+                return JourneyState.RELEASED
+            return JourneyState(verdict.outcome.value.lower())
     return _without_verdict(folder)
 
 

@@ -4,7 +4,7 @@ Whoever only checks signatures needs none of this: see `envelopes` and `statemen
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 import rfc8785
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -15,7 +15,7 @@ from verix_anon.protocol.contract import Digest
 from verix_anon.protocol.envelopes import PAYLOAD_TYPE, PublicKey, library_key
 from verix_anon.protocol.statements import (
     ROOT,
-    Said,
+    as_said,
     read_statement,
     read_time,
     read_word,
@@ -55,17 +55,9 @@ class Judgement:
 
     def to_bytes(self) -> bytes:
         """The statement as canonical JSON."""
-        predicate: Said = {
-            "contract": self.contract.hex(),
-            "submission": self.submission.hex(),
-            "outcome": self.outcome,
-            "profile": self.profile,
-            "findings": [asdict(finding) for finding in self.findings],
-            "version": self.version,
-            "time": self.time,
-        }
-        subjects = {**self.files, ROOT: self.root.hex(), VERDICT_FILE: self.verdict}
-        return to_statement(VERDICT, subjects, predicate)
+        said = as_said(self)
+        subjects = {**said.pop("files"), ROOT: said.pop("root"), VERDICT_FILE: said.pop("verdict")}
+        return to_statement(VERDICT, subjects, said)
 
     @classmethod
     def from_bytes(cls, data: bytes, where: str = "the signed verdict") -> "Judgement":

@@ -7,7 +7,7 @@ word of whoever signed it, its times above all.
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import rfc8785
 
@@ -59,18 +59,8 @@ class Receipt:
 
     def to_bytes(self) -> bytes:
         """The statement as canonical JSON."""
-        predicate: Said = {
-            "contract": self.contract.hex(),
-            "submission": self.submission.hex(),
-            "engine": self.engine,
-            "version": self.version,
-            "rows": self.rows,
-            "leaves": self.leaves,
-            "nodes": self.nodes,
-            "began": self.began,
-            "finished": self.finished,
-        }
-        return to_statement(RECEIPT, {**self.files, ROOT: self.root.hex()}, predicate)
+        said = as_said(self)
+        return to_statement(RECEIPT, {**said.pop("files"), ROOT: said.pop("root")}, said)
 
     @classmethod
     def from_bytes(cls, data: bytes, where: str = "the receipt") -> "Receipt":
@@ -95,6 +85,12 @@ class Receipt:
             began=read_time(said, "began"),
             finished=read_time(said, "finished"),
         )
+
+
+def as_said(statement: Any) -> dict[str, Any]:
+    """The fields of a statement as JSON values, digests in hexadecimal digits."""
+    found = asdict(statement)
+    return {name: v.hex() if isinstance(v, bytes) else v for name, v in found.items()}
 
 
 def as_time(moment: datetime) -> str:

@@ -302,7 +302,22 @@ def _explored(
                 left_out.append(f"{setting}: {error}")
                 continue
             rows.append((setting, sheet, beside.submit(judge.score, classes.grouped)))
-        explored = tuple(_row(setting, sheet, score.result()) for setting, sheet, score in rows)
+        explored = tuple(
+            Explored(
+                k=setting.k,
+                rule=setting.rule.value,
+                l=setting.l,
+                is_chosen=setting.is_chosen,
+                k_reached=sheet.k,
+                classes=sheet.n_classes,
+                prosecutor_max=sheet.prosecutor_max,
+                prosecutor_mean=sheet.prosecutor_mean,
+                ncp=sheet.ncp,
+                same_target=sheet.same_target,
+                scores=score.result(),
+            )
+            for setting, sheet, score in rows
+        )
         progress("settings", len(settings), len(settings))
     if not explored:
         raise NotAcceptedError(f"no setting can be reached: {'; '.join(left_out)}")
@@ -329,19 +344,3 @@ def _reachable(
             yield setting, trial.classes(grown[1], setting)
         except (NotAcceptedError, ContractError, TableError) as error:
             left_out.append(f"{setting}: {error}")
-
-
-def _row(setting: _Setting, sheet: Sheet, scores: Mapping[str, float]) -> Explored:
-    return Explored(
-        k=setting.k,
-        rule=setting.rule.value,
-        l=setting.l,
-        is_chosen=setting.is_chosen,
-        k_reached=sheet.k,
-        classes=sheet.n_classes,
-        prosecutor_max=sheet.prosecutor_max,
-        prosecutor_mean=sheet.prosecutor_mean,
-        ncp=sheet.ncp,
-        same_target=sheet.same_target,
-        scores=scores,
-    )

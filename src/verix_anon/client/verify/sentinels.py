@@ -44,12 +44,7 @@ def check(case: Case) -> Finding:
             else f"All {rows.size:,} sentinels are back."
         ),
         guarantee=guarantee,
-        evidence={
-            "sentinels": int(rows.size),
-            "missing": n_missing,
-            "changed": n_other,
-            **evasion,
-        },
+        evidence={"sentinels": int(rows.size), "missing": n_missing, "changed": n_other, **evasion},
     )
 
 

@@ -67,11 +67,9 @@ class SparkProvider:
             if isinstance(submission, Submission):
                 write_submission(submission, Path(folder) / "submission")
                 submission = Path(folder) / "submission"
-            self.anonymize_folder(submission, Path(folder) / "delivery")
-            stated = open_submission(submission)
-            return read_delivery(
-                Path(folder) / "delivery", stated.contract, n_rows=stated.n_rows
-            ).delivery
+            made, stated = Path(folder) / "delivery", open_submission(submission)
+            self.anonymize_folder(submission, made)
+            return read_delivery(made, stated.contract, n_rows=stated.n_rows).delivery
 
     def anonymize_folder(
         self,

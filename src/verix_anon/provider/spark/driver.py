@@ -163,9 +163,8 @@ class SparkJob:
         entries = list(top.preorder())
         parts = tuple(each for _, each in entries if isinstance(each, TreePart))
         number = np.full(len(top.nodes), -1, np.int64)
-        number[[node for node, each in entries if isinstance(each, TreePart)]] = np.arange(
-            len(parts)
-        )
+        ends = [node for node, each in entries if isinstance(each, TreePart)]
+        number[ends] = np.arange(len(parts))
         fields = [("part", "int"), *fields_of(self.contract)]
         route = tasks.Route(self.read, top.routes(), number)
         found = (
@@ -176,17 +175,12 @@ class SparkJob:
             .applyInArrow(_task(tasks.Finish(self.source.contract, parts, place)), tasks.FINISHED)
             .collect()
         )
-        sizes = {
-            each["part"]: SubtreeSize(
-                each["n_nodes"], each["n_leaves"], Digest(bytes(each["digest"]))
-            )
-            for each in found
-        }
-        in_order = iter(range(len(parts)))
-        return JoinedTree(
-            self.contract,
-            tuple(sizes[next(in_order)] if isinstance(e, TreePart) else e for _, e in entries),
+        in_order = iter(
+            SubtreeSize(each["n_nodes"], each["n_leaves"], Digest(bytes(each["digest"])))
+            for each in sorted(found, key=lambda each: each["part"])
         )
+        joined = (next(in_order) if isinstance(each, TreePart) else each for _, each in entries)
+        return JoinedTree(self.contract, tuple(joined))
 
     def subtrees(self, joined: JoinedTree, place: Place) -> Iterator[Subtree]:
         """The subtrees from left to right, fetched one after another."""

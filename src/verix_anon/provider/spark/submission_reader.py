@@ -115,7 +115,13 @@ def survey(source: RecordSource, name: str) -> Surveyed:
         found = parquet.Reader(
             name, held, expected, FaultError, most_rows=source.n_rows, most_bytes=most
         )
-        counts = _counted(found, source.n_rows)
+        counts = np.zeros_like(rows_of_bins(source.n_rows))
+        for group in found.groups():
+            for row in found.batches(group, "row", BATCH_ROWS):
+                rows: Ints = row.astype(np.int64, copy=False)
+                if not 0 <= rows.min() <= rows.max() < source.n_rows:
+                    raise FaultError(f"{name}: {not_once(source.n_rows)}")
+                counts += np.bincount(rows // _bin_rows(source.n_rows), minlength=counts.size)
     except FaultError as error:
         return Surveyed(digest, [], 0, np.zeros(0, np.int64), str(error))
     return Surveyed(digest, found.group_rows, found.n_bytes, counts, None)
@@ -129,17 +135,6 @@ def rows_of_bins(n_rows: int) -> Ints:
 
 def _bin_rows(n_rows: int) -> int:
     return CHUNK_ROWS * math.ceil(math.ceil(n_rows / CHUNK_ROWS) / MOST_BINS)
-
-
-def _counted(reader: parquet.Reader, n_rows: int) -> Ints:
-    width, counts = _bin_rows(n_rows), np.zeros_like(rows_of_bins(n_rows))
-    for group in reader.groups():
-        for row in reader.batches(group, "row", BATCH_ROWS):
-            found: Ints = row.astype(np.int64, copy=False)
-            if not 0 <= found.min() <= found.max() < n_rows:
-                raise FaultError(f"{reader.name}: {not_once(n_rows)}")
-            counts += np.bincount(found // width, minlength=counts.size)
-    return counts
 
 
 def not_once(n_rows: int) -> str:
