@@ -218,9 +218,8 @@ def read_manifest(path: str | os.PathLike[str], *, passphrase: str | None = None
 
 def cipher(passphrase: str, salt: bytes) -> AESGCM:
     """What seals a manifest, and opens it again."""
-    return AESGCM(
-        Scrypt(salt=salt, length=32, **SCRYPT).derive(passphrase.encode("utf-8", "surrogatepass"))
-    )
+    secret = passphrase.encode("utf-8", "surrogatepass")
+    return AESGCM(Scrypt(salt=salt, length=32, **SCRYPT).derive(secret))
 
 
 def _unseal(data: bytes, passphrase: str | None) -> bytes:

@@ -125,7 +125,10 @@ def verify(
         log = open_log(log, inputs=filter(is_path, (delivery, manifest, submission)))
     options.progress("read", 0, 1)
     manifest = opened(manifest, Manifest, read_manifest, "manifest")
-    chosen = _profile(profile, submission)
+    if profile not in (None, *Profile):
+        raise TableError(f"profile must be one of {', '.join(Profile)}, not {shown(profile)}")
+    usual = Profile.THIN if submission is None else Profile.FULL
+    chosen = usual if profile is None else Profile(profile)
     _check_memory(manifest, chosen, options, is_held=isinstance(submission, Submission))
     # A thin verification shows what the manifest alone can prove, whatever is at hand.
     sent = None
@@ -139,14 +142,6 @@ def verify(
     if log is not None:
         log.settle(verdict, is_exact=chosen is Profile.FULL and options.audit is Audit.ALL)
     return verdict
-
-
-def _profile(given: Profile | str | None, submission: object) -> Profile:
-    if given is None:
-        return Profile.THIN if submission is None else Profile.FULL
-    if given not in list(Profile):
-        raise TableError(f"profile must be one of {', '.join(Profile)}, not {shown(given)}")
-    return Profile(given)
 
 
 def _trust(given: object) -> Trust:

@@ -108,8 +108,7 @@ def _where(wrong: Ints) -> str:
 def _full(case: Case) -> list[str]:
     """Counts, leaves and bounds of all records."""
     leaves, min_leaf = case.delivery.leaves, case.contract.min_leaf
-    start = case.grouped[1]
-    count = np.diff(start)
+    count = np.diff(case.grouped[1])
     if (wrong := np.flatnonzero(count != leaves.count)).size:
         leaf = wrong[0]
         place = f"leaf {leaf} says {leaves.count[leaf]} and holds {count[leaf]}"

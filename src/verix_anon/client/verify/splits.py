@@ -215,8 +215,7 @@ def _seen(case: Case, examined: Ints, deviations: list[Deviation]) -> dict[str, 
 
 def examine(case: Case, nodes: Ints) -> list[Deviation]:
     """Those of the nodes that deviate from the rule, worked out from the submitted records."""
-    tree, span = case.delivery.tree, case.node_spans
-    best = best_splits(case, nodes)
+    tree, span, best = case.delivery.tree, case.node_spans, best_splits(case, nodes)
     column, threshold = tree.column[nodes], tree.threshold[nodes]
     is_wrong = (best.column != column) | ((column >= 0) & (best.threshold != threshold))
     found = []
