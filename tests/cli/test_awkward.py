@@ -49,7 +49,7 @@ def released(run: Run, table: Awkward) -> list[dict[str, str]]:
         ("prepare", table.name, "--roles", ROLES, "--out", "job", "--quiet"),
         ("anonymize", "job/submission", "--out", "job/delivery"),
         ("verify", "job/delivery", *given, *judged),
-        ("release", "job/delivery", *given, *of_release),
+        ("release", "job/delivery", *given, *of_release, "--keep-order"),
     ):
         code, _, err = run(*command)
         assert code == 0, (command[0], err, ROLES.read_text())

@@ -74,7 +74,7 @@ def test_the_journey(
     )
     released = read_table(tmp_path / out)
     assert released.column_names == ["age", "plz", "cured"]
-    assert released.column("cured").to_pylist() == [row[3] for row in ROWS]
+    assert sorted(released.column("cured").to_pylist()) == sorted(row[3] for row in ROWS)
     assert pa.types.is_string(released.column("plz").type)
     assert (tmp_path / "sheet.json").exists()
     if out.endswith(".sav"):

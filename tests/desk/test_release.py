@@ -96,10 +96,10 @@ def test_a_gate_that_is_not_reached_has_no_button(folder: Path, browser: Browser
 
 def test_what_is_asked_becomes_a_command(folder: Path, browser: Browser) -> None:
     browser.given.desk.tasks.program = (sys.executable, "-c", SAYS)
-    fields = {"as": "set", "l": "2", "t": "0,5", "shuffle": "1", "require-singled-out": "0.1"}
+    fields = {"as": "set", "l": "2", "t": "0,5", "keep_order": "1", "require-singled-out": "0.1"}
     assert browser.submit("/jobs/job/preview", fields).status_code == 303
     assert words(browser)[10:] == (
-        *("--overwrite", "--as", "set", "--l", "2", "--t", "0.5", "--shuffle"),
+        *("--overwrite", "--as", "set", "--l", "2", "--t", "0.5", "--keep-order"),
         *("--require", "singled-out=0.1"),
     )
     fields = {"digest": digest(browser), "format": "xlsx"}

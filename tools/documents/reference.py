@@ -55,7 +55,7 @@ def commands_of(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
 
 def _command(name: str, command: Any) -> str:
     arguments = [p for p in command.params if p.param_type_name == "argument"]
-    options = [p for p in command.params if p.param_type_name == "option"]
+    options = [p for p in command.params if p.param_type_name == "option" and not p.hidden]
     words = [*(p.name.upper() for p in arguments), "[OPTIONS]"]
     if not command.context_settings.get("allow_interspersed_args", True):
         # What follows the first argument is that argument's.

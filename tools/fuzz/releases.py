@@ -47,7 +47,7 @@ def case(seed: int, number: int, path: Path) -> str:
         )
         options = ReleaseOptions(
             representation=rng.choice(list(Representation)),
-            shuffle=rng.random() < 0.3,
+            keep_order=rng.random() < 0.3,
         )
         released = release(
             delivery,

@@ -14,7 +14,7 @@ import pyarrow as pa
 from experiments.core.cells import Params, Result
 from experiments.core.owner import ROWS, K, prepared, sample
 from experiments.data import NAMES
-from verix_anon.client.release import release
+from verix_anon.client.release import ReleaseOptions, release
 from verix_anon.client.verify import verify
 from verix_anon.provider.local import LocalProvider
 
@@ -63,7 +63,8 @@ def _classes(name: str, table: pa.Table, seed: int) -> npt.NDArray[np.int64]:
     made = prepared(name, table, seed=seed, paper=False)
     delivery = LocalProvider(threads=1).anonymize(made.submission)
     verdict = verify(delivery, made.manifest, submission=made.submission)
-    released = release(delivery, made.manifest, verdict, table=table).table
+    options = ReleaseOptions(keep_order=True)
+    released = release(delivery, made.manifest, verdict, table=table, options=options).table
     columns = [c for c in released.column_names if c != "target"]
     codes = np.zeros(table.num_rows, np.int64)
     for column in columns:

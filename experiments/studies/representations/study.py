@@ -73,7 +73,11 @@ def run(params: Params) -> Result:
         for form in FORMS:
             path = Path(folder) / f"{form}.csv"
             wanted = ReleaseOptions(
-                representation=form, representations=_numbers_only(form, encoded.quasi), force=True
+                representation=form,
+                representations=_numbers_only(form, encoded.quasi),
+                # The labels of the models stand in the order of the table.
+                keep_order=True,
+                force=True,
             )
             found = release(delivery, made.manifest, None, table=train, options=wanted, out=path)
             size = path.stat().st_size / raw_size

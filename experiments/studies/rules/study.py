@@ -157,7 +157,10 @@ def _released(split: _Split, tree: Tree, made: Prepared, delivery: Delivery, lea
     """What a release is worth, as intervals and sets."""
     # Nothing is judged here: an honest provider made it.
     sets = {c.name: Representation.SET for c in split.columns if c.categories is not None}
-    options = ReleaseOptions(representation=VIEW, representations=sets, force=True, l=least)
+    # The labels of the models stand in the order of the table.
+    options = ReleaseOptions(
+        representation=VIEW, representations=sets, force=True, l=least, keep_order=True
+    )
     released = release(delivery, made.manifest, None, table=split.table, options=options)
     sheet = released.sheet
     seen = middle(released.table, split.columns)

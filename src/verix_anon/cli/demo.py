@@ -115,5 +115,6 @@ def _released_lines(released: "Released[pa.Table]", table: "pa.Table") -> Iterat
     yield from facts(released.sheet.facts())
     yield from (f"Warning: {printable(warning)}" for warning in released.warnings)
     yield "The first person, before and after:"
-    before, after = table.slice(0, 1).to_pylist()[0], released.table.slice(0, 1).to_pylist()[0]
+    at = released.rows.tolist().index(0)
+    before, after = table.slice(0, 1).to_pylist()[0], released.table.slice(at, 1).to_pylist()[0]
     yield from (f"  {name}: {before[name]} -> {after[name]}" for name in after)

@@ -109,7 +109,14 @@ def release(
         list[str] | None,
         values_option("Publish nothing beyond: COLUMN=LOW:HIGH, dates as 2024-01-31."),
     ] = None,
-    shuffle: Annotated[bool, values_option("Rows in random order.", "--shuffle")] = False,
+    keep_order: Annotated[
+        bool,
+        values_option(
+            "Leave the rows in the order of the table, with a warning of what that gives away.",
+            "--keep-order",
+        ),
+    ] = False,
+    shuffle: Annotated[bool, option("", "--shuffle", hidden=True)] = False,
     require: Annotated[
         list[str] | None,
         privacy_option(
@@ -138,7 +145,7 @@ def release(
     """Turn a verified delivery into a table to publish, and measure what it reveals.
 
     Traps are taken out, k is checked again on the genuine records, what --l, --cap and --t ask
-    for is enforced, and the rows stand as in the table that was prepared.
+    for is enforced, and the rows are put in random order.
     """
     from verix_anon.client.ledger import Ledger, LookedAt
     from verix_anon.client.privacy_sheet import gate_error
@@ -160,7 +167,7 @@ def release(
             representations=pairs([o for o in represent or [] if "=" in o]),
             round_to=steps_by_column(round_to or []),
             top_code=ranges_by_column(top_code or [], _moments(kept)),
-            shuffle=shuffle,
+            keep_order=keep_order,
             force=force,
             l=_asked(l, kept),
             cap=_asked(cap, kept),
@@ -177,8 +184,8 @@ def release(
             out=out,
             sheet=privacy_sheet,
             overwrite=overwrite,
-            # A look is at each record in its place, and at what is not reached, too.
-            options=replace(options, shuffle=False, require={}) if preview else options,
+            # A look is at what is not reached, too.
+            options=replace(options, require={}) if preview else options,
             ledger=LookedAt(ledger.path) if preview else ledger,
             log=log or manifest.parent / AUDIT_LOG,
         )

@@ -158,7 +158,7 @@ def test_views_can_be_shuffled() -> None:
     data: dict[str, Any] = columns()
     notes = data["note"]
     data["note"] = pa.array(notes).cast(pa.string_view())
-    released = job(pa.table(data)).release(shuffle=True).table
+    released = job(pa.table(data)).release(keep_order=False).table
     assert sorted(released["note"].to_pylist()) == sorted(notes)
 
 

@@ -91,7 +91,7 @@ def test_the_line_of_a_table_that_never_got_its_name_is_used_up(
     case: Job, ledger: Ledger, tmp_path: Path
 ) -> None:
     fail_to_name(case, ledger, tmp_path / "out.csv")
-    released = case.release(ledger, shuffle=True)
+    released = case.release(ledger, keep_order=False)
     assert released.sheet.released_before == 0
     assert released.overridden == ()
     assert len(ledger.seen(case.manifest.table)) == 1

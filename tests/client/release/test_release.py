@@ -119,14 +119,6 @@ def test_names_of_bounds_must_be_free() -> None:
     assert "age_min" in released.table.column_names
 
 
-def test_shuffle_keeps_the_records_and_loses_the_order() -> None:
-    shuffled = job(pd.DataFrame(columns())).release(shuffle=True).table
-    plain = job(pd.DataFrame(columns())).release().table
-    assert shuffled.index.tolist() == list(range(N))
-    assert shuffled.values.tolist() != plain.values.tolist()
-    assert sorted(map(str, shuffled.values.tolist())) == sorted(map(str, plain.values.tolist()))
-
-
 def test_what_is_missing_is_said_in_every_cell_of_its_class() -> None:
     data = columns()
     for i in range(0, N, 7):

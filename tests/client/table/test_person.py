@@ -54,7 +54,7 @@ def released_k(person: str | None, at_release: str | None = None) -> tuple[int, 
         table=table,
         options=ReleaseOptions(person=at_release),
     )
-    frame = made.table.to_pandas().assign(patient=table["patient_id"].to_pylist())
+    frame = made.table.to_pandas().assign(patient=table["patient_id"].take(made.rows).to_pylist())
     return made.sheet.k, int(frame.groupby(["age", "pulse"])["patient"].nunique().min())
 
 

@@ -14,6 +14,7 @@ The modules, in the order of the work:
     ranges          what each class holds of a column
     cells           what is written of it, and how it is described
     classes         the steps from `join` to `cells` for all columns, measured by `privacy`
+    row_order       the order of the published rows, and what the table's own would give away
     published       the published table, its dictionary, and the files
     preview         a look at a release before it is one
     read_back       a released table as numbers and sets of labels
@@ -33,15 +34,11 @@ from verix_anon.client.ledger import Ledger
 from verix_anon.client.manifest import Manifest, read_manifest
 from verix_anon.client.owner_files import read_verdict
 from verix_anon.client.privacy_sheet import Conditions, check_gate_names, check_gates
+from verix_anon.client.release import row_order
 from verix_anon.client.release.acceptance import check_verdict, count_release, read_leaves
+from verix_anon.client.release.cells import MOST_TEXTS
 from verix_anon.client.release.classes import join_leaves
-from verix_anon.client.release.published import (
-    MOST_TEXTS,
-    OutputFiles,
-    Released,
-    assemble,
-    schema_json,
-)
+from verix_anon.client.release.published import OutputFiles, Released, assemble, schema_json
 from verix_anon.client.release.representation import Presentation, Representation
 from verix_anon.client.release.source import Source, read_source
 from verix_anon.client.table.columns import owned, reading_of
@@ -73,8 +70,8 @@ class ReleaseOptions(Presentation):
 
     person: str | None = None
     """The column that tells people apart, or `record`; None: as said at prepare()."""
-    shuffle: bool = False
-    """Put the rows in an order from the operating system's randomness."""
+    keep_order: bool = False
+    """Leave the rows in the order of the table, which can undo the release; else it is random."""
     force: bool = False
     l: float | Mapping[str, float] | None = None  # noqa: E741
     """At least so many values in every class: of the target, or of each column named."""
@@ -216,9 +213,10 @@ def release(
     conditions = _conditions(manifest, asked, source, counted.n_earlier)
     options.progress("classes", 0, 1)
     classes = join_leaves(leaves.tree, leaves.leaf_of_row(), source, conditions)
-    # 4. Classes become columns.
+    # 4. Classes become columns, and rows lose their order unless it is to stay.
+    in_order = (row_order.warning(classes, options),) if options.keep_order else ()
     written = classes.write(options, last=True)
-    published = assemble(table, source, manifest.roles, written, shuffle=options.shuffle)
+    published = assemble(table, source, manifest.roles, written, keep_order=options.keep_order)
     options.progress("classes", 1, 1)
     options.progress("write", 0, 1)
     # 5. What they give away is measured, and what was asked for is checked once more.
@@ -228,7 +226,7 @@ def release(
         with files.table_aside(published) as aside:
             found = measuring.result()
             check_gates(options.require, found)
-            warned = (*_warnings(manifest, verdict, source.person), *counted.warnings)
+            warned = (*_warnings(manifest, verdict, source.person), *in_order, *counted.warnings)
             found = replace(
                 found,
                 root=leaves.header.root,

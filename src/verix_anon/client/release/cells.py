@@ -33,6 +33,8 @@ IN_WORDS = (Representation.INTERVAL, Representation.SET)
 WITH_ENDS = (Representation.INTERVAL, Representation.BOUNDS)
 MOST_LISTED = 6
 """Labels that a set names; of more, the first ones and how many others."""
+MOST_TEXTS = 1 << 20
+"""Parquet repeats a dictionary for every so many rows: a longer one saves nothing."""
 MOST_TEXT = 1 << 30
 """Bytes that one column of exact sets of categories may take."""
 MOST_SHARES = 1 << 27
@@ -78,10 +80,26 @@ def write_cells(found: Range) -> Cells:
     columns, covered = _columns(found)
     return Cells(
         name=found.column.name,
-        # Text is long, and repeats: there are many rows.
-        columns={n: a.dictionary_encode() if is_text(a.type) else a for n, a in columns.items()},
+        columns={n: _coded(a) if is_text(a.type) else a for n, a in columns.items()},
         described=_described(found),
         covered=covered,
+    )
+
+
+def _coded(texts: pa.Array) -> pa.Array:
+    """Text as a dictionary: it is long and repeats, and there are many rows."""
+    coded = texts.dictionary_encode()
+    # A longer dictionary is never written.
+    return by_value(coded) if len(coded.dictionary) <= MOST_TEXTS else coded
+
+
+def by_value(coded: pa.DictionaryArray) -> pa.DictionaryArray:
+    """The same values under a sorted dictionary: its order says nothing of rows or classes."""
+    order = pc.sort_indices(coded.dictionary)
+    place = np.empty(len(order), np.int32)
+    place[order.to_numpy()] = np.arange(len(order), dtype=np.int32)
+    return pa.DictionaryArray.from_arrays(
+        pa.array(place).take(coded.indices), coded.dictionary.take(order)
     )
 
 

@@ -108,7 +108,7 @@ def _given(options: ReleaseOptions, manifest: Manifest) -> dict[str, object]:
     for measure in Measure:
         value = getattr(options, measure)
         found[measure.value] = {manifest.target: value} if isinstance(value, Real) else value
-    names = ("representations", "round_to", "top_code", "require", "person", "shuffle")
+    names = ("representations", "round_to", "top_code", "require", "person", "keep_order")
     found |= {name: getattr(options, name) for name in names}
     if options.representation != ReleaseOptions().representation:
         found["representation"] = str(options.representation)

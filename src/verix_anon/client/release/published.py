@@ -3,7 +3,6 @@
 Nothing is published but columns: what else a table carries is taken off it.
 """
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -13,14 +12,17 @@ from typing import Any, Generic, TypeVar, cast
 
 import narwhals as nw
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from verix_anon.arrays import Ids
 from verix_anon.client.arguments import FilePath, is_path
 from verix_anon.client.notebook import as_list, as_table
 from verix_anon.client.privacy_sheet import Sheet
-from verix_anon.client.release.cells import Cells
+from verix_anon.client.release.cells import MOST_TEXTS, Cells, by_value
 from verix_anon.client.release.classes import ClassCells
+from verix_anon.client.release.row_order import random_order
 from verix_anon.client.release.source import Source
 from verix_anon.client.table.categories import is_text
 from verix_anon.client.table.columns import columns_of, without_views
@@ -43,8 +45,8 @@ TYPES = (
     (pa.types.is_timestamp, "datetime"),
     (is_text, "string"),
 )
-MOST_TEXTS = 1 << 20
-"""Parquet repeats a dictionary for every so many rows: a longer one saves nothing."""
+FEW_RANKS = 10
+"""So few labels of an ordered column stay in their order, whatever it is."""
 TableT = TypeVar("TableT")
 
 
@@ -53,26 +55,42 @@ class Published:
     """The owner's table with identifiers out and quasi-identifiers as published."""
 
     kept: nw.DataFrame[Any] | None
-    """The owner's columns that are published as they are, in the order of the release."""
+    """The owner's columns that are published as they are, in the order of the table."""
     library: Any
     """Of the owner's table."""
     names: Sequence[str]
     class_of_row: Ids
+    """Of the owner's rows, in the order of the table."""
     columns: Mapping[str, pa.Array]
     """With one value per class."""
     of_quasi: Mapping[str, Sequence[str]]
     """Which of these are published of each quasi-identifier."""
+    order: Ids | None
+    """The owner's row that each published row is; None: they stand as in the table."""
+
+    def rows(self, begin: int = 0, end: int | None = None) -> Ids:
+        """The owner's rows that these published rows are."""
+        if self.order is not None:
+            return self.order[begin:end]
+        return np.arange(begin, self.class_of_row.size if end is None else end, dtype=np.int32)
 
     def native(self) -> object:
         """As a table of the owner's kind."""
-        rows = pa.array(self.class_of_row)
+        order = self.rows()
+        rows = pa.array(self.class_of_row[order])
         with ThreadPoolExecutor() as pool:
             new = pool.map(lambda array: _plain(array).take(rows), self.columns.values())
             # By number: Polars gives a column whose name is empty another.
             published = pa.table({str(i): array for i, array in enumerate(new)})
         columns = nw.from_arrow(published, backend=self.library)
         named = [columns[str(i)].alias(name) for i, name in enumerate(self.columns)]
-        frame = columns.select(*named) if self.kept is None else self.kept.with_columns(*named)
+        frame = columns.select(*named)
+        if self.kept is not None:
+            # Not every type that Arrow holds can be put in another order; those that are left can.
+            bare: Any = bare_frame(self.kept)
+            kept = nw.from_native(bare, eager_only=True)[order]
+            # A pandas index is no column, and would tell the old order.
+            frame = nw.maybe_reset_index(kept).with_columns(*named)
         return bare_frame(frame.select(self.names))
 
     @property
@@ -92,14 +110,15 @@ class Published:
             held = columns_of(self.kept.to_native())
             kept = {name: bare_array(held[name]) for name in held}
 
-        def column(name: str, begin: int, end: int) -> pa.Array:
+        def column(name: str, rows: Ids) -> pa.Array:
             if name in kept:
-                return kept[name].slice(begin, end - begin)
-            found = self.columns[name].take(pa.array(self.class_of_row[begin:end]))
+                return kept[name].take(pa.array(rows))
+            found = self.columns[name].take(pa.array(self.class_of_row[rows]))
             return found if name in texts else _plain(found)
 
         def part(begin: int, end: int) -> pa.Table:
-            return pa.table([column(name, begin, end) for name in self.names], list(self.names))
+            rows = self.rows(begin, end)
+            return pa.table([column(name, rows) for name in self.names], list(self.names))
 
         return Parts(self.class_of_row.size, part)
 
@@ -109,9 +128,14 @@ def _plain(array: pa.Array) -> pa.Array:
 
 
 def assemble(
-    table: object, source: Source, roles: Mapping[str, str], written: ClassCells, *, shuffle: bool
+    table: object,
+    source: Source,
+    roles: Mapping[str, str],
+    written: ClassCells,
+    *,
+    keep_order: bool,
 ) -> Published:
-    """Put what is published of each class beside what is kept, in the table's order or none."""
+    """Put what is published of each class beside what is kept, in random order or the table's."""
     of_quasi = {each.name: tuple(each.columns) for each in written.cells}
     names: list[str] = []
     for name in source.types:
@@ -120,18 +144,9 @@ def assemble(
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise TableError(f"the release would have two columns {twice!r}; rename the one there is")
-    library, kept, of_row = *_kept(table, source), written.of_row
-    if shuffle:
-        keys = np.frombuffer(os.urandom(8 * of_row.size), np.uint64)
-        order = np.argsort(keys)
-        of_row = of_row[order]
-        if kept is not None:
-            # Not every type that Arrow holds can be put in another order; those that are left can.
-            bare: Any = bare_frame(kept)
-            kept = nw.from_native(bare, eager_only=True)[order]
-    # A pandas index is no column, and would tell the old order.
-    kept = None if kept is None else nw.maybe_reset_index(kept)
-    return Published(kept, library, names, of_row, written.columns, of_quasi)
+    library, kept = _kept(table, source)
+    order = None if keep_order else random_order(written.of_row.size)
+    return Published(kept, library, names, written.of_row, written.columns, of_quasi, order)
 
 
 def _kept(table: object, source: Source) -> tuple[Any, nw.DataFrame[Any] | None]:
@@ -144,32 +159,47 @@ def _kept(table: object, source: Source) -> tuple[Any, nw.DataFrame[Any] | None]
 def bare_array(array: pa.Array) -> pa.Array:
     """The same values, on a type without metadata, with no category that does not occur.
 
-    Such categories are values of people who are not in the table.
+    Such categories are values of people who are not in the table. Categories without an order are
+    sorted: as they stand they may tell in which order the rows stood.
     """
     kind = array.type
     if isinstance(kind, pa.BaseExtensionType):
         return bare_array(array.storage)
     if pa.types.is_dictionary(kind):
         return _occurring(array)
+    if pa.types.is_run_end_encoded(kind):
+        return bare_array(pc.run_end_decode(array))
     if pa.types.is_nested(kind):
         return pa.array(array.to_pylist(), _without_metadata(kind))
     return without_views(array)
 
 
-def _occurring(array: pa.DictionaryArray) -> pa.DictionaryArray:
-    """In their old order, which may be one of rank."""
+def _occurring(array: pa.DictionaryArray) -> pa.Array:
+    """The labels that occur, each once: in their order if the type has one, else by value."""
     places = array.indices.drop_null().to_numpy(zero_copy_only=False)
-    used = np.unique(places).astype(np.int64)
-    moved = np.zeros(len(array.dictionary), np.int32)
+    n_labels = len(array.dictionary)
+    used = np.flatnonzero(np.bincount(places, minlength=n_labels))
+    moved = np.zeros(n_labels, np.int32)
     moved[used] = np.arange(used.size, dtype=np.int32)
-    missing = array.indices.is_null().to_numpy(zero_copy_only=False)
-    filled = array.indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-    taken = moved[filled] if moved.size else np.zeros(len(array), np.int32)
-    return pa.DictionaryArray.from_arrays(
-        pa.array(taken, mask=missing),
-        bare_array(array.dictionary.take(pa.array(used))),
-        ordered=array.type.ordered,
-    )
+    labels = bare_array(array.dictionary).take(pa.array(used))
+    coded = pa.array(moved).take(array.indices)
+    if array.type.ordered and _is_rank(moved[places]):
+        return pa.DictionaryArray.from_arrays(coded, labels, ordered=True)
+    try:
+        once = labels.dictionary_encode()
+        return by_value(pa.DictionaryArray.from_arrays(once.indices.take(coded), once.dictionary))
+    except pa.ArrowNotImplementedError:
+        # Nothing sorts labels of such a type.
+        return labels.take(coded)
+
+
+def _is_rank(codes: npt.NDArray[Any]) -> bool:
+    """Whether an order of labels is more than that in which rows first have them."""
+    n_labels = int(codes.max(initial=-1)) + 1
+    first = np.empty(n_labels, np.int64)
+    # The last of several that are assigned stays.
+    first[codes[::-1]] = np.arange(codes.size)[::-1]
+    return n_labels <= FEW_RANKS or bool((np.diff(first) < 0).any())
 
 
 def _without_metadata(kind: pa.DataType) -> pa.DataType:
@@ -212,7 +242,11 @@ def bare_frame(frame: nw.DataFrame[Any]) -> object:
             array = pa.chunked_array(held.__arrow_array__()).combine_chunks()
             native[name] = type(held)(pa.chunked_array([bare_array(array)]))
         elif name in coded:
-            native[name] = native[name].cat.remove_unused_categories()
+            held = native[name].cat.remove_unused_categories()
+            if not (held.cat.ordered and _is_rank(held.cat.codes[held.notna()].to_numpy())):
+                labels = held.cat.categories.sort_values()
+                held = held.cat.set_categories(labels, ordered=False)
+            native[name] = held
     return native
 
 
@@ -234,6 +268,11 @@ class Released(Generic[TableT]):
     def table(self) -> TableT:
         """The table, of the kind that was given; made when it is first asked for."""
         return cast("TableT", self.published.native())
+
+    @property
+    def rows(self) -> Ids:
+        """The row of the owner's table, from 0, that each row is; not to be published."""
+        return self.published.rows()
 
     @property
     def root(self) -> Digest:

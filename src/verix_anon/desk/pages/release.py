@@ -92,7 +92,7 @@ def _given(options: Mapping[str, object]) -> dict[str, object]:
     for name in GATES:
         value = required.get(name, "") if isinstance(required, dict) else ""
         found[f"require-{name}"] = _said(value)
-    return found | {"shuffle": bool(options.get("shuffle"))}
+    return found | {"keep_order": bool(options.get("keep_order"))}
 
 
 @router.post("/jobs/{job}/preview")
@@ -112,7 +112,7 @@ def _asked(form: Form) -> list[str]:
     for measure in Measure:
         if value := _number(form, measure.value):
             words += [f"--{measure.value}", value]
-    words += ["--shuffle"] if forms.one(form, "shuffle") else []
+    words += ["--keep-order"] if forms.one(form, "keep_order") else []
     for name in GATES:
         if value := _number(form, f"require-{name}"):
             words += ["--require", f"{name}={value}"]
@@ -188,8 +188,8 @@ def _options(options: Mapping[str, object]) -> list[str]:
                 words += [BY_NAME[name], f"{each}={_said(wanted)}"]
         elif name in ("representation", "person") and isinstance(value, str):
             words += ["--as" if name == "representation" else "--person", value]
-        elif name == "shuffle":
-            words.append("--shuffle")
+        elif name == "keep_order":
+            words.append("--keep-order")
         else:
             raise TableError(f"the look was taken with {name}: release it by the command")
     return words

@@ -116,6 +116,8 @@ class Program:
     first: dt.datetime
     """Before it there are no dates."""
     minds_case: bool
+    time: tuple[bytes, int, bytes]
+    """When a file was written stands so many bytes behind this; what is put there instead."""
 
 
 SPSS = Program(
@@ -126,6 +128,7 @@ SPSS = Program(
     32_767,
     dt.datetime(1583, 1, 1),
     minds_case=False,
+    time=(b"$FL2", 92, b"01 Jan 0000:00:00"),
 )
 STATA = Program(
     "Stata",
@@ -152,6 +155,7 @@ STATA = Program(
     100_000,
     dt.datetime(1583, 1, 1),
     minds_case=True,
+    time=(b"<timestamp>\x11", 12, b"01 Jan 2000 00:00"),
 )
 
 
@@ -174,6 +178,10 @@ def write_statistics(table: pa.Table, path: Path, ending: str) -> None:
         (pyreadstat.write_dta if program is STATA else pyreadstat.write_sav)(frame, path)
     except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError) as error:
         raise TableError(f"{program.name} does not take this table ({reason(error)})") from None
+    mark, behind, neutral = program.time
+    with path.open("r+b") as file:
+        file.seek(file.read(512).index(mark) + behind)
+        file.write(neutral)
 
 
 def _check_names(names: list[str], program: Program) -> None:
