@@ -1,18 +1,25 @@
 """The owner's commands when the disk or the process fails at the n-th write, name or sync.
 
-`python -m cli.faults FOLDER` ends a process at each of them in turn, on the job in that folder.
+`python -m cli.faults FOLDER COMMAND` ends a process at each of them in turn, on the job in that
+folder, and says how many there are.
 """
 
 import errno
 import json
 import os
+import signal
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
@@ -24,8 +31,15 @@ from verix_anon.files import atomic_write, folder_writer, json_lines
 from verix_anon.files.submissions import read_submission
 from verix_anon.files.tables import table_writer
 
-KILLED = 137
+KILLED, FAILED = -signal.SIGKILL, 99
 MOST = 200
+OLD = '"of an older release"'
+BESIDE = ("released.schema.json", "sheet.json")
+READERS: dict[str, Callable[[Path], pa.Table]] = {
+    ".csv": pyarrow.csv.read_csv,
+    ".parquet": pq.read_table,
+    ".feather": pyarrow.feather.read_table,
+}
 Command = Callable[[Path], int]
 Check = Callable[[Path], None]
 
@@ -35,7 +49,7 @@ def full_disk() -> None:
 
 
 def kill() -> None:
-    os._exit(KILLED)
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 class Faults:
@@ -73,6 +87,9 @@ class Faults:
                 Path(given[at]).write_bytes(b"half of a table")
                 self.fail()
             call(*given)
+            if self.strike():
+                os.truncate(given[at], Path(given[at]).stat().st_size // 2)
+                self.fail()
 
         return struck
 
@@ -94,12 +111,12 @@ def failing(n: int, fail: Callable[[], None]) -> Iterator[Faults]:
     with pytest.MonkeyPatch.context() as patch:
         for module in (atomic_write, json_lines):
             patch.setattr(module, "os", System(faults))
-        for name in ("replace", "rename", "mkdir"):
+        for name in ("replace", "rename", "mkdir", "unlink"):
             patch.setattr(Path, name, faults.counted(getattr(Path, name)))
         write = faults.table(folder_writer.write_parquet, 0)
         patch.setattr(folder_writer, "write_parquet", write)
-        for name in ("_write_csv", "_write_parquet"):
-            patch.setattr(table_writer, name, faults.table(getattr(table_writer, name), 1))
+        # Of every format, before its writer begins and when half of it is on the disk.
+        patch.setattr(table_writer, "_write", faults.table(table_writer._write, 1))
         yield faults
 
 
@@ -114,13 +131,21 @@ def verify(folder: Path) -> int:
     return exit_code(*verify_arguments(folder), "--skip", "fingerprint,utility", *made)
 
 
-def release(folder: Path, name: str = "released.csv") -> int:
-    made = ("--out", folder / name, "--privacy-sheet", folder / "sheet.json", "--overwrite")
+def release(folder: Path, ending: str = "csv") -> int:
+    return release_alone(folder, ending, "--privacy-sheet", folder / "sheet.json")
+
+
+def release_alone(folder: Path, ending: str = "csv", *more: object) -> int:
+    made = ("--out", folder / f"released.{ending}", "--overwrite", *more)
     return exit_code(*release_arguments(folder), *made)
 
 
-def release_parquet(folder: Path) -> int:
-    return release(folder, "released.parquet")
+def release_over(folder: Path) -> int:
+    """Where an older table stands under each name, with what belongs to it."""
+    if not (folder / "ledger.jsonl").exists():
+        for name in ("released.csv", *BESIDE):
+            (folder / name).write_text(OLD)
+    return release(folder)
 
 
 def check_prepared(folder: Path) -> None:
@@ -140,22 +165,28 @@ def check_verified(folder: Path) -> None:
         assert verdict.root.hex() in [fields.values["root"] for fields in logged]
 
 
-def check_released(folder: Path) -> None:
+def check_released(folder: Path, beside: tuple[str, ...] = BESIDE) -> None:
     manifest = read_manifest(folder / "job" / "manifest.verix")
     seen = Ledger(folder / "ledger.jsonl").seen(manifest.table)
     assert len(seen) <= 1
-    for path in folder.glob("released.schema.json"):
-        json.loads(path.read_text())
+    texts = {name: (folder / name).read_text() for name in BESIDE if (folder / name).exists()}
+    assert len(seen) == 1 or {*texts.values()} <= {OLD}
+    for text in texts.values():
+        json.loads(text)
+    for path in {*folder.glob("released.*")} - {folder / BESIDE[0]}:
+        if path.read_bytes() == OLD.encode():
+            assert texts == dict.fromkeys(beside, OLD)
+            continue
+        # No table without its line, its dictionary and its sheet.
         assert len(seen) == 1
-    for path in {*folder.glob("released.*")} - {folder / "released.schema.json"}:
-        # No table without its dictionary.
-        assert (folder / "released.schema.json").exists()
-        is_same = path.read_bytes() == (folder / f"reference{path.suffix}").read_bytes()
-        assert is_same or pq.read_table(path).equals(pq.read_table(folder / "reference.parquet"))
-        assert len(seen) == 1
-        assert (folder / "sheet.json").exists()
-    if (folder / "sheet.json").exists():
-        json.loads((folder / "sheet.json").read_text())
+        assert OLD not in texts.values()
+        assert {*beside} <= {*texts}
+        assert rows(path) == rows(folder / f"reference{path.suffix}")
+
+
+def rows(path: Path) -> list[str]:
+    """All rows, in an order that says nothing."""
+    return sorted(map(str, READERS[path.suffix](path).to_pylist()))
 
 
 def check_lines(folder: Path) -> None:
@@ -168,7 +199,10 @@ COMMANDS: dict[str, tuple[Command, Check]] = {
     "prepare": (prepare, check_prepared),
     "verify": (verify, check_verified),
     "release": (release, check_released),
-    "release_parquet": (release_parquet, check_released),
+    "release_parquet": (partial(release, ending="parquet"), check_released),
+    "release_over": (release_over, check_released),
+    "release_feather": (partial(release, ending="feather"), check_released),
+    "release_alone": (release_alone, partial(check_released, beside=BESIDE[:1])),
 }
 
 
@@ -184,21 +218,35 @@ def clean(folder: Path) -> None:
             atomic_write._remove(left)
 
 
-def in_a_child(command: Command, folder: Path, n: int) -> int:
+def in_a_child(command: Command, folder: Path, n: int = 0) -> int:
     """The exit code of a command that is ended at its n-th change of the disk."""
     child = os.fork()
     if child == 0:
-        with failing(n, kill):
-            os._exit(command(folder))
+        try:
+            with failing(n, kill):
+                os._exit(command(folder))
+        except BaseException:
+            traceback.print_exc()
+            os._exit(FAILED)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def warm(folder: Path) -> None:
+def checked(check: Check, folder: Path) -> bool:
+    """Whether what is there is as it must be; in a child, for readers of tables start threads."""
+
+    def both(folder: Path) -> int:
+        check(folder)
+        check_lines(folder)
+        return 0
+
+    return in_a_child(both, folder) == 0
+
+
+def warm(folder: Path, name: str) -> None:
     """Import what every child would import anew, and nothing that starts a thread."""
     child = os.fork()
     if child == 0:
-        for command, _ in COMMANDS.values():
-            command(folder)
+        COMMANDS[name][0](folder)
         (folder / "modules").write_text("\n".join(sys.modules))
         os._exit(0)
     os.waitpid(child, 0)
@@ -213,22 +261,20 @@ def kill_everywhere(folder: Path, name: str) -> int:
     for n in range(1, MOST):
         clean(folder)
         code = in_a_child(command, folder, n)
-        check(folder)
-        check_lines(folder)
+        assert checked(check, folder), n
         if code != KILLED:
             assert code == 0
             return n - 1
         is_done = any(map(os.path.lexists, (folder / "again", *folder.glob("released.*"))))
-        again = in_a_child(command, folder, 0)
+        again = in_a_child(command, folder)
         # One that came to its end is refused a second time.
         assert again == 0 or (again == 2 and is_done), (n, again)
-        check(folder)
-        check_lines(folder)
+        assert checked(check, folder), n
         if again == 0:
             assert not any(map(json_lines.is_cut_short, folder.rglob("*.jsonl")))
     raise AssertionError("it never ends")
 
 
 if __name__ == "__main__":
-    warm(Path(sys.argv[1]))
-    print({name: kill_everywhere(Path(sys.argv[1]), name) for name in COMMANDS}, file=sys.stderr)
+    warm(Path(sys.argv[1]), sys.argv[2])
+    print(kill_everywhere(Path(sys.argv[1]), sys.argv[2]))

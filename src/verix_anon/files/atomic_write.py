@@ -78,6 +78,13 @@ class Aside:
                 _settle(self.path, self.mode)
         self.is_settled = True
 
+    def free_name(self) -> None:
+        """Remove the file that is to be replaced, before others that belong to it are."""
+        check_free(self.target, overwrite=self.overwrite)
+        with _writing(self.target):
+            self.target.unlink(missing_ok=True)
+            sync_folder(self.target.parent)
+
     def take_name(self) -> None:
         """Be what the name names, in place of what was there."""
         if not self.is_settled:

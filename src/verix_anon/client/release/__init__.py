@@ -235,7 +235,7 @@ def release(
             )
             schema = schema_json(published.names, source.types, manifest.roles, written.cells)
             with files.texts_aside(found.to_json(), schema) as beside_it:
-                counted.name(*beside_it, aside)
+                counted.name(beside_it, aside)
     return Released[Any](published, found)
 
 

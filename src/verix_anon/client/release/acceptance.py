@@ -5,7 +5,7 @@ Earlier releases of the same table speak against another one; the ledger knows t
 
 import hmac
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -226,13 +226,16 @@ class CountedRelease:
         """What the ledger cannot vouch for."""
         return () if self.ledger is None else self.ledger.warnings()
 
-    def name(self, *written: Aside | None) -> None:
-        """Give files their names, in this order, after the line of the release."""
+    def name(self, beside: Sequence[Aside], table: Aside | None) -> None:
+        """Give files their names, the table last, after the line of the release."""
         counts: AbstractContextManager[None] = nullcontext()
         if self.ledger is not None and self.claim is not None:
             counts = self.ledger.releasing(self.claim, self.earlier)
         with counts:
-            for aside in filter(None, written):
+            if table is not None:
+                # An old table must not stand beside a new dictionary.
+                table.free_name()
+            for aside in filter(None, (*beside, table)):
                 aside.take_name()
 
 
