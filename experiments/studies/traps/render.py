@@ -1,8 +1,9 @@
 """What the traps are worth against an informed provider."""
 
 from experiments.core.cells import Result
-from experiments.core.markdown import percent, section, table
+from experiments.core.markdown import percent, prose, section, table
 from experiments.data import TITLES
+from experiments.studies.traps.uncertainty import GROUPS
 
 __all__ = ["sections", "summary"]
 
@@ -32,7 +33,32 @@ def sections(found: Result) -> list[str]:
         drops 5 % and 40 % of the records that way: by the traps alone, and by `thin`."""
     head = ["data set", "traps", "twins found", "sentinel AUC", "free of traps", "of watch records"]
     head += ["traps catch", "thin catches"]
-    return section("Traps against an informed provider", found, text, table(head, rows, left=2))
+    body = [*table(head, rows, left=2), *_unsent(found)]
+    return section("Traps against an informed provider", found, text, body)
+
+
+def _unsent(found: Result) -> list[str]:
+    """What sentinels tell about a target that is not sent."""
+    text = """Sentinels are made where the owner's forest is uncertain of the target. So a
+        provider that finds them learns something about a target that it was not sent. Shown is
+        the mean of |P(class 1) - 1/2|, by a model that was fitted to other people: 0 is a toss
+        of a coin, 0.5 is certain. The provider has a coded submission under `importance-
+        spread`. It suspects as many records as may be sentinels: those that are much closer to
+        their nearest neighbour than to the next one. Controls separate sentinels from density:
+        beside sentinels, as many ordinary people who are equally close to somebody; beside
+        suspects, the suspects that the same search finds in the same table with nothing
+        planted. 'Less' is control minus suspects, with its 95 % interval over the seeds."""
+    rows = []
+    for r in found["unsent"]:
+        less, low, high = (f"{r[f'suspects_less{end}']:.3f}" for end in ("", "_low", "_high"))
+        means = [f"{r[name]:.3f}" for name in GROUPS]
+        rows.append(
+            [TITLES[r["data"]], *means, percent(r["found"], 0), f"{less} ({low} to {high})"]
+        )
+    head = ["data set", "everybody", "beside sentinels", "equally close", "suspects"]
+    head += ["nothing planted", "suspects beside a sentinel", "less"]
+    title = "### What sentinels tell about a target that is not sent"
+    return [title, "", prose(text), "", *table(head, rows)]
 
 
 def summary(found: Result) -> list[str]:
@@ -53,8 +79,26 @@ def summary(found: Result) -> list[str]:
         if _always(found)
         else f"""**An informed provider** was missed by `thin` or `full` in some run; see the table.
         It can name {percent(min(free), 0)} to {percent(max(free), 0)} of the records that hold no
-        trap."""
+        trap.""",
+        _summary_unsent(found),
     ]
+
+
+def _summary_unsent(found: Result) -> str:
+    rows = found["unsent"]
+
+    def span(name: str) -> str:
+        values = [r[name] for r in rows]
+        return f"{min(values):.2f} to {max(values):.2f}"
+
+    clear = sum(r["suspects_less_low"] > 0 for r in rows)
+    beside = [r["found"] for r in rows]
+    return f"""**What sentinels tell about a target that is not sent:** by data set,
+        {percent(min(beside), 0)} to {percent(max(beside), 0)} of a provider's suspects lie beside a
+        sentinel. The mean of |P(class 1) - 1/2| is {span("everybody")} for everybody,
+        {span("suspects")} for suspects, and {span("unplanted")} for the suspects of the same search
+        with nothing planted; it is lower than that on {clear} of {len(rows)} data sets beyond the
+        interval."""
 
 
 def _always(found: Result) -> bool:

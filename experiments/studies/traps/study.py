@@ -1,7 +1,8 @@
-"""Traps against an informed provider: what it finds, and what it can drop at no risk.
+"""Traps against an informed provider: what it finds, drops at no risk, and learns.
 
 The provider knows the protocol and the code, not the salt. With traps alone it drops what looks
-like none; the watch records are ordinary ones, so every record it drops may be one of them.
+like none; the watch records are ordinary ones, so every record it drops may be one of them. Where
+the target is not sent, the traps that it finds tell something about it: see `uncertainty`.
 """
 
 from collections.abc import Sequence
@@ -13,28 +14,36 @@ from experiments.core.cells import Params, Result
 from experiments.core.owner import ROWS, judge, prepared, sample
 from experiments.core.stats import auc
 from experiments.data import NAMES
+from experiments.studies.traps import uncertainty
 from verix_anon.adversaries import DropsUntrapped, trap_hunters
 
 __all__ = ["cells", "run", "summarize"]
 
 PLACE = 3
 SEEDS = range(1, 11)
+FEW_SEEDS = range(1, 6)
 SHARES = (0.05, 0.4)
+UNSENT = "unsent"
+"""In place of a kind of traps: today's, in a coded submission without the target."""
+KINDS = ("paper", "adaptive", UNSENT)
 
 
 def cells(*, quick: bool) -> list[Params]:
-    """Every data set under every seed, with the paper's traps and today's."""
+    """Every data set under every seed, with the paper's traps and today's; and without a target."""
     names, seeds, rows = (("magic",), (1,), 2_000) if quick else (NAMES, SEEDS, ROWS)
     return [
         {"data": name, "seed": seed, "rows": rows, "traps": traps}
         for seed in seeds
         for name in names
-        for traps in ("paper", "adaptive")
+        for traps in KINDS
+        if traps != UNSENT or seed in FEW_SEEDS
     ]
 
 
 def run(params: Params) -> Result:
     """Suspect every record of one submission, and compare with what the owner knows."""
+    if params["traps"] == UNSENT:
+        return uncertainty.measure(params)
     name, seed = str(params["data"]), int(params["seed"])
     table = sample(name, seed=seed, rows=int(params["rows"]))
     made = prepared(name, table, seed=seed, paper=params["traps"] == "paper")
@@ -84,12 +93,13 @@ def _free(order: npt.NDArray[np.int64], is_marked: npt.NDArray[np.bool_]) -> flo
 
 def summarize(found: Sequence[tuple[Params, Result]]) -> Result:
     """Per data set and kind of traps: the mean over the seeds, and the range of what is free."""
-    rows = []
+    rows, unsent = [], []
     for data in dict.fromkeys(str(p["data"]) for p, _ in found):
+        of = {t: [r for p, r in found if (p["data"], p["traps"]) == (data, t)] for t in KINDS}
         for traps in ("paper", "adaptive"):
-            group = [r for p, r in found if p["data"] == data and p["traps"] == traps]
-            rows.append({"data": data, "traps": traps, "runs": len(group), **_means(group)})
-    return {"rows": rows}
+            rows.append({"data": data, "traps": traps, "runs": len(of[traps]), **_means(of[traps])})
+        unsent.append(uncertainty.summarize(data, of[UNSENT]))
+    return {"rows": rows, "unsent": unsent}
 
 
 def _means(group: Sequence[Result]) -> Result:
