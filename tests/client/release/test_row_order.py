@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -290,7 +291,7 @@ def test_a_rank_stays_unless_it_is_the_order_of_the_rows() -> None:
     few = pa.DictionaryArray.from_arrays(pa.array(range(3)), pa.array(labels[:3]), ordered=True)
     assert bare_array(few).dictionary.to_pylist() == labels[:3]
     for array, stays in ((rank, True), (rows, False)):
-        frame: Any = published.nw.from_native(pd.DataFrame({"x": array.to_pandas()}))
+        frame: Any = nw.from_native(pd.DataFrame({"x": array.to_pandas()}))
         bare: Any = published.bare_frame(frame)
         assert list(bare["x"].cat.categories) == (labels if stays else sorted(labels))
         assert bare["x"].cat.ordered is stays

@@ -128,7 +128,7 @@ def _in_order(values: Floats) -> Flags:
     # row that its choice had last.
     least, last = array("d"), array("q")
     before = np.full(values.size, -1)
-    for row, value in enumerate(memoryview(values)):
+    for row, value in enumerate(values.data):
         if value != value:
             continue
         at = len(least) if not least or value >= least[-1] else bisect_right(least, value)
