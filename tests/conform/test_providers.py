@@ -255,12 +255,12 @@ def minus_zeros(name: str, column: str) -> Callable[[Path, dict[str, Any]], None
             lambda _, header: json.dumps(header, separators=(",", ":")) + "\n",
             "delivery.json is not",
         ),
-        (minus_zeros("nodes.parquet", "threshold"), "nodes.parquet holds -0.0"),
-        (minus_zeros("leaves.parquet", "min_0"), "leaves.parquet holds -0.0"),
+        (minus_zeros("nodes.parquet", "threshold"), "node "),
+        (minus_zeros("leaves.parquet", "min_0"), "a leaf's bound is -0.0, not 0.0"),
     ],
     ids=["indented", "newline", "threshold", "bound"],
 )
-def test_what_a_reader_would_forgive_is_named(
+def test_another_form_of_the_same_delivery_is_named(
     small_kit: Kit, change: Callable[[Path, dict[str, Any]], object], said: str
 ) -> None:
     cases = chosen(small_kit.cases, ["minus-zero"])

@@ -154,6 +154,27 @@ def test_targets_that_are_none(side: Path, value: int, sentence: str) -> None:
         trackers_of(side)
 
 
+@pytest.mark.parametrize("in_parts", [False, True])
+@pytest.mark.parametrize("more", [1 << 16, -1 << 31])
+def test_targets_with_bits_to_spare(side: Path, in_parts: bool, more: int) -> None:
+    """Parquet stores 32 bits for a number of 8 or 16: Arrow would drop all but the lowest."""
+    target, path = TARGETS[side.name], side / "records.parquet"
+    if in_parts:
+        path = split(side, [], as_a_cluster_writes(target)) / "part-00000.snappy.parquet"
+    narrow, table = crafted.footer(path.read_bytes()), pq.read_table(path)
+    values = table.column(target).to_pylist()
+    values[7] += more
+    wide = packed(with_values(target, values, pa.int32())(table), store_schema=False)
+    path.write_bytes(
+        crafted.lying(wide, lambda m: put(m, crafted.SCHEMA, narrow[crafted.SCHEMA][1]))
+    )
+    # Arrow by itself sees nothing.
+    assert pq.read_table(path).column(target).equals(table.column(target))
+    restate(side)
+    with wrong("not in range"):
+        trackers_of(side)
+
+
 def test_a_dictionary_with_one_long_tracker(folder: Path) -> None:
     """300 rows that all name one entry of 900 KB would unfold to 270 MB."""
     size = 900_000

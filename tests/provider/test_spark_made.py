@@ -17,9 +17,10 @@ import pytest
 
 import support
 from cli.jobs import Run
-from files.samples import restate
+from files.samples import restate, sent
 from provider.made_cluster import MadeCluster, TaskError
 from provider.spark_cluster import read
+from tools import crafted_parquet as crafted
 from verix_anon.conform.kit import Kit
 from verix_anon.conform.trials import Answer, ProviderOutcome, try_provider
 from verix_anon.errors import Error, ProviderError, TableError
@@ -119,6 +120,21 @@ def test_the_submissions_faults_are_told_apart(
     write_submission(sent_alone(), tmp_path / "submission")
     spoil(tmp_path / "submission")
     with pytest.raises(TableError, match=sentence):
+        made.anonymize_folder(tmp_path / "submission", tmp_path / "delivery")
+
+
+@pytest.mark.parametrize("more", [1 << 8, 1 << 16])
+def test_labels_with_bits_to_spare(made: SparkProvider, tmp_path: Path, more: int) -> None:
+    """Parquet stores 32 bits for a number of 8: Arrow would drop all but the lowest."""
+    write_submission(sent(), tmp_path / "submission")
+    path = tmp_path / "submission" / "records.parquet"
+    narrow, table = crafted.footer(path.read_bytes()), pq.read_table(path)
+    labels = pa.array([more + value for value in table.column("y").to_pylist()], pa.int32())
+    table = table.set_column(table.column_names.index("y"), "y", labels)
+    data, schema = crafted.packed(table, store_schema=False), narrow[crafted.SCHEMA][1]
+    path.write_bytes(crafted.lying(data, lambda m: crafted.put(m, crafted.SCHEMA, schema)))
+    restate(tmp_path / "submission")
+    with pytest.raises(TableError, match=r"other than 0 and 1|not in range"):
         made.anonymize_folder(tmp_path / "submission", tmp_path / "delivery")
 
 

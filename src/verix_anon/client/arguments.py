@@ -142,9 +142,8 @@ def check_types(delivery: Delivery) -> None:
     for part, arrays in ARRAYS.items():
         for name, (dtype, n_dimensions) in arrays.items():
             array = getattr(getattr(delivery, part), name, None)
-            if not (
-                isinstance(array, np.ndarray) and (array.dtype, array.ndim) == (dtype, n_dimensions)
-            ):
+            # No subclass: a masked array would hide values from the checks.
+            if type(array) is not np.ndarray or (array.dtype, array.ndim) != (dtype, n_dimensions):
                 raise MalformedDeliveryError(
                     f"{name} of the {part} is not an array of {dtype.__name__}"
                     f" with {n_dimensions} dimensions"

@@ -32,7 +32,6 @@ from verix_anon.errors import Error, ProviderError, TableError
 from verix_anon.fields import printable
 from verix_anon.files.deliveries import NAMED, Snapshot, damage, read_delivery
 from verix_anon.files.folder_writer import header_to_bytes
-from verix_anon.files.job_folder import LEAVES, NODES
 from verix_anon.files.submission_listing import list_as_is, list_submission
 from verix_anon.files.submissions import open_submission
 from verix_anon.protocol.messages import Delivered, Header
@@ -44,7 +43,7 @@ def compared(submission: Path, expected: Path, found: Path) -> list[Check]:
     stated = open_submission(submission)
     wanted = read_delivery(expected, stated.contract, n_rows=stated.n_rows).delivery
     try:
-        snapshot = read_delivery(found, stated.contract, n_rows=stated.n_rows, signed_zeros=True)
+        snapshot = read_delivery(found, stated.contract, n_rows=stated.n_rows)
     except Error as error:
         return [Check("files", False, str(error))]
     shown = snapshot.delivery
@@ -60,19 +59,13 @@ def compared(submission: Path, expected: Path, found: Path) -> list[Check]:
 
 
 def _files(snapshot: Snapshot) -> str:
-    """What was damaged, or else what readers forgive and writers must not do (spec §2.1, §8.2)."""
+    """What was damaged, or else what readers forgive and writers must not do (spec §8.2)."""
     if snapshot.damaged:
         return damage(snapshot.damaged)
     found = snapshot.delivery
     header = header_to_bytes(found.header, {name: snapshot.files[name] for name in NAMED})
     if sha256(header).hexdigest() != snapshot.files["delivery.json"]:
         return "delivery.json is not in the form of RFC 8785"
-    for name, arrays in (
-        (NODES, [found.tree.threshold]),
-        (LEAVES, [found.leaves.minimum, found.leaves.maximum]),
-    ):
-        if any((np.signbit(values) & (values == 0)).any() for values in arrays):
-            return f"{name} holds -0.0"
     return ""
 
 

@@ -8,6 +8,7 @@ the cases about a digest.
 
 import json
 import math
+import struct
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -28,6 +29,8 @@ from verix_anon.conform.kit import CaseKind, KitCase, Made
 from verix_anon.conform.tables import canonical, pretty
 from verix_anon.files.folder_facts import read_header
 from verix_anon.files.folder_writer import digests_of_folder, write_delivery
+from verix_anon.files.hostile import thrift
+from verix_anon.files.hostile.parquet_footer import MAGIC, SCHEMA
 from verix_anon.files.job_folder import LEAVES, NODES, RECEIPT_FILE
 from verix_anon.protocol.contract import Digest, Rule
 from verix_anon.protocol.messages import Delivered, Delivery
@@ -40,6 +43,7 @@ NONE = Digest(bytes(32))
 """A digest of nothing."""
 BEGAN = "2026-01-01T00:00:00Z"
 """And finished: what every receipt of a kit says, so that it is the same whenever it is made."""
+(NAN_WITH_PAYLOAD,) = struct.unpack("<d", bytes.fromhex("efbeaddeefbef87f"))
 
 EXITS = {
     CaseKind.ACCEPTED: 0,
@@ -401,6 +405,50 @@ def _flip(data: bytes) -> bytes:
     return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
 
 
+def _store_wide(folder: Path) -> None:
+    """Labels of 8 bits, each with 256 added in the 32 bits that Parquet stores for it."""
+    narrow = _footer_of((folder / RECORDS).read_bytes())
+
+    def widen(table: pa.Table) -> pa.Table:
+        wide = pa.array([value + 256 for value in table["target"].to_pylist()], pa.int32())
+        return table.set_column(table.num_columns - 1, "target", wide)
+
+    def described_as_narrow(data: bytes) -> bytes:
+        footer = _footer_of(data)
+        body = data[: -8 - int.from_bytes(data[-8:-4], "little")]
+        written = thrift.encode({**footer, SCHEMA: narrow[SCHEMA]})
+        return body + written + struct.pack("<I", len(written)) + MAGIC
+
+    _change_table(RECORDS, widen, folder, store_schema=False)
+    _change_file(RECORDS, described_as_narrow, folder)
+
+
+def _footer_of(data: bytes) -> thrift.Fields:
+    return thrift.decode(memoryview(data), len(data) - 8 - int.from_bytes(data[-8:-4], "little"))[0]
+
+
+def _sign_bound(made: Prepared, honest: Delivery) -> Delivery:
+    """One bound is -0.0 in place of 0.0, which leaves the root as it is."""
+    minimum = honest.leaves.minimum.copy()
+    minimum[tuple(np.argwhere(minimum == 0)[0])] = -0.0
+    return replace(honest, leaves=replace(honest.leaves, minimum=minimum))
+
+
+def _sign_threshold(made: Prepared, honest: Delivery) -> Delivery:
+    """The threshold of one split is -0.0 in place of 0.0, which leaves the root as it is."""
+    threshold = honest.tree.threshold.copy()
+    threshold[np.flatnonzero((honest.tree.column >= 0) & (threshold == 0))[0]] = -0.0
+    return replace(honest, tree=replace(honest.tree, threshold=threshold))
+
+
+def _signed(name: str, title: str, alter: Alter, profile: str) -> KitCase:
+    def deliver(folder: Path) -> None:
+        _write_altered(alter(owners.owner("coded"), owners.honest("coded")), folder)
+
+    said = {"profile": profile, "layers": ["commitment"]}
+    return _case(CaseKind.MALFORMED, f"malformed-{name}", "2.1", title, ("coded", deliver), **said)
+
+
 MALFORMED = [
     _malformed("no-header", "8.2", "There is no delivery.json.", _remove, HEADER),
     _malformed("no-nodes", "8.2", "A file is missing.", _remove, NODES),
@@ -450,6 +498,16 @@ MALFORMED = [
         _set_cell, LEAVES, "min_0", 0, 1e9),
     _malformed("threshold-infinite", "11", "A threshold that is not finite.",
         _set_cell, NODES, "threshold", 0, math.inf),
+    _malformed("threshold-none", "11", "A threshold that is no number, with bits to spare.",
+        _set_cell, NODES, "threshold", 0, NAN_WITH_PAYLOAD),
+    _malformed("leaf-minus-zero", "2.1", "The threshold of a leaf is -0.0, which equals 0.0.",
+        _set_cell, NODES, "threshold", -1, -0.0),
+    _signed("bound-minus-zero", "A bound is -0.0, which equals 0.0.", _sign_bound, "full"),
+    _signed("thin-bound-minus-zero", "A bound is -0.0, judged thin.", _sign_bound, "thin"),
+    _signed("threshold-minus-zero", "The threshold of a split is -0.0, which equals 0.0.",
+        _sign_threshold, "full"),
+    _malformed("target-wide", "11", "Labels whose low 8 bits are right, of the 32 that are stored.",
+        _store_wide),
     _malformed("column-beyond", "11", "A split by a column that there is not.",
         _set_cell, NODES, "column", 0, 5),
     _malformed("loop", "11", "A node that is its own child.", _set_cell, NODES, "right", 0, 0),

@@ -67,12 +67,9 @@ class Snapshot:
     """The provider's receipt as it came, why it cannot be read, or None if there is none"""
 
 
-def read_delivery(
-    path: FilePath, contract: Contract, *, n_rows: int, signed_zeros: bool = False
-) -> Snapshot:
+def read_delivery(path: FilePath, contract: Contract, *, n_rows: int) -> Snapshot:
     """Read a delivery for a submission of `n_rows` records under a contract.
 
-    -0.0 is read as 0.0, unless it is asked for as it stands.
     What comes back is well-formed: a canonical tree no deeper than agreed, finite ordered
     bounds for each of its leaves, and rows and leaf numbers in range. Whether any of it is
     true, its digests included, is for the layers to say.
@@ -95,8 +92,8 @@ def read_delivery(
         header.check(contract, n_rows=n_rows)
         delivery = Delivery(
             header=header,
-            leaves=_read_leaves(files, header.leaves, len(contract.quasi), signed_zeros),
-            tree=_read_tree(files, header.nodes, signed_zeros),
+            leaves=_read_leaves(files, header.leaves, len(contract.quasi)),
+            tree=_read_tree(files, header.nodes),
             records=_read_records(files, header, n_rows, has_target=contract.target is not None),
         )
         delivery.check(contract, n_rows=n_rows)
@@ -151,7 +148,7 @@ def _check_count(name: str, found: int, stated: int) -> None:
         raise MalformedDeliveryError(f"{name} has {found} rows, but delivery.json says {stated}")
 
 
-def _read_leaves(files: Files, n_leaves: int, n_quasi: int, signed_zeros: bool) -> Leaves:
+def _read_leaves(files: Files, n_leaves: int, n_quasi: int) -> Leaves:
     leaf, count = np.empty(n_leaves, np.int32), np.empty(n_leaves, np.int64)
     # One column after the other in memory, as the layers read them.
     minimum, maximum = np.empty((n_quasi, n_leaves)), np.empty((n_quasi, n_leaves))
@@ -161,19 +158,14 @@ def _read_leaves(files: Files, n_leaves: int, n_quasi: int, signed_zeros: bool) 
     _fill(files, job_folder.LEAVES, leaf_file(n_quasi), into)
     if not np.array_equal(leaf, np.arange(n_leaves)):
         raise MalformedDeliveryError("leaves.parquet: column 'leaf' does not count from 0 upwards")
-    if not signed_zeros:
-        parquet.unsign_zeros(minimum)
-        parquet.unsign_zeros(maximum)
     return Leaves(count=count, minimum=minimum.T, maximum=maximum.T)
 
 
-def _read_tree(files: Files, n_nodes: int, signed_zeros: bool) -> Tree:
+def _read_tree(files: Files, n_nodes: int) -> Tree:
     threshold = np.empty(n_nodes)
     column, left, right, leaf = (np.empty(n_nodes, np.int32) for _ in range(4))
     arrays = {"column": column, "left": left, "right": right, "leaf": leaf}
     _fill(files, job_folder.NODES, NODE, {**arrays, "threshold": threshold})
-    if not signed_zeros:
-        parquet.unsign_zeros(threshold)
     return Tree(threshold=threshold, **arrays)
 
 

@@ -112,8 +112,8 @@ class Delivered:
             raise MalformedDeliveryError(f"records: a row is not one of the {n_rows:,} sent")
         if self.leaf.min() < 0 or self.leaf.max() >= n_leaves:
             raise MalformedDeliveryError(f"records: a leaf is not one of the {n_leaves} delivered")
-        if self.target.max() > 1:
-            raise MalformedDeliveryError("records: a target is neither 0 nor 1")
+        if self.target.max() > self.has_target:
+            raise MalformedDeliveryError("records: a target is neither 0 nor 1, or none was sent")
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

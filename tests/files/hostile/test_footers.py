@@ -27,11 +27,12 @@ DATA = packed(TABLE, compression="none", row_group_size=700)
 
 
 def table_under(footer: Footer, data: bytes) -> pa.Table:
-    """The table that Arrow makes of the pages under our footer."""
+    """The table that Arrow makes of the pages under our footer, in the types that it has."""
     metadata = pq.read_metadata(pa.BufferReader(footer.clean))
     table = pq.ParquetFile(pa.BufferReader(data), metadata=metadata).read()
     assert table.column_names == [str(i) for i in range(len(footer.names))]
-    return table.rename_columns(footer.names)
+    schema = pq.read_metadata(pa.BufferReader(footer.schema)).schema.to_arrow_schema()
+    return table.cast(schema).rename_columns(footer.names)
 
 
 def column(metadata: Struct) -> Struct:

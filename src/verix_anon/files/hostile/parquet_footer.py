@@ -21,6 +21,8 @@ NAME, N_CHILDREN = 4, 5  # SchemaElement
 # What says how a column is read: physical type and width, whether values may be missing,
 # name, and the two ways to give a logical type with its scale and precision.
 COLUMN_FIELDS = (1, 2, 3, 4, 6, 7, 8, 10)
+# Without the logical type: Arrow makes 1 of a 257 that is stored for a number of 8 bits.
+STORED_FIELDS = COLUMN_FIELDS[:4]
 
 
 class FooterError(ValueError):
@@ -50,7 +52,10 @@ class Footer(NamedTuple):
 
     names: list[str]
     groups: list[Group]
+    schema: bytes
+    """The same of a file without rows, whose columns have the types that the footer gives them."""
     clean: bytes
+    """Its columns have the types in which values are stored, which may be wider."""
     body: int
     """Where the footer begins, and pages end."""
 
@@ -70,17 +75,24 @@ def read_footer(data: bytes | memoryview, *, most: int, before: int = 0) -> Foot
         groups = [_group(group, columns) for group in thrift.structs(fields, GROUPS)]
     except thrift.ThriftError as error:
         raise FooterError(f"its footer is damaged: {error}") from None
+    stored = [{i: column[i] for i in STORED_FIELDS if i in column} for column in columns]
+    clean = _file(stored, n_rows, [written for _, written in groups])
+    only = [group for group, _ in groups]
+    return Footer(names, only, _file(columns, 0, []), clean, before + body)
+
+
+def _file(columns: list[Fields], n_rows: int, groups: list[Fields]) -> bytes:
+    """A file with nothing but this footer."""
     root: Fields = {NAME: (BINARY, b"schema"), N_CHILDREN: (I32, len(columns))}
-    clean = thrift.encode(
+    footer = thrift.encode(
         {
             VERSION: (I32, 2),
             SCHEMA: (LIST, List(STRUCT, [root, *columns])),
             N_ROWS: (I64, n_rows),
-            GROUPS: (LIST, List(STRUCT, [written for _, written in groups])),
+            GROUPS: (LIST, List(STRUCT, [*groups])),
         }
     )
-    whole = MAGIC + clean + len(clean).to_bytes(4, "little") + MAGIC
-    return Footer(names, [group for group, _ in groups], whole, before + body)
+    return MAGIC + footer + len(footer).to_bytes(4, "little") + MAGIC
 
 
 def _columns(fields: Fields) -> tuple[list[str], list[Fields]]:

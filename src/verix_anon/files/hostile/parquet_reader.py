@@ -98,7 +98,8 @@ class Reader:
             self.metadata = pq.read_metadata(pa.BufferReader(footer.clean))
             self.n_rows = int(self.metadata.num_rows)
             self.group_rows = [group.n_rows for group in footer.groups]
-            types = self.metadata.schema.to_arrow_schema().types
+            schema = pq.read_metadata(pa.BufferReader(footer.schema)).schema
+            types = schema.to_arrow_schema().types
             self._check_schema(footer.names, types)
             if len(self.group_rows) > MAX_ROW_GROUPS:
                 raise fail(f"{name} has {len(self.group_rows)} row groups")
@@ -133,7 +134,7 @@ class Reader:
             if len(column) != (n_rows := self.group_rows[group]):
                 raise self.fail(f"{self.name}: column {name!r} does not have {n_rows} rows")
             with self._decoding():
-                found[name] = _to_numpy(column)
+                found[name] = _to_numpy(column, self.expected.columns[name])
         return found
 
     def batches(self, group: int, name: str, n_rows: int) -> Iterator[Array]:
@@ -257,7 +258,7 @@ def unsign_zeros(values: npt.NDArray[np.floating]) -> None:
         np.add(values, 0.0, out=values)
 
 
-def _to_numpy(column: pa.ChunkedArray) -> Array:
+def _to_numpy(column: pa.ChunkedArray, wanted: pa.DataType) -> Array:
     if pa.types.is_dictionary(column.type):
         return np.concatenate([_unpacked(chunk) for chunk in column.chunks])
     chunks = column.chunks or [pa.array([], column.type)]
@@ -266,10 +267,8 @@ def _to_numpy(column: pa.ChunkedArray) -> Array:
         width = array.type.byte_width
         flat = np.frombuffer(array.buffers()[1] or b"", np.uint8)
         return flat[array.offset * width : (array.offset + len(array)) * width].reshape(-1, width)
-    if array.type == pa.int16():
-        # It refuses what does not fit, where numpy would make 0 of 256.
-        array = array.cast(pa.uint8())
-    return _numbers(array)
+    # It refuses what does not fit, where numpy would make 0 of 256.
+    return _numbers(array.cast(wanted))
 
 
 def _numbers(array: pa.Array) -> Array:

@@ -160,14 +160,16 @@ def batches(
     source: RecordSource, piece: Piece, wanted: Collection[str]
 ) -> Iterator[pa.RecordBatch]:
     """Some columns of a row group by our own names, in Spark's types."""
-    names = [name for name, _ in fields_of(Contract.from_bytes(source.contract))]
-    at = {name: str(i) for i, name in enumerate(names) if name in wanted}
+    types = dict(fields_of(Contract.from_bytes(source.contract)))
+    at = {name: str(i) for i, name in enumerate(types) if name in wanted}
     with _opened(source, piece.name) as file:
         # Arrow's threads would take cores that Spark has given to other tasks.
         for batch in file.iter_batches(
             BATCH_ROWS, row_groups=[piece.group], columns=list(at.values()), use_threads=False
         ):
-            columns = [_for_spark(batch.column(number)) for number in at.values()]
+            columns = [
+                _for_spark(batch.column(number), ARROW[types[name]]) for name, number in at.items()
+            ]
             yield pa.record_batch(columns, list(at))
 
 
@@ -202,16 +204,14 @@ def _opened(source: RecordSource, name: str) -> Iterator[pq.ParquetFile]:
         yield pq.ParquetFile(file, metadata=metadata, read_dictionary=packed)
 
 
-def _for_spark(array: pa.Array) -> pa.Array:
-    """The same values in a type that Spark has."""
+def _for_spark(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """The same values in a type that Spark has; one that does not fit it is refused."""
     if pa.types.is_dictionary(array.type):
         lengths = pc.unique(pc.binary_length(array.dictionary)).to_pylist()
         if any(length != parquet.TRACKER.byte_width for length in lengths):
             raise FaultError(f"{RECORDS}: a tracker does not have 32 bytes")
         return array.dictionary_decode()
-    if pa.types.is_fixed_size_binary(array.type):
-        return array.cast(pa.binary())
-    return array.cast(pa.int16()) if array.type == pa.uint8() else array
+    return array.cast(wanted)
 
 
 def _turned(bits: Ints) -> Ints:
