@@ -64,17 +64,44 @@ class Diversity:
     distinct_l: int
     entropy_l: float
     closeness_t: float
+    """The distance of a class's records to those of the table."""
     greatest_share: float
+    """The share of a class's records that have the same value."""
     given_away: float
     """Share of the records in classes where all have the same value."""
     distance: str
     """`ordered`: earth mover's over ranks, for numbers and dates; `equal`: any two values
     are equally far, for categories."""
+    closeness_t_of_persons: float | None = None
+    """The distance by people, each spread evenly over the person's distinct values; None if each
+    record is a person."""
+    greatest_share_of_persons: float | None = None
+    """The share of a class's people who have the same value at least once; likewise."""
+
+    @property
+    def worst_share(self) -> float:
+        """The greater share, of records or of people: what a cap bounds."""
+        return max(self.greatest_share, self.greatest_share_of_persons or 0.0)
+
+    @property
+    def worst_t(self) -> float:
+        """The greater distance, by records or by people: what t bounds."""
+        return max(self.closeness_t, self.closeness_t_of_persons or 0.0)
 
     @property
     def is_target(self) -> bool:
         """Whether it is the target's, or else a sensitive column's."""
         return self.role == TableRole.TARGET
+
+    @property
+    def shares(self) -> str:
+        """The greatest shares in words."""
+        return _of_both(f"{self.greatest_share:.1%}", self.greatest_share_of_persons, ".1%")
+
+    @property
+    def distances(self) -> str:
+        """The distances in words."""
+        return _of_both(f"{self.closeness_t:.2f}", self.closeness_t_of_persons, ".2f")
 
     def meets(self, measure: str, asked: float) -> tuple[bool, float]:
         """Whether every class is as asked for, and what the worst one reaches."""
@@ -82,9 +109,15 @@ class Diversity:
             case Measure.L:
                 return self.distinct_l >= asked, self.distinct_l
             case Measure.CAP:
-                return self.greatest_share <= asked, self.greatest_share
+                return self.worst_share <= asked, self.worst_share
             case Measure.T:
-                return self.closeness_t <= asked + SLACK, self.closeness_t
+                return self.worst_t <= asked + SLACK, self.worst_t
+
+
+def _of_both(of_records: str, of_persons: float | None, form: str) -> str:
+    if of_persons is None:
+        return of_records
+    return f"{of_records} of the records and {of_persons:{form}} of the people"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,8 +141,10 @@ class Sheet(Conditions):
     """How many classes have which number of people; None in sheets from before this was kept."""
     diversity: tuple[Diversity, ...]
     prosecutor_max: float
-    """The chance to pick the right record of somebody known to be in the table."""
+    """The chance that a record picked for somebody known to be in the table is that person's: the
+    greatest share that one person has of the records of a class."""
     prosecutor_mean: float
+    """The same of the class in which a person lies, on average over people."""
     journalist_max: float
     """The same for somebody who may be in the table, under `population`."""
     journalist_mean: float
@@ -170,6 +205,12 @@ class Sheet(Conditions):
     def measured_warnings(self) -> tuple[str, ...]:
         """The warnings that follow from what was measured, each with its share."""
         found = [*self.giveaways]
+        if self.prosecutor_max * self.k_agreed > 1 + SLACK:
+            found.append(
+                f"one person has {self.prosecutor_max:.1%} of the records of a class, more than"
+                f" 1 in k = {self.k_agreed:,}: a record picked from it is that person's with this"
+                " chance; keep fewer records of each person, or ask for a greater k"
+            )
         if self.singled_out:
             worst = max(self.singled_out_by, key=lambda name: self.singled_out_by[name])
             found.append(
@@ -205,8 +246,8 @@ class Sheet(Conditions):
             "missing values": self._missing(),
             **{
                 f"{d.column} ({d.role})": f"distinct l {d.distinct_l:,},"
-                f" entropy l {d.entropy_l:.2f}, one value at most {d.greatest_share:.1%},"
-                f" t-closeness {d.closeness_t:.2f} ({d.distance} distance)"
+                f" entropy l {d.entropy_l:.2f}, one value at most {d.shares},"
+                f" t-closeness {d.distances} ({d.distance} distance)"
                 for d in self.diversity
             },
             "risk of re-identification": f"prosecutor {self.prosecutor_max:.3f} at most,"
@@ -267,7 +308,7 @@ class Sheet(Conditions):
             class_sizes=SizeHistogram.from_json(fields.inner("class_sizes"))
             if fields.has("class_sizes")
             else None,
-            diversity=tuple(each.record(Diversity) for each in fields.each("diversity")),
+            diversity=tuple(_diversity(each) for each in fields.each("diversity")),
             discernibility=fields.whole("discernibility", range(2**64)),
             joined=fields.inner("joined").record(Joining),
             singled_out_by=fields.inner("singled_out_by").all_numbers(),
@@ -300,6 +341,13 @@ def _parsed(text: str) -> Fields:
     return fields
 
 
+def _diversity(fields: Fields) -> Diversity:
+    # None if each record is a person, and missing in sheets from before this was measured.
+    optional = ("greatest_share_of_persons", "closeness_t_of_persons")
+    found = {name: fields.number(name) if fields.has(name) else None for name in optional}
+    return fields.record(Diversity, **found)
+
+
 def _asked(fields: Fields) -> dict[str, float]:
     fields.only((), optional=tuple(Measure))
     return fields.all_numbers()
@@ -312,8 +360,8 @@ AT_LEAST: Mapping[str, Reached] = {
     "l": lambda sheet: min(d.distinct_l for d in sheet.diversity),
 }
 AT_MOST: Mapping[str, Reached] = {
-    "cap": lambda sheet: max(d.greatest_share for d in sheet.diversity),
-    "t": lambda sheet: max(d.closeness_t for d in sheet.diversity),
+    "cap": lambda sheet: max(d.worst_share for d in sheet.diversity),
+    "t": lambda sheet: max(d.worst_t for d in sheet.diversity),
     "risk": lambda sheet: sheet.prosecutor_max,
     "singled-out": lambda sheet: sheet.singled_out,
     "ncp": lambda sheet: sheet.ncp,

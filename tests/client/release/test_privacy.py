@@ -31,7 +31,9 @@ def codes(*values: int) -> Ints:
 
 
 def distribution(members: ClassMembers, values: Ints) -> privacy.Distribution:
-    return privacy.distribution(members, values, privacy.overall(values, members.person_of_row))
+    """By people, or by records if each is a person."""
+    shares = privacy.overall(values, members.person_of_row)
+    return [*privacy.distributions(members, values, shares)][-1]
 
 
 def column(name: str, role: str, values: Any) -> Attribute:
@@ -101,9 +103,11 @@ def test_people_are_counted_once_in_a_class() -> None:
     found = distribution(members, codes(5, 5, 6, 6, 5, 5))
     # In class 0 value 5 counts once (person 0), value 6 twice (persons 0 and 1).
     assert found.count.tolist() == [1, 2, 2]
-    assert found.greatest_share() == pytest.approx([2 / 3, 1])
-    # Over the table person 0 has value 5 once, though in two classes.
-    assert found.overall[5:] == pytest.approx([2 / 4, 2 / 4])
+    assert found.greatest_share().tolist() == [1, 1]
+    # Person 0 is spread over both values: half of it and all of person 1 have value 6.
+    assert found.share == pytest.approx([1 / 4, 3 / 4, 1])
+    # Over the table, where person 2 has value 5, too.
+    assert found.overall[5:] == pytest.approx([1 / 2, 1 / 2])
     assert found.class_of_pair.tolist() == [0, 0, 1]
 
 
@@ -230,11 +234,18 @@ def test_the_sheet_is_json(sheet: Sheet) -> None:
 
 def test_a_sheet_reads_what_it_writes(sheet: Sheet, tmp_path: Path) -> None:
     released = replace(sheet, root=Digest(bytes(range(32))), overridden=("it did not pass",))
-    for each in (sheet, released, replace(sheet, released_before=None, class_sizes=None)):
+    both = replace(sheet.diversity[0], greatest_share_of_persons=0.5, closeness_t_of_persons=0.25)
+    people = replace(sheet, diversity=(both,))
+    for each in (sheet, released, people, replace(sheet, released_before=None, class_sizes=None)):
         (tmp_path / "sheet.json").write_text(each.to_json(), encoding="utf-8")
         assert Sheet.read(tmp_path / "sheet.json") == each
     with pytest.raises(TableError, match=r"none\.json cannot be read"):
         Sheet.read(tmp_path / "none.json")
+    # As it was written before people were measured.
+    before = json.loads(sheet.to_json())
+    for each in before["diversity"]:
+        del each["greatest_share_of_persons"], each["closeness_t_of_persons"]
+    assert Sheet.from_json(json.dumps(before)) == sheet
 
 
 def test_a_damaged_sheet_is_refused_in_a_sentence(sheet: Sheet) -> None:

@@ -222,10 +222,12 @@ def test_sheet_says_what_was_enforced_and_what_it_cost() -> None:
     name = document["diversity"][0]["column"]
     document |= {"enforced": {name: {"l": 2, "cap": 0.75}}}
     document["joined"] |= {"records": 1234, "ncp_before": 0.125}
+    document["diversity"][0] |= {"greatest_share": 0.5, "greatest_share_of_persons": 0.625}
     text = pages.text_of(render(pages.judged("honest"), Sheet.from_json(json.dumps(document))))
     assert "l 2, cap 0.75" in text
     assert "1,234" in text
     assert "12.5%" in text
+    assert "50.0% of the records and 62.5% of the people" in text
     assert "share the target" in text
     document["diversity"] = [d for d in document["diversity"] if d["role"] != "target"]
     text = pages.text_of(

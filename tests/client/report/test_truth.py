@@ -80,7 +80,7 @@ def test_head_and_statement_say_what_is_left_open(changes: dict[str, object]) ->
         assert not re.search(CLAIMS, said, re.IGNORECASE)
         assert [words for words in wanted if words not in said] == []
     # The share by quasi-identifiers alone is never told without saying so.
-    assert "the quasi-identifiers of somebody and nothing else" in statement(page)
+    assert "the quasi-identifiers of a person and nothing else" in statement(page)
     assert ("The release was forced" in head(page)) == ("overridden" in changes)
     is_closed = not singled and not target
     assert ('class="verdict open good"' in page) == is_closed

@@ -47,7 +47,7 @@ class Explored:
     """The people in the smallest class."""
     classes: int
     prosecutor_max: float
-    """The chance to pick the right record of somebody known to be in the table."""
+    """The chance that a record picked for somebody known to be in the table is that person's."""
     prosecutor_mean: float
     ncp: float
     """How much is lost of a value: 0 nothing, 1 all."""

@@ -76,9 +76,9 @@ class ReleaseOptions(Presentation):
     l: float | Mapping[str, float] | None = None  # noqa: E741
     """At least so many values in every class: of the target, or of each column named."""
     cap: float | Mapping[str, float] | None = None
-    """At most this share of one value in every class."""
+    """At most this share of the records, and of the people, of every class have one value."""
     t: float | Mapping[str, float] | None = None
-    """At most this distance of every class to the whole table."""
+    """At most this distance of every class to the whole table, by records and by people."""
     require: Mapping[str, float] = field(default_factory=dict)
     """What the release must reach, or nothing is published: k, l, cap, t, risk and others."""
     progress: Progress = ignore

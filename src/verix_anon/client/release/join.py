@@ -24,7 +24,7 @@ from verix_anon.client.release.privacy import (
     ClassMembers,
     Distribution,
     distinct,
-    distribution,
+    distributions,
     overall,
 )
 from verix_anon.errors import NotAcceptedError
@@ -47,9 +47,9 @@ class Demand:
     least_values: int = 1
     """l: how many distinct values."""
     cap: float = 1.0
-    """The greatest share of one value."""
+    """The greatest share of records, and of people, with the same value."""
     closeness: float = 1.0
-    """t: the greatest distance to the whole table."""
+    """t: the greatest distance to the whole table, by records and by people."""
 
     @property
     def bounds_shares(self) -> bool:
@@ -195,14 +195,18 @@ class _Joining:
         self.width[slots] = total_width(self.widths, slots, slots)
 
     def _found(self, owner: Ints, slots: Ints) -> Iterator[tuple[Demand, Distribution]]:
-        """How the columns with bounded shares are distributed over each owner's slots."""
+        """How the columns with bounded shares are distributed over each owner's slots.
+
+        Each by records, and by people if they are told apart: what is asked for is of both.
+        """
         if not (self.shares and owner.size):
             return
         of_row, rows = self.slots.rows(owner, slots)
         people = None if self.people is None else self.people[rows]
         members = ClassMembers(of_row, int(owner.max()) + 1, people)
         for demand, shares in self.shares:
-            yield demand, distribution(members, demand.column.codes[rows], shares)
+            for found in distributions(members, demand.column.codes[rows], shares):
+                yield demand, found
 
     def _meets(self, owner: Ints, slots: Ints) -> Flags:
         """Whether the slots of each owner, numbered from 0, are as one class as asked for."""
@@ -249,16 +253,18 @@ class _Joining:
     def _is_hopeful(self, residues: Ints, owner: Ints, found: Ints) -> Flags:
         """Whether a class may be large enough to make good what is wrong with the residue.
 
-        A residue of T values and a class of c records have at most T + c values. So a value's
-        share in both is at least T/(T + c) of that in the residue, and their distance to the
-        table at least T/(T + c) of the residue's, less the share of the class.
+        A residue of n records, or people, and a class of c records have at most n + c of them. So
+        a value's share in both is at least n/(n + c) of that in the residue. The class adds or
+        changes at most c of them, so that at most c/n of the residue's distribution moves, and
+        nothing moves farther than 1: their distance to the table is at least the residue's, less
+        c/n.
         """
         is_hopeful = np.ones(owner.size, np.bool_)
         for demand, now in self._found(np.arange(residues.size), residues):
-            kept = now.total[owner] / (now.total[owner] + self.slots.count[found])
-            is_hopeful &= kept * now.greatest_share()[owner] <= demand.cap + SLACK
-            distance = kept * now.distance(is_ordered=demand.column.is_ordered)[owner]
-            is_hopeful &= distance - (1 - kept) <= demand.closeness + 2 * SLACK
+            n, c = now.size[owner], self.slots.count[found]
+            is_hopeful &= n / (n + c) * now.greatest_share()[owner] <= demand.cap + SLACK
+            distance = now.distance(is_ordered=demand.column.is_ordered)[owner]
+            is_hopeful &= distance - c / n <= demand.closeness + 2 * SLACK
         return is_hopeful
 
 
@@ -271,16 +277,21 @@ def too_much(n_rows: int, people: Ints | None, k: int, demands: Sequence[Demand]
     if n_people < k:
         return f"the table holds {n_people:,} people, fewer than k = {k:,}; choose a smaller k"
     for demand in demands:
-        name, shares = demand.column.name, overall(demand.column.codes, people)
-        if shares.size < demand.least_values:
+        name, codes = demand.column.name, demand.column.codes
+        shares = overall(codes, people)
+        if shares[0].size < demand.least_values:
             return (
-                f"column {name!r} has {shares.size:,} values in the whole table, so that no class"
-                f" has {demand.least_values:,}; ask for a smaller l"
+                f"column {name!r} has {shares[0].size:,} values in the whole table, so that no"
+                f" class has {demand.least_values:,}; ask for a smaller l"
             )
-        if shares.max() > demand.cap:
+        whole = ClassMembers(np.zeros_like(codes), 1, people)
+        greatest = [float(d.greatest_share()[0]) for d in distributions(whole, codes, shares)]
+        if (share := max(greatest)) > demand.cap:
+            who = "records" if share == greatest[0] else "people"
             return (
-                f"one value of column {name!r} has {shares.max():.1%} of the whole table, so that"
-                f" classes cannot all keep to {demand.cap:.1%}; ask for a greater cap"
+                f"{share:.1%} of the {who} of the whole table have the same value of column"
+                f" {name!r}, and no smaller classes were found that all keep to"
+                f" {demand.cap:.1%}; ask for a greater cap"
             )
     return None
 

@@ -1,11 +1,12 @@
 """Measure what a release still tells about the people in it, for its privacy sheet (spec §12).
 
-Everything is measured on the classes as published: records that look the same. Where a
-person column is named, people are counted instead of records: one patient with 12 visits
-is one person, and a value that a person has several times in a class counts once.
+Everything is measured on the classes as published: records that look the same. Where a person
+column is named, k counts people: one patient with 12 visits is one person. How a column is
+distributed in a class is then measured by records and by people, for neither bounds the other:
+one person may have most of the records, and most people a value that few of the records have.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,6 +22,10 @@ from verix_anon.client.table.task import TableRole
 ORDERED, EQUAL = "ordered", "equal"
 POPULATION = "the table itself: the intruder knows no larger population"
 UNORDERED = (pa.types.is_null, pa.types.is_boolean, pa.types.is_large_string)
+PARTS = 720_720 * 1024
+"""The parts of a person that are spread over the person's values. They are counted as whole
+numbers, so that no sum depends on the order of rows. Up to 16 values divide them evenly, and
+those of 2^31 people add up to less than 2^63."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,6 +63,21 @@ class ClassMembers:
     def sizes(self) -> Ints:
         """How many people are in each class."""
         return self.people(self.class_of_row, self.n_classes)
+
+    def records(self) -> Ints:
+        """How many records are in each class."""
+        return np.bincount(self.class_of_row, minlength=self.n_classes)
+
+    def most_of_one(self) -> Ints:
+        """How many records of each class one person has, at most."""
+        if self.person_of_row is None:
+            return np.ones(self.n_classes, np.int64)
+        keys, width = _pair(self.class_of_row, self.person_of_row)
+        keys.sort()
+        first = _first_of_each(keys)
+        begin = np.searchsorted(keys[first] // width, np.arange(self.n_classes))
+        most: Ints = np.maximum.reduceat(np.diff(first, append=keys.size), begin)
+        return most
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,9 +138,13 @@ class Distribution:
     class_of_pair: Ints
     value_of_pair: Ints
     count: Ints
-    n_classes: int
+    """How many records, or people, have the value at least once."""
+    weight: Ints
+    """The count; or the parts of people, each spread evenly over the person's distinct values."""
+    size: Ints
+    """How many records, or people, each class has."""
     overall: Floats
-    """Each value's share of the whole table."""
+    """Each value's share of the whole table, by weight."""
 
     @property
     def n_values(self) -> int:
@@ -128,22 +152,27 @@ class Distribution:
         return self.overall.size
 
     @property
-    def total(self) -> Ints:
-        """The count of all values in each class."""
-        return np.bincount(self.class_of_pair, self.count, self.n_classes).astype(np.int64)
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return self.size.size
+
+    @property
+    def total(self) -> Floats:
+        """The weight of each class."""
+        return np.bincount(self.class_of_pair, self.weight, self.n_classes).astype(np.float64)
 
     @property
     def share(self) -> Floats:
-        """Each pair's share of its class."""
-        return self.count / self.total[self.class_of_pair]
+        """Each pair's share of its class by weight; those of a class add up to 1."""
+        return self.weight / self.total[self.class_of_pair]
 
     def distinct(self) -> Ints:
         """Distinct l-diversity of each class: how many values it has."""
         return np.bincount(self.class_of_pair, minlength=self.n_classes)
 
     def greatest_share(self) -> Floats:
-        """The share of each class's commonest value."""
-        return np.maximum.reduceat(self.share, self._first)
+        """The share of the records, or people, of each class that have its commonest value."""
+        return np.maximum.reduceat(self.count / self.size[self.class_of_pair], self._first)
 
     @property
     def _first(self) -> Ints:
@@ -177,8 +206,8 @@ class Distribution:
         q = np.cumsum(self.overall)
         area = np.concatenate([[0.0], np.cumsum(q)])
         first = self._first
-        done = np.cumsum(self.count)
-        before = (done - self.count)[first]
+        done = np.cumsum(self.weight)
+        before = (done - self.weight)[first]
         p = (done - before[self.class_of_pair]) / self.total[self.class_of_pair]
         begin = self.value_of_pair
         end = np.append(begin[1:], 0)
@@ -192,28 +221,51 @@ class Distribution:
         return np.maximum(distance, 0.0)
 
 
-def overall(codes: Ints, person_of_row: Ints | None) -> Floats:
-    """Each value's share of the whole table; a value that a person has often counts once."""
-    counts = ClassMembers(codes, _top(codes) + 1, person_of_row).sizes()
-    return counts / float(counts.sum())
+def overall(codes: Ints, person_of_row: Ints | None) -> tuple[Floats, ...]:
+    """Each value's share of the whole table: by records, and by people if they are told apart."""
+    whole = ClassMembers(np.zeros_like(codes), 1, person_of_row)
+    nothing = np.empty(0), np.empty(0)
+    return tuple(
+        np.bincount(found.value_of_pair, found.share, _top(codes) + 1).astype(np.float64)
+        for found in distributions(whole, codes, nothing)
+    )
 
 
-def distribution(members: ClassMembers, codes: Ints, shares: Floats) -> Distribution:
-    """The distribution of a column's values over the classes, by person, beside the table's."""
+def distributions(
+    members: ClassMembers, codes: Ints, shares: Sequence[Floats]
+) -> Iterator[Distribution]:
+    """How a column's values are distributed over the classes, beside their `overall` shares.
+
+    By records, and by people if they are told apart.
+    """
     keys, width = _pair(members.class_of_row, codes)
-    if members.person_of_row is not None:
-        keys = keys[_first_of_each(_pair(dense(keys), members.person_of_row)[0])]
     keys.sort()
-    first = np.flatnonzero(np.diff(keys, prepend=-1))
+    first = _first_of_each(keys)
     count = np.diff(first, append=keys.size)
-    class_of_pair, value_of_pair = np.divmod(keys[first], width)
-    return Distribution(class_of_pair, value_of_pair, count, members.n_classes, shares)
+    yield Distribution(*np.divmod(keys[first], width), count, count, members.records(), shares[0])
+    if members.person_of_row is None:
+        return
+    # A member is a person in a class.
+    member = dense(_pair(members.class_of_row, members.person_of_row)[0])
+    class_of_member = np.empty(_top(member) + 1, np.int64)
+    class_of_member[member] = members.class_of_row
+    member, value = np.divmod(distinct(_pair(member, codes)[0]), width)
+    parts = PARTS // np.bincount(member)
+    keys = class_of_member[member] * width + value
+    order = np.argsort(keys)
+    first = _first_of_each(keys[order])
+    yield Distribution(
+        *np.divmod(keys[order[first]], width),
+        np.diff(first, append=keys.size),
+        np.add.reduceat(parts[member[order]], first),
+        np.bincount(class_of_member, minlength=members.n_classes),
+        shares[1],
+    )
 
 
-def _first_of_each(codes: Ints) -> Ints:
-    """A place at which each of the codes stands."""
-    order = np.argsort(codes)
-    return order[np.flatnonzero(np.diff(codes[order], prepend=-1))]
+def _first_of_each(ordered: Ints) -> Ints:
+    """Where each of these codes, which are in order, stands first."""
+    return np.flatnonzero(np.diff(ordered, prepend=-1))
 
 
 def singled_out(members: ClassMembers, attributes: Sequence[Attribute]) -> float:
@@ -262,16 +314,21 @@ def weighted(width: Floats, records: Ints) -> float:
 def diversity(members: ClassMembers, column: Attribute) -> Diversity:
     """How much the classes hide of one column."""
     shares = overall(column.codes, members.person_of_row)
-    found = distribution(members, column.codes, shares)
+    found = [*distributions(members, column.codes, shares)]
+    share = [float(each.greatest_share().max()) for each in found]
+    distance = [float(each.distance(is_ordered=column.is_ordered).max()) for each in found]
+    is_counted = members.person_of_row is not None
     return Diversity(
         column=column.name,
         role=str(column.role),
-        n_values=found.n_values,
-        distinct_l=int(found.distinct().min()),
-        entropy_l=float(found.entropy().min()),
-        greatest_share=float(found.greatest_share().max()),
-        given_away=float((found.distinct() == 1)[members.class_of_row].mean()),
-        closeness_t=float(found.distance(is_ordered=column.is_ordered).max()),
+        n_values=found[0].n_values,
+        distinct_l=int(found[0].distinct().min()),
+        entropy_l=min(float(each.entropy().min()) for each in found),
+        greatest_share=share[0],
+        greatest_share_of_persons=share[1] if is_counted else None,
+        given_away=float((found[0].distinct() == 1)[members.class_of_row].mean()),
+        closeness_t=distance[0],
+        closeness_t_of_persons=distance[1] if is_counted else None,
         distance=ORDERED if column.is_ordered else EQUAL,
     )
 
@@ -286,7 +343,10 @@ def measure(
     """Measure the sheet; `attributes` are the target, if any, and kept and sensitive columns."""
     sizes = members.sizes()
     unsent = [a for a in attributes if a.role != TableRole.TARGET]
-    mean_risk = float(members.n_classes / sizes.sum())
+    # The greatest share of one person is at least 1/size, and just that if each has one record.
+    records, most = members.records(), members.most_of_one()
+    risk = float((most / records).max())
+    mean_risk = float((sizes * most / records).sum() / sizes.sum())
     sheet = Sheet(
         k_agreed=conditions.k_agreed,
         enforced=conditions.enforced,
@@ -301,9 +361,9 @@ def measure(
         largest_class=int(sizes.max()),
         class_sizes=SizeHistogram.of(sizes, conditions.k_agreed),
         diversity=tuple(diversity(members, a) for a in attributes if a.role != TableRole.KEPT),
-        prosecutor_max=float(1 / sizes.min()),
+        prosecutor_max=risk,
         prosecutor_mean=mean_risk,
-        journalist_max=float(1 / sizes.min()),
+        journalist_max=risk,
         journalist_mean=mean_risk,
         population=POPULATION,
         # Exact: there are fewer than 2^32 records.

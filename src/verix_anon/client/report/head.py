@@ -358,8 +358,8 @@ def _statement(
         points = "; ".join(str(point) for point in left.points)
         table = (
             f"A table was released{forced}: every class holds at least {sheet.k:,}"
-            f" ({sheet.k_agreed:,} agreed), so that whoever knows the quasi-identifiers of somebody"
-            " and nothing else picks the right record with a chance of at most"
+            f" ({sheet.k_agreed:,} agreed). Somebody who knows the quasi-identifiers of a person"
+            " and nothing else picks a record of that person with a chance of at most"
             f" {sheet.prosecutor_max:.1%}."
         )
         released = [table, f"What the release leaves open: {points}."]

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 MOST_FINDINGS = 20
 MOST_FILES = 100
 MOST_NOTE = 500
-RISK = "The chance to pick the right record of somebody who is known to be in the table, at worst."
+RISK = (
+    "The chance that a record picked for somebody who is known to be in the table is that person's,"
+    " at worst."
+)
 NCP = "How much is lost of a value, in the mean: 0 is exact, 1 is nothing left."
 SAME = "Records in classes of one label: whoever knows the quasi-identifiers knows the label."
 SCORE = (
