@@ -109,6 +109,14 @@ def release(
         list[str] | None,
         values_option("Publish nothing beyond: COLUMN=LOW:HIGH, dates as 2024-01-31."),
     ] = None,
+    exact_ends: Annotated[
+        bool,
+        values_option(
+            "Publish the least and the greatest value of every column, even if fewer than k people"
+            " reach it.",
+            "--exact-ends",
+        ),
+    ] = False,
     keep_order: Annotated[
         bool,
         values_option(
@@ -121,7 +129,7 @@ def release(
         list[str] | None,
         privacy_option(
             "Publish nothing, with exit code 1, unless NAME=VALUE is reached: k, l, cap, t,"
-            " risk, singled-out or ncp; any number of times.",
+            " risk, singled-out, bound-owners or ncp; any number of times.",
             metavar="NAME=VALUE",
         ),
     ] = None,
@@ -167,6 +175,7 @@ def release(
             representations=pairs([o for o in represent or [] if "=" in o]),
             round_to=steps_by_column(round_to or []),
             top_code=ranges_by_column(top_code or [], _moments(kept)),
+            exact_ends=exact_ends,
             keep_order=keep_order,
             force=force,
             l=_asked(l, kept),

@@ -157,6 +157,11 @@ class Sheet(Conditions):
     """Share of the records whose kept and sensitive values nobody else in their class has."""
     singled_out_by: Mapping[str, float]
     """The same for each such column alone."""
+    bound_owners: float | None = None
+    """Share of the records with a number or date that nobody else in the table has and that is
+    printed as a bound of their class; None in sheets from before this was measured."""
+    bound_owners_exact: float | None = None
+    """The same if every bound was published as it is: not capped, rounded or replaced by a mean."""
     warnings: tuple[str, ...] = ()
     """What the owner should know before publishing."""
     root: Digest | None = None
@@ -253,11 +258,21 @@ class Sheet(Conditions):
             "risk of re-identification": f"prosecutor {self.prosecutor_max:.3f} at most,"
             f" {self.prosecutor_mean:.3f} on average; journalist {self.journalist_max:.3f} and"
             f" {self.journalist_mean:.3f}",
+            **self._bound_owners(),
             "information lost": f"NCP {self.ncp:.3f}, discernibility {self.discernibility:,}",
             "joined": f"{joined.records:,} records in classes of several leaves, the largest"
             f" {joined.largest_class:,}; NCP {joined.ncp_before:.3f} before,"
             f" {joined.ncp_after:.3f} after",
         }
+
+    def _bound_owners(self) -> dict[str, str]:
+        if self.bound_owners is None or self.bound_owners_exact is None:
+            return {}
+        said = (
+            f"{self.bound_owners:.1%} of the records alone have a value that is printed as a bound"
+            f" of their class; {self.bound_owners_exact:.1%} if no bound was capped or rounded"
+        )
+        return {"owners of bounds": said}
 
     def _missing(self) -> str:
         if not self.missing:
@@ -312,6 +327,10 @@ class Sheet(Conditions):
             discernibility=fields.whole("discernibility", range(2**64)),
             joined=fields.inner("joined").record(Joining),
             singled_out_by=fields.inner("singled_out_by").all_numbers(),
+            **{
+                name: fields.number(name) if fields.has(name) else None
+                for name in ("bound_owners", "bound_owners_exact")
+            },
             root=Digest(fields.digest("root")) if fields.has("root") else None,
         )
 
@@ -364,6 +383,7 @@ AT_MOST: Mapping[str, Reached] = {
     "t": lambda sheet: max(d.worst_t for d in sheet.diversity),
     "risk": lambda sheet: sheet.prosecutor_max,
     "singled-out": lambda sheet: sheet.singled_out,
+    "bound-owners": lambda sheet: 1.0 if sheet.bound_owners is None else sheet.bound_owners,
     "ncp": lambda sheet: sheet.ncp,
 }
 GATES = (*AT_LEAST, *AT_MOST)

@@ -1,5 +1,6 @@
 """Tables, jobs and verdicts for the tests of release()."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
@@ -182,5 +183,10 @@ def changed(delivery: Delivery, **changes: Any) -> Delivery:
 
 
 def parse(text: str) -> tuple[float, float]:
+    """The ends of a cell of numbers, infinite where they are open."""
     low, _, high = text.replace("(", "").replace(")", "").partition("..")
-    return float(low), float(high or low)
+    high = high or low
+    return (
+        -math.inf if low.startswith("<=") else float(low.removeprefix(">=")),
+        math.inf if high.startswith(">=") else float(high.removeprefix("<=")),
+    )

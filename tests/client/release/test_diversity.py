@@ -68,7 +68,8 @@ def check(released: Released[Any], table: Any, quasi: Any, k: int) -> None:
         assert found["cap"] <= asked.get("cap", 1.0)
         assert found["t"] <= asked.get("t", 1.0) + 1e-9
     joined = released.sheet.joined
-    assert joined.ncp_before <= joined.ncp_after == pytest.approx(released.sheet.ncp)
+    # Ends that are capped lose a little more.
+    assert joined.ncp_before <= joined.ncp_after <= released.sheet.ncp + 1e-9
 
 
 @pytest.mark.parametrize(
@@ -87,6 +88,8 @@ def test_what_is_asked_for_holds(case: Job, asked: dict[str, Any]) -> None:
     released = case.release(**asked, representation="set")
     check(released, case.table, QUASI, 3)
     assert released.sheet.joined.records > 0
+    exact = case.release(**asked, representation="set", exact_ends=True).sheet
+    assert exact.joined.ncp_after == pytest.approx(exact.ncp)
     given = {
         measure: value if isinstance(value, Mapping) else {"rich": value}
         for measure, value in asked.items()

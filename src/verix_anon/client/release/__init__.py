@@ -1,8 +1,9 @@
 """release(): an accepted delivery as a table, without traps and with k re-checked (spec §12).
 
 Proves: every class of the published table holds at least k people and hides what the owner
-asks for, counted on the genuine records, and each interval is that of its class's own records;
-nothing of it is taken from the provider but which records lie together.
+asks for, counted on the genuine records, and each interval is that of its class's own records,
+capped at the ends of its column; nothing of it is taken from the provider but which records lie
+together.
 Never published: the tree, leaf numbers and counts; they undo the joining and expose traps.
 
 The modules, in the order of the work:
@@ -11,7 +12,7 @@ The modules, in the order of the work:
     source          the owner's table, checked to be the one that was prepared
     join            leaves into classes; `grouping` keeps the rows of each group
     representation  how each quasi-identifier is to be published
-    ranges          what each class holds of a column
+    ranges          what each class holds of a column, with its ends capped (`ends`)
     cells           what is written of it, and how it is described
     classes         the steps from `join` to `cells` for all columns, measured by `privacy`
     row_order       the order of the published rows, and what the table's own would give away
@@ -110,6 +111,7 @@ class ReleaseOptions(Presentation):
             "representations": dict(self.representations),
             "round_to": dict(self.round_to),
             "top_code": dict(self.top_code),
+            "exact_ends": self.exact_ends,
         }
 
 

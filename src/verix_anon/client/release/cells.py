@@ -165,7 +165,7 @@ def _bound(found: Range, values: Floats) -> pa.Array:
     is_number = found.column.categories is None and found.column.unit is None
     is_whole = is_number and pa.types.is_integer(found.source) and found.stays_whole
     if is_whole and np.abs(values).max() < 2**63:
-        return pa.array(values.astype(np.int64), mask=found.is_empty)
+        return pa.array(values.astype(np.int64), mask=found.is_unsaid)
     return _user_values(found, values)
 
 
@@ -173,10 +173,10 @@ def _user_values(found: Range, values: Floats) -> pa.Array:
     """Numbers, dates or labels, in the type of the owner's column where that is possible."""
     column = found.column
     if column.categories is None and column.unit is None:
-        return pa.array(values, mask=found.is_empty)
+        return pa.array(values, mask=found.is_unsaid)
     array = decode(column, np.floor(values))
-    if found.is_empty.any():
-        array = pc.if_else(pa.array(found.is_empty), pa.scalar(None, array.type), array)
+    if found.is_unsaid.any():
+        array = pc.if_else(pa.array(found.is_unsaid), pa.scalar(None, array.type), array)
     plain = found.source.value_type if pa.types.is_dictionary(found.source) else found.source
     try:
         return array.cast(plain)
@@ -198,9 +198,14 @@ def _described(found: Range) -> dict[str, object]:
     if form.representation in IN_WORDS:
         said |= _label_words(found)
     # A mean does not tell the ends of its class.
-    if form.representation in WITH_ENDS and found.sets is None and not found.is_empty.all():
-        ends = found.low[~found.is_empty].min(), found.high[~found.is_empty].max()
-        said["bounds"] = [show_value(column, float(end)) for end in ends]
+    is_said = ~found.is_unsaid
+    if form.representation in WITH_ENDS and found.sets is None and is_said.any():
+        ends = found.low[is_said].min(), found.high[is_said].max()
+        low, high = (show_value(column, float(end)) for end in ends)
+        said["bounds"] = [
+            f"<={low}" if found.is_below.any() else low,
+            f">={high}" if found.is_above.any() else high,
+        ]
     if found.missing.any():
         said["missing"] = MISSING
     return said
@@ -387,12 +392,13 @@ def _spans(found: Range) -> pa.Array:
     is_short = is_one & (found.low >= 0) & (found.low == np.floor(found.low))
     is_short &= found.column.unit is None
     is_named = pc.and_(pa.array(is_short | (found.period != Period.DAY)), pc.equal(low, high))
+    is_alike = pc.or_(is_named, pa.array(is_one & (found.is_below | found.is_above)))
     low = pc.if_else(pa.array(found.is_below), joined("<=", low, ""), low)
     high = pc.if_else(pa.array(found.is_above), joined(">=", high, ""), high)
-    both = joined(low, high, "..")
-    both = pc.if_else(is_named, low, both)
-    both = pc.if_else(pa.array(is_one & found.is_below), low, both)
-    return pc.if_else(pa.array(is_one & found.is_above), high, both)
+    texts = joined(low, high, "..")
+    texts = pc.if_else(pc.and_(is_alike, pa.array(~found.is_above)), low, texts)
+    texts = pc.if_else(pc.and_(is_alike, pa.array(~found.is_below & found.is_above)), high, texts)
+    return pc.if_else(pa.array(found.is_any), pa.scalar(ANY, texts.type), texts)
 
 
 def _ends(found: Range, values: Floats) -> pa.Array:

@@ -15,8 +15,9 @@ from verix_anon.arrays import Floats, Ids, Ints
 from verix_anon.client.privacy_sheet import Conditions, Joining, Sheet
 from verix_anon.client.release import join, privacy
 from verix_anon.client.release.cells import Cells, write_cells
+from verix_anon.client.release.ends import bound_owners, capped_ends
 from verix_anon.client.release.grouping import Grouped
-from verix_anon.client.release.ranges import Range, range_of
+from verix_anon.client.release.ranges import OPEN, Range, range_of
 from verix_anon.client.release.representation import Presentation
 from verix_anon.client.release.source import Source
 from verix_anon.client.table.roles import Asked, Measure
@@ -38,6 +39,8 @@ class ClassCells:
     """Of each quasi-identifier."""
     ncp: float
     """The information lost by what is published."""
+    bound_owners: tuple[float, float]
+    """The shares of the records that alone own a bound: an exact one, and a printed one."""
 
     @property
     def columns(self) -> dict[str, pa.Array]:
@@ -69,26 +72,40 @@ class Classes:
         grouped, n_quasi = self.grouped, len(self.source.quasi)
         with ThreadPoolExecutor(available_cores()) as pool:
             # Values end before texts begin, which are as large.
-            found: list[tuple[Range, Domain] | None] = list(
-                pool.map(lambda j: self._range(j, grouped, wanted, last), range(n_quasi))
-            )
+            found: list[tuple[Range, Domain] | None] = []
+            is_owner = np.zeros((2, self.of_row.size), np.bool_)
+            ranges = pool.map(lambda j: self._range(j, grouped, wanted, last), range(n_quasi))
+            for held, domain, owners in ranges:
+                found.append((held, domain))
+                for flags, rows in zip(is_owner, owners, strict=True):
+                    flags[rows] = True
             cells, total = [], np.zeros(grouped.count.size)
             for written, width in pool.map(lambda j: _written(found, j), range(n_quasi)):
                 total += width
                 cells.append(replace(written, covered=None))
-        return ClassCells(self.of_row, cells, privacy.weighted(total / n_quasi, grouped.count))
+        ncp = privacy.weighted(total / n_quasi, grouped.count)
+        exact, printed = is_owner.mean(axis=1).tolist()
+        return ClassCells(self.of_row, cells, ncp, (exact, printed))
 
     def _range(
         self, j: int, grouped: Grouped, wanted: Presentation, last: bool
-    ) -> tuple[Range, Domain]:
+    ) -> tuple[Range, Domain, tuple[Ints, Ints]]:
         source, column = self.source, self.source.quasi[j]
-        values = source.of_quasi(j, last=last)
+        values, people = source.of_quasi(j, last=last), source.person_of_row
         kind, form = source.types[column.name], source.forms[column.name]
-        found = range_of(column, values, kind, grouped, wanted, form)
-        ends = np.fmin.reduce(values, keepdims=True), np.fmax.reduce(values, keepdims=True)
+        is_number = column.categories is None
+        capped = OPEN
+        if is_number and not wanted.exact_ends:
+            capped = capped_ends(values, people, self.conditions.k_agreed)
+        found = range_of(column, values, kind, grouped, wanted, form, capped)
+        domain = np.fmin.reduce(values, keepdims=True), np.fmax.reduce(values, keepdims=True)
+        nobody = np.empty(0, np.int64)
+        owners = nobody, nobody
+        if is_number:
+            owners = bound_owners(values, people, grouped, found)
         del values
         give_back()
-        return found, ends
+        return found, domain, owners
 
     def measure(self, written: ClassCells) -> Sheet:
         """Measure the classes as published.
@@ -99,11 +116,13 @@ class Classes:
         source, conditions = self.source, self.conditions
         members = written.members(source.person_of_row)
         sheet = privacy.measure(members, source.attributes, conditions, self.cost, written.ncp)
+        exact, printed = written.bound_owners
+        sheet = replace(sheet, bound_owners=printed, bound_owners_exact=exact)
         assert sheet.k >= conditions.k_agreed
         if sheet.unmet:
             raise NotAcceptedError(
                 f"classes that look alike as published are one, and then {'; '.join(sheet.unmet)}:"
-                " round and top-code less, or ask for less"
+                " round and top-code less, publish exact ends, or ask for less"
             )
         return sheet
 

@@ -108,8 +108,8 @@ def _given(options: ReleaseOptions, manifest: Manifest) -> dict[str, object]:
     for measure in Measure:
         value = getattr(options, measure)
         found[measure.value] = {manifest.target: value} if isinstance(value, Real) else value
-    names = ("representations", "round_to", "top_code", "require", "person", "keep_order")
-    found |= {name: getattr(options, name) for name in names}
+    names = ("representations", "round_to", "top_code", "exact_ends", "require")
+    found |= {name: getattr(options, name) for name in (*names, "person", "keep_order")}
     if options.representation != ReleaseOptions().representation:
         found["representation"] = str(options.representation)
     return {name: value for name, value in found.items() if value}

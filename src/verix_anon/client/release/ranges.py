@@ -3,7 +3,9 @@
 Values that are not there are NaN, and count for nothing but that they are missing.
 """
 
+import math
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +25,9 @@ from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Column
 
 EXACT = 2**53
+Ends = tuple[float, float]
+"""The least and the greatest value that may be printed of a column."""
+OPEN: Ends = (-math.inf, math.inf)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,6 +67,8 @@ class Range:
     is_below: Flags
     """Where values lie below the lower cap, which is then `low`."""
     is_above: Flags
+    is_any: Flags
+    """Where nothing may be said: `low`, `high` and `mean` are 0, and both ends are open."""
     sets: Sets | None
     """Of a categorical column."""
     mean: Floats
@@ -81,10 +88,16 @@ class Range:
         """Where no record of the class has a value."""
         return np.equal(self.missing, self.records)
 
+    @property
+    def is_unsaid(self) -> Flags:
+        """Where there is no value to print."""
+        return self.is_empty | self.is_any
+
     def part(self, begin: int, end: int) -> "Range":
         """Some classes of a column of numbers or dates."""
         assert self.sets is None
-        by_class = ("low", "high", "is_below", "is_above", "period", "missing", "records")
+        marks = ("is_below", "is_above", "is_any")
+        by_class = ("low", "high", *marks, "period", "missing", "records")
         return replace(self, **{name: getattr(self, name)[begin:end] for name in by_class})
 
 
@@ -95,12 +108,18 @@ def range_of(
     grouped: Grouped,
     wanted: Presentation,
     form: ColumnForm,
+    ends: Ends = OPEN,
 ) -> Range:
-    """The range of every class, from its genuine records, of one quasi-identifier."""
+    """The range of every class, from its genuine records, of one quasi-identifier.
+
+    What lies beyond `ends` is capped; what the owner top-codes is capped as the owner says.
+    """
     laid = values[grouped.order]
-    found = _Laid(column, laid, grouped, form).range(source, wanted)
+    found = _Laid(column, laid, grouped, form).range(source, wanted, ends)
     if form.representation is Representation.MEAN:
-        capped = np.clip(laid, *wanted.caps(column.name))
+        # Where nothing may be said, all means are 0.
+        least, most = np.clip(ends, *wanted.caps(column.name))
+        capped = np.clip(laid, least, most) if ends[0] <= ends[1] else 0.0 * laid + 0.0
         found = replace(found, mean=means(capped, grouped, found.missing))
         if form.is_filled:
             found.mean[found.is_empty] = np.nanmean(capped)
@@ -116,7 +135,7 @@ class _Laid:
     grouped: Grouped
     form: ColumnForm
 
-    def range(self, source: pa.DataType, wanted: Presentation) -> Range:
+    def range(self, source: pa.DataType, wanted: Presentation, ends: Ends) -> Range:
         """What each class publishes of it, but for a mean."""
         column, grouped = self.column, self.grouped
         first = grouped.start[:-1]
@@ -124,15 +143,21 @@ class _Laid:
         is_empty = missing == grouped.count
         low = np.where(is_empty, 0.0, np.fmin.reduceat(self.values, first))
         high = np.where(is_empty, 0.0, np.fmax.reduceat(self.values, first))
-        low, high, period = self._rounded(low, high, wanted.round_to.get(column.name))
-        least, most = wanted.caps(column.name)
+        step = wanted.round_to.get(column.name)
+        period = self._periods(low, high, step)
+        low, high = self._rounded(low, high, step, period)
+        begin, end = (self._around(each, step, period) for each in ends)
+        # Ends that pass each other leave nothing to be said, whatever the owner's caps.
+        caps = wanted.caps(column.name) if ends[0] <= ends[1] else OPEN
+        capped = _capped(low, high, begin, end, caps)
         return Range(
             column=column,
             source=source,
-            low=np.clip(low, least, most),
-            high=np.clip(high, least, most),
-            is_below=(low < least) & ~is_empty,
-            is_above=(high > most) & ~is_empty,
+            low=np.where(is_empty, 0.0, capped.low),
+            high=np.where(is_empty, 0.0, capped.high),
+            is_below=capped.is_below & ~is_empty,
+            is_above=capped.is_above & ~is_empty,
+            is_any=capped.is_any & ~is_empty,
             sets=None if column.categories is None else Sets.of(self.values, grouped),
             mean=np.empty(0),
             period=period,
@@ -149,27 +174,37 @@ class _Laid:
             return np.broadcast_to(np.int64(0), first.size)
         return np.add.reduceat(is_missing.astype(np.int64), first)
 
-    def _rounded(
-        self, low: Floats, high: Floats, step: float | str | None
-    ) -> tuple[Floats, Floats, Ints]:
-        """Bounds widened to multiples of the step, or to periods, and which."""
-        column, unit = self.column, self.column.unit
+    def _periods(self, low: Floats, high: Floats, step: float | str | None) -> Ints:
+        """By which period each class of dates is published."""
+        if self.column.unit is not None and isinstance(step, str):
+            return np.full(low.size, int(BY_NAME[step]))
+        if self.column.unit is not None and step is None and self._is_named:
+            return covering(self.column.unit, low, high)
         # Read-only, and of no size: there are many classes, and most columns have no periods.
-        period: Ints = np.broadcast_to(np.int64(Period.DAY), low.size)
-        if unit is not None and isinstance(step, str):
-            period = np.full(low.size, int(BY_NAME[step]))
-        elif step is not None:
+        return np.broadcast_to(np.int64(Period.DAY), low.size)
+
+    def _rounded(
+        self, low: Floats, high: Floats, step: float | str | None, period: Ints
+    ) -> tuple[Floats, Floats]:
+        """Bounds widened to multiples of the step, or to periods."""
+        column, unit = self.column, self.column.unit
+        if step is not None and not isinstance(step, str):
             low, high = _multiple_below(low, float(step)), -_multiple_below(-high, float(step))
             high = high + 0.0
             if unit is not None and max(-low.min(), high.max()) > EXACT:
                 raise TableError(f"the step for column {column.name!r} leads beyond all dates")
-        elif unit is not None and self._is_named:
-            period = covering(unit, low, high)
         for each in map(Period, np.unique(period[period != Period.DAY]).tolist()):
             assert unit is not None
             is_such = period == each
             low[is_such], high[is_such] = widened(unit, low[is_such], high[is_such], each)
-        return low, high, period
+        return low, high
+
+    def _around(self, end: float, step: float | str | None, period: Ints) -> tuple[Floats, Floats]:
+        """What an end is rounded to, down and up, as each class is rounded."""
+        found = np.array([end])
+        if math.isinf(end) or (step is None and not period.any()):
+            return found, found
+        return self._rounded(np.full(period.size, end), np.full(period.size, end), step, period)
 
     @property
     def _is_named(self) -> bool:
@@ -177,6 +212,39 @@ class _Laid:
         return (
             self.form.hierarchy is not None and self.form.representation is Representation.INTERVAL
         )
+
+
+class _Capped(NamedTuple):
+    """Bounds of each class with their ends capped, and the marks of `Range`."""
+
+    low: Floats
+    high: Floats
+    is_below: Flags
+    is_above: Flags
+    is_any: Flags
+
+
+def _capped(
+    low: Floats,
+    high: Floats,
+    begin: tuple[Floats, Floats],
+    end: tuple[Floats, Floats],
+    caps: tuple[float, float],
+) -> _Capped:
+    """Cap the ends, each given as it is rounded down and up; the owner's caps come last.
+
+    A class that reaches beyond the outer of the two is capped, at the inner: at least as many
+    reach that. A class up to the outer one is not, since rounding already hides who is the last.
+    """
+    begin_outer, begin_inner = (np.clip(each, *caps) for each in begin)
+    end_inner, end_outer = (np.clip(each, *caps) for each in end)
+    is_below, is_above = low < begin_outer, high > end_outer
+    is_any = is_below & is_above & (begin_inner > end_inner)
+    low = np.where(is_below, begin_inner, np.minimum(low, end_inner))
+    high = np.where(is_above, end_inner, np.maximum(high, begin_inner))
+    return _Capped(
+        np.where(is_any, 0.0, low), np.where(is_any, 0.0, high), is_below, is_above, is_any
+    )
 
 
 def _multiple_below(values: Floats, step: float) -> Floats:

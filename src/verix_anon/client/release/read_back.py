@@ -40,10 +40,14 @@ SET = re.compile(rf"\{{{LABEL}(?:, {LABEL})*\}}")
 AND_MORE = re.compile(SET.pattern + r" and [\d,]+ more")
 RANGE = re.compile(rf"({LABEL}?)\.\.({LABEL})")
 End = float | date | datetime | None
+OpenEnds = tuple[End, End]
+"""What stands for an end below, and for one above."""
 Parsed = TypeVar("Parsed")
 OR_MISSING = f" or {MISSING}"
 TEXT_SUFFIXES = (".csv", ".tsv")
 CASTS = {"integer": pa.int64(), "number": pa.float64(), "boolean": pa.bool_(), "date": pa.date32()}
+# No date is infinite, and pandas takes no interval with one end.
+OPEN_DATES = {"columns": (None, None), "pandas": (datetime.min, datetime.max)}
 LARGEST = 10_000_000
 """Characters of a dictionary."""
 
@@ -66,7 +70,8 @@ def read_released(path: str | os.PathLike[str], *, intervals: str = "columns") -
     Args:
         path: The table that release() wrote.
         intervals: `columns`: an Arrow table with two columns each; `pandas`: a pandas table in
-            which each is one column of Interval, closed at both ends.
+            which each is one column of Interval, closed at both ends; an open end of a date is the
+            first or the last moment that Python knows.
 
     Raises:
         TableError: There is no such table or dictionary, or a cell does not read as it says.
@@ -76,7 +81,7 @@ def read_released(path: str | os.PathLike[str], *, intervals: str = "columns") -
         >>> "age_min" in table.column_names
         True
     """
-    if intervals not in ("columns", "pandas"):
+    if intervals not in OPEN_DATES:
         raise TableError(f"intervals is columns or pandas, not {intervals!r}")
     name = path_text(path)
     fields = _fields(schema_path(name))
@@ -85,7 +90,7 @@ def read_released(path: str | os.PathLike[str], *, intervals: str = "columns") -
     spans: list[str] = []
     for field in fields:
         column = table[field.text("name")].combine_chunks()
-        found = _typed(field, column)
+        found = _typed(field, column, OPEN_DATES[intervals])
         if f"{field.text('name')}_min" in found:
             spans.append(field.text("name"))
         columns |= found
@@ -139,7 +144,7 @@ def _text_table(name: str, fields: Sequence[Fields]) -> pa.Table:
     )
 
 
-def _typed(field: Fields, column: pa.Array) -> dict[str, pa.Array]:
+def _typed(field: Fields, column: pa.Array, open_dates: OpenEnds) -> dict[str, pa.Array]:
     name = field.text("name")
     if not field.has("representation"):
         return {name: column}
@@ -151,7 +156,7 @@ def _typed(field: Fields, column: pa.Array) -> dict[str, pa.Array]:
         return {name: column}
     texts = column.cast(pa.string()).dictionary_encode()
     cells = [_Cell.of(text) for text in texts.dictionary.to_pylist()]
-    found = _parsed(field, [cell.text for cell in cells])
+    found = _parsed(field, [cell.text for cell in cells], open_dates)
     if field.has("missing"):
         found[f"{name}_{MISSING}"] = pa.array([cell.is_missing for cell in cells])
     return {each: array.take(texts.indices) for each, array in found.items()}
@@ -170,7 +175,9 @@ class _Cell:
         return cls(text.removesuffix(OR_MISSING), text.endswith(OR_MISSING))
 
 
-def _parsed(field: Fields, texts: Sequence[str | None]) -> dict[str, pa.Array]:
+def _parsed(
+    field: Fields, texts: Sequence[str | None], open_dates: OpenEnds
+) -> dict[str, pa.Array]:
     """The columns of a quasi-identifier's distinct cells; None where all is missing."""
     name, kind = field.text("name"), field.choice("kind", Kind)
     if kind is Kind.CATEGORICAL and field.has("hierarchy"):
@@ -180,16 +187,16 @@ def _parsed(field: Fields, texts: Sequence[str | None]) -> dict[str, pa.Array]:
         lists = [None if text is None else _read(name, text, labels.read) for text in texts]
         return {name: pa.array(lists, pa.list_(pa.string()))}
     read: Callable[[str, bool], End] = number_end
-    beyond: End = math.inf
+    open_ends: OpenEnds = (-math.inf, math.inf)
     made = pa.float64()
     if kind is Kind.DATETIME:
         unit = field.choice("unit", Unit)
-        read, beyond = partial(_date_end, unit), None
+        read, open_ends = partial(_date_end, unit), open_dates
         made = pa.date32() if unit is Unit.DAY else pa.timestamp("us")
     pairs = [
         (None, None)
         if text is None
-        else _read(name, text, lambda cell: interval(cell, read, beyond))
+        else _read(name, text, lambda cell: interval(cell, read, open_ends))
         for text in texts
     ]
     return {
@@ -212,6 +219,10 @@ def _with_intervals(table: pa.Table, spans: Sequence[str]) -> "pd.DataFrame":
         import pandas as pd
     except ImportError:
         raise TableError("intervals of pandas need pandas, which is not installed") from None
+    for name in (f"{span}_{end}" for span in spans for end in ("min", "max")):
+        if pa.types.is_date(table[name].type):
+            at = table.column_names.index(name)
+            table = table.set_column(at, name, table[name].cast(pa.timestamp("us")))
     frame = table.to_pandas()
     found = {}
     for name in frame.columns:
@@ -220,8 +231,6 @@ def _with_intervals(table: pa.Table, spans: Sequence[str]) -> "pd.DataFrame":
             found[name] = frame[name]
         elif owner not in found:
             low, high = (pd.Series(frame[f"{owner}_{end}"]) for end in ("min", "max"))
-            if str(low.dtype) == "object":
-                low, high = pd.to_datetime(low), pd.to_datetime(high)
             intervals = pd.arrays.IntervalArray.from_arrays(low, high, closed="both")
             found[owner] = pd.Series(intervals)
     return pd.DataFrame(found)
@@ -253,14 +262,13 @@ def _moment(value: "npt.NDArray[np.datetime64]") -> date | datetime:
     return found
 
 
-def interval(text: str, read: Callable[[str, bool], End], beyond: End) -> tuple[End, End]:
-    """The least and the greatest value that a cell leaves possible.
-
-    An open end is `beyond`, below with its sign turned: infinite for numbers, None for dates.
-    """
+def interval(text: str, read: Callable[[str, bool], End], open_ends: OpenEnds) -> OpenEnds:
+    """The least and the greatest value that a cell leaves possible."""
+    if text == ANY:
+        return open_ends
+    below, beyond = open_ends
     low, _, high = text.partition("..")
     high = high or low
-    below = -beyond if isinstance(beyond, float) else beyond
     return (
         below if low.startswith("<=") else read(low.removeprefix(">="), False),
         beyond if high.startswith(">=") else read(high.removeprefix("<="), True),

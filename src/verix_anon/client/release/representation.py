@@ -1,9 +1,9 @@
 """How the owner wants quasi-identifiers published, and what that means for each (spec §12).
 
 What is published of a quasi-identifier are intervals, bounds, midpoints, means or shares of a
-class's own records; since each bound is a real person's value there are two remedies, in this
-order:
+class's own records. Since each bound is a real person's value there are three remedies:
 
+- The ends of a column are capped at values that k persons reach, unless `exact_ends` is set.
 - Rounding widens a class outwards to multiples of a step.
 - Top-coding puts a cap in place of what lies beyond it. As an interval `50..>=80` reads
   from 50 to 80 or more, `<=20..70` from 20 or less to 70, and `>=80` 80 or more; bounds and
@@ -65,6 +65,8 @@ class Presentation:
     """Bounds are rounded outwards to multiples of this; dates to month, quarter or year, too."""
     top_code: Mapping[str, Caps] = field(default_factory=dict)
     """The lowest and the highest value that is published."""
+    exact_ends: bool = False
+    """Publish the least and the greatest value of a column though fewer than k persons reach it."""
 
     def __post_init__(self) -> None:
         check_fields(self)

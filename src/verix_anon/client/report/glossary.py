@@ -97,6 +97,10 @@ GLOSSARY: dict[str, tuple[GlossaryEntry, ...]] = {
     ),
     "Measures": _group(
         ("singled out", "Alone in its class with its kept and sensitive values: they find it."),
+        (
+            "alone with a printed bound",
+            "Nobody else in the table has the value that a bound of its class shows.",
+        ),
         ("give away", "All of a class share a value: whoever finds the class knows it."),
         ("risk", "The chance that a record of a class is one given person's, at worst."),
         ("l", "How many distinct values every class has of a column."),

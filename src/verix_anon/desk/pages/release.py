@@ -32,6 +32,8 @@ BY_NAME = {
     "require": "--require",
 }
 """Options that are said once for each name."""
+SWITCHES = {"exact_ends": "--exact-ends", "keep_order": "--keep-order"}
+"""Options that are given or not."""
 
 
 @router.get("/jobs/{job}/release")
@@ -92,7 +94,7 @@ def _given(options: Mapping[str, object]) -> dict[str, object]:
     for name in GATES:
         value = required.get(name, "") if isinstance(required, dict) else ""
         found[f"require-{name}"] = _said(value)
-    return found | {"keep_order": bool(options.get("keep_order"))}
+    return found | {name: bool(options.get(name)) for name in SWITCHES}
 
 
 @router.post("/jobs/{job}/preview")
@@ -112,7 +114,7 @@ def _asked(form: Form) -> list[str]:
     for measure in Measure:
         if value := _number(form, measure.value):
             words += [f"--{measure.value}", value]
-    words += ["--keep-order"] if forms.one(form, "keep_order") else []
+    words += [option for name, option in SWITCHES.items() if forms.one(form, name)]
     for name in GATES:
         if value := _number(form, f"require-{name}"):
             words += ["--require", f"{name}={value}"]
@@ -188,8 +190,8 @@ def _options(options: Mapping[str, object]) -> list[str]:
                 words += [BY_NAME[name], f"{each}={_said(wanted)}"]
         elif name in ("representation", "person") and isinstance(value, str):
             words += ["--as" if name == "representation" else "--person", value]
-        elif name == "keep_order":
-            words.append("--keep-order")
+        elif name in SWITCHES:
+            words.append(SWITCHES[name])
         else:
             raise TableError(f"the look was taken with {name}: release it by the command")
     return words
