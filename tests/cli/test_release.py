@@ -62,6 +62,21 @@ def test_a_release_counts_when_it_is_written(job: Path, run: Run) -> None:
     assert "is not a date" in err
 
 
+def test_ends_are_capped_unless_it_is_asked_otherwise(job: Path, run: Run) -> None:
+    assert run(*verify_arguments(job), "--out", job / "verdict.json")[0] == 0
+    look = [*release_arguments(job), "--preview", job / "look.json", "--overwrite"]
+    code, out, _ = run(*look)
+    assert code == 0
+    owners = re.search(r"owners of bounds: (.*)% of the records alone .*; (.*)% if no bound", out)
+    assert owners is not None
+    assert 0 < float(owners[1]) < float(owners[2])
+    code, out, _ = run(*look, "--exact-ends", "--require", "bound-owners=0")
+    assert code == 1
+    assert f" {owners[2]}% of the records alone" in out
+    options = json.loads((job / "look.json").read_text())["options"]
+    assert options == {"exact_ends": True, "require": {"bound-owners": 0.0}}
+
+
 def test_what_is_asked_for_is_enforced(job: Path, run: Run) -> None:
     assert run(*verify_arguments(job), "--out", job / "verdict.json")[0] == 0
     release = [*release_arguments(job), "--out", job / "out.parquet"]

@@ -86,6 +86,20 @@ def test_a_look_that_another_tab_took_is_not_published_unseen(
     assert 'name="digest"' not in browser.get("/jobs/job/release").text
 
 
+def test_exact_ends_are_released_as_they_were_looked_at(folder: Path, browser: Browser) -> None:
+    text = (folder / "preview.json").read_text()
+    (folder / "preview.json").write_text(
+        text.replace('"options": {', '"options": {"exact_ends": true, ', 1)
+    )
+    browser.given.desk.tasks.program = (sys.executable, "-c", SAYS)
+    fields = Shown(browser.get("/jobs/job/release").text).all("input")
+    chosen = next(field for field in fields if field.get("name") == "exact_ends")
+    assert "checked" in chosen
+    asked = {"digest": digest(browser), "format": "csv"}
+    assert browser.submit("/jobs/job/release", asked).status_code == 303
+    assert "--exact-ends" in words(browser)
+
+
 def test_a_gate_that_is_not_reached_has_no_button(folder: Path, browser: Browser) -> None:
     text = (folder / "preview.json").read_text()
     (folder / "preview.json").write_text(text.replace('"missed": []', '"missed": ["k is 5"]'))
@@ -96,11 +110,12 @@ def test_a_gate_that_is_not_reached_has_no_button(folder: Path, browser: Browser
 
 def test_what_is_asked_becomes_a_command(folder: Path, browser: Browser) -> None:
     browser.given.desk.tasks.program = (sys.executable, "-c", SAYS)
-    fields = {"as": "set", "l": "2", "t": "0,5", "keep_order": "1", "require-singled-out": "0.1"}
+    fields = {"as": "set", "l": "2", "t": "0,5", "keep_order": "1", "exact_ends": "1"}
+    fields |= {"require-singled-out": "0.1", "require-bound-owners": "0.2"}
     assert browser.submit("/jobs/job/preview", fields).status_code == 303
     assert words(browser)[10:] == (
-        *("--overwrite", "--as", "set", "--l", "2", "--t", "0.5", "--keep-order"),
-        *("--require", "singled-out=0.1"),
+        *("--overwrite", "--as", "set", "--l", "2", "--t", "0.5", "--exact-ends"),
+        *("--keep-order", "--require", "singled-out=0.1", "--require", "bound-owners=0.2"),
     )
     fields = {"digest": digest(browser), "format": "xlsx"}
     assert browser.submit("/jobs/job/release", fields).status_code == 303

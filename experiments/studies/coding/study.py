@@ -186,7 +186,8 @@ def _from_release(case: _Case) -> _Background:
     """The published intervals and sets, beside the bounds and members of the delivered leaves."""
     sent = case.made.submission
     delivery = LocalProvider(threads=1).anonymize(sent)
-    options = ReleaseOptions(representation=Representation.SET, force=True)
+    # As much as a release can tell.
+    options = ReleaseOptions(representation=Representation.SET, exact_ends=True, force=True)
     published = release(delivery, case.made.manifest, None, table=case.table, options=options).table
     leaf, leaves = delivery.records.leaf, delivery.leaves
     values = sent.records.values[:, delivery.records.row]

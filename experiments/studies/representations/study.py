@@ -72,11 +72,13 @@ def run(params: Params) -> Result:
         runs: list[Result] = []
         for form in FORMS:
             path = Path(folder) / f"{form}.csv"
+            # The middle of a cell with an open end is not defined.
             wanted = ReleaseOptions(
                 representation=form,
                 representations=_numbers_only(form, encoded.quasi),
                 # The labels of the models stand in the order of the table.
                 keep_order=True,
+                exact_ends=True,
                 force=True,
             )
             found = release(delivery, made.manifest, None, table=train, options=wanted, out=path)

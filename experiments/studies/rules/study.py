@@ -157,9 +157,15 @@ def _released(split: _Split, tree: Tree, made: Prepared, delivery: Delivery, lea
     """What a release is worth, as intervals and sets."""
     # Nothing is judged here: an honest provider made it.
     sets = {c.name: Representation.SET for c in split.columns if c.categories is not None}
-    # The labels of the models stand in the order of the table.
+    # The labels of the models stand in the order of the table, and the middle of a cell with an
+    # open end is not defined.
     options = ReleaseOptions(
-        representation=VIEW, representations=sets, force=True, l=least, keep_order=True
+        representation=VIEW,
+        representations=sets,
+        exact_ends=True,
+        keep_order=True,
+        force=True,
+        l=least,
     )
     released = release(delivery, made.manifest, None, table=split.table, options=options)
     sheet = released.sheet
@@ -193,7 +199,7 @@ def middle(published: pa.Table, columns: Sequence[Column]) -> Floats:
 
 def _middle(text: str, column: Column) -> float:
     if column.categories is None:
-        low, high = read_back.interval(text, read_back.number_end, math.inf)
+        low, high = read_back.interval(text, read_back.number_end, (-math.inf, math.inf))
         assert isinstance(low, float)
         assert isinstance(high, float)
         return low / 2 + high / 2

@@ -221,7 +221,7 @@ VOCABULARY = {
     *("person", "unsafe seed", "evasion curve", "honest run", "threshold", "p-value"),
     *("tree", "node", "split", "group", "leaf", "bounds", "class", "joined", "quasi-identifiers"),
     *("k", "entropy l", "NCP", "singled out", "risk", "give away", "SHAP value", "F1", "AUC"),
-    *("macro F1", "R2", "mean absolute error", "key", "pinned"),
+    *("alone with a printed bound", "macro F1", "R2", "mean absolute error", "key", "pinned"),
 }
 """What a reader cannot know from elsewhere: the words of the code, and those of the prose."""
 

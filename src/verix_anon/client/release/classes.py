@@ -92,20 +92,23 @@ class Classes:
     ) -> tuple[Range, Domain, tuple[Ints, Ints]]:
         source, column = self.source, self.source.quasi[j]
         values, people = source.of_quasi(j, last=last), source.person_of_row
-        kind, form = source.types[column.name], source.forms[column.name]
-        is_number = column.categories is None
-        capped = OPEN
-        if is_number and not wanted.exact_ends:
-            capped = capped_ends(values, people, self.conditions.k_agreed)
-        found = range_of(column, values, kind, grouped, wanted, form, capped)
+        found = self.range_of(j, values, grouped, wanted)
         domain = np.fmin.reduce(values, keepdims=True), np.fmax.reduce(values, keepdims=True)
         nobody = np.empty(0, np.int64)
         owners = nobody, nobody
-        if is_number:
+        if column.categories is None:
             owners = bound_owners(values, people, grouped, found)
         del values
         give_back()
         return found, domain, owners
+
+    def range_of(self, j: int, values: Floats, grouped: Grouped, wanted: Presentation) -> Range:
+        """What each class publishes of a quasi-identifier with these values."""
+        source, column, ends = self.source, self.source.quasi[j], OPEN
+        if column.categories is None and not wanted.exact_ends:
+            ends = capped_ends(values, source.person_of_row, self.conditions.k_agreed)
+        kind, form = source.types[column.name], source.forms[column.name]
+        return range_of(column, values, kind, grouped, wanted, form, ends)
 
     def measure(self, written: ClassCells) -> Sheet:
         """Measure the classes as published.

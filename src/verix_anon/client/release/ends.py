@@ -100,4 +100,5 @@ def _is_sole(asked: Floats, values: Floats, people: Ints | None) -> Flags:
         owners = rows if people is None else people[rows]
         np.minimum.at(low, at[is_asked], owners)
         np.maximum.at(high, at[is_asked], owners)
-    return (low == high)[place]
+    is_sole: Flags = low == high
+    return is_sole[place]

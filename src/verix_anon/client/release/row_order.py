@@ -15,7 +15,7 @@ import numpy as np
 from verix_anon.arrays import Flags, Floats, Ids, Ints
 from verix_anon.client.release.cells import IN_WORDS, WITH_ENDS
 from verix_anon.client.release.classes import Classes
-from verix_anon.client.release.ranges import Range, range_of
+from verix_anon.client.release.ranges import Range
 from verix_anon.client.release.representation import Presentation
 
 SAMPLE = 100_000
@@ -74,7 +74,7 @@ def _measured(classes: Classes, wanted: Presentation, j: int) -> Sorted | None:
     sign = _direction(values)
     if sign == 0:
         return None
-    found = range_of(column, values, source.types[column.name], classes.grouped, wanted, form)
+    found = classes.range_of(j, values, classes.grouped, wanted)
     low, high = (ends[classes.of_row] for ends in _ends(found))
     is_known = (found.missing == 0)[classes.of_row]
     exact_by_cells = float((is_known & (low == high)).mean())
