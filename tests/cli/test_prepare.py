@@ -362,6 +362,23 @@ def test_too_few_people_are_said_before_anything_is_written(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_folder_that_cannot_be_written_is_told_before_the_work(
+    prepared: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*given: object, **named: object) -> None:
+        raise OSError(30, "Read-only file system")
+
+    def work(*given: object, **named: object) -> None:
+        pytest.fail("the table was prepared")
+
+    monkeypatch.setattr("verix_anon.files.atomic_write.Aside.__init__", refuse)
+    monkeypatch.setattr("verix_anon.client.prepare.prepare", work)
+    code, _, err = run("prepare", prepared / "people.parquet", "--out", tmp_path / "job", *JOB)
+    assert code == 2
+    assert "job cannot be written (Read-only file system)" in err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_job_grows_in_the_folder_of_its_roles_file(
     job: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -247,16 +247,21 @@ def _split(options: Sequence[str] | None, columns: Sequence[str]) -> Sequence[st
 
 
 def _check_out(out: Path, roles: Path | None) -> None:
-    """The folder is made, or it is the one of the roles file, and neither part is there yet."""
-    from verix_anon.files.atomic_write import check_free
+    """The folder is made, or it is the one of the roles file, and neither part is there yet.
 
-    if not os.path.lexists(out):
-        check_free(out, overwrite=False)
-    elif roles is None or not out.is_dir() or out.resolve() != roles.parent.resolve():
-        raise TableError(f"{out} exists already; choose another name for the job's folder")
-    else:
+    A folder is made there and removed: before the work, and before the ledger has its line.
+    """
+    from verix_anon.files.atomic_write import begun, check_free
+
+    place = out
+    if os.path.lexists(out):
+        if roles is None or not out.is_dir() or out.resolve() != roles.parent.resolve():
+            raise TableError(f"{out} exists already; choose another name for the job's folder")
         for part in PARTS:
             check_free(out / part, overwrite=False)
+        place = out / "prepared"
+    with begun(place, overwrite=False, folder=True, private=True):
+        pass
 
 
 def _check_roles(roles: Path | None) -> None:
