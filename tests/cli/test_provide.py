@@ -12,6 +12,7 @@ import support
 from cli.jobs import Outcome, Run
 from files.samples import restate
 from verix_anon import __version__
+from verix_anon.cli.output import tree_line
 from verix_anon.files.deliveries import read_delivery
 from verix_anon.files.folder_writer import write_submission
 from verix_anon.protocol.messages import Submission
@@ -281,3 +282,8 @@ def test_control_characters_are_not_printed(
     outcome = run("inspect", path, *how)
     assert_mistake(outcome, "records.parquet is missing")
     assert "\x1b" not in outcome.err
+
+
+def test_one_leaf_is_not_leaves() -> None:
+    assert tree_line(7, 1, b"\x01\x02") == "7 records in 1 leaf, root 0102"
+    assert tree_line(7_000, 2, b"\x01\x02") == "7,000 records in 2 leaves, root 0102"

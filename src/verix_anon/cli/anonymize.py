@@ -18,7 +18,7 @@ from verix_anon.cli.options import (
     receipt_option,
     spark_option,
 )
-from verix_anon.cli.output import during, facts, progress_bar, say
+from verix_anon.cli.output import during, facts, progress_bar, say, tree_line
 from verix_anon.errors import TableError
 from verix_anon.fields import to_json
 
@@ -108,7 +108,7 @@ def anonymize(
     if as_json:
         say(to_json(result))
     else:
-        say(f"{header.rows:,} records in {header.leaves:,} leaves, root {header.root.hex()}")
+        say(tree_line(header.rows, header.leaves, header.root))
         say(f"Written to {out} after {header.seconds:.2f} s of work.")
         if key is not None:
             say(f"Its receipt {RECEIPT_FILE} is signed with the key {key.public.keyid}.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from verix_anon.cli.app import app
 from verix_anon.cli.options import Quiet, option, service_option
-from verix_anon.cli.output import during, facts, say, verdict_lines, write_text
+from verix_anon.cli.output import during, facts, say, tree_line, verdict_lines, write_text
 from verix_anon.cli.prepare import planted_lines, prepare_options, sent_lines
 from verix_anon.cli.submit import AuthoritiesFile, InsecureHttp, Token, TokenFile, token_of
 from verix_anon.cli.verify import EXIT_CODES
@@ -77,7 +77,7 @@ def demo(
     say(f"2. A provider ({url or adversary or 'honest'}) anonymizes it.")
     delivery = during("anonymize", quiet, lambda: provider.anonymize(prepared.submission))
     header = delivery.header
-    say(f"   {header.rows:,} records in {header.leaves:,} leaves, root {header.root.hex()}")
+    say(f"   {tree_line(header.rows, header.leaves, header.root)}")
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "delivery"
         write_delivery(delivery, path)

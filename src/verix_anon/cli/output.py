@@ -99,6 +99,13 @@ def painted(text: str, meaning: str) -> str:
     return typer.style(text, fg=COLOURS[meaning], bold=True)
 
 
+def tree_line(rows: int, leaves: int, root: bytes) -> str:
+    """What came of a submission, in a line."""
+    return (
+        f"{rows:,} records in {leaves:,} {'leaf' if leaves == 1 else 'leaves'}, root {root.hex()}"
+    )
+
+
 def quoted(*words: object) -> str:
     """Words of a command as a shell takes them."""
     return " ".join(shlex.quote(str(word)) for word in words)

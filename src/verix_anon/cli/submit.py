@@ -9,7 +9,7 @@ import typer
 
 from verix_anon.cli.app import INTERRUPTED, app
 from verix_anon.cli.options import AsJson, Overwrite, Quiet, option, service_option
-from verix_anon.cli.output import progress_bar, quoted, say
+from verix_anon.cli.output import progress_bar, quoted, say, tree_line
 from verix_anon.errors import TableError
 from verix_anon.fields import to_json
 
@@ -105,7 +105,7 @@ def submit(
         }
         say(to_json(result))
         return
-    say(f"{done.rows:,} records in {done.leaves:,} leaves, root {done.root.hex()}")
+    say(tree_line(done.rows, done.leaves, done.root))
     there = "still lies at the service" if done.kept else "is deleted at the service"
     say(f"Written to {out}; the job {done.job} {there}.")
     if not (Path(out) / RECEIPT_FILE).exists():

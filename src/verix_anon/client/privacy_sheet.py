@@ -5,6 +5,7 @@ a release must reach, its gates, is held against the sheet.
 """
 
 import os
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -199,10 +200,11 @@ class Sheet(Conditions):
         for d in sorted(self.diversity, key=lambda d: not d.is_target):
             if d.given_away:
                 what = "the target" if d.is_target else f"the value of {d.column!r}"
+                asked = "2" if d.is_target else shlex.quote(f"{d.column}=2")
                 found.append(
                     f"{d.given_away:.1%} of the records lie in classes where all share {what}:"
                     " whoever knows the quasi-identifiers knows it, even if the column is"
-                    f" withheld; --l {'2' if d.is_target else f'{d.column}=2'} prevents it"
+                    f" withheld; --l {asked} prevents it"
                 )
         return tuple(found)
 

@@ -217,6 +217,9 @@ def test_warnings_name_the_measured_share(sheet: Sheet) -> None:
     assert ill.startswith("40.0% of the records")
     assert "--l illness=2 prevents it" in ill
     assert sheet.giveaways == (same, ill)
+    named = [replace(each, column="Diagnose (ICD-10)") for each in sheet.diversity]
+    pasted = replace(sheet, diversity=tuple(named)).giveaways[1]
+    assert "--l 'Diagnose (ICD-10)=2' prevents it" in pasted
     assert alone.startswith("20.0% of the records")
     assert "'illness'" in alone
     assert "released 1 time(s) before" in again

@@ -71,6 +71,9 @@ def test_nothing_is_said_and_an_identifier_repeats() -> None:
     with pytest.raises(TableError, match="'patient_id' has 60 values in 720 rows") as refused:
         prepare(visits(), target="readmitted", quasi="all", identifier="patient_id")
     assert "--person patient_id" in str(refused.value)
+    named = visits().rename_columns({"patient_id": "patient no."})
+    with pytest.raises(TableError, match=r"\(--person 'patient no\.'\)"):
+        prepare(named, target="readmitted", quasi="all", identifier="patient no.")
     with pytest.raises(TableError, match="did you mean 'patient_id'"):
         prepare(
             visits(), target="readmitted", quasi="all", identifier="patient_id", person="patientid"

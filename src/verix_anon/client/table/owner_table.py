@@ -9,6 +9,7 @@ column tells people apart.
 """
 
 import hmac
+import shlex
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -59,8 +60,9 @@ def person_column(
             n_values, n_rows = len(pc.unique(plain_column(array).drop_null())), len(array)
             raise TableError(
                 f"identifier {name!r} has {n_values:,} values in {n_rows:,} rows, so a person may"
-                " have several rows, and a class of k rows may be one person: say who a person"
-                f" is, person={name!r} (--person {name}), or person={RECORD!r} if each row is one"
+                " have several rows, and a class of k rows may be one person: say who a person is,"
+                f" person={name!r} (--person {shlex.quote(name)}), or person={RECORD!r} if each row"
+                " is one"
             )
     return None
 
