@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
+from typing import Any
 
 __all__ = ["holds", "same"]
 
@@ -21,12 +22,13 @@ def holds(cell: str, value: object, order: Sequence[str] = ()) -> bool:
         if order and high:
             return order.index(low) <= order.index(label) <= order.index(high)
         return _names(cell, label)
-    if isinstance(value, datetime):
-        return _moment(low) <= value <= _moment(high or low)
-    if isinstance(value, date):
-        return _days(low)[0] <= value <= _days(high or low)[1]
-    assert isinstance(value, int | float)
-    return float(low.strip("()")) <= value <= float((high or low).strip("()"))
+    if cell == "*":
+        return True
+    high = high or low
+    # A capped end: nothing is said of how far values lie beyond it.
+    is_least, is_most = low.startswith("<="), high.startswith(">=")
+    (first, _), (_, last) = _ends(low.lstrip("<=>"), value), _ends(high.lstrip("<=>"), value)
+    return (is_least or first <= value) and (is_most or value <= last)
 
 
 def same(cell: str, value: object) -> bool:
@@ -53,6 +55,16 @@ def _names(cell: str, label: str) -> bool:
     if cell.startswith("not {"):
         return not is_listed
     return cell.startswith("{") and (is_listed or more.endswith(" more"))
+
+
+def _ends(text: str, value: object) -> tuple[Any, Any]:
+    """The first and the last value of the kind of `value` that a text names."""
+    if isinstance(value, datetime):
+        return _moment(text), _moment(text)
+    if isinstance(value, date):
+        return _days(text)
+    assert isinstance(value, int | float)
+    return float(text.strip("()")), float(text.strip("()"))
 
 
 def _moment(text: str) -> datetime:
