@@ -113,7 +113,7 @@ def test_gates_publish_nothing(job: Path, run: Run) -> None:
     assert not (job / "out.csv").exists()
     code, _, err = run(*release, "--require", "privacy=1")
     assert code == 2
-    assert "the gates are k, l, cap, t, risk, singled-out, ncp" in err
+    assert "the gates are k, l, cap, t, risk, singled-out, bound-owners, ncp" in err
     # Nothing was published, so nothing was recorded.
     passed = ["--require", "k=5", "--require", "risk=0.2", "--require", "l=2", "--l", "2"]
     # Random order is what is asked for anyway.
