@@ -45,7 +45,7 @@ def assert_caught(name: str, made: Prepared, seed: int) -> None:
     assert failed(judged(delivery, made))
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 @pytest.mark.parametrize(("contract", "name"), pairs())
 def test_caught_with_the_submission(contract: str, name: str, seed: int) -> None:
     assert_caught(name, prepared(contract, seed=seed), seed)

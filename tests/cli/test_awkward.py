@@ -17,6 +17,8 @@ from cluster import running, url
 from verix_anon.client.table.roles_file import read_roles
 
 ROLES, K = Path("roles.toml"), 5
+SOME = 3
+"""Every so many-th table is quick enough for every change; the others are long."""
 
 
 def edited(draft: str, table: Awkward) -> str:
@@ -82,7 +84,13 @@ def check(table: Awkward, rows: list[dict[str, str]]) -> None:
     assert min(map(len, classes.values())) >= K
 
 
-@pytest.mark.parametrize("table", [*TEXTS, *PROGRAMS], ids=lambda table: table.name)
+TABLES = [
+    pytest.param(table, id=table.name, marks=pytest.mark.long if i % SOME else ())
+    for i, table in enumerate([*TEXTS, *PROGRAMS])
+]
+
+
+@pytest.mark.parametrize("table", TABLES)
 def test_from_init_to_a_release(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, table: Awkward
 ) -> None:

@@ -37,8 +37,17 @@ def spoiled(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     return tmp_path / "job"
 
 
-# The others write as these do.
-@pytest.mark.parametrize("name", [*faults.COMMANDS][:5])
+QUICK = ("verify", "release")
+"""These write as the others do."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in QUICK else pytest.mark.long)
+        for name in [*faults.COMMANDS][:5]
+    ],
+)
 def test_a_disk_that_fails_once(spoiled: Path, name: str) -> None:
     command, check = faults.COMMANDS[name]
     for n in range(1, faults.MOST):

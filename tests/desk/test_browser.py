@@ -20,7 +20,7 @@ from tools.desk_process import Served, serving
 from verix_anon.client.job import JourneyState, look_at
 from verix_anon.files.job_folder import MANIFEST
 
-pytestmark = needs_chromium
+pytestmark = [needs_chromium, pytest.mark.long]
 ALL_PAGES = [
     *("begin", "table", "columns", "privacy", "prepare"),
     *("send", "verdict", "release", "released", "jobs"),

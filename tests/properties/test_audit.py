@@ -30,7 +30,7 @@ def judged(
 FULL = VerifyOptions(threads=1)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(submissions())
 def test_candidates_are_the_rules(sent: Submission) -> None:
     contract, records = sent.contract, sent.records
@@ -52,7 +52,7 @@ def test_candidates_are_the_rules(sent: Submission) -> None:
                 assert (found.threshold, value) == (expected.threshold, expected.score)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.one_of(submissions(), coded_submissions()), st.sampled_from([0.01, 0.2, 0.5]))
 def test_nothing_honest_is_flagged(sent: Submission, fraction: float) -> None:
     delivery = cases.honest(sent)
@@ -118,7 +118,7 @@ def _checked(sent: Submission, top: cases.Top) -> cases.Top | None:
     return top if all(cases.rows_of(node) for node, _ in cases.nodes_of(top)) else None
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(mutations())
 def test_no_single_change_goes_unseen(
     mutation: tuple[Submission, cases.Top, cases.Top, str],
@@ -134,7 +134,7 @@ def test_no_single_change_goes_unseen(
     assert found == ((Status.FAIL, None) if small else (Status.PASS, Status.FAIL))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(mutations())
 def test_a_witness_under_the_change_sees_it(
     mutation: tuple[Submission, cases.Top, cases.Top, str],

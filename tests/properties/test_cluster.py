@@ -95,7 +95,7 @@ def arrays(joined: JoinedTree, subtrees: list[Subtree]) -> Iterator[bytes]:
         yield np.concatenate([getattr(each, name) for each in leaves]).tobytes()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(any_submissions(), st.integers(1, 60), st.integers(1, 4), st.data())
 def test_same_tree_and_root(
     sent: Submission, task_rows: int, n_tasks: int, data: st.DataObject

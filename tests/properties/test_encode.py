@@ -87,7 +87,7 @@ def same_value(decoded: object, given: object) -> bool:
     return decoded == given
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(tables(gaps=True))
 def test_decoding_gives_the_values_back(case: tuple[pa.Table, Declared]) -> None:
     table, declared = case
@@ -119,7 +119,7 @@ def everything(result: OwnerTable) -> list[object]:
     ]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(tables(gaps=True), st.integers(1, 3))
 def test_libraries_and_chunks_do_not_matter(case: tuple[pa.Table, Declared], step: int) -> None:
     table, declared = case
@@ -131,7 +131,7 @@ def test_libraries_and_chunks_do_not_matter(case: tuple[pa.Table, Declared], ste
     assert everything(read_owner_table(arrow_backed, declared)) == expected
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(tables(gaps=False))
 def test_numpy_backed_pandas_does_not_matter(case: tuple[pa.Table, Declared]) -> None:
     # Without gaps only: numpy has no missing integers, and pandas makes floats of them.

@@ -27,7 +27,7 @@ def arrays(delivery: Delivery) -> list[object]:
     ]  # fmt: skip
 
 
-@settings(max_examples=2500, deadline=None)
+@settings(max_examples=800, deadline=None)
 @given(any_submissions())
 def test_engine_is_the_rules_and_the_text(given_submission: Submission) -> None:
     delivery = LocalProvider(threads=1).anonymize(given_submission)

@@ -39,7 +39,7 @@ def test_every_record_is_proved(sent: Submission) -> None:
             assert turn.side == ("left" if goes_left else "right")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(binding(), st.data())
 def test_no_byte_can_be_changed(sent: Submission, data: st.DataObject) -> None:
     delivery = cases.honest(sent)

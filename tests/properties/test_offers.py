@@ -39,7 +39,7 @@ def trees(draw: st.DrawFn) -> tuple[Submission, cases.Top]:
     return sent, grown(list(range(sent.records.n_rows)), 0)
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(trees(), st.integers(1, 3))
 def test_exactly_the_wrong_nodes_are_named(
     made: tuple[Submission, cases.Top], threads: int
@@ -70,7 +70,7 @@ def test_exactly_the_wrong_nodes_are_named(
         assert given is None or found.threshold[number] == given[1]
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(st.integers(0, 6), min_size=2, max_size=80), st.integers(1, 12))
 def test_an_offer_is_the_rules(values: list[int], min_leaf: int) -> None:
     expected = rules.threshold([float(value) for value in values], min_leaf)

@@ -84,7 +84,7 @@ def text_of(columns: dict[str, list[Any]], dialect: dict[str, Any]) -> bytes:
 
 
 @settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(tables())
 def test_what_is_read_is_what_was_written(
