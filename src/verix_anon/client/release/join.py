@@ -106,7 +106,8 @@ def join(tree: Tree, genuine: Genuine, k: int, demands: Sequence[Demand]) -> Joi
     for nodes in reversed([*tree.levels()]):
         joining.rise(nodes[tree.column[nodes] >= 0])
     if joining.residue[0] >= 0:
-        problem = too_much(genuine.leaf_of_row.size, genuine.person_of_row, k, demands)
+        n_rows, people = genuine.leaf_of_row.size, genuine.person_of_row
+        problem = too_much(n_rows, people, k, demands, is_tried=True)
         assert problem is not None, "all records together are the table, at no distance from it"
         raise NotAcceptedError(problem)
     slots = joining.slots
@@ -268,10 +269,14 @@ class _Joining:
         return is_hopeful
 
 
-def too_much(n_rows: int, people: Ints | None, k: int, demands: Sequence[Demand]) -> str | None:
+def too_much(
+    n_rows: int, people: Ints | None, k: int, demands: Sequence[Demand], *, is_tried: bool = False
+) -> str | None:
     """What not even all records together meet, and how much would do; None if they meet it all.
 
-    `people` is the person of each record. None: each record is a person.
+    `people` is the person of each record. None: each record is a person. The share of people with
+    a value may be smaller in every class than in the table, because each class has only some of a
+    person's records. So it counts only if `is_tried`: no classes were found.
     """
     n_people = n_rows if people is None else distinct(people).size
     if n_people < k:
@@ -286,12 +291,11 @@ def too_much(n_rows: int, people: Ints | None, k: int, demands: Sequence[Demand]
             )
         whole = ClassMembers(np.zeros_like(codes), 1, people)
         greatest = [float(d.greatest_share()[0]) for d in distributions(whole, codes, shares)]
-        if (share := max(greatest)) > demand.cap:
+        if (share := max(greatest if is_tried else greatest[:1])) > demand.cap:
             who = "records" if share == greatest[0] else "people"
             return (
                 f"{share:.1%} of the {who} of the whole table have the same value of column"
-                f" {name!r}, and no smaller classes were found that all keep to"
-                f" {demand.cap:.1%}; ask for a greater cap"
+                f" {name!r}, and no classes keep to {demand.cap:.1%}; ask for a greater cap"
             )
     return None
 
