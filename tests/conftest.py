@@ -13,6 +13,7 @@ from cli import jobs
 from client.release import releases
 from client.table.tables import MAKERS, Make
 from files.samples import delivered
+from tools import cases
 from verix_anon.client import models
 from verix_anon.conform import KitSize, owners
 from verix_anon.conform.kit import Kit, write_kit
@@ -54,8 +55,8 @@ def quick_models() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(models, "ROUNDS", 2)
         yield
-    # What such a model measured is not what the owners of a kit must keep.
-    for made in (owners.owner, owners.honest):
+    # What such a model measured must not be kept: other tests in this process want the real one.
+    for made in (owners.owner, owners.honest, cases.prepared):
         made.cache_clear()
 
 

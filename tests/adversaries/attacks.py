@@ -118,7 +118,10 @@ def swaps_trackers(sent: Submission) -> Attack:
 def flips_target(sent: Submission) -> Attack:
     target = cases.honest(sent).records.target.copy()
     target[99] ^= 1
-    return Attack(altered(sent, target=target), "replay", "1 rows, the first row 99")
+    made = altered(sent, target=target)
+    if sent.contract.target is None:
+        return Attack(made, "commitment", "a target is neither 0 nor 1, or none was sent")
+    return Attack(made, "replay", "1 rows, the first row 99")
 
 
 def claims_more(sent: Submission) -> Attack:

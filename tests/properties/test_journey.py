@@ -90,7 +90,7 @@ def check_journey(job: Job) -> None:
         prepared.manifest,
         full,
         table=table,
-        options=ReleaseOptions(representation=Representation.BOUNDS),
+        options=ReleaseOptions(representation=Representation.BOUNDS, exact_ends=True),
     )
     released, table = made.table, table.take(made.rows)
     untouched = [*roles["kept"], *roles["sensitive"], "goal"]

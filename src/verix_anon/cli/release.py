@@ -124,7 +124,9 @@ def release(
             "--keep-order",
         ),
     ] = False,
-    shuffle: Annotated[bool, option("", "--shuffle", hidden=True)] = False,
+    shuffle: Annotated[
+        bool, option("No effect: rows are shuffled anyway.", "--shuffle", hidden=True)
+    ] = False,
     require: Annotated[
         list[str] | None,
         privacy_option(
