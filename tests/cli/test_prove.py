@@ -5,6 +5,7 @@ import shutil
 import stat
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,6 +14,11 @@ import pytest
 
 import verix_anon
 from cli.jobs import JOB, Run
+from verix_anon.files.keys import read_signing_key
+from verix_anon.protocol.contract import Digest
+from verix_anon.protocol.envelopes import open_envelope
+from verix_anon.protocol.signing import sign
+from verix_anon.protocol.statements import Receipt
 
 
 def owners(job: Path) -> list[object]:
@@ -162,6 +168,14 @@ def test_the_root_of_a_receipt(job: Path, run: Run) -> None:
     code, _, err = run(*check, "--receipt", job / "else/receipt.dsse.json", *key)
     assert code == 1
     assert "of another root" in err
+    # A receipt for this root that names another contract, which the root contradicts.
+    private = read_signing_key(job / "provider.key")
+    opened = open_envelope((signed / "receipt.dsse.json").read_bytes(), [private.public], "receipt")
+    false = replace(Receipt.from_bytes(opened.payload), contract=Digest(bytes(32)))
+    (job / "false.json").write_bytes(sign(false.to_bytes(), private))
+    code, _, err = run(*check, "--receipt", job / "false.json", *key)
+    assert code == 1
+    assert "another contract or submission" in err
 
 
 def test_mistakes_of_the_caller(job: Path, run: Run) -> None:

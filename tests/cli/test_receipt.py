@@ -5,6 +5,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from cli import jobs
 from cli.jobs import Outcome, Run, verify_arguments
 from files.samples import delivered, digest_of
 from files.test_parts import split
-from protocol.signing import JUDGEMENT, OTHER, OURS, THIRD
+from protocol.signing import JUDGEMENT, OTHER, OURS, RECEIPT, THIRD
 from verix_anon.client.manifest import read_manifest
 from verix_anon.files.folder_writer import write_delivery, write_receipt
 from verix_anon.files.keys import pin, revoke, write_key, write_trust
@@ -257,3 +258,23 @@ def test_prepare_pins_the_key_for_the_job(tmp_path: Path, run: Run, signed_job: 
     refused = run("prepare", table, "--out", tmp_path / "other", *jobs.JOB, "--provider-key", "no")
     assert refused.code == 2
     assert "there is no key no" in refused.err
+
+
+@pytest.mark.parametrize("differing", ["root", "contract", "submission", None])
+def test_a_header_that_contradicts_the_receipt_is_not_so(
+    tmp_path: Path, run: Run, differing: str | None
+) -> None:
+    """Its digest is the one that was signed: the signer said two things at once."""
+    said = {name: getattr(RECEIPT, name).hex() for name in ("root", "contract", "submission")}
+    if differing is not None:
+        said[differing] = "ab" * 32
+    header = tmp_path / "delivery.json"
+    header.write_text(json.dumps(said))
+    files = {**RECEIPT.files, "delivery.json": sha256(header.read_bytes()).hexdigest()}
+    data = sign(replace(RECEIPT, files=files).to_bytes(), OURS)
+    (tmp_path / "receipt").write_bytes(data)
+    (tmp_path / "key.pub").write_text(OURS.public.pem)
+    given = ("--key", tmp_path / "key.pub", "--file", f"delivery.json={header}")
+    found = run("receipt", "check", tmp_path / "receipt", *given)
+    assert found.code == (0 if differing is None else 1)
+    assert ("contradict each other" in found.out) is (differing is not None)

@@ -11,13 +11,17 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from protocol.signing import JUDGEMENT, OTHER, OURS, RECEIPT, THIRD, envelope
-from verix_anon.errors import ReceiptError
+from verix_anon.errors import ReceiptError, TableError
+from verix_anon.files.trust import trust_in
 from verix_anon.protocol.envelopes import (
+    FIELD,
     MAX_BYTES,
     MAX_SIGNATURES,
+    SMALL_ORDER,
     PublicKey,
     keyids_of,
     open_envelope,
@@ -234,3 +238,63 @@ def test_no_spoiled_envelope_gives_anything_else(seed: int) -> None:
                 break
         with suppress(ReceiptError):
             assert opened(bytes(data)) == PAYLOAD
+
+
+def points_of_small_order() -> set[tuple[int, int]]:
+    """All points P of the curve with 8 P = 0, by arithmetic of the test's own."""
+    p = FIELD
+    d = -121665 * pow(121666, -1, p) % p
+
+    def add(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
+        product = d * a[0] * b[0] * a[1] * b[1]
+        x = (a[0] * b[1] + a[1] * b[0]) * pow(1 + product, -1, p)
+        return x % p, (a[1] * b[1] + a[0] * b[0]) * pow(1 - product, -1, p) % p
+
+    def root(square: int) -> int:
+        for found in (
+            pow(square, (p + 3) // 8, p),
+            pow(square, (p + 3) // 8, p) * pow(2, (p - 1) // 4, p) % p,
+        ):
+            if found * found % p == square % p:
+                return found
+        return -1
+
+    order = 2**252 + 27742317777372353535851937790883648493
+    found = set[tuple[int, int]]()
+    for y in range(2, 60):
+        x = root((y * y - 1) * pow(d * y * y + 1, -1, p) % p)
+        if x < 0:
+            continue
+        # A point times the order of the large subgroup is one of the 8.
+        sum_, point, left = (0, 1), (x, y), order
+        while left:
+            sum_ = add(sum_, point) if left & 1 else sum_
+            point, left = add(point, point), left >> 1
+        found.add(sum_)
+    return found
+
+
+def test_no_key_of_small_order_is_taken() -> None:
+    points = points_of_small_order()
+    assert len(points) == 8
+    assert {y for _, y in points} == SMALL_ORDER
+    for y in SMALL_ORDER:
+        for bit in (0, 1):
+            raw = (y | bit << 255).to_bytes(32, "little")
+            with pytest.raises(ReceiptError, match="small order"):
+                PublicKey(raw)
+
+
+@pytest.mark.parametrize("y", [FIELD, FIELD + 1, FIELD + 18])
+def test_no_key_in_two_encodings_is_taken(y: int) -> None:
+    for bit in (0, 1):
+        with pytest.raises(ReceiptError, match="canonical"):
+            PublicKey((y | bit << 255).to_bytes(32, "little"))
+
+
+def test_a_key_of_small_order_is_not_read(tmp_path: Path) -> None:
+    weak = Ed25519PublicKey.from_public_bytes(bytes([1, *bytes(31)]))
+    pem = weak.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    (tmp_path / "weak.pub").write_bytes(pem)
+    with pytest.raises(TableError, match="small order"):
+        trust_in([tmp_path / "weak.pub"])

@@ -51,7 +51,10 @@ def created(
     database: Database, asked: NewJob | None = None, *, retention: float = 1000.0
 ) -> JobRow:
     """A job whose files are still to come."""
-    return jobs.create(database, asked or new(), most=1000, retention_seconds=retention)[0]
+    made, _ = jobs.create(database, asked or new(), most=1000, retention_seconds=retention)
+    found = jobs.find(database, None, made.id)
+    assert found is not None
+    return found
 
 
 def facts(job: JobRow | None) -> tuple[object, ...]:

@@ -2,20 +2,25 @@
 
 import errno
 import shutil
+import socket
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import pytest
 
 from verix_anon.errors import ProviderError
 from verix_anon.service import blobs
-from verix_anon.service.blobs import Blobs
+from verix_anon.service.blobs import Blobs, StorageError
 
 
 @pytest.fixture
-def store(blobs_url: str) -> Blobs:
+def store(blobs_url: str, monkeypatch: pytest.MonkeyPatch) -> Blobs:
+    monkeypatch.setattr(blobs, "CLOUD_PIECE", 1 << 20)
     return Blobs(blobs_url)
 
 
@@ -32,9 +37,11 @@ def test_what_is_put_is_read(store: Blobs, source: Path, tmp_path: Path) -> None
     store.get(name, tmp_path / "deep" / "back")
     data = source.read_bytes()
     assert (tmp_path / "deep" / "back").read_bytes() == data
-    with store.open(name) as file:
-        file.seek(255)
-        assert file.read(2) == b"\xff\x00"
+    pieces = list(store.pieces(name, 255, len(data) - 1))
+    assert len(pieces) > 1
+    assert b"".join(pieces) == data[255:-1]
+    with pytest.raises(StorageError, match=r"shorter|does not serve"):
+        list(store.pieces(name, 0, len(data) + 1))
 
 
 def test_attempts_are_listed_and_deleted(store: Blobs, source: Path) -> None:
@@ -77,7 +84,7 @@ def test_a_put_that_fails_leaves_nothing(
         store.put(name, missing)
     monkeypatch.undo()
     with pytest.raises(FileNotFoundError):
-        store.open(name)
+        store.pieces(name, 0, 1)
     if is_local:
         assert [path for path in (source.parent / "blobs").rglob("*") if path.is_file()] == []
 
@@ -86,17 +93,17 @@ def test_what_another_process_puts_is_seen(store: Blobs, blobs_url: str, source:
     code = """
 import sys
 from pathlib import Path
-from verix_anon.service.blobs import Blobs
+from verix_anon.service.blobs import Blobs, StorageError
 Blobs(sys.argv[1]).put(sys.argv[2], Path(sys.argv[3]))
 """
     store.put(blobs.upload("a", "x"), source)
     assert store.attempts() == {"a": set()}
     name = blobs.attempt("a", 1, "x")
     with pytest.raises(FileNotFoundError):
-        store.open(name)
+        store.pieces(name, 0, 1)
     subprocess.run([sys.executable, "-c", code, blobs_url, name, str(source)], check=True)
     assert store.attempts() == {"a": {1}}
-    store.open(name).close()
+    assert next(store.pieces(name, 0, 1)) == b"\x00"
 
 
 def test_a_store_says_whether_it_can_be_reached(store: Blobs, tmp_path: Path) -> None:
@@ -108,7 +115,43 @@ def test_a_store_says_whether_it_can_be_reached(store: Blobs, tmp_path: Path) ->
         Blobs("nosuch://x")
 
 
+@pytest.fixture(params=["refuses", "hangs"])
+def away(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Blobs]:
+    """A store in S3 that does not answer."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        if request.param == "refuses":
+            listener.close()
+        for name, value in (
+            ("AWS_ENDPOINT_URL", f"http://127.0.0.1:{port}"),
+            ("AWS_ACCESS_KEY_ID", "k"),
+            ("AWS_SECRET_ACCESS_KEY", "s"),
+            ("AWS_DEFAULT_REGION", "us-east-1"),
+        ):
+            monkeypatch.setenv(name, value)
+        # The client of another test's S3 would be used again.
+        kind = fsspec.get_filesystem_class("s3")
+        kind.clear_instance_cache()
+        yield Blobs("s3://bucket/verix", seconds=1.0)
+        kind.clear_instance_cache()
+
+
+def test_a_store_that_is_away_raises_one_error_of_ours_in_time(away: Blobs, source: Path) -> None:
+    name, began = blobs.upload("a", "x"), time.monotonic()
+    for ask in (
+        away.attempts,
+        away.check,
+        lambda: away.put(name, source),
+        lambda: away.get(name, source),
+        lambda: away.pieces(name, 0, 1),
+        lambda: away.delete(blobs.job("a")),
+    ):
+        with pytest.raises(StorageError, match="does not serve"):
+            ask()
+    assert time.monotonic() - began < 6 * (1.0 + 9000 * 256 / blobs.LEAST_RATE) + 5
+
+
 @pytest.mark.parametrize("name", ["../x", "jobs/../../x", "jobs//x", "/x", ""])
 def test_no_name_leaves_the_store(tmp_path: Path, name: str) -> None:
     with pytest.raises(AssertionError):
-        Blobs(str(tmp_path)).open(name)
+        Blobs(str(tmp_path)).pieces(name, 0, 1)

@@ -3,12 +3,13 @@
 import datetime as dt
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from sqlalchemy import inspect, select, text
 
 from verix_anon.errors import ProviderError
-from verix_anon.service.database import Database, Schema, now
+from verix_anon.service.database import Database, JobRow, Schema, migrations, now
 
 
 def test_the_migrations_make_the_models(database: Database) -> None:
@@ -28,10 +29,36 @@ def test_processes_that_start_together_migrate_once(database_url: str) -> None:
     many[0].migrate()
     with many[0].engine.connect() as connection:
         assert connection.scalars(text("SELECT version_num FROM alembic_version")).all() == [
-            "first"
+            "second"
         ]
     for each in many:
         each.close()
+
+
+def test_jobs_of_an_earlier_version_have_their_bytes_counted(database_url: str) -> None:
+    from alembic import command
+
+    database = Database(database_url)
+    with database._writing.begin() as connection:
+        command.upgrade(migrations(connection), "first")
+        connection.execute(text("INSERT INTO tenants (name, created) VALUES ('a', 0)"))
+        for state in ("uploading", "done"):
+            connection.execute(
+                text(
+                    "INSERT INTO jobs (id, tenant, state, request, rows, columns, min_leaf, engine,"
+                    " created, updated, retention, fence, lost)"
+                    f" VALUES ('{state}', 'a', '{state}', '', 1, 1, 1, '', 0, 0, 0, 0, 0)"
+                )
+            )
+            for name, size, is_there in (("x", 3, "true"), ("y", 4, "false")):
+                values = f"('{state}', '{name}', {size}, '', {is_there})"
+                connection.execute(text(f"INSERT INTO files VALUES {values}"))
+        connection.execute(text("INSERT INTO delivered VALUES ('done', 'z', 9, '')"))
+    database.migrate()
+    with database.read() as session:
+        found = {job.id: (job.bytes, job.missing) for job in session.scalars(select(JobRow))}
+    assert found == {"uploading": (7, 4), "done": (9, 4)}
+    database.close()
 
 
 def test_a_migration_that_fails_leaves_nothing(
@@ -62,6 +89,19 @@ def test_the_database_of_a_later_version_is_left_alone(
         Database.opened(database_url)
 
 
+def test_others_cannot_read_a_database_that_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "verix.db"
+    for each in (path, tmp_path / "verix.db-wal"):
+        each.touch(0o644)
+        each.chmod(0o644)
+    Database.opened(f"sqlite:///{path}").close()
+    opened = Database.opened(f"sqlite:///{path}")
+    with opened.write() as session:
+        session.execute(text("INSERT INTO tenants (name, created) VALUES ('clinic', 0)"))
+        assert {each.stat().st_mode & 0o777 for each in tmp_path.glob("verix.db*")} == {0o600}
+    opened.close()
+
+
 def test_time_is_the_databases(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     before = dt.datetime.now(dt.UTC).timestamp()
     monkeypatch.setattr(time, "time", lambda: 0.0)
@@ -73,7 +113,7 @@ def test_time_is_the_databases(database: Database, monkeypatch: pytest.MonkeyPat
 def test_a_write_is_done_whole_or_not_at_all(database: Database) -> None:
     def write_half() -> None:
         with database.write() as session:
-            session.execute(text("INSERT INTO tenants VALUES ('clinic', 0)"))
+            session.execute(text("INSERT INTO tenants (name, created) VALUES ('clinic', 0)"))
             raise RuntimeError("half way")
 
     with pytest.raises(RuntimeError, match="half way"):

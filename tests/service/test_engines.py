@@ -82,6 +82,18 @@ def test_settings_survive_the_way_to_a_worker(tmp_path: Path) -> None:
     text = settings.to_json()
     assert "\n" not in text
     assert ServiceSettings.from_json(text) == settings
-    assert ServiceSettings.from_json(ServiceSettings(folder=tmp_path).to_json()) == ServiceSettings(
-        folder=tmp_path
-    )
+    usual = ServiceSettings(folder=tmp_path)
+    assert ServiceSettings.from_json(usual.to_json()) == usual
+
+
+def test_a_job_that_the_machine_can_never_hold_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker that is allowed more than there is would put it back for ever."""
+    settings = ServiceSettings(folder=tmp_path, worker_bytes=10**15)
+    shape = Shape(rows=10**9, columns=10, min_leaf=5, file_bytes=10**9)
+    monkeypatch.setattr(engines, "total_memory", lambda: 16 * 10**9)
+    with pytest.raises(JobTooLargeError, match=r"a worker here has 16\.00 GB"):
+        engines.choose(settings, shape)
+    monkeypatch.setattr(engines, "total_memory", lambda: None)
+    assert engines.choose(settings, shape) == engines.LOCAL

@@ -177,3 +177,22 @@ def test_threads_that_race_take_each_job_once(database: Database) -> None:
         taken_by = Counter(job_id for mine in pool.map(work, range(8)) for job_id in mine)
     assert taken_by == Counter(waiting)
     assert jobs.counts(database)[JobState.DONE] == 40
+
+
+def test_tenants_take_turns(database: Database) -> None:
+    for name in ("acme", "beta"):
+        made.tenant(database, name)
+    many = [made.queued(database, made.created(database, made.new(owner="acme"))) for _ in range(3)]
+    few = [made.queued(database, made.created(database, made.new(owner="beta"))) for _ in range(2)]
+    found = [taken(database).job_id for _ in range(5)]
+    assert found == [many[0].id, few[0].id, many[1].id, few[1].id, many[2].id]
+
+
+def test_a_tenant_whose_jobs_are_deleted_has_had_its_turn(database: Database) -> None:
+    for name in ("acme", "beta"):
+        made.tenant(database, name)
+    made.queued(database, made.created(database, made.new(owner="acme")))
+    jobs.delete(database, "acme", taken(database).job_id)
+    made.queued(database, made.created(database, made.new(owner="acme")))
+    last = made.queued(database, made.created(database, made.new(owner="beta")))
+    assert taken(database).job_id == last.id

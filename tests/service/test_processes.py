@@ -171,6 +171,18 @@ def test_a_job_that_kills_three_workers_has_failed(
     assert len(begun(settings)) == 3
 
 
+def test_a_job_that_takes_too_long_is_failed(
+    settings: ServiceSettings, database: Database, job: JobRow
+) -> None:
+    """Whatever its engine does: the process ends, and the supervisor starts another."""
+    with process("service.odd_worker", "one", engine="stall") as worker:
+        tell(worker, dataclasses.replace(settings, job_seconds=0.5))
+        assert worker.wait(DEADLINE) == 1
+    failed = found(database, job)
+    assert (failed.state, failed.reason and failed.reason.code) == (JobState.FAILED, "too-long")
+    assert list(settings.work.iterdir()) == []
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_workers_end_with_their_supervisor_and_put_their_jobs_back(

@@ -92,6 +92,52 @@ def test_no_room_in_the_blobs_puts_the_job_back(
     check_done(worker, job, fence=2, folder=tmp_path / "back")
 
 
+def test_a_job_waits_for_room_above_the_reserve(
+    worker: Worker, job: JobRow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker.settings = dataclasses.replace(worker.settings, reserve_bytes=1 << 60)
+    worker.work(taken(worker))
+    waiting = result(worker, job)
+    assert (waiting.state, waiting.missing) == (JobState.QUEUED, 0)
+    assert waiting.bytes == sum(file.size for file in job.files)
+    worker.settings = dataclasses.replace(worker.settings, reserve_bytes=0)
+    worker.work(taken_later(worker))
+    check_done(worker, job, fence=2, folder=tmp_path / "back")
+    done = result(worker, job)
+    assert done.delivery is not None
+    assert done.bytes == sum(file.size for file in done.delivery)
+
+
+def test_a_job_that_never_finds_room_fails_with_the_reason(worker: Worker, job: JobRow) -> None:
+    worker.settings = dataclasses.replace(
+        worker.settings, reserve_bytes=1 << 60, retention_seconds=0.0
+    )
+    worker.work(taken(worker))
+    failed = result(worker, job)
+    assert failed.reason is not None
+    assert (failed.state, failed.reason.code) == (JobState.FAILED, "no-room")
+    assert "ENOSPC" in failed.reason.detail
+
+
+def test_a_store_that_is_away_puts_the_job_back(
+    worker: Worker, job: JobRow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class EndpointConnectionError(Exception):
+        """As the client of S3 raises it; it is not an OSError."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise EndpointConnectionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(worker.blobs._fs, "get_file", refuse)
+        worker.work(taken(worker))
+    assert result(worker, job).state is JobState.QUEUED
+    with monkeypatch.context() as patch:
+        patch.setattr(worker.blobs._fs, "rm", refuse)
+        worker.work(taken_later(worker))
+    check_done(worker, job, fence=2, folder=tmp_path / "back")
+
+
 def test_a_disk_that_is_full_for_the_database_is_waited_for(
     worker: Worker, job: JobRow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,14 +160,6 @@ def test_a_disk_that_is_full_for_the_database_is_waited_for(
     monkeypatch.undo()
     assert slept == [worker_module.DATABASE_SECONDS]
     check_done(worker, job, folder=tmp_path / "back")
-
-
-def test_a_key_that_cannot_be_read_is_waited_for(
-    worker: Worker, job: JobRow, tmp_path: Path
-) -> None:
-    worker.settings = dataclasses.replace(worker.settings, key_file=tmp_path / "none")
-    worker.work(taken(worker))
-    assert result(worker, job).state is JobState.QUEUED
 
 
 def test_a_job_that_takes_more_memory_than_there_is_fails_with_both_figures(

@@ -2,9 +2,13 @@
 
 import datetime
 import ipaddress
+import os
+import signal
+import socket
 import ssl
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import httpx2
@@ -14,8 +18,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from service.running import SECONDS, running
+from service.running import SECONDS, Service, running
+from verix_anon import http_server
 from verix_anon.errors import ProviderError
+from verix_anon.service import server
 from verix_anon.service.blobs import Blobs
 from verix_anon.service.server import check_address, make_context
 from verix_anon.service.settings import ServiceSettings
@@ -65,6 +71,45 @@ def test_tls_and_a_clean_end(tmp_path: Path) -> None:
         assert not any(Path(f"/proc/{pid}").exists() for pid in workers)
 
 
+def test_a_kept_connection_does_not_wait_for_acknowledgements(tmp_path: Path) -> None:
+    with (
+        http_server.listener("127.0.0.1", 0) as listener,
+        socket.create_connection(listener.getsockname()),
+    ):
+        taken, _ = listener.accept()
+        with taken:
+            assert taken.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+def children(service: Service) -> dict[int, str]:
+    """The processes of a server, by what they run."""
+    assert service.process is not None
+    said = subprocess.run(
+        ["pgrep", "-a", "-P", str(service.process.pid)], capture_output=True, text=True, check=False
+    ).stdout
+    return {int(line.split()[0]): line for line in said.splitlines()}
+
+
+def test_several_processes_answer_and_are_replaced(tmp_path: Path) -> None:
+    with running(tmp_path / "folder", "--http-processes", "2") as service:
+        (other,) = [pid for pid, what in children(service).items() if "service.server" in what]
+        until = time.monotonic() + SECONDS
+        while f"Started server process [{other}]" not in service.log.read_text():
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        assert httpx2.get(f"{service.url}/readyz", timeout=SECONDS).status_code == 200
+        os.kill(other, signal.SIGKILL)
+        while True:
+            found = [pid for pid, what in children(service).items() if "service.server" in what]
+            if found and found != [other]:
+                break
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        assert httpx2.get(f"{service.url}/healthz", timeout=SECONDS).status_code == 200
+        assert service.stop() == 0
+        assert not Path(f"/proc/{found[0]}").exists()
+
+
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "::", "example.org", ""])
 def test_nothing_is_sent_in_clear_over_a_network(tmp_path: Path, host: str) -> None:
     settings = ServiceSettings(folder=tmp_path, host=host)
@@ -102,11 +147,13 @@ def test_a_store_that_cannot_be_reached_is_said(
     class NoCredentialsError(Exception):
         """As a cloud's client raises it."""
 
-    def unreachable(_: Blobs) -> None:
+    def unreachable(*_: object, **__: object) -> None:
         raise NoCredentialsError("a secret")
 
-    monkeypatch.setattr(Blobs, "check", unreachable)
-    with pytest.raises(ProviderError, match=r"the blobs cannot be reached \(NoCredentialsError\)$"):
+    store = Blobs("memory://blobs")
+    monkeypatch.setattr(store._fs, "pipe_file", unreachable)
+    monkeypatch.setattr(server, "Blobs", lambda *_, **__: store)
+    with pytest.raises(ProviderError, match=r"does not serve \(NoCredentialsError\)\)$"):
         make_context(ServiceSettings(folder=tmp_path))
 
 

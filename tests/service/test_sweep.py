@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import update
+from sqlalchemy.exc import OperationalError
 
 from service import made
 from verix_anon.protocol.providers import JobState
@@ -100,7 +101,7 @@ def test_what_a_failed_job_made_is_swept_and_its_upload_kept(place: Place) -> No
     leases.fail(place.database, claim, Reason(code="internal", detail=""))
     place.sweep()
     assert place.store.attempts() == {claim.job_id: set()}
-    place.store.open(blobs.upload(claim.job_id, "a")).close()
+    assert b"".join(place.store.pieces(blobs.upload(claim.job_id, "a"), 0, 1)) == b"x"
 
 
 def test_the_files_of_a_deleted_job_are_swept(place: Place) -> None:
@@ -122,6 +123,33 @@ def test_uploads_that_were_given_up_expire(place: Place) -> None:
     made.queued(place.database, kept)
     place.sweep()
     assert list(place.settings.staging.iterdir()) == []
+
+
+def test_a_sweep_that_is_cut_off_has_freed_room_and_is_made_again(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a disk that is too full for the database."""
+    claim = place.claimed()
+    leases.finish(place.database, claim, root="ab", delivery=())
+    place.age(claim.job_id)
+
+    def full() -> None:
+        raise OperationalError("DELETE", {}, Exception("database or disk is full"))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(place.database, "write", full)
+        with pytest.raises(OperationalError):
+            place.sweep()
+    assert place.store.attempts() == {}
+    assert place.state(claim) is JobState.DONE
+    assert place.sweep().jobs == 1
+    assert place.state(claim) is None
+
+
+def test_an_upload_that_has_expired_is_not_completed(place: Place) -> None:
+    job = made.created(place.database)
+    place.age(job.id)
+    assert jobs.complete_file(place.database, job.id, "a") is None
 
 
 def test_leases_run_out_where_no_worker_is_left(place: Place) -> None:

@@ -2,8 +2,11 @@
 
 import dataclasses
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import pytest
 import structlog
@@ -23,9 +26,11 @@ from verix_anon.service import blobs, engines, jobs, leases
 from verix_anon.service import worker as worker_module
 from verix_anon.service.database import JobRow
 from verix_anon.service.engines import EngineTask
+from verix_anon.service.leases import LostError
+from verix_anon.service.server import with_key
 from verix_anon.service.settings import ServiceSettings
 from verix_anon.service.supervisor import sweep
-from verix_anon.service.worker import DAMAGED, INTERNAL, Worker
+from verix_anon.service.worker import DAMAGED, INTERNAL, Heartbeat, Worker
 
 
 @pytest.fixture
@@ -55,7 +60,11 @@ def test_a_job_is_done_from_every_store(
 def test_a_delivery_is_signed(worker: Worker, job: JobRow, tmp_path: Path) -> None:
     key = new_key()
     write_key(key, tmp_path / "key")
-    worker.settings = dataclasses.replace(worker.settings, key_file=tmp_path / "key")
+    worker.settings = with_key(dataclasses.replace(worker.settings, key_file=tmp_path / "key"))
+    worker = Worker(worker.settings, "one")
+    # What is put there later signs nothing.
+    (tmp_path / "key").write_text("another")
+    assert worker.settings.signing_key not in repr(worker.settings)
     worker.work(taken(worker))
     delivery = result(worker, job).delivery
     assert delivery is not None
@@ -66,9 +75,10 @@ def test_a_delivery_is_signed(worker: Worker, job: JobRow, tmp_path: Path) -> No
         RECEIPT_FILE,
         "records.parquet",
     }
-    with worker.blobs.open(blobs.attempt(job.id, 1, RECEIPT_FILE)) as file:
-        opened = open_envelope(file.read(), [key.public], "the receipt")
+    worker.blobs.get(blobs.attempt(job.id, 1, RECEIPT_FILE), tmp_path / "receipt")
+    opened = open_envelope((tmp_path / "receipt").read_bytes(), [key.public], "the receipt")
     assert Receipt.from_bytes(opened.payload).root.hex() == result(worker, job).root
+    worker.database.close()
 
 
 def spoil_records(folder: Path) -> None:
@@ -138,8 +148,8 @@ def test_a_slow_worker_that_lost_its_job_cannot_finish_it(
     worker.work(taken(worker))
     quick.database.close()
     check_done(worker, job, fence=2, folder=tmp_path / "back")
-    # What the slow one stored lies where nobody looks.
-    assert worker.blobs.attempts()[job.id] == {1, 2}
+    # What the slow one stored, if its heart did not stop it before, lies where nobody looks.
+    assert worker.blobs.attempts()[job.id] - {1} == {2}
 
 
 def test_a_job_that_is_deleted_meanwhile_is_dropped(
@@ -166,6 +176,45 @@ def test_work_ends_once_the_heart_knows_that_it_is_lost(
     monkeypatch.setattr(engines, "run", run_endlessly)
     worker.work(taken(worker))
     assert beaten
+
+
+def test_the_heart_beats_on_when_memory_is_short(
+    worker: Worker, job: JobRow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker.settings = dataclasses.replace(worker.settings, lease_seconds=0.03)
+    beats = Event()
+
+    def renew(*of: Any, **more: Any) -> None:
+        monkeypatch.setattr(leases, "renew", lambda *of, **more: beats.set())
+        raise MemoryError
+
+    monkeypatch.setattr(leases, "renew", renew)
+    with Heartbeat(worker, taken(worker)):
+        assert beats.wait(30)
+
+
+@pytest.mark.parametrize("is_over", [False, True])
+def test_a_late_worker_ends_unless_its_job_has_just_ended(
+    worker: Worker, job: JobRow, monkeypatch: pytest.MonkeyPatch, *, is_over: bool
+) -> None:
+    """After its job it may have taken up another, which must not end with it."""
+    worker.settings = dataclasses.replace(worker.settings, lease_seconds=0.03, job_seconds=-1.0)
+    ended: list[int] = []
+    heart = Heartbeat(worker, taken(worker))
+
+    def fail(*_: object) -> None:
+        if is_over:
+            heart._is_over.set()
+        raise LostError("done already")
+
+    def end(code: int) -> None:
+        ended.append(code)
+        heart._is_over.set()
+
+    monkeypatch.setattr(leases, "fail", fail)
+    monkeypatch.setattr(os, "_exit", end)
+    heart._beat()
+    assert ended == ([] if is_over else [1])
 
 
 def test_our_mistake_fails_the_job_and_no_log_repeats_a_value(

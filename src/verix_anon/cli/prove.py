@@ -28,6 +28,7 @@ from verix_anon.fields import printable, to_json
 
 if TYPE_CHECKING:
     from verix_anon.protocol.inclusion import Proof
+    from verix_anon.protocol.statements import Receipt
 
 
 DOES_NOT_SHOW = (
@@ -159,10 +160,14 @@ def check(
     from verix_anon.files.proofs import check_proof
 
     try:
-        committed, signed = _signed(receipt, key or [], root)
+        said, signed = _signed(receipt, key or [], root)
+        committed = root if said is None else said.root
         if committed is None:
             raise TableError("give the root, by --root or by --receipt and --key")
         found = check_proof(proof, root=committed, tracker=tracker)
+        if said and (said.contract, said.submission) != (found.contract.digest, found.submission):
+            # The root binds both, so the signer has signed what it knows to be otherwise.
+            raise ProofError("the receipt names another contract or submission than its own root")
     except ProofError as error:
         if not as_json:
             raise
@@ -176,19 +181,19 @@ def check(
 
 def _signed(
     receipt: Path | None, keys: list[Path], root: str | None
-) -> tuple[bytes | str | None, str | None]:
-    """The root of a receipt that counts, and who signed it; without one, the root as given."""
+) -> tuple["Receipt | None", str | None]:
+    """A receipt that counts and who signed it, or None if none was given."""
     if (receipt is None) is not (not keys):
         raise TableError("--receipt and --key belong together")
     if receipt is None:
-        return root, None
+        return None, None
     from verix_anon.files.attestation import Asked, attested
 
     load_envelopes()
     found = attested(Asked(receipt=receipt, keys=tuple(keys), root=root))
     if found.receipt is None or not found.is_so:
         raise ProofError(f"the receipt does not count: {' '.join(found.problems)}")
-    return found.receipt.root, found.shown[0]
+    return found.receipt, found.shown[0]
 
 
 def _facts(proof: "Proof") -> dict[str, object]:

@@ -57,9 +57,16 @@ def serve(
             show_default=False,
         ),
     ] = "",
+    store_timeout: Annotated[
+        float, option("Seconds after which a store in a cloud is given up for now.", min=1)
+    ] = 30.0,
     workers: Annotated[
         int | None, option("Worker processes; as many as cores by default.", min=1)
     ] = None,
+    http_processes: Annotated[int, option("Processes that answer requests.", min=1)] = 1,
+    job_timeout: Annotated[
+        float, option("Seconds after which a running job is failed.", min=1)
+    ] = 21_600.0,
     worker_memory: Annotated[
         int, option("Megabytes of memory for the job of a worker.", min=100)
     ] = 4_000,
@@ -83,6 +90,15 @@ def serve(
             "--behind-proxy",
         ),
     ] = False,
+    max_connections: Annotated[
+        int, network_option("Connections that each HTTP process holds.", min=1)
+    ] = 4_096,
+    max_per_address: Annotated[
+        int,
+        network_option(
+            "Connections from one address, this machine and --behind-proxy aside.", min=1
+        ),
+    ] = 256,
     max_upload: Annotated[int, limits_option("Megabytes of one submission.", min=1)] = 20_000,
     max_rows: Annotated[int, limits_option("Rows of one submission.", min=1)] = 50_000_000,
     max_columns: Annotated[int, limits_option("Columns of one contract.", min=1)] = 1_000,
@@ -90,6 +106,15 @@ def serve(
     max_request: Annotated[
         int, limits_option("Megabytes of one request, uploads aside.", min=1)
     ] = 16,
+    tenant_bytes: Annotated[
+        int, limits_option("Bytes that one tenant may announce and have kept.", min=1)
+    ] = 100_000_000_000,
+    reserve: Annotated[
+        int | None,
+        limits_option(
+            "Megabytes that stay free on the disk; 5 % of it and at most 1074 by default.", min=0
+        ),
+    ] = None,
     rate: Annotated[int, limits_option("Requests of one token in a minute.", min=1)] = 1_200,
     retention_days: Annotated[
         float,
@@ -112,9 +137,15 @@ def serve(
         folder=folder.absolute(),
         database=database,
         blobs=blobs,
+        connections=max_connections,
+        address_connections=0 if behind_proxy else max_per_address,
+        http_processes=http_processes,
         workers=workers or available_cores(),
+        job_seconds=job_timeout,
         worker_bytes=worker_memory * MEGABYTE,
+        store_seconds=store_timeout,
         retention_seconds=retention_days * DAY,
+        reserve_bytes=None if reserve is None else reserve * MEGABYTE,
         key_file=key_file,
         host=host,
         port=port,
@@ -128,6 +159,7 @@ def serve(
             rows=max_rows,
             columns=max_columns,
             concurrent_jobs=max_jobs,
+            tenant_bytes=tenant_bytes,
             requests_per_minute=rate,
             request_bytes=max_request * MEGABYTE,
         ),
@@ -237,7 +269,7 @@ def revoke(
 
 @contextmanager
 def _opened(folder: Path | None, url: str, *, begin: bool = False) -> "Iterator[Database]":
-    from verix_anon.service.database import Database
+    from verix_anon.service.database import Database, DatabaseError
     from verix_anon.service.settings import DATABASE_FILE, ServiceSettings
 
     if folder is None and not url:
@@ -252,6 +284,10 @@ def _opened(folder: Path | None, url: str, *, begin: bool = False) -> "Iterator[
     opened = Database.opened(settings.database_url)
     try:
         yield opened
+    except DatabaseError:
+        raise ProviderError(
+            "the database cannot be written: its disk is full, or it does not answer"
+        ) from None
     finally:
         opened.close()
     if is_new:

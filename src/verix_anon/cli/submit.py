@@ -16,7 +16,7 @@ from verix_anon.fields import to_json
 VARIABLE = "VERIX_TOKEN"
 NEXT = (
     "Judge it: verix-anon verify {given} --manifest {manifest} --submission {sent}"
-    " --out verdict.json"
+    " --out verdict.json{keys}"
 )
 
 Url = Annotated[str, option("The provider's service, such as https://host.")]
@@ -57,7 +57,7 @@ def submit(
     provider_key: Annotated[
         list[Path] | None,
         service_option(
-            "The provider's public key; a service that shows another is refused. May be repeated."
+            "The provider's public key, which must have signed the delivery. May be repeated."
         ),
     ] = None,
     insecure_http: InsecureHttp = False,
@@ -69,7 +69,8 @@ def submit(
     """Have a submission anonymized by a provider's service, and fetch the delivery.
 
     What was interrupted goes on with the same job: run the same command again. The job is
-    deleted at the service when the delivery is here.
+    deleted at the service when the delivery is here. With --provider-key the receipt is checked
+    before that: if none of the keys signed the files, the job stays and the command fails.
     """
     from verix_anon.client.remote import RemoteOptions, RemoteProvider
     from verix_anon.files.job_folder import MANIFEST, RECEIPT_FILE
@@ -112,7 +113,8 @@ def submit(
         say("The service signed no receipt.")
     beside = Path(submission).parent / MANIFEST
     manifest = quoted(beside) if beside.is_file() else "MANIFEST"
-    say(NEXT.format(given=quoted(out), manifest=manifest, sent=quoted(submission)))
+    keys = "".join(f" --provider-key {quoted(key)}" for key in provider_key or [])
+    say(NEXT.format(given=quoted(out), manifest=manifest, sent=quoted(submission), keys=keys))
 
 
 def token_of(given: str | None, file: Path | None) -> str:

@@ -223,7 +223,7 @@ def _read(
     if held.header.contract != contract.digest or (
         kept is not None and held.header.submission != kept.submission
     ):
-        raise MalformedDeliveryError(f"the delivery {MIXED_UP}?")
+        raise MalformedDeliveryError(f"the delivery {MIXED_UP}")
     return held
 
 

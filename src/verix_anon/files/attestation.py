@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from verix_anon.errors import ReceiptError, TableError
-from verix_anon.fields import shown
+from verix_anon.fields import Fields, shown
+from verix_anon.files.job_folder import DELIVERY_HEADER
 from verix_anon.files.store import beginning, reason
 from verix_anon.files.trust import Trust, trust_in
 from verix_anon.protocol.envelopes import MAX_BYTES, keyids_of, open_envelope
@@ -161,8 +162,25 @@ def _compare_file(name: str, path: Path, found: Attested) -> None:
         found.problems.append(f"Nothing that was signed names a file {name}.")
     elif signed[name] == digest:
         found.shown.append(f"{path} is the {name} that the {who} names.")
+        if name == DELIVERY_HEADER and found.receipt is not None:
+            _compare_header(path, found.receipt, found)
     else:
         found.problems.append(f"{path} is not the {name} that the {who} names.")
+
+
+def _compare_header(path: Path, receipt: Receipt, found: Attested) -> None:
+    """A signer whose receipt and delivery.json differ contradicts itself."""
+    try:
+        said = Fields.parse(beginning(path, MAX_BYTES + 1, "delivery.json"), str(path), TableError)
+        names = ("root", "contract", "submission")
+        differing = [name for name in names if said.digest(name) != getattr(receipt, name)]
+    except TableError as error:
+        differing = [f"form ({error})"]
+    if differing:
+        found.problems.append(
+            f"{path} and the receipt are of one signer and contradict each other: another"
+            f" {', '.join(differing)}."
+        )
 
 
 def _digest(path: Path) -> str:

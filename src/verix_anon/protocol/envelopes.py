@@ -32,12 +32,33 @@ MAX_BYTES = 1 << 16
 MAX_SIGNATURES = 16
 
 
+FIELD = 2**255 - 19
+_EIGHTH = bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05")
+_OTHER_EIGHTH = bytes.fromhex("c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a")
+SMALL_ORDER = frozenset(
+    {0, 1, FIELD - 1, *(int.from_bytes(y, "little") for y in (_EIGHTH, _OTHER_EIGHTH))}
+)
+"""The y of the 8 points of small order: x differs in its sign alone, which a key's last bit has."""
+
+
 @dataclass(frozen=True)
 class PublicKey:
-    """An Ed25519 public key."""
+    """An Ed25519 public key, of which a signature shows that somebody holds the private half.
+
+    For a point of small order there are signatures that fit almost any message and that anybody
+    can write down, and a point in two encodings would have two names. Neither is a key here
+    (spec §8.5), wherever it comes from.
+    """
 
     raw: bytes
     """Its 32 bytes"""
+
+    def __post_init__(self) -> None:
+        y = int.from_bytes(self.raw, "little") % 2**255
+        if len(self.raw) != 32 or y >= FIELD:
+            raise ReceiptError("this public key is not in the canonical encoding of Ed25519")
+        if y in SMALL_ORDER:
+            raise ReceiptError("this public key is a point of small order: anybody can sign for it")
 
     @cached_property
     def keyid(self) -> str:

@@ -2,13 +2,17 @@
 
 An upload lies under `jobs/ID/upload/`, a delivery under `jobs/ID/attempt-FENCE/`. Nothing here is
 visible to a tenant until a row of the database says so, whatever a writer left behind.
+
+Everything that a cloud's client raises becomes a `StorageError` here, so that callers need to know
+one error. A store in a cloud that does not answer before the deadline raises it too.
 """
 
-import contextlib
+import errno
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from fsspec.core import url_to_fs
 
@@ -16,8 +20,20 @@ from verix_anon.errors import ProviderError
 from verix_anon.files.atomic_write import sync_folder, write_bytes
 
 PIECE = 1 << 20
+DISK_PIECE, CLOUD_PIECE = 1 << 18, 4 << 20
+"""What is read at once for a download: each piece from a cloud is a request of its own."""
+SHORT = "a file is shorter than its row says"
 JOBS = "jobs"
 PROBE = "reachable"
+PROBE_BYTES = bytes(4096)
+PROBE_SECONDS = 5.0
+LEAST_RATE = 1 << 20
+"""Bytes a second; a large file has so much more time than the deadline."""
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+
+class StorageError(OSError):
+    """The store is away, refuses or does not answer in time; the same may work later."""
 
 
 def job(job_id: str) -> str:
@@ -40,10 +56,22 @@ def attempt(job_id: str, fence: int, name: str = "") -> str:
     return f"{JOBS}/{job_id}/attempt-{fence}/{name}"
 
 
+def _read(opened: IO[bytes], start: int, end: int) -> Iterator[bytes]:
+    with opened as file:
+        file.seek(start)
+        while start < end:
+            piece = file.read(min(DISK_PIECE, end - start))
+            if not piece:
+                raise StorageError(errno.EIO, SHORT)
+            start += len(piece)
+            yield piece
+
+
 class Blobs:
     """A store of whole files: what is under a name was put there complete."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, seconds: float = 30.0) -> None:
+        self._seconds = seconds
         try:
             # Other processes write there too: a listing that was kept would be wrong.
             self._fs, self._top = url_to_fs(url, use_listings_cache=False)
@@ -57,7 +85,7 @@ class Blobs:
         target = self._path(name)
         if not self._is_local:
             # Never through an open file: leaving that by an exception stores what was written.
-            self._fs.put_file(str(source), target)
+            self._ask("put_file", str(source), target, n_bytes=source.stat().st_size)
             return
         aside = Path(f"{target}.aside-{os.getpid()}")
         aside.parent.mkdir(parents=True, exist_ok=True)
@@ -72,19 +100,33 @@ class Blobs:
             raise
         sync_folder(aside.parent)
 
-    def get(self, name: str, target: Path) -> None:
-        """Fetch a file into one on this disk; FileNotFoundError if there is none."""
+    def get(self, name: str, target: Path, n_bytes: int = 0) -> None:
+        """Fetch a file of so many bytes into this disk; FileNotFoundError if there is none."""
         target.parent.mkdir(parents=True, exist_ok=True)
-        self._fs.get_file(self._path(name), str(target))
+        self._ask("get_file", self._path(name), str(target), n_bytes=n_bytes)
 
-    def open(self, name: str) -> IO[bytes]:
-        """A file to read from any place in it; FileNotFoundError if there is none."""
-        return self._fs.open(self._path(name), "rb")  # type: ignore[no-any-return]
+    def pieces(self, name: str, start: int, end: int) -> Iterator[bytes]:
+        """The bytes of a file from `start` to `end`; FileNotFoundError at once if there is none."""
+        path = self._path(name)
+        if self._is_local:
+            return _read(Path(path).open("rb"), start, end)
+        # The first piece now: an answer that has begun cannot become an error.
+        first = self._ask("cat_file", path, start=start, end=min(end, start + CLOUD_PIECE))
+        return self._fetched(path, first, start, end)
+
+    def _fetched(self, path: str, piece: bytes, start: int, end: int) -> Iterator[bytes]:
+        while piece:
+            yield piece
+            start += len(piece)
+            if start >= end:
+                return
+            piece = self._ask("cat_file", path, start=start, end=min(end, start + CLOUD_PIECE))
+        raise StorageError(errno.EIO, SHORT)
 
     def attempts(self) -> dict[str, set[int]]:
         """Every job of which something lies here, and the fences of its attempts."""
         top, found = self._path(JOBS), dict[str, set[int]]()
-        for path in self._fs.find(top, withdirs=True):
+        for path in self._ask("find", top, withdirs=True):
             job, _, rest = str(path)[len(top) + 1 :].partition("/")
             fence = rest.partition("/")[0].removeprefix("attempt-")
             if job:
@@ -92,18 +134,37 @@ class Blobs:
         return found
 
     def delete(self, prefix: str) -> None:
-        """Delete all files below a name; that there are none is no error."""
-        with contextlib.suppress(FileNotFoundError):
-            self._fs.rm(self._path(prefix), recursive=True)
+        """Delete all files below a name, if there are any."""
+        try:
+            self._ask("rm", self._path(prefix), recursive=True)
+        except FileNotFoundError:
+            return
 
     def check(self) -> None:
         """Raise OSError unless a file can be stored."""
         target = self._path(PROBE)
         if self._is_local:
             Path(self._top).mkdir(parents=True, exist_ok=True)
-            write_bytes(Path(target), b"")
+            write_bytes(Path(target), PROBE_BYTES)
         else:
-            self._fs.pipe_file(target, b"")
+            self._ask("pipe_file", target, PROBE_BYTES, most=PROBE_SECONDS)
+
+    def _ask(
+        self, method: str, *of: Any, n_bytes: int = 0, most: float | None = None, **options: Any
+    ) -> Any:
+        """What the store's client answers, before the deadline if the client can be cut off."""
+        if self._fs.async_impl:
+            options["timeout"] = min(self._seconds, most or self._seconds) + n_bytes / LEAST_RATE
+        try:
+            return getattr(self._fs, method)(*of, **options)
+        except (FileNotFoundError, MemoryError):
+            raise
+        except Exception as error:
+            if isinstance(error, OSError) and error.errno in NO_ROOM:
+                raise
+            # Without its text, which may name buckets and jobs.
+            what = f"the store does not serve ({type(error).__name__})"
+            raise StorageError(errno.EIO, what) from None
 
     def _path(self, name: str) -> str:
         # Names are checked where they come in; this is the last place where a trick could end.

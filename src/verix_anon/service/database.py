@@ -5,7 +5,7 @@ a lease has run out.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from alembic.config import Config
 
 
+DatabaseError = DBAPIError
+"""What is raised where the database does not answer or cannot write"""
 BUSY_SECONDS = 30
 """How long a writer waits for another one of SQLite"""
 MIGRATION_LOCK = 0x7665726978
@@ -83,6 +85,8 @@ class TenantRow(Schema):
     __tablename__ = "tenants"
     name: Mapped[str] = mapped_column(primary_key=True)
     created: Mapped[float]
+    served: Mapped[float | None]
+    """When a worker last took up a job of its"""
 
 
 class TokenRow(Schema):
@@ -141,6 +145,10 @@ class JobRow(Schema):
     columns: Mapped[int]
     """Quasi-identifiers"""
     min_leaf: Mapped[int]
+    bytes: Mapped[int] = mapped_column(default=0)
+    """Of all files: those that were announced, and of the delivery when it is done"""
+    missing: Mapped[int] = mapped_column(default=0)
+    """Bytes of the files that are not complete"""
     engine: Mapped[str]
     created: Mapped[float]
     updated: Mapped[float]
@@ -214,6 +222,18 @@ class DeliveredRow(Schema):
     sha256: Mapped[str]
 
 
+class ServerRow(Schema):
+    """A server that runs, and what its supervisor found when it last looked."""
+
+    __tablename__ = "servers"
+    name: Mapped[str] = mapped_column(primary_key=True)
+    seen: Mapped[float]
+    workers: Mapped[int]
+    """That were alive"""
+    is_storing: Mapped[bool]
+    """Whether bytes could be written to the folder and to the store"""
+
+
 class Database:
     """Sessions that read or write; one object may serve many threads."""
 
@@ -274,6 +294,7 @@ class Database:
         except (ArgumentError, NoSuchModuleError, ImportError):
             raise ProviderError("the database's URL is not one of SQLite or PostgreSQL") from None
         try:
+            database.close_to_others()
             database.migrate()
         except (DBAPIError, ProviderError) as error:
             database.close()
@@ -283,6 +304,16 @@ class Database:
                 "the database cannot be reached, or is not ours to change"
             ) from None
         return database
+
+    def close_to_others(self) -> None:
+        """Let this user alone read the files of SQLite, whoever made them and with what umask."""
+        path = Path(self.engine.url.database or "")
+        if self.is_sqlite and path.name:
+            # SQLite gives the files beside it the mode of this one.
+            for each in (path, *path.parent.glob(f"{path.name}-*")):
+                with suppress(OSError):
+                    each.touch(0o600)
+                    each.chmod(0o600)
 
     def close(self) -> None:
         """Close all connections that are not in use."""

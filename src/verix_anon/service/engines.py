@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from verix_anon.errors import ProviderError
-from verix_anon.machine import available_cores
+from verix_anon.machine import available_cores, total_memory
 from verix_anon.progress import Progress
 from verix_anon.protocol.messages import Header
 from verix_anon.provider import folder_provider, local
@@ -83,11 +83,13 @@ def choose(settings: ServiceSettings, shape: Shape) -> str:
     if settings.spark_above is not None and shape.rows > settings.spark_above:
         return SPARK
     needed = needed_bytes(shape, threads=threads(settings))
-    if needed > settings.worker_bytes:
+    # A worker may be allowed more than there is: then the job would wait for ever.
+    most = min(settings.worker_bytes, total_memory() or settings.worker_bytes)
+    if needed > most:
         raise JobTooLargeError(
             f"a job of {shape.rows:,} records with {shape.columns:,} quasi-identifiers needs about"
             f" {needed / 1e9:,.2f} GB of memory, and a worker here has"
-            f" {settings.worker_bytes / 1e9:,.2f} GB"
+            f" {most / 1e9:,.2f} GB"
         )
     return LOCAL
 

@@ -1,16 +1,18 @@
 """Jobs as their owners see them: created, uploaded, looked at, deleted. See `leases` for the work.
 
-A job's row comes before its files and goes before them, so files without a row are nobody's.
+A job's row comes before its files, so files without a row belong to no job. It goes after them, so
+that a disk that is too full for a row gains room, and what was cut off can be done again.
 """
 
+import math
 import secrets
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import TypeVar
 
 from sqlalchemy import delete as delete_rows
 from sqlalchemy import func, insert, select, tuple_
 from sqlalchemy.orm import Session, selectinload
-from sqlalchemy.sql.base import ExecutableOption
 
 from verix_anon.errors import ProviderError
 from verix_anon.protocol.providers import File, JobState
@@ -24,6 +26,14 @@ MOST_KEPT = 1_000
 
 class TooManyJobsError(ProviderError):
     """The tenant has as many open jobs as it may have."""
+
+
+class TooManyBytesError(ProviderError):
+    """The tenant's files take as much room as they may."""
+
+
+class NoRoomError(ProviderError):
+    """The disk has no room for the files besides those that others announced."""
 
 
 class KeyReusedError(ProviderError):
@@ -46,6 +56,11 @@ class NewJob:
     """The Idempotency-Key"""
 
     @property
+    def bytes(self) -> int:
+        """Of all files."""
+        return sum(file.size for file in self.files)
+
+    @property
     def request(self) -> str:
         """SHA-256 of what is asked for, by which a key is known to be used for the same again."""
         asked = [f"{file.name}\0{file.size}\0{file.sha256}" for file in self.files]
@@ -61,28 +76,40 @@ class Page:
 
 
 def create(
-    database: Database, new: NewJob, *, most: int, retention_seconds: float
+    database: Database,
+    new: NewJob,
+    *,
+    most: int,
+    retention_seconds: float,
+    tenant_bytes: float = math.inf,
+    room: float = math.inf,
 ) -> tuple[JobRow, bool]:
     """The new job, or the one that this key was used for before, and whether it is new.
 
+    It comes without its files.
+
     Requests of one tenant are taken one after the other, by the lock on the tenant's row and, in
     SQLite, by the one write at a time. So of two requests with the same key that come at once the
-    second finds the first one's job, and no count is exceeded.
+    second finds the first one's job, and no count is exceeded. `room` is what the disk has left
+    for all that was announced and did not come yet.
 
     Raises:
         KeyReusedError: The key was used for something else.
         TooManyJobsError: The tenant has `most` open jobs.
+        TooManyBytesError: The tenant's files would have more than `tenant_bytes`.
+        NoRoomError: The disk has no room for them.
     """
     with database.write() as session:
         tenant = select(TenantRow).where(TenantRow.name == new.tenant)
         session.scalars(tenant.with_for_update()).one()
         used = (JobRow.tenant == new.tenant, JobRow.key == new.key)
-        with_key = select(JobRow).where(*used).options(*_with_files())
+        with_key = select(JobRow).where(*used)
         if new.key is not None and (row := session.scalars(with_key).one_or_none()) is not None:
             if row.request != new.request:
                 raise KeyReusedError("the Idempotency-Key was used for other files")
             return row, False
         _check_counts(session, new.tenant, most)
+        _check_bytes(session, new, tenant_bytes, room)
         return _new_row(session, new, retention_seconds), True
 
 
@@ -97,18 +124,51 @@ def _check_counts(session: Session, tenant: str, most: int) -> None:
         raise TooManyJobsError(f"{MOST_KEPT:,} jobs are kept, and no more may be: delete some")
 
 
+def _check_bytes(session: Session, new: NewJob, tenant_bytes: float, room: float) -> None:
+    """Raise unless the new files fit the tenant's share and the disk."""
+    kept = (JobRow.tenant == new.tenant, JobRow.state != JobState.FAILED)
+    its = session.scalar(select(func.sum(JobRow.bytes)).where(*kept))
+    if int(its or 0) + new.bytes > tenant_bytes:
+        raise TooManyBytesError(
+            f"all files of a tenant together have at most {tenant_bytes:,.0f} bytes: fetch and"
+            " delete a job that is done, or wait for one to end"
+        )
+    promised = select(func.sum(JobRow.missing)).where(JobRow.state == JobState.UPLOADING)
+    if int(session.scalar(promised) or 0) + new.bytes > room:
+        raise NoRoomError("the disk has no room for these files besides those announced before")
+
+
 def find(
     database: Database, tenant: str | None, job_id: str, *, file: str | None = None
 ) -> JobRow | None:
     """A job of a tenant, or of any if that is None; one of another tenant is not there.
 
-    With all its files, or with those of one name only: a job may have thousands.
+    With all its files, with those of one name, or with none if the name is empty: a job may have
+    thousands.
     """
-    wanted = select(JobRow).where(JobRow.id == job_id).options(*_with_files(file))
+    wanted = select(JobRow).where(JobRow.id == job_id)
+    if file != "":
+        sent = [] if file is None else [FileRow.name == file]
+        back = [] if file is None else [DeliveredRow.name == file]
+        loaded = (JobRow.files.and_(*sent), JobRow.delivered.and_(*back))
+        wanted = wanted.options(*map(selectinload, loaded))
     if tenant is not None:
         wanted = wanted.where(JobRow.tenant == tenant)
     with database.read() as session:
         return session.scalars(wanted).one_or_none()
+
+
+FileKind = TypeVar("FileKind", FileRow, DeliveredRow)
+
+
+def files(
+    database: Database, job_id: str, kind: type[FileKind], *, limit: int, after: str = ""
+) -> tuple[tuple[FileKind, ...], str | None]:
+    """Files of a job by their names after one of them, and where the next page begins."""
+    wanted = select(kind).where(kind.job == job_id, kind.name > after)
+    with database.read() as session:
+        rows = session.scalars(wanted.order_by(kind.name).limit(limit + 1)).all()
+    return tuple(rows[:limit]), rows[limit - 1].name if len(rows) > limit else None
 
 
 def page(database: Database, tenant: str | None, *, limit: int, after: str | None = None) -> Page:
@@ -132,7 +192,7 @@ def page(database: Database, tenant: str | None, *, limit: int, after: str | Non
 
 
 def delete(database: Database, tenant: str, job_id: str) -> bool:
-    """Forget a job, whatever its state, and whether there was one; its files are deleted after.
+    """Forget a job, whatever its state, and whether there was one; its files are gone already.
 
     A worker that runs it finds at its next word to the database that it has lost it.
     """
@@ -151,12 +211,13 @@ def complete_file(database: Database, job_id: str, name: str) -> JobState | None
         # Of two files that are completed together, one must see the other.
         wanted = select(JobRow).where(JobRow.id == job_id)
         row = session.scalars(wanted.with_for_update()).one_or_none()
-        if row is None:
+        at = database_time(session)
+        if row is None or (row.expires is not None and row.expires < at):
+            # A sweep may have deleted other files of what has expired.
             return None
         file = session.get_one(FileRow, (job_id, name))
         if not file.is_complete:
-            at = database_time(session)
-            file.is_complete, row.updated = True, at
+            file.is_complete, row.updated, row.missing = True, at, row.missing - file.size
             session.flush()
             lacking = (FileRow.job == job_id, FileRow.is_complete.is_(False))
             if session.scalars(select(FileRow.name).where(*lacking).limit(1)).first() is None:
@@ -188,6 +249,8 @@ def _new_row(session: Session, new: NewJob, retention_seconds: float) -> JobRow:
         rows=new.rows,
         columns=new.columns,
         min_leaf=new.min_leaf,
+        bytes=new.bytes,
+        missing=new.bytes,
         engine=new.engine,
         created=at,
         updated=at,
@@ -202,7 +265,6 @@ def _new_row(session: Session, new: NewJob, retention_seconds: float) -> JobRow:
     if files:
         # In one statement, because others wait for this transaction: a job may have thousands.
         session.execute(insert(FileRow), files)
-    session.refresh(row, ["files", "delivered"])
     return row
 
 
@@ -212,14 +274,3 @@ def _cursor(after: str) -> tuple[float, str]:
         return float.fromhex(created), bytes.fromhex(job_id).hex()
     except (ValueError, OverflowError):
         raise ProviderError("that is not where a page of jobs begins") from None
-
-
-def _with_files(name: str | None = None) -> tuple[ExecutableOption, ...]:
-    """Have jobs read with all their files, or with those of one name."""
-    sent, back = JobRow.files, JobRow.delivered
-    if name is None:
-        return selectinload(sent), selectinload(back)
-    return (
-        selectinload(sent.and_(FileRow.name == name)),
-        selectinload(back.and_(DeliveredRow.name == name)),
-    )

@@ -7,12 +7,21 @@ clocks are not asked.
 
 from dataclasses import dataclass
 
-from sqlalchemy import ScalarResult, Update, case, select, update
+from sqlalchemy import ScalarResult, Update, case, func, select, update
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from verix_anon.errors import ProviderError
 from verix_anon.protocol.providers import File, JobState
-from verix_anon.service.database import Database, DeliveredRow, JobProgress, JobRow, Reason, now
+from verix_anon.service.database import (
+    Database,
+    DeliveredRow,
+    JobProgress,
+    JobRow,
+    Reason,
+    TenantRow,
+    now,
+)
+from verix_anon.service.settings import ServiceSettings
 
 MAX_LOST = 3
 KILLED = Reason(
@@ -48,11 +57,16 @@ class LeasedJob:
 
 
 def claim(database: Database, worker: str, *, lease_seconds: float) -> LeasedJob | None:
-    """Take up the job that waits longest, if one does."""
+    """Take up the job that waits longest of the tenant whose turn it is, if one waits.
+
+    Tenants take turns: one with a hundred jobs waits as long as one with a single job.
+    """
     waits = (JobRow.state == JobState.QUEUED, JobRow.not_before <= now())
-    first = select(JobRow.id).where(*waits).order_by(JobRow.queued, JobRow.id).limit(1)
+    first = select(JobRow.id).join(TenantRow, TenantRow.name == JobRow.tenant).where(*waits)
+    turn = func.coalesce(TenantRow.served, 0.0)
+    first = first.order_by(turn, JobRow.queued, JobRow.id).limit(1)
     # What another claims at this moment is passed over; SQLite has one write at a time.
-    free = first.with_for_update(skip_locked=True).correlate(None).scalar_subquery()
+    free = first.with_for_update(skip_locked=True, of=JobRow).correlate(None).scalar_subquery()
     with database.write() as session:
         session.execute(_expired())
         found = session.execute(
@@ -60,8 +74,11 @@ def claim(database: Database, worker: str, *, lease_seconds: float) -> LeasedJob
             .where(JobRow.id == free)
             .values(state=JobState.RUNNING, fence=JobRow.fence + 1, worker=worker)
             .values(lease=now() + lease_seconds, started=now(), updated=now())
-            .returning(JobRow.id, JobRow.fence)
+            .returning(JobRow.id, JobRow.fence, JobRow.tenant)
         ).one_or_none()
+        if found is not None:
+            its = update(TenantRow).where(TenantRow.name == found.tenant)
+            session.execute(its.values(served=now()))
     return None if found is None else LeasedJob(job_id=found.id, fence=found.fence)
 
 
@@ -82,7 +99,8 @@ def renew(
 def finish(database: Database, held: LeasedJob, *, root: str, delivery: tuple[File, ...]) -> None:
     """The job is done, and its delivery visible; LostError if it is lost."""
     with database.write() as session:
-        held.check(session.scalars(held.change.values(state=JobState.DONE, root=root, **ENDED)))
+        done = held.change.values(state=JobState.DONE, root=root, **ENDED)
+        held.check(session.scalars(done.values(bytes=sum(file.size for file in delivery))))
         session.add_all(
             DeliveredRow(job=held.job_id, name=file.name, size=file.size, sha256=file.sha256)
             for file in delivery
@@ -101,6 +119,14 @@ def release(database: Database, held: LeasedJob, *, delay_seconds: float = 0.0) 
     with database.write() as session:
         back = held.change.values(not_before=now() + delay_seconds, state=JobState.QUEUED)
         held.check(session.scalars(back.values(**FREED)))
+
+
+def is_overdue(database: Database, held: LeasedJob, settings: ServiceSettings) -> bool:
+    """Whether the job has waited for longer than jobs are kept."""
+    late = JobRow.queued < now() - settings.retention_seconds
+    with database.read() as session:
+        found = session.scalars(select(JobRow.id).where(JobRow.id == held.job_id, late))
+        return found.one_or_none() is not None
 
 
 def lose(database: Database, worker: str) -> None:

@@ -7,6 +7,8 @@ sentences about its start and end: an exception's text may hold a value that som
 
 import logging
 import sys
+import threading
+import traceback
 from pathlib import Path
 from types import TracebackType
 
@@ -33,6 +35,13 @@ def configure() -> None:
     root.handlers = [_Reduced()]
     root.setLevel(logging.WARNING)
     logging.getLogger(SPEAKS).setLevel(logging.INFO)
+    # A traceback's text may hold what was sent; the place where it was raised does not.
+    sys.excepthook = lambda kind, _, trace: _ended(kind, trace)
+    threading.excepthook = lambda ended: _ended(ended.exc_type, ended.exc_traceback)
+
+
+def _ended(kind: type[BaseException], trace: TracebackType | None) -> None:
+    log.critical("ended by our mistake", error=kind.__name__, where=where(trace))
 
 
 class _Reduced(logging.Handler):
@@ -49,7 +58,5 @@ class _Reduced(logging.Handler):
 
 def where(trace: TracebackType | None) -> str:
     """File and line at which an exception was raised."""
-    last = trace
-    while last is not None and last.tb_next is not None:
-        last = last.tb_next
-    return f"{Path(last.tb_frame.f_code.co_filename).name}:{last.tb_lineno}" if last else ""
+    last = traceback.extract_tb(trace)[-1:]
+    return f"{Path(last[0].filename).name}:{last[0].lineno}" if last else ""

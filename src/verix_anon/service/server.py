@@ -1,11 +1,15 @@
 """The service as one command runs it: schema, workers, and HTTP until somebody ends it."""
 
 import os
+import signal
 import ssl
+import sys
 from collections.abc import Callable
+from dataclasses import replace
+from threading import Thread
 
 from verix_anon import http_server
-from verix_anon.errors import Error, ProviderError
+from verix_anon.errors import ProviderError
 from verix_anon.files.keys import is_sealed, read_signing_key
 from verix_anon.files.store import reason
 from verix_anon.protocol.providers import is_loopback
@@ -29,36 +33,32 @@ def make_context(settings: ServiceSettings) -> Context:
     try:
         settings.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         settings.staging.mkdir(mode=0o700, exist_ok=True)
-        blobs = Blobs(settings.blobs_url)
+        blobs = Blobs(settings.blobs_url, seconds=settings.store_seconds)
         blobs.check()
     except OSError as error:
         raise ProviderError(f"a folder of the service cannot be used ({reason(error)})") from None
-    except Error:
-        raise
-    except Exception as error:
-        # Those of a cloud's client, such as for credentials that are not there, have no base here.
-        raise ProviderError(f"the blobs cannot be reached ({type(error).__name__})") from None
-    database = Database.opened(settings.database_url)
+    database, signer = Database.opened(settings.database_url), settings.signer
     return Context(
         settings=settings,
         database=database,
         blobs=blobs,
         rates=Rates(settings.limits.requests_per_minute),
-        readiness=Readiness(database, blobs, settings.staging),
+        readiness=Readiness(database, settings.server),
         metrics=Metrics(lambda: jobs.counts(database).items()),
-        keys=_keys(settings),
+        keys=(Key(keyid=signer.public.keyid, public=signer.public.pem),) if signer else (),
     )
 
 
-def _keys(settings: ServiceSettings) -> tuple[Key, ...]:
+def with_key(settings: ServiceSettings) -> ServiceSettings:
+    """The settings with the key that signs receipts, which is read here and nowhere else."""
     if settings.key_file is None:
-        return ()
+        return settings
     if is_sealed(settings.key_file):
         raise ProviderError(
             f"the key {settings.key_file} is sealed; a service needs one that is not"
         )
-    public = read_signing_key(settings.key_file).public
-    return (Key(keyid=public.keyid, public=public.pem),)
+    key = read_signing_key(settings.key_file).held.private_bytes_raw()
+    return replace(settings, signing_key=key.hex())
 
 
 def serve(settings: ServiceSettings, *, behind_proxy: bool, ready: Callable[[str], None]) -> None:
@@ -67,17 +67,24 @@ def serve(settings: ServiceSettings, *, behind_proxy: bool, ready: Callable[[str
     # What tenants send is for this user's eyes alone, wherever it is put.
     os.umask(0o077)
     configure()
+    settings = with_key(settings)
     context = make_context(settings)
     with http_server.listener(settings.host, settings.port) as listener:
-        app = make_app(context)
         http_server.end_by_signal()
-        with Supervisor(settings):
+        with Supervisor(settings, listener):
             host = f"[{settings.host}]" if ":" in settings.host else settings.host
             scheme = "http" if settings.certificate is None else "https"
             ready(f"{scheme}://{host}:{listener.getsockname()[1]}")
             log.info("serving", workers=settings.workers)
-            tls = (settings.certificate, settings.certificate_key)
-            http_server.serve(app, listener, grace=GRACE_SECONDS, tls=tls)
+            _answer(context, listener)
+
+
+def _answer(context: Context, listener: http_server.Listener) -> None:
+    """Answer requests until a signal."""
+    settings = context.settings
+    listener.limit(settings.connections, settings.address_connections)
+    tls = (settings.certificate, settings.certificate_key)
+    http_server.serve(make_app(context), listener, grace=GRACE_SECONDS, tls=tls)
     context.database.close()
 
 
@@ -102,3 +109,24 @@ def check_address(settings: ServiceSettings, *, behind_proxy: bool) -> None:
             f"without TLS, {settings.host} would hear tokens and data in clear: give --certificate"
             " and --certificate-key, or say --behind-proxy if a proxy in front of it speaks TLS"
         )
+
+
+def main() -> None:
+    """One more HTTP process, with the settings from stdin, on a listener of the supervisor's."""
+    os.umask(0o077)
+    configure()
+    settings = ServiceSettings.from_json(sys.stdin.readline())
+
+    def end_with_supervisor() -> None:
+        sys.stdin.read()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    http_server.end_by_signal()
+    with http_server.Listener(fileno=int(sys.argv[2])) as listener:
+        context = make_context(settings)
+        Thread(target=end_with_supervisor, daemon=True).start()
+        _answer(context, listener)
+
+
+if __name__ == "__main__":
+    main()

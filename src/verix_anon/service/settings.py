@@ -1,14 +1,21 @@
 """What an operator decides about a service; workers are given all of it through their stdin."""
 
+import errno
 import json
+import os
+import secrets
+import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
 from verix_anon.machine import available_cores
+from verix_anon.protocol.signing import SigningKey
 
 DATABASE_FILE = "verix.db"
-GIGABYTE = 10**9
+GIGABYTE, GIB = 10**9, 1 << 30
 DAY = 86_400.0
 
 
@@ -25,6 +32,8 @@ class ServiceLimits:
     """Jobs of a tenant that are uploaded, wait or run"""
     requests_per_minute: int = 1_200
     """Of a tenant, at each HTTP process"""
+    tenant_bytes: int = 100 * GIGABYTE
+    """Of all files that a tenant announced or that are kept for it"""
     request_bytes: int = 16 << 20
     """Of any request but a piece of an upload, which ends where its file does"""
 
@@ -39,6 +48,12 @@ class ServiceSettings:
     """An SQLAlchemy URL, of SQLite or PostgreSQL"""
     blobs: str = ""
     """An fsspec URL, of this disk or S3"""
+    connections: int = 4_096
+    """That each HTTP process holds"""
+    address_connections: int = 256
+    """From one address beyond this machine; 0 for any number, as behind a proxy"""
+    http_processes: int = 1
+    """Processes that answer requests; each counts requests, connections and figures by itself"""
     workers: int = field(default_factory=available_cores)
     worker_bytes: int = 4 * GIGABYTE
     """Memory that a job may take in its worker, beyond what the idle worker holds"""
@@ -46,11 +61,21 @@ class ServiceSettings:
     """A worker that was silent for so long has lost its job"""
     retry_seconds: float = 30.0
     """After what a job is tried again for which there was no room on a disk or in memory"""
+    job_seconds: float = 6 * 3_600.0
+    """After what a job that a worker has is failed"""
     sweep_seconds: float = 60.0
+    store_seconds: float = 30.0
+    """After what a store in a cloud that does not answer is given up; large files get more"""
+    server: str = field(default_factory=lambda: f"{os.uname().nodename}-{secrets.token_hex(4)}")
+    """The name of this server's row in the database: processes of one server share it"""
     retention_seconds: float = 7 * DAY
     """How long an upload may take, and how long what has ended is kept"""
+    reserve_bytes: int | None = None
+    """What uploads and jobs leave free on the disk; None for 5 % of it, and 1 GiB at most"""
     key_file: Path | None = None
-    """The private key that signs receipts"""
+    """The private key that signs receipts; it is read once, at the start"""
+    signing_key: str = field(default="", repr=False)
+    """Its 32 bytes as they were read, in hexadecimal digits"""
     host: str = "127.0.0.1"
     port: int = 8443
     certificate: Path | None = None
@@ -60,6 +85,12 @@ class ServiceSettings:
     spark: Mapping[str, str] = field(default_factory=dict)
     """Spark's own settings, such as spark.master"""
     limits: ServiceLimits = field(default_factory=ServiceLimits)
+
+    @property
+    def signer(self) -> SigningKey | None:
+        """What signs receipts, or None if nothing is signed here."""
+        key = bytes.fromhex(self.signing_key)
+        return SigningKey(Ed25519PrivateKey.from_private_bytes(key)) if key else None
 
     @property
     def database_url(self) -> str:
@@ -80,6 +111,24 @@ class ServiceSettings:
     def work(self) -> Path:
         """Where workers work: a folder a claim, of the job's id and the fence."""
         return self.folder / "work"
+
+    def room(self) -> int:
+        """Bytes that are free beyond the reserve, on the fullest disk; negative if there is less.
+
+        Below the reserve only deletions and the database write, so that room can be made.
+        """
+        places = [self.folder, *([] if "://" in self.blobs_url else [Path(self.blobs_url)])]
+        found = []
+        for place in places:
+            usage = shutil.disk_usage(place if place.is_dir() else self.folder)
+            reserve = self.reserve_bytes
+            found.append(usage.free - (min(usage.total // 20, GIB) if reserve is None else reserve))
+        return min(found)
+
+    def check_room(self, n_bytes: int) -> None:
+        """Raise OSError (ENOSPC) unless so many bytes can be written above the reserve."""
+        if self.room() < n_bytes:
+            raise OSError(errno.ENOSPC, "the reserve of free space is reached")
 
     def to_json(self) -> str:
         """On one line, as a worker reads it."""

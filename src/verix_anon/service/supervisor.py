@@ -1,15 +1,17 @@
 """Starts the workers, replaces the dead, sweeps, and ends the workers with the server.
 
-To sweep is to delete expired jobs and files that belong to none. A row is there before its job's
-files and gone before them. So the files are listed first and the rows are read after: files that
-have no row then are nobody's.
+To sweep is to delete expired jobs and files that belong to no job. A row is there before its job's
+files. So the files are listed first and the rows are read after: files that have no row then belong
+to no job. Files are deleted before rows are written: a full disk takes no row.
 """
 
 import os
 import secrets
+import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,15 +21,21 @@ from threading import Event, Thread
 from sqlalchemy import delete, select
 from sqlalchemy.exc import DBAPIError
 
+from verix_anon.files.atomic_write import write_bytes
+from verix_anon.machine import total_memory
 from verix_anon.protocol.providers import JobState
 from verix_anon.service import blobs, engines, leases
-from verix_anon.service.blobs import Blobs
-from verix_anon.service.database import Database, JobRow, now
-from verix_anon.service.logs import log
+from verix_anon.service.blobs import PROBE, PROBE_BYTES, Blobs
+from verix_anon.service.database import Database, JobRow, ServerRow, now
+from verix_anon.service.logs import log, where
 from verix_anon.service.settings import ServiceSettings
 
 MODULE = "verix_anon.service.worker"
+HTTP_MODULE = "verix_anon.service.server"
 WATCH_SECONDS = 0.2
+PROBE_SECONDS = 2.0
+FORGOTTEN_SECONDS = 86_400.0
+"""After what the row of a server that is gone is deleted"""
 RESTART_SECONDS = 1.0
 """Between two starts of a worker that dies at once"""
 STOP_SECONDS = 10.0
@@ -44,20 +52,30 @@ ENVIRONMENT = {
 class _Started:
     process: subprocess.Popen[bytes]
     name: str
+    module: str
     at: float = field(default_factory=time.monotonic)
 
 
 class Supervisor:
-    """The workers of this server, from `start` to `stop`; a context manager too."""
+    """The workers of this server, from `start` to `stop`; a context manager too.
 
-    def __init__(self, settings: ServiceSettings) -> None:
+    Beyond the first HTTP process, which is this one, it also runs those that share the listener.
+    """
+
+    def __init__(self, settings: ServiceSettings, listener: socket.socket | None = None) -> None:
         engines.check(settings)
-        self.settings = settings
+        self.settings, self._listener = settings, listener
         self.database = Database(settings.database_url)
-        self.blobs = Blobs(settings.blobs_url)
+        self.blobs = Blobs(settings.blobs_url, seconds=settings.store_seconds)
         self._workers: list[_Started] = []
         self._is_over = Event()
-        self._thread = Thread(target=self._watch, daemon=True)
+        # Each in a thread of its own: a store that hangs holds up a sweep, and nothing else.
+        rounds = (
+            (WATCH_SECONDS, self._replace),
+            (PROBE_SECONDS, self._probe),
+            (settings.sweep_seconds, self._sweep),
+        )
+        self._threads = [Thread(target=self._repeat, args=each, daemon=True) for each in rounds]
 
     def __enter__(self) -> "Supervisor":
         self.start()
@@ -69,17 +87,26 @@ class Supervisor:
     @property
     def pids(self) -> tuple[int, ...]:
         """The processes of the workers that run."""
-        return tuple(w.process.pid for w in self._workers if w.process.poll() is None)
+        workers = (each for each in self._workers if each.module != HTTP_MODULE)
+        return tuple(each.process.pid for each in workers if each.process.poll() is None)
 
     def start(self) -> None:
-        """Start the workers, and watch them from a thread."""
-        self._workers = [self._started() for _ in range(self.settings.workers)]
-        self._thread.start()
+        """Start the workers, and watch them from threads."""
+        needed, there = self.settings.workers * self.settings.worker_bytes, total_memory()
+        if there is not None and needed > there:
+            log.warning("workers may take more memory than there is", bytes=needed, there=there)
+        more = self.settings.http_processes - 1 if self._listener else 0
+        modules = [MODULE] * self.settings.workers + [HTTP_MODULE] * more
+        self._workers = [self._started(module) for module in modules]
+        self._survive(self._probe)
+        for thread in self._threads:
+            thread.start()
 
     def stop(self) -> None:
         """End the workers: each puts its job back for others first."""
         self._is_over.set()
-        self._thread.join()
+        # It starts no worker after this. A store that hangs holds up the others, but not the end.
+        self._threads[0].join(STOP_SECONDS)
         for worker in self._workers:
             worker.process.terminate()
         until = time.monotonic() + STOP_SECONDS
@@ -89,21 +116,25 @@ class Supervisor:
             if worker.process.poll() is None:
                 worker.process.kill()
             self._bury(worker)
+        for thread in self._threads:
+            thread.join(max(0.0, until - time.monotonic()))
         self.database.close()
 
-    def _started(self) -> _Started:
+    def _started(self, module: str) -> _Started:
         name = f"{os.uname().nodename}-{secrets.token_hex(4)}"
+        shared = [self._listener.fileno()] if module == HTTP_MODULE and self._listener else []
         process = subprocess.Popen(  # noqa: S603, because the command is our own
-            [sys.executable, "-m", MODULE, name],
+            [sys.executable, "-m", module, name, *map(str, shared)],
             stdin=subprocess.PIPE,
             env=ENVIRONMENT | os.environ,
+            pass_fds=shared,
         )
         assert process.stdin is not None
         # A worker that is dead already is seen below.
         with suppress(BrokenPipeError):
             process.stdin.write(self.settings.to_json().encode() + b"\n")
             process.stdin.flush()
-        return _Started(process, name)
+        return _Started(process, name, module)
 
     def _bury(self, worker: _Started) -> None:
         """What it held is free at once, and not only when its lease ends."""
@@ -113,26 +144,44 @@ class Supervisor:
         with suppress(DBAPIError):
             leases.lose(self.database, worker.name)
 
-    def _watch(self) -> None:
-        swept = time.monotonic()
-        while not self._is_over.wait(WATCH_SECONDS):
-            for i, worker in enumerate(self._workers):
-                is_dead = worker.process.poll() is not None
-                if is_dead and time.monotonic() > worker.at + RESTART_SECONDS:
-                    log.warning("a worker died", worker=worker.name, code=worker.process.returncode)
-                    self._bury(worker)
-                    try:
-                        self._workers[i] = self._started()
-                    except OSError as error:
-                        # It is tried again at the next look.
-                        log.error("no worker can be started", error=type(error).__name__)
-            if time.monotonic() > swept + self.settings.sweep_seconds:
-                swept = time.monotonic()
-                try:
-                    sweep(self.settings, self.database, self.blobs)
-                except (DBAPIError, OSError) as error:
-                    # The next one finds what this one left.
-                    log.warning("not swept", error=type(error).__name__)
+    def _repeat(self, seconds: float, act: Callable[[], object]) -> None:
+        """Act again and again until the end, whatever is raised."""
+        while not self._is_over.wait(seconds):
+            self._survive(act)
+
+    def _survive(self, act: Callable[[], object]) -> None:
+        try:
+            act()
+        except Exception as error:
+            # The next round finds what this one left. No text: it may name jobs and buckets.
+            where_ = where(error.__traceback__)
+            log.error("not done", what=act.__name__, error=type(error).__name__, where=where_)
+
+    def _replace(self) -> None:
+        """Start a worker for each that is dead."""
+        for i, worker in enumerate(self._workers):
+            is_dead = worker.process.poll() is not None
+            if is_dead and time.monotonic() > worker.at + RESTART_SECONDS:
+                log.warning("a worker died", worker=worker.name, code=worker.process.returncode)
+                self._bury(worker)
+                self._workers[i] = self._started(worker.module)
+
+    def _probe(self) -> None:
+        """Write bytes to the folder and the store, and a row that tells what works."""
+        try:
+            write_bytes(self.settings.folder / PROBE, PROBE_BYTES)
+            self.blobs.check()
+            is_storing = True
+        except OSError as error:
+            log.warning("the files cannot be written", error=type(error).__name__)
+            is_storing = False
+        with self.database.write() as session:
+            at, name = session.scalars(select(now())).one(), self.settings.server
+            alive = len(self.pids)
+            session.merge(ServerRow(name=name, seen=at, workers=alive, is_storing=is_storing))
+
+    def _sweep(self) -> None:
+        sweep(self.settings, self.database, self.blobs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,14 +196,12 @@ class Swept:
 
 def sweep(settings: ServiceSettings, database: Database, store: Blobs) -> Swept:
     """Delete expired jobs, and all files that belong to none or to an attempt that was lost."""
-    leases.expire(database)
-    with database.write() as session:
-        old = delete(JobRow).where(JobRow.expires < now()).returning(JobRow.id)
-        n_expired = len(session.scalars(old).all())
     stored = store.attempts()
     staged, worked = _names(settings.staging), _names(settings.work)
     with database.read() as session:
-        found = session.execute(select(JobRow.id, JobRow.state, JobRow.fence)).all()
+        known = session.execute(select(JobRow.id, JobRow.state, JobRow.fence)).all()
+        expired = set(session.scalars(select(JobRow.id).where(JobRow.expires < now())))
+    found = [row for row in known if row.id not in expired]
     rows = {row.id: (row.state, row.fence) for row in found}
     uploading = {row.id for row in found if row.state == JobState.UPLOADING}
     gone = [blobs.job(job) for job in stored if job not in rows]
@@ -164,13 +211,17 @@ def sweep(settings: ServiceSettings, database: Database, store: Blobs) -> Swept:
         for fence in fences
         if job in rows and _is_over(rows[job], fence, JobState.RUNNING, JobState.DONE)
     ]
-    for prefix in gone + lost:
-        store.delete(prefix)
     idle = [settings.staging / job for job in staged if job not in uploading]
     idle += [settings.work / claim for claim in worked if not _is_worked_on(rows, claim)]
     for folder in idle:
         rmtree(folder, ignore_errors=True)
-    return Swept(jobs=n_expired, leftovers=len(gone) + len(lost) + len(idle))
+    for prefix in gone + lost:
+        store.delete(prefix)
+    leases.expire(database)
+    with database.write() as session:
+        session.execute(delete(ServerRow).where(ServerRow.seen < now() - FORGOTTEN_SECONDS))
+        session.execute(delete(JobRow).where(JobRow.id.in_(expired), JobRow.expires < now()))
+    return Swept(jobs=len(expired), leftovers=len(gone) + len(lost) + len(idle))
 
 
 def _names(folder: Path) -> list[str]:

@@ -32,7 +32,6 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
 from verix_anon.errors import ContractError, MemoryShortError, ProviderError, TableError
 from verix_anon.files.folder_writer import digest_of_file, write_receipt
-from verix_anon.files.keys import read_signing_key
 from verix_anon.files.submissions import open_submission
 from verix_anon.machine import available_memory
 from verix_anon.progress import Progress
@@ -62,6 +61,7 @@ DAMAGED = Reason(
     code="damaged-submission",
     detail="the files are not a submission, or not the one that was announced; prepare it again",
 )
+NEVER = "there was no room for the job on this machine for as long as jobs are kept"
 INTERNAL = Reason(
     code="internal",
     detail="the provider made a mistake, which its log names; nothing is wrong with the submission",
@@ -87,7 +87,7 @@ class Worker:
     def __init__(self, settings: ServiceSettings, name: str) -> None:
         self.settings, self.name = settings, name
         self.database = Database(settings.database_url)
-        self.blobs = Blobs(settings.blobs_url)
+        self.blobs = Blobs(settings.blobs_url, seconds=settings.store_seconds)
         self.claim: LeasedJob | None = None
         self._claiming = Lock()
 
@@ -122,14 +122,15 @@ class Worker:
         except LostError:
             log_of.warning("lost")
         except JobFailedError as failed:
-            reason = failed.reason
-            log_of.warning("failed", code=reason.code)
-            self._end(lambda: leases.fail(self.database, claim, reason))
-            self._forget(claim)
+            self._fail(claim, failed.reason)
         except LaterError as later:
+            if self._insist(lambda: leases.is_overdue(self.database, claim, self.settings)):
+                self._fail(claim, Reason(code="no-room", detail=f"{NEVER} ({later})"))
+                return
             log_of.warning("put back", why=str(later))
             delay = self.settings.retry_seconds
-            self._end(lambda: leases.release(self.database, claim, delay_seconds=delay))
+            with suppress(LostError):
+                self._insist(lambda: leases.release(self.database, claim, delay_seconds=delay))
 
     def stop(self) -> None:
         """Put the job back and end this process."""
@@ -147,9 +148,12 @@ class Worker:
         with suppress(OSError):
             self.blobs.delete(blobs.uploads(claim.job_id))
 
-    def _end(self, say: Callable[[], None]) -> None:
+    def _fail(self, claim: LeasedJob, reason: Reason) -> None:
+        log_of = log.bind(job=claim.job_id, fence=claim.fence, worker=self.name)
+        log_of.warning("failed", code=reason.code)
         with suppress(LostError):
-            self._insist(say)
+            self._insist(lambda: leases.fail(self.database, claim, reason))
+        self._forget(claim)
 
     def _insist(self, say: Callable[[], Answer]) -> Answer:
         """Say something to the database until it listens: it may be restarted at any time."""
@@ -185,18 +189,29 @@ class Heartbeat:
             raise LostError("the job is another worker's by now, or was deleted")
 
     def _beat(self) -> None:
-        of, seconds = self._worker, self._worker.settings.lease_seconds
+        of, claim, settings = self._worker, self._claim, self._worker.settings
+        until = time.monotonic() + settings.job_seconds
+        most = f"the job took longer than the {settings.job_seconds:,.0f} s that it may take"
         while not self._is_over.wait(self._seconds):
+            is_late = time.monotonic() > until
             try:
-                leases.renew(
-                    of.database, self._claim, lease_seconds=seconds, progress=self._progress
-                )
+                if is_late:
+                    leases.fail(of.database, claim, Reason(code="too-long", detail=most))
+                    of._forget(claim)
+                else:
+                    lease, progress = settings.lease_seconds, self._progress
+                    leases.renew(of.database, claim, lease_seconds=lease, progress=progress)
             except LostError:
                 self._is_lost.set()
-                return
-            except DBAPIError:
-                # Said again at the next beat; the lease lasts for several.
+            except Exception:  # noqa: S112
+                # The database is away, or the engine has all memory: the next beat tries again,
+                # and the lease lasts for several.
                 continue
+            if is_late and not self._is_over.is_set():
+                # Nothing else ends the engine, even if the job was lost.
+                log.warning("failed", code="too-long", job=claim.job_id, worker=of.name)
+                Workplace(settings=settings, store=of.blobs, claim=claim).clear()
+                os._exit(1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,9 +250,16 @@ class Workplace:
 
 def deliver(place: Workplace, job: JobRow, progress: Progress) -> tuple[str, tuple[File, ...]]:
     """Do a job; the root and the files of its delivery, which lie in the blobs."""
-    began = datetime.now(UTC)
+    began, key = datetime.now(UTC), place.settings.signer
+
+    def sign(folder: Path) -> None:
+        if key is not None:
+            write_receipt(folder, key, began, datetime.now(UTC))
+
     with _judged(job, place.settings), place:
         engine = _chosen(job, place.settings)
+        # The submission and the delivery lie in the work folder before the delivery is stored.
+        place.settings.check_room(2 * shape(job).file_bytes)
         progress("fetch", 0, 1)
         _fetch(place, job)
         progress("read", 0, 1)
@@ -250,7 +272,7 @@ def deliver(place: Workplace, job: JobRow, progress: Progress) -> tuple[str, tup
             submission=place.submission,
             delivery=place.delivery,
             progress=progress,
-            finish=_signing(place.settings, began),
+            finish=sign,
         )
         header = engines.run(engine, place.settings, task)
         progress("store", 0, 1)
@@ -259,12 +281,7 @@ def deliver(place: Workplace, job: JobRow, progress: Progress) -> tuple[str, tup
 
 def shape(job: JobRow) -> Shape:
     """What the memory that a job takes depends on."""
-    return Shape(
-        rows=job.rows,
-        columns=job.columns,
-        min_leaf=job.min_leaf,
-        file_bytes=sum(file.size for file in job.files),
-    )
+    return Shape(rows=job.rows, columns=job.columns, min_leaf=job.min_leaf, file_bytes=job.bytes)
 
 
 @contextmanager
@@ -330,7 +347,7 @@ def _fetch(place: Workplace, job: JobRow) -> None:
     for file in job.files:
         target = place.submission / file.name
         try:
-            place.store.get(blobs.upload(job.id, file.name), target)
+            place.store.get(blobs.upload(job.id, file.name), target, file.size)
         except FileNotFoundError:
             # Such as after a database was restored without the blobs: it will not come back.
             log.error("missing in the blobs", job=job.id)
@@ -339,16 +356,6 @@ def _fetch(place: Workplace, job: JobRow) -> None:
             # It had its digest when it was uploaded.
             log.error("damaged in the blobs", job=job.id)
             raise JobFailedError(INTERNAL)
-
-
-def _signing(settings: ServiceSettings, began: datetime) -> Callable[[Path], object] | None:
-    if settings.key_file is None:
-        return None
-    try:
-        key = read_signing_key(settings.key_file)
-    except TableError:
-        raise LaterError("the key cannot be read") from None
-    return lambda folder: write_receipt(folder, key, began, datetime.now(UTC))
 
 
 def _store(place: Workplace) -> tuple[File, ...]:

@@ -54,6 +54,8 @@ class Scripted:
     offer: dict[str, Any] = field(default_factory=dict)
     announced: list[dict[str, object]] | None = None
     """The delivery's files, if they are to differ from the truth."""
+    page: int = 0
+    """Files of the delivery that are listed at once; 0 for all"""
     states: list[str] = field(default_factory=list)
     """What is said of the job before it is done."""
     jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -168,7 +170,18 @@ class Handler(BaseHTTPRequestHandler):
             if state == "done":
                 job["state"] = state
                 job["delivery"] = script.announced or listed(script.delivery)
+            if state == "done" and script.page:
+                names = [file["name"] for file in job["delivery"]]
+                job["next_delivered"] = names[script.page - 1]
+                self.json({**job, "delivery": job["delivery"][: script.page]})
+                return
             self.json({**job, "state": state})
+        elif "?after=" in self.path:
+            after = unquote(self.path.partition("?after=")[2])
+            names = [file["name"] for file in job["delivery"]]
+            files = job["delivery"][names.index(after) + 1 :][: script.page]
+            is_last = files[-1:] == job["delivery"][-1:]
+            self.json({"files": files, "next": None if is_last else files[-1]["name"]})
         else:
             self.json(job)
 

@@ -1,12 +1,17 @@
 """What a client meets on the way to a service that is honest."""
 
+import shutil
+from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from client.remote import clocks
 from client.remote.journeys import Client, break_off, busy, cut_after
-from client.remote.scripted import LIMITS, Handler, Scripted
+from client.remote.scripted import LIMITS, TOKEN, Handler, Scripted
+from verix_anon import RemoteOptions, RemoteProvider
+from verix_anon.files.folder_writer import write_receipt
 from verix_anon.files.keys import new_key, write_key
 from verix_anon.files.trust import read_public_key
 
@@ -19,6 +24,15 @@ def test_nothing_happens(client: Client, service: Scripted, clock: clocks.Clock)
     assert service.count("patch") > len(service.uploads)  # request_bytes bounds a piece
     assert clock.waits == sorted(clock.waits)
     assert (client.out.stat().st_mode & 0o777, client.out.parent.stat().st_nlink) == (0o700, 3)
+
+
+@pytest.mark.parametrize("page", [1, 3])
+def test_the_files_of_a_delivery_come_in_pages(
+    client: Client, service: Scripted, page: int
+) -> None:
+    service.page = page
+    client.run()
+    assert client.is_whole()
 
 
 def test_a_job_is_kept_if_asked(client: Client, service: Scripted) -> None:
@@ -171,4 +185,64 @@ def test_a_rule_or_key_that_is_not_there(client: Client, service: Scripted, tmp_
     service.offer["rules"] = ["another"]
     client.fails("does not know the rule", provider_keys=files)
     del service.offer["rules"]
-    client.run(provider_keys=files)
+    client.fails("there is no receipt.*the job stays", provider_keys=files)
+    assert service.count("delete") == 0
+
+
+@pytest.fixture
+def signed(service: Scripted, remote_folders: Path, tmp_path: Path) -> Callable[[str], Path]:
+    """Have the service deliver a receipt that a key signed; all keys are shown by the service."""
+    keys = {name: new_key() for name in ("ours", "other")}
+    for name, key in keys.items():
+        write_key(key, tmp_path / name)
+    shown = [{"keyid": key.public.keyid, "public": key.public.pem} for key in keys.values()]
+    service.offer = {"keys": shown}
+
+    def sign(by: str) -> Path:
+        folder = tmp_path / f"signed-{by}"
+        shutil.copytree(remote_folders / "delivery", folder)
+        moment = datetime.now(UTC)
+        write_receipt(folder, keys[by], moment, moment)
+        service.delivery["receipt.dsse.json"] = (folder / "receipt.dsse.json").read_bytes()
+        return tmp_path / "ours.pub"
+
+    return sign
+
+
+def test_a_receipt_of_the_pinned_key_is_checked_before_the_job_is_deleted(
+    client: Client, service: Scripted, signed: Callable[[str], Path]
+) -> None:
+    key = signed("ours")
+    client.run(provider_keys=[key])
+    assert service.count("delete") == 1
+
+
+@pytest.mark.parametrize("is_signed", [True, False])
+def test_a_receipt_that_no_pinned_key_signed_is_refused(
+    client: Client, service: Scripted, signed: Callable[[str], Path], is_signed: bool
+) -> None:
+    key = signed("other")
+    if not is_signed:
+        service.delivery["receipt.dsse.json"] = b"{}"
+    client.fails("signed this delivery.*the job stays", provider_keys=[key])
+    assert service.count("delete") == 0
+
+
+def test_a_receipt_for_other_files_is_refused(
+    client: Client, service: Scripted, signed: Callable[[str], Path]
+) -> None:
+    key = signed("ours")
+    service.delivery["delivery.json"] += b" "
+    client.fails("other files.*the job stays", provider_keys=[key])
+    assert service.count("delete") == 0
+
+
+def test_a_delivery_in_memory_has_its_receipt(
+    service: Scripted, remote_folders: Path, signed: Callable[[str], Path], clock: object
+) -> None:
+    folder = remote_folders / "submission"
+    provider = RemoteProvider(service.url, TOKEN)
+    assert provider.anonymize(folder).receipt is None
+    options = RemoteOptions(provider_keys=[signed("ours")])
+    found = RemoteProvider(service.url, TOKEN, options=options).anonymize(folder)
+    assert found.receipt == service.delivery["receipt.dsse.json"]

@@ -1,10 +1,13 @@
 """A service that means harm: nothing of what it says is believed, and nothing is left of it."""
 
+import time
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
-from client.remote.journeys import Client, break_off, busy, stated
+from client.remote.clocks import Clock
+from client.remote.journeys import Client, break_off, busy, cut_after, stated
 from client.remote.scripted import Fault, Handler, Scripted, listed, running
 
 
@@ -218,3 +221,46 @@ def test_a_service_that_begins_again_and_again_is_given_up(
 ) -> None:
     service.faults["delivery"] = [None, None, None, *([break_off(5000)] * 100)]
     client.fails("begins records.parquet again and again")
+
+
+@pytest.mark.parametrize("piece", [b"HTTP/1.1 103 Early Hints\r\n\r\n", b"X-More: 1\r\n", b"x"])
+def test_headers_without_end_are_given_up(
+    client: Client, service: Scripted, clock: Clock, piece: bytes
+) -> None:
+    """Each piece comes a second after the last, so that no single read ever waits for long."""
+
+    def trickle(handler: Handler) -> None:
+        with suppress(OSError):
+            if not piece.startswith(b"HTTP"):
+                handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
+            for _ in range(1000):
+                clock.time += 1.0
+                handler.wfile.write(piece)
+                handler.wfile.flush()
+                time.sleep(0.002)
+        handler.cut()
+
+    service.faults["offer"] = [trickle] * 50
+    client.fails("does not serve")
+    assert clock.time < 5 * 60
+
+
+def test_a_service_that_takes_a_byte_of_each_piece_is_given_up(
+    client: Client, service: Scripted
+) -> None:
+    def take_one(handler: Handler) -> None:
+        kept = handler.script.uploads[handler.file()]
+        kept += handler.rfile.read(int(handler.headers["Content-Length"]))[:1]
+        handler.answer(204, Upload_Offset=str(len(kept)))
+
+    service.faults["patch"] = [take_one] * 100_000
+    client.fails("takes only parts of")
+    assert service.count("patch") < 20
+
+
+def test_a_byte_of_each_piece_that_is_cut_off_is_given_up(
+    client: Client, service: Scripted
+) -> None:
+    service.faults["patch"] = [cut_after(1)] * 100_000
+    client.fails("does not serve")
+    assert service.count("patch") < 100

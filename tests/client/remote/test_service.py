@@ -96,7 +96,9 @@ def test_a_receipt_comes_along_and_keys_are_compared(
     code, _, err = run(*given, tmp_path / "other.pub")
     assert code == 2
     assert "none of the keys that are pinned" in err
-    assert run(*given, key).code == 0
+    code, said, _ = run(*given, key)
+    assert code == 0
+    assert f"--provider-key {key}" in said.replace("\n", " ")
     assert (out / "receipt.dsse.json").is_file()
     assert root_of(out) == root_of(job / "job" / "delivery")
     assert jobs_of(service, service.token("keys")) == []

@@ -112,7 +112,16 @@ def test_headers(sent: Sent, change: dict[str, str], status: int, expected: str)
 
 @pytest.mark.parametrize(
     "name",
-    ["nothing", "../x", "..%2f..%2fverix.db", "%2fetc%2fpasswd", "%00", "records.parquet%00", "é"],
+    [
+        "",
+        "nothing",
+        "../x",
+        "..%2f..%2fverix.db",
+        "%2fetc%2fpasswd",
+        "%00",
+        "records.parquet%00",
+        "é",
+    ],
 )
 def test_names_that_are_not_there(sent: Sent, name: str) -> None:
     for url in (f"/v1/jobs/{sent.job}/files/{name}", f"/v1/jobs/{sent.job}/delivery/{name}"):

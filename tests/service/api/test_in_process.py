@@ -8,7 +8,7 @@ import re
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from sqlalchemy.exc import OperationalError
@@ -18,12 +18,15 @@ from service.running import PIECE, TUS, order
 from verix_anon.service import jobs
 from verix_anon.service.api import app as app_module
 from verix_anon.service.api.app import make_app
-from verix_anon.service.api.context import MOST_AT_ONCE, Context
+from verix_anon.service.api.bodies import PAGE
+from verix_anon.service.api.context import COST_BYTES, LARGE_WEIGHT, MOST_AT_ONCE, Context
 from verix_anon.service.api.problems import Problem
+from verix_anon.service.blobs import StorageError
 from verix_anon.service.operator import SHOWN
 from verix_anon.service.server import make_context
-from verix_anon.service.settings import ServiceSettings
-from verix_anon.service.tenants import TokenRole, create_token
+from verix_anon.service.settings import ServiceLimits, ServiceSettings
+from verix_anon.service.tenants import TokenRole, create_token, revoke, tokens
+from verix_anon.service.uploads import UploadWriter
 
 NAME = "contract.json"
 
@@ -92,6 +95,89 @@ def test_blobs_without_room_are_told_and_tried_again(
     assert next(file for file in files if file["name"] == NAME)["offset"] == len(data)
 
 
+class Usage(NamedTuple):
+    total: int
+    used: int
+    free: int
+
+
+def test_below_the_reserve_only_room_is_made(
+    context: Context, client: TestClient, submission: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, asked = {"Idempotency-Key": "one"}, order(submission)
+    job = client.post("/v1/jobs", json=asked, headers=kept).json()["id"]
+    data, path = (submission / NAME).read_bytes(), f"/v1/jobs/{job}/files/{NAME}"
+    total, size = 100 << 30, sum(file["size"] for file in asked["files"])
+    with monkeypatch.context() as patch:
+        left = (1 << 30) + size
+        patch.setattr("shutil.disk_usage", lambda _: Usage(total, total - left, left))
+        assert context.settings.room() == size
+        # There is room for what was announced, and for nothing besides.
+        answer = client.post("/v1/jobs", json=asked)
+        assert (answer.status_code, answer.json()["code"]) == (507, "storage-full")
+        assert client.post("/v1/jobs", json=asked, headers=kept).json()["id"] == job
+        answer = client.patch(path, content=data, headers=PIECE | {"Upload-Offset": "0"})
+        assert answer.status_code == 204
+    data = (submission / "records.parquet").read_bytes()
+    path = f"/v1/jobs/{job}/files/records.parquet"
+    with monkeypatch.context() as patch:
+        left = (1 << 30) + len(data) - 1
+        patch.setattr("shutil.disk_usage", lambda _: Usage(total, total - left, left))
+        answer = client.patch(path, content=data, headers=PIECE | {"Upload-Offset": "0"})
+        assert (answer.status_code, answer.json()["code"]) == (507, "storage-full")
+        assert client.delete(f"/v1/jobs/{job}").status_code == 204
+    assert client.post("/v1/jobs", json=asked, headers=kept).json()["id"] != job
+
+
+def test_the_reserve_is_a_share_of_a_small_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda _: Usage(1000, 0, 1000))
+    assert ServiceSettings(folder=Path("/nowhere")).room() == 950
+    assert ServiceSettings(folder=Path("/nowhere"), reserve_bytes=2000).room() == -1000
+
+
+def test_the_bytes_of_a_tenant_are_counted(tmp_path: Path, submission: Path) -> None:
+    asked = order(submission)
+    size = sum(file["size"] for file in asked["files"])
+    settings = ServiceSettings(
+        folder=tmp_path / "folder", limits=ServiceLimits(tenant_bytes=2 * size)
+    )
+    context = make_context(settings)
+    clients = []
+    for tenant in ("acme", "beta"):
+        token = create_token(context.database, tenant, TokenRole.TENANT)
+        clients.append(TestClient(make_app(context), headers={"Authorization": f"Bearer {token}"}))
+    first, _ = [clients[0].post("/v1/jobs", json=asked).json()["id"] for _ in range(2)]
+    answer = clients[0].post("/v1/jobs", json=asked)
+    assert (answer.status_code, answer.json()["code"]) == (429, "too-many-bytes")
+    assert int(answer.headers["retry-after"]) >= 1
+    assert clients[1].post("/v1/jobs", json=asked).status_code == 201
+    assert clients[0].delete(f"/v1/jobs/{first}").status_code == 204
+    assert clients[0].post("/v1/jobs", json=asked).status_code == 201
+    context.database.close()
+
+
+def test_a_store_that_is_away_is_told_and_tried_again(
+    client: TestClient, submission: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the client of a cloud raises: a client of ours repeats a 503, and not a 500."""
+    job = client.post("/v1/jobs", json=order(submission)).json()["id"]
+    data, path = (submission / NAME).read_bytes(), f"/v1/jobs/{job}/files/{NAME}"
+
+    def gone(*_: object, **__: object) -> None:
+        raise StorageError(errno.EIO, "away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("verix_anon.service.blobs.Blobs.put", gone)
+        patch.setattr("verix_anon.service.blobs.Blobs.delete", gone)
+        sent = client.patch(path, content=data, headers=PIECE | {"Upload-Offset": "0"})
+        for answer in (sent, client.delete(f"/v1/jobs/{job}")):
+            assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
+            assert int(answer.headers["retry-after"]) >= 1
+    assert client.head(path, headers=TUS).status_code == 200
+    assert client.delete(f"/v1/jobs/{job}").status_code == 204
+    assert client.get(f"/v1/jobs/{job}").status_code == 404
+
+
 def away(*_: object, **__: object) -> None:
     raise OperationalError("SELECT 'm4rk3r'", {}, Exception("m4rk3r"))
 
@@ -120,6 +206,85 @@ def test_requests_of_a_token_are_counted_while_they_last(context: Context) -> No
     context.rates.enter("two")
     context.rates.leave("one")
     context.rates.enter("one")
+
+
+def test_a_large_body_counts_as_many_requests(context: Context, client: TestClient) -> None:
+    limit = context.settings.limits.requests_per_minute
+    body = b" " * (limit // 2 * COST_BYTES)
+    assert client.post("/v1/jobs", content=body).status_code == 422
+    assert client.post("/v1/jobs", content=b" " * (100 * COST_BYTES)).status_code == 422
+    assert client.post("/v1/jobs", content=b" " * (limit // 2 * COST_BYTES)).status_code == 429
+
+
+def test_few_large_bodies_of_a_token_come_at_once(context: Context) -> None:
+    for _ in range(MOST_AT_ONCE // LARGE_WEIGHT):
+        context.rates.enter("one", LARGE_WEIGHT)
+    with pytest.raises(Problem):
+        context.rates.enter("one")
+    context.rates.leave("one", LARGE_WEIGHT)
+    context.rates.enter("one")
+
+
+def test_files_of_a_job_come_in_pages(client: TestClient, submission: Path) -> None:
+    asked = order(submission)
+    named = [file for file in asked["files"] if file["name"] != "records.parquet"]
+    parts = [f"records.parquet/part-{i:05}.parquet" for i in range(2 * PAGE + 1)]
+    asked["files"] = named + [{"name": name, "size": 1, "sha256": "0" * 64} for name in parts]
+    made = client.post("/v1/jobs", json=asked).json()
+    found, after = list(made["files"]), made["next_file"]
+    assert (len(found), made["next_delivered"]) == (PAGE, None)
+    assert client.get(f"/v1/jobs/{made['id']}").json()["files"] == found
+    while after is not None:
+        page = client.get(f"/v1/jobs/{made['id']}/files", params={"after": after}).json()
+        assert 0 < len(page["files"]) <= PAGE
+        found, after = found + page["files"], page["next"]
+    assert [file["name"] for file in found] == sorted(file["name"] for file in asked["files"])
+    assert {file["offset"] for file in found} == {0}
+    empty: dict[str, Any] = {"files": [], "next": None}
+    assert client.get(f"/v1/jobs/{made['id']}/delivery").json() == empty
+    assert client.get(f"/v1/jobs/{made['id']}/files", params={"after": "\0"}).status_code == 422
+
+
+def test_answers_are_not_kept_by_caches(client: TestClient) -> None:
+    for path in ("/v1", "/v1/jobs", "/healthz", "/openapi.json"):
+        found = client.get(path).headers
+        assert (found["cache-control"], found["x-content-type-options"]) == ("no-store", "nosniff")
+
+
+def test_what_can_be_read_in_two_ways_is_refused(client: TestClient, submission: Path) -> None:
+    job = client.post("/v1/jobs", json=order(submission)).json()["id"]
+    path = f"/v1/jobs/{job}/files/{NAME}"
+    for offset in ("0_0", "+0", " 0 0", "-0"):
+        answer = client.patch(path, content=b"x", headers=PIECE | {"Upload-Offset": offset})
+        assert answer.status_code == 422
+    both = {"Content-Length": "5", "Transfer-Encoding": "chunked"}
+    answer = client.post("/v1/jobs", content=b"{}", headers=both)
+    assert (answer.status_code, answer.headers["connection"]) == (422, "close")
+    assert client.head(f"{path}%0a", headers=TUS).status_code == 404
+    assert client.head(path, headers=TUS).status_code == 200
+
+
+def test_a_token_that_is_revoked_meanwhile_completes_nothing(
+    context: Context, client: TestClient, submission: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = client.post("/v1/jobs", json=order(submission)).json()["id"]
+    append = UploadWriter.append
+
+    def revoked(writer: UploadWriter, data: bytes) -> int:
+        (token,) = tokens(context.database)
+        revoke(context.database, token.id)
+        return append(writer, data)
+
+    monkeypatch.setattr(UploadWriter, "append", revoked)
+    data = (submission / NAME).read_bytes()
+    headers = PIECE | {"Upload-Offset": "0"}
+    assert (
+        client.patch(f"/v1/jobs/{job}/files/{NAME}", content=data, headers=headers).status_code
+        == 401
+    )
+    found = jobs.find(context.database, "acme", job)
+    assert found is not None
+    assert not any(file.is_complete for file in found.files)
 
 
 def test_a_request_that_is_over_counts_no_more(context: Context, client: TestClient) -> None:

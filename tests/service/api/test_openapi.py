@@ -71,6 +71,8 @@ OPERATIONS = (
     ("GET", "/v1/jobs"),
     ("GET", "/v1/jobs/{job}"),
     ("DELETE", "/v1/jobs/{job}"),
+    ("GET", "/v1/jobs/{job}/files"),
+    ("GET", "/v1/jobs/{job}/delivery"),
     ("OPTIONS", "/v1/jobs/{job}/files/{name}"),
     ("HEAD", "/v1/jobs/{job}/files/{name}"),
     ("PATCH", "/v1/jobs/{job}/files/{name}"),

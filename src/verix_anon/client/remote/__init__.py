@@ -9,32 +9,40 @@ service says what it has of each file, and the delivery lies aside until it is c
 
 import tempfile
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from hashlib import sha256
 from http import HTTPStatus
 from pathlib import Path
+from urllib.parse import quote
 
 from verix_anon.client.arguments import options_of
 from verix_anon.client.remote import connection as http
-from verix_anon.client.remote.answers import Offer, RemoteJob
+from verix_anon.client.remote.answers import Offer, RemoteJob, parse_page
 from verix_anon.client.remote.connection import GREETING, Connection, RefusedError, RemoteOptions
-from verix_anon.client.remote.transfer import CHUNK_BYTES, check_announced, download, upload
+from verix_anon.client.remote.transfer import (
+    CHUNK_BYTES,
+    check_announced,
+    check_receipt,
+    download,
+    upload,
+)
 from verix_anon.errors import ProviderError
 from verix_anon.fields import to_json
-from verix_anon.files.atomic_write import check_apart, check_free, check_replaces, written_aside
+from verix_anon.files.atomic_write import check_apart, check_replaces, check_writable, written_aside
 from verix_anon.files.deliveries import read_delivery
 from verix_anon.files.folder_facts import read_header
 from verix_anon.files.folder_writer import write_submission
-from verix_anon.files.job_folder import DELIVERY_HEADER
-from verix_anon.files.store import FilePath
+from verix_anon.files.job_folder import DELIVERY_HEADER, RECEIPT_FILE
+from verix_anon.files.store import MAX_PARTS, FilePath
 from verix_anon.files.submission_listing import Listed, Parcel, list_submission
 from verix_anon.progress import Progress
 from verix_anon.protocol.messages import Delivery, Header, Submission
-from verix_anon.protocol.providers import JobState
+from verix_anon.protocol.providers import File, JobState
 
-__all__ = ["RemoteOptions", "RemoteProvider", "Submitted"]
+__all__ = ["RemoteDelivery", "RemoteOptions", "RemoteProvider", "Submitted"]
 
 JOBS = "/v1/jobs"
+MOST_FILES = MAX_PARTS + 5
 FIRST_POLL, MOST_POLL, LONGER = 0.1, 10.0, 1.6
 """Seconds between questions how far a job is, at first and at the most, and how they grow."""
 
@@ -62,13 +70,17 @@ def submit_folder(
 
     Returns:
         The job's id, and whether it still lies at the service.
+
+    Raises:
+        ProviderError: The service cannot be reached, or refuses. Or keys are pinned, and none of
+            them signed this delivery: the job then stays at the service.
     """
     check_apart(out, [sent.folder.path])
-    check_free(out, overwrite=overwrite)
+    check_writable(out, overwrite=overwrite)
     if overwrite:
         check_replaces(out, DELIVERY_HEADER)
     offer = _offer(connection)
-    check_offer(offer, sent, connection.keyids)
+    check_offer(offer, sent, frozenset(key.keyid for key in connection.keys))
     job = run_job(connection, sent, offer, began)
     check_announced(job.delivery, sent)
     total, before = sum(file.size for file in job.delivery), 0
@@ -77,6 +89,9 @@ def submit_folder(
             report = _reporting(connection.options.progress, "download", before, total)
             download(connection, f"{JOBS}/{job.id}", file, folder, report)
             before += file.size
+        if connection.keys:
+            # Before the job is deleted: afterwards there is nothing left to ask for.
+            check_receipt(folder, sent, connection.keys)
     return job.id, connection.options.keep or not forget_job(connection, job.id)
 
 
@@ -165,10 +180,11 @@ def _await(connection: Connection, path: str) -> RemoteJob:
     """The job when it is done, asked for less and less often."""
     options, began, delay = connection.options, http.now(), FIRST_POLL
     while True:
-        answer = connection.get(path)
+        left = options.wait - (http.now() - began)
+        answer = connection.get(path, max(GREETING, left))
         job = RemoteJob.parse(answer.body)
         if job.state is JobState.DONE:
-            return job
+            return replace(job, delivery=_all_files(connection, path, job), next_delivered="")
         if job.state is JobState.FAILED:
             raise FailedError(job)
         if job.state is JobState.QUEUED:
@@ -182,6 +198,17 @@ def _await(connection: Connection, path: str) -> RemoteJob:
             )
         http.sleep(max(delay, min(answer.asked or 0.0, MOST_POLL)))
         delay = min(MOST_POLL, LONGER * delay)
+
+
+def _all_files(connection: Connection, path: str, job: RemoteJob) -> tuple[File, ...]:
+    """The files of a delivery, page after page."""
+    found, after = list(job.delivery), job.next_delivered
+    while after:
+        page, after = parse_page(connection.get(f"{path}/delivery?after={quote(after)}").body)
+        found += page
+        if not page or len(found) > MOST_FILES:
+            raise ProviderError("the service lists more files than a delivery has")
+    return tuple(found)
 
 
 def forget_job(connection: Connection, job: str) -> bool:
@@ -211,6 +238,19 @@ class Submitted(Header):
     """Whether it still lies at the service"""
 
 
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
+class RemoteDelivery(Delivery):
+    """A delivery that came from a service, with the receipt that came along.
+
+    Examples:
+        >>> provider = verix_anon.RemoteProvider("https://provider.example", "token")
+        >>> provider.anonymize("job/submission").receipt  # doctest: +SKIP
+    """
+
+    receipt: bytes | None
+    """The file receipt.dsse.json as it came, or None if the service signed none"""
+
+
 class RemoteProvider:
     """A provider's service, by its URL and a token of it: a Provider and a FolderProvider.
 
@@ -228,11 +268,13 @@ class RemoteProvider:
     def __repr__(self) -> str:
         return f"<RemoteProvider {self.url}>"
 
-    def anonymize(self, submission: Submission | FilePath) -> Delivery:
+    def anonymize(self, submission: Submission | FilePath) -> RemoteDelivery:
         """Have the submission, or the one in a folder, anonymized as its contract says.
 
+        With `provider_keys`, one of them has signed the files that came.
+
         Raises:
-            ProviderError: The service cannot be reached, or refuses.
+            ProviderError: The service cannot be reached, refuses, or delivers without the receipt.
             MalformedDeliveryError: What it delivered is not a delivery.
         """
         with tempfile.TemporaryDirectory(prefix="verix-") as scratch:
@@ -244,7 +286,11 @@ class RemoteProvider:
             sent, out = list_submission(folder), Path(scratch) / "delivery"
             with self._connect() as connection:
                 submit_folder(connection, sent, out)
-            return read_delivery(out, sent.contract, n_rows=sent.n_rows).delivery
+            found, receipt = read_delivery(out, sent.contract, n_rows=sent.n_rows).delivery, None
+            if (out / RECEIPT_FILE).is_file():
+                receipt = (out / RECEIPT_FILE).read_bytes()
+        parts = {each.name: getattr(found, each.name) for each in fields(found)}
+        return RemoteDelivery(**parts, receipt=receipt)
 
     def anonymize_folder(
         self,
@@ -261,7 +307,7 @@ class RemoteProvider:
         is one.
 
         Raises:
-            ProviderError: The service cannot be reached, or refuses.
+            ProviderError: The service cannot be reached, refuses, or delivers without the receipt.
             MalformedDeliveryError: The delivery, which is at `out`, has no readable header.
         """
         with self._connect() as connection:

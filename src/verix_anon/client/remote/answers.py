@@ -84,6 +84,8 @@ class RemoteJob:
     total: int
     reason: RemoteProblem | None
     delivery: tuple[File, ...]
+    next_delivered: str = ""
+    """After which name more files of the delivery are listed; empty if all are here"""
 
     @classmethod
     def parse(cls, data: bytes) -> "RemoteJob":
@@ -98,12 +100,29 @@ class RemoteJob:
         if fields.has("reason"):
             why = fields.inner("reason")
             reason = RemoteProblem(status=0, code=why.text("code"), detail=why.text("detail"))
-        delivery = tuple(
-            File(
-                name=file.text("name"),
-                size=file.whole("size", COUNTS),
-                sha256=file.digest("sha256").hex(),
-            )
-            for file in (fields.each("delivery") if fields.has("delivery") else ())
+        return cls(
+            id=job_id,
+            state=state,
+            done=done,
+            total=total,
+            reason=reason,
+            delivery=_files(fields, "delivery") if fields.has("delivery") else (),
+            next_delivered=fields.text("next_delivered") if fields.has("next_delivered") else "",
         )
-        return cls(id=job_id, state=state, done=done, total=total, reason=reason, delivery=delivery)
+
+
+def parse_page(data: bytes) -> tuple[tuple[File, ...], str]:
+    """Read a page of a delivery's files, and after which name the next begins, if one does."""
+    fields = Fields.parse(data, "the service's list of files", ProviderError)
+    return _files(fields, "files"), fields.text("next") if fields.has("next") else ""
+
+
+def _files(fields: Fields, name: str) -> tuple[File, ...]:
+    return tuple(
+        File(
+            name=file.text("name"),
+            size=file.whole("size", COUNTS),
+            sha256=file.digest("sha256").hex(),
+        )
+        for file in fields.each(name)
+    )

@@ -1,7 +1,9 @@
 """The way to a service: one request at a time, bounded, and tried again while that may help.
 
 The token goes to the one service that was named, and nowhere else: no redirect is followed, and no
-error repeats it. No answer is read past its limit, nor for longer than a slow line would take.
+error repeats it. No answer is read past its limit, nor for longer than a slow line would take. The
+time counts from the first byte of the request: headers that trickle, or interim answers without
+end, do not renew it.
 """
 
 import math
@@ -12,9 +14,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partialmethod
 from random import Random
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from verix_anon.client.arguments import check_fields
 from verix_anon.client.remote.answers import RemoteProblem
@@ -24,6 +26,7 @@ from verix_anon.files.optional_packages import need
 from verix_anon.files.store import FilePath, reason
 from verix_anon.files.trust import trust_in
 from verix_anon.progress import Progress, ignore
+from verix_anon.protocol.envelopes import PublicKey
 from verix_anon.protocol.providers import is_loopback
 
 if TYPE_CHECKING:
@@ -38,7 +41,9 @@ now, sleep = time.monotonic, time.sleep
 TIMEOUT = 60.0
 """Seconds without a byte after which a connection counts as lost."""
 LEAST_RATE = 1024
-"""Bytes a second below which, TIMEOUT apart, an answer counts as lost."""
+"""Bytes a second below which, TIMEOUT apart, a request counts as lost."""
+PIECE = 1 << 16
+"""What is written at once, so that each piece is timed."""
 MOST_ANSWER = 16 << 20
 MOST_PROBLEM = 1 << 16
 GREETING = 15.0
@@ -60,7 +65,7 @@ class RemoteOptions:
     """
 
     provider_keys: Sequence[FilePath] = ()
-    """Files of the provider's keys, or of what was pinned; a service with none is refused"""
+    """Files of the provider's keys, or of what was pinned; one of them must sign the delivery"""
     keep: bool = False
     """Whether the job stays at the service after its delivery came"""
     insecure_http: bool = False
@@ -80,12 +85,12 @@ class RemoteOptions:
         if not (self.patience >= 0 and self.wait >= 0):
             raise TableError("patience and wait must be numbers of seconds, 0 or more")
 
-    def keyids(self) -> frozenset[str]:
-        """The names of the provider's keys that count now."""
+    def keys(self) -> tuple[PublicKey, ...]:
+        """The provider's keys that count now."""
         found = trust_in(self.provider_keys).counting(datetime.now(UTC))
         if self.provider_keys and not found:
             raise TableError("none of the provider's keys counts: all are revoked or out of time")
-        return frozenset(key.keyid for key in found)
+        return found
 
 
 class Waiting:
@@ -145,6 +150,49 @@ class Response:
         return _seconds(self.headers)
 
 
+class Deadline:
+    """When a request is given up: a minute, and more by what was moved at the least rate."""
+
+    began, moved = 0.0, 0
+
+    def begin(self) -> None:
+        """From now on it is another request's."""
+        self.began, self.moved = now(), 0
+
+    def left(self, most: float | None = None) -> float:
+        """Seconds that the next step may take, and `most` at most; Lost if there are none."""
+        left = self.began + TIMEOUT + self.moved / LEAST_RATE - now()
+        if left <= 0:
+            raise Lost("its answer only trickles")
+        return left if most is None else min(left, most)
+
+
+class _Timed:
+    """A way to the network, or a stream, of the HTTP library's: each step ends by the deadline."""
+
+    def __init__(self, inner: Any, deadline: Deadline) -> None:
+        self._inner, self._deadline = inner, deadline
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def _made(self, name: str, *of: Any, timeout: float | None = None, **more: Any) -> "_Timed":
+        made = getattr(self._inner, name)(*of, timeout=self._deadline.left(timeout), **more)
+        return _Timed(made, self._deadline)
+
+    connect_tcp, start_tls = partialmethod(_made, "connect_tcp"), partialmethod(_made, "start_tls")
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        found: bytes = self._inner.read(max_bytes, timeout=self._deadline.left(timeout))
+        return found
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        for start in range(0, len(buffer), PIECE):
+            piece = buffer[start : start + PIECE]
+            self._inner.write(piece, timeout=self._deadline.left(timeout))
+            self._deadline.moved += len(piece)
+
+
 class Connection:
     """Requests to one service, in the name of one token."""
 
@@ -154,7 +202,8 @@ class Connection:
         if not isinstance(token, str) or not TOKEN.fullmatch(token):
             raise ProviderError("the token must be printable ASCII without blanks")
         self.options, self._token = options, token
-        self.keyids = options.keyids()
+        self.deadline = Deadline()
+        self.keys = options.keys()
         self._authorities = _authorities(self.base, options)
 
     @cached_property
@@ -162,7 +211,7 @@ class Connection:
         """Made when it is first needed: reading the system's certificates takes 0.1 s."""
         import httpx2
 
-        return httpx2.Client(
+        client = httpx2.Client(
             headers={
                 "Authorization": f"Bearer {self._token}",
                 # What is packed could unfold without end.
@@ -175,6 +224,11 @@ class Connection:
             trust_env=self.base.startswith("https:"),
             verify=self._authorities,
         )
+        for transport in (client._transport, *client._mounts.values()):
+            # The library bounds each read and no request: a byte a second would last for ever.
+            if (pool := getattr(transport, "_pool", None)) is not None:
+                pool._network_backend = _Timed(pool._network_backend, self.deadline)
+        return client
 
     def __repr__(self) -> str:
         return f"<Connection to {self.base}>"
@@ -239,12 +293,13 @@ class Connection:
         """Status, headers and the pieces of one answer that is no problem."""
         import httpx2
 
+        self.deadline.begin()
         try:
             request = self.client.stream(
                 method, self.base + path, headers=dict(headers or {}), content=content
             )
             with request as response:
-                pieces = _in_time(response)
+                pieces = self._in_time(response)
                 if response.status_code >= 300:
                     raise _failure(response, pieces)
                 yield response.status_code, response.headers, pieces
@@ -252,6 +307,13 @@ class Connection:
             raise _lost(error) from None
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
             raise ProviderError(f"the service answers no HTTP ({_words(error)})") from None
+
+    def _in_time(self, response: "httpx2.Response") -> Iterator[bytes]:
+        """The pieces of an answer as they come; one that only trickles is Lost."""
+        for piece in response.iter_raw():
+            self.deadline.moved += len(piece)
+            yield piece
+            self.deadline.left()
 
 
 def _checked(url: str, *, insecure_http: bool) -> str:
@@ -285,16 +347,6 @@ def _authorities(base: str, options: RemoteOptions) -> ssl.SSLContext | bool:
     except OSError as error:
         # An SSLError is one too: the file is there, and holds no certificate.
         raise TableError(f"{options.ca_file} holds no certificates ({reason(error)})") from None
-
-
-def _in_time(response: "httpx2.Response") -> Iterator[bytes]:
-    """The pieces of an answer as they come; one that only trickles is Lost."""
-    began, received = now(), 0
-    for piece in response.iter_raw():
-        received += len(piece)
-        yield piece
-        if now() - began > TIMEOUT + received / LEAST_RATE:
-            raise Lost("its answer only trickles")
 
 
 def _gathered(pieces: Iterator[bytes], most: int) -> bytes:

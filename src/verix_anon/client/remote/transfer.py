@@ -7,20 +7,23 @@ bounds what is taken; the contract bounds the word: names and sizes that a deliv
 import hmac
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import IO
 from urllib.parse import quote
 
 from verix_anon.client.remote.connection import Connection, Lost, RefusedError, Response, Waiting
-from verix_anon.errors import ProviderError, TableError
+from verix_anon.errors import ProviderError, ReceiptError, TableError
 from verix_anon.fields import printable
 from verix_anon.files.folder_facts import most_bytes
+from verix_anon.files.folder_writer import digests_of_folder
 from verix_anon.files.job_folder import RECEIPT_FILE, RECORDS
 from verix_anon.files.store import MAX_PARTS, PART, Folder, reason
 from verix_anon.files.submission_listing import Listed
+from verix_anon.protocol.envelopes import PublicKey, open_envelope
 from verix_anon.protocol.providers import File
+from verix_anon.protocol.statements import DELIVERED, Receipt
 
 MAX_RECEIPT_BYTES = 1 << 20
 STEP_BYTES = 1 << 16
@@ -31,6 +34,8 @@ CHUNK_BYTES = 8 << 20
 TUS, PIECE_TYPE = {"Tus-Resumable": "1.0.0"}, "application/offset+octet-stream"
 STALE = frozenset({"offset-mismatch", "upload-taken-over"})
 """Codes that mean: ask anew how much is there."""
+MOST_SHORTS = 8
+"""How often a service may say that it took less of a file than it was sent."""
 MOST_LOSSES = 3
 """How often a service may lose what it said to have, or find another digest."""
 
@@ -74,6 +79,25 @@ def download(
             fetch.go_on(out)
     if not hmac.compare_digest(fetch.digest.hexdigest(), file.sha256):
         raise ProviderError(f"{file.name} is not of the SHA-256 that the service announces for it")
+
+
+def check_receipt(folder: Path, sent: Listed, keys: Collection[PublicKey]) -> None:
+    """Raise ProviderError unless one of the keys signed these files for what was sent."""
+    try:
+        data = (folder / RECEIPT_FILE).read_bytes()
+        said = Receipt.from_bytes(open_envelope(data, keys, RECEIPT_FILE).payload, RECEIPT_FILE)
+    except (OSError, ReceiptError) as error:
+        why = "there is no receipt" if isinstance(error, FileNotFoundError) else str(error)
+    else:
+        about = (said.contract.hex(), said.submission.hex(), dict(said.files))
+        files = digests_of_folder(folder, DELIVERED)
+        if about == (sent.contract.digest.hex(), sent.digest, files):
+            return
+        why = "the receipt is for other files, another contract or another submission"
+    raise ProviderError(
+        f"no key that is pinned as the provider's signed this delivery ({why}); nothing was"
+        " written, and the job stays at the service"
+    )
 
 
 class _Fetch:
@@ -156,8 +180,8 @@ class _Upload:
     def __init__(self, connection: Connection, path: str, folder: Folder, file: File) -> None:
         self.connection, self.path, self.folder, self.file = connection, path, folder, file
         self.waits: Waiting = connection.waiting()
-        self.had = 0
-        self.losses = 0
+        self.had = self.advanced = 0
+        self.losses = self.shorts = 0
 
     def offset(self) -> int:
         """How much the service has; it may not take back again and again what it had."""
@@ -176,7 +200,9 @@ class _Upload:
         return offset
 
     def _had(self, offset: int) -> None:
-        if offset > self.had:
+        if offset >= min(self.advanced + STEP_BYTES, self.file.size):
+            # A byte now and then is not worth what is sent for it.
+            self.advanced = offset
             self.waits.advanced()
         self.had = offset
 
@@ -207,6 +233,9 @@ class _Upload:
                 f"the service counts wrongly: {found:,} bytes of {self.file.name} after"
                 f" {offset + len(data):,} were sent"
             )
+        self.shorts += found < offset + len(data)
+        if self.shorts > MOST_SHORTS:
+            raise ProviderError(f"the service takes only parts of {self.file.name} as it is sent")
         self._had(found)
         return found
 

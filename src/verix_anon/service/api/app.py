@@ -60,10 +60,12 @@ async def healthz() -> Health:
 
 @public.get("/readyz", responses=described("unavailable", public=True))
 def readyz(request: Request) -> Health:
-    """Whether the database and the blobs can be reached."""
+    """Whether supervisor, workers, database and files all work."""
     if not context_of(request).readiness.is_ready():
         raise Problem(
-            "unavailable", "The database or the files cannot be reached.", {"Retry-After": "5"}
+            "unavailable",
+            "The supervisor, all workers, the database or the files do not work.",
+            {"Retry-After": "5"},
         )
     return Health()
 

@@ -7,11 +7,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from verix_anon.protocol.providers import File
-from verix_anon.service.database import FileRow, JobRow
+from verix_anon.protocol.providers import File, JobState
+from verix_anon.service import jobs
+from verix_anon.service.database import Database, DeliveredRow, FileRow, JobRow
 from verix_anon.service.uploads import PATTERN, Upload
 
 MOST = 2**63 - 1
+PAGE = 100
+"""Files that are shown at once: a job may have thousands, and is asked about again and again"""
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$", description="Of the bytes, in hexadecimal")]
 JobId = Annotated[str, Field(pattern="^[0-9a-f]{32}$", description="32 hexadecimal digits")]
 
@@ -97,10 +100,26 @@ class JobLine(Strict):
 
 
 class JobBody(JobLine):
-    """A job and all that can be known of it."""
+    """A job, with the first of its files."""
 
     files: list[FileState]
+    next_file: str | None = Field(description="For `after` of /files, if there are more")
     delivery: list[DeliveredBody] | None
+    next_delivered: str | None = Field(description="For `after` of /delivery, if there are more")
+
+
+class UploadedFiles(Strict):
+    """A page of a job's files, by their names."""
+
+    files: list[FileState]
+    next: str | None = Field(description="For `after`, to see the next page")
+
+
+class DeliveredFiles(Strict):
+    """A page of the files of a delivery, by their names."""
+
+    files: list[DeliveredBody]
+    next: str | None = Field(description="For `after`, to see the next page")
 
 
 class Jobs(Strict):
@@ -125,6 +144,7 @@ class LimitsBody(Strict):
     rows: Count
     columns: Count
     concurrent_jobs: Count
+    tenant_bytes: Count
     requests_per_minute: Count
     request_bytes: Count
     worker_bytes: Count
@@ -152,15 +172,33 @@ def line_of(job: JobRow) -> JobLine:
     return JobLine.model_validate(job, from_attributes=True)
 
 
-def seen(job: JobRow, staging: Path) -> JobBody:
-    """A job as its owner sees it."""
+def uploaded(database: Database, job: JobRow, staging: Path, after: str = "") -> UploadedFiles:
+    """A page of a job's files, and how much of each is there."""
+    found, next_page = jobs.files(database, job.id, FileRow, limit=PAGE, after=after)
     files = []
-    for file in job.files:
+    for file in found:
         offset = file.size if file.is_complete else upload_of(staging, job, file).offset()
         files.append(FileState(name=file.name, size=file.size, sha256=file.sha256, offset=offset))
-    delivery = None
-    if job.delivery is not None:
-        of_row = partial(DeliveredBody.model_validate, from_attributes=True)
-        delivery = [of_row(file) for file in job.delivery]
+    return UploadedFiles(files=files, next=next_page)
+
+
+def delivered(database: Database, job: JobRow, after: str = "") -> DeliveredFiles:
+    """A page of the files of a job's delivery."""
+    found, next_page = jobs.files(database, job.id, DeliveredRow, limit=PAGE, after=after)
+    of_row = partial(DeliveredBody.model_validate, from_attributes=True)
+    return DeliveredFiles(files=[of_row(file) for file in found], next=next_page)
+
+
+def seen(database: Database, job: JobRow, staging: Path) -> JobBody:
+    """A job as its owner sees it."""
+    sent, back = uploaded(database, job, staging), None
+    if job.state is JobState.DONE:
+        back = delivered(database, job)
     # All of its parts are checked already.
-    return JobBody.model_construct(**dict(line_of(job)), files=files, delivery=delivery)
+    return JobBody.model_construct(
+        **dict(line_of(job)),
+        files=sent.files,
+        next_file=sent.next,
+        delivery=back and back.files,
+        next_delivered=back and back.next,
+    )

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -23,13 +22,13 @@ from fastapi.security import HTTPBasic, HTTPBearer
 from limits import RateLimitItemPerMinute
 from limits.storage import MemoryStorage
 from limits.strategies import SlidingWindowCounterRateLimiter
+from sqlalchemy import select
 
 from verix_anon.service.api.bodies import Key
 from verix_anon.service.api.gate import Metrics
 from verix_anon.service.api.problems import Problem
 from verix_anon.service.blobs import Blobs
-from verix_anon.service.database import Database
-from verix_anon.service.jobs import database_time
+from verix_anon.service.database import Database, ServerRow, now
 from verix_anon.service.logs import log
 from verix_anon.service.settings import ServiceSettings
 from verix_anon.service.tenants import Token, TokenRole, find
@@ -42,8 +41,14 @@ AS_OPERATOR = HTTPBasic(
 MAX_TOKEN = 200
 USER = "operator"
 KEPT_SECONDS = 1.0
-"""Anybody may ask, and each look stores a file: an answer counts for so long"""
+"""Anybody may ask, and each look asks the database: an answer counts for so long"""
+SILENT_SECONDS = 12.0
+"""A supervisor that wrote no row for so long does not work, or the database takes none"""
 MOST_AT_ONCE = 32
+COST_BYTES = 1 << 14
+"""A request counts once more for each of these in its body, uploads aside"""
+LARGE_BYTES, LARGE_WEIGHT = 1 << 16, 16
+"""A body of more than so many bytes counts for so many requests at once"""
 
 
 class Rates:
@@ -54,9 +59,9 @@ class Rates:
         self.limiter = SlidingWindowCounterRateLimiter(MemoryStorage())
         self._in_flight = Counter[str]()
 
-    def check(self, token: str) -> None:
+    def check(self, token: str, cost: int = 1) -> None:
         """Count a request; one too many is a problem that says when to come again."""
-        if self.limiter.hit(self.item, token):
+        if self.limiter.hit(self.item, token, cost=min(cost, self.item.amount)):
             return
         reset = self.limiter.get_window_stats(self.item, token).reset_time
         wait = min(60, max(1, math.ceil(reset - time.time())))
@@ -66,48 +71,48 @@ class Rates:
             {"Retry-After": str(wait)},
         )
 
-    def enter(self, token: str) -> None:
+    def enter(self, token: str, weight: int = 1) -> None:
         """Count a request that is being answered, until `leave`; one too many is a problem."""
-        if self._in_flight[token] >= MOST_AT_ONCE:
+        if self._in_flight[token] + weight > MOST_AT_ONCE:
             raise Problem(
                 "rate-limited",
                 f"At most {MOST_AT_ONCE} requests of a token are answered at once.",
                 {"Retry-After": "1"},
             )
-        self._in_flight[token] += 1
+        self._in_flight[token] += weight
 
-    def leave(self, token: str) -> None:
+    def leave(self, token: str, weight: int = 1) -> None:
         """One request less."""
-        self._in_flight[token] -= 1
-        if not self._in_flight[token]:
-            del self._in_flight[token]
+        # A token without requests is forgotten.
+        self._in_flight -= Counter({token: weight})
 
 
 class Readiness:
-    """What was found out last, and when."""
+    """What the supervisor found when it last looked; nothing that hangs can hold up who asks."""
 
-    def __init__(self, database: Database, blobs: Blobs, staging: Path) -> None:
-        self.database, self.blobs, self.staging = database, blobs, staging
+    def __init__(self, database: Database, server: str) -> None:
+        self.database, self.server = database, server
         self._lock = Lock()
         self._found: tuple[float, bool] | None = None
 
     def is_ready(self) -> bool:
-        """Whether database and files can be reached."""
+        """Whether supervisor, workers, database and files all work."""
         with self._lock:
             if self._found is None or time.monotonic() > self._found[0] + KEPT_SECONDS:
                 self._found = (time.monotonic(), self._look())
             return self._found[1]
 
     def _look(self) -> bool:
+        its = (ServerRow.name == self.server, ServerRow.seen > now() - SILENT_SECONDS)
         try:
             with self.database.read() as session:
-                database_time(session)
-            self.blobs.check()
-            self.staging.stat()
+                found = session.scalars(select(ServerRow).where(*its)).one_or_none()
         except Exception as error:
             log.warning("not ready", error=type(error).__name__)
             return False
-        return True
+        if found is None:
+            log.warning("not ready", error="the supervisor is silent")
+        return found is not None and found.workers > 0 and found.is_storing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +164,8 @@ class OperatorRoute(TenantRoute):
     role = TokenRole.OPERATOR
 
 
-async def _admit(request: Request, role: TokenRole) -> None:
+async def token_of(request: Request, role: TokenRole) -> Token:
+    """The token that a request came with, if it counts now."""
     context = context_of(request)
     sent = _sent(request.headers.get("authorization", ""), role)
     token = await run_in_threadpool(find, context.database, sent) if sent else None
@@ -170,12 +176,30 @@ async def _admit(request: Request, role: TokenRole) -> None:
             "There is no such token, or it has expired or was revoked.",
             {"WWW-Authenticate": challenge},
         )
+    return token
+
+
+async def _admit(request: Request, role: TokenRole) -> None:
+    context, token = context_of(request), await token_of(request, role)
     request.state.token = token
     request.state.tenant = token.tenant or f"operator:{token.id}"
-    context.rates.check(token.id)
-    context.rates.enter(token.id)
+    size = request.state.body_bytes = _body_bytes(request)
+    weight = LARGE_WEIGHT if size > LARGE_BYTES else 1
+    context.rates.check(token.id, 1 + size // COST_BYTES)
+    context.rates.enter(token.id, weight)
     # Called when all of the answer is sent, which is after the route is done.
-    request.state.leave = partial(context.rates.leave, token.id)
+    request.state.leave = partial(context.rates.leave, token.id, weight)
+
+
+def _body_bytes(request: Request) -> int:
+    """Bytes that the body may have; 0 for pieces of uploads, which are never held as a whole."""
+    if request.method == "PATCH":
+        return 0
+    most, stated = context_of(request).settings.limits.request_bytes, request.headers
+    if "transfer-encoding" in stated:
+        return most
+    length = stated.get("content-length", "0")
+    return min(most, int(length)) if length.isdecimal() else most
 
 
 def _sent(header: str, role: TokenRole) -> str | None:

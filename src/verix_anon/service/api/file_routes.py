@@ -4,23 +4,24 @@ Both go on where a client stopped. Files and digests are worked on in threads.
 """
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Header, Request, Response, Security
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
+from pydantic import BeforeValidator
 from starlette.requests import ClientDisconnect
 
 from verix_anon.service import blobs, jobs
 from verix_anon.service.api.bodies import upload_of
-from verix_anon.service.api.context import AS_TENANT, Context, TenantRoute, context_of
-from verix_anon.service.api.job_routes import FoundWithFile
+from verix_anon.service.api.context import AS_TENANT, Context, TenantRoute, context_of, token_of
+from verix_anon.service.api.job_routes import Found
 from verix_anon.service.api.problems import Problem, described
 from verix_anon.service.database import FileRow, JobRow
+from verix_anon.service.tenants import TokenRole
 from verix_anon.service.uploads import (
     DigestMismatchError,
     GoneError,
@@ -63,9 +64,17 @@ OPTIONS: dict[int | str, dict[str, Any]] = {
 Version = Annotated[
     str, Header(alias="Tus-Resumable", description=f"{VERSION}; any other is refused")
 ]
-Offset = Annotated[int, Header(alias="Upload-Offset", ge=0, le=2**63 - 1)]
+
+
+def _digits(text: object) -> object:
+    """Digits and nothing else: int() would take signs, blanks and underscores too."""
+    if not (isinstance(text, str) and text.isascii() and text.isdigit()):
+        raise ValueError("not a number")
+    return text
+
+
+Offset = Annotated[int, BeforeValidator(_digits), Header(alias="Upload-Offset", ge=0, le=2**63 - 1)]
 ONE_RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})\Z", re.ASCII)
-DOWNLOAD_CHUNK = 1 << 18
 DOWNLOAD_TYPE = "application/octet-stream"
 CONTENT = {DOWNLOAD_TYPE: {"schema": {"type": "string", "format": "binary"}}}
 TEXT = {"schema": {"type": "string"}}
@@ -80,7 +89,7 @@ SENT: dict[int | str, dict[str, Any]] = {
 
 
 @uploads.options("", status_code=204, responses=OPTIONS | described("not-found"))
-def spoken(request: Request, job: FoundWithFile, name: str) -> Response:
+def spoken(request: Request, job: Found, name: str) -> Response:
     """Which version of tus is spoken, and what a file has at most."""
     _file(job, name)
     return Response(
@@ -94,9 +103,7 @@ def spoken(request: Request, job: FoundWithFile, name: str) -> Response:
 
 
 @uploads.head("", responses=HEAD | described("not-found", "unsupported-tus-version"))
-async def offset(
-    request: Request, job: FoundWithFile, name: str, version: Version = ""
-) -> Response:
+async def offset(request: Request, job: Found, name: str, version: Version = "") -> Response:
     """How much of a file is there; what is whole but not yet kept is kept now."""
     _check_version(version)
     context, file = context_of(request), _file(job, name)
@@ -131,7 +138,7 @@ async def offset(
     ),
 )
 async def append(
-    request: Request, job: FoundWithFile, name: str, at: Offset, version: Version = ""
+    request: Request, job: Found, name: str, at: Offset, version: Version = ""
 ) -> Response:
     """Add bytes to a file at an offset; with the last of them its SHA-256 is compared."""
     _check_version(version)
@@ -148,7 +155,9 @@ async def append(
     if file.is_complete:
         return _answer(204, file.size)
     try:
-        reached = await _received(request, upload, at)
+        reached = await _received(request, context, upload, at)
+        # It may have taken long, and the token may have been revoked meanwhile.
+        await token_of(request, TokenRole.TENANT)
         if reached == upload.file.size:
             await run_sync(_finish, context, upload, limiter=FINISHING)
     except OffsetMismatchError:
@@ -166,24 +175,30 @@ async def append(
     return _answer(204, reached)
 
 
-async def _received(request: Request, upload: Upload, at: int) -> int:
+async def _received(request: Request, context: Context, upload: Upload, at: int) -> int:
     """Write what comes, in pieces; what came of a client that left is kept too."""
     writer = await run_in_threadpool(upload.begin, at)
     gathered = bytearray()
+
+    def append(data: bytes) -> int:
+        context.settings.check_room(len(data))
+        return writer.append(data)
+
     try:
         async for chunk in request.stream():
             gathered += chunk
             if len(gathered) >= UPLOAD_CHUNK:
-                at = await run_in_threadpool(writer.append, bytes(gathered))
+                at = await run_in_threadpool(append, bytes(gathered))
                 gathered.clear()
     except (ClientDisconnect, Problem):
-        await run_in_threadpool(writer.append, bytes(gathered))
+        await run_in_threadpool(append, bytes(gathered))
         raise
-    return await run_in_threadpool(writer.append, bytes(gathered))
+    return await run_in_threadpool(append, bytes(gathered))
 
 
 def _finish(context: Context, upload: Upload) -> None:
     def keep(path: Path) -> None:
+        context.settings.check_room(upload.file.size)
         context.blobs.put(blobs.upload(upload.job, upload.file.name), path)
         if jobs.complete_file(context.database, upload.job, upload.file.name) is None:
             context.blobs.delete(blobs.job(upload.job))
@@ -215,7 +230,7 @@ def _mismatch(offset: int) -> Problem:
 
 
 def _answer(status: int, offset: int, more: dict[str, str] | None = None) -> Response:
-    headers = {"Tus-Resumable": VERSION, "Upload-Offset": str(offset), "Cache-Control": "no-store"}
+    headers = {"Tus-Resumable": VERSION, "Upload-Offset": str(offset)}
     return Response(status_code=status, headers=headers | (more or {}))
 
 
@@ -257,7 +272,7 @@ def wanted(size: int, etag: str, range_header: str | None, if_range: str | None)
 )
 def download(
     request: Request,
-    job: FoundWithFile,
+    job: Found,
     name: str,
     range_: Annotated[str | None, Header(alias="Range")] = None,
     if_range: Annotated[str | None, Header(alias="If-Range")] = None,
@@ -277,20 +292,9 @@ def download(
     headers["Content-Length"] = str(part.end - part.start)
     try:
         # Before the answer begins: of a job that was deleted meanwhile nothing is sent.
-        opened = context_of(request).blobs.open(blobs.attempt(job.id, job.fence, file.name))
+        name = blobs.attempt(job.id, job.fence, file.name)
+        pieces = context_of(request).blobs.pieces(name, part.start, part.end)
     except FileNotFoundError:
         raise Problem("not-found", "There is no such job.") from None
     status = 200 if span is None else 206
-    return StreamingResponse(_pieces(opened, part), status, headers, DOWNLOAD_TYPE)
-
-
-def _pieces(opened: IO[bytes], span: Span) -> Iterator[bytes]:
-    with opened as file:
-        file.seek(span.start)
-        left = span.end - span.start
-        while left:
-            piece = file.read(min(DOWNLOAD_CHUNK, left))
-            if not piece:
-                raise OSError("a blob is shorter than its row says")
-            left -= len(piece)
-            yield piece
+    return StreamingResponse(pieces, status, headers, DOWNLOAD_TYPE)

@@ -5,7 +5,6 @@ It counts too, as Prometheus reads it: requests by route, bytes that came and we
 """
 
 import asyncio
-import errno
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -21,6 +20,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from verix_anon.service.api.problems import Problem, answer
+from verix_anon.service.blobs import NO_ROOM, StorageError
 from verix_anon.service.logs import log, where
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -62,9 +62,6 @@ class _Jobs(Collector):
     def __init__(self, count: Callable[[], Iterable[tuple[str, int]]]) -> None:
         self.count = count
 
-    def describe(self) -> Iterator[GaugeMetricFamily]:
-        yield GaugeMetricFamily("verix_jobs", "Jobs by state", labels=["state"])
-
     def collect(self) -> Iterator[GaugeMetricFamily]:
         family = GaugeMetricFamily("verix_jobs", "Jobs by state", labels=["state"])
         for state, count in self.count():
@@ -72,9 +69,12 @@ class _Jobs(Collector):
         yield family
 
 
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 BODIED = frozenset({b"content-length", b"transfer-encoding"})
 """Of which a request with a body has one"""
+LEAST_RATE = 1 << 16
+"""Bytes a second at which the body of a request must come, after the first minute"""
+EVERYWHERE = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
+"""Headers of every answer that does not say otherwise"""
 GONE = 499
 """Logged where the client left before an answer."""
 RETRY_SECONDS = 5
@@ -93,6 +93,8 @@ class Passage:
     received: int = 0
     sent: int = 0
     began: float = field(default_factory=time.perf_counter)
+    reading: float = 0.0
+    """When its body was first asked for"""
 
 
 class ServiceGate:
@@ -115,6 +117,9 @@ class ServiceGate:
         async def counted_send(message: Message) -> None:
             if message["type"] == "http.response.start":
                 passage.status, passage.is_started = message["status"], True
+                there = {name.lower() for name, _ in message["headers"]}
+                more = [header for header in EVERYWHERE if header[0] not in there]
+                message["headers"] = [*message["headers"], *more]
                 if not passage.is_read and passage.status >= 400:
                     # Whoever sends without end is not listened to for ever.
                     passage.is_closing = True
@@ -128,6 +133,7 @@ class ServiceGate:
 
         counted = self._counting(scope, receive, passage)
         try:
+            _check_form(scope)
             await self.app(scope, counted, counted_send)
         except ClientDisconnect:
             pass
@@ -155,11 +161,17 @@ class ServiceGate:
             if passage.is_read:
                 # What remains is to learn that the client has left, for which nobody is hurried.
                 return await receive()
+            left = self.idle_seconds
+            if most is not None:
+                # A body is held in memory while it comes: a byte now and then does not keep it.
+                passage.reading = passage.reading or time.perf_counter()
+                spent = time.perf_counter() - passage.reading
+                left = min(left, left + passage.received / LEAST_RATE - spent)
             try:
-                message = await asyncio.wait_for(receive(), self.idle_seconds)
+                message = await asyncio.wait_for(receive(), max(0.0, left))
             except TimeoutError:
                 raise Problem(
-                    "request-timeout", f"Nothing came for {self.idle_seconds:g} seconds."
+                    "request-timeout", f"Too little came in {self.idle_seconds:g} seconds."
                 ) from None
             if message["type"] == "http.request":
                 passage.received += len(message.get("body", b""))
@@ -201,6 +213,14 @@ class ServiceGate:
         self.metrics.sent.inc(passage.sent)
 
 
+def _check_form(scope: Scope) -> None:
+    """Refuse what two readers could understand in two ways."""
+    if {name for name, _ in scope["headers"]} >= BODIED:
+        raise Problem("invalid-request", "Content-Length and Transfer-Encoding exclude each other.")
+    if any(ord(each) < 32 or ord(each) == 127 for each in scope["path"]):
+        raise Problem("not-found", "There is nothing here.")
+
+
 def _problem_of(error: Exception) -> Problem:
     """What a client is told of a failure; its own text, which may hold what was sent, is not."""
     if isinstance(error, Problem):
@@ -211,4 +231,6 @@ def _problem_of(error: Exception) -> Problem:
         return Problem("unavailable", "The database does not answer; try again.", wait)
     if isinstance(error, OSError) and error.errno in NO_ROOM:
         return Problem("storage-full", "There is no room left; the upload can be resumed.")
+    if isinstance(error, StorageError):
+        return Problem("unavailable", "The store of files does not answer; try again.", wait)
     return Problem("internal", "This is a bug of the service's, and was logged.")

@@ -1,6 +1,7 @@
 """Jobs over HTTP: asked for, looked at, listed, deleted."""
 
 import re
+from contextlib import nullcontext, suppress
 from typing import Annotated, Any
 
 import rfc8785
@@ -16,8 +17,15 @@ from verix_anon.protocol.contract import Contract, Rule
 from verix_anon.protocol.providers import File, JobState
 from verix_anon.service import blobs, engines, jobs
 from verix_anon.service.api import bodies
-from verix_anon.service.api.bodies import line_of, seen
-from verix_anon.service.api.context import AS_TENANT, Context, TenantRoute, context_of, tenant_of
+from verix_anon.service.api.bodies import delivered, line_of, seen, uploaded
+from verix_anon.service.api.context import (
+    AS_TENANT,
+    LARGE_BYTES,
+    Context,
+    TenantRoute,
+    context_of,
+    tenant_of,
+)
 from verix_anon.service.api.problems import Problem, described, from_validation
 from verix_anon.service.database import JobRow
 from verix_anon.service.uploads import remove_uploads
@@ -27,6 +35,9 @@ router = APIRouter(
 )
 ID = re.compile(r"[0-9a-f]{32}\Z", re.ASCII)
 AFTER = r"^0x1\.[0-9a-f]{13}p\+[0-9]{1,2}_[0-9a-f]{32}$"
+AfterFile = Annotated[
+    str, Query(max_length=200, pattern="^[ -~]*$", description="The `next` of the page before")
+]
 POLL_SECONDS = {JobState.UPLOADING: 5, JobState.QUEUED: 2, JobState.RUNNING: 1}
 OPEN_SECONDS = 30
 NAMED = (SUBMISSION_HEADER, CONTRACT)
@@ -48,6 +59,8 @@ SHOWN: dict[int | str, dict[str, Any]] = {
 FILE_FIELDS = len(bodies.FileOrder.model_fields)
 # JSON unfolds to some twenty times its size: no more than so many orders are read at a time.
 PARSING = CapacityLimiter(2)
+LARGE_BODIES = CapacityLimiter(4)
+"""Held in this process, until the job is made: others are not read before it is their turn."""
 MOST_VALUES = 300_000
 """Of JSON; ten thousand files have fifty thousand"""
 Key = Annotated[
@@ -63,17 +76,10 @@ Key = Annotated[
 
 
 def found(job: str, request: Request) -> JobRow:
-    """The tenant's job of this id; another tenant's is not there."""
-    return _known(request, job)
-
-
-def found_with_file(job: str, name: str, request: Request) -> JobRow:
-    """The same, with the one file that is asked for."""
-    return _known(request, job, name)
-
-
-def _known(request: Request, job: str, file: str | None = None) -> JobRow:
+    """The tenant's job of this id, with the file that the path names; others' are not there."""
     database, tenant = context_of(request).database, tenant_of(request)
+    # No file is named "/": where the path ends before a name, none is found.
+    file = (request.path_params["name"] or "/") if "name" in request.path_params else ""
     known = jobs.find(database, tenant, job, file=file) if ID.match(job) else None
     if known is None:
         raise Problem("not-found", "There is no such job.")
@@ -82,7 +88,6 @@ def _known(request: Request, job: str, file: str | None = None) -> JobRow:
 
 
 Found = Annotated[JobRow, Depends(found)]
-FoundWithFile = Annotated[JobRow, Depends(found_with_file)]
 
 
 @router.post(
@@ -104,14 +109,16 @@ FoundWithFile = Annotated[JobRow, Depends(found_with_file)]
         "too-many-columns",
         "job-too-large",
         "too-many-jobs",
+        "too-many-bytes",
+        "storage-full",
     ),
 )
 async def create(request: Request, response: Response, key: Key = None) -> bodies.JobBody:
     """Ask for a job: the contract, and the files that will be uploaded."""
-    body = await request.body()
-    job = await run_sync(
-        _create, context_of(request), tenant_of(request), body, key, limiter=PARSING
-    )
+    context, tenant = context_of(request), tenant_of(request)
+    async with LARGE_BODIES if request.state.body_bytes > LARGE_BYTES else nullcontext():
+        body = await request.body()
+        job = await run_sync(_create, context, tenant, body, key, limiter=PARSING)
     request.state.job = job.id
     response.headers["Location"] = f"/v1/jobs/{job.id}"
     return job
@@ -140,15 +147,25 @@ def _create(context: Context, tenant: str, body: bytes, key: str | None) -> bodi
         files=tuple(File(**file.model_dump()) for file in order.files),
         key=key,
     )
-    most, retention = settings.limits.concurrent_jobs, settings.retention_seconds
     try:
-        job, _ = jobs.create(context.database, new, most=most, retention_seconds=retention)
+        job, _ = jobs.create(
+            context.database,
+            new,
+            most=settings.limits.concurrent_jobs,
+            retention_seconds=settings.retention_seconds,
+            tenant_bytes=settings.limits.tenant_bytes,
+            room=settings.room(),
+        )
+    except jobs.NoRoomError:
+        raise Problem("storage-full", "There is no room for these files now.") from None
+    except jobs.TooManyBytesError as error:
+        raise Problem("too-many-bytes", str(error), {"Retry-After": str(OPEN_SECONDS)}) from None
     except jobs.TooManyJobsError as error:
         # Its sentence holds a limit and nothing else.
         raise Problem("too-many-jobs", str(error), {"Retry-After": str(OPEN_SECONDS)}) from None
     except jobs.KeyReusedError:
         raise Problem("idempotency-key-reused", "The key was used for other files.") from None
-    return seen(job, settings.staging)
+    return seen(context.database, job, settings.staging)
 
 
 def _order(body: bytes) -> bodies.JobOrder:
@@ -187,10 +204,9 @@ def _check_files(context: Context, order: bodies.JobOrder) -> None:
     limits = context.settings.limits
     if max(file.size for file in order.files) > limits.file_bytes:
         raise Problem("upload-too-large", f"A file has at most {limits.file_bytes:,} bytes.")
-    if sum(file.size for file in order.files) > limits.upload_bytes:
-        raise Problem(
-            "upload-too-large", f"All files together have at most {limits.upload_bytes:,} bytes."
-        )
+    most = min(limits.upload_bytes, limits.tenant_bytes)
+    if sum(file.size for file in order.files) > most:
+        raise Problem("upload-too-large", f"All files together have at most {most:,} bytes.")
 
 
 def _contract(context: Context, order: bodies.JobOrder) -> Contract:
@@ -237,14 +253,37 @@ def show(request: Request, response: Response, job: Found) -> bodies.JobBody:
     """How a job stands."""
     if wait := POLL_SECONDS.get(job.state):
         response.headers["Retry-After"] = str(wait)
-    return seen(job, context_of(request).settings.staging)
+    context = context_of(request)
+    return seen(context.database, job, context.settings.staging)
+
+
+@router.get("/{job}/files", responses=described("not-found", "invalid-request"))
+def list_files(request: Request, job: Found, after: AfterFile = "") -> bodies.UploadedFiles:
+    """The files of a job, in pages."""
+    context = context_of(request)
+    return uploaded(context.database, job, context.settings.staging, after)
+
+
+@router.get("/{job}/delivery", responses=described("not-found", "invalid-request"))
+def list_delivery(request: Request, job: Found, after: AfterFile = "") -> bodies.DeliveredFiles:
+    """The files of a job's delivery, in pages; none until it is done."""
+    return delivered(context_of(request).database, job, after)
 
 
 @router.delete("/{job}", status_code=204, responses=described("not-found"))
 def delete(request: Request, job: Found) -> None:
     """Delete a job with all its files; one that runs is given up."""
     context = context_of(request)
+    # Files first: a full disk takes no row, and gains room by this. Until all files are gone the
+    # row is there, so that the same request can be made again.
+    _delete_files(context, job.id)
     if not jobs.delete(context.database, tenant_of(request), job.id):
         raise Problem("not-found", "There is no such job.")
-    remove_uploads(context.settings.staging, job.id)
-    context.blobs.delete(blobs.job(job.id))
+    with suppress(OSError):
+        # What came in between; the sweep finds the rest.
+        _delete_files(context, job.id)
+
+
+def _delete_files(context: Context, job_id: str) -> None:
+    remove_uploads(context.settings.staging, job_id)
+    context.blobs.delete(blobs.job(job_id))

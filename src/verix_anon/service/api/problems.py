@@ -47,6 +47,7 @@ PROBLEMS: dict[str, ProblemKind] = {
     "idempotency-key-reused": ProblemKind(422, "The key was used for another job"),
     "rate-limited": ProblemKind(429, "Too many requests"),
     "too-many-jobs": ProblemKind(429, "Too many jobs at once"),
+    "too-many-bytes": ProblemKind(429, "Too many bytes are announced or kept"),
     "internal": ProblemKind(500, "The service failed"),
     "unavailable": ProblemKind(503, "The service cannot work just now"),
     "storage-full": ProblemKind(507, "The service has no room left"),
@@ -86,8 +87,7 @@ def answer(problem: Problem) -> JSONResponse:
         detail=problem.detail,
         code=problem.code,
     )
-    headers = {"Cache-Control": "no-store", **(problem.headers or {})}
-    return JSONResponse(body.model_dump(), kind.status, headers, MEDIA_TYPE)
+    return JSONResponse(body.model_dump(), kind.status, problem.headers, MEDIA_TYPE)
 
 
 def from_validation(error: RequestValidationError | ValidationError) -> Problem:
