@@ -6,20 +6,20 @@ alone, and the order of trackers tells nobody which records are genuine, sentine
 """
 
 import secrets
-import struct
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from hashlib import sha256
 
 import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.hmac import HMAC
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from verix_anon.arrays import Bytes, Floats, Ids, Ints
 from verix_anon.protocol.contract import Contract, Digest
-from verix_anon.protocol.table import TRACKER_SIZE, Records, wire_columns
+from verix_anon.protocol.table import TRACKER_SIZE, Records
 
 SALT_SIZE = 32
 TrapRole = str
@@ -27,7 +27,7 @@ TrapRole = str
 Values = Floats | Ids
 """One column as it is sent: values, or positions in half the memory until all is assembled."""
 BLOCK_ROWS = 65_536
-"""Of how many records the bytes are held at a time."""
+"""How many trackers are made at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +75,6 @@ class Part:
         """How many records there are."""
         return int(self.target.size)
 
-    def records(self, rows: slice) -> Records:
-        """Some of them, without trackers."""
-        target = self.target[rows].copy()
-        return Records(
-            tracker=np.zeros((target.size, 32), np.uint8),
-            values=np.array([column[rows] for column in self.values], np.float64),
-            target=target,
-        )
-
     def taken(self, column: int) -> Values:
         """A column, which is the caller's alone from now on."""
         values = self.values[column]
@@ -121,8 +112,8 @@ def assemble(
 
     The parts are used up: each of their columns ends when it stands in its place.
     """
-    tracker = _tracked(contract, parts, secret)
-    order = _ascending(tracker)
+    tracker = trackers(secret, {role: part.n_rows for role, part in parts.items()})
+    order = ascending(tracker)
     tracker = tracker[order]
     values = np.empty((len(contract.quasi), order.size))
 
@@ -145,51 +136,32 @@ def assemble(
     )
 
 
-def _tracked(contract: Contract, parts: Mapping[TrapRole, Part], secret: Secret) -> Bytes:
-    """The trackers of all parts, one after the other."""
-    key = secret.key("trackers")
-    found = np.empty((sum(part.n_rows for part in parts.values()), TRACKER_SIZE), np.uint8)
+def trackers(secret: Secret, counts: Mapping[TrapRole, int]) -> Bytes:
+    """Return the trackers of so many records of each role, one role after the other.
+
+    Tracker i of a role is bytes 32 i to 32 i + 32 of the ChaCha20 keystream under that role's own
+    key, from block 0, with a nonce of zeros. No key is used twice, so the nonce need not vary.
+    """
+    found = np.empty((sum(counts.values()), TRACKER_SIZE), np.uint8)
     at = 0
-    for role, part in parts.items():
-        for first in range(0, part.n_rows, BLOCK_ROWS):
-            block = row_bytes(contract, part.records(slice(first, first + BLOCK_ROWS)))
-            found[at : at + len(block)] = trackers(key, role, block, first=first)
-            at += len(block)
+    for role, n in counts.items():
+        stream = Cipher(ChaCha20(secret.key(f"trackers/{role}"), bytes(16)), mode=None).encryptor()
+        for block in np.array_split(found[at : at + n], n // BLOCK_ROWS + 1):
+            keystream = stream.update(bytes(block.size))
+            block[:] = np.frombuffer(keystream, np.uint8).reshape(block.shape)
+        at += n
     return found
 
 
-def trackers(key: bytes, role: TrapRole, rows: Bytes, *, first: int = 0) -> Bytes:
-    """The trackers of records of one role, from the `first` on; `rows` holds the bytes of each.
-
-    That is HMAC-SHA256 over role, index within the role, and the record's sent values.
-    """
-    n, width = rows.shape
-    index = np.arange(first, first + n, dtype="<u8").reshape(-1, 1)
-    data = np.hstack([index.view(np.uint8), rows]).tobytes()
-    begun = HMAC(key, SHA256())
-    begun.update(role.encode() + b"\0")
-    out = bytearray()
-    for (record,) in struct.iter_unpack(f"{width + 8}s", data):
-        # From a copy of the state: a tracker costs half of what a call of hmac.digest does.
-        own = begun.copy()
-        own.update(record)
-        out += own.finalize()
-    return np.frombuffer(out, np.uint8).reshape(n, 32)
-
-
-def row_bytes(contract: Contract, records: Records) -> Bytes:
-    """The sent values of each record as a chunk writes them, one record after the other."""
-    columns = wire_columns(contract, records, slice(0, records.n_rows))
-    return np.hstack([column.reshape(-1, 1).view(np.uint8) for column in columns])
-
-
-def _ascending(tracker: Bytes) -> Ints:
+def ascending(tracker: Bytes) -> Ints:
     """The order of the trackers as bytes, most significant first."""
     words = tracker.view(">u8")
     top = words[:, 0].astype(np.uint64)
     order = np.argsort(top, kind="stable")
-    # Eight bytes tell any two of a billion trackers apart, but for a chance of one in 37.
     top = top[order]
+    # Two of a billion trackers begin with the same eight bytes in one case of 37.
     if (top[1:] == top[:-1]).any():
         order = np.lexsort(words.T[::-1])
+        words = words[order]
+        assert not (words[1:] == words[:-1]).all(axis=1).any(), "two trackers are equal"
     return order
