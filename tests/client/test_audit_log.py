@@ -15,9 +15,11 @@ from verix_anon.client.verify import verify
 from verix_anon.client.verify.case import VerifyOptions
 from verix_anon.errors import NotAcceptedError, TableError
 from verix_anon.files.folder_writer import write_delivery
+from verix_anon.protocol.contract import Digest
 from verix_anon.protocol.messages import Delivery
 
 INFORMING = ("fingerprint", "utility")
+TABLE = Digest(b"t" * 32)
 
 
 pytestmark = pytest.mark.usefixtures("quick_models")
@@ -73,9 +75,9 @@ def test_a_violation_is_final(log: AuditLog) -> None:
             replace(f, status=Status.FAIL) if f.layer == "splits" else f for f in accepted.findings
         ),
     )
-    log.append(violated, is_exact=True)
-    standing = log.standing_violation(accepted.submission, accepted.root)
-    assert standing == entries(log)[0]["time"]
+    log.settle(violated, TABLE, is_exact=True)
+    (standing,) = log.read(accepted.submission).problems(accepted.root)
+    assert f"VIOLATION ({entries(log)[0]['time']})" in standing
     with pytest.raises(NotAcceptedError, match="found in VIOLATION before"):
         judged(good, log, "thin")
     made = cases.prepared()
@@ -90,6 +92,7 @@ def test_a_violation_is_final(log: AuditLog) -> None:
     # The attempts were written down.
     assert [entry["outcome"] for entry in entries(log)] == ["VIOLATION", "VERIFIED", "VERIFIED"]
     assert judged(good, log)
+    assert log.read(accepted.submission).problems(accepted.root) == []
 
 
 def test_another_delivery_does_not_take_it_back(log: AuditLog) -> None:
@@ -112,19 +115,20 @@ def test_a_damaged_line_costs_nothing_but_itself(log: AuditLog, damage: bytes) -
     verdict = judged(bad, log)
     # Cut short, so without an end: the next line must not be lost with it.
     log.path.write_bytes(b"{}\n" + damage)
-    log.append(judged(bad, None), is_exact=True)
-    assert log.standing_violation(verdict.submission, verdict.root) is not None
+    log.settle(judged(bad, None), TABLE, is_exact=True)
+    assert "VIOLATION" in log.read(verdict.submission).problems(verdict.root)[0]
 
 
 def test_damaged_lines_are_told_of_but_not_one_cut_short(log: AuditLog) -> None:
     good = judged(cases.honest(cases.prepared().submission), None)
-    log.append(good, is_exact=True)
+    log.settle(good, TABLE, is_exact=True)
     whole = log.path.read_bytes()
     log.path.write_bytes(whole + whole[:50])
-    log.append(good, is_exact=True)
-    assert log.warnings() == ()
+    assert log.settle(good, TABLE, is_exact=True) == ()
+    assert log.read(good.submission).warnings() == ()
     log.path.write_bytes(whole[:50] + b"\n" + whole)
-    assert log.warnings() == (f"1 line(s) of the audit log {log.path} cannot be read",)
+    damaged = f"1 line(s) of the audit log {log.path} cannot be read"
+    assert log.read(good.submission).warnings()[0] == damaged
 
 
 def test_only_an_audit_log_is_appended_to(tmp_path: Path) -> None:
@@ -135,7 +139,7 @@ def test_only_an_audit_log_is_appended_to(tmp_path: Path) -> None:
         judged(good, AuditLog(thesis))
     with pytest.raises(TableError, match="cannot be read"):
         judged(good, AuditLog(tmp_path))
-    with pytest.raises(TableError, match="cannot be written"):
+    with pytest.raises(TableError, match="there is no folder"):
         judged(good, AuditLog(tmp_path / "nowhere" / "audit.jsonl"))
     write_delivery(good, tmp_path / "delivery")
     with pytest.raises(TableError, match="is, or holds, the input"):

@@ -59,11 +59,7 @@ ALONE = {
     "last-of-equals": "splits",
     "receipt-forged": "receipt",
     "receipt-other-files": "receipt",
-    **{
-        f"stated-{what}{kind}": "commitment"
-        for what in ("contract", "submission")
-        for kind in ("", "-paper")
-    },
+    **{f"stated-contract{kind}": "commitment" for kind in ("", "-paper")},
 }
 """The cases that one layer alone sees."""
 MODULES = {
@@ -180,8 +176,6 @@ def test_a_verifier_without_a_layer_fails_a_case_by_name(
 WRONG = [
     ("stated-contract", commitment, 'problems.append("it was made for another contract")', "pass"),
     ("stated-contract-paper", commitment, 'append("it was made for another contract")', "copy()"),
-    ("stated-submission", commitment, "problems.append(MIXED_UP)", "pass"),
-    ("stated-submission-paper", commitment, "problems.append(MIXED_UP)", "pass"),
     ("changed-sentinel", sentinels, "failed = n_missing + n_other > 0", "failed = n_missing > 0"),
     ("changed-twin", twins, "n_missing + n_changed + n_apart > 0", "n_missing + n_apart > 0"),
     ("thin-moved", replay, "np.flatnonzero(claimed != routed)", "claimed[:0]"),

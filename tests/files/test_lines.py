@@ -10,9 +10,14 @@ import pytest
 from verix_anon.files import json_lines
 
 
+def add(path: Path, fields: dict[str, object]) -> None:
+    with json_lines.locked(path) as held:
+        held.append(fields)
+
+
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    json_lines.append(tmp_path / "lines", {"n": 0})
+    add(tmp_path / "lines", {"n": 0})
     return tmp_path / "lines"
 
 
@@ -34,9 +39,9 @@ def test_a_line_that_the_disk_cuts_short_is_taken_back(
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", full)
         with pytest.raises(OSError, match="No space left"):
-            json_lines.append(path, {"n": 1})
+            add(path, {"n": 1})
     assert path.read_bytes() == before
-    json_lines.append(path, {"n": 2})
+    add(path, {"n": 2})
     assert numbers(path) == [0, 2]
 
 
@@ -45,7 +50,7 @@ def test_a_line_that_the_disk_takes_in_pieces_is_whole(
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", lambda fd, data, write=os.write: write(fd, data[:2]))
-        json_lines.append(path, {"n": 1})
+        add(path, {"n": 1})
     assert numbers(path) == [0, 1]
 
 
@@ -64,5 +69,5 @@ def test_who_holds_the_file_is_waited_for(path: Path) -> None:
 def test_who_hangs_is_not_waited_for_forever(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(json_lines, "PATIENCE", 0.05)
     with json_lines.locked(path), pytest.raises(OSError, match="another process holds it"):
-        json_lines.append(path, {"n": 1})
+        add(path, {"n": 1})
     assert numbers(path) == [0]

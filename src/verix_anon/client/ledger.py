@@ -1,4 +1,4 @@
-"""A local ledger of the tables that were prepared and released, by digest (spec §12).
+"""A local ledger of the tables that were prepared, judged and released, by digest (spec §12).
 
 Two releases of one table under two salts cut it along different lines, and whoever holds
 both can lay them over each other; two submissions of one table show its traps, the rows that
@@ -6,8 +6,11 @@ are not in both. Only the owner can know, so the owner keeps a list: a file of J
 ever appended to, that holds digests and times and no data.
 
 A release is recorded before its table gets its name, and again when it has it, all under a lock:
-no table is without its line. A line whose table never got its name is used up by the very same
-release, which publishes the same rows and nothing new.
+no table is without its line. The very same release, in another format for example, is not another
+one: it publishes the same rows. Where each file has them in a random order of its own, both
+together tell nothing that one does not.
+
+The ledger also remembers where audit logs ended, so that a log that lost its end is noticed.
 """
 
 import os
@@ -19,7 +22,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from verix_anon.errors import NotAcceptedError, TableError
-from verix_anon.fields import Fields
+from verix_anon.fields import COUNTS, Fields
 from verix_anon.files import json_lines
 from verix_anon.files.store import path_text
 from verix_anon.protocol.contract import Digest
@@ -31,13 +34,15 @@ class Event(StrEnum):
     """What was done with a table."""
 
     PREPARE = "prepare"
+    AUDIT = "audit"
+    """A delivery was judged, and the audit log got a line."""
     RELEASE = "release"
     NAMED = "named"
     """The released table has its name."""
 
 
-MADE = {Event.PREPARE: "submission", Event.RELEASE: "root", Event.NAMED: "release"}
-"""What comes of an event, as its line names it."""
+MADE = dict.fromkeys(Event, "submission") | {Event.RELEASE: "root", Event.NAMED: "release"}
+"""What comes of an event, or what it is about, as its line names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,32 +57,27 @@ class LedgerEntry:
     """UTC, ISO 8601"""
     release: Digest | None = None
     """What was released of that delivery, and how; None in lines that do not say it."""
+    line: Digest | None = None
+    """SHA-256 of the audit log's line, of the event `audit` only."""
+    n_lines: int = 0
+    """How many lines the audit log had with this one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A release: of which table, from which root, and the digest of all that decides its rows."""
+    """A release: of which table, from which root, and the digest of all that decides its rows.
+
+    Two releases with one digest publish the same cells, in the table's order or in a random one.
+    """
 
     table: Digest
     root: Digest
     release: Digest
 
-    def is_pending(self, entries: Sequence[LedgerEntry | None]) -> bool:
-        """Whether this very release was recorded, and its table never got its name."""
-        mine = [e.event for e in entries if e is not None and self._is_mine(e)]
-        return mine.count(Event.RELEASE) > mine.count(Event.NAMED)
-
     def others(self, entries: Sequence[LedgerEntry | None]) -> tuple[LedgerEntry, ...]:
-        """The releases of the table, oldest first, but for this very one if it is pending."""
-        found = list(_of(entries, self.table, Event.RELEASE))
-        if self.is_pending(entries):
-            last = max(i for i, entry in enumerate(found) if self._is_mine(entry))
-            found.pop(last)
-        return tuple(found)
-
-    def _is_mine(self, entry: LedgerEntry) -> bool:
-        named = entry.made if entry.event is Event.NAMED else entry.release
-        return entry.table == self.table and named == self.release
+        """The releases of the table that published something else, oldest first."""
+        found = _of(entries, self.table, Event.RELEASE)
+        return tuple(entry for entry in found if entry.release != self.release)
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -113,8 +113,12 @@ class Ledger:
         """The earlier submissions of a table, oldest first."""
         return _of(self._entries(), table, Event.PREPARE)
 
+    def audited(self, table: Digest) -> tuple[LedgerEntry, ...]:
+        """Return what is remembered of audit logs for a table's submissions, oldest first."""
+        return _of(self._entries(), table, Event.AUDIT)
+
     def others(self, claim: Claim) -> tuple[LedgerEntry, ...]:
-        """The earlier releases of a table but for this very one, if it never got its name."""
+        """The earlier releases of a table that published something else than this one."""
         return claim.others(self._entries())
 
     def warnings(self) -> tuple[str, ...]:
@@ -130,12 +134,14 @@ class Ledger:
             )
         return tuple(found)
 
-    def record(self, event: Event, table: Digest, made: Digest) -> tuple[LedgerEntry, ...]:
+    def record(
+        self, event: Event, table: Digest, made: Digest, **more: object
+    ) -> tuple[LedgerEntry, ...]:
         """Append an event; the earlier ones of its kind and table, oldest first."""
         # Under one lock: of two at once, one knows of the other.
         with self._held() as held:
             earlier = _of([_entry(fields) for fields in held.read()], table, event)
-            held.append(_line(event, table, made))
+            held.append({**_line(event, table, made), **more})
         return earlier
 
     @contextmanager
@@ -152,11 +158,10 @@ class Ledger:
                     f"another release of this table was recorded in the ledger {self.path} in the"
                     " meantime; release again to be told of it"
                 )
-            if not claim.is_pending(entries):
-                made = {"release": claim.release.hex()}
-                held.append({**_line(Event.RELEASE, claim.table, claim.root), **made})
+            made = {"release": claim.release.hex()}
+            held.append({**_line(Event.RELEASE, claim.table, claim.root), **made})
             yield
-            # Without this line the very same release could be repeated, and reveal nothing new.
+            # For people: without it the table may not be there. No decision rests on it.
             with suppress(OSError):
                 held.append(_line(Event.NAMED, claim.table, claim.release))
 
@@ -181,7 +186,10 @@ class Ledger:
 
 
 class LookedAt(Ledger):
-    """A ledger that is asked and not added to, for a look at what would be released."""
+    """A ledger that is asked and not added to, for a look at what would be released.
+
+    Earlier releases do not forbid a look. They are counted in its sheet, which warns of them.
+    """
 
     __slots__ = ()
 
@@ -211,8 +219,12 @@ def _entry(fields: Fields | None) -> LedgerEntry | None:
         fields.expect("format", FORMAT)
         event = fields.choice("event", Event)
         table, made = (Digest(fields.digest(name)) for name in ("table", MADE[event]))
+        time = fields.text("time")
+        if event is Event.AUDIT:
+            line, n_lines = Digest(fields.digest("line")), fields.whole("lines", COUNTS)
+            return LedgerEntry(event, table, made, time, line=line, n_lines=n_lines)
         is_whole = event is Event.RELEASE and fields.has("release")
         release = Digest(fields.digest("release")) if is_whole else None
-        return LedgerEntry(event, table, made, fields.text("time"), release)
+        return LedgerEntry(event, table, made, time, release)
     except TableError:
         return None

@@ -116,6 +116,8 @@ class Verdict:
     time: str = ""
     """When it was judged, in UTC; empty in verdicts from before this was kept."""
     seconds: float = 0.0
+    warnings: tuple[str, ...] = ()
+    """What the audit log and the ledger cannot vouch for; no finding rests on them."""
 
     @property
     def outcome(self) -> Outcome:
@@ -171,6 +173,7 @@ class Verdict:
                 "version": self.version,
                 "time": self.time,
                 "seconds": self.seconds,
+                "warnings": list(self.warnings),
                 "findings": [asdict(finding) for finding in self.findings],
             }
         )

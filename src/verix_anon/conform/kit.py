@@ -29,7 +29,7 @@ from verix_anon.files.folder_writer import digest_of_file
 from verix_anon.files.store import Folder, open_folder
 
 FORMAT = "verix/kit/1"
-VERSION = "1.1"
+VERSION = "1.2"
 """Of the cases: another one whenever a case comes, goes or changes."""
 KIT = "kit.json"
 MAX_KIT_BYTES = 16 << 20

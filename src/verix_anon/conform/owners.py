@@ -26,7 +26,7 @@ from verix_anon.protocol.table import wire_columns
 
 N = 400
 TOWNS = ["ash", "elm", "fir", "oak"]
-IMPORTANCE = {"age": 1.0, "score": 0.8, "town": 0.5, "hours": 0.6, "rank": 0.3}
+PRIORITIES = {"age": 1.0, "score": 0.8, "town": 0.5, "hours": 0.6, "rank": 0.3}
 
 
 def _table() -> pa.Table:
@@ -59,8 +59,8 @@ def owner(name: str) -> Prepared:
     usual = partial(PrepareOptions, unsafe_seed=1, threads=1)
     if name == "coded":
         # No target, so that neither preparing nor judging takes a model.
-        sent, others = list(IMPORTANCE), ["y"]
-        options = usual(importance=IMPORTANCE)
+        sent, others = list(PRIORITIES), ["y"]
+        options = usual(priorities=PRIORITIES)
         return prepare(_table(), quasi=sent, kept=others, task="none", k=3, options=options)
     if name == "signed":
         # The same once more, with a key of the provider's pinned.

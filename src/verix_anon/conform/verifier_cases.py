@@ -9,6 +9,7 @@ the cases about a digest.
 import json
 import math
 import struct
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -19,9 +20,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from verix_anon.adversaries import ADVERSARIES, only
 from verix_anon.adversaries.forged_deliveries import restamped
+from verix_anon.client.owner_files import write_manifest
 from verix_anon.client.prepare import Prepared
 from verix_anon.client.verdict import Profile
 from verix_anon.conform import folders, owners
@@ -33,6 +37,7 @@ from verix_anon.files.hostile import thrift
 from verix_anon.files.hostile.parquet_footer import MAGIC, SCHEMA
 from verix_anon.files.job_folder import LEAVES, NODES, RECEIPT_FILE
 from verix_anon.protocol.contract import Digest, Rule
+from verix_anon.protocol.envelopes import PublicKey
 from verix_anon.protocol.messages import Delivered, Delivery
 from verix_anon.protocol.signing import sign
 from verix_anon.protocol.statements import DELIVERED, Receipt
@@ -282,11 +287,6 @@ CHEATS = [
     _cheat("stated-contract-paper",
         "The same under the paper's commitment, whose root does not bind the contract.",
         "paper", _states(contract=NONE), "commitment"),
-    _cheat("stated-submission", "All is true, for another submission by its own word.",
-        "clear", _states(submission=NONE), "commitment"),
-    _cheat("stated-submission-paper",
-        "The same under the paper's commitment, whose root does not bind the submission.",
-        "paper", _states(submission=NONE), "commitment"),
     _cheat("lost-sentinel", "One sentinel is gone, and the paper's layers look.",
         "paper", _lose_sentinel, "sentinels", profile="paper"),
     _cheat("moved-twin", "One of two twins lies in the neighbouring leaf, judged thin.",
@@ -513,9 +513,6 @@ MALFORMED = [
     _malformed("loop", "11", "A node that is its own child.", _set_cell, NODES, "right", 0, 0),
     _malformed("leaf-order", "11", "Leaves are numbered from right to left, in all files alike.",
         _number_from_right),
-    _case(CaseKind.MALFORMED, "malformed-other-job",
-        "10", "An honest delivery of another job.",
-        ("clear", partial(owners.write_honest, "coded")), layers=["commitment"]),
 ]  # fmt: skip
 
 
@@ -582,7 +579,50 @@ def _damage_manifest(kit: Path) -> dict[str, str]:
     return {**paths, "manifest": spoiled}
 
 
+def _pin_weak_key(kit: Path) -> dict[str, str]:
+    weak = object.__new__(PublicKey)
+    object.__setattr__(weak, "raw", NEUTRAL)
+    paths, manifest = owners.write_owner("coded", kit), "owners/weak-key/manifest.verix"
+    (kit / manifest).parent.mkdir()
+    pinned = replace(owners.owner("coded").manifest, provider_keys=(weak,))
+    write_manifest(pinned, kit / manifest)
+    return {**paths, "manifest": manifest}
+
+
+def _sign_by_nobody(folder: Path) -> None:
+    """A receipt with the constant that fits the neutral element for whatever is signed."""
+    _sign("stranger", folder)
+    key = Ed25519PublicKey.from_public_bytes(NEUTRAL)
+    der = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    envelope = json.loads((folder / RECEIPT_FILE).read_bytes())
+    signature = b64encode(NEUTRAL + bytes(32)).decode()
+    envelope["signatures"] = [{"keyid": sha256(der).hexdigest(), "sig": signature}]
+    (folder / RECEIPT_FILE).write_bytes(canonical(envelope))
+
+
+NEUTRAL = bytes([1, *bytes(31)])
+"""The neutral element of the curve as a public key"""
+
+
+def _names_another(owner: str) -> tuple[str, Deliver]:
+    """An honest delivery that says it is for another submission."""
+    alter = _states(submission=NONE)
+    return owner, lambda folder: _write_altered(
+        alter(owners.owner(owner), owners.honest(owner)), folder
+    )
+
+
 MISTAKES = [
+    KitCase(id="weak-key", title="A key of small order is pinned: anybody can sign for it.",
+        section="8.5", kind=CaseKind.MISTAKE,
+        make=partial(_write, CaseKind.MISTAKE, "weak-key", _pin_weak_key, _sign_by_nobody, {})),
     _mistake("other-submission", "The submission is not the manifest's.", _mix_owners),
     _mistake("damaged-manifest", "The owner's own manifest is damaged.", _damage_manifest),
-]
+    _case(CaseKind.MISTAKE, "other-job", "10", "An honest delivery of another job.",
+        ("clear", partial(owners.write_honest, "coded"))),
+    _case(CaseKind.MISTAKE, "stated-submission", "10", "The delivery names another submission.",
+        _names_another("clear")),
+    _case(CaseKind.MISTAKE, "stated-submission-paper", "10",
+        "The same under the paper's commitment, whose root does not bind the submission.",
+        _names_another("paper")),
+]  # fmt: skip

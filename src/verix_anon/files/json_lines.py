@@ -30,24 +30,29 @@ class Lines:
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
 
-    def read(self) -> list[Fields | None]:
-        """Every line but empty and void ones, None for one that is damaged; raises OSError."""
+    def lines(self) -> list[bytes]:
+        """Return every line that is neither empty nor void, without its end; raises OSError."""
         *ended, last = self._bytes(0).split(b"\n")
-        found = [_parse(line) for line in ended if line.strip() and not line.endswith(VOID)]
+        found = [line for line in ended if line.strip() and not line.endswith(VOID)]
         # One without an end may be whole, or damaged in another way than by being cut short.
-        return [*found, _parse(last)] if last.strip() and not _is_cut_short(last) else found
+        return [*found, last] if last.strip() and not _is_cut_short(last) else found
+
+    def read(self) -> list[Fields | None]:
+        """Return the same lines as fields, None for one that is damaged; raises OSError."""
+        return [parse(line) for line in self.lines()]
 
     def is_cut_short(self) -> bool:
         """Whether the last line is not whole; raises OSError."""
         return _is_cut_short(self._bytes(0).split(b"\n")[-1])
 
-    def append(self, fields: Mapping[str, object]) -> None:
-        """Add a line, and see it on the disk; raises OSError, and then there is none."""
+    def append(self, fields: Mapping[str, object]) -> bytes:
+        """Add a line, see it on the disk and return it; raises OSError, and then there is none."""
         size = os.fstat(self.descriptor).st_size
         # A line that has no end must not take the next one with it.
         has_end = size == 0 or self._bytes(size - 1) == b"\n"
         end = b"" if has_end else (VOID if self.is_cut_short() else b"") + b"\n"
-        left = memoryview(end + json.dumps(fields).encode() + b"\n")
+        line = json.dumps(fields).encode()
+        left = memoryview(end + line + b"\n")
         try:
             while left:
                 left = left[os.write(self.descriptor, left) :]
@@ -56,6 +61,7 @@ class Lines:
             with suppress(OSError):
                 os.ftruncate(self.descriptor, size)
             raise
+        return line
 
     def _bytes(self, start: int) -> bytes:
         size, parts = os.fstat(self.descriptor).st_size, []
@@ -79,16 +85,15 @@ def locked(path: FilePath) -> Iterator[Lines]:
         os.close(descriptor)
 
 
-def append(path: FilePath, fields: Mapping[str, object]) -> None:
-    """Add a line, and see it on the disk; raises OSError."""
-    with locked(path) as held:
-        held.append(fields)
+def lines(path: FilePath) -> list[bytes]:
+    """Return every line that is neither empty nor void, without its end; raises OSError."""
+    with _shared(path) as held:
+        return [] if held is None else held.lines()
 
 
 def read(path: FilePath) -> list[Fields | None]:
-    """Every line but empty and void ones, None for one that is damaged; raises OSError."""
-    with _shared(path) as held:
-        return [] if held is None else held.read()
+    """Return the same lines as fields, None for one that is damaged; raises OSError."""
+    return [parse(line) for line in lines(path)]
 
 
 def is_cut_short(path: FilePath) -> bool:
@@ -128,10 +133,11 @@ def _lock(descriptor: int, kind: int) -> None:
 
 def _is_cut_short(line: bytes) -> bool:
     """Whether a line without an end begins as all of ours do, and is not whole."""
-    return line.startswith(b"{") and _parse(line) is None
+    return line.startswith(b"{") and parse(line) is None
 
 
-def _parse(line: bytes) -> Fields | None:
+def parse(line: bytes) -> Fields | None:
+    """Return the fields of a line, or None if it is damaged."""
     try:
         return Fields.parse(line, "a line", TableError)
     except TableError:

@@ -114,3 +114,28 @@ def test_nothing_else_is_carried_along_in_memory(
     for verdict in judged(prepared, change(honest)):
         assert verdict.outcome is Outcome.VIOLATION
         assert said in verdict.finding("commitment").summary
+
+
+def payloads(honest: Delivery) -> Iterator[Delivery]:
+    """A NaN with a payload in each column of floats: of thresholds and of both bounds."""
+    tree, leaves = honest.tree, honest.leaves
+    for at in (0, -1):
+        threshold = tree.threshold.copy()
+        threshold[at] = NAN
+        yield replace(honest, tree=replace(tree, threshold=threshold))
+    for name in ("minimum", "maximum"):
+        for column in range(leaves.minimum.shape[1]):
+            bounds = getattr(leaves, name).astype(np.float64, order="K")
+            bounds[-1, column] = NAN
+            yield replace(honest, leaves=replace(leaves, **{name: bounds}))
+
+
+@pytest.mark.parametrize("clear", [False, True])
+def test_no_payload_of_a_nan_is_carried_along(tmp_path: Path, clear: bool) -> None:
+    prepared, honest = made(clear=clear)
+    for n, delivery in enumerate(payloads(honest)):
+        write_delivery(delivery, tmp_path / str(n))
+        for verdict in judged(prepared, delivery) + judged(prepared, tmp_path / str(n)):
+            assert verdict.outcome is Outcome.VIOLATION
+            assert "finite" in verdict.finding("commitment").summary
+    assert n == 1 + 2 * 2

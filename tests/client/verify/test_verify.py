@@ -16,7 +16,7 @@ from verix_anon.client.prepare.traps import Traps
 from verix_anon.client.verdict import DECIDING, Finding, Outcome, Profile, Status, Verdict
 from verix_anon.client.verify import LAYERS, NO_ROOT, verify
 from verix_anon.client.verify.case import Audit, VerifyOptions
-from verix_anon.errors import TableError
+from verix_anon.errors import MixedUpError, TableError
 from verix_anon.files.deliveries import Snapshot, read_delivery
 from verix_anon.files.folder_writer import write_delivery
 from verix_anon.protocol.contract import Digest
@@ -243,7 +243,8 @@ def test_snapshot_read_for_another_submission(tmp_path: Path) -> None:
     )
     assert isinstance(snapshot, Snapshot)
     assert verify(snapshot, large.manifest)
-    assert verify(snapshot, small.manifest).outcome is Outcome.VIOLATION
+    with pytest.raises(MixedUpError):
+        verify(snapshot, small.manifest)
 
 
 def spoilt(honest: Delivery, part: str, name: str, value: object) -> Delivery:

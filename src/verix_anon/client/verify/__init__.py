@@ -58,9 +58,9 @@ from verix_anon.client.verify.case import (
     columns_at_once,
     is_kept,
 )
-from verix_anon.errors import MalformedDeliveryError, TableError
+from verix_anon.errors import MalformedDeliveryError, MixedUpError, TableError
 from verix_anon.fields import shown
-from verix_anon.files.deliveries import Snapshot, read_delivery
+from verix_anon.files.deliveries import Snapshot, check_answers, read_delivery
 from verix_anon.files.submissions import read_submission_by_column
 from verix_anon.files.trust import Trust, trust_in
 from verix_anon.machine import check_memory
@@ -70,6 +70,7 @@ from verix_anon.protocol.messages import Delivery, Submission
 
 if TYPE_CHECKING:
     from verix_anon.client.audit_log import AuditLog
+    from verix_anon.client.ledger import Ledger
 
 __all__ = ["LAYERS", "VerifyOptions", "verify"]
 
@@ -86,6 +87,7 @@ def verify(
     skip: Sequence[str] | str = (),
     provider_keys: Trust | Sequence[FilePath] | FilePath = (),
     log: "AuditLog | FilePath | None" = None,
+    ledger: "Ledger | FilePath | None" = None,
     options: VerifyOptions | None = None,
 ) -> Verdict:
     """Judge a delivery.
@@ -101,9 +103,13 @@ def verify(
             revoked: with one at least, here or in the manifest, a valid receipt is needed.
         log: The audit log; the verdict is added, and a VIOLATION found before is final. None:
             nothing is written.
+        ledger: It remembers the log's last line, and the verdict warns of lines that it remembers
+            and the log lacks. None: only the lines of the log are compared with each other.
         options: Which nodes to audit, and the fingerprint's thresholds.
 
     Raises:
+        MixedUpError: The delivery says that it is for another submission. It is not judged; the
+            log gets a line that is not a verdict.
         TableError: The submission is not the one this manifest was made for, or was altered; or
             something given is not what it should be.
         NotAcceptedError: The log has a VIOLATION for this submission, and this check may have
@@ -122,7 +128,10 @@ def verify(
         # Loaded only where a log is kept: without one, verify() writes nothing.
         from verix_anon.client.audit_log import open_log
 
-        log = open_log(log, inputs=filter(is_path, (delivery, manifest, submission)))
+        inputs = filter(is_path, (delivery, manifest, submission))
+        log, ledger = open_log(log, ledger, inputs=inputs)
+    elif ledger is not None:
+        raise TableError("the ledger remembers the last line of an audit log: give log, too")
     options.progress("read", 0, 1)
     manifest = opened(manifest, Manifest, read_manifest, "manifest")
     if profile not in (None, *Profile):
@@ -137,10 +146,17 @@ def verify(
         sent = opened(submission, Submission, read, "submission")
     _check_own(manifest, sent, chosen, options)
     trust = trust.beside(manifest.provider_keys)
-    verdict = _judge(delivery, manifest, sent, trust, chosen, options)
+    try:
+        verdict = _judge(delivery, manifest, sent, trust, chosen, options)
+    except MixedUpError as error:
+        if log is not None:
+            log.note_mix_up(manifest.submission, str(error))
+        raise
     verdict = replace(verdict, seconds=round(time.perf_counter() - began, 3))
     if log is not None:
-        log.settle(verdict, is_exact=chosen is Profile.FULL and options.audit is Audit.ALL)
+        is_exact = chosen is Profile.FULL and options.audit is Audit.ALL
+        told = log.settle(verdict, manifest.table, ledger, is_exact=is_exact)
+        verdict = replace(verdict, warnings=told)
     return verdict
 
 
@@ -251,7 +267,12 @@ def _check_own(
 def _snapshot(delivery: Delivery | Snapshot | FilePath, manifest: Manifest) -> Snapshot:
     """The delivery, well-formed, and the digests of what will be judged."""
     if not isinstance(delivery, Delivery | Snapshot):
-        read = partial(read_delivery, contract=manifest.contract, n_rows=manifest.n_rows)
+        read = partial(
+            read_delivery,
+            contract=manifest.contract,
+            n_rows=manifest.n_rows,
+            submission=manifest.submission,
+        )
         found = opened(delivery, Snapshot, read, "delivery")
         leaves = found.delivery.leaves
         if manifest.contract.is_coded and 2 * leaves.minimum.nbytes > KEPT_BYTES:
@@ -262,6 +283,7 @@ def _snapshot(delivery: Delivery | Snapshot | FilePath, manifest: Manifest) -> S
     held = delivery.delivery if isinstance(delivery, Snapshot) else delivery
     arguments.check_types(held)
     # A snapshot may have been read for another submission.
+    check_answers(held.header, manifest.submission)
     held.check(manifest.contract, n_rows=manifest.n_rows)
     if isinstance(delivery, Snapshot):
         return delivery

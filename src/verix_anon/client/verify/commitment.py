@@ -12,7 +12,7 @@ import hmac
 
 from verix_anon.client.verdict import Finding, Status
 from verix_anon.client.verify.case import Case
-from verix_anon.files.deliveries import MIXED_UP, damage
+from verix_anon.files.deliveries import damage
 from verix_anon.protocol import merkle
 from verix_anon.protocol.contract import Commitment, Digest
 
@@ -30,7 +30,7 @@ def check(case: Case) -> Finding:
     header, manifest = case.delivery.header, case.manifest
     problems = []
     if not hmac.compare_digest(header.submission, manifest.submission):
-        problems.append(MIXED_UP)
+        problems.append("it was made for another submission")
     if not hmac.compare_digest(header.contract, case.contract.digest):
         problems.append("it was made for another contract")
     if not problems and not hmac.compare_digest(header.root, root_of(case)):
@@ -38,9 +38,7 @@ def check(case: Case) -> Finding:
     if case.damaged:
         problems.append(damage(case.damaged))
     summary = "The root follows from the delivery, for this contract and submission."
-    if MIXED_UP in problems:
-        summary = " ".join([f"This delivery {MIXED_UP}?", *(f"Also, {p}." for p in problems[1:])])
-    elif problems:
+    if problems:
         summary = f"The delivery is not consistent: {', and '.join(problems)}."
     return Finding(
         layer=LAYER,
