@@ -13,7 +13,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c c
 # The versions that pyproject.toml claims.
 PYTHONS := $(shell sed -n 's/.*"Programming Language :: Python :: \(3\.[0-9]*\)".*/\1/p' pyproject.toml)
 
-.PHONY: setup system check test test-all test-times coverage pythons audit release bench paper paper-quick peers vectors stamps map figures fuzz demo screenshot pictures docs reference notebooks spark-env clean
+.PHONY: setup system check test test-all test-times coverage pythons audit release bench paper paper-quick peers vectors stamps map figures fuzz recheck demo screenshot pictures docs reference notebooks spark-env clean
 
 setup: $(STAMP)
 
@@ -159,6 +159,10 @@ SEEDED := $(if $(SEED),--seed $(SEED))
 fuzz: setup
 	$(BIN)/python -m tools.fuzz --count $(COUNT) $(SEEDED)
 	$(BIN)/python -m tools.fuzz --target release --count $(TABLES) $(SEEDED)
+
+# Random tables released with random options, and their files counted again; writes results/release-recheck.md.
+recheck: setup $(PYCANON)
+	$(BIN)/python -m tools.fuzz.recheck_campaign $(SEEDED)
 
 demo: $(USED)
 	$(BIN)/verix-anon demo

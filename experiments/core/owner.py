@@ -14,6 +14,7 @@ import pyarrow as pa
 from experiments import data
 from verix_anon.client import models
 from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
+from verix_anon.client.prepare.options import Importance
 from verix_anon.client.prepare.traps import Traps
 from verix_anon.client.table.task import Labels, Task
 from verix_anon.client.verdict import Status
@@ -110,6 +111,8 @@ def coded(
     """The table in positions under a rule, with leaves of k records, repeatably."""
     options = PrepareOptions(
         rule=rule,
+        # As it was measured: the results of three studies rest on it.
+        importance=Importance.AUTO,
         clear=False,
         min_leaf="k",
         traps=Traps.ADAPTIVE,

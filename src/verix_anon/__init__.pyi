@@ -22,6 +22,7 @@ from .client.release import Released as Released
 from .client.release import ReleaseOptions as ReleaseOptions
 from .client.release import release as release
 from .client.release.read_back import read_released as read_released
+from .client.remote import RemoteDelivery as RemoteDelivery
 from .client.remote import RemoteOptions as RemoteOptions
 from .client.remote import RemoteProvider as RemoteProvider
 from .client.remote import Submitted as Submitted

@@ -3,7 +3,8 @@
 Error:
 ├── ContractError            the contract is inconsistent
 ├── TableError               the table does not fit the contract
-│   └── MemoryShortError     there is not the memory to read it now
+│   ├── MemoryShortError     there is not the memory to read it now
+│   └── MixedUpError         the delivery says that it is for another submission
 ├── ProviderError            the provider could not be reached or refused
 ├── MalformedDeliveryError   the bytes are not a delivery
 ├── ReceiptError             signed bytes, or a key, are not what they must be
@@ -22,7 +23,10 @@ Examples:
 
 
 class Error(Exception):
-    """Base of all errors below; catch it to catch them all."""
+    """Base of all errors below; catch it to catch them all. Each argument is one reason."""
+
+    def __str__(self) -> str:
+        return "; ".join(map(str, self.args))
 
 
 class ContractError(Error):
@@ -35,6 +39,10 @@ class TableError(Error):
 
 class MemoryShortError(TableError):
     """There is not the memory to read a table now, which says nothing of the table."""
+
+
+class MixedUpError(TableError):
+    """The delivery says that it is for another submission, so it is not judged."""
 
 
 class ProviderError(Error):

@@ -10,6 +10,7 @@ import ctypes
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from verix_anon.errors import Error
@@ -89,12 +90,22 @@ def available_memory() -> int | None:
     return min(found, default=None)
 
 
-def _of_machine() -> int | None:
+def total_memory() -> int | None:
+    """Bytes that the machine has, or a container at most, swap included; None if unknown."""
+    found = [_of_machine("MemTotal", "SwapTotal")]
+    for limit, _ in LIMITS:
+        with suppress(OSError, ValueError):
+            # No such file, or `max`: no limit.
+            found.append(int(limit.read_text()))
+    return min((bytes_ for bytes_ in found if bytes_ is not None), default=None)
+
+
+def _of_machine(memory: str = "MemAvailable", swap: str = "SwapFree") -> int | None:
     try:
         lines = [line for line in MEMINFO.read_text(encoding="ascii").splitlines() if ":" in line]
         pairs = [line.split(":", 1) for line in lines]
         kilobytes = {name: int(rest.split()[0]) for name, rest in pairs}
-        return 1024 * (kilobytes["MemAvailable"] + kilobytes.get("SwapFree", 0))
+        return 1024 * (kilobytes[memory] + kilobytes.get(swap, 0))
     except (OSError, ValueError, LookupError):
         return _installed()
 

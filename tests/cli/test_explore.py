@@ -33,6 +33,10 @@ def test_shows_a_table_and_writes_a_page(folder: Path, run: Run, tmp_path: Path)
     assert " ".join(lines[0].split()) == "k l classes risk mean risk NCP one label F1 AUC"
     assert [line.split()[0] for line in lines[1:5]] == ["5", "5", "chosen", "10"]
     assert "\x1b" not in out
+    at = lines.index("What is left of each column with k 10, importance-spread, l 1:")
+    assert lines[at + 1].split() == ["column", "exact", "median", "width", "NCP"]
+    assert len(lines) > at + 8
+    assert 'class="bars"' in page.read_text(encoding="utf-8")
     assert "<svg" in page.read_text(encoding="utf-8")
     assert run(*given, "--out", page)[0] == 2
     code, out, _ = run(*given, "--l", "1", "--json")
@@ -42,6 +46,11 @@ def test_shows_a_table_and_writes_a_page(folder: Path, run: Run, tmp_path: Path)
     assert (tmp_path / "explore.json").read_text() == out.rstrip("\n")
     assert json.loads(out)["basis"] == basis_of(folder / "roles.toml", folder / "people.csv")
     assert not (tmp_path / "ledger.jsonl").exists()
+    code, other, err = run(*given, "--l", "1", "--priority", "age=fine,sex=coarse", "--json")
+    assert code == 0, err
+    # It is not what the roles file gives, and does not say so.
+    assert json.loads(other)["rows"] != json.loads(out)["rows"]
+    assert json.loads(other)["basis"] == {}
 
 
 @pytest.mark.parametrize(

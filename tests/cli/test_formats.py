@@ -12,7 +12,7 @@ import xlsxwriter
 from cli.jobs import Run
 from verix_anon.client.manifest import read_manifest
 from verix_anon.client.table.columns import reading_of
-from verix_anon.files.tables import read_table
+from verix_anon.files.tables import Reading, read_table
 
 ROWS = [(i, 20 + i % 40, f"0{i % 5}067", "yes" if i % 3 else "no") for i in range(200)]
 NAMES = ("nr", "age", "plz", "cured")
@@ -72,7 +72,8 @@ def test_the_journey(
         run("release", "job/delivery", *of_job, *of_release, "--privacy-sheet", "sheet.json")[0]
         == 0
     )
-    released = read_table(tmp_path / out)
+    read = Reading(sheet="Table") if out.endswith(".xlsx") else None
+    released = read_table(tmp_path / out, read)
     assert released.column_names == ["age", "plz", "cured"]
     assert sorted(released.column("cured").to_pylist()) == sorted(row[3] for row in ROWS)
     assert pa.types.is_string(released.column("plz").type)

@@ -121,6 +121,54 @@ def test_the_contract_stands_in_the_roles_file(job: Path, run: Run) -> None:
     assert "income" not in [column["name"] for column in by_both["columns"]]
 
 
+def test_priorities_in_the_roles_file_and_at_the_prompt(job: Path, run: Run) -> None:
+    roles = drafted(job, "", run)
+    text = roles.read_text()
+    roles.write_text(text.replace('# "postcode" = "coarse"', '"age" = "fine"\n"sex" = 0.5'))
+    arguments = ["prepare", job / "people.parquet", "--roles", roles]
+
+    def weighed(*given: object) -> list[float]:
+        out = job / f"weighed-{len(given)}"
+        code, _, err = run(*arguments, *given, "--traps", "none", "--out", out)
+        assert code == 0, err
+        columns = json.loads((out / "submission/contract.json").read_text())["columns"]
+        return [round(c["weight"] * max(1, c["size"] - 1) / 2**50, 6) for c in columns[:4]]
+
+    names = [line.split('"')[1] for line in text.splitlines() if '"quasi"' in line]
+    assert names[:4] == ["age", "birth_date", "sex", "native_born"]
+    assert weighed() == [4, 1, 0.5, 1]
+    # What is said at the prompt wins, column by column.
+    assert weighed("--priority", "sex=coarse,native_born=2") == [4, 1, 0.25, 2]
+    assert weighed("--priority", "sex=normal", "--priority", "age=fine") == [4, 1, 1, 1]
+    roles.write_text(text.replace('# "postcode" = "coarse"', '"age" = "finer"'))
+    code, _, err = run(*arguments, "--out", job / "x")
+    assert code == 2
+    assert "the priority of column 'age' must be fine, normal, coarse or a number" in err
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ("agee=fine", "there is no column 'agee'; did you mean 'age'?"),
+        ("income=fine", "column 'income' is declared as target; a priority is for"),
+        ("age=0", "the priority of column 'age' must be fine, normal, coarse or a number greater"),
+        ("age=-1", "the priority of column 'age' must be"),
+        ("age=nan", "the priority of column 'age' must be"),
+        ("age=2x", "'2x' for column 'age' is not a number"),
+        ("age", "'age' is not of the form COLUMN=VALUE"),
+    ],
+)
+@pytest.mark.parametrize("command", ["prepare", "explore"])
+def test_mistakes_in_priorities(
+    command: str, given: str, sentence: str, job: Path, run: Run
+) -> None:
+    roles = drafted(job, "", run)
+    arguments = [command, job / "people.parquet", "--roles", roles, "--priority", given]
+    code, _, err = run(*arguments, "--out", job / "x")
+    assert code == 2
+    assert sentence in err
+
+
 def test_names_for_the_report(job: Path, run: Run) -> None:
     roles = drafted(job, "", run)
     section = 'table_name = "Wards"\ncontroller = "City hospital"'
@@ -145,7 +193,7 @@ def test_names_for_the_report(job: Path, run: Run) -> None:
     [
         ('rule = "best"', "rule must be one of"),
         ("places = 1", "places must be a number from 2"),
-        ("importance = { age = 1.0 }", "importance must be given for every quasi-identifier"),
+        ("importance = { age = 1.0 }", "importance must be one of uniform, auto, not"),
         ('colour = "blue"', "unknown field 'colour'"),
         ('task = "guess"', "task must be one of"),
     ],
@@ -163,12 +211,12 @@ def test_prepare_says_what_the_provider_sees(job: Path, run: Run) -> None:
     arguments = ["prepare", job / "people.parquet", "--target", "income", "--quasi", "all"]
     _, coded, err = run(*arguments, "--out", job / "coded")
     assert "14 columns as positions, without names; no value, no label" in coded
-    assert "how much each tells about the target" in coded.replace("\n", " ")
+    assert "weights" not in coded
     assert "pseudonymous" in coded
     assert "prepared before" not in err
-    _, uniform, err = run(*arguments, "--importance", "uniform", "--out", job / "uniform")
+    _, auto, err = run(*arguments, "--importance", "auto", "--out", job / "auto")
     assert "Warning: this table was prepared before" in err
-    assert "tells about the target" not in uniform.replace("\n", " ")
+    assert "from how much each tells about the target" in auto.replace("\n", " ")
     rule = ["--rule", "variance-reduction"]
     _, labels, _ = run(*arguments, *rule, "--out", job / "labels")
     assert "which of two classes each record has" in labels.replace("\n", " ")

@@ -6,8 +6,10 @@ import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 
 from cli.jobs import Run, release_arguments, verify_arguments
+from verix_anon.cli.options import bins_by_column
 from verix_anon.datasets import census
 
 
@@ -94,7 +96,11 @@ def test_what_is_asked_for_is_enforced(job: Path, run: Run) -> None:
     sheet = json.loads((job / "sheet.json").read_text())
     assert sheet["enforced"] == {"income": {"l": 2, "cap": 0.9}}
     assert sheet["diversity"][0]["given_away"] == 0
-    assert sheet["joined"]["ncp_before"] < sheet["joined"]["ncp_after"]
+    assert sheet["joined"]["ncp_before"] < sheet["ncp"]
+    lines = [line.split() for line in out.splitlines()]
+    head = lines.index(["column", "exact", "median", "width", "NCP"])
+    shown = [line[0] for line in lines[head + 1 : head + 1 + len(sheet["losses"])]]
+    assert shown == [loss["column"] for loss in sheet["losses"]]
 
 
 def test_a_sheet_is_one_of_a_spreadsheet(job: Path, run: Run) -> None:
@@ -113,11 +119,10 @@ def test_gates_publish_nothing(job: Path, run: Run) -> None:
     assert not (job / "out.csv").exists()
     code, _, err = run(*release, "--require", "privacy=1")
     assert code == 2
-    assert "the gates are k, l, cap, t, risk, singled-out, bound-owners, ncp" in err
+    assert "the gates are k, linked-k, l, cap, t, risk, singled-out, bound-owners, ncp" in err
     # Nothing was published, so nothing was recorded.
     passed = ["--require", "k=5", "--require", "risk=0.2", "--require", "l=2", "--l", "2"]
-    # Random order is what is asked for anyway.
-    code, _, err = run(*release, *passed, "--shuffle")
+    code, _, err = run(*release, *passed)
     assert code == 0, err
 
 
@@ -138,9 +143,12 @@ def test_a_preview_publishes_nothing(job: Path, run: Run) -> None:
     # It was no release: the first one is still to come.
     found = run(*release, "--out", job / "out.csv")
     assert found.code == 0, found.err
-    assert found.out.splitlines()[1:-1] == [f"{n}: {t}" for n, t in preview["facts"].items()] + [
-        "The target 'income' has two classes; '>50K' is class 1."
-    ]
+    facts = [f"{n}: {t}" for n, t in preview["facts"].items()]
+    lines = found.out.splitlines()
+    assert lines[1 : 1 + len(facts)] == facts
+    assert lines[-2] == "The target 'income' has two classes; '>50K' is class 1."
+    shown = [line.split()[0] for line in lines[1 + len(facts) : -2]]
+    assert shown == ["column", *(loss["column"] for loss in preview["losses"])]
 
 
 def test_a_violation_in_the_log_stands_above_an_older_pass(job: Path, run: Run) -> None:
@@ -157,3 +165,17 @@ def test_a_violation_in_the_log_stands_above_an_older_pass(job: Path, run: Run) 
     assert run(*verify_arguments(job), "--out", job / "verdict.json", "--overwrite")[0] == 0
     code, _, err = run(*release)
     assert code == 0, err
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        (["auto"], {"age": "auto", "zip": "auto"}),
+        (["age=10,zip=2"], {"age": "10", "zip": "2"}),
+        (["age=10,auto"], {"age": "10", "zip": "auto"}),
+        (["auto,age=10"], {"age": "10", "zip": "auto"}),
+        (["a,b=3,age=5"], {"a,b": "3", "age": "5"}),
+    ],
+)
+def test_bins_of_several_columns(options: list[str], found: dict[str, str]) -> None:
+    assert bins_by_column(options, ["age", "zip"]) == found

@@ -59,16 +59,6 @@ def test_violation_and_inconclusive_exit_codes(job: Path, run: Run) -> None:
     assert "INCONCLUSIVE" in out
 
 
-def test_delivery_of_another_job_is_the_providers_deviation(job: Path, run: Run) -> None:
-    other = ["prepare", job / "people.parquet", "--out", job / "other", "--target", "income"]
-    assert run(*other, "--quasi", "all", "--quiet")[0] == 0
-    manifest, submission = job / "other/manifest.verix", job / "other/submission"
-    arguments = ["verify", job / "job/delivery", "--manifest", manifest]
-    code, out, _ = run(*arguments, "--submission", submission)
-    assert code == 1
-    assert "another submission" in out
-
-
 def test_manifest_of_another_submission(job: Path, run: Run) -> None:
     other = ["prepare", job / "people.parquet", "--out", job / "other", "--target", "income"]
     assert run(*other, "--quasi", "all", "--quiet")[0] == 0
@@ -140,6 +130,40 @@ def test_a_violation_is_final_for_its_submission(job: Path, run: Run) -> None:
     assert run(*verify_arguments(job))[0] == 0
 
 
+def test_a_log_that_lost_a_line(job: Path, run: Run) -> None:
+    """A thin pass goes on with a warning, a release does not, and an exact pass answers it."""
+    header = job / "job/delivery/delivery.json"
+    honest = header.read_text()
+    header.write_text(json.dumps(json.loads(honest) | {"root": "0" * 64}))
+    thin, full, verdict = verify_arguments(job)[:4], verify_arguments(job), job / "verdict.json"
+    skip = ("--skip", "fingerprint,utility", "--overwrite", "--out", verdict)
+    assert run(*full, *skip)[0] == 1
+    header.write_text(honest)
+    log = job / "job/audit.jsonl"
+    log.write_text("")
+    code, out, err = run(*thin, *skip, "--report", job / "audit.html")
+    assert (code, "VERIFIED" in out) == (0, True)
+    lost = f"the audit log {log} lacks 1 line(s) that the ledger remembers for this submission"
+    assert f"Warning: {lost}" in err
+    (told,) = json.loads(verdict.read_text())["warnings"]
+    assert lost in told
+    page = (job / "audit.html").read_text()
+    assert "The audit log may not be whole." in page
+    assert str(log) not in page
+    release = (*release_arguments(job), "--out", job / "released.csv")
+    code, _, err = run(*release)
+    assert code == 2
+    assert lost in err
+    assert "verify with the submission and audit all" in err
+    assert not (job / "released.csv").exists()
+    code, _, err = run(*full, *skip)
+    assert code == 0
+    assert f"Warning: {lost}" in err
+    code, _, err = run(*release)
+    assert code == 0
+    assert f"Warning: {lost}" in err
+
+
 def test_informing_layers_left_out(job: Path, run: Run) -> None:
     page = job / "audit.html"
     skip = ["--skip", "fingerprint, utility"]
@@ -159,17 +183,36 @@ def test_a_delivery_of_another_job_says_so_first(job: Path, run: Run) -> None:
     assert run("prepare", job / "fewer.parquet", "--out", job / "fewer", *JOB)[0] == 0
     other = job / "fewer/delivery"
     assert run("anonymize", job / "fewer/submission", "--out", other)[0] == 0
-    code, out, _ = run("verify", other, *verify_arguments(job)[2:])
-    assert code == 1
-    assert "answers another submission; are folders mixed up?" in out
-    assert "keep everything" in out
+    code, _, err = run("verify", other, *verify_arguments(job)[2:])
+    assert code == 2
+    assert "answers another submission; are folders mixed up?" in err
     # Of the same shape, so that it can be read.
     assert run("prepare", job / "people.parquet", "--out", job / "again", *JOB[:-3])[0] == 0
     same = job / "again/delivery"
     assert run("anonymize", job / "again/submission", "--out", same)[0] == 0
-    code, out, _ = run("verify", same, *verify_arguments(job)[2:])
-    assert code == 1
-    assert "This delivery answers another submission; are folders mixed up?" in out
+    verdict = job / "mixed.json"
+    code, _, err = run("verify", same, *verify_arguments(job)[2:], "--out", verdict)
+    assert code == 2
+    assert "answers another submission; are folders mixed up?" in err
+    assert not verdict.exists()
+
+
+def test_a_mix_up_of_folders_does_not_stand_in_the_way(job: Path, run: Run) -> None:
+    """It is noted in the log, and the right delivery can be verified thin and released after it."""
+    assert run("prepare", job / "people.parquet", "--out", job / "again", *JOB[:-3])[0] == 0
+    other = job / "again/delivery"
+    assert run("anonymize", job / "again/submission", "--out", other)[0] == 0
+    right = verify_arguments(job)
+    assert run("verify", other, *right[2:])[0] == 2
+    lines = [json.loads(line) for line in (job / "job/audit.jsonl").read_text().splitlines()]
+    assert "answers another submission" in lines[-1]["mix_up"]
+    assert "outcome" not in lines[-1]
+    verdict, out = job / "thin.json", ("--table", job / "people.parquet", "--out", job / "r.csv")
+    assert run(*right[:4], "--profile", "thin", "--out", verdict)[0] == 0
+    manifest = ("--manifest", job / "job/manifest.verix", "--verdict", verdict)
+    code, _, err = run("release", other, *manifest, *out, "--force")
+    assert (code, "answers another submission" in err) == (2, True)
+    assert run("release", job / "job/delivery", *manifest, *out)[0] == 0
 
 
 def test_thin_beside_a_submission_is_warned_of(job: Path, run: Run) -> None:

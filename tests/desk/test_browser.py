@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import BrowserType
-from pyarrow.csv import read_csv
 
 from cli import jobs
 from desk.browsing import wait_for
@@ -19,6 +18,7 @@ from tools.desk import Service, Walk, german_table
 from tools.desk_process import Served, serving
 from verix_anon.client.job import JourneyState, look_at
 from verix_anon.files.job_folder import MANIFEST
+from verix_anon.files.tables import read_table
 
 pytestmark = [needs_chromium, pytest.mark.long]
 ALL_PAGES = [
@@ -49,7 +49,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 def check_released(path: Path) -> None:
     """At least five records share each class."""
-    table = read_csv(path)
+    table = read_table(path)
     assert table.num_rows == 600
     hidden = {"Patientennummer", "Diagnose", "Rückfall"}
     names = [name for name in table.column_names if name not in hidden]

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from desk.browsing import Browser, Given, Shown, fields
+from verix_anon.client.prepare.options import PrepareOptions
 from verix_anon.client.table.roles_file import read_roles, roles_text
 from verix_anon.desk.pages.forms import reading_words
 from verix_anon.files.tables import Reading
@@ -68,6 +69,31 @@ def test_choices_are_written_into_the_file_of_the_commands(browser: Browser, rol
     page = browser.get("/jobs/job/columns").text
     assert "may be known to others" in page
     assert not Shown(page).all("b")
+
+
+def test_how_fine_a_column_stays_is_chosen_and_a_number_is_kept(
+    browser: Browser, roles: Path
+) -> None:
+    def chosen(**words: str) -> dict[str, object]:
+        sent = fields(browser.get("/jobs/job/columns").text)
+        changed = {f"priority-{at(sent, name)}": word for name, word in words.items()}
+        assert browser.submit("/jobs/job/columns", {**sent, **changed}).status_code == 303
+        return dict(PrepareOptions.of_roles(roles).priorities)
+
+    before = roles.read_text()
+    assert chosen() == {}
+    assert roles.read_text() == before
+    assert chosen(age="fine") == {"age": "fine"}
+    assert chosen() == {"age": "fine"}
+    assert chosen(age="coarse") == {"age": "coarse"}
+    assert chosen(age="<b>") == {"age": "coarse"}
+    assert chosen(age="normal") == {}
+    roles.write_text(roles.read_text().replace("[priorities]", "[priorities]\nage = 2.5 #"))
+    assert ">2.5</option>" in browser.get("/jobs/job/columns").text
+    assert chosen() == {"age": 2.5}
+    assert chosen(age="fine") == {"age": "fine"}
+    browser.get("/language/de")
+    assert "möglichst genau" in browser.get("/jobs/job/columns").text
 
 
 def test_advice_comes_while_one_edits(browser: Browser, roles: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from desk.browsing import Browser, Given, Shown, fields, wait_for
 from verix_anon.client.explore.exploration import Exploration, Explored, basis_of
+from verix_anon.client.privacy_sheet import ColumnLoss
 from verix_anon.client.report import draw_exploration
 from verix_anon.desk.gate import POLICIES, REPORT
 
@@ -37,6 +38,19 @@ def tried() -> Exploration:
             ncp=k / 100,
             same_target=0.1,
             scores={"f1": 0.5, "auc": 0.9 - k / 100},
+            losses=(
+                ColumnLoss(
+                    column="<b>age",
+                    exact=0.125,
+                    median_width=9.0,
+                    unit="years",
+                    n_categories=0,
+                    ncp=0.25,
+                    bars=("<1960", "1960.."),
+                    before=(0.4, 0.6),
+                    after=(0.5, 0.5),
+                ),
+            ),
         )
         for k in (5, 10)
     ]
@@ -164,6 +178,9 @@ def test_what_was_tried_is_drawn_with_the_choice_of_now(folder: Path, browser: B
         chosen = [row for row in shown.all("tr") if row.get("class") == "chosen"]
         assert len(chosen) == (k != 99)
         assert ("was not among those" in answer.text) == (k == 99)
+        charts = [a for a in shown.all("svg") if a.get("class") == "bars"]
+        assert len(charts) == (k != 99)
+        assert not shown.all("b")
         pictures.append(browser.get(sources[0]))
     assert len({picture.text for picture in pictures}) == 3
     for name, value in POLICIES[REPORT].items():
@@ -174,6 +191,16 @@ def test_what_was_tried_is_drawn_with_the_choice_of_now(folder: Path, browser: B
     assert "var(--bad)" in pictures[0].text
     assert "--bad:" in pictures[0].text
     assert browser.get("/jobs/job/privacy/r2.svg").status_code == 404
+
+
+def test_what_is_left_of_a_column_is_told_in_german(folder: Path, browser: Browser) -> None:
+    (folder / "roles.toml").write_text(ROLES)
+    basis = basis_of(folder / "roles.toml", None)
+    (folder / "explore.json").write_text(replace(tried(), basis=basis).to_json())
+    answer = browser.get("/jobs/job/privacy", headers={"accept-language": "de"})
+    words = " ".join(" ".join(Shown(answer.text).words).split())
+    assert "<b>age 12,5 % 9 Jahre 0,250" in words
+    assert "Vorher (breite Balken)" in words
 
 
 OTHER = "with other columns or another table"

@@ -9,6 +9,7 @@ import pytest
 from cli import jobs
 from desk.browsing import Browser, Given, Shown, wait_for
 from verix_anon.client.release.preview import Preview
+from verix_anon.desk.pages import release
 
 SAYS = "import sys; print(sys.argv[1:])"
 
@@ -55,6 +56,10 @@ def test_what_would_be_published_is_shown(folder: Path, browser: Browser) -> Non
         assert line in shown.words
     assert len(shown.all("del")) == 10 * sum(not column.is_same for column in found.columns)
     assert str(folder.parent) in text
+    charts = [a for a in shown.all("svg") if a.get("class") == "bars"]
+    assert len(charts) == sum(len(loss.bars) > 1 for loss in found.losses) > 0
+    assert all(loss.column in shown.words for loss in found.losses)
+    assert "Share of the rows before and after the release." in str(charts[0]["aria-label"])
     values = {str(field.get("name")): field.get("value") for field in shown.all("input")}
     assert (values["l"], values["require-k"], values["require-t"]) == ("2", "5", "")
 
@@ -176,3 +181,32 @@ def test_a_job_whose_roles_lie_beside_it_is_released_with_the_table_that_is_chos
     assert browser.submit("/jobs/job/release", fields).status_code == 303
     words(browser)
     assert "This table was released" in browser.get("/jobs/job/release").text
+
+
+def test_remedies_are_options_of_the_look(
+    folder: Path, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As if these columns were never sent.
+    monkeypatch.setattr(release, "_unsent", lambda verdict: ["commute_km", "region"])
+    fields = Shown(browser.get("/jobs/job/release").text).all("select")
+    assert {"remedy-0", "remedy-1"} <= {field.get("name") for field in fields}
+    filled = {"bins": "age=10 ,birth_date=5y", "suppress": "2,5", "remedy-0": "drop"}
+    assert browser.submit("/jobs/job/preview", filled | {"round-1": "5"}).status_code == 303
+    task = browser.given.desk.tasks.of("job")
+    assert task is not None
+    assert task.words[task.words.index("--round") + 1] == "region=5"
+    wait_for(lambda: not task.is_running)
+    assert browser.submit("/jobs/job/preview", filled).status_code == 303
+    told = words(browser)
+    assert told[told.index("--bins") + 1] == "age=10,birth_date=5y"
+    assert told[told.index("--suppress") + 1] == "2.5%"
+    assert told[told.index("--drop") + 1] == "commute_km"
+    again = Shown(browser.get("/jobs/job/release").text)
+    values = {str(field.get("name")): field.get("value") for field in again.all("input")}
+    assert values["suppress"] == "2.5"
+    assert values["bins"] == "age=10, birth_date=5y"
+    browser.submit("/jobs/job/release", {"digest": digest(browser), "format": "csv"})
+    published = words(browser)
+    for option in ("--bins", "--suppress", "--drop"):
+        assert option in published
+    assert "commute_km" not in (folder / "released.csv").read_text().splitlines()[0]

@@ -12,9 +12,11 @@ from starlette.datastructures import Headers
 
 from desk.browsing import Browser, Given, Shown
 from verix_anon.client.job import JourneyState, JourneyStep
+from verix_anon.client.prepare.options import PRIORITIES
 from verix_anon.client.prepare.traps import Traps
 from verix_anon.client.privacy_sheet import GATES
 from verix_anon.client.release import Representation
+from verix_anon.client.release.privacy import UNITS
 from verix_anon.client.table.roles import Measure
 from verix_anon.client.verdict import LAYERS, Outcome, Profile, Status
 from verix_anon.desk.pages import columns, privacy, release, send, table
@@ -27,8 +29,10 @@ TEMPLATES = sorted(
     for path in (files("verix_anon.desk") / "templates").iterdir()
 )
 GROUPS: dict[str, Sequence[str]] = {
+    "priorities.": tuple(PRIORITIES),
     "kinds.": columns.KIND_NAMES,
     "languages.": LANGUAGES,
+    "losses.units.": [*UNITS, "values", "value"],
     "plain.": ("entered", "unknown", "used"),
     "privacy.measures.": [*Measure],
     "privacy.pictures.": [*privacy.PICTURES],
@@ -38,6 +42,7 @@ GROUPS: dict[str, Sequence[str]] = {
     "release.forms.": [*Representation],
     "release.gate_names.": [gate.replace("-", "_") for gate in GATES],
     "release.measures.": [*Measure],
+    "release.remedy_names.": release.REMEDIES,
     "roles.": columns.ROLE_NAMES,
     "roles_said.": columns.ROLE_NAMES,
     "send.parted.": [*send.WHAT.values()],

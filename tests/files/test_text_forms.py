@@ -85,6 +85,14 @@ def test_a_table_from_a_continental_excel(tmp_path: Path, encoding: str, end: st
         ),
         ("a;b\nx;1\n-;2\n", {"a": ["x", "-"], "b": [1, 2]}, "has the value '-'"),
         (
+            "a;b\nx;1\nk.A.;k.A.\n",
+            {"a": ["x", "k.A."], "b": [1, None]},
+            (
+                "has the value 'k.A.', which means missing in many tables: if it does here, say"
+                """ so in [reading.missing] of the roles file, "a" = ["k.A."]"""
+            ),
+        ),
+        (
             "age;b\n33;x\n61;y\n999;z\n",
             {"age": [33, 61, 999], "b": ["x", "y", "z"]},
             "column 'age' has 999, and the next is 61",

@@ -1,6 +1,7 @@
 """A part of `make fuzz`: spoiled folders and odd tables, and that the campaign sees what fails."""
 
 import os
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -11,12 +12,15 @@ from typing import Any
 import pytest
 
 import fuzz_faults
-from tools.fuzz import campaign, judging, releases
+from experiments.studies.peers.tools import setup
+from tools.fuzz import campaign, judging, recheck_campaign, releases
+from verix_anon.client.prepare import Prepared, prepare
+from verix_anon.client.release import ReleaseOptions
 from verix_anon.client.table.columns import without_views
 from verix_anon.client.verdict import Status, Verdict
 from verix_anon.client.verify import NO_ROOT, verify
 
-FOLDERS, TABLES = 500, 20
+FOLDERS, TABLES, RELEASES = 500, 20, 12
 
 
 @pytest.fixture(autouse=True)
@@ -49,6 +53,57 @@ def test_odd_tables(tmp_path: Path, part: int) -> None:
     assert sum(n for outcome, n in found.items() if "released" in outcome) > TABLES / 3
 
 
+def test_published_files_hold_what_was_asked_for(tmp_path: Path) -> None:
+    numbers = range(RELEASES)
+    found = Counter(recheck_campaign.case(0, number, tmp_path / "case") for number in numbers)
+    assert sum(n for outcome, n in found.items() if "released" in outcome) > RELEASES / 2
+
+
+def first_violation(path: Path) -> str:
+    """What does not hold of a published file; what the sheet says otherwise does not count."""
+    found = (recheck_campaign.attempt(0, number, path / "case") for number in range(200))
+    return str(next(v for _, judged in found for v in getattr(judged, "violations", ())))
+
+
+def test_a_release_with_a_smaller_k_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lax(*given: Any, **named: Any) -> Prepared:
+        return prepare(*given, **named | {"k": 2})
+
+    monkeypatch.setattr(recheck_campaign, "prepare", lax)
+    assert first_violation(tmp_path).startswith("k is ")
+
+
+@pytest.mark.parametrize("measure", ["l", "cap", "t"])
+def test_a_release_without_what_was_asked_for_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, measure: str
+) -> None:
+    asked = ReleaseOptions.asked
+
+    def lax(options: ReleaseOptions, manifest: Any) -> Any:
+        found = asked(options, manifest)
+        return {n: {m: v for m, v in each.items() if m != measure} for n, each in found.items()}
+
+    monkeypatch.setattr(ReleaseOptions, "asked", lax)
+    assert first_violation(tmp_path).startswith(f"{measure} of ")
+
+
+@pytest.mark.long
+def test_pycanon_counts_the_same() -> None:
+    if setup.python_of("pycanon") is None:
+        pytest.skip("pycanon's environment is not there; `make recheck` makes it")
+    sample = recheck_campaign.run(0, 20).for_pycanon
+    assert recheck_campaign.count_with_pycanon(sample) == []
+    spoiled = next(each for each in sample if each["sensitive"])
+    spoiled["k"] += 1
+    for figures in spoiled["sensitive"].values():
+        figures["closeness_t"] += 0.1
+    told = recheck_campaign.count_with_pycanon([spoiled])
+    assert told is not None
+    assert len(told) == 1 + len(spoiled["sensitive"])
+
+
 def until_it_fails(case: campaign.Case, path: Path, most: int) -> str:
     for number in range(most):
         try:
@@ -63,7 +118,7 @@ def test_what_is_published_by_mistake_is_found(
 ) -> None:
     module = sys.modules["verix_anon.client.release.published"]
     monkeypatch.setattr(module, "bare_array", without_views)
-    assert "is in the table that is returned" in until_it_fails(releases.case, tmp_path, 60)
+    assert re.search("is in the table|is published", until_it_fails(releases.case, tmp_path, 60))
 
 
 def test_what_is_accepted_by_mistake_is_found(

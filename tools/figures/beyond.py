@@ -6,11 +6,11 @@ from tools.figures.registry import Figure, Result, figure, load, percents
 TREES = {
     "paper": ("variance-reduction", "", "2k", 1),
     "paper_k": ("variance-reduction", "", "k", 1),
-    "spread": ("importance-spread", "auto", "k", 1),
-    "double": ("importance-spread", "auto", "2k", 1),
-    "uniform": ("importance-spread", "uniform", "k", 1),
-    "hidden": ("importance-spread", "auto", "k", 2),
-    "uniform_hidden": ("importance-spread", "uniform", "k", 2),
+    "spread": ("importance-spread", "uniform", "k", 1),
+    "double": ("importance-spread", "uniform", "2k", 1),
+    "auto": ("importance-spread", "auto", "k", 1),
+    "hidden": ("importance-spread", "uniform", "k", 2),
+    "auto_hidden": ("importance-spread", "auto", "k", 2),
 }
 """How trees are asked for: the rule, what weighs the columns, the least leaf, l."""
 
@@ -86,15 +86,18 @@ def rules_sample_seeds() -> str:
     return str(_tables(0)[0]["seeds"])
 
 
-def _differences(measure: str, least: int = 1) -> list[Result]:
-    """Ours less the paper's rule, for each data set, as intervals; lower NCP counts as more."""
-    wanted = {"against": "paper", "measure": measure, "l": least, "view": "interval", "quasi": 0}
+def _differences(measure: str, least: int = 1, against: str = "paper") -> list[Result]:
+    """Equal weights less the paper's rule, or less `auto`, for each data set, as intervals."""
+    wanted = {"against": against, "measure": measure, "l": least, "importance": "uniform"}
+    wanted |= {"quasi": 0, "target": "target"}
     return [p for p in load("rules")["pairs"] if wanted.items() <= p.items()]
 
 
-def _better(measure: str, least: int = 1, end: str = "mean") -> Figure:
+def _better(measure: str, least: int = 1, end: str = "mean", against: str = "paper") -> Figure:
+    """On how many data sets it is better; a lower NCP is."""
+
     def share() -> str:
-        known, sign = _differences(measure, least), -1 if measure == "ncp" else 1
+        known, sign = _differences(measure, least, against), -1 if measure == "ncp" else 1
         return f"{sum(sign * p[end] > 0 for p in known)} of {len(known)}"
 
     return share
@@ -106,11 +109,48 @@ figure("rules.surely.auc")(_better("auc", end="low"))
 figure("rules.hidden.auc")(_better("auc", least=2))
 
 
-@figure("rules.f1_lower")
-def rules_f1_lower() -> str:
-    """Where F1 is lower than under the paper's rule, by the mean."""
-    titles = [TITLES[p["data"]] for p in _differences("f1") if p["mean"] < 0]
-    return " and ".join(filter(None, [", ".join(titles[:-1]), *titles[-1:]])) or "no data set"
+def _mean(measure: str, least: int) -> Figure:
+    """Equal weights less `auto`, the mean over the data sets."""
+
+    def mean() -> str:
+        known = [p["mean"] for p in _differences(measure, least, "auto")]
+        return f"{sum(known) / len(known):+.3f}"
+
+    return mean
+
+
+for _measure in ("auc", "f1", "ncp"):
+    for _least, _name in ((1, "equal"), (2, "equal_hidden")):
+        figure(f"rules.{_name}.{_measure}")(_better(_measure, _least, against="auto"))
+        figure(f"rules.{_name}.{_measure}.mean")(_mean(_measure, _least))
+
+
+def _lower(against: str) -> Figure:
+    """Where F1 is lower with equal weights, by the mean."""
+
+    def titles() -> str:
+        found = [TITLES[p["data"]] for p in _differences("f1", against=against) if p["mean"] < 0]
+        return " and ".join(filter(None, [", ".join(found[:-1]), *found[-1:]])) or "no data set"
+
+    return titles
+
+
+figure("rules.f1_lower")(_lower("paper"))
+figure("rules.equal.f1_lower")(_lower("auto"))
+
+
+@figure("rules.equal.f1_most")
+def rules_equal_f1_most() -> str:
+    """The two data sets where equal weights cost most of F1, and how much."""
+    known = sorted(_differences("f1", against="auto"), key=lambda p: float(p["mean"]))[:2]
+    return " and ".join(f"{TITLES[p['data']]} (by {-p['mean']:.2f})" for p in known)
+
+
+@figure("rules.equal.adult_f1")
+def rules_equal_adult_f1() -> str:
+    """What equal weights cost of F1 on the whole of Adult, with 8 and 14 columns."""
+    spread, auto = ([_released(t, n)[0]["f1"] for n in (8, 14)] for t in ("spread", "auto"))
+    return " to ".join(f"{b - a:.3f}" for a, b in zip(spread, auto, strict=True))
 
 
 @figure("rules.f1_surely_lower")

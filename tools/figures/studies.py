@@ -31,6 +31,45 @@ def singled_out_whole() -> str:
     return _leakage("singled_out_by_two", whole=True)
 
 
+def _joining(measure: str, digits: int, *, is_now: bool) -> str:
+    """The least and the greatest mean over tables and traps, of one rule for joining."""
+    found = load("minimality")
+    small, chance = (found["small"], found["chance"]) if is_now else (0, 0)
+    rows = [r for r in found["rows"] if (r["small"], r["chance"]) == (small, chance)]
+    least, most = (f"{100 * end(r[measure] for r in rows):.{digits}f} %" for end in (min, max))
+    return least if least == most else f"{least} to {most}"
+
+
+@figure("minimality.before")
+def certain_before() -> str:
+    """Who was certain by the old joining at a published share of 95 %, by table."""
+    return _joining("certain_0.95", 1, is_now=False)
+
+
+@figure("minimality.certain")
+def certain_now() -> str:
+    """Who is certain by the new joining, by table."""
+    return _joining("certain_0.95", 2, is_now=True)
+
+
+@figure("minimality.undecided")
+def undecided_now() -> str:
+    """Of whom the attack says nothing, by table."""
+    return _joining("undecided", 2, is_now=True)
+
+
+@figure("minimality.bound")
+def bound_now() -> str:
+    """What the privacy sheet states as a bound, by table."""
+    return _joining("bound", 2, is_now=True)
+
+
+@figure("minimality.more_ncp")
+def more_ncp() -> str:
+    """What the new joining costs more than the old one, by table."""
+    return _joining("more_ncp", 1, is_now=True)
+
+
 def _calibrated(provider: str) -> str:
     """How often the paper's calibrated layers flag a provider, by data set."""
     return percents(

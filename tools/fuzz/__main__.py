@@ -6,10 +6,14 @@ import sys
 import time
 from pathlib import Path
 
-from tools.fuzz import campaign, judging, releases
+from tools.fuzz import campaign, judging, recheck_campaign, releases
 from tools.fuzz.campaign import Case, Tally
 
-TARGETS: dict[str, Case] = {"folders": judging.case, "release": releases.case}
+TARGETS: dict[str, Case] = {
+    "folders": judging.case,
+    "release": releases.case,
+    "recheck": recheck_campaign.case,
+}
 SECONDS_BETWEEN_LINES = 20.0
 MOST_FAILURES = 20
 

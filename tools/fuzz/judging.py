@@ -13,7 +13,7 @@ from tools.fuzz.contents import false
 from tools.fuzz.folders import Folder, restated, spoiled, write
 from tools.fuzz.jobs import TRUST, Job, jobs
 from verix_anon.client.verify import VerifyOptions, verify
-from verix_anon.errors import ContractError, Error, TableError
+from verix_anon.errors import ContractError, Error, MixedUpError, TableError
 from verix_anon.files.deliveries import read_delivery
 from verix_anon.files.folder_facts import inspect_folder
 from verix_anon.files.job_folder import RECEIPT_FILE
@@ -101,8 +101,9 @@ def _judged(path: Path, job: Job, rng: random.Random) -> str:
 
 
 def _mistaken(error: TableError) -> str:
-    """The one mistake of a caller's that a folder can make up."""
-    assert "is a submission, not a delivery" in _sentence(error), error
+    """The mistakes of a caller's that a folder can make up: a mix-up of folders."""
+    said = _sentence(error)
+    assert "is a submission, not a delivery" in said or isinstance(error, MixedUpError), error
     return "TableError"
 
 

@@ -107,7 +107,9 @@ def _check(given: OddTable, made: Prepared, out: Path, sheet: Path) -> None:
         assert mark not in published, f"{mark!r} is published in {out.name}"
         assert mark not in beside, f"{mark!r} is published in the dictionary"
     for mark in marks.public:
-        assert mark in published, f"the search does not find {mark!r}, which is published"
+        # For models the table has codes, and the dictionary what they mean.
+        is_found = mark in published or mark in beside
+        assert is_found, f"the search does not find {mark!r}, which is published"
     told = json.loads(sheet.read_bytes())
     # The sheet is the owner's, and says who was counted.
     told.pop("counted_by")

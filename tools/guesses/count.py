@@ -96,10 +96,12 @@ HEAD = """<!-- Made by `python -m tools.guesses`; do not edit. -->
 
 `verix-anon init` guesses a role for every column, its kind, and a hierarchy where one is likely;
 `init --explain` says why. The guesses were compared with truths that were written by hand before
-any guess was seen: for the seven public tables of the paper, and for four tables made by code, as
-a hospital, a firm, a bank and a survey may have them.
+any guess was seen: for the seven public tables of the paper, and for five tables made by code, as
+a hospital, a firm, a bank and a survey may have them. The last one, `hospital export`, is the table
+of `python -m tools.hospital`. It was made for rules that were known: free text, lists in a cell,
+codes of ICD-10 and coded sex.
 
-The counts flatter the rules. Truths, rules and the four tables are by the same hand. The rules
+The counts flatter the rules. Truths, rules and the five tables are by the same hand. The rules
 were written after the truths, with the names of all these columns known, and have words from
 them: `nbr`, `resp`, `attrition`, `verstorben`. In the public tables the target is always called
 `target`. Names are known in English and in German alone. After the first count three things
@@ -120,6 +122,9 @@ WRONG = """
 A truth says who holds what: health and money are sensitive, a column that others know is a
 quasi-identifier. `init` sees names and values only: that *metformin* is a drug, or that 1, 2 and
 3 are codes, it cannot know. Check every line.
+
+`init` drops some columns on purpose that a truth calls sensitive: a cell with a list of diagnoses
+is published as it stands if it is sensitive, and there are nearly as many lists as people.
 """
 
 

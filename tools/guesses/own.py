@@ -1,11 +1,15 @@
 """Tables as a hospital, a firm, a bank and a survey have them, made by code, with their truths."""
 
+import tempfile
 from datetime import date, timedelta
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
+from tools import hospital as export
 from tools.guesses.truth import Truth
+from verix_anon.files.tables import read_table_as
 
 __all__ = ["OWN"]
 
@@ -194,4 +198,27 @@ def survey() -> Made:
     return table, truth
 
 
-OWN = {"hospital": hospital, "staff": staff, "bank bookings": bank, "survey": survey}
+def hospital_export() -> Made:
+    """The hospital table of `tools.hospital`, read from its file."""
+    with tempfile.TemporaryDirectory() as folder:
+        table = read_table_as(export.write(Path(folder) / "export.csv", 2_000)).table
+    assert isinstance(table, pa.Table)
+    truth = Truth(
+        target="Wiederaufnahme_30T",
+        positive="ja",
+        identifier="Fallnummer Patienten-Nr Name Versichertennummer Bemerkung",
+        sensitive="ICD Nebendiagnosen Pflegegrad CRP Kosten_EUR",
+        kinds={"Geschlecht": "categorical"},
+        hierarchies={"PLZ": "prefix", "Geburtsdatum": "date"},
+        person="Patienten-Nr",
+    )
+    return table, truth
+
+
+OWN = {
+    "hospital": hospital,
+    "staff": staff,
+    "bank bookings": bank,
+    "survey": survey,
+    "hospital export": hospital_export,
+}

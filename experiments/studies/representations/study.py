@@ -64,7 +64,7 @@ def run(params: Params) -> Result:
         both = [features(t, encoded.quasi) for t in (seen, raw)]
         return measure(of_test, models.predict(both[0], of_train, both[1]))
 
-    options = PrepareOptions(witnesses=0, unsafe_seed=seed, threads=1)
+    options = PrepareOptions(importance="auto", witnesses=0, unsafe_seed=seed, threads=1)
     made = prepare(train, roles=declared, k=owner.K, options=options)
     delivery = LocalProvider(threads=1).anonymize(made.submission)
     with tempfile.TemporaryDirectory() as folder:

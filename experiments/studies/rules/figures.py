@@ -10,8 +10,8 @@ __all__ = ["FIGURES", "draw"]
 FIGURES = {"rules": "AUC against NCP on Adult, by rule, least leaf and l"}
 LOOK = {
     ("variance-reduction", ""): ("the paper's rule", ORANGE),
-    ("importance-spread", "auto"): ("importance-spread", BLUE),
-    ("importance-spread", "uniform"): ("the same, uniform", GREEN),
+    ("importance-spread", "uniform"): ("importance-spread", BLUE),
+    ("importance-spread", "auto"): ("the same, auto", GREEN),
 }
 MARKERS = {"k": "o", "2k": "s"}
 

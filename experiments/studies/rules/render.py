@@ -10,8 +10,8 @@ __all__ = ["beyond_the_paper", "count", "row", "summary"]
 
 RULES = {
     ("variance-reduction", ""): "the paper's",
-    ("importance-spread", "auto"): "importance-spread",
-    ("importance-spread", "uniform"): "importance-spread, uniform",
+    ("importance-spread", "uniform"): "importance-spread",
+    ("importance-spread", "auto"): "importance-spread, auto",
 }
 ADULT = {
     8: {"ncp": 0.07, "auc": 0.005, "ncp_l": 0.20},
@@ -19,6 +19,7 @@ ADULT = {
 }
 """What was asked of `importance-spread` with k on Adult before it was measured."""
 LEAST = {1: "-", 2: "2"}
+OTHERS = {"r2": "R2", "macro_f1": "macro F1"}
 
 
 def beyond_the_paper(found: Result) -> list[str]:
@@ -28,12 +29,13 @@ def beyond_the_paper(found: Result) -> list[str]:
         paper's rule with a least leaf of 2k is the baseline; traps, coding and joining are the
         same for all. 'One label' is the share of the records in classes where all share the
         target. A model takes the middle of an interval and the mean position of a set; missing
-        values are imputed. Means over the seeds; AUC and F1 by what is published. A quick run has
+        values are imputed. `importance-spread` weighs all columns the same; `auto` weighs them by a
+        model of the target. Means over the seeds; AUC and F1 by what is published. A quick run has
         fewer rows."""
     lines = beyond("Which rule", found, text, [])
     for columns in sorted({r["quasi"] for r in found["rows"] if r["quasi"]}):
         lines += _adult(found, columns)
-    return [*lines, *_every(found), *_others(found), *_verdicts(found)]
+    return [*lines, *_every(found), *_weights(found), *_others(found), *_verdicts(found)]
 
 
 def _arm(r: Result) -> str:
@@ -95,12 +97,12 @@ def _every(found: Result) -> list[str]:
             row(found, **named, rule="variance-reduction", min_leaf="2k", l=1),
             *(
                 row(found, **named, rule="importance-spread", importance=i, min_leaf="k", l=n)
-                for i, n in (("auto", 1), ("auto", 2), ("uniform", 1))
+                for i, n in (("uniform", 1), ("uniform", 2), ("auto", 1), ("auto", 2))
             ),
         ]
         for r in arms:
             assert r is not None
-            is_ours = r["importance"] == "auto"
+            is_ours = r["importance"] != ""
             body.append(
                 [
                     TITLES[raw["data"]],
@@ -124,13 +126,42 @@ def _every(found: Result) -> list[str]:
 
 
 def _wanted(r: Result, measure: str) -> dict[str, object]:
-    return {"against": "paper", "measure": measure, "l": r["l"], "view": r["view"]}
+    named = {name: r[name] for name in ("importance", "l", "view")}
+    return {"against": "paper", "measure": measure, **named}
 
 
 def _difference(pair: Result) -> str:
     if pair["low"] is None:
         return f"{pair['mean']:+.3f}"
     return f"{pair['mean']:+.3f} ({pair['low']:+.3f} to {pair['high']:+.3f})"
+
+
+def _weights(found: Result) -> list[str]:
+    """Equal weights against a model's: every table, without and with two labels in every class."""
+    body = []
+    for raw in found["raw"]:
+        name = TITLES[raw["data"]]
+        if raw["quasi"]:
+            name += f", whole, {raw['quasi']} columns"
+        elif raw["target"] != "target":
+            name += f", {raw['target']}"
+        for least in LEAST:
+            pairs = {p["measure"]: p for p in _against_auto(found, raw, least)}
+            shown = [_difference(pairs[m]) if m in pairs else "-" for m in ("ncp", "auc", "f1")]
+            other = [f"{OTHERS[m]} {_difference(pairs[m])}" for m in OTHERS if m in pairs]
+            body.append([name, LEAST[least], *shown, *(other or ["-"])])
+    if not body:
+        return []
+    text = """Equal weights less those of `auto`, seed by seed, with the 95 % interval over the
+        seeds. A lower NCP is better, and a higher value of the others."""
+    head = ["data set", "l", "NCP", "AUC", "F1", "other targets"]
+    return ["#### Equal weights or a model's", "", prose(text), "", *table(head, body, left=2)]
+
+
+def _against_auto(found: Result, raw: Result, least: int) -> Iterator[Result]:
+    wanted = {name: raw[name] for name in ("data", "target", "quasi")}
+    wanted |= {"against": "auto", "l": least}
+    return (p for p in found["pairs"] if wanted.items() <= p.items())
 
 
 def _others(found: Result) -> list[str]:
@@ -167,7 +198,7 @@ def count(found: Result, measure: str, *, least: int = 1) -> tuple[int, int]:
     """On how many data sets ours is better than the paper's rule by the mean, and of how many."""
     sign = -1 if measure == "ncp" else 1
     pairs = [
-        _pair(found, raw, against="paper", measure=measure, l=least, view="interval")
+        _pair(found, raw, against="paper", importance="uniform", measure=measure, l=least)
         for raw in _samples(found)
     ]
     return sum(sign * p["mean"] > 0 for p in pairs), len(pairs)
@@ -194,7 +225,7 @@ def _verdicts(found: Result) -> list[str]:
 
 
 def _on_adult(found: Result, columns: int, asked: dict[str, float]) -> Iterator[str]:
-    named = {"quasi": columns, "importance": "auto", "min_leaf": "k"}
+    named = {"quasi": columns, "importance": "uniform", "min_leaf": "k"}
     plain = row(found, **named, view="interval", l=1)
     hidden = row(found, **named, view="interval", l=2)
     if plain is None or hidden is None:
@@ -234,7 +265,7 @@ def summary(found: Result) -> list[str]:
         f" ({'' if base is None else format(base['ncp'], '.3f')})"
         for r in found["rows"]
         if r["quasi"] and r["view"] == "interval" and r["l"] == 1
-        if (r["importance"], r["min_leaf"]) == ("auto", "k")
+        if (r["importance"], r["min_leaf"]) == ("uniform", "k")
         for base in [row(found, quasi=r["quasi"], min_leaf="2k", importance="", l=1)]
     ]
     return [

@@ -33,7 +33,9 @@ def sections(found: Result) -> list[str]:
         drops 5 % and 40 % of the records that way: by the traps alone, and by `thin`."""
     head = ["data set", "traps", "twins found", "sentinel AUC", "free of traps", "of watch records"]
     head += ["traps catch", "thin catches"]
-    body = [*table(head, rows, left=2), *_unsent(found)]
+    # Results from before it was measured have none.
+    unsent = _unsent(found) if "unsent" in found else []
+    body = [*table(head, rows, left=2), *unsent]
     return section("Traps against an informed provider", found, text, body)
 
 
@@ -80,7 +82,7 @@ def summary(found: Result) -> list[str]:
         else f"""**An informed provider** was missed by `thin` or `full` in some run; see the table.
         It can name {percent(min(free), 0)} to {percent(max(free), 0)} of the records that hold no
         trap.""",
-        _summary_unsent(found),
+        *([_summary_unsent(found)] if "unsent" in found else []),
     ]
 
 

@@ -3,6 +3,7 @@
 from verix_anon.cli import (
     anonymize,
     conform,
+    convert,
     demo,
     desk,
     explore,
@@ -23,6 +24,7 @@ __all__ = [
     "anonymize",
     "app",
     "conform",
+    "convert",
     "demo",
     "desk",
     "explore",
@@ -47,6 +49,7 @@ JOURNEY = (
     "submit",
     "verify",
     "release",
+    "convert",
     "report",
     "inspect",
     "demo",

@@ -68,7 +68,7 @@ def anonymize(
     The delivery appears under its name when it is complete, and is the same to the byte for
     any number of threads, but for the time it took. On Spark the root is the same.
     """
-    from verix_anon.files.atomic_write import check_apart, check_free, check_replaces
+    from verix_anon.files.atomic_write import check_apart, check_replaces, check_writable
     from verix_anon.files.folder_writer import without_scheme, write_receipt
     from verix_anon.files.job_folder import DELIVERY_HEADER, RECEIPT_FILE
     from verix_anon.files.store import is_url
@@ -81,7 +81,7 @@ def anonymize(
     configuration = spark_settings(spark or []) if engine is Engine.SPARK else None
     if not (engine is Engine.SPARK and is_url(out)):
         check_apart(out, [submission])
-        check_free(out, overwrite=overwrite)
+        check_writable(out, overwrite=overwrite)
         check_replaces(out, DELIVERY_HEADER)
     key = None if sign is None else load_key(sign, key_passphrase_file)
     began = datetime.now(UTC)

@@ -48,7 +48,8 @@ def main() -> None:
             attend()
         app()
     except Error as error:
-        _complain(str(error))
+        for reason in error.args:
+            _complain(str(reason))
         sys.exit(REFUSED if isinstance(error, GateError | ProofError) else MISTAKE)
     except KeyboardInterrupt:
         _complain("interrupted; nothing half-written was left")

@@ -9,15 +9,17 @@ from verix_anon.cli.app import app
 from verix_anon.cli.options import (
     AsJson,
     Given,
+    Priority,
     Quiet,
     SourceTable,
     load_table,
     option,
     output_option,
     overwrite_option,
+    steps_by_column,
     with_reading,
 )
-from verix_anon.cli.output import check_outputs, progress_bar, say, write_text
+from verix_anon.cli.output import check_outputs, loss_lines, progress_bar, say, write_text
 from verix_anon.errors import TableError
 from verix_anon.fields import printable
 
@@ -43,6 +45,7 @@ def explore(
     l: Annotated[  # noqa: E741
         str | None, option("Which l of the target; else 1, 2 and the file's.", "--l")
     ] = None,
+    priority: Priority = None,
     out: Annotated[
         Path | None,
         output_option(
@@ -70,8 +73,12 @@ def explore(
         check_installed()
     check_outputs([out], [table, roles], overwrite=overwrite)
     rules = None if rule is None else [name.strip() for name in rule.split(",")]
-    options = ExploreOptions(k=_numbers(k, "k"), rule=rules, l=_numbers(l, "l"))
-    basis = basis_of(roles, table)
+    priorities = steps_by_column(priority)
+    options = ExploreOptions(
+        k=_numbers(k, "k"), rule=rules, l=_numbers(l, "l"), priorities=priorities
+    )
+    # With other priorities the curves are not those of the roles file.
+    basis = {} if priorities else basis_of(roles, table)
     loaded = load_table(table, roles, reading)
     with progress_bar(quiet) as progress:
         from verix_anon.provider.local import LocalProvider
@@ -115,3 +122,6 @@ def _show(found: "Exploration") -> None:
     say("\n".join(line.rstrip() for line in captured.get().splitlines()))
     for note in found.notes():
         say(printable(note))
+    row = found.chosen or found.rows[0]
+    say(f"What is left of each column with k {row.k:,}, {row.rule}, l {row.l:,}:")
+    say("\n".join(loss_lines(row.losses)))

@@ -15,7 +15,7 @@ from verix_anon.cli.options import (
     tell_reading,
     with_reading,
 )
-from verix_anon.cli.output import during, quoted, say, write_text
+from verix_anon.cli.output import check_outputs, during, quoted, say, write_text
 from verix_anon.fields import printable, to_json
 from verix_anon.parent_process import seen_roles
 
@@ -49,6 +49,7 @@ def init(
     from verix_anon.client.table.roles_file import roles_text
     from verix_anon.files.tables import shown_url
 
+    check_outputs([out], [table], overwrite=overwrite)
     read = during("read", quiet, lambda: load_open(table, None, reading))
     guesses = during("guess", quiet, lambda: guess_roles(read.table, target))
     beside = None if out is None else out.parent

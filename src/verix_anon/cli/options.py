@@ -5,9 +5,9 @@ is read: one group of options, the same for init, explore, prepare, release and 
 """
 
 import os
+import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from datetime import date
+from collections.abc import Callable, Sequence
 from functools import partial, wraps
 from inspect import Parameter, signature
 from pathlib import Path
@@ -117,6 +117,10 @@ SourceTable = Annotated[str, typer.Argument(help="The table: a file by its endin
 ManifestFile = Annotated[Path, option("The manifest of the job.", "--manifest", "-m")]
 AsJson = Annotated[bool, output_option("Print the result as JSON.", "--json")]
 Overwrite = Annotated[bool, overwrite_option("a delivery that is there")]
+Priority = Annotated[
+    list[str] | None,
+    option("How fine columns stay: COLUMN=fine, normal, coarse or a number; with commas between."),
+]
 Quiet = Annotated[bool, output_option("No progress on stderr.", "--quiet", "-q")]
 PassphraseFile = Annotated[
     Path | None,
@@ -143,48 +147,35 @@ def pairs(options: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def several(options: Sequence[str]) -> list[str]:
+    """COLUMN=VALUE,COLUMN=VALUE in parts; a name may hold commas and equals signs."""
+    parts = (re.findall(r".+?=[^=,]*(?:,|$)|.+", option) for option in options)
+    return [part.removesuffix(",") for found in parts for part in found]
+
+
 def numbers_by_column(options: Sequence[str]) -> dict[str, float]:
     """COLUMN=NUMBER."""
     return {name: _number(name, value) for name, value in pairs(options).items()}
 
 
-def steps_by_column(options: Sequence[str]) -> dict[str, float | str]:
-    """COLUMN=NUMBER, or COLUMN=NAME of a period."""
+def share_of(text: str) -> float:
+    """A share: 2% or 0.02."""
+    return _number("--suppress", text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+
+
+def steps_by_column(options: Sequence[str] | None) -> dict[str, float | str]:
+    """COLUMN=NUMBER, or COLUMN=WORD; several with commas between them."""
     return {
         name: value if value.isalpha() else _number(name, value)
-        for name, value in pairs(options).items()
+        for name, value in pairs(several(options or [])).items()
     }
 
 
-def ranges_by_column(
-    options: Sequence[str], moments: Mapping[str, str]
-) -> dict[str, tuple[float | None, float | None]]:
-    """COLUMN=LOW:HIGH, either of which may be left out; dates where the column has them.
-
-    `moments` names the datetime columns and the unit that each counts in.
-    """
-    found = {}
-    for name, value in pairs(options).items():
-        low, colon, high = value.partition(":")
-        if not colon:
-            raise TableError(f"{name}={value} is not of the form COLUMN=LOW:HIGH")
-        unit = moments.get(name)
-        ends = [_end(name, end, unit) if end else None for end in (low, high)]
-        found[name] = (ends[0], ends[1])
-    return found
-
-
-def _end(name: str, text: str, unit: str | None) -> float:
-    """A number, or a date as the number of units since 1970."""
-    if unit is None:
-        return _number(name, text)
-    import numpy as np
-
-    try:
-        days = date.fromisoformat(text)
-    except ValueError:
-        raise TableError(f"{text!r} for column {name!r} is not a date like 2024-01-31") from None
-    return float(np.datetime64(days).astype(f"M8[{unit}]").astype(np.int64))
+def bins_by_column(options: Sequence[str], quasi: Sequence[str]) -> dict[str, float | str]:
+    """COLUMN=WIDTH, several with commas between them; `auto` is for all quasi-identifiers."""
+    parts = several([re.sub("^auto,(.+)", r"\1,auto", option) for option in options])
+    every = dict.fromkeys(quasi, "auto") if "auto" in parts else {}
+    return {**every, **pairs([part for part in parts if part != "auto"])}
 
 
 def _number(name: str, text: str) -> float:

@@ -17,6 +17,7 @@ from verix_anon.progress import Progress, compiling
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
+    from verix_anon.client.privacy_sheet import ColumnLoss
     from verix_anon.client.verdict import Verdict
 
 
@@ -123,6 +124,16 @@ def facts(found: Mapping[str, object], indent: str = "") -> Iterator[str]:
             yield f"{indent}{printable(name)}: {printable(str(value))}"
 
 
+def loss_lines(losses: "Sequence[ColumnLoss]") -> Iterator[str]:
+    """What is left of each column, as a table; nothing if that was not measured."""
+    from verix_anon.client.privacy_sheet import LOSS_HEAD
+
+    rows = [LOSS_HEAD, *(loss.cells for loss in losses)] if losses else []
+    shown = [[printable(cell, 40) for cell in row] for row in rows]
+    widths = [max(map(len, cells)) for cells in zip(*shown, strict=True)]
+    yield from ("  ".join(map(str.ljust, row, widths)).rstrip() for row in shown)
+
+
 def verdict_lines(verdict: "Verdict") -> Iterator[str]:
     """The verdict as a table of one line per layer; what failed is explained below it."""
     for finding in verdict.findings:
@@ -152,12 +163,12 @@ def check_outputs(
     outputs: Sequence[str | Path | None], inputs: Iterable[object], *, overwrite: bool
 ) -> None:
     """Raise unless every output can be written, and replaces no input and no other output."""
-    from verix_anon.files.atomic_write import check_apart, check_free
+    from verix_anon.files.atomic_write import check_apart, check_writable
 
     for i, output in enumerate(outputs):
         if output is not None:
             check_apart(output, [*inputs, *outputs[:i], *outputs[i + 1 :]])
-            check_free(output, overwrite=overwrite)
+            check_writable(output, overwrite=overwrite)
 
 
 def write_text(text: str, out: Path, *, overwrite: bool) -> None:

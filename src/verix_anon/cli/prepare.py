@@ -14,6 +14,7 @@ from verix_anon.cli.options import (
     AsJson,
     Given,
     PassphraseFile,
+    Priority,
     Quiet,
     SourceTable,
     load_table,
@@ -22,6 +23,7 @@ from verix_anon.cli.options import (
     passphrase,
     receipt_option,
     secrets_option,
+    steps_by_column,
     with_reading,
 )
 from verix_anon.cli.output import progress_bar, quoted, say
@@ -105,8 +107,9 @@ def prepare(
     ] = None,
     importance: Annotated[
         str | None,
-        contract_option("What weighs the columns: auto (a model of the target) or uniform."),
+        contract_option("What weighs the columns: uniform (the default), or auto, a model."),
     ] = None,
+    priority: Priority = None,
     min_leaf: Annotated[
         str | None, contract_option("The least records in a leaf: a number, or k, 2k, …")
     ] = None,
@@ -182,6 +185,7 @@ def prepare(
                 roles,
                 rule=rule,
                 importance=importance,
+                priorities=steps_by_column(priority) or None,
                 min_leaf=int(min_leaf) if min_leaf and min_leaf.isdecimal() else min_leaf,
                 clear=clear,
                 places=places,

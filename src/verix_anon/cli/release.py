@@ -14,6 +14,7 @@ from verix_anon.cli.options import (
     ManifestFile,
     PassphraseFile,
     Quiet,
+    bins_by_column,
     load_manifest,
     load_table,
     numbers_by_column,
@@ -21,11 +22,11 @@ from verix_anon.cli.options import (
     output_option,
     overwrite_option,
     pairs,
-    ranges_by_column,
+    share_of,
     steps_by_column,
     with_reading,
 )
-from verix_anon.cli.output import check_outputs, facts, progress_bar, say, write_text
+from verix_anon.cli.output import check_outputs, facts, loss_lines, progress_bar, say, write_text
 from verix_anon.errors import TableError
 from verix_anon.fields import printable
 from verix_anon.files.job_folder import AUDIT_LOG
@@ -66,6 +67,14 @@ def release(
     person: Annotated[
         str | None, option("The column that tells people apart, or record; else as at prepare.")
     ] = None,
+    pseudonym: Annotated[
+        str | None,
+        option(
+            "Add a column of this name with a random number for each person, fresh for this"
+            " release, so that the rows of a person stay together.",
+            metavar="NAME",
+        ),
+    ] = None,
     l: Annotated[  # noqa: E741
         list[str] | None,
         privacy_option(
@@ -101,13 +110,33 @@ def release(
     round_to: Annotated[
         list[str] | None,
         values_option(
-            "Round bounds outwards: COLUMN=STEP; for dates days, or month, quarter, year.",
+            "Round bounds outwards, and kept and sensitive values: COLUMN=STEP; for dates days, or"
+            " month, quarter, year.",
             "--round",
         ),
     ] = None,
     top_code: Annotated[
         list[str] | None,
         values_option("Publish nothing beyond: COLUMN=LOW:HIGH, dates as 2024-01-31."),
+    ] = None,
+    bins: Annotated[
+        list[str] | None,
+        values_option(
+            "Let cells end at common boundaries: COLUMN=WIDTH, as in age=10,born=5y,zip=2; or"
+            " auto.",
+            metavar="COLUMN=WIDTH",
+        ),
+    ] = None,
+    drop: Annotated[
+        list[str] | None,
+        values_option("Leave a column out; any number of times.", metavar="COLUMN"),
+    ] = None,
+    form: Annotated[
+        str | None,
+        output_option(
+            "How a .csv is written: plain, excel, excel-de, or such as"
+            " delimiter=semicolon,decimal=comma,encoding=utf-8-bom; else as the input was."
+        ),
     ] = None,
     exact_ends: Annotated[
         bool,
@@ -124,14 +153,18 @@ def release(
             "--keep-order",
         ),
     ] = False,
-    shuffle: Annotated[
-        bool, option("No effect: rows are shuffled anyway.", "--shuffle", hidden=True)
-    ] = False,
+    suppress: Annotated[
+        str | None,
+        privacy_option(
+            "Leave out the records that cost most to keep, of at most this share of the people.",
+            metavar="2%",
+        ),
+    ] = None,
     require: Annotated[
         list[str] | None,
         privacy_option(
             "Publish nothing, with exit code 1, unless NAME=VALUE is reached: k, l, cap, t,"
-            " risk, singled-out, bound-owners or ncp; any number of times.",
+            " risk, singled-out, bound-owners, linked-k or ncp; any number of times.",
             metavar="NAME=VALUE",
         ),
     ] = None,
@@ -163,6 +196,7 @@ def release(
     from verix_anon.client.release import release as publish
     from verix_anon.client.release.preview import Preview
     from verix_anon.client.table.columns import reading_of
+    from verix_anon.files.tables.file_kinds import SHEET_SUFFIXES
 
     _check_wanted(out, preview, privacy_sheet)
     _check_sheet(table, reading)
@@ -173,12 +207,13 @@ def release(
     with progress_bar(quiet) as progress:
         options = ReleaseOptions(
             person=person,
+            pseudonym=pseudonym,
             representation=_general(represent or []),
             representations=pairs([o for o in represent or [] if "=" in o]),
-            round_to=steps_by_column(round_to or []),
-            top_code=ranges_by_column(top_code or [], _moments(kept)),
             exact_ends=exact_ends,
             keep_order=keep_order,
+            # A sheet has a form only once it is text, and then it is for Excel.
+            form=("excel," if table.lower().endswith(SHEET_SUFFIXES) else "") + (form or ""),
             force=force,
             l=_asked(l, kept),
             cap=_asked(cap, kept),
@@ -186,6 +221,15 @@ def release(
             require=numbers_by_column(require or []),
             progress=progress,
         )
+        # As a roles file says it: caps of dates are days, and auto is for all columns.
+        remedies = {
+            "round": steps_by_column(round_to),
+            "top_code": pairs(top_code or []),
+            "bins": bins_by_column(bins or [], [column.name for column in kept.quasi]),
+            "drop": drop or [],
+            "suppress": share_of(suppress) if suppress else 0.0,
+        }
+        options = options.beside(remedies, kept.quasi)
         ledger = Ledger.default()
         released = publish(
             delivery,
@@ -240,7 +284,9 @@ def _tell(released: "Released[Any]", kept: "Manifest", done: str, *, as_json: bo
         if as_json or warning not in giveaways:
             print(f"Warning: {printable(warning)}", file=sys.stderr)
     said = [f"Warning: {printable(line)}" for line in giveaways]
-    lines = [*said, *facts(released.sheet.facts()), printable(taken(kept)), done]
+    sheet = released.sheet
+    found = [*facts(sheet.facts()), *loss_lines(sheet.losses)]
+    lines = [*said, *found, printable(taken(kept)), done]
     say(released.to_json() if as_json else "\n".join(lines))
 
 
@@ -257,10 +303,3 @@ def _asked(options: list[str] | None, kept: "Manifest") -> dict[str, float]:
     if kept.target is None and not all("=" in option for option in options or []):
         raise TableError("there is no target: write COLUMN=VALUE, for a sensitive column")
     return numbers_by_column([o if "=" in o else f"{kept.target}={o}" for o in options or []])
-
-
-def _moments(manifest: "Manifest") -> dict[str, str]:
-    """The datetime columns, and the unit they count in, as numpy calls it."""
-    from verix_anon.protocol.tree import NUMPY_UNITS
-
-    return {c.name: NUMPY_UNITS[c.unit] for c in manifest.quasi if c.unit is not None}

@@ -33,6 +33,7 @@ from verix_anon.cli.output import (
     write_text,
 )
 from verix_anon.errors import TableError
+from verix_anon.fields import printable
 from verix_anon.files.job_folder import AUDIT_LOG, SUBMISSION
 
 NEXT = "Release it: verix-anon release {given} --table TABLE --out released.csv"
@@ -107,6 +108,7 @@ def verify(
     manifest keeps is checked, and the findings say with what certainty.
     """
     from verix_anon.client.audit_log import AuditLog
+    from verix_anon.client.ledger import Ledger
     from verix_anon.client.owner_files import sign_verdict, signed_path, write_verdict
     from verix_anon.client.report import check_installed, render
     from verix_anon.client.verify import VerifyOptions
@@ -119,6 +121,7 @@ def verify(
     signed = signed_path(out) if sign and out else None
     audit_log = AuditLog(log or manifest.parent / AUDIT_LOG)
     check_apart(audit_log.path, inputs)
+    audit_log.check()
     if report is not None:
         check_installed()
     check_outputs([out, report, signed], [*inputs, audit_log.path], overwrite=overwrite)
@@ -150,8 +153,11 @@ def verify(
             provider_keys=provider_key or (),
             skip=[name.strip() for name in skip.split(",")] if skip else (),
             log=audit_log,
+            ledger=Ledger.default(),
             options=replace(options, progress=progress),
         )
+    for warning in verdict.warnings:
+        print(f"Warning: {printable(warning)}", file=sys.stderr)
     if out is not None:
         write_verdict(verdict, out, overwrite=overwrite)
         if key is not None:

@@ -63,10 +63,11 @@ def seen(contract: Contract) -> list[str]:
         return [f"The provider sees the names and values of {n_quasi} columns, and every label."]
     by_target = contract.rule is Rule.VARIANCE_REDUCTION
     labels = "but which of two classes each record has" if by_target else "no label"
-    # Weights that are not those of the sizes alone say more than the sizes do.
+    # Weights that are not those of the sizes alone are a model's or the owner's.
     by_size = [max(1, MAX_SCORE // max(1, (c.size or 1) - 1)) for c in contract.quasi]
     tells = any(c.weight not in (None, w) for c, w in zip(contract.quasi, by_size, strict=True))
-    weights = ", and how much each tells about the target" if tells else ""
+    says = ", and weights, from your priorities or from how much each tells about the target"
+    weights = says if tells else ""
     worth = (
         "It still sees how many distinct values each column has, their order and their joint"
         f" distribution{weights}. Whoever knows some hundreds of rows of the same population can"

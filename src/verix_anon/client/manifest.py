@@ -102,12 +102,18 @@ class Manifest:
     """What was done with missing values."""
     diversity: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """What every class of a release must hide of the target and of sensitive columns."""
+    release: Mapping[str, object] = field(default_factory=dict)
+    """What release() does unless it is told otherwise, as the roles file has it."""
     ordered: Sequence[str] = ()
     """The categorical columns to which the owner gave an order."""
     hierarchies: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     """Of quasi-identifiers, for the values that occur, as `Hierarchy` writes them: for release."""
     person: str | None = None
     """The column that tells people apart, or `record`; None if nothing was said."""
+    derived: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    """The columns that are made of others whenever the table is read."""
+    pseudonym: str | None = None
+    """What a release calls the column of fresh numbers for people; None if it has none."""
     parties: Parties = field(default_factory=Parties)
     """What the report calls the table, its controller and the processor."""
     provider_keys: Sequence[PublicKey] = ()
@@ -241,6 +247,9 @@ def _unpack(data: bytes) -> Manifest:
             arrays[name] = np.lib.format.read_array(source, allow_pickle=False)
     names = ("roles", "imputed", "diversity", "hierarchies")
     roles, imputed, diversity, hierarchies = map(fields.inner, names)
+    derived = (
+        fields.inner("derived") if fields.has("derived") else Fields({}, "derived", TableError)
+    )
     # Manifests from before keys were kept have none.
     keys = fields.texts("provider_keys") if fields.has("provider_keys") else ()
     return Manifest(
@@ -253,9 +262,12 @@ def _unpack(data: bytes) -> Manifest:
         quasi=tuple(column_from_json(each) for each in fields.each("quasi")),
         missing=fields.text("missing"),
         diversity={name: diversity.inner(name).all_numbers() for name in diversity.values},
+        release=fields.inner("release").values if fields.has("release") else {},
         ordered=fields.texts("ordered"),
         hierarchies={name: hierarchies.inner(name).values for name in hierarchies.values},
         person=fields.text("person") if fields.has("person") else None,
+        derived={name: derived.inner(name).values for name in derived.values},
+        pseudonym=fields.text("pseudonym") if fields.has("pseudonym") else None,
         parties=Parties.from_json(fields.inner("parties")),
         provider_keys=tuple(map(PublicKey.from_pem, keys)),
         reading=fields.inner("reading").values if fields.has("reading") else None,

@@ -80,9 +80,12 @@ def _pack(manifest: Manifest) -> bytes:
         "quasi": [column_to_json(column) for column in manifest.quasi],
         "missing": manifest.missing,
         "diversity": {name: dict(asked) for name, asked in manifest.diversity.items()},
+        "release": dict(manifest.release),
         "ordered": list(manifest.ordered),
         "hierarchies": dict(manifest.hierarchies),
         "person": manifest.person,
+        "derived": {name: dict(given) for name, given in manifest.derived.items()},
+        "pseudonym": manifest.pseudonym,
         "parties": manifest.parties.to_json(),
         "provider_keys": [key.pem for key in manifest.provider_keys],
         "reading": manifest.reading,
@@ -184,6 +187,7 @@ def parse_verdict(text: str) -> Verdict:
         version=fields.text("version"),
         time=fields.text("time") if fields.has("time") else "",
         seconds=fields.number("seconds"),
+        warnings=fields.texts("warnings") if fields.has("warnings") else (),
         findings=tuple(
             Finding(
                 layer=each.text("layer"),

@@ -7,7 +7,7 @@ a release must reach, its gates, is held against the sheet.
 import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from verix_anon.client.evidence import SizeHistogram
@@ -23,6 +23,21 @@ FORMAT = "verix/sheet/2"
 """Of a sheet as a JSON file."""
 SLACK = 1e-9
 """What rounding may add to a distance."""
+LEFT = 1 / 3
+"""What should be left of a column."""
+FEW_CATEGORIES = 6
+"""So few categories are worth little unless the cell is exact."""
+MOST_BARS = 12
+LOSS_HEAD = ("column", "exact", "median width", "NCP", "")
+NEARLY_ALL = 0.95
+"""A value with more than this share of a class is as good as known."""
+
+
+def share(value: float) -> str:
+    """A share of the records; a little is never shown as nothing, nor nearly all as all."""
+    if 0 < value < 0.001:
+        return "under 0.1%"
+    return "over 99.9%" if 0.999 < value < 1 else f"{value:.1%}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,9 +65,44 @@ class Joining:
     """Records in classes of several leaves."""
     largest_class: int
     """Records of the largest such class, 0 if there is none."""
-    ncp_before: float
-    """Information lost by the leaves; both before rounding and top-coding."""
-    ncp_after: float
+    ncp_before: float | None
+    """NCP if each leaf was published as a class of its own, measured as that of the sheet; None in
+    sheets from before it was measured so."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Linking:
+    """What is left of k for an intruder who knows all rows of a person, if they can be linked."""
+
+    column: str
+    """The published column that has one value for each person."""
+    k: int
+    """The fewest people who share a combination of classes: all classes of a person's rows."""
+    below_k: float
+    """The share of people whose combination fewer than the agreed k people have."""
+    unique: float
+    """The share of people whose combination nobody else has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bins:
+    """The common bins of one column."""
+
+    width: str
+    """Of numbers, dates such as `5y`, leading characters, or the level of a hierarchy."""
+    spanning: float
+    """Share of the records whose cell spans several bins."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suppressed:
+    """What was left out of a release because it would have cost most to keep."""
+
+    records: int
+    people: int
+    """Who lost at least one record."""
+    moved: Mapping[str, float]
+    """The total variation distance of each column's distribution to that of the whole table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +165,55 @@ class Diversity:
                 return self.worst_t <= asked + SLACK, self.worst_t
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnLoss:
+    """What is left of one published quasi-identifier.
+
+    Its bars are shares of the records that have a value, rounded to whole percents. Each bar has at
+    least k people, and none begins or ends at somebody's value.
+    """
+
+    column: str
+    exact: float
+    """Share of the records whose cell says exactly what the record holds."""
+    median_width: float
+    """Of categories, how many a cell leaves possible; to two digits."""
+    unit: str
+    """Of dates the largest that fits, such as `years`; `values` of categories, else empty."""
+    n_categories: int
+    """0 of numbers and dates."""
+    ncp: float
+    bars: tuple[str, ...] = ()
+    """Where ranges of numbers or dates begin, or the most frequent categories and how many others
+    there are; empty if there would be one bar."""
+    before: tuple[float, ...] = ()
+    after: tuple[float, ...] = ()
+    """The same of what is published, with each record spread evenly over its cell."""
+
+    @property
+    def is_little(self) -> bool:
+        """Whether less than a third is left (spec §12)."""
+        is_few = 0 < self.n_categories <= FEW_CATEGORIES
+        return self.ncp > 1 - LEFT or (is_few and self.exact < LEFT)
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """As people read it, under `LOSS_HEAD`."""
+        unit = "value" if (self.median_width, self.unit) == (1, "values") else self.unit
+        width = f"{self.median_width:,g} {unit}".rstrip()
+        left = "less than a third is left" if self.is_little else ""
+        return self.column, f"{self.exact:.1%}", width, f"{self.ncp:.3f}", left
+
+
+def losses_of(fields: Fields) -> tuple[ColumnLoss, ...]:
+    """Read the losses of all columns; files from before they were measured have none."""
+    each = fields.each("losses") if fields.has("losses") else ()
+    found = tuple(one.record(ColumnLoss) for one in each)
+    if any(not len(f.bars) == len(f.before) == len(f.after) <= MOST_BARS for f in found):
+        raise fields.fail(f"{fields.where}: losses must have as many shares as bars")
+    return found
+
+
 def _of_both(of_records: str, of_persons: float | None, form: str) -> str:
     if of_persons is None:
         return of_records
@@ -158,11 +257,22 @@ class Sheet(Conditions):
     """Share of the records whose kept and sensitive values nobody else in their class has."""
     singled_out_by: Mapping[str, float]
     """The same for each such column alone."""
+    losses: tuple[ColumnLoss, ...] = ()
+    """What is left of each quasi-identifier; empty in sheets from before this was measured."""
+    bins: Mapping[str, Bins] = field(default_factory=dict)
+    """The common bins of each column that has them."""
+    suppressed: Suppressed | None = None
+    """What was left out; None if nothing was."""
     bound_owners: float | None = None
     """Share of the records with a number or date that nobody else in the table has and that is
     printed as a bound of their class; None in sheets from before this was measured."""
     bound_owners_exact: float | None = None
     """The same if every bound was published as it is: not capped, rounded or replaced by a mean."""
+    linked: Linking | None = None
+    """None if nothing that is published tells which rows are of one person."""
+    told_by_joining: float | None = None
+    """A bound: no more of the records can be certain by which leaves were joined, although no
+    value has more than 95 % of their class; None in sheets from before this was measured."""
     warnings: tuple[str, ...] = ()
     """What the owner should know before publishing."""
     root: Digest | None = None
@@ -197,12 +307,12 @@ class Sheet(Conditions):
     def giveaways(self) -> tuple[str, ...]:
         """The columns that some classes give away, each with the share and what prevents it."""
         found = []
-        for d in sorted(self.diversity, key=lambda d: not d.is_target):
+        for d in sorted(self.diversity, key=lambda d: (-d.given_away, not d.is_target)):
             if d.given_away:
                 what = "the target" if d.is_target else f"the value of {d.column!r}"
                 asked = "2" if d.is_target else shlex.quote(f"{d.column}=2")
                 found.append(
-                    f"{d.given_away:.1%} of the records lie in classes where all share {what}:"
+                    f"{share(d.given_away)} of the records lie in classes where all share {what}:"
                     " whoever knows the quasi-identifiers knows it, even if the column is"
                     f" withheld; --l {asked} prevents it"
                 )
@@ -210,20 +320,32 @@ class Sheet(Conditions):
 
     @property
     def measured_warnings(self) -> tuple[str, ...]:
-        """The warnings that follow from what was measured, each with its share."""
-        found = [*self.giveaways]
+        """The warnings that follow from what was measured, each with its share, the worst first."""
+        worst = max((d.given_away for d in self.diversity), default=0.0)
+        alone = [self._singled_out()] if self.singled_out else []
+        is_first = self.singled_out >= worst
+        found = [*alone, *self.giveaways] if is_first else [*self.giveaways, *alone]
         if self.prosecutor_max * self.k_agreed > 1 + SLACK:
             found.append(
                 f"one person has {self.prosecutor_max:.1%} of the records of a class, more than"
                 f" 1 in k = {self.k_agreed:,}: a record picked from it is that person's with this"
                 " chance; keep fewer records of each person, or ask for a greater k"
             )
-        if self.singled_out:
-            worst = max(self.singled_out_by, key=lambda name: self.singled_out_by[name])
+        if self.linked is not None and self.linked.below_k:
             found.append(
-                f"{self.singled_out:.1%} of the records are singled out within their class by"
-                f" their kept and sensitive values; the most telling column alone is {worst!r}"
-                f" ({self.singled_out_by[worst]:.1%})"
+                f"{self.linked.column!r} links the rows of each person: k = {self.k:,} holds for an"
+                f" intruder who knows one row of a person, but {self.linked.below_k:.1%} of the"
+                f" people share the classes of all their rows with fewer than {self.k_agreed:,}"
+                f" people, and {self.linked.unique:.1%} with nobody: an intruder who knows all of"
+                " them finds the person, and every value of these rows"
+            )
+        for column, exact, width, ncp, left in (
+            each.cells for each in self.losses if each.is_little
+        ):
+            found.append(
+                f"{left} of column {column!r}: it is exact in {exact} of the rows, its median width"
+                f" is {width} and its NCP {ncp}; to keep more of it, prepare with --priority"
+                f" {shlex.quote(f'{column}=fine')}, a smaller k or fewer quasi-identifiers"
             )
         if self.missing and self.missing_as == Missing.IMPUTE:
             found.append(
@@ -237,52 +359,82 @@ class Sheet(Conditions):
             )
         return tuple(found)
 
+    def _singled_out(self) -> str:
+        worst = max(self.singled_out_by, key=lambda name: self.singled_out_by[name])
+        binned, dropped = shlex.quote(f"{worst}=auto"), shlex.quote(worst)
+        return (
+            f"{share(self.singled_out)} of the records are singled out within their class by their"
+            f" kept and sensitive values; the most telling column alone is {worst!r}"
+            f" ({share(self.singled_out_by[worst])}): --bins {binned} makes it coarse, and --drop"
+            f" {dropped} leaves it out"
+        )
+
     def asked(self, column: str) -> str:
         """What was enforced of a column, such as `l 2, cap 0.75`; empty if nothing was."""
         return ", ".join(f"{m} {value:g}" for m, value in self.enforced.get(column, {}).items())
 
     def facts(self) -> dict[str, str]:
         """The sheet in words."""
-        asked = [f"{name}: {self.asked(name)}" for name in self.enforced]
-        joined = self.joined
-        return {
-            "enforced": "; ".join([f"k {self.k_agreed:,}", *asked]),
+        found = {
+            "enforced": "; ".join(
+                [f"k {self.k_agreed:,}", *(f"{name}: {self.asked(name)}" for name in self.enforced)]
+            ),
             "k reached": f"{self.k:,} (agreed {self.k_agreed:,}), counted by {self.counted_by}",
             "classes": f"{self.n_classes:,} of {self.n_records:,} records, on average"
             f" {self.average_class_size:.1f}, the largest {self.largest_class:,}",
-            "missing values": self._missing(),
-            **{
-                f"{d.column} ({d.role})": f"distinct l {d.distinct_l:,},"
-                f" entropy l {d.entropy_l:.2f}, one value at most {d.shares},"
-                f" t-closeness {d.distances} ({d.distance} distance)"
-                for d in self.diversity
-            },
-            "risk of re-identification": f"prosecutor {self.prosecutor_max:.3f} at most,"
-            f" {self.prosecutor_mean:.3f} on average; journalist {self.journalist_max:.3f} and"
-            f" {self.journalist_mean:.3f}",
-            **self._bound_owners(),
-            "information lost": f"NCP {self.ncp:.3f}, discernibility {self.discernibility:,}",
-            "joined": f"{joined.records:,} records in classes of several leaves, the largest"
-            f" {joined.largest_class:,}; NCP {joined.ncp_before:.3f} before,"
-            f" {joined.ncp_after:.3f} after",
         }
-
-    def _bound_owners(self) -> dict[str, str]:
-        if self.bound_owners is None or self.bound_owners_exact is None:
-            return {}
-        said = (
-            f"{self.bound_owners:.1%} of the records alone have a value that is printed as a bound"
-            f" of their class; {self.bound_owners_exact:.1%} if no bound was capped or rounded"
+        if (linked := self.linked) is not None:
+            found["linked rows"] = (
+                f"by {linked.column}; over all rows of a person k is {linked.k:,}, below"
+                f" {self.k_agreed:,} for {linked.below_k:.1%} of the people, and 1 for"
+                f" {linked.unique:.1%}"
+            )
+        found["missing values"] = "none in quasi-identifiers"
+        if self.missing:
+            counts = ", ".join(f"{name} {n:,}" for name, n in self.missing.items())
+            is_marked = self.missing_as == Missing.MARK
+            done = "said in every cell of their class" if is_marked else "imputed"
+            found["missing values"] = f"{counts}; {done}"
+        for d in self.diversity:
+            found[f"{d.column} ({d.role})"] = (
+                f"distinct l {d.distinct_l:,}, entropy l {d.entropy_l:.2f}, one value at most"
+                f" {d.shares}, t-closeness {d.distances} ({d.distance} distance)"
+            )
+        found["risk of re-identification"] = (
+            f"prosecutor {self.prosecutor_max:.3f} at most, {self.prosecutor_mean:.3f} on average;"
+            f" journalist {self.journalist_max:.3f} and {self.journalist_mean:.3f}"
         )
-        return {"owners of bounds": said}
-
-    def _missing(self) -> str:
-        if not self.missing:
-            return "none in quasi-identifiers"
-        counts = ", ".join(f"{name} {n:,}" for name, n in self.missing.items())
-        is_marked = self.missing_as == Missing.MARK
-        done = "said in every cell of their class" if is_marked else "imputed"
-        return f"{counts}; {done}"
+        if self.bound_owners is not None and self.bound_owners_exact is not None:
+            found["owners of bounds"] = (
+                f"{self.bound_owners:.1%} of the records alone have a value that is printed as a"
+                f" bound of their class; {self.bound_owners_exact:.1%} if no bound was capped or"
+                " rounded"
+            )
+        if self.bins:
+            found["common bins"] = ", ".join(
+                f"{name} {each.width} ({share(each.spanning)} of the records span several)"
+                for name, each in self.bins.items()
+            )
+        if (left_out := self.suppressed) is not None:
+            moved = ", ".join(f"{name} {by:.3f}" for name, by in left_out.moved.items())
+            found["suppressed"] = (
+                f"{left_out.records:,} records of {left_out.people:,} people; distributions moved"
+                f" by {moved}"
+            )
+        found["information lost"] = f"NCP {self.ncp:.3f}, discernibility {self.discernibility:,}"
+        joined, before = self.joined, self.joined.ncp_before
+        found["joined"] = (
+            f"{joined.records:,} records in classes of several leaves, the largest"
+            f" {joined.largest_class:,}"
+            + ("" if before is None else f"; NCP would be {before:.3f} without joining")
+        )
+        if self.enforced and self.told_by_joining is not None:
+            found["told by joining"] = (
+                f"at most {self.told_by_joining:.2%} of the records are certain to somebody who"
+                " knows quasi-identifiers and tree, though their class shows"
+                f" {NEARLY_ALL:.0%} or less"
+            )
+        return found
 
     def __repr__(self) -> str:
         return (
@@ -291,7 +443,8 @@ class Sheet(Conditions):
         )
 
     def _repr_html_(self) -> str:
-        return as_table(self.facts().items()) + as_list(self.warnings)
+        losses = as_table((each.cells for each in self.losses), LOSS_HEAD) if self.losses else ""
+        return as_table(self.facts().items()) + losses + as_list(self.warnings)
 
     def to_json(self) -> str:
         """The sheet as JSON."""
@@ -314,6 +467,8 @@ class Sheet(Conditions):
         """
         fields = _parsed(text)
         enforced, missing = fields.inner("enforced"), fields.inner("missing")
+        bins = fields.inner("bins").values if fields.has("bins") else {}
+        left_out = fields.inner("suppressed") if fields.has("suppressed") else None
         # The others are numbers and text, and read by their types.
         return fields.record(
             cls,
@@ -327,11 +482,16 @@ class Sheet(Conditions):
             else None,
             diversity=tuple(_diversity(each) for each in fields.each("diversity")),
             discernibility=fields.whole("discernibility", range(2**64)),
-            joined=fields.inner("joined").record(Joining),
+            joined=_joining(fields.inner("joined")),
+            losses=losses_of(fields),
             singled_out_by=fields.inner("singled_out_by").all_numbers(),
+            linked=fields.inner("linked").record(Linking) if fields.has("linked") else None,
+            suppressed=left_out
+            and left_out.record(Suppressed, moved=left_out.inner("moved").all_numbers()),
+            bins={name: fields.inner("bins").inner(name).record(Bins) for name in bins},
             **{
                 name: fields.number(name) if fields.has(name) else None
-                for name in ("bound_owners", "bound_owners_exact")
+                for name in ("bound_owners", "bound_owners_exact", "told_by_joining")
             },
             root=Digest(fields.digest("root")) if fields.has("root") else None,
         )
@@ -362,6 +522,12 @@ def _parsed(text: str) -> Fields:
     return fields
 
 
+def _joining(fields: Fields) -> Joining:
+    # Sheets that name what is lost after joining measured both in another way.
+    is_comparable = fields.has("ncp_before") and not fields.has("ncp_after")
+    return fields.record(Joining, ncp_before=fields.number("ncp_before") if is_comparable else None)
+
+
 def _diversity(fields: Fields) -> Diversity:
     # None if each record is a person, and missing in sheets from before this was measured.
     optional = ("greatest_share_of_persons", "closeness_t_of_persons")
@@ -378,6 +544,7 @@ Reached = Callable[[Sheet], float]
 
 AT_LEAST: Mapping[str, Reached] = {
     "k": lambda sheet: sheet.k,
+    "linked-k": lambda sheet: sheet.k if sheet.linked is None else sheet.linked.k,
     "l": lambda sheet: min(d.distinct_l for d in sheet.diversity),
 }
 AT_MOST: Mapping[str, Reached] = {

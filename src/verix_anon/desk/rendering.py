@@ -15,6 +15,7 @@ from starlette.routing import NoMatchFound
 
 from verix_anon.client.job import Job, JourneyStep
 from verix_anon.desk.tasks import Tasks
+from verix_anon.fields import printable
 from verix_anon.html_templates import templates_of
 
 LANGUAGES = ("en", "de")
@@ -60,7 +61,8 @@ def numbered(language: str, value: float, form: str = ",") -> str:
     return text
 
 
-TEMPLATES = templates_of("verix_anon.desk")
+TEMPLATES = templates_of("verix_anon.desk", "verix_anon.client.report")
+TEMPLATES.filters["printable"] = printable
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from verix_anon.errors import TableError
 from verix_anon.files.store import FilePath, is_url, reason
@@ -123,6 +124,14 @@ def begun(path: FilePath, *, overwrite: bool, folder: bool, private: bool) -> It
         finally:
             if os.path.lexists(aside.path):
                 _remove(aside.path)
+
+
+def check_writable(path: FilePath, *, overwrite: bool) -> None:
+    """Raise unless a file can be made beside that name, to take it later; it is tried."""
+    check_free(path, overwrite=overwrite)
+    # It has no name where the system knows such files, so that nothing of it can be left behind.
+    with _writing(Path(path)), TemporaryFile(dir=Path(path).parent):
+        pass
 
 
 @contextmanager

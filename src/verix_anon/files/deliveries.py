@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from verix_anon.arrays import Ids, Ints
-from verix_anon.errors import MalformedDeliveryError, ReceiptError, TableError
+from verix_anon.errors import MalformedDeliveryError, MixedUpError, ReceiptError, TableError
 from verix_anon.fields import Fields
 from verix_anon.files import job_folder
 from verix_anon.files.hashed_files import Files, stated_digests
@@ -27,7 +27,7 @@ HEADER_FIELDS = frozenset(
     {"format", "contract", "submission", "root", "engine", "version", "rows", "leaves"}
     | {"nodes", "seconds", "files"}
 )
-MIXED_UP = "answers another submission; are folders mixed up"
+MIXED_UP = "answers another submission; are folders mixed up?"
 NAMED = (job_folder.LEAVES, job_folder.NODES, job_folder.RECORDS)
 """The files whose digests are stated."""
 MAX_HEADER_BYTES = 1 << 16
@@ -67,7 +67,9 @@ class Snapshot:
     """The provider's receipt as it came, why it cannot be read, or None if there is none"""
 
 
-def read_delivery(path: FilePath, contract: Contract, *, n_rows: int) -> Snapshot:
+def read_delivery(
+    path: FilePath, contract: Contract, *, n_rows: int, submission: Digest | None = None
+) -> Snapshot:
     """Read a delivery for a submission of `n_rows` records under a contract.
 
     What comes back is well-formed: a canonical tree no deeper than agreed, finite ordered
@@ -75,6 +77,7 @@ def read_delivery(path: FilePath, contract: Contract, *, n_rows: int) -> Snapsho
     true, its digests included, is for the layers to say.
 
     Raises:
+        MixedUpError: It says that it is for another submission than the one given.
         MalformedDeliveryError: The bytes are not such a delivery.
         TableError: There is no folder at that path, or it is a submission's.
 
@@ -87,6 +90,9 @@ def read_delivery(path: FilePath, contract: Contract, *, n_rows: int) -> Snapsho
         raise TableError(f"{path} is a submission, not a delivery")
     files = Files(folder)
     header, stated = parse_header(files.read(job_folder.DELIVERY_HEADER, MAX_HEADER_BYTES))
+    if submission is not None:
+        # First: nothing else of such a delivery is read, so its provider learns nothing.
+        check_answers(header, submission)
     try:
         # What the counts promise bounds what is read below.
         header.check(contract, n_rows=n_rows)
@@ -99,7 +105,7 @@ def read_delivery(path: FilePath, contract: Contract, *, n_rows: int) -> Snapsho
         delivery.check(contract, n_rows=n_rows)
     except MalformedDeliveryError as error:
         if header.contract != contract.digest:
-            raise MalformedDeliveryError(f"it {MIXED_UP}? ({error})") from None
+            raise MalformedDeliveryError(f"it {MIXED_UP} ({error})") from None
         if damaged := files.different(stated):
             raise MalformedDeliveryError(f"{error}; {damage(damaged)}") from None
         raise
@@ -109,6 +115,15 @@ def read_delivery(path: FilePath, contract: Contract, *, n_rows: int) -> Snapsho
         damaged=files.different(stated),
         receipt=_read_receipt(folder),
     )
+
+
+def check_answers(header: Header, submission: Digest) -> None:
+    """Raise MixedUpError if a delivery says that it is for another submission."""
+    if header.submission != submission:
+        raise MixedUpError(
+            f"this delivery {MIXED_UP} It names {header.submission.hex()[:16]}, and the manifest"
+            f" is of {submission.hex()[:16]}. It was not judged"
+        )
 
 
 def _read_receipt(folder: Folder) -> bytes | ReceiptError | None:

@@ -126,7 +126,7 @@ def most_bytes(contract: Contract, *, n_rows: int, n_parts: int = 0) -> dict[str
     n_leaves = n_rows // contract.min_leaf
     target = {} if contract.target is None else deliveries.TARGET
     return {
-        "delivery.json": deliveries.MAX_HEADER_BYTES,
+        DELIVERY_HEADER: deliveries.MAX_HEADER_BYTES,
         LEAVES: deliveries.leaf_file(len(contract.quasi)).bytes_for(n_leaves),
         NODES: deliveries.NODE.bytes_for(2 * n_leaves - 1),
         RECORDS: Expected(deliveries.COLUMNS | target, parts=n_parts).bytes_for(n_rows),
@@ -136,7 +136,7 @@ def most_bytes(contract: Contract, *, n_rows: int, n_parts: int = 0) -> dict[str
 def read_header(path: FilePath) -> Header:
     """Read only what delivery.json says."""
     folder = open_folder(path, MalformedDeliveryError)
-    data = folder.read("delivery.json", limit=deliveries.MAX_HEADER_BYTES)
+    data = folder.read(DELIVERY_HEADER, limit=deliveries.MAX_HEADER_BYTES)
     return deliveries.parse_header(data)[0]
 
 

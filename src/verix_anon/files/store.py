@@ -138,7 +138,10 @@ class Folder:
                 return fs.open(inner, "rb")  # type: ignore[no-any-return]
             return _open_regular(self.descriptor, name)
         except FileNotFoundError:
-            raise self.fail(f"{name} is missing in {self.path}") from None
+            # Somebody gave a job's folder, which holds this one.
+            within = Path(self.path) / Path(name).stem
+            hint = f"; did you mean {within}?" if (within / name).is_file() else ""
+            raise self.fail(f"{name} is missing in {self.path}{hint}") from None
         except OSError as error:
             raise self._unreadable(name, "read", error) from None
 

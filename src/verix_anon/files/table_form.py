@@ -95,7 +95,8 @@ class Reading:
         elif self.delimiter is not None:
             parts.append(f"{self.delimiter!r} between columns")
         if self.encoding is not None:
-            parts.append(self.encoding)
+            # The mark in front is for Excel; people need not know of it.
+            parts.append(self.encoding.removesuffix("-SIG"))
         if self.quote not in (None, "", '"'):
             parts.append(f"quotes {self.quote}")
         if self.decimal is not None:

@@ -71,6 +71,7 @@ def test_a_row_is_what_the_release_is_measured_to_be(table: pa.Table, rule: str)
         measured = (row.k_reached, row.classes, row.prosecutor_max, row.prosecutor_mean)
         assert measured == (sheet.k, sheet.n_classes, sheet.prosecutor_max, sheet.prosecutor_mean)
         assert row.ncp == pytest.approx(sheet.ncp)
+        assert row.losses == sheet.losses
         assert row.same_target == sheet.same_target
         assert row.l == 1 or row.same_target == 0
 
@@ -106,6 +107,29 @@ def test_the_setting_of_the_roles_file_is_among_them(table: pa.Table, tmp_path: 
     explored, _ = found(table, roles, k=[3])
     assert {row.k for row in explored.rows} == {3}
     assert explored.chosen is None
+
+
+def test_priorities_weigh_the_columns_of_the_rule_that_has_weights(
+    table: pa.Table, tmp_path: Path
+) -> None:
+    roles = tmp_path / "roles.toml"
+    columns = [f'"{name}" = "quasi"' for name in table.column_names if name != "income"]
+    own = ["[priorities]", 'age = "fine"', 'sex = "coarse"']
+    roles.write_text("\n".join(['target = "income"', "[columns]", *columns, *own]))
+
+    def weighed(**given: object) -> list[float]:
+        _, provider = found(table, roles, k=[5], l=[1], **given)
+        shares = [
+            c.weight * ((c.size or 1) - 1)
+            for c in provider.submissions[0].contract.quasi
+            if c.weight
+        ]
+        return [share / 2**50 for share in shares[:3]]
+
+    assert table.column_names[:3] == ["age", "birth_date", "sex"]
+    assert weighed() == pytest.approx([4, 1, 0.25])
+    assert weighed(priorities={"sex": 2}) == pytest.approx([4, 1, 2])
+    assert weighed(rule=["variance-reduction"]) == []
 
 
 def test_what_cannot_be_reached_is_left_out_with_the_reason(table: pa.Table) -> None:
@@ -190,7 +214,9 @@ def test_the_page_stands_alone_and_text_stays_text(table: pa.Table) -> None:
     assert hostile not in page
     assert "&lt;script&gt;" in page
     assert not [word for word in ("http:", "https:", "src=", "@import", "url(h") if word in page]
-    assert page.count("<svg") == 5
+    n_bars = page.count('<svg class="bars"')
+    assert n_bars > 0
+    assert page.count("<svg") - n_bars == 5
     assert page.count('class="chosen"') == 1
     assert hostile not in replace(explored, left_out=(hostile,))._repr_html_()
     assert explored._repr_html_().count("→") == 1

@@ -295,3 +295,15 @@ def test_any_library_gives_the_same_submission() -> None:
         for given in (source, pl.from_arrow(source), source.to_pandas())
     }
     assert len(digests) == 1
+
+
+@pytest.mark.parametrize("role", ["quasi", "kept", "sensitive"])
+def test_free_text_that_is_not_dropped_is_warned_of(role: str) -> None:
+    remarks = [f"Seen by Dr. Meier, bed {i % 30}, no fever" for i in range(60)]
+    table = pa.table({"x": range(60), "seen": remarks, "y": [0, 1] * 30})
+    roles = {"quasi": ["x"], role: "seen"} if role != "quasi" else {"quasi": ["x", "seen"]}
+    options = PrepareOptions(importance="uniform")
+    found = prepare(table, target="y", k=2, options=options, **roles)
+    assert [w for w in found.warnings if f"column 'seen' is {role}, and looks like free" in w]
+    dropped = prepare(table, target="y", quasi="x", identifier="seen", person="record", k=2)
+    assert not dropped.warnings

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -88,18 +87,6 @@ def test_the_target_keeps_its_place() -> None:
     ]
 
 
-def test_given_importance_weighs_the_columns() -> None:
-    table = census(300).select(["age", "capital_gain", "income"])
-    given = PrepareOptions(unsafe_seed=1, **SPREAD, importance={"age": 1.0, "capital_gain": 0.25})
-    columns = prepare(table, target="income", quasi="all", options=given).submission.contract.quasi
-    sizes = [len(np.unique(table[name])) for name in ("age", "capital_gain")]
-    assert [column.size for column in columns] == sizes
-    assert [column.weight for column in columns] == [
-        2**52 // (sizes[0] - 1),
-        2**52 // (4 * (sizes[1] - 1)),
-    ]
-
-
 def test_the_papers_preset() -> None:
     options = PrepareOptions.paper(unsafe_seed=1, witnesses=3)
     contract = prepare(
@@ -119,7 +106,6 @@ def test_the_papers_preset() -> None:
         (SPREAD | {"places": 1}, "places must be a number from 2"),
         (SPREAD | {"min_leaf": "k2"}, "a multiple of k"),
         (SPREAD | {"min_leaf": 2}, "min_leaf must be a whole number from 3"),
-        (SPREAD | {"importance": {"age": 1.0}}, "for every quasi-identifier"),
         (SPREAD | {"importance": "magic"}, "importance must be"),
         (SPREAD | {"rule": "best"}, "rule must be"),
         ({"clear": False, "commitment": "paper"}, "needs values in clear"),

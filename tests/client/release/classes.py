@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 import support
-from verix_anon.client.release.cells import write_cells
+from verix_anon.client.release.cells import covered, write_cells
 from verix_anon.client.release.grouping import Grouped
 from verix_anon.client.release.ranges import Range, range_of
 from verix_anon.client.release.representation import ColumnForm, Presentation, Representation
@@ -59,8 +59,9 @@ def of_classes(
         form,
     )
     made = write_cells(found)
-    assert made.covered is not None
-    return made.columns["x"].to_pylist(), made.covered.tolist()
+    possible = covered(found)
+    assert possible is not None
+    return made.columns["x"].to_pylist(), possible.count.tolist()
 
 
 DAY = Column(name="x", kind=Kind.DATETIME, unit=Unit.DAY)

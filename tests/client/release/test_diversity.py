@@ -1,5 +1,6 @@
 """l, cap and t: what is asked for holds of the published table, by a recount of its own."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,8 @@ from experiments.data import describe, load
 from verix_anon.client.manifest import read_manifest
 from verix_anon.client.owner_files import write_manifest
 from verix_anon.client.prepare import PrepareOptions, prepare
-from verix_anon.client.release import Released
+from verix_anon.client.privacy_sheet import Sheet
+from verix_anon.client.release import Released, join
 from verix_anon.client.table.roles import Declared
 from verix_anon.client.table.roles_file import roles_text
 from verix_anon.client.table.task import Task
@@ -67,9 +69,9 @@ def check(released: Released[Any], table: Any, quasi: Any, k: int) -> None:
         assert found["l"] >= asked.get("l", 1)
         assert found["cap"] <= asked.get("cap", 1.0)
         assert found["t"] <= asked.get("t", 1.0) + 1e-9
-    joined = released.sheet.joined
-    # Ends that are capped lose a little more.
-    assert joined.ncp_before <= joined.ncp_after <= released.sheet.ncp + 1e-9
+    before = released.sheet.joined.ncp_before
+    assert before is not None
+    assert before <= released.sheet.ncp + 1e-9
 
 
 @pytest.mark.parametrize(
@@ -88,8 +90,6 @@ def test_what_is_asked_for_holds(case: Job, asked: dict[str, Any]) -> None:
     released = case.release(**asked, representation="set")
     check(released, case.table, QUASI, 3)
     assert released.sheet.joined.records > 0
-    exact = case.release(**asked, representation="set", exact_ends=True).sheet
-    assert exact.joined.ncp_after == pytest.approx(exact.ncp)
     given = {
         measure: value if isinstance(value, Mapping) else {"rich": value}
         for measure, value in asked.items()
@@ -104,8 +104,36 @@ def test_asking_for_more_costs_more(case: Job) -> None:
     assert diverse.same_target == 0
     assert not any("share the target" in warning for warning in diverse.warnings)
     assert plain.joined.ncp_before == diverse.joined.ncp_before
-    assert plain.joined.ncp_after < diverse.joined.ncp_after
+    assert plain.ncp < diverse.ncp
     assert plain.joined.records < diverse.joined.records
+
+
+def test_the_salt_decides_what_else_is_joined(case: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(join, "CHANCE", 0.5)
+    other = replace(case, manifest=replace(case.manifest, salt=bytes(range(32))))
+    first, again, others = (of.release(l=2).table for of in (case, case, other))
+    assert first.equals(again)
+    assert not first.equals(others)
+    assert others.num_rows == first.num_rows
+    # k has nothing to hide.
+    assert case.release().table.equals(other.release().table)
+
+
+def test_the_sheet_bounds_what_joining_tells(case: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert case.release().sheet.told_by_joining == 0
+    assert "told by joining" not in case.release().sheet.facts()
+    assert case.release(l=2).sheet.told_by_joining == 0
+    # No node is small, so that every residue is known for what it is.
+    monkeypatch.setattr(join, "SMALL", 0)
+    sheet = case.release(l=2).sheet
+    assert sheet.told_by_joining is not None
+    assert 0.05 < sheet.told_by_joining < sheet.joined.records / sheet.n_records
+    said = f"at most {sheet.told_by_joining:.2%} of the records are certain"
+    assert said in sheet.facts()["told by joining"]
+    assert Sheet.from_json(sheet.to_json()) == sheet
+    older = json.loads(sheet.to_json())
+    del older["told_by_joining"]
+    assert "told by joining" not in Sheet.from_json(json.dumps(older)).facts()
 
 
 def test_what_is_given_wins_over_the_manifest(case: Job) -> None:

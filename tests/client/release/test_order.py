@@ -4,13 +4,14 @@ import errno
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pyarrow.csv
 import pytest
 
 from client.release.releases import Job
 from verix_anon.client.ledger import Claim, Ledger, LedgerEntry
-from verix_anon.client.release import release
+from verix_anon.client.release import ReleaseOptions, release
 from verix_anon.errors import NotAcceptedError, TableError
 from verix_anon.files import json_lines
 
@@ -20,8 +21,16 @@ def ledger(tmp_path: Path) -> Ledger:
     return Ledger(tmp_path / "ledger.jsonl")
 
 
-def publish(case: Job, out: Path, ledger: Ledger) -> None:
-    release(case.delivery, case.manifest, case.verdict, table=case.table, out=out, ledger=ledger)
+def publish(case: Job, out: Path, ledger: Ledger, **options: Any) -> None:
+    release(
+        case.delivery,
+        case.manifest,
+        case.verdict,
+        table=case.table,
+        out=out,
+        ledger=ledger,
+        options=ReleaseOptions(**options),
+    )
 
 
 def test_written_and_recorded(case: Job, ledger: Ledger, tmp_path: Path) -> None:
@@ -30,7 +39,7 @@ def test_written_and_recorded(case: Job, ledger: Ledger, tmp_path: Path) -> None
     assert pyarrow.csv.read_csv(out).num_rows == case.table.num_rows
     assert [entry.made for entry in ledger.seen(case.manifest.table)] == [case.verdict.root]
     with pytest.raises(NotAcceptedError, match="released before"):
-        publish(case, tmp_path / "again.csv", ledger)
+        publish(case, tmp_path / "again.csv", ledger, l=1)
     assert not (tmp_path / "again.csv").exists()
 
 
@@ -70,7 +79,7 @@ def test_a_refusal_names_the_ledger_and_the_option(
 ) -> None:
     publish(case, tmp_path / "out.csv", ledger)
     with pytest.raises(NotAcceptedError, match=rf"by the ledger {ledger.path}\).*\(--force\)"):
-        publish(case, tmp_path / "again.csv", ledger)
+        publish(case, tmp_path / "again.csv", ledger, l=1)
 
 
 def fail_to_name(case: Job, ledger: Ledger, out: Path) -> None:
@@ -87,19 +96,44 @@ def fail_to_name(case: Job, ledger: Ledger, out: Path) -> None:
     assert len(ledger.seen(case.manifest.table)) == 1
 
 
-def test_the_line_of_a_table_that_never_got_its_name_is_used_up(
+def test_the_line_of_a_table_that_never_got_its_name_does_not_forbid_it(
     case: Job, ledger: Ledger, tmp_path: Path
 ) -> None:
     fail_to_name(case, ledger, tmp_path / "out.csv")
     released = case.release(ledger, keep_order=False)
     assert released.sheet.released_before == 0
     assert released.overridden == ()
-    assert len(ledger.seen(case.manifest.table)) == 1
+    assert len(ledger.seen(case.manifest.table)) == 2
+
+
+def rows_of(path: Path) -> list[str]:
+    return sorted(path.read_text().splitlines()[1:])
+
+
+def test_the_same_cells_in_another_file_are_the_same_release(
+    case: Job, ledger: Ledger, tmp_path: Path
+) -> None:
+    publish(case, tmp_path / "out.csv", ledger)
+    again = case.release(ledger, keep_order=False)
+    publish(case, tmp_path / "again.csv", ledger)
+    assert (again.sheet.released_before, again.overridden) == (0, ())
+    assert rows_of(tmp_path / "out.csv") == rows_of(tmp_path / "again.csv")
+    # Each file has an order of its own: one does not tell the order of the other.
+    assert (tmp_path / "out.csv").read_text() != (tmp_path / "again.csv").read_text()
+    assert len(ledger.seen(case.manifest.table)) == 3
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_the_order_of_the_table_is_another_release(
+    case: Job, ledger: Ledger, tmp_path: Path, first: bool
+) -> None:
+    """Laid over a file in random order, one in the table's order would tell whose row is whose."""
+    publish(case, tmp_path / "out.csv", ledger, keep_order=first)
     with pytest.raises(NotAcceptedError, match="released before"):
-        publish(case, tmp_path / "out.csv", ledger)
+        publish(case, tmp_path / "again.csv", ledger, keep_order=not first)
 
 
-def test_another_release_does_not_use_up_that_line(
+def test_another_release_is_refused_after_that_line(
     case: Job, ledger: Ledger, tmp_path: Path
 ) -> None:
     fail_to_name(case, ledger, tmp_path / "out.csv")
@@ -123,7 +157,7 @@ def test_of_two_releases_at_once_one_is_refused(case: Job, ledger: Ledger, tmp_p
 
     def attempt(name: str) -> str:
         try:
-            publish(case, tmp_path / name, ledger)
+            publish(case, tmp_path / name, ledger, exact_ends=name == "a.csv")
         except NotAcceptedError as error:
             return str(error)
         return ""

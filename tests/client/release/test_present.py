@@ -93,7 +93,7 @@ def test_whole_bounds_stay_whole_where_steps_are() -> None:
 @pytest.mark.parametrize(
     ("chosen", "message"),
     [
-        ({"round_to": {"z": 1}}, "not a quasi-identifier"),
+        ({"round_to": {"z": 1}}, "no column 'z'"),
         ({"round_to": {"c": 1}}, "categorical"),
         ({"round_to": {"x": 0}}, "greater than 0"),
         ({"round_to": {"x": float("nan")}}, "greater than 0"),

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verix_anon.arrays import Ints
-from verix_anon.client.privacy_sheet import Conditions, Joining, Sheet
+from verix_anon.client.privacy_sheet import ColumnLoss, Conditions, Joining, Sheet
 from verix_anon.client.release import privacy
 from verix_anon.client.release.privacy import (
     Attribute,
@@ -183,8 +183,19 @@ def sheet() -> Sheet:
         missing={"age": 3},
         missing_as="impute",
     )
-    joined = Joining(records=3, largest_class=3, ncp_before=0.25, ncp_after=0.5)
-    return privacy.measure(members, attributes, conditions, joined, 0.5)
+    joined = Joining(records=3, largest_class=3, ncp_before=0.25)
+    age = ColumnLoss(
+        column="age",
+        exact=0.0,
+        median_width=9.0,
+        unit="years",
+        n_categories=0,
+        ncp=0.5,
+        bars=("<1960", "1960.."),
+        before=(0.4, 0.6),
+        after=(0.45, 0.55),
+    )
+    return privacy.measure(members, attributes, conditions, joined, [age])
 
 
 def test_the_sheet_by_hand(sheet: Sheet) -> None:
@@ -244,8 +255,11 @@ def test_a_sheet_reads_what_it_writes(sheet: Sheet, tmp_path: Path) -> None:
         assert Sheet.read(tmp_path / "sheet.json") == each
     with pytest.raises(TableError, match=r"none\.json cannot be read"):
         Sheet.read(tmp_path / "none.json")
-    # As it was written before people were measured.
+    # As it was written before people and losses were measured, and NCP before joining so.
     before = json.loads(sheet.to_json())
+    del before["losses"]
+    before["joined"]["ncp_after"] = 0.3
+    sheet = replace(sheet, losses=(), joined=replace(sheet.joined, ncp_before=None))
     for each in before["diversity"]:
         del each["greatest_share_of_persons"], each["closeness_t_of_persons"]
     assert Sheet.from_json(json.dumps(before)) == sheet
@@ -255,14 +269,26 @@ def test_a_damaged_sheet_is_refused_in_a_sentence(sheet: Sheet) -> None:
     """Whatever is taken out of it, or put in the place of anything."""
     whole = json.loads(sheet.to_json())
     wrongs: list[object] = [None, True, [{}], {"": {"": []}}]
-    optional = {"class_sizes", "released_before", "root", "bound_owners", "bound_owners_exact"}
+    optional = {
+        "losses",
+        "bins",
+        "linked",
+        "suppressed",
+        "class_sizes",
+        "released_before",
+        "root",
+        "bound_owners",
+        "bound_owners_exact",
+        "told_by_joining",
+    }
     for name in whole.keys() - optional:
         with pytest.raises(TableError, match="privacy sheet"):
             Sheet.from_json(json.dumps({key: value for key, value in whole.items() if key != name}))
         for wrong in wrongs:
             with pytest.raises(TableError, match="privacy sheet"):
                 Sheet.from_json(json.dumps(whole | {name: wrong}))
-    within: dict[str, object] = {"diversity": [{}], "joined": {}, "enforced": {"y": {"m": 1}}}
+    within: dict[str, object] = {"diversity": [{}], "joined": {}, "losses": [{}]}
+    within["enforced"] = {"y": {"m": 1}}
     for name, inner in within.items():
         with pytest.raises(TableError, match=name):
             Sheet.from_json(json.dumps(whole | {name: inner}))
@@ -274,7 +300,7 @@ def test_a_damaged_sheet_is_refused_in_a_sentence(sheet: Sheet) -> None:
 def test_a_sheet_without_a_target(sheet: Sheet) -> None:
     members = ClassMembers(codes(0, 0, 0, 1, 1), 2)
     attributes = [column("note", "kept", [1, 1, 1, 1, 1])]
-    made = privacy.measure(members, attributes, sheet, sheet.joined, 0.5)
+    made = privacy.measure(members, attributes, sheet, sheet.joined, sheet.losses)
     assert made.diversity == ()
     assert made.same_target == 0.0
     assert made.giveaways == ()

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -91,12 +92,11 @@ def test_the_dictionary_says_what_each_column_is(tmp_path: Path) -> None:
     schema = json.loads((tmp_path / "released.schema.json").read_text())
     fields = {field["name"]: field for field in schema["fields"]}
     assert "name" not in fields
-    assert fields["age"]["kind"] == "numeric"
-    assert fields["age"]["missing"] == "missing"
-    assert fields["born"]["hierarchy"] == "date"
-    assert fields["level"] == {
-        "name": "level",
-        "type": "string",
+    ours = {name: field.pop("verix") for name, field in fields.items()}
+    assert ours["age"]["kind"] == "numeric"
+    assert ours["age"]["missing"] == "missing"
+    assert ours["born"]["hierarchy"] == "date"
+    assert ours["level"] == {
         "role": "quasi",
         "column": "level",
         "kind": "categorical",
@@ -104,9 +104,13 @@ def test_the_dictionary_says_what_each_column_is(tmp_path: Path) -> None:
         "ordered": True,
         "levels": ["20-39", "40-59", "60+"],
     }
+    assert "lo..hi" in fields["level"].pop("description")
+    assert fields["level"] == {"name": "level", "type": "string", "constraints": {"required": True}}
     # The codes behind a name of a hierarchy are not told.
-    assert "levels" not in fields["zip"]
-    assert fields["illness"] == {"name": "illness", "type": "string", "role": "sensitive"}
+    assert "levels" not in ours["zip"]
+    assert fields["illness"] == {"name": "illness", "type": "string"}
+    assert ours["illness"] == {"role": "sensitive"}
+    assert schema["verix"] == {"format": "verix/schema/3", "decimal": "."}
 
 
 LABELS = st.text(st.sampled_from('ab*, .{}"\\\n-1é'), max_size=6) | st.sampled_from(
@@ -162,15 +166,17 @@ def test_what_is_no_release(tmp_path: Path) -> None:
     with pytest.raises(TableError, match=r"no dictionary .*released.schema.json"):
         read_released(path)
     schema = tmp_path / "released.schema.json"
-    schema.write_text('{"format": "verix/schema/1", "fields": []}')
+    schema.write_text('{"format": "verix/schema/2", "fields": []}')
     with pytest.raises(TableError, match="not a dictionary"):
         read_released(path)
-    schema.write_text('{"format": "verix/schema/2", "fields": [], "missingValues": [""]}')
+    document: dict[str, Any] = {"fields": [], "encoding": "utf-8", "dialect": {"delimiter": ","}}
+    document["verix"] = {"format": "verix/schema/3", "decimal": "."}
+    schema.write_text(json.dumps(document))
     with pytest.raises(TableError, match="other columns"):
         read_released(path)
-    field = {"name": "a", "type": "string", "role": "quasi", "column": "a", "kind": "numeric"}
-    field |= {"representation": "interval"}
-    schema.write_text(json.dumps({"format": "verix/schema/2", "fields": [field]}))
+    ours = {"role": "quasi", "column": "a", "kind": "numeric", "representation": "interval"}
+    document["fields"] = [{"name": "a", "type": "string", "verix": ours}]
+    schema.write_text(json.dumps(document))
     path.write_text("a\nmany\n")
     with pytest.raises(TableError, match="cell 'many'"):
         read_released(path)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -142,8 +143,8 @@ def test_the_second_release_needs_force(case: Job, tmp_path: Path) -> None:
     first = case.release(ledger)
     assert first.sheet.released_before == 0
     with pytest.raises(NotAcceptedError, match="single people out"):
-        case.release(ledger)
-    second = case.release(ledger, force=True)
+        case.release(ledger, exact_ends=True)
+    second = case.release(ledger, exact_ends=True, force=True)
     assert second.sheet.released_before == 1
     assert "released before" in second.overridden[0]
     assert any("released 1 time(s) before" in warning for warning in second.warnings)
@@ -157,3 +158,13 @@ def test_a_refused_release_is_not_recorded(case: Job, tmp_path: Path) -> None:
     with pytest.raises(NotAcceptedError):
         release(case.delivery, case.manifest, None, table=case.table, ledger=ledger)
     assert ledger.seen(case.manifest.table) == ()
+
+
+@pytest.mark.parametrize("option", [{"round_to": {"aeg": 5}}, {"top_code": {"aeg": (None, 80.0)}}])
+def test_a_column_that_is_not_there_is_looked_for(case: Job, option: dict[str, Any]) -> None:
+    with pytest.raises(TableError, match=r"no column 'aeg'; did you mean 'age'\?"):
+        case.release(**option)
+    with pytest.raises(
+        TableError, match="'note' is categorical; only numbers and dates can be rounded"
+    ):
+        case.release(round_to={"note": 5})

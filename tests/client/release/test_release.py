@@ -267,3 +267,12 @@ def test_classes_that_look_alike_are_one(case: Job) -> None:
 def test_a_manifest_with_an_unsafe_seed_says_so(case: Job) -> None:
     unsafe = replace(case, manifest=replace(case.manifest, unsafe_seed=True))
     assert any("unsafe seed" in warning for warning in unsafe.release().warnings)
+
+
+def test_free_text_that_is_published_is_warned_of() -> None:
+    remarks = [f"Seen by Dr. Meier, bed {i % 30}, no fever" for i in range(N)]
+    table = pa.table({**columns(), "note": remarks})
+    assert any(
+        "column 'note' is kept, and looks like free" in w for w in job(table).release().warnings
+    )
+    assert not any("free text" in w for w in job(pa.table(columns())).release().warnings)

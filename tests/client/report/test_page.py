@@ -80,6 +80,8 @@ def hostile_sheet(text: str) -> str:
     document["root"] = pages.judged("approximate").root.hex()
     for each in document["diversity"]:
         each |= {"column": text, "role": text}
+    for each in document["losses"]:
+        each |= {"column": text, "unit": text, "bars": [text] * len(each["bars"])}
     return json.dumps(document)
 
 
@@ -234,6 +236,36 @@ def test_sheet_says_what_was_enforced_and_what_it_cost() -> None:
         render(pages.judged("honest"), Sheet.from_json(json.dumps(document | {"warnings": []})))
     )
     assert "share the target" not in text
+
+
+def test_sheet_shows_what_is_left_of_each_column() -> None:
+    document = json.loads(pages.released())
+    first = document["losses"][0] | {"column": "sex", "exact": 0.08, "median_width": 1.0}
+    first |= {"unit": "values", "n_categories": 3, "bars": ["<b>f", "m"]}
+    first |= {"before": [0.6, 0.4], "after": [0.45, 0.55]}
+    alone = first | {"column": "zip", "n_categories": 9, "unit": "years", "median_width": 9.0}
+    alone |= {"bars": ["… (9)"], "before": [1.0], "after": [1.0]}
+    document["losses"] = [first, alone]
+    page = render(pages.judged("honest"), Sheet.from_json(json.dumps(document)))
+    found, text = Outline.of(page), " ".join(pages.text_of(page).split())
+    charts = [a for tag, a in found.elements if tag == "svg" and a.get("class") == "bars"]
+    assert len(charts) == 1
+    said = "Share of the records before and after the release. <b>f: 60\xa0% → 45\xa0%; m: 40"
+    assert str(charts[0]["aria-label"]).startswith(said)
+    drawn = [float(str(a["height"])) for tag, a in found.elements if tag == "rect" and "class" in a]
+    assert drawn == [48.0, 32.0, 36.0, 44.0]
+    assert "sex less than a third is left 8.0% 1 value" in text
+    assert "zip 8.0% 9 years" in text
+    del document["losses"]
+    text = pages.text_of(render(pages.judged("honest"), Sheet.from_json(json.dumps(document))))
+    assert "What is left of each column is left out" in text
+
+
+def test_losses_of_other_lengths_are_refused() -> None:
+    document = json.loads(pages.released())
+    document["losses"][0]["before"] = [0.5] * 13
+    with pytest.raises(TableError, match="as many shares as bars"):
+        Sheet.from_json(json.dumps(document))
 
 
 def test_forced_release_is_said() -> None:

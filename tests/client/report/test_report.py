@@ -43,7 +43,8 @@ def assert_no_value(page: str) -> None:
 def test_no_value_and_no_secret(name: str, profile: Profile) -> None:
     prepared = pages.canaries()
     page = pages.report(name, profile, with_sheet=(name, profile) == ("honest", Profile.FULL))
-    assert_no_value(page)
+    # The sheet names categories that many people have, and that the table publishes.
+    assert_no_value(re.sub(r"canarylabel[a-h]q", "", page))
     data = page.encode()
     for secret in pages.secret_forms(prepared.manifest, prepared.submission):
         assert secret not in data

@@ -65,7 +65,8 @@ def test_of_cases_and_people_those_who_repeat_are_people() -> None:
         ("number_of_visits", list(range(60)), "quasi"),
         ("remark", MANY, "identifier"),
         ("row", list(range(ROWS)), "identifier"),
-        ("balance", list(range(ROWS)), "quasi"),
+        ("balance", list(range(ROWS)), "sensitive"),
+        ("population", list(range(ROWS)), "quasi"),
         ("x", [float(i) for i in range(ROWS)], "quasi"),
         ("annual_salary", list(range(ROWS)), "sensitive"),
         ("Nettoeinkommen", [1.5, 2.5], "sensitive"),
@@ -110,7 +111,6 @@ def test_text_that_is_numbers(values: list[object], kind: str) -> None:
         ("postcode", [1067, 10115], None),
         ("place", ["01067", "10115", "20095", "50667", "80331"], "prefix"),
         ("place", ["01067", "10115"], None),
-        ("code", ["E11.9", "I10", "J45.0", "F32.1", "C50.9"], "prefix"),
         ("code", ["E11.9", "none", "J45.0", "F32.1", "C50.9"], None),
     ],
 )
@@ -122,8 +122,61 @@ def test_hierarchies(name: str, values: list[object], hierarchy: str | None) -> 
 
 def test_diagnoses_are_sensitive() -> None:
     codes: list[object] = ["E11.9", "I10", "J45.0", "F32.1", "C50.9"]
-    found = guessed("Hauptdiagnose", codes)
-    assert (found.role, found.hierarchy) == ("sensitive", None)
+    for name in ("Hauptdiagnose", "ICD", "code"):
+        found = guessed(name, codes)
+        assert (found.role, found.hierarchy) == ("sensitive", "prefix")
+        assert not found.is_hierarchy_likely
+    # Rooms look alike, but have no point.
+    rooms: list[object] = ["E119", "I10", "J45", "F32", "C50"]
+    assert guessed("room", rooms).role == "quasi"
+    assert guessed("icd", rooms).role == "sensitive"
+
+
+REMARKS = [f"Seen by Dr. Meier on day {i}, no fever" for i in range(60)]
+LISTS = ["E11.9", "E11.9, I10", "I10,J45.0,F32.1", "F32.1; C50.9", "C50.9|I10"]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "role"),
+    [
+        ("Bemerkung", REMARKS, "identifier"),
+        ("text", REMARKS, "identifier"),
+        ("Befund", REMARKS, "identifier"),
+        ("comment", ["doing fine", "not so well", "to be seen"], "identifier"),
+        ("physician", ["Dr. Meier", "Prof. Vogt", "unknown"], "identifier"),
+        ("answer", ["not at all or very little", "some of the time at least"] * 2, "quasi"),
+        ("Note", ["1", "2", "3"], "quasi"),
+        ("other", LISTS, "sensitive"),
+        ("other", [*LISTS, *(f"A{i:02}.1;B01" for i in range(60))], "identifier"),
+        ("other", [["E11.9"], ["E11.9", "I10"]], "identifier"),
+        ("name_and_place", ["a, b", "c, d", "a, d", "c, b", "e, b"], "identifier"),
+        ("seat", ["a,b", "c,d", "a,d", "c,b", "e,b"], "quasi"),
+    ],
+)
+def test_free_text_and_lists_are_never_quasi(name: str, values: list[object], role: str) -> None:
+    assert guessed(name, values).role == role
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "kind"),
+    [
+        ("Geschlecht", [1, 2, 9], "categorical"),
+        ("SEX", [1.0, 2.0], "categorical"),
+        ("Aufnahmegrund", [1, 2, 10], "categorical"),
+        ("admission_type_id", [1, 2, 8], "categorical"),
+        ("status", [0.5, 1.5], "numeric"),
+        ("group", list(range(60)), "numeric"),
+        ("children", [0, 1, 2], "numeric"),
+        ("education-num", [1, 2, 3], "numeric"),
+        ("Kontostand", [0, 1, 2], "numeric"),
+    ],
+)
+def test_numbers_that_stand_for_something(name: str, values: list[object], kind: str) -> None:
+    found = guessed(name, values)
+    assert (found.role, found.kind) == ("quasi", kind)
+    assert found.is_kind_said is (kind == "categorical")
+    table = pa.table({name: (values * ROWS)[:ROWS], "target": ["no", "yes"] * (ROWS // 2)})
+    assert (f'"{name}" = "categorical"' in roles_text(table, "t.csv")) is found.is_kind_said
 
 
 @pytest.mark.parametrize(
@@ -188,3 +241,21 @@ def test_dates_that_may_be_either_way_round_are_asked_for() -> None:
     declared = Declared(target="y", quasi="all", kinds={"day": "datetime"})
     with pytest.raises(TableError, match="dd/mm/yyyy or mm/dd/yyyy, and which days they mean"):
         read_owner_table(table, declared)
+
+
+@pytest.mark.parametrize(
+    ("values", "width"),
+    [
+        ([900.5 + 31 * i for i in range(ROWS)], 100),
+        ([i + 1 for i in range(ROWS)], 5),
+        ([i / 1000 for i in range(ROWS)], 0.005),
+        ([0] * 115 + [7] * 5, None),
+    ],
+)
+def test_exact_amounts_are_rounded_by_the_draft(values: list[object], width: object) -> None:
+    found = guessed("Kosten_EUR", values)
+    assert found.width == width
+    table = pa.table({"Kosten_EUR": values, "target": ["no", "yes"] * (ROWS // 2)})
+    line = f'"Kosten_EUR" = {{ from = "Kosten_EUR", width = {width} }}'
+    assert (line in roles_text(table, "t.csv")) is (width is not None)
+    assert line not in roles_text(table, "t.csv", target="Kosten_EUR")

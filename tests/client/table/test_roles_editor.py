@@ -216,7 +216,9 @@ def test_another_target() -> None:
 def test_details_go_with_a_column_that_is_not_sent() -> None:
     found = read_choices(TEXT)
     columns = [
-        replace(one, kind="categorical", hierarchy="prefix") if one.name == "zip" else one
+        replace(one, kind="categorical", hierarchy="prefix", priority="coarse")
+        if one.name == "zip"
+        else one
         for one in found.columns
     ]
     columns = [replace(c, order=("a", "b")) if c.name == "age" else c for c in columns]
@@ -225,11 +227,14 @@ def test_details_go_with_a_column_that_is_not_sent() -> None:
     assert declared.orders == {"age": ("a", "b")}
     assert declared.hierarchy("zip").kind == "prefix"
     assert declared.person == "name"
+    assert tomllib.loads(text)["priorities"] == {"zip": "coarse"}
+    assert {c.name: c.priority for c in read_choices(text).columns}["zip"] == "coarse"
     text = apply_choices(text, with_roles(text, age="kept", zip="kept"))
     _, declared = parse_roles(text, Path())
     assert not declared.orders
     assert not declared.hierarchies
     assert "zip" not in declared.kinds
+    assert not tomllib.loads(text)["priorities"]
 
 
 def test_columns_that_the_file_does_not_have_are_refused() -> None:

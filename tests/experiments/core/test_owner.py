@@ -48,7 +48,7 @@ def test_touched_counts_the_records_below_a_deviation() -> None:
     made = cases.prepared(n_rows=1000)
     honest = cases.honest(made.submission)
     assert owner.touched(owner.case_of(honest, made, thin=False)) == 0.0
-    blind = ADVERSARIES["approximate"](0).anonymize(made.submission)
+    blind = ADVERSARIES["approximate"](1).anonymize(made.submission)
     case = owner.case_of(blind, made, thin=False)
     # The blind root is another column's, so every path is touched.
     assert honest.tree.column[0] != blind.tree.column[0]

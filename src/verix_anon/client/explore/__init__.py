@@ -66,6 +66,8 @@ class ExploreOptions:
     """The one of the roles file if nothing is said."""
     l: Sequence[int] | None = None  # noqa: E741
     """Of the target: 1, which asks for nothing, and 2 if nothing is said."""
+    priorities: Mapping[str, str | float] = field(default_factory=dict)
+    """As PrepareOptions has them; they win over those of the roles file, column by column."""
     progress: Progress = ignore
 
     def __post_init__(self) -> None:
@@ -114,6 +116,7 @@ def explore(
     read = read_owner_table(owned(table, reading).table, declared, to_publish=True)
     settings = _settings(options, chosen, read.labels.task)
     prepared = PrepareOptions.of_roles(roles) if is_path(roles) else PrepareOptions()
+    prepared = replace(prepared, priorities={**prepared.priorities, **options.priorities})
     sent = {rule: _sent(read, prepared, rule) for rule in dict.fromkeys(s.rule for s in settings)}
     source = Source.of(read, read.labels.task, declared.orders, Presentation())
     options.progress("encode", 1, 1)
@@ -172,7 +175,9 @@ def _settings(options: ExploreOptions, chosen: _Setting, task: Task) -> list[_Se
 
 def _sent(table: OwnerTable, options: PrepareOptions, rule: Rule) -> SentTable:
     # Coded even where clear columns were agreed on: the tree is the same, and the values are ours.
-    coded = replace(options, rule=rule, clear=False)
+    # The paper's rule has no weights.
+    priorities = options.priorities if rule is Rule.IMPORTANCE_SPREAD else {}
+    coded = replace(options, rule=rule, clear=False, priorities=priorities)
     check_sent(table, coded)
     values = [table.imputed(j) for j in range(len(table.quasi))]
     nobody = [np.empty(0)] * len(values)
@@ -209,7 +214,8 @@ class _Trial:
         """The classes that one setting makes of a delivery's leaves."""
         leaf_of_row: Ids = np.empty(delivery.records.row.size, np.int32)
         leaf_of_row[delivery.records.row] = delivery.records.leaf
-        return join_leaves(delivery.tree, leaf_of_row, self.source, self.conditions(setting))
+        conditions, secret = self.conditions(setting), Secret.unsafe_from_seed(SEED)
+        return join_leaves(delivery.tree, leaf_of_row, self.source, conditions, secret)
 
     def check(self, setting: _Setting) -> None:
         """Refuse a setting that the whole table cannot meet, before its tree is grown."""
@@ -315,6 +321,7 @@ def _explored(
                 ncp=sheet.ncp,
                 same_target=sheet.same_target,
                 scores=score.result(),
+                losses=sheet.losses,
             )
             for setting, sheet, score in rows
         )

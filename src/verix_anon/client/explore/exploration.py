@@ -10,6 +10,7 @@ from pathlib import Path
 from verix_anon.client.arguments import FilePath
 from verix_anon.client.notebook import as_list, as_table
 from verix_anon.client.prepare.options import PrepareOptions
+from verix_anon.client.privacy_sheet import ColumnLoss, losses_of
 from verix_anon.client.table.roles_file import read_reading, read_roles
 from verix_anon.errors import TableError
 from verix_anon.fields import Fields, to_json
@@ -55,6 +56,8 @@ class Explored:
     """Share of the records in classes of one label."""
     scores: Mapping[str, float]
     """Of a model trained on the release, by the measures of the task; empty without a target."""
+    losses: tuple[ColumnLoss, ...] = ()
+    """What is left of each quasi-identifier."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,10 +191,11 @@ def _row(fields: Fields) -> Explored:
         ncp=fields.number("ncp"),
         same_target=fields.number("same_target"),
         scores=fields.inner("scores").all_numbers(),
+        losses=losses_of(fields),
     )
 
 
-DECIDING = ("importance", "min_leaf", "places", "max_depth")
+DECIDING = ("importance", "priorities", "min_leaf", "places", "max_depth")
 """The options of prepare() that a tree or its classes depend on, but the rule, which is tried."""
 
 
@@ -201,7 +205,7 @@ def basis_of(roles: FilePath, table: FilePath | None) -> Mapping[str, str]:
     They are equal if the curves would be; a table that is no file has none.
     """
     declared = asdict(read_roles(roles)[1])
-    hidden = declared.pop("diversity")
+    hidden, _ = declared.pop("diversity"), declared.pop("release")
     hidden.get(declared["target"], {}).pop("l", None)
     options = PrepareOptions.of_roles(roles)
     said = {

@@ -21,7 +21,9 @@ from verix_anon.client.prepare.trackers import Part, Secret, assemble
 from verix_anon.client.prepare.traps import Planted, Traps, choose_twins, moved, plant
 from verix_anon.client.release.classes import check_reachable
 from verix_anon.client.release.privacy import attribute
-from verix_anon.client.table.columns import Columns, columns_of, index_warnings, owned
+from verix_anon.client.release.representation import remedies_of
+from verix_anon.client.table.columns import Columns, columns_of, index_warnings, owned, with_derived
+from verix_anon.client.table.guess import prose_warnings
 from verix_anon.client.table.hierarchies import Hierarchy
 from verix_anon.client.table.owner_table import (
     RECORD,
@@ -30,7 +32,7 @@ from verix_anon.client.table.owner_table import (
     person_numbers,
     read_owner_table,
 )
-from verix_anon.client.table.roles import Declared, Missing
+from verix_anon.client.table.roles import ATTRIBUTES, Declared, Missing
 from verix_anon.client.table.roles_file import USUAL_K, read_reading, read_roles
 from verix_anon.client.table.task import TableRole, Task
 from verix_anon.errors import TableError
@@ -131,7 +133,7 @@ def prepare(
         roles: The file that `verix-anon init` drafted, edited.
         k: Every class of the release holds at least this many persons; 5 if nothing is said.
         options: Rule, weights, coding, traps, witnesses, calibration, commitment, names for the
-            report; if not given, what [contract] and [report] of the roles file say.
+            report; if not given, what the roles file says of them.
         ledger: The tables prepared so far; this one is added, and a second submission of one
             table is warned of. None: no memory of submissions.
 
@@ -168,7 +170,8 @@ def prepare(
         )
     table, reading, notes = owned(table, read_reading(roles) if is_path(roles) else None)
     warnings = (*notes, *index_warnings(table))
-    submission, manifest = _prepare(table, declared, drafted_k if k is None else k, options)
+    submission, manifest, prose = _prepare(table, declared, drafted_k if k is None else k, options)
+    warnings += prose
     manifest = replace(manifest, reading=None if reading is None else reading.to_json())
     if ledger is not None:
         warnings += ledger.warnings()
@@ -191,18 +194,21 @@ def _declared(roles: Declared | FilePath | None, columns: dict[str, Any]) -> tup
     if roles is not None:
         return read_roles(roles)
     if "quasi" not in columns:
-        raise TableError('name the columns to generalize: quasi, or --quasi; or "all"')
+        raise TableError(
+            "no column is said to be generalized: run verix-anon init first and give --roles, or"
+            ' name the columns with --quasi (quasi), or "all"'
+        )
     return USUAL_K, Declared(**columns)
 
 
 def _prepare(
     given: object, declared: Declared, k: int, options: PrepareOptions
-) -> tuple[Submission, Manifest]:
-    columns = columns_of(given)
+) -> tuple[Submission, Manifest, tuple[str, ...]]:
+    columns = with_derived(columns_of(given), declared.made)
     roles = declared.roles(columns.names)
     _check_memory(columns, roles, options.threads)
     options.progress("encode", 0, 1)
-    person_column(columns, roles, declared.person)
+    person_column(columns, declared.naming(roles), declared.person)
     table = read_owner_table(columns, declared, threads=options.threads)
     values = [table.of_quasi(j, last=True) for j in range(len(table.quasi))]
     give_back()
@@ -211,6 +217,9 @@ def _prepare(
     secret = Secret.fresh() if seed is None else Secret.unsafe_from_seed(seed)
     agreed = _agreed(table, k, options, secret)
     _check_enough(columns, roles, declared, agreed)
+    remedies_of(declared.release, table.quasi).check_names(roles)
+    others = {name: columns[name] for name, role in roles.items() if role in ATTRIBUTES}
+    prose = prose_warnings(table.quasi, others, roles)
     options.progress("encode", 1, 1)
     planted, twins = Planted(), np.empty(0, np.int64)
     if options.traps is not Traps.NONE:
@@ -241,7 +250,7 @@ def _prepare(
         options.progress("trackers", 1, 1)
         keeping = Keeping(submission, assembled, table, watch, secret, options)
         manifest = keeping.manifest(fitted.result(), declared, twins, planted)
-    return submission, manifest
+    return submission, manifest, prose
 
 
 def _check_memory(columns: Columns, roles: Mapping[str, TableRole], threads: int) -> None:

@@ -5,7 +5,7 @@ What they stand for is known only from the owner's table. Weights stand in the c
 has to compute them again.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,11 +14,12 @@ import numpy as np
 
 from verix_anon.arrays import Bytes, Floats, Ids, Ints
 from verix_anon.client import models
-from verix_anon.client.prepare.options import Importance, PrepareOptions
+from verix_anon.client.prepare.options import Importance, PrepareOptions, factor_of
 from verix_anon.client.prepare.trackers import Secret, Values
 from verix_anon.client.prepare.traps import snapped
 from verix_anon.client.table.owner_table import OwnerTable
-from verix_anon.client.table.task import Labels, Task
+from verix_anon.client.table.roles import unknown_column
+from verix_anon.client.table.task import Labels, TableRole, Task
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import MAX_SCORE, Column, Kind, Role, Rule
 
@@ -43,7 +44,7 @@ class SentTable:
 
 
 def check_sent(table: OwnerTable, options: PrepareOptions) -> None:
-    """Raise TableError unless rule, coding, importance and target go together."""
+    """Raise TableError unless rule, coding, priorities and target go together."""
     rule = Rule(options.rule)
     if rule is Rule.VARIANCE_REDUCTION and not table.labels.is_binary:
         raise TableError(
@@ -56,7 +57,19 @@ def check_sent(table: OwnerTable, options: PrepareOptions) -> None:
         )
     if options.clear and options.places is not None:
         raise TableError("places are for coded columns; leave them out, or do not send in clear")
-    _importance(options, table)
+    for name in options.priorities:
+        if name not in table.roles:
+            raise unknown_column(name, list(table.roles))
+        if table.roles[name] is not TableRole.QUASI:
+            raise TableError(
+                f"column {name!r} is declared as {table.roles[name]}; a priority is for"
+                " quasi-identifiers, which are generalized"
+            )
+    if options.priorities and rule is Rule.VARIANCE_REDUCTION:
+        raise TableError(
+            f"the rule {rule} has no weights, so priorities would do nothing: leave them out,"
+            f" or choose the rule {Rule.IMPORTANCE_SPREAD}"
+        )
 
 
 def send(
@@ -85,8 +98,9 @@ def send(
     genuine = [positions for positions, _, _ in settled]
     weight: Sequence[int] = ()
     if Rule(options.rule) is Rule.IMPORTANCE_SPREAD:
-        chosen = _importance(options, table)
-        weight = weights(genuine, table.labels, sizes, importance=chosen, secret=secret)
+        factors = [factor_of(c.name, options.priorities.get(c.name, 1)) for c in table.quasi]
+        how = Importance(options.importance)
+        weight = weights(genuine, table.labels, sizes, factors, importance=how, secret=secret)
     columns = sent_columns(table, options, sizes, weight)
     has_target = any(column.role is Role.TARGET for column in columns)
     target = table.target if has_target else np.zeros(table.labels.values.size, np.uint8)
@@ -108,22 +122,6 @@ def sent_columns(
     at = next(i for i, c in enumerate(table.columns) if c.role is Role.TARGET)
     ranks.insert(at, Column(name="y", role=Role.TARGET, kind=Kind.RANK, size=2))
     return tuple(ranks)
-
-
-def _importance(options: PrepareOptions, table: OwnerTable) -> Importance | list[float]:
-    """What weighs the columns; without a target only nothing, or the owner."""
-    given = options.importance
-    if isinstance(given, Mapping):
-        names = [column.name for column in table.quasi]
-        if given.keys() != set(names):
-            raise TableError(
-                "importance must be given for every quasi-identifier and for nothing else:"
-                f" {', '.join(map(repr, names))}"
-            )
-        return [given[name] for name in names]
-    if table.labels.task is Task.NONE:
-        return Importance.UNIFORM
-    return Importance(given)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -172,23 +170,21 @@ def weights(
     positions: Sequence[Values] | Floats,
     labels: Labels,
     sizes: Sequence[int],
+    factors: Sequence[float],
     *,
-    importance: Importance | Sequence[float],
+    importance: Importance,
     secret: Secret,
 ) -> tuple[int, ...]:
     """The weight of every column; `positions` are those of the genuine records, by column."""
-    if importance is Importance.UNIFORM:
-        shares = [1.0] * len(sizes)
-    elif importance is Importance.AUTO:
-        shares = _by_model(positions, labels, secret)
-    else:
-        shares = list(importance)
-        if not all(0 < share <= 1 for share in shares):
-            raise TableError("an importance must be greater than 0 and at most 1")
+    # Without a target there is nothing that a model could tell.
+    is_auto = importance is Importance.AUTO and labels.task is not Task.NONE
+    shares = _by_model(positions, labels, secret) if is_auto else [1.0] * len(sizes)
+    scores = [share * factor for share, factor in zip(shares, factors, strict=True)]
+    greatest = max(scores)
     # The quotient is exact: a binary64 is a fraction of whole numbers.
     return tuple(
-        max(1, MAX_SCORE * Fraction(share) // max(1, size - 1))
-        for share, size in zip(shares, sizes, strict=True)
+        max(1, MAX_SCORE * Fraction(score / greatest) // max(1, size - 1))
+        for score, size in zip(scores, sizes, strict=True)
     )
 
 
@@ -208,8 +204,6 @@ def mean_shap(rows: Floats, labels: Labels, asked: Floats) -> Floats:
 
 def _by_model(positions: Sequence[Values] | Floats, labels: Labels, secret: Secret) -> list[float]:
     """The root of each column's mean absolute SHAP value, the greatest scaled to 1."""
-    if labels.task is Task.NONE:
-        raise TableError("without a target the importance is uniform, or given")
     n_rows = labels.values.size
     some = secret.generator("importance").permutation(n_rows)[:SAMPLE_ROWS]
     rows = np.array([column[some] for column in positions], np.float64).T

@@ -121,9 +121,12 @@ class Keeping:
             calibration=paired,
             paper_calibration=apart,
             diversity=declared.diversity,
+            release=declared.release,
             ordered=tuple(declared.orders),
             hierarchies={name: h.to_json() for name, h in table.hierarchies.items()},
             person=declared.person,
+            derived=declared.derived,
+            pseudonym=declared.pseudonym,
             parties=options.parties,
             provider_keys=options.pinned,
         )

@@ -2,8 +2,9 @@
 
 import os
 import re
+import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
@@ -26,8 +27,25 @@ MULTIPLE = re.compile(r"[1-9][0-9]{0,3}k|k")
 class Importance(StrEnum):
     """What weighs the columns under the rule `importance-spread`."""
 
-    AUTO = "auto"
     UNIFORM = "uniform"
+    """Nothing: all weigh the same."""
+    AUTO = "auto"
+    """A model of the target."""
+
+
+PRIORITIES = {"fine": 4.0, "normal": 1.0, "coarse": 0.25}
+"""What a priority multiplies the weight of its column by."""
+
+
+def factor_of(name: str, priority: str | float) -> float:
+    """Return what a column's weight is multiplied by; raises TableError."""
+    factor = PRIORITIES.get(priority, 0.0) if isinstance(priority, str) else priority
+    if not 0 < factor <= sys.float_info.max:
+        raise TableError(
+            f"the priority of column {name!r} must be {', '.join(PRIORITIES)}"
+            f" or a number greater than 0, not {priority!r:.40}"
+        )
+    return float(factor)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,13 +53,15 @@ class PrepareOptions(Plan):
     """How to prepare; the defaults are for everybody but researchers.
 
     Examples:
-        >>> options = verix_anon.PrepareOptions(importance="uniform")
+        >>> options = verix_anon.PrepareOptions(priorities={"age": "fine", "sex": "coarse"})
         >>> prepared = verix_anon.prepare("people.csv", roles="roles.toml", options=options)
     """
 
     rule: Rule | str = Rule.IMPORTANCE_SPREAD
-    importance: Importance | str | Mapping[str, float] = Importance.AUTO
-    """What weighs the columns under `importance-spread`: a model, nothing, or these numbers."""
+    importance: Importance | str = Importance.UNIFORM
+    """What weighs the columns under `importance-spread`: nothing, or a model of the target."""
+    priorities: Mapping[str, str | float] = field(default_factory=dict)
+    """How fine a quasi-identifier stays: fine, normal, coarse, or a number to weigh it by."""
     min_leaf: int | str = "k"
     """The least number of records in a leaf, or a multiple of k such as "2k"."""
     clear: bool = False
@@ -78,6 +98,8 @@ class PrepareOptions(Plan):
             raise TableError("calibrate must be a number of runs, 0 or more")
         if self.threads < 1:
             raise TableError(f"threads must be at least 1, not {self.threads}")
+        for name, priority in self.priorities.items():
+            factor_of(name, priority)
         _ = self.parties, self.pinned
 
     @property
@@ -102,9 +124,14 @@ class PrepareOptions(Plan):
 
     @classmethod
     def of_roles(cls, path: str | os.PathLike[str], **given: Any) -> "PrepareOptions":
-        """What [contract] and [report] of a roles file say; what is given beside it wins."""
+        """What a roles file says beside the roles; what is given beside it wins.
+
+        Priorities win column by column.
+        """
+        said = read_options(path)
         try:
-            return cls(**(read_options(path) | given))
+            made = cls(**(said | given))
+            return replace(made, priorities={**said["priorities"], **made.priorities})
         except TableError as error:
             raise TableError(f"{path}: {error}") from None
 

@@ -23,32 +23,44 @@ The modules, in the order of the work:
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from numbers import Real
 from typing import Any, TypeVar, overload
 
 import pyarrow as pa
 
-from verix_anon.client.arguments import FilePath, opened, options_of
+from verix_anon.client.arguments import FilePath, is_path, opened, options_of
 from verix_anon.client.audit_log import AuditLog
 from verix_anon.client.ledger import Ledger
 from verix_anon.client.manifest import Manifest, read_manifest
 from verix_anon.client.owner_files import read_verdict
+from verix_anon.client.prepare.trackers import Secret
 from verix_anon.client.privacy_sheet import Conditions, check_gate_names, check_gates
 from verix_anon.client.release import row_order
 from verix_anon.client.release.acceptance import check_verdict, count_release, read_leaves
 from verix_anon.client.release.cells import MOST_TEXTS
 from verix_anon.client.release.classes import join_leaves
-from verix_anon.client.release.published import OutputFiles, Released, assemble, schema_json
+from verix_anon.client.release.published import (
+    OutputFiles,
+    Released,
+    as_numbers,
+    assemble,
+    schema_json,
+    sheets_of,
+)
 from verix_anon.client.release.representation import Presentation, Representation
 from verix_anon.client.release.source import Source, read_source
 from verix_anon.client.table.columns import owned, reading_of
+from verix_anon.client.table.guess import prose_warnings
 from verix_anon.client.table.owner_table import RECORD
 from verix_anon.client.table.roles import ATTRIBUTES, Asked, Measure, check_asked
-from verix_anon.client.table.task import TableRole
 from verix_anon.client.verdict import Profile, Verdict
 from verix_anon.errors import TableError
 from verix_anon.files.deliveries import Snapshot
+from verix_anon.files.store import path_text
+from verix_anon.files.tables import Reading, TextForm
+from verix_anon.files.tables.file_kinds import SHEET_SUFFIXES
+from verix_anon.files.tables.table_writer import FORMS
 from verix_anon.machine import check_memory
 from verix_anon.progress import Progress, ignore
 from verix_anon.protocol.messages import Delivery
@@ -71,8 +83,13 @@ class ReleaseOptions(Presentation):
 
     person: str | None = None
     """The column that tells people apart, or `record`; None: as said at prepare()."""
+    pseudonym: str | None = None
+    """A column with a fresh random number for each person; None: as said at prepare()."""
     keep_order: bool = False
     """Leave the rows in the order of the table, which can undo the release; else it is random."""
+    form: str = ""
+    """How a text table is written: plain, excel, excel-de, decimal=comma and others (spec §12);
+    empty: as the input was."""
     force: bool = False
     l: float | Mapping[str, float] | None = None  # noqa: E741
     """At least so many values in every class: of the target, or of each column named."""
@@ -90,7 +107,9 @@ class ReleaseOptions(Presentation):
 
     def asked(self, manifest: Manifest) -> Asked:
         """What is asked of each column; what is given here wins over the manifest's."""
-        found = {name: dict(measures) for name, measures in manifest.diversity.items()}
+        diversity = manifest.diversity.items()
+        # Of a column that is not published nothing has to be hidden.
+        found = {name: dict(asked) for name, asked in diversity if name not in self.drop}
         for measure in Measure:
             given = getattr(self, measure)
             if isinstance(given, Real):
@@ -98,21 +117,17 @@ class ReleaseOptions(Presentation):
                     raise TableError(f"there is no target; {measure} needs the column it is for")
                 given = {manifest.target: given}
             for name, value in (given or {}).items():
+                if name in self.drop:
+                    raise TableError(f"column {name!r} is dropped: ask nothing of it")
                 found.setdefault(name, {})[measure.value] = value
         check_asked(found, manifest.roles)
         return found
 
     def decides(self, asked: Asked) -> dict[str, object]:
-        """What decides which rows are published, but for their order."""
-        return {
-            "asked": {name: dict(measures) for name, measures in asked.items()},
-            "person": self.person,
-            "representation": self.representation,
-            "representations": dict(self.representations),
-            "round_to": dict(self.round_to),
-            "top_code": dict(self.top_code),
-            "exact_ends": self.exact_ends,
-        }
+        """What decides which rows are published, and whether in the table's order."""
+        others = {*Measure, "form", "force", "require", "progress"}
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {n: value for n, value in given.items() if n not in others} | {"asked": asked}
 
 
 @overload
@@ -176,13 +191,13 @@ def release(
         options: What to publish, and how.
         ledger: The releases so far; this one is added before the table appears under its name.
             None: no memory of releases.
-        log: The audit log: a VIOLATION in it stands above an older or weaker pass. None: no
-            memory of verdicts.
+        log: The audit log: a VIOLATION in it stands above an older or weaker pass, and so does
+            a line that was removed or changed. None: no memory of verdicts.
 
     Raises:
         GateError: The release does not reach what `require` asks of it.
         NotAcceptedError: There is no accepted verdict on this delivery, or the records cannot
-            be released with k, or the table was released before.
+            be released with k, or something else was released of the table before.
         TableError: The table is not the one that was prepared, or an option does not fit it.
 
     Examples:
@@ -196,46 +211,86 @@ def release(
     ledger, log = _opened(ledger, Ledger, "ledger"), _opened(log, AuditLog, "log")
     manifest = opened(manifest, Manifest, read_manifest, "manifest")
     verdict = None if verdict is None else opened(verdict, Verdict, read_verdict, "verdict")
+    options = options.beside(manifest.release, manifest.quasi)
     _check_memory(manifest)
+    options.check_names(manifest.roles)
     # 1. The table is the one that was prepared, and the options fit it.
     options.progress("read", 0, 1)
-    table = owned(table, reading_of(manifest)).table
+    is_sheet = is_path(table) and path_text(table).lower().endswith(SHEET_SUFFIXES)
+    table, reading, _ = owned(table, reading_of(manifest))
+    usual = FORMS["excel"] if is_sheet else TextForm.like(reading or Reading())
+    form = usual.changed(options.form)
     # First the delivery, of which little is left; what is wrong with it is said after the table.
     with ThreadPoolExecutor(1) as before:
-        reading = before.submit(read_leaves, delivery, manifest)
+        delivered = before.submit(read_leaves, delivery, manifest)
     source = read_source(table, manifest, options.person, options)
     asked = options.asked(manifest)
     # 2. The verdict accepts this very delivery, and the table was not released before.
-    leaves = reading.result()
+    leaves = delivered.result()
     counted = count_release(ledger, leaves, manifest, options.decides(asked))
     against, force = counted.problems, options.force
-    overridden = check_verdict(leaves, manifest, verdict, against, log=log, force=force)
+    # The ledger is read before the log: a line that is added in between is not missed.
+    remembered = () if ledger is None else ledger.audited(manifest.table)
+    logged = None if log is None else log.read(manifest.submission, remembered)
+    overridden = check_verdict(leaves, manifest, verdict, against, logged=logged, force=force)
     options.progress("read", 1, 1)
     # 3. Traps drop out, each genuine row has its leaf, and leaves that fall short join others.
-    conditions = _conditions(manifest, asked, source, counted.n_earlier)
+    conditions = Conditions(
+        k_agreed=manifest.contract.k,
+        enforced=asked,
+        counted_by=source.person or RECORD,
+        released_before=counted.n_earlier,
+        missing=dict(manifest.imputed),
+        missing_as=manifest.missing,
+    )
     options.progress("classes", 0, 1)
-    classes = join_leaves(leaves.tree, leaves.leaf_of_row(), source, conditions)
+    given = leaves.tree, leaves.leaf_of_row(), source, conditions, Secret(manifest.salt)
+    classes = join_leaves(*given, suppress=options.suppress)
+    source = classes.source
     # 4. Classes become columns, and rows lose their order unless it is to stay.
     in_order = (row_order.warning(classes, options),) if options.keep_order else ()
     written = classes.write(options, last=True)
-    published = assemble(table, source, manifest.roles, written, keep_order=options.keep_order)
+    pseudonym = manifest.pseudonym if options.pseudonym is None else options.pseudonym or None
+    is_model = options.representation is Representation.MODEL
+    as_they_are = source.kept.items() if is_model else ()
+    model = [as_numbers(name, manifest.roles[name], array) for name, array in as_they_are]
+    published = assemble(
+        *(table, source, manifest.roles, written, model),
+        keep_order=options.keep_order,
+        pseudonym=pseudonym,
+        derived=manifest.derived,
+    )
     options.progress("classes", 1, 1)
     options.progress("write", 0, 1)
     # 5. What they give away is measured, and what was asked for is checked once more.
     with ThreadPoolExecutor(1) as beside:
-        measuring = beside.submit(classes.measure, written)
+        linked_by = pseudonym or (source.person if source.person in source.kept else None)
+        measuring = beside.submit(classes.measure, written, linked_by)
         # 6. A release counts when it is written, and no table appears that does not count.
-        with files.table_aside(published) as aside:
+        to_write = published.marked(written.cells, form.decimal)
+        fitting = form.holding(to_write.parts()) if out else form
+        cells = (*written.cells, *model)
+        types = {**source.types, **{n: source.kept[n].type for n in source.changed}}
+        schema = schema_json(published.names, types, manifest.roles, cells, fitting, source.changed)
+        with files.table_aside(
+            to_write.parts(),
+            fitting,
+            lambda: sheets_of(schema, measuring.result()),
+            to_write.texts,
+        ) as aside:
             found = measuring.result()
             check_gates(options.require, found)
-            warned = (*_warnings(manifest, verdict, source.person), *in_order, *counted.warnings)
+            warned = (*_warnings(manifest, verdict, source), *in_order, *counted.warnings)
+            if fitting != form:
+                warned += (
+                    f"{form.encoding} does not have every character: it is written as UTF-8",
+                )
             found = replace(
                 found,
                 root=leaves.header.root,
-                warnings=(*found.warnings, *warned, *(log.warnings() if log else ())),
+                warnings=(*found.warnings, *warned, *(logged.warnings() if logged else ())),
                 overridden=overridden,
             )
-            schema = schema_json(published.names, source.types, manifest.roles, written.cells)
             with files.texts_aside(found.to_json(), schema) as beside_it:
                 counted.name(beside_it, aside)
     return Released[Any](published, found)
@@ -260,31 +315,16 @@ def _check_memory(manifest: Manifest) -> None:
     )
 
 
-def _conditions(
-    manifest: Manifest, asked: Asked, source: Source, n_earlier: int | None
-) -> Conditions:
-    return Conditions(
-        k_agreed=manifest.contract.k,
-        enforced=asked,
-        counted_by=source.person or RECORD,
-        released_before=n_earlier,
-        missing=dict(manifest.imputed),
-        missing_as=manifest.missing,
-    )
-
-
-def _warnings(manifest: Manifest, verdict: Verdict | None, person: str | None) -> tuple[str, ...]:
+def _warnings(manifest: Manifest, verdict: Verdict | None, source: Source) -> tuple[str, ...]:
     """What else the owner should know."""
-    found = []
+    found = [*prose_warnings(source.quasi, source.kept, manifest.roles)]
     if manifest.unsafe_seed:
         found.append("the submission was made with an unsafe seed: its traps can be foreseen")
     if verdict is not None and verdict.profile is Profile.PAPER:
         found.append("the verdict is of profile paper, which does not check every record")
-    if person is not None:
-        role = manifest.roles[person]
-        if role in (TableRole.KEPT, TableRole.SENSITIVE):
-            found.append(
-                f"the person column {person!r} is published: all records of a person"
-                " can be linked; make it an identifier"
-            )
+    if source.person in source.kept:
+        found.append(
+            f"the person column {source.person!r} is published: all records of a person"
+            " can be linked; make it an identifier"
+        )
     return tuple(found)

@@ -17,13 +17,13 @@ from verix_anon import __version__
 from verix_anon.arrays import Ids
 from verix_anon.client import arguments
 from verix_anon.client.arguments import FilePath, opened
-from verix_anon.client.audit_log import AuditLog
-from verix_anon.client.ledger import Claim, Ledger, LedgerEntry
+from verix_anon.client.audit_log import LogLines
+from verix_anon.client.ledger import Claim, Ledger, LedgerEntry, LookedAt
 from verix_anon.client.manifest import Manifest
 from verix_anon.client.verdict import RECEIPT, Status, Verdict
 from verix_anon.errors import Error, MalformedDeliveryError, NotAcceptedError, TableError
 from verix_anon.files.atomic_write import Aside
-from verix_anon.files.deliveries import Snapshot, read_delivery
+from verix_anon.files.deliveries import Snapshot, check_answers, read_delivery
 from verix_anon.machine import give_back
 from verix_anon.protocol.contract import Digest
 from verix_anon.protocol.messages import Delivery, Header
@@ -67,11 +67,17 @@ def read_leaves(delivery: Delivery | Snapshot | FilePath, manifest: Manifest) ->
     """Read a delivery, and find the leaf of each of the owner's rows.
 
     Raises:
+        MixedUpError: The delivery says that it is for another submission.
         NotAcceptedError: This is not a delivery, or its tree cannot be followed.
     """
     held, files = delivery, None
     if not isinstance(held, Delivery):
-        read = partial(read_delivery, contract=manifest.contract, n_rows=manifest.n_rows)
+        read = partial(
+            read_delivery,
+            contract=manifest.contract,
+            n_rows=manifest.n_rows,
+            submission=manifest.submission,
+        )
         try:
             found = opened(held, Snapshot, read, "delivery")
         except MalformedDeliveryError as error:
@@ -97,6 +103,7 @@ def _check_form(delivery: Delivery, manifest: Manifest) -> None:
     contract, tree, leaf = manifest.contract, delivery.tree, delivery.records.leaf
     try:
         arguments.check_types(delivery)
+        check_answers(delivery.header, manifest.submission)
         tree.check(n_quasi=len(contract.quasi), max_depth=contract.max_depth)
     except MalformedDeliveryError as error:
         raise NotAcceptedError(f"the delivered tree cannot be followed: {error}") from None
@@ -134,23 +141,18 @@ def check_verdict(
     verdict: Verdict | None,
     others: list[str],
     *,
-    log: AuditLog | None,
+    logged: LogLines | None,
     force: bool,
 ) -> tuple[str, ...]:
     """Raise unless this delivery may be released; returns what `force` passed over.
 
-    `others` is what speaks against it besides the verdict and the log.
+    `others` is what speaks against it besides the verdict and the audit log.
     """
     problems = _verdict_problems(delivery, manifest, verdict)
-    found = log and log.standing_violation(manifest.submission, delivery.header.root)
-    if found:
-        problems.append(
-            f"a delivery for this submission was found in VIOLATION ({found}), which stands above"
-            " an older or weaker pass; verify this one with the submission and audit all"
-        )
+    problems += [] if logged is None else logged.problems(delivery.header.root)
     problems += others
     if problems and not force:
-        raise NotAcceptedError("; ".join(problems))
+        raise NotAcceptedError(*problems)
     return tuple(problems)
 
 
@@ -206,18 +208,19 @@ class CountedRelease:
 
     @property
     def n_earlier(self) -> int | None:
-        """How often the table was released before; None if nobody knows."""
+        """How often something else was released of the table; None if nobody knows."""
         return None if self.ledger is None else len(self.earlier)
 
     @property
     def problems(self) -> list[str]:
-        """What speaks against releasing the table; nothing if it is the first time."""
-        if self.ledger is None or not self.earlier:
+        """What speaks against releasing the table; nothing if it is the first time, or a look."""
+        if self.ledger is None or isinstance(self.ledger, LookedAt) or not self.earlier:
             return []
         before = (
             f"this table was released before ({self.earlier[-1].time}, by the ledger"
-            f" {self.ledger.path}); two releases of one table laid over each other single people"
-            " out; if it has to be, release it once more with force (--force)"
+            f" {self.ledger.path}) with other options or from another delivery; two releases of one"
+            " table laid over each other single people out; verix-anon convert makes another format"
+            " of the first one; if it has to be, release the table once more with force (--force)"
         )
         return [before]
 

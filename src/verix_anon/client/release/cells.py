@@ -3,7 +3,7 @@
 Excel and its kin read `10-12` and `Mar-12` as dates, `-3..2` as a formula, and `01067` as 1067; to
 R and pandas `NA` is missing.
 
-Every cell comes with the number of the table's categories that it leaves possible.
+`covered` tells which of the table's categories a cell leaves possible.
 """
 
 import json
@@ -11,6 +11,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -67,8 +68,6 @@ class Cells:
     """By name, with one value per class; text as dictionaries."""
     described: Mapping[str, object]
     """What the dictionary of the released table says of them."""
-    covered: Ints | None
-    """How many of the table's categories a class may have; None for numbers and dates."""
 
 
 def write_cells(found: Range) -> Cells:
@@ -77,13 +76,8 @@ def write_cells(found: Range) -> Cells:
     Midpoints and means of dates are rounded down to the column's unit. Where values are missing,
     intervals and sets say so; beside other representations a column holds the share.
     """
-    columns, covered = _columns(found)
-    return Cells(
-        name=found.column.name,
-        columns={n: _coded(a) if is_text(a.type) else a for n, a in columns.items()},
-        described=_described(found),
-        covered=covered,
-    )
+    columns = {n: _coded(a) if is_text(a.type) else a for n, a in _columns(found).items()}
+    return Cells(found.column.name, columns, _described(found))
 
 
 def _coded(texts: pa.Array) -> pa.Array:
@@ -103,18 +97,17 @@ def by_value(coded: pa.DictionaryArray) -> pa.DictionaryArray:
     )
 
 
-def _columns(found: Range) -> tuple[dict[str, pa.Array], Ints | None]:
+def _columns(found: Range) -> dict[str, pa.Array]:
     name, representation = found.column.name, found.form.representation
     if representation not in IN_WORDS:
         columns = _numbers(found, representation)
         if found.missing.any():
             columns[f"{name}_{MISSING}"] = pa.array(found.missing / found.records)
-        return columns, None if found.sets is None else np.diff(found.sets.start)
+        return columns
     if found.sets is None:
-        return {name: _or_missing(found, spans(found))}, None
+        return {name: _or_missing(found, spans(found))}
     is_exact = representation is Representation.SET
-    texts, covered = exact_sets(found) if is_exact else named(found)
-    return {name: _or_missing(found, texts)}, covered
+    return {name: _or_missing(found, exact_sets(found) if is_exact else named(found))}
 
 
 def _or_missing(found: Range, texts: pa.Array) -> pa.Array:
@@ -146,7 +139,7 @@ def _shares(found: Range) -> dict[str, pa.Array]:
     assert sets is not None
     assert labels is not None
     name = found.column.name
-    occurring = np.unique(sets.position)
+    occurring = sets.occurring
     if occurring.size * int(found.records.sum()) > MOST_SHARES:
         raise TableError(
             f"column {name!r} has {occurring.size:,} labels, too many to publish a share of each;"
@@ -195,6 +188,8 @@ def _described(found: Range) -> dict[str, object]:
     }
     if column.unit is not None:
         said["unit"] = column.unit.value
+    if form.bins is not None:
+        said["bins"] = form.bins
     if form.representation in IN_WORDS:
         said |= _label_words(found)
     # A mean does not tell the ends of its class.
@@ -218,21 +213,58 @@ def _label_words(found: Range) -> dict[str, object]:
         return {"hierarchy": form.hierarchy.kind}
     if found.sets is None or column.categories is None:
         return {}
-    occurring = np.unique(found.sets.position)
+    occurring = found.sets.occurring
     return {
         "ordered": form.is_ordered and form.representation is Representation.INTERVAL,
         "levels": [column.categories[i] for i in occurring],
     }
 
 
-def named(found: Range) -> tuple[pa.Array, Ints]:
+@dataclass(frozen=True, slots=True, eq=False)
+class Covered:
+    """Which of the categories that occur in the table each cell leaves possible."""
+
+    count: Ints
+    first: Ints
+    """Where they begin among those, if they stand together; -1: the class's own are possible."""
+
+    def masses(self, sets: Sets, weight: Floats) -> Floats:
+        """The weight that each of those has if every cell spreads its own evenly."""
+        place = np.searchsorted(sets.occurring, sets.position)
+        each, is_run, n = weight / np.maximum(self.count, 1), self.first >= 0, place.max() + 2
+        own = np.repeat(np.where(is_run, 0.0, each), np.diff(sets.start))
+        first, after = self.first[is_run], (self.first + self.count)[is_run]
+        steps = np.bincount(first, each[is_run], n) - np.bincount(after, each[is_run], n)
+        # Sums of weights, so already floats; the stubs of bincount do not know.
+        return (np.bincount(place, own, n) + np.cumsum(steps))[:-1].astype(np.float64)
+
+
+def covered(found: Range) -> Covered | None:
+    """Return what the cells of a column leave possible, or None for numbers and dates."""
+    sets, form = found.sets, found.form
+    if sets is None:
+        return None
+    count, occurring = np.diff(sets.start), sets.occurring
+    if form.representation is not Representation.INTERVAL:
+        return Covered(count, np.full(count.size, -1))
+    if form.hierarchy is not None:
+        named = _by_hierarchy(found, form.hierarchy)[1]
+        return Covered(np.where(count > 0, named.count, 0), named.first)
+    if form.is_ordered:
+        low, high = (np.searchsorted(occurring, ends) for ends in (found.low, found.high))
+        return Covered(np.where(count > 0, high - low + 1, 0), low)
+    is_listed = (count <= MOST_LISTED) | (occurring.size - count <= MOST_LISTED)
+    return Covered(np.where(is_listed, count, occurring.size), np.where(is_listed, -1, 0))
+
+
+def named(found: Range) -> pa.Array:
     """By hierarchy or order, where there is one, else as sets that name a few labels."""
     if found.form.hierarchy is not None:
-        return _by_hierarchy(found, found.form.hierarchy)
+        return _by_hierarchy(found, found.form.hierarchy)[0]
     return _by_order(found) if found.form.is_ordered else _short_sets(found)
 
 
-def exact_sets(found: Range) -> tuple[pa.Array, Ints]:
+def exact_sets(found: Range) -> pa.Array:
     """All labels that occur in each class, if the rows can bear it."""
     sets, labels = _of(found)
     n_bytes = np.append(0, np.cumsum(pc.binary_length(labels).to_numpy()[sets.position] + 2))
@@ -242,7 +274,7 @@ def exact_sets(found: Range) -> tuple[pa.Array, Ints]:
             f"column {found.column.name!r} would take {total / 1e9:.0f} GB as sets of categories;"
             " group its categories first"
         )
-    return _listed(labels, sets.position, sets.start), np.diff(sets.start)
+    return _listed(labels, sets.position, sets.start)
 
 
 def _of(found: Range) -> tuple[Sets, pa.Array]:
@@ -258,10 +290,10 @@ def _listed(labels: pa.Array, position: Ints, start: Ints) -> pa.Array:
     return joined("{", joined(inside, "}", ""), "")
 
 
-def _short_sets(found: Range) -> tuple[pa.Array, Ints]:
+def _short_sets(found: Range) -> pa.Array:
     sets, labels = _of(found)
     count = np.diff(sets.start)
-    occurring = np.unique(sets.position)
+    occurring = sets.occurring
     n_labels = occurring.size
     texts = _listed(labels, *_first_ones(sets))
     more = count - MOST_LISTED
@@ -274,8 +306,7 @@ def _short_sets(found: Range) -> tuple[pa.Array, Ints]:
         texts = pc.replace_with_mask(texts, pa.array(lacking), but)
     if n_labels > 1:
         texts = pc.if_else(pa.array(count == n_labels), pa.scalar(ANY, texts.type), texts)
-    texts = _singles(texts, sets, found.column.categories or ())
-    return texts, np.where((more > 0) & ~lacking, n_labels, count)
+    return _singles(texts, sets, found.column.categories or ())
 
 
 def _singles(texts: pa.Array, sets: Sets, labels: Sequence[str]) -> pa.Array:
@@ -306,27 +337,25 @@ def _complements(sets: Sets, occurring: Ints, wanted: Flags) -> tuple[Ints, Ints
     return occurring[at], np.append(0, np.cumsum(is_absent.sum(axis=1)))
 
 
-def _by_order(found: Range) -> tuple[pa.Array, Ints]:
+def _by_order(found: Range) -> pa.Array:
     """Text `lo..hi` of labels, or the label alone."""
     sets, labels = _of(found)
     low, high = (labels.take(pa.array(ends.astype(np.int64))) for ends in (found.low, found.high))
-    texts = _singles(joined(low, high, ".."), sets, found.column.categories or ())
-    occurring = np.unique(sets.position)
-    between = np.searchsorted(occurring, found.high) - np.searchsorted(occurring, found.low)
-    return texts, between + 1
+    return _singles(joined(low, high, ".."), sets, found.column.categories or ())
 
 
-def _by_hierarchy(found: Range, hierarchy: Hierarchy) -> tuple[pa.Array, Ints]:
-    """The lowest name that covers each class."""
+def _by_hierarchy(found: Range, hierarchy: Hierarchy) -> tuple[pa.Array, Covered]:
+    """The lowest name that covers each class, and is not below the bins."""
     if hierarchy.kind == PREFIX:
         return _prefixes(found)
     sets, _ = _of(found)
     texts = pa.array([ANY] * found.records.size, pa.large_string())
-    covered = np.full(found.records.size, np.unique(sets.position).size)
+    occurring = sets.occurring
+    count, begin = np.full(found.records.size, occurring.size), np.zeros(found.records.size, int)
     above = [hierarchy.levels[label] for label in found.column.categories or ()]
     filled = np.diff(sets.start) > 0
     first = sets.start[:-1][filled]
-    for level in reversed(range(hierarchy.height)):
+    for level in reversed(range(int(found.form.bins or 1) - 1, hierarchy.height)):
         names = pa.array([each[level] for each in above], pa.large_string()).dictionary_encode()
         codes = names.indices.to_numpy().astype(np.int64)
         low = np.minimum.reduceat(codes[sets.position], first)
@@ -335,10 +364,15 @@ def _by_hierarchy(found: Range, hierarchy: Hierarchy) -> tuple[pa.Array, Ints]:
         shared = low[is_shared[filled]]
         bare = pa.array([_name(n) for n in names.dictionary.to_pylist()], pa.large_string())
         texts = pc.replace_with_mask(texts, pa.array(is_shared), bare.take(pa.array(shared)))
-        occurring = np.bincount(codes[np.unique(sets.position)], minlength=len(names.dictionary))
-        covered[is_shared] = occurring[shared]
-    texts = _singles(texts, sets, found.column.categories or ())
-    return texts, np.where(np.diff(sets.start) == 1, 1, covered)
+        # Values are in the order of the hierarchy, so that those of a name stand together.
+        known = np.unique(codes[occurring], return_index=True, return_counts=True)
+        at = np.searchsorted(known[0], shared)
+        begin[is_shared], count[is_shared] = known[1][at], known[2][at]
+    if found.form.bins is None:
+        texts = _singles(texts, sets, found.column.categories or ())
+    is_one = np.diff(sets.start) == 1
+    begin[is_one] = np.searchsorted(occurring, found.low[is_one])
+    return texts, Covered(np.where(is_one, 1, count), begin)
 
 
 def _name(text: str) -> str:
@@ -346,35 +380,39 @@ def _name(text: str) -> str:
     return text if text == ANY else alone(text)
 
 
-def _prefixes(found: Range) -> tuple[pa.Array, Ints]:
+def _prefixes(found: Range) -> tuple[pa.Array, Covered]:
     """What the codes of a class begin with; a star for each character that is left out."""
     sets, _ = _of(found)
     codes = list(found.column.categories or ())
-    occurring = [codes[at] for at in np.unique(sets.position)]
+    occurring = [codes[at] for at in sets.occurring]
     length = len(occurring[0]) if len({*map(len, occurring)}) == 1 else None
-    ends = np.column_stack([found.low, found.high]).astype(np.int64)
-    pairs, which = np.unique(ends, axis=0, return_inverse=True)
-    texts, covered = [], []
-    for low, high in pairs.tolist():
-        prefix = _shared(codes[low], codes[high])
-        is_one = low == high
+    # Each pair as one number, which is sorted ten times as fast.
+    pairs, which = np.unique(found.low * len(codes) + found.high, return_inverse=True)
+    longest = None if found.form.bins is None else int(found.form.bins)
+
+    @cache
+    def named(prefix: str) -> tuple[str, int, int]:
+        """Return the text of a prefix, how many codes have it, and where they begin."""
+        begin = bisect_left(occurring, prefix)
+        end = bisect_left(occurring, prefix + chr(0x10FFFF)) if prefix else len(occurring)
         stars = ANY * (1 if length is None or not prefix else length - len(prefix))
-        texts.append(alone(codes[low]) if is_one else _name(prefix + stars))
-        covered.append(1 if is_one else _n_beginning(occurring, prefix))
-    which = which.ravel()
-    return pa.array(texts, pa.large_string()).take(pa.array(which)), np.array(covered)[which]
+        return _name(prefix + stars), end - begin, begin
+
+    made = []
+    for low, high in (divmod(int(pair), len(codes)) for pair in pairs):
+        prefix = _shared(codes[low], codes[high])[:longest]
+        is_one = low == high and prefix == codes[low]
+        one = alone(codes[low]), 1, bisect_left(occurring, codes[low])
+        made.append(one if is_one else named(prefix))
+    texts, count, begin = zip(*made, strict=True)
+    found_texts = pa.array(texts, pa.large_string()).take(pa.array(which))
+    return found_texts, Covered(np.array(count)[which], np.array(begin)[which])
 
 
 def _shared(first: str, second: str) -> str:
     """What both begin with."""
     pairs = enumerate(zip(first, second, strict=False))
     return first[: next((i for i, (a, b) in pairs if a != b), min(len(first), len(second)))]
-
-
-def _n_beginning(codes: Sequence[str], prefix: str) -> int:
-    """How many of these codes, which are in order, have the prefix."""
-    end = bisect_left(codes, prefix + chr(0x10FFFF)) if prefix else len(codes)
-    return end - bisect_left(codes, prefix)
 
 
 def spans(found: Range) -> pa.Array:

@@ -4,43 +4,56 @@ Columns are read, written out and let go one by one: values, cells and texts of 
 fit into the memory together.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
-from verix_anon.arrays import Floats, Ids, Ints
-from verix_anon.client.privacy_sheet import Conditions, Joining, Sheet
+from verix_anon.arrays import Flags, Floats, Ids, Ints
+from verix_anon.client.prepare.trackers import Secret
+from verix_anon.client.privacy_sheet import (
+    NEARLY_ALL,
+    Bins,
+    ColumnLoss,
+    Conditions,
+    Joining,
+    Sheet,
+    Suppressed,
+)
 from verix_anon.client.release import join, privacy
-from verix_anon.client.release.cells import Cells, write_cells
+from verix_anon.client.release.cells import Cells, Covered, covered, write_cells
 from verix_anon.client.release.ends import bound_owners, capped_ends
 from verix_anon.client.release.grouping import Grouped
 from verix_anon.client.release.ranges import OPEN, Range, range_of
-from verix_anon.client.release.representation import Presentation
-from verix_anon.client.release.source import Source
+from verix_anon.client.release.representation import ColumnForm, Presentation
+from verix_anon.client.release.source import Domain, Source
 from verix_anon.client.table.roles import Asked, Measure
 from verix_anon.errors import NotAcceptedError, TableError
 from verix_anon.machine import available_cores, give_back
 from verix_anon.protocol.tree import Tree
 
-Domain = tuple[Floats, Floats]
-"""The least and the greatest value of a column."""
+ROUNDS = 32
+"""Offers of records to suppress are accepted in so many rounds, the best first."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ClassCells:
     """What is published of each class."""
 
     of_row: Ids
     """The class of each of the owner's rows."""
     cells: Sequence[Cells]
-    """Of each quasi-identifier."""
-    ncp: float
-    """The information lost by what is published."""
+    """Of each quasi-identifier that is published."""
+    losses: Sequence[ColumnLoss]
+    """What is left of each of them."""
+    ncp_before: float
+    """NCP if each leaf was published as a class of its own."""
     bound_owners: tuple[float, float]
     """The shares of the records that alone own a bound: an exact one, and a printed one."""
+    bins: Mapping[str, Bins]
+    """The common bins of the columns that have them."""
 
     @property
     def columns(self) -> dict[str, pa.Array]:
@@ -58,98 +71,330 @@ class Classes:
 
     source: Source
     of_row: Ids
-    n_classes: int
+    is_joined: Flags
+    """For each class whether it was made of several leaves."""
     conditions: Conditions
     cost: Joining
+    leaf_of_row: Ids
+    told: float
+    """At most this share of the records is told by joining."""
+    suppressed: Suppressed | None = None
 
     @property
     def grouped(self) -> Grouped:
         """The rows of each class."""
-        return Grouped.by(self.of_row, self.n_classes)
+        return Grouped.by(self.of_row, self.is_joined.size)
 
     def write(self, wanted: Presentation, *, last: bool = False) -> ClassCells:
         """Write out what is published; the `last` time each column's values end with it."""
-        grouped, n_quasi = self.grouped, len(self.source.quasi)
+        grouped, quasi = self.grouped, self.source.quasi
+        shown = [j for j, column in enumerate(quasi) if column.name not in wanted.drop]
+        leaves = self._apart() if self.cost.records else None
         with ThreadPoolExecutor(available_cores()) as pool:
             # Values end before texts begin, which are as large.
-            found: list[tuple[Range, Domain] | None] = []
+            found: list[Range | None] = []
+            losses, before = [], []
             is_owner = np.zeros((2, self.of_row.size), np.bool_)
-            ranges = pool.map(lambda j: self._range(j, grouped, wanted, last), range(n_quasi))
-            for held, domain, owners in ranges:
-                found.append((held, domain))
+            ranges = pool.map(lambda j: self._range(j, grouped, leaves, wanted, last), shown)
+            for held, owners, loss, ncp_before in ranges:
+                found.append(held)
+                losses.append(loss)
+                before.append(ncp_before)
                 for flags, rows in zip(is_owner, owners, strict=True):
                     flags[rows] = True
-            cells, total = [], np.zeros(grouped.count.size)
-            for written, width in pool.map(lambda j: _written(found, j), range(n_quasi)):
-                total += width
-                cells.append(replace(written, covered=None))
-        ncp = privacy.weighted(total / n_quasi, grouped.count)
+            bins = {each.column.name: _bins(each) for each in found if each and each.form.bins}
+            cells = [*pool.map(lambda at: _written(found, at), range(len(shown)))]
         exact, printed = is_owner.mean(axis=1).tolist()
-        return ClassCells(self.of_row, cells, ncp, (exact, printed))
+        n_dropped = len(quasi) - len(shown)
+        return ClassCells(
+            of_row=self.of_row,
+            cells=cells,
+            losses=losses,
+            ncp_before=(sum(before) + n_dropped) / len(quasi),
+            bound_owners=(exact, printed),
+            bins=bins,
+        )
+
+    def _apart(self) -> Grouped:
+        """The rows of each leaf of a joined class; after these, all other rows as one group."""
+        of_row = np.where(self.is_joined[self.of_row], self.leaf_of_row, self.leaf_of_row.max() + 1)
+        number = np.cumsum(np.bincount(of_row) > 0) - 1
+        return Grouped.by(number[of_row], int(number[-1]) + 1)
 
     def _range(
-        self, j: int, grouped: Grouped, wanted: Presentation, last: bool
-    ) -> tuple[Range, Domain, tuple[Ints, Ints]]:
+        self, j: int, grouped: Grouped, leaves: Grouped | None, wanted: Presentation, last: bool
+    ) -> tuple[Range, tuple[Ints, Ints], ColumnLoss, float]:
         source, column = self.source, self.source.quasi[j]
         values, people = source.of_quasi(j, last=last), source.person_of_row
         found = self.range_of(j, values, grouped, wanted)
-        domain = np.fmin.reduce(values, keepdims=True), np.fmax.reduce(values, keepdims=True)
-        nobody = np.empty(0, np.int64)
-        owners = nobody, nobody
+        domain = source.domain(j, values)
+        owners = (np.empty(0, np.int64),) * 2
         if column.categories is None:
             owners = bound_owners(values, people, grouped, found)
+        possible, k = covered(found), self.conditions.k_agreed
+        width = _width(found, domain, possible)
+        loss = privacy.column_loss(found, width, domain, possible, values, people, k)
+        before = loss.ncp
+        if leaves is not None:
+            # Classes of one leaf are measured already.
+            n_leaves = leaves.count.size - (not self.is_joined.all())
+            apart = self.range_of(j, values, leaves, wanted, found.form)
+            before = float(
+                leaves.count[:n_leaves] @ _width(apart, domain, covered(apart))[:n_leaves]
+                + (grouped.count * ~self.is_joined) @ width
+            )
+            before /= values.size
+            del apart
         del values
         give_back()
-        return found, domain, owners
+        return found, owners, loss, before
 
-    def range_of(self, j: int, values: Floats, grouped: Grouped, wanted: Presentation) -> Range:
+    def range_of(
+        self,
+        j: int,
+        values: Floats,
+        grouped: Grouped,
+        wanted: Presentation,
+        form: ColumnForm | None = None,
+    ) -> Range:
         """What each class publishes of a quasi-identifier with these values."""
         source, column, ends = self.source, self.source.quasi[j], OPEN
         if column.categories is None and not wanted.exact_ends:
             ends = capped_ends(values, source.person_of_row, self.conditions.k_agreed)
-        kind, form = source.types[column.name], source.forms[column.name]
+        kind, form = source.types[column.name], form or source.forms[column.name]
         return range_of(column, values, kind, grouped, wanted, form, ends)
 
-    def measure(self, written: ClassCells) -> Sheet:
-        """Measure the classes as published.
+    def measure(self, written: ClassCells, linked_by: str | None = None) -> Sheet:
+        """Measure the classes as published; a column may link the rows of each person.
 
         Raises:
             NotAcceptedError: Something that was to be enforced does not hold of them.
         """
         source, conditions = self.source, self.conditions
         members = written.members(source.person_of_row)
-        sheet = privacy.measure(members, source.attributes, conditions, self.cost, written.ncp)
+        cost = replace(self.cost, ncp_before=written.ncp_before)
+        lost = written.losses, len(source.quasi) - len(written.losses)
         exact, printed = written.bound_owners
-        sheet = replace(sheet, bound_owners=printed, bound_owners_exact=exact)
+        sheet = replace(
+            privacy.measure(members, source.attributes, conditions, cost, *lost),
+            bins=written.bins,
+            suppressed=self.suppressed,
+            bound_owners=printed,
+            bound_owners_exact=exact,
+            told_by_joining=self.told,
+        )
+        if linked_by is not None:
+            sheet = replace(sheet, linked=privacy.linking(members, linked_by, sheet.k_agreed))
+            sheet = replace(sheet, warnings=sheet.measured_warnings)
         assert sheet.k >= conditions.k_agreed
         if sheet.unmet:
             raise NotAcceptedError(
                 f"classes that look alike as published are one, and then {'; '.join(sheet.unmet)}:"
-                " round and top-code less, publish exact ends, or ask for less"
+                " round, top-code and bin less, publish exact ends, or ask for less"
             )
         return sheet
 
 
-def join_leaves(tree: Tree, leaf_of_row: Ids, source: Source, conditions: Conditions) -> Classes:
-    """Join leaves that fall short to others, and group the rows by class."""
+def join_leaves(
+    tree: Tree,
+    leaf_of_row: Ids,
+    source: Source,
+    conditions: Conditions,
+    secret: Secret,
+    *,
+    suppress: float = 0.0,
+) -> Classes:
+    """Join leaves that fall short to others, and some more by chance, and group rows by class.
+
+    With `suppress`, the records that cost most to keep are left out, of at most this share of the
+    people, and the leaves without them are joined: what is left holds all that is asked for.
+    """
+    classes = _joined(tree, leaf_of_row, source, conditions, secret)
+    if not suppress:
+        return classes
+    is_left = _Suppression(classes, suppress).is_left
+    rows, people = np.flatnonzero(is_left), source.person_of_row
+    if rows.size == is_left.size:
+        return classes
+    found = _joined(tree, leaf_of_row[rows], source.only(rows), conditions, secret)
+    suppressed = Suppressed(
+        records=int((~is_left).sum()),
+        people=int((~is_left).sum() if people is None else np.unique(people[~is_left]).size),
+        moved={c.name: _moved(source.of_quasi(j), rows) for j, c in enumerate(source.quasi)}
+        | {column.name: _moved(column.codes, rows) for column in source.attributes},
+    )
+    return replace(found, suppressed=suppressed)
+
+
+def _joined(
+    tree: Tree, leaf_of_row: Ids, source: Source, conditions: Conditions, secret: Secret
+) -> Classes:
     genuine = join.Genuine(
         leaf_of_row=leaf_of_row,
         person_of_row=source.person_of_row,
-        values=(source.of_quasi(j) for j in range(len(source.quasi))),
+        values=lambda: (source.of_quasi(j) for j in range(len(source.quasi))),
         is_category=np.array([column.categories is not None for column in source.quasi]),
     )
     demands = _demands(conditions.enforced, source.attributes)
-    joined = join.join(tree, genuine, conditions.k_agreed, demands)
+    joined = join.join(tree, genuine, conditions.k_agreed, demands, secret.generator("join"))
     give_back()
     of_row: Ids = joined.class_of_leaf.astype(np.int32)[leaf_of_row]
     records = np.bincount(of_row, minlength=joined.n_classes)[joined.is_joined]
     cost = Joining(
         records=int(records.sum()),
         largest_class=int(records.max(initial=0)),
-        ncp_before=joined.ncp_before,
-        ncp_after=joined.ncp_after,
+        ncp_before=None,
     )
-    return Classes(source, of_row, joined.n_classes, conditions, cost)
+    members = privacy.ClassMembers(of_row.astype(np.int64), joined.n_classes)
+    hides = np.zeros(joined.n_classes, np.bool_)
+    for codes in (demand.column.codes for demand in demands):
+        found = next(privacy.distributions(members, codes, privacy.overall(codes, None)))
+        hides |= found.greatest_share() <= NEARLY_ALL
+    told = float((joined.is_told[leaf_of_row] & hides[of_row]).mean())
+    return Classes(source, of_row, joined.is_joined, conditions, cost, leaf_of_row, told)
+
+
+def _moved(values: Floats | Ints, rows: Ints) -> float:
+    """The total variation distance between these rows' distribution and that of all."""
+    codes = np.unique(values, return_inverse=True)[1]
+    all_shares = np.bincount(codes) / codes.size
+    some = np.bincount(codes[rows], minlength=all_shares.size) / rows.size
+    return float(np.abs(all_shares - some).sum() / 2)
+
+
+class _Suppression:
+    """Which records to leave out: greedily, by the loss that each saves per person.
+
+    A class offers one of its people, one of its leaves, or all of it, as long as what is left has
+    k people and l values. What is accepted lowers the mean width of a value. Only the joining that
+    follows proves anything.
+    """
+
+    def __init__(self, classes: Classes, share: float) -> None:
+        source, conditions = classes.source, classes.conditions
+        n_rows, n_classes = classes.of_row.size, classes.is_joined.size
+        people = source.person_of_row
+        self.people = np.arange(n_rows) if people is None else people
+        self.of_row, self.leaf_of_row = classes.of_row.astype(np.int64), classes.leaf_of_row
+        self.k, self.demands = conditions.k_agreed, _demands(conditions.enforced, source.attributes)
+        # The values of each column, the width of its domain, and whether they are categories.
+        self.columns = []
+        for j, column in enumerate(source.quasi):
+            values = source.of_quasi(j)
+            low, high = source.domain(j, values)
+            is_set = column.categories is not None
+            self.columns.append((values, float(high[0] - low[0]) or 1.0, is_set))
+        self.is_left, self.is_offered = np.ones(n_rows, np.bool_), np.zeros(n_rows, np.bool_)
+        # Of each class: its loss, and what its offer saves, per person, for how many people.
+        self.loss, self.saved = np.zeros((2, n_classes))
+        self.n_people = np.zeros(n_classes, np.int64)
+        self._offer(np.ones(n_classes, np.bool_))
+        budget = int(share * privacy.distinct(self.people).size)
+        some = budget // ROUNDS
+        while taken := self._take(budget, some):
+            budget -= taken
+
+    def _take(self, budget: int, some: int) -> int:
+        """Accept the best offer within the budget, and more up to `some` people; how many."""
+        order = np.argsort(-self.saved, kind="stable")
+        order = order[(self.saved[order] > 0) & (self.n_people[order] <= budget)]
+        total = np.cumsum(self.n_people[order])
+        order = order[: max(1, int(np.searchsorted(total, min(some, budget), "right")))]
+        is_taken = np.zeros(self.saved.size, np.bool_)
+        is_taken[order] = True
+        self.is_left &= ~(self.is_offered & is_taken[self.of_row])
+        taken = int(self.n_people[order].sum())
+        self._offer(is_taken)
+        return taken
+
+    def _offer(self, is_asked: Flags) -> None:
+        """What each of these classes offers to leave out."""
+        rows = np.flatnonzero(self.is_left & is_asked[self.of_row])
+        of_row, people = self.of_row[rows], self.people[rows]
+        self.saved[is_asked] = self.loss[is_asked] = 0.0
+        self.is_offered[rows] = False
+        if not rows.size:
+            return
+        for names in (people, self.leaf_of_row[rows].astype(np.int64), np.zeros_like(people)):
+            units = _Units(of_row, names)
+            records, of = np.bincount(units.of_row), units.of_class
+            whole, rest = np.zeros(records.size), np.zeros(records.size)
+            for values, scale, is_set in self.columns:
+                found = units.sets(values[rows]) if is_set else units.ranges(values[rows])
+                whole, rest = whole + found[0] / scale, rest + found[1] / scale
+            n_rows = np.bincount(of_row)[of]
+            self.loss[of] = n_rows * whole
+            saved = n_rows * whole - (n_rows - records) * rest
+            is_valid = units.left(people) >= self.k
+            for demand in self.demands:
+                is_valid &= units.left(demand.column.codes[rows]) >= demand.least_values
+            is_valid |= records == n_rows
+            is_valid &= saved > records * self.loss.sum() / self.is_left.sum()
+            n_people = privacy.ClassMembers(units.of_row, records.size, people).sizes()
+            each = np.where(is_valid, saved / n_people, 0.0)
+            # The best of each class, if it is better than what was found before.
+            order = np.lexsort((-each, of))
+            best = order[np.diff(of[order], prepend=-1) > 0]
+            best = best[each[best] > self.saved[of[best]]]
+            self.saved[of[best]], self.n_people[of[best]] = each[best], n_people[best]
+            changed = np.isin(of_row, of[best])
+            self.is_offered[rows[changed]] = np.isin(units.of_row[changed], best)
+
+
+class _Units:
+    """Parts of classes, each with the rest of its class."""
+
+    def __init__(self, class_of_row: Ints, names: Ints) -> None:
+        self.class_of_row = class_of_row
+        self.of_row = privacy.dense(class_of_row * (int(names.max()) + 1) + names)
+        self.of_class = np.empty(int(self.of_row.max()) + 1, np.int64)
+        """The class of each unit."""
+        self.of_class[self.of_row] = class_of_row
+
+    def _codes(self, codes: Ints, of_row: Ints, class_of_row: Ints) -> tuple[Ints, Ints]:
+        """How many codes the class of each unit has, and how many its rest has."""
+        n_units = self.of_class.size
+        of_class = privacy.dense(class_of_row * (int(codes.max(initial=0)) + 1) + codes)
+        code, unit = np.divmod(privacy.distinct(of_class * n_units + of_row), n_units)
+        class_of = np.zeros(int(code.max(initial=-1)) + 1, np.int64)
+        class_of[code] = self.of_class[unit]
+        n_codes = np.bincount(class_of, minlength=int(self.of_class.max()) + 1)[self.of_class]
+        is_sole = np.bincount(code)[code] == 1
+        return n_codes, n_codes - np.bincount(unit[is_sole], minlength=n_units)
+
+    def left(self, codes: Ints) -> Ints:
+        """How many distinct codes the rest has."""
+        return self._codes(codes, self.of_row, self.class_of_row)[1]
+
+    def sets(self, values: Floats) -> tuple[Floats, Floats]:
+        """How many categories beside one the class of each unit has, and the rest."""
+        is_there = ~np.isnan(values)
+        codes = values[is_there].astype(np.int64)
+        found = self._codes(codes, self.of_row[is_there], self.class_of_row[is_there])
+        whole, rest = (np.maximum(n - 1.0, 0.0) for n in found)
+        return whole, rest
+
+    def ranges(self, values: Floats) -> tuple[Floats, Floats]:
+        """From the least to the greatest value of the class of each unit, and of the rest."""
+        (low, low_rest), (high, high_rest) = self._least(values), self._least(-values)
+        with np.errstate(invalid="ignore"):
+            whole, rest = -high - low, -high_rest - low_rest
+        return np.fmax(whole, 0.0), np.fmax(rest, 0.0)
+
+    def _least(self, values: Floats) -> tuple[Floats, Floats]:
+        """The least value of the class of each unit and of the rest; infinite if there is none."""
+        low = np.full(self.of_class.size, np.inf)
+        np.fmin.at(low, self.of_row, values)
+        order = np.lexsort((low, self.of_class))
+        is_first = np.diff(self.of_class[order], prepend=-1) > 0
+        first = np.flatnonzero(is_first)[np.cumsum(is_first) - 1]
+        second = np.minimum(first + 1, order.size - 1)
+        is_alone = self.of_class[order[second]] != self.of_class[order]
+        others = np.where(is_alone | (second == first), np.inf, low[order[second]])
+        least, rest = np.empty_like(low), np.empty_like(low)
+        least[order] = low[order[first]]
+        rest[order] = np.where(is_first, others, low[order[first]])
+        return least, rest
 
 
 def check_reachable(
@@ -177,28 +422,35 @@ def _demands(asked: Asked, attributes: Sequence[privacy.Attribute]) -> list[join
     ]
 
 
-def _written(found: list[tuple[Range, Domain] | None], j: int) -> tuple[Cells, Floats]:
-    """Write a column out and measure its width, after which its ranges end."""
+def _bins(found: Range) -> Bins:
+    """The common bins of a column, and how many of its records span several."""
+    bins, records = found.form.bins, found.records
+    return Bins(
+        width=f"{bins:g}" if isinstance(bins, float) else str(bins),
+        spanning=float(records[found.is_spanning].sum() / records.sum()),
+    )
+
+
+def _written(found: list[Range | None], j: int) -> Cells:
+    """Write a column out, after which its ranges end."""
     held, found[j] = found[j], None
     assert held is not None
-    cells = write_cells(held[0])
-    width = _width(*held, cells.covered)
+    cells = write_cells(held)
     del held
     give_back()
-    return cells, width
+    return cells
 
 
-def _width(found: Range, domain: Domain, covered: Ints | None) -> Floats:
+def _width(found: Range, domain: Domain, possible: Covered | None) -> Floats:
     """How much of the column's range each class leaves possible; a capped end reaches its limit."""
     if found.sets is None:
         low = np.where(found.is_below, domain[0], found.low)
         high = np.where(found.is_above, domain[1], found.high)
         return privacy.widths(privacy.ClassSpans(low, high, *domain))
     # How many categories a cell leaves possible, wherever they stand in the order.
-    assert covered is not None
-    most = privacy.distinct(found.sets.position).size - 1
-    high = np.fmax(covered - 1.0, 0)
-    return privacy.widths(privacy.ClassSpans(np.zeros(1), high, np.zeros(1), np.array([most])))
+    assert possible is not None
+    high = np.fmax(possible.count - 1.0, 0)
+    return privacy.widths(privacy.ClassSpans(np.zeros(1), high, *domain))
 
 
 def _codes(array: pa.Array) -> Ints:

@@ -3,6 +3,7 @@
 Proves: every class holds k people, and meets what the owner asks for the target and each
 sensitive column; classes are disjoint and cover all genuine records.
 Does not prove: that no other grouping loses less; each residue takes the best there is for it.
+Hides: which part of a small node fell short of l, cap or t. Either may have, or chance joined both.
 
 What a class loses of a quasi-identifier is its width, from 0, exact, to 1. The width of numbers
 and dates is the range of the class over that of the column. The width of categories is the number
@@ -10,8 +11,8 @@ that occur in the class less one, over the number that occur in the table less o
 NaN, are not measured.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -30,6 +31,10 @@ from verix_anon.client.release.privacy import (
 from verix_anon.errors import NotAcceptedError
 from verix_anon.protocol.tree import Tree
 
+SMALL = 18
+"""Nodes of at most so many leaves become one class if a child falls short."""
+CHANCE = 0.02
+"""How likely they do so though neither child falls short."""
 MOST_BITS = 64
 """Categories that are kept as the bits of one word."""
 MOST_ROWS = 1 << 22
@@ -71,23 +76,22 @@ class Genuine:
 
     leaf_of_row: Ids
     person_of_row: Ints | None
-    values: Iterable[Floats]
-    """Of each quasi-identifier; looked at once."""
+    values: Callable[[], Iterable[Floats]]
+    """Reads those of each quasi-identifier, one after the other."""
     is_category: Flags
     """(n_quasi,)"""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Joined:
-    """Classes from left to right, and what joining cost."""
+    """Classes from left to right."""
 
     class_of_leaf: Ints
     """-1 for a leaf without a genuine record"""
     is_joined: Flags
     """For each class whether it was made of several leaves."""
-    ncp_before: float
-    """Of the leaves as they were delivered, of their genuine records."""
-    ncp_after: float
+    is_told: Flags
+    """For each leaf whether its class tells that this part of it fell short."""
 
     @property
     def n_classes(self) -> int:
@@ -95,14 +99,23 @@ class Joined:
         return int(self.is_joined.size)
 
 
-def join(tree: Tree, genuine: Genuine, k: int, demands: Sequence[Demand]) -> Joined:
-    """Valid classes, bottom up: a residue joins the class where it adds least NCP.
+def join(
+    tree: Tree, genuine: Genuine, k: int, demands: Sequence[Demand], chance: np.random.Generator
+) -> Joined:
+    """Valid classes, bottom up; `chance` is the owner's secret and decides what else is joined.
 
     Raises:
         NotAcceptedError: Not even all records together meet what is asked for.
     """
+    demands = [demand for demand in demands if demand.least_values > 1 or demand.bounds_shares]
+    place = np.arange(tree.n_leaves)
+    if demands:
+        tree, place = balanced(tree, genuine)
+        genuine = replace(genuine, leaf_of_row=place[genuine.leaf_of_row].astype(np.int32))
     joining = _Joining(tree, genuine, k, demands)
-    before = joining.ncp()
+    if demands:
+        joining.is_small[:] = np.diff(tree.leaf_spans())[:, 0] <= SMALL
+        joining.is_drawn[:] = joining.is_small & (chance.random(tree.n_nodes) < CHANCE)
     for nodes in reversed([*tree.levels()]):
         joining.rise(nodes[tree.column[nodes] >= 0])
     if joining.residue[0] >= 0:
@@ -114,11 +127,101 @@ def join(tree: Tree, genuine: Genuine, k: int, demands: Sequence[Demand]) -> Joi
     number = np.cumsum(slots.count > 0) - 1
     n_leaves = np.bincount(slots.home[slots.grouped.count > 0], minlength=number.size)
     return Joined(
-        class_of_leaf=np.where(slots.grouped.count > 0, number[slots.home], -1),
+        class_of_leaf=np.where(slots.grouped.count > 0, number[slots.home], -1)[place],
         is_joined=n_leaves[slots.filled()] > 1,
-        ncp_before=before,
-        ncp_after=joining.ncp(),
+        is_told=joining.is_told[place] & bool(demands),
     )
+
+
+def balanced(tree: Tree, genuine: Genuine) -> tuple[Tree, Ints]:
+    """The tree with small children moved beside others of their size, and each leaf's new number.
+
+    It follows from the quasi-identifiers alone, so that it tells nothing of other columns.
+    """
+    shape = _Shape(tree, genuine)
+    for nodes in reversed([*tree.levels()]):
+        shape.rise(nodes[tree.column[nodes] >= 0])
+    return shape.laid_out()
+
+
+class _Shape:
+    """A tree that is rearranged bottom up; `top` stands in the place of each of its nodes."""
+
+    def __init__(self, tree: Tree, genuine: Genuine) -> None:
+        self.tree, self.top = tree, np.arange(tree.n_nodes)
+        self.leaves = np.flatnonzero(tree.column < 0)
+        self.left, self.right = np.full((2, tree.n_nodes), -1)
+        self.size, self.n_leaves = np.zeros((2, tree.n_nodes), np.int64)
+        grouped = Grouped.by(genuine.leaf_of_row, tree.n_leaves)
+        self.size[self.leaves], self.n_leaves[self.leaves] = grouped.count, 1
+        # Categories are measured by their positions, as the tree does.
+        self.widths: list[_Numbers] = []
+        for values in genuine.values():
+            found, ends = _Numbers.of(values, grouped), np.full((2, tree.n_nodes), np.nan)
+            ends[:, self.leaves] = found.low, found.high
+            self.widths.append(_Numbers(ends[0], ends[1], found.scale))
+
+    def rise(self, nodes: Ints) -> None:
+        """From the children of these nodes, all of one depth, to the nodes.
+
+        A child that is much smaller goes down the other one, each time to where it adds less. The
+        node, which is free then, takes it and what is there.
+        """
+        pair = self.top[np.array([nodes + 1, self.tree.right[nodes]])]
+        large, small = np.where(self.size[pair[0]] >= self.size[pair[1]], pair, pair[::-1])
+        moves = self._goes_down(small, large)
+        self.top[nodes[moves]] = large[moves]
+        at, above, is_left = large.copy(), large.copy(), moves.copy()
+        moving = np.flatnonzero(moves)
+        while moving.size:
+            here, part = at[moving], small[moving]
+            self._widen(here, part)
+            left, right = self.left[here], self.right[here]
+            above[moving] = here
+            is_left[moving] = self._added(left, part) <= self._added(right, part)
+            at[moving] = np.where(is_left[moving], left, right)
+            moving = moving[self._goes_down(part, at[moving])]
+        self.left[nodes], self.right[nodes] = at, small
+        for parts in (at, small):
+            self._widen(nodes, parts)
+        self.left[above[moves & is_left]] = nodes[moves & is_left]
+        self.right[above[moves & ~is_left]] = nodes[moves & ~is_left]
+
+    def _goes_down(self, parts: Ints, nodes: Ints) -> Flags:
+        return (self.left[nodes] >= 0) & (2 * self.size[parts] < self.size[nodes])
+
+    def _widen(self, nodes: Ints, parts: Ints) -> None:
+        for of in (self.size, self.n_leaves):
+            of[nodes] += of[parts]
+        for each in self.widths:
+            each.take_up(nodes, parts)
+
+    def _added(self, nodes: Ints, parts: Ints) -> Floats:
+        size, width = self.size[nodes], total_width(self.widths, nodes, nodes)
+        union = total_width(self.widths, nodes, parts)
+        return (size + self.size[parts]) * union - size * width
+
+    def laid_out(self) -> tuple[Tree, Ints]:
+        """The tree in preorder, and each leaf's new number."""
+        place, level = np.zeros(self.top.size, np.int64), self.top[:1]
+        while level.size:
+            level = level[self.left[level] >= 0]
+            left, right = self.left[level], self.right[level]
+            place[left] = place[level] + 1
+            place[right] = place[left] + 2 * self.n_leaves[left] - 1
+            level = np.concatenate([left, right])
+        node = np.argsort(place)
+        is_leaf = self.left[node] < 0
+        left, right = (np.where(is_leaf, -1, place[of[node]]) for of in (self.left, self.right))
+        number = np.where(is_leaf, np.cumsum(is_leaf) - 1, -1).astype(np.int32)
+        found = Tree(
+            column=np.where(is_leaf, np.int32(-1), np.int32(0)),
+            threshold=np.zeros(node.size),
+            left=left.astype(np.int32),
+            right=right.astype(np.int32),
+            leaf=number,
+        )
+        return found, number[place[self.leaves]].astype(np.int64)
 
 
 class _Joining:
@@ -126,6 +229,7 @@ class _Joining:
 
     def __init__(self, tree: Tree, genuine: Genuine, k: int, demands: Sequence[Demand]) -> None:
         self.tree = tree
+        self.is_small, self.is_drawn = np.zeros((2, tree.n_nodes), np.bool_)
         self.people = genuine.person_of_row
         # k and l stay met when a class grows, so that they are counted once, for each node.
         ends = tree.ends()
@@ -140,43 +244,56 @@ class _Joining:
         ]
         grouped = Grouped.by(genuine.leaf_of_row, tree.n_leaves)
         self.slots = Slots(grouped)
-        self.widths = column_widths(genuine.values, genuine.is_category, grouped, self.slots)
+        self.widths = column_widths(genuine.values(), genuine.is_category, grouped, self.slots)
         self.width = np.zeros(tree.n_leaves)
         self._measure(self.slots.filled())
         is_leaf = tree.column < 0
         self.first, self.last = tree.leaf_spans().T
         self.residue = np.full(tree.n_nodes, -1)
-        self.is_class = np.zeros(tree.n_leaves, np.bool_)
+        self.is_class, self.is_told = np.zeros((2, tree.n_leaves), np.bool_)
         nodes = np.flatnonzero(is_leaf)[self.slots.filled()]
         self._settle(nodes, self.slots.filled())
-
-    def ncp(self) -> float:
-        """The mean width of a value, by records."""
-        count = self.slots.count
-        return float(count @ self.width / (count.sum() * len(self.widths)))
 
     def rise(self, nodes: Ints) -> None:
         """From the children of these nodes, all of one depth, to the nodes."""
         left, right = self.residue[nodes + 1], self.residue[self.tree.right[nodes]]
         residue = np.maximum(left, right)
         self.residue[nodes] = residue
-        is_alone = (left < 0) != (right < 0)
+        is_alone = ((left < 0) != (right < 0)) & ~self.is_small[nodes]
         chosen = np.full(nodes.size, -1)
         chosen[is_alone] = self._choose(residue[is_alone], nodes[is_alone])
         joins = chosen >= 0
+        self._tell(residue[joins])
         self._take_up(chosen[joins], residue[joins])
         self.residue[nodes[joins]] = -1
-        # What is left has no class beside it, or none that would take it: all is one.
-        self._become_one(nodes[(residue >= 0) & ~joins])
+        # What is left is small, has no class beside it, or none that would take it: all is one.
+        whole = nodes[(residue >= 0) & ~joins]
+        self._tell(self._become_one(whole)[~self.is_small[whole]])
+        drawn = nodes[(residue < 0) & self.is_drawn[nodes]]
+        filled, begin, end = self._filled(drawn)
+        drawn, begin, end = drawn[begin < end], begin[begin < end], end[begin < end]
+        owner, place = expand(begin, end)
+        self._become_one(drawn[self._meets(owner, filled[place])])
 
-    def _become_one(self, nodes: Ints) -> None:
+    def _filled(self, nodes: Ints) -> tuple[Ints, Ints, Ints]:
+        """The slots that hold records, and where those under each node begin and end."""
         filled = self.slots.filled()
-        begin = np.searchsorted(filled, self.first[nodes])
-        end = np.searchsorted(filled, self.last[nodes])
+        begin, end = (np.searchsorted(filled, of[nodes]) for of in (self.first, self.last))
+        return filled, begin, end
+
+    def _tell(self, slots: Ints) -> None:
+        is_one = np.zeros(self.slots.home.size, np.bool_)
+        is_one[slots] = True
+        self.is_told |= is_one[self.slots.home]
+
+    def _become_one(self, nodes: Ints) -> Ints:
+        """All under each node is in one slot from here on; these slots."""
+        filled, begin, end = self._filled(nodes)
         owner, others = expand(begin + 1, end)
         self.is_class[filled[others]] = False
         self._take_up(filled[begin][owner], filled[others])
         self._settle(nodes, filled[begin])
+        return filled[begin]
 
     def _settle(self, nodes: Ints, slots: Ints) -> None:
         """All under each node is in one slot: a class if that is valid, else a residue."""

@@ -1,7 +1,7 @@
 """A look at a release before it is one: its sheet, its warnings, ten records before and after."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from numbers import Real
 from typing import Any
 
@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from verix_anon.client.manifest import Manifest
-from verix_anon.client.privacy_sheet import missed_gates
+from verix_anon.client.privacy_sheet import ColumnLoss, losses_of, missed_gates
 from verix_anon.client.release import ReleaseOptions
 from verix_anon.client.release.published import Published, Released
-from verix_anon.client.table.columns import columns_of
+from verix_anon.client.table.columns import Derived, columns_of, with_derived
 from verix_anon.client.table.roles import Measure
 from verix_anon.errors import TableError
 from verix_anon.fields import Fields, to_json
@@ -53,6 +53,7 @@ class Preview:
     options: Mapping[str, object]
     """What was asked of the release, as far as it was given."""
     columns: tuple[Compared, ...]
+    losses: tuple[ColumnLoss, ...] = ()
 
     @classmethod
     def of(
@@ -65,7 +66,8 @@ class Preview:
             warnings=(*released.overridden, *released.warnings),
             missed=missed_gates(options.require, released.sheet),
             options=_given(options, manifest),
-            columns=_columns(released.published, table, manifest.roles),
+            columns=_columns(released.published, table, manifest),
+            losses=released.sheet.losses,
         )
 
     def to_json(self) -> str:
@@ -83,6 +85,7 @@ class Preview:
                 "missed": list(self.missed),
                 "options": dict(self.options),
                 "columns": columns,
+                "losses": [asdict(loss) for loss in self.losses],
             }
         )
 
@@ -99,6 +102,7 @@ class Preview:
             missed=tuple(fields.texts("missed")),
             options=fields.inner("options").values,
             columns=tuple(_compared(each) for each in fields.each("columns")),
+            losses=losses_of(fields),
         )
 
 
@@ -108,26 +112,30 @@ def _given(options: ReleaseOptions, manifest: Manifest) -> dict[str, object]:
     for measure in Measure:
         value = getattr(options, measure)
         found[measure.value] = {manifest.target: value} if isinstance(value, Real) else value
-    names = ("representations", "round_to", "top_code", "exact_ends", "require")
-    found |= {name: getattr(options, name) for name in (*names, "person", "keep_order")}
+    names = ("representations", "round_to", "top_code", "bins", "drop", "suppress", "exact_ends")
+    more = ("require", "person", "pseudonym", "keep_order")
+    found |= {name: getattr(options, name) for name in (*names, *more)}
     if options.representation != ReleaseOptions().representation:
         found["representation"] = str(options.representation)
     return {name: value for name, value in found.items() if value}
 
 
-def _columns(published: Published, table: object, roles: Mapping[str, str]) -> tuple[Compared, ...]:
-    held, n_rows = columns_of(table), published.class_of_row.size
+def _columns(published: Published, table: object, manifest: Manifest) -> tuple[Compared, ...]:
+    derived = {name: Derived.of(name, given) for name, given in manifest.derived.items()}
+    held, n_rows = with_derived(columns_of(table), derived), published.class_of_row.size
     # From the whole table: its first rows are often alike.
     rows = np.unique(np.linspace(0, n_rows - 1, min(RECORDS, n_rows)).astype(np.int64))
     classes = pa.array(published.class_of_row[rows])
-    found = []
+    kept = {} if published.kept is None else dict(columns_of(published.kept.to_native()).items())
+    kept |= published.added
+    found, left = [], published.left
     for name in held:
-        before = _cells(held[name].take(pa.array(rows)))
-        after = {name: before} if name in published.names else {}
+        before = _cells(held[name].take(pa.array(rows if left is None else left[rows])))
+        after = {name: _cells(kept[name].take(pa.array(rows)))} if name in kept else {}
         if name in published.of_quasi:
             parts = published.of_quasi[name]
             after = {part: _cells(published.columns[part].take(classes)) for part in parts}
-        found.append(Compared(name, str(roles[name]), before, after))
+        found.append(Compared(name, str(manifest.roles[name]), before, after))
     return tuple(found)
 
 

@@ -7,7 +7,7 @@ one person may have most of the records, and most people a value that few of the
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import pyarrow as pa
@@ -15,9 +15,21 @@ import pyarrow.compute as pc
 
 from verix_anon.arrays import Floats, Ids, Ints
 from verix_anon.client.evidence import SizeHistogram
-from verix_anon.client.privacy_sheet import Conditions, Diversity, Joining, Sheet
+from verix_anon.client.privacy_sheet import (
+    MOST_BARS,
+    ColumnLoss,
+    Conditions,
+    Diversity,
+    Joining,
+    Linking,
+    Sheet,
+)
+from verix_anon.client.release.cells import Covered
+from verix_anon.client.release.ranges import EXACT, Range
 from verix_anon.client.table.digest import plain_column
 from verix_anon.client.table.task import TableRole
+from verix_anon.protocol.contract import Unit
+from verix_anon.protocol.tree import NUMPY_UNITS
 
 ORDERED, EQUAL = "ordered", "equal"
 POPULATION = "the table itself: the intruder knows no larger population"
@@ -26,6 +38,12 @@ PARTS = 720_720 * 1024
 """The parts of a person that are spread over the person's values. They are counted as whole
 numbers, so that no sum depends on the order of rows. Up to 16 values divide them evenly, and
 those of 2^31 people add up to less than 2^63."""
+MONTHS = (1, 3, 6, *(12 * years for years in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)))
+"""How many months of dates one bar may hold."""
+SECONDS = {Unit.DAY: 86_400.0, Unit.SECOND: 1.0, Unit.MILLISECOND: 1e-3, Unit.MICROSECOND: 1e-6}
+YEAR, DAY = 31_557_600.0, 86_400.0
+UNITS = {"years": YEAR, "months": YEAR / 12, "days": DAY, "hours": 3_600.0, "seconds": 1.0}
+TINY, HUGE = 1e-300, 1e308
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -268,6 +286,30 @@ def _first_of_each(ordered: Ints) -> Ints:
     return np.flatnonzero(np.diff(ordered, prepend=-1))
 
 
+def linking(members: ClassMembers, column: str, k: int) -> Linking:
+    """Count the people who share the classes of all their rows, each as often as it occurs."""
+    assert members.person_of_row is not None
+    # Without gaps: people who were left out share nothing with anybody.
+    people = dense(members.person_of_row)
+    order = np.lexsort((members.class_of_row, people))
+    classes, count = members.class_of_row[order], np.bincount(people)
+    begin = np.cumsum(count) - count
+    # The combination of each person's first i rows, numbered apart from those of fewer rows.
+    combination = np.zeros(count.size, np.int64)
+    more = np.arange(count.size)
+    for i in range(_top(count)):
+        more = more[count[more] > i]
+        longer = dense(_pair(combination[more], classes[begin[more] + i])[0])
+        combination[more] = longer + _top(combination) + 1
+    shared = np.bincount(combination)[combination]
+    return Linking(
+        column=column,
+        k=int(shared.min()),
+        below_k=float((shared < k).mean()),
+        unique=float((shared == 1).mean()),
+    )
+
+
 def singled_out(members: ClassMembers, attributes: Sequence[Attribute]) -> float:
     """The share of records whose values of these columns nobody else in their class has."""
     groups = members.class_of_row
@@ -311,6 +353,130 @@ def weighted(width: Floats, records: Ints) -> float:
     return float(records @ width / records.sum())
 
 
+@np.errstate(all="ignore")
+def column_loss(
+    found: Range,
+    width: Floats,
+    domain: tuple[Floats, Floats],
+    possible: Covered | None,
+    values: Floats,
+    people: Ints | None,
+    k: int,
+) -> ColumnLoss:
+    """What is left of a column: `width` is that of its classes, as a share of its `domain`.
+
+    A bar of fewer than k people, or one percent, is joined to its neighbour: so no share of fewer
+    can be found by taking the others away from the whole.
+    """
+    column, n_there = found.column, found.records - found.missing
+    if possible is None:
+        is_one = (found.low == found.high) & ~(found.is_below | found.is_above | found.is_any)
+        scale = 1.0 if column.unit is None else SECONDS[column.unit]
+        lengths = np.minimum(width * (domain[1] - domain[0]) * scale, HUGE)
+    else:
+        is_one, lengths = possible.count == 1, possible.count.astype(np.float64)
+    order = np.argsort(lengths)
+    reached = np.cumsum(n_there[order])
+    median, unit = lengths[order[np.searchsorted(reached, reached[-1] / 2)]], "values"
+    if possible is None:
+        unit = next((u for u, length in UNITS.items() if median >= 2 * length), "days")
+        median, unit = (median, "") if column.unit is None else (median / UNITS[unit], unit)
+    is_exact = (is_one & (found.missing == 0)) | found.is_empty
+    held, is_there = (values, people), ~np.isnan(values)
+    if not is_there.all():
+        held = values[is_there], None if people is None else people[is_there]
+    names, before, after = _bars(found, possible, n_there / max(n_there.sum(), 1), *held, k)
+    return ColumnLoss(
+        column=column.name,
+        exact=weighted(is_exact.astype(np.float64), found.records),
+        median_width=float(f"{median:.2g}"),
+        unit=unit,
+        n_categories=0 if found.sets is None else found.sets.occurring.size,
+        ncp=weighted(width, found.records),
+        bars=tuple(names),
+        before=tuple(before.round(2).tolist()),
+        after=tuple(after.round(2).tolist()),
+    )
+
+
+def _bars(
+    found: Range,
+    possible: Covered | None,
+    weight: Floats,
+    values: Floats,
+    people: Ints | None,
+    k: int,
+) -> tuple[list[str], Floats, Floats]:
+    """Names of bars, and their shares in the table and in what is published of it."""
+    is_said = ~found.is_unsaid
+    if not is_said.any():
+        return [], np.empty(0), np.empty(0)
+    if possible is None:
+        ends = found.low[is_said].min(), found.high[is_said].max()
+        cuts, names = _cuts(found.column.unit, *map(float, ends))
+        bar_of = np.searchsorted(cuts, values, side="right")
+        low = np.where(found.is_any, ends[0], found.low)
+        high = np.where(found.is_any, ends[1], found.high)
+        # A whole number or a day is one wide. Halved before subtracting: nothing overflows.
+        length = high / 2 - low / 2 + bool((low == np.floor(low)).all()) / 2
+        below = [(cut / 2 - low / 2) / np.maximum(length, TINY) for cut in cuts]
+        after = np.diff([0.0, *(weight @ np.clip(each, 0, 1) for each in below), 1.0])
+    else:
+        assert found.sets is not None
+        # The most frequent category first.
+        occurring, code = found.sets.occurring, values.astype(np.int64)
+        order = np.argsort(-np.bincount(code)[occurring], kind="stable")
+        rank = np.zeros(occurring[-1] + 1, np.int64)
+        rank[occurring[order]] = np.minimum(np.arange(order.size), MOST_BARS - 1)
+        bar_of = rank[code]
+        after = np.bincount(rank[occurring], possible.masses(found.sets, weight))
+        names = [(found.column.categories or ())[at] for at in occurring[order]]
+    first = bar_of
+    if people is not None:
+        # A person counts in the first of several bars.
+        first = np.full(_top(people) + 1, after.size)
+        np.minimum.at(first, people, bar_of)
+    reached = np.cumsum(np.bincount(first, minlength=after.size)[: after.size]).tolist()
+    # Of categories, all that are too rare are in the last bar.
+    begins, done, least = [0], 0, max(k, reached[-1] / 100)
+    for i, n_people in enumerate(reached[:-1], 1):
+        is_next = possible is None or i == begins[-1] + 1
+        if is_next and min(n_people - done, reached[-1] - n_people) >= least:
+            begins.append(i)
+            done = n_people
+    before = np.bincount(bar_of, minlength=after.size) / values.size
+    if possible is None and len(begins) > 1:
+        names[0] = f"<{names[begins[1]][:-2]}"
+    elif possible is not None and len(names) > begins[-1] + 1:
+        names[begins[-1]] = f"… ({len(names) - begins[-1]:,})"
+    shares = np.add.reduceat(before, begins), np.add.reduceat(after, begins)
+    return [names[at] for at in begins], *shares
+
+
+def _cuts(unit: Unit | None, low: float, high: float) -> tuple[Floats, list[str]]:
+    """Round numbers, months or years that part a range into at most 12 bars, and their names."""
+    if unit is not None:
+        own = f"M8[{NUMPY_UNITS[unit]}]"
+        ends = np.array([low, high]).astype(np.int64).astype(own).astype("M8[M]")
+        # From the year 0, so that decades begin with a round number.
+        first, last = (ends.astype(np.int64) + 1970 * 12).tolist()
+        step = next((m for m in MONTHS if last // m - first // m < MOST_BARS), last + 1)
+        months = np.arange(first // step + 1, last // step + 1) * step - 1970 * 12
+        moments = months.astype("M8[M]")
+        names = moments.astype("M8[M]" if step % 12 else "M8[Y]").astype(str).tolist()
+        cuts = moments.astype(own).astype(np.float64)
+    else:
+        width = np.float64(high / (MOST_BARS - 1) - low / (MOST_BARS - 1))
+        power = 10.0 ** np.floor(np.log10(width))
+        step = power * next((n for n in (1, 2, 5) if n * power >= width), 10)
+        first, last = np.floor(low / step), np.floor(high / step)
+        # The numbers may be too large for it, or too close to each other.
+        is_fine = max(abs(first), abs(last)) < EXACT
+        names = [f"{n * step:.12g}" for n in np.arange(first + 1, last + 1)] if is_fine else []
+        cuts = np.array(names, np.float64)
+    return cuts, ["…", *(f"{name}.." for name in names)]
+
+
 def diversity(members: ClassMembers, column: Attribute) -> Diversity:
     """How much the classes hide of one column."""
     shares = overall(column.codes, members.person_of_row)
@@ -338,9 +504,13 @@ def measure(
     attributes: Sequence[Attribute],
     conditions: Conditions,
     joined: Joining,
-    ncp: float,
+    losses: Sequence[ColumnLoss],
+    n_dropped: int = 0,
 ) -> Sheet:
-    """Measure the sheet; `attributes` are the target, if any, and kept and sensitive columns."""
+    """Measure the sheet; `attributes` are the target, if any, and kept and sensitive columns.
+
+    Of a quasi-identifier that is dropped NCP is 1.
+    """
     sizes = members.sizes()
     unsent = [a for a in attributes if a.role != TableRole.TARGET]
     # The greatest share of one person is at least 1/size, and just that if each has one record.
@@ -348,12 +518,7 @@ def measure(
     risk = float((most / records).max())
     mean_risk = float((sizes * most / records).sum() / sizes.sum())
     sheet = Sheet(
-        k_agreed=conditions.k_agreed,
-        enforced=conditions.enforced,
-        counted_by=conditions.counted_by,
-        released_before=conditions.released_before,
-        missing=conditions.missing,
-        missing_as=conditions.missing_as,
+        **{each.name: getattr(conditions, each.name) for each in fields(Conditions)},
         k=int(sizes.min()),
         n_records=len(members.class_of_row),
         n_classes=members.n_classes,
@@ -368,8 +533,9 @@ def measure(
         population=POPULATION,
         # Exact: there are fewer than 2^32 records.
         discernibility=int((sizes.astype(np.uint64) ** 2).sum()),
-        ncp=ncp,
+        ncp=(sum(loss.ncp for loss in losses) + n_dropped) / (len(losses) + n_dropped),
         joined=joined,
+        losses=tuple(losses),
         singled_out=singled_out(members, unsent) if unsent else 0.0,
         singled_out_by={a.name: singled_out(members, [a]) for a in unsent},
     )

@@ -3,11 +3,14 @@
 Nothing is published but columns: what else a table carries is taken off it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar, cast
 
 import narwhals as nw
@@ -16,12 +19,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from verix_anon.arrays import Ids
+from verix_anon.arrays import Ids, Ints
 from verix_anon.client.arguments import FilePath, is_path
 from verix_anon.client.notebook import as_list, as_table
 from verix_anon.client.privacy_sheet import Sheet
-from verix_anon.client.release.cells import MOST_TEXTS, Cells, by_value
+from verix_anon.client.release.cells import IN_WORDS, MISSING, MOST_TEXTS, Cells, by_value
 from verix_anon.client.release.classes import ClassCells
+from verix_anon.client.release.representation import Representation
 from verix_anon.client.release.row_order import random_order
 from verix_anon.client.release.source import Source
 from verix_anon.client.table.categories import is_text
@@ -29,13 +33,33 @@ from verix_anon.client.table.columns import columns_of, without_views
 from verix_anon.client.table.task import TableRole
 from verix_anon.errors import TableError
 from verix_anon.fields import to_json
-from verix_anon.files.atomic_write import Aside, begun, check_apart, check_free, write_bytes
+from verix_anon.files.atomic_write import Aside, begun, check_apart, check_writable, write_bytes
 from verix_anon.files.store import path_text
-from verix_anon.files.tables import Parts, Stored, check_table_name, table_aside
-from verix_anon.protocol.contract import Digest
+from verix_anon.files.tables import Parts, Stored, TextForm, check_table_name, table_aside
+from verix_anon.protocol.contract import Digest, Kind, Unit
 
-FORMAT = "verix/schema/2"
+FORMAT = "verix/schema/3"
 """Of a dictionary as a JSON file."""
+OURS = "verix"
+"""What Frictionless Table Schema does not know stands under this name."""
+READS: Mapping[object, str] = {
+    Kind.NUMERIC: "lo..hi: from lo to hi, both included; <= and >= mark a capped end; * is any.",
+    Kind.DATETIME: "lo..hi as for numbers; 2024, 2024-Q1 and 2024-M01 are periods; * is any.",
+    Kind.CATEGORICAL: "A label or a name above it; {a, b}: one of these; not {a}: another;"
+    " lo..hi: one between; 01***: one that begins so; * is any.",
+    Representation.BOUNDS: "The least (_min) or greatest (_max) value of the record's class.",
+    Representation.MIDPOINT: "The middle of the record's class.",
+    Representation.MEAN: "The mean of the record's class.",
+    Representation.SHARES: "The share of the record's class that has this label.",
+    Representation.MODEL: "A number: the place of a value in `levels`, or as many `unit`s.",
+    MISSING: "The share of the records here that have no value.",
+}
+"""How cells read, for people."""
+FIGURES = ("enforced", "classes", "risk of re-identification", "information lost")
+"""Facts of the privacy sheet that may be published with the table."""
+Texts = Sequence[Sequence[str]]
+FRACTIONS = {"s": "", "ms": ".%f", "us": ".%f"}
+"""How the seconds of a time go on in a text table, by the unit of its type."""
 TYPES = (
     (pa.types.is_boolean, "boolean"),
     (pa.types.is_integer, "integer"),
@@ -63,10 +87,14 @@ class Published:
     """Of the owner's rows, in the order of the table."""
     columns: Mapping[str, pa.Array]
     """With one value per class."""
+    added: Mapping[str, pa.Array]
+    """Columns that are not the owner's, with one value for each of the owner's rows."""
     of_quasi: Mapping[str, Sequence[str]]
     """Which of these are published of each quasi-identifier."""
     order: Ids | None
-    """The owner's row that each published row is; None: they stand as in the table."""
+    """The row, of those left, that each published row is; None: they stand as in the table."""
+    left: Ints | None = None
+    """The owner's rows that are not left out; None: all."""
 
     def rows(self, begin: int = 0, end: int | None = None) -> Ids:
         """The owner's rows that these published rows are."""
@@ -79,11 +107,12 @@ class Published:
         order = self.rows()
         rows = pa.array(self.class_of_row[order])
         with ThreadPoolExecutor() as pool:
-            new = pool.map(lambda array: _plain(array).take(rows), self.columns.values())
+            new = [*pool.map(lambda array: _plain(array).take(rows), self.columns.values())]
+            new += [array.take(pa.array(order)) for array in self.added.values()]
             # By number: Polars gives a column whose name is empty another.
             published = pa.table({str(i): array for i, array in enumerate(new)})
         columns = nw.from_arrow(published, backend=self.library)
-        named = [columns[str(i)].alias(name) for i, name in enumerate(self.columns)]
+        named = [columns[str(i)].alias(name) for i, name in enumerate((*self.columns, *self.added))]
         frame = columns.select(*named)
         if self.kept is not None:
             # Not every type that Arrow holds can be put in another order; those that are left can.
@@ -113,6 +142,8 @@ class Published:
         def column(name: str, rows: Ids) -> pa.Array:
             if name in kept:
                 return kept[name].take(pa.array(rows))
+            if name in self.added:
+                return self.added[name].take(pa.array(rows))
             found = self.columns[name].take(pa.array(self.class_of_row[rows]))
             return found if name in texts else _plain(found)
 
@@ -121,6 +152,26 @@ class Published:
             return pa.table([column(name, rows) for name in self.names], list(self.names))
 
         return Parts(self.class_of_row.size, part)
+
+    def marked(self, cells: Iterable[Cells], mark: str) -> "Published":
+        """The same with this decimal mark in intervals, which are text."""
+        words = {
+            name: array
+            for each in cells
+            for name, array in each.columns.items()
+            if each.described["kind"] == Kind.NUMERIC and is_text(_value_type(array.type))
+        }
+        if mark == "." or not words:
+            return self
+        for name, array in words.items():
+            # The dots between two numbers stay.
+            texts = pc.replace_substring_regex(array.dictionary, r"(\d)\.(\d)", rf"\1{mark}\2")
+            words[name] = by_value(pa.DictionaryArray.from_arrays(array.indices, texts))
+        return replace(self, columns={**self.columns, **words})
+
+
+def _value_type(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def _plain(array: pa.Array) -> pa.Array:
@@ -132,28 +183,98 @@ def assemble(
     source: Source,
     roles: Mapping[str, str],
     written: ClassCells,
+    model: Sequence[Cells],
     *,
     keep_order: bool,
+    pseudonym: str | None = None,
+    derived: Collection[str] = (),
 ) -> Published:
-    """Put what is published of each class beside what is kept, in random order or the table's."""
+    """Put what is published of each class beside what is kept, in random order or the table's.
+
+    `model` has the columns that are kept as numbers, if they are to be.
+    """
     of_quasi = {each.name: tuple(each.columns) for each in written.cells}
-    names: list[str] = []
+    added = {} if pseudonym is None else {pseudonym: _pseudonyms(source.person_of_row)}
+    made = of_quasi | {each.name: tuple(each.columns) for each in model}
+    names: list[str] = [*added]
     for name in source.types:
-        if roles[name] != TableRole.IDENTIFIER:
-            names.extend(of_quasi.get(name, [name]))
+        if name in of_quasi or name in source.kept:
+            names.extend(made.get(name, [name]))
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise TableError(f"the release would have two columns {twice!r}; rename the one there is")
-    library, kept = _kept(table, source)
+    made_here = {*derived, *source.changed}
+    library, kept = _kept(table, [name for name in source.kept if name not in made_here], source)
+    if model:
+        numbers = pa.table({name: a for each in model for name, a in each.columns.items()})
+        kept = nw.from_arrow(numbers, backend=library)
+    else:
+        added |= {name: _plain(source.kept[name]) for name in source.kept if name in made_here}
     order = None if keep_order else random_order(written.of_row.size)
-    return Published(kept, library, names, written.of_row, written.columns, of_quasi, order)
+    of_row, columns, left = written.of_row, written.columns, source.rows
+    return Published(kept, library, names, of_row, columns, added, of_quasi, order, left)
 
 
-def _kept(table: object, source: Source) -> tuple[Any, nw.DataFrame[Any] | None]:
+def _pseudonyms(person_of_row: Ints | None) -> pa.Array:
+    """A number for each row's person, from 1 up, in an order from the system's randomness.
+
+    The order is fresh for every release, so that numbers of two releases have nothing in common.
+    """
+    if person_of_row is None:
+        raise TableError(
+            "a pseudonym is a number for each person: name the column that tells people apart,"
+            " with person (--person)"
+        )
+    numbers = random_order(int(person_of_row.max()) + 1) + 1
+    return pa.array(numbers[person_of_row])
+
+
+def _kept(table: object, names: list[str], source: Source) -> tuple[Any, nw.DataFrame[Any] | None]:
     """The library of the table, and its columns that are published as they are, if any."""
     held = pa.table(dict(source.kept)) if isinstance(table, Stored) else table
     frame: nw.DataFrame[Any] = nw.from_native(held, eager_only=True)
-    return frame.implementation, frame.select(list(source.kept)) if source.kept else None
+    if not names:
+        return frame.implementation, None
+    kept = frame.select(names)
+    if source.rows is not None and not isinstance(table, Stored):
+        kept = kept[source.rows]
+    return frame.implementation, kept
+
+
+def as_numbers(name: str, role: str, array: pa.Array) -> Cells:
+    """A column that is not generalized, for models: all numbers, and none missing.
+
+    Numbers, truth values and times stay what they count. Where one is missing or infinite it is
+    the mean of the others, and a column `NAME_missing` is 1. Other values are numbered from 0 in
+    their order, and a missing one is -1.
+    """
+    said: dict[str, object] = {"role": str(role), "column": name, "representation": "model"}
+    array = bare_array(array)
+    if not (pa.types.is_dictionary(array.type) and array.type.ordered):
+        array = _plain(array)
+    if pa.types.is_date64(array.type):
+        array = array.cast(pa.date32())
+    kind = array.type
+    if pa.types.is_date(kind) or hasattr(kind, "unit"):
+        said["unit"] = Unit.DAY.value if pa.types.is_date(kind) else kind.unit
+        array = array.view(pa.int32() if kind.bit_width == 32 else pa.int64())
+    elif pa.types.is_boolean(kind):
+        array = array.cast(pa.int8())
+    if _type(array.type) in ("integer", "number"):
+        values = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        is_there = np.isfinite(values)
+        if is_there.all():
+            is_whole = pa.types.is_integer(array.type)
+            return Cells(name, {name: array if is_whole else pa.array(values)}, said)
+        # Divided before adding, so that nothing overflows.
+        mean = (values[is_there] / max(1, is_there.sum())).sum()
+        missing = {f"{name}_{MISSING}": pa.array((~is_there).astype(np.int8))}
+        return Cells(name, {name: pa.array(np.where(is_there, values, mean)), **missing}, said)
+    if not pa.types.is_dictionary(array.type):
+        texts = [None if value is None else str(value) for value in array.to_pylist()]
+        array = by_value(pa.array(texts, pa.large_string()).dictionary_encode())
+    said |= {"levels": [str(label) for label in array.dictionary.to_pylist()], MISSING: -1}
+    return Cells(name, {name: array.indices.cast(pa.int32()).fill_null(-1)}, said)
 
 
 def bare_array(array: pa.Array) -> pa.Array:
@@ -272,7 +393,8 @@ class Released(Generic[TableT]):
     @property
     def rows(self) -> Ids:
         """The row of the owner's table, from 0, that each row is; not to be published."""
-        return self.published.rows()
+        rows, left = self.published.rows(), self.published.left
+        return rows if left is None else left[rows].astype(np.int32)
 
     @property
     def root(self) -> Digest:
@@ -320,37 +442,84 @@ def schema_json(
     types: Mapping[str, pa.DataType],
     roles: Mapping[str, str],
     cells: Iterable[Cells],
+    form: TextForm,
+    changed: Mapping[str, Mapping[str, object]] = MappingProxyType({}),
 ) -> str:
     """The dictionary of a released table: what each column is, and how its cells read.
 
-    Its fields are those of Frictionless Table Schema where they fit. It is published with the
-    table, and holds nothing that the table's cells do not show, except the labels of a column that
-    has no hierarchy, which `*` and `not {a}` speak of.
+    It is a Frictionless Table Schema. What that does not know stands under `verix`. It is
+    published with the table, and holds nothing that the table's cells do not show, except the
+    labels of a column that has no hierarchy, which `*` and `not {a}` speak of.
 
     Args:
         names: The published columns, in order.
         types: The types of the owner's columns.
         roles: The role of each of the owner's columns.
         cells: What is published of each quasi-identifier.
+        form: How the table is written as text; other files have its decimal mark in words.
+        changed: What was done to kept and sensitive columns that are not published as they are.
     """
-    fields: dict[str, dict[str, object]] = {}
-    for each in cells:
-        for name, array in each.columns.items():
-            fields[name] = {"name": name, "type": _type(array.type), **each.described}
+    found: dict[str, dict[str, object]] = {}
     for name, kind in types.items():
         if roles[name] != TableRole.QUASI:
-            fields[name] = {"name": name, "type": _type(kind), "role": str(roles[name])}
+            said = {"role": str(roles[name]), **changed.get(name, {})}
+            found[name] = _field(name, kind, said, form)
+    for each in cells:
+        for name, array in each.columns.items():
+            found[name] = _field(name, array.type, each.described, form)
+    number = {"type": "integer", OURS: {"role": "pseudonym"}}
     document = {
-        "format": FORMAT,
-        "fields": [fields[name] for name in names],
+        # First: the desk knows its files by how they begin.
+        OURS: {"format": FORMAT, "decimal": form.decimal},
+        "fields": [found.get(name, {"name": name, **number}) for name in names],
         "missingValues": [""],
+        "dialect": {"delimiter": form.delimiter, "quoteChar": '"', "doubleQuote": True},
+        "encoding": form.encoding,
     }
     return to_json(document)
 
 
+def _field(
+    name: str, kind: pa.DataType, described: Mapping[str, object], form: TextForm
+) -> dict[str, object]:
+    found: dict[str, object] = {"name": name, "type": _type(kind)}
+    if found["type"] == "number" and form.decimal != ".":
+        found["decimalChar"] = form.decimal
+    if found["type"] == "datetime":
+        is_known = kind.unit in FRACTIONS and kind.tz is None
+        found["format"] = f"%Y-%m-%d %H:%M:%S{FRACTIONS[kind.unit]}" if is_known else "any"
+    reads = described.get("representation")
+    if reads in IN_WORDS:
+        reads, found["constraints"] = described["kind"], {"required": True}
+    elif name == f"{described.get('column')}_{MISSING}":
+        reads = MISSING
+    if reads in READS:
+        found["description"] = READS[reads]
+    return found | {OURS: dict(described)}
+
+
+def sheets_of(schema: str, sheet: Sheet | None) -> dict[str, Texts]:
+    """The dictionary and the figures of the privacy sheet, as sheets beside the table.
+
+    Left out is what only the owner can know: how leaves were joined, who owns a bound, what was
+    missing, and the name of a person column that is not published.
+    """
+    about = [
+        [f["name"], f["type"], f.get(OURS, f).get("role", ""), f.get("description", "")]
+        for f in json.loads(schema)["fields"]
+    ]
+    found: dict[str, Texts] = {"Dictionary": [["column", "type", "role", "how it reads"], *about]}
+    if sheet is not None:
+        columns = (f"{d.column} ({d.role})" for d in sheet.diversity)
+        shown = {*FIGURES, *columns}
+        said = [[name, "", "", text] for name, text in sheet.facts().items() if name in shown]
+        k = ["k reached", "", "", f"{sheet.k:,} (agreed {sheet.k_agreed:,})"]
+        found["Privacy"] = [["measure", "", "", "what was reached"], k, *said]
+    return found
+
+
 def _type(kind: pa.DataType) -> str:
-    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return next((name for test, name in TYPES if test(plain)), "any")
+    return next((name for test, name in TYPES if test(_value_type(kind))), "any")
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,7 +546,8 @@ class OutputFiles:
         for path in wanted:
             path_text(path)
             check_apart(path, filter(is_path, (*inputs, *(o for o in wanted if o is not path))))
-            check_free(path, overwrite=overwrite)
+            # Whether a dictionary that is there is the same one is known when it is made.
+            check_writable(path, overwrite=overwrite or path == found.schema)
         return found
 
     @property
@@ -385,15 +555,24 @@ class OutputFiles:
         """Where the dictionary goes: beside the table."""
         return None if self.table is None else schema_path(path_text(self.table))
 
-    @contextmanager
-    def table_aside(self, published: Published) -> Iterator[Aside | None]:
+    def table_aside(
+        self,
+        table: object,
+        form: TextForm,
+        sheets: Callable[[], Mapping[str, Texts]],
+        expanded: Collection[str] = (),
+    ) -> AbstractContextManager[Aside | None]:
         """The table, written, to take its name in the block."""
         if self.table is None:
-            yield None
-            return
-        rows, texts = published.parts(), published.texts
-        with table_aside(rows, self.table, overwrite=self.overwrite, expanded=texts) as aside:
-            yield aside
+            return nullcontext()
+        return table_aside(
+            table,
+            self.table,
+            overwrite=self.overwrite,
+            expanded=expanded,
+            form=form,
+            sheets=sheets,
+        )
 
     @contextmanager
     def texts_aside(self, sheet: str, schema: str) -> Iterator[list[Aside]]:
@@ -401,10 +580,18 @@ class OutputFiles:
         with ExitStack() as stack:
             asides = []
             for path, text, private in ((self.sheet, sheet, True), (self.schema, schema, False)):
-                if path is not None:
+                if path is not None and not (path == self.schema and _holds(path, text)):
                     beginning = begun(path, overwrite=self.overwrite, folder=False, private=private)
                     aside = stack.enter_context(beginning)
                     write_bytes(aside.path, text.encode() + b"\n")
                     aside.settle()
                     asides.append(aside)
             yield asides
+
+
+def _holds(path: FilePath, text: str) -> bool:
+    """Whether a file has this very text, so that it need not be written."""
+    try:
+        return Path(path).read_bytes() == text.encode() + b"\n"
+    except OSError:
+        return False

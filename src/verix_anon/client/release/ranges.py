@@ -4,6 +4,7 @@ Values that are not there are NaN, and count for nothing but that they are missi
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -11,16 +12,21 @@ import numpy as np
 import pyarrow as pa
 
 from verix_anon.arrays import Flags, Floats, Ints
-from verix_anon.client.release.grouping import Grouped
+from verix_anon.client.release.grouping import Grouped, expand
 from verix_anon.client.release.representation import (
+    AUTO,
     BY_NAME,
     ColumnForm,
     Period,
     Presentation,
     Representation,
     covering,
+    date_bins,
+    per_day,
+    period_of,
     widened,
 )
+from verix_anon.client.table.hierarchies import PREFIX
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Column
 
@@ -28,6 +34,12 @@ EXACT = 2**53
 Ends = tuple[float, float]
 """The least and the greatest value that may be printed of a column."""
 OPEN: Ends = (-math.inf, math.inf)
+DATE_WIDTHS = {"1m": 30, "1q": 91, "1y": 365, "2y": 731, "5y": 1826, "10y": 3652, "20y": 7305}
+"""Usual widths of bins of dates, with their days."""
+FEWEST, MOST = 3, 40
+"""So many bins are usual."""
+OFTEN = 0.25
+"""The share of the records whose cells may span several of the bins that are chosen."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,6 +50,11 @@ class Sets:
     start: Ints
     records: Ints
     """How many records of the class have each."""
+
+    @property
+    def occurring(self) -> Ints:
+        """The categories that occur in the table, in order."""
+        return np.flatnonzero(np.bincount(self.position))
 
     @classmethod
     def of(cls, laid: Floats, grouped: Grouped) -> "Sets":
@@ -52,6 +69,23 @@ class Sets:
         found = keys[first]
         start = np.searchsorted(found, np.arange(n_classes + 1) * width)
         return cls(found % width, start, np.diff(first, append=keys.size))
+
+    def widened(self, group_of: Ints) -> tuple["Sets", Ints]:
+        """With all categories of the table that are in a group with one of the class's.
+
+        Also returns how many groups each class has. `group_of` is the group of each category.
+        """
+        occurring = self.occurring
+        members = Grouped.by(group_of[occurring], int(group_of.max()) + 1)
+        class_of = np.repeat(np.arange(self.start.size - 1), np.diff(self.start))
+        n_groups = members.count.size
+        of, group = np.divmod(np.unique(class_of * n_groups + group_of[self.position]), n_groups)
+        owner, place = expand(members.start[group], members.start[group + 1])
+        keys = of[owner] * group_of.size + occurring[members.order[place]]
+        keys.sort()
+        start = np.searchsorted(keys, np.arange(self.start.size) * group_of.size)
+        widened = Sets(keys % group_of.size, start, np.zeros(keys.size, np.int64))
+        return widened, np.bincount(of, minlength=self.start.size - 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -82,6 +116,8 @@ class Range:
     """How many records the class has."""
     stays_whole: bool
     """Whether bounds of whole numbers are whole."""
+    is_spanning: Flags
+    """Where a class spans several common bins; nowhere if the column has none."""
 
     @property
     def is_empty(self) -> Flags:
@@ -96,7 +132,7 @@ class Range:
     def part(self, begin: int, end: int) -> "Range":
         """Some classes of a column of numbers or dates."""
         assert self.sets is None
-        marks = ("is_below", "is_above", "is_any")
+        marks = ("is_below", "is_above", "is_any", "is_spanning")
         by_class = ("low", "high", *marks, "period", "missing", "records")
         return replace(self, **{name: getattr(self, name)[begin:end] for name in by_class})
 
@@ -115,7 +151,15 @@ def range_of(
     What lies beyond `ends` is capped; what the owner top-codes is capped as the owner says.
     """
     laid = values[grouped.order]
-    found = _Laid(column, laid, grouped, form).range(source, wanted, ends)
+
+    def with_bins(bins: float | str | None) -> Range:
+        return _Laid(column, laid, grouped, replace(form, bins=bins)).range(source, wanted, ends)
+
+    if form.bins == AUTO:
+        found = _fewest_spanning(map(with_bins, auto_widths(column, values, form)))
+        found = found or with_bins(None)
+    else:
+        found = with_bins(form.bins)
     if form.representation is Representation.MEAN:
         # Where nothing may be said, all means are 0.
         least, most = np.clip(ends, *wanted.caps(column.name))
@@ -147,9 +191,22 @@ class _Laid:
         period = self._periods(low, high, step)
         low, high = self._rounded(low, high, step, period)
         begin, end = (self._around(each, step, period) for each in ends)
+        if self.form.bins is not None:
+            # The outer bins are open to all if they are to one: nobody's cell lies within another.
+            begin = begin if (is_empty | (low >= begin[0])).all() else (begin[1], begin[1])
+            end = end if (is_empty | (high <= end[1])).all() else (end[0], end[0])
         # Ends that pass each other leave nothing to be said, whatever the owner's caps.
         caps = wanted.caps(column.name) if ends[0] <= ends[1] else OPEN
         capped = _capped(low, high, begin, end, caps)
+        sets = None if column.categories is None else Sets.of(self.values, grouped)
+        is_spanning: Flags = np.broadcast_to(np.bool_(False), low.size)
+        if self.form.bins is not None and sets is None:
+            is_spanning = self._spans(capped) & ~is_empty
+        elif self.form.bins is not None and sets is not None:
+            sets, n_groups = sets.widened(category_groups(column, self.form))
+            # What is taken of a class without a value is put right below.
+            low, high = np.take(sets.position, [sets.start[:-1], sets.start[1:] - 1], mode="clip")
+            capped, is_spanning = capped._replace(low=low + 0.0, high=high + 0.0), n_groups > 1
         return Range(
             column=column,
             source=source,
@@ -158,14 +215,38 @@ class _Laid:
             is_below=capped.is_below & ~is_empty,
             is_above=capped.is_above & ~is_empty,
             is_any=capped.is_any & ~is_empty,
-            sets=None if column.categories is None else Sets.of(self.values, grouped),
+            sets=sets,
             mean=np.empty(0),
             period=period,
             form=self.form,
             missing=missing,
             records=grouped.count,
-            stays_whole=wanted.is_whole(column.name),
+            stays_whole=wanted.is_whole(column.name, self.form.bins),
+            is_spanning=is_spanning,
         )
+
+    def _spans(self, capped: "_Capped") -> Flags:
+        """Which classes of numbers or dates reach over more than one bin."""
+        _, last = self._snapped(capped.low, capped.low)
+        is_open = capped.is_below | capped.is_above
+        found: Flags = np.where(is_open, capped.low < capped.high, last < capped.high)
+        return found | capped.is_any
+
+    def _snapped(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """The begin of the bin of each `low`, and the end of that of each `high`.
+
+        A bin of whole numbers ends with the last of its own; another one where the next begins,
+        to which that value belongs.
+        """
+        unit, width = self.column.unit, self.form.bins
+        if unit is not None:
+            return date_bins(unit, low, high, str(width))
+        step = float(width or 0)
+        first = multiple_below(low, step)
+        after = multiple_below(multiple_below(high, step) + 1.5 * step, step)
+        values = self.values[~np.isnan(self.values)]
+        is_whole = step.is_integer() and bool((values == np.floor(values)).all())
+        return first, after - 1 if is_whole else after
 
     def _missing(self, first: Ints) -> Ints:
         """How many values of each class are not there."""
@@ -176,6 +257,8 @@ class _Laid:
 
     def _periods(self, low: Floats, high: Floats, step: float | str | None) -> Ints:
         """By which period each class of dates is published."""
+        if self.column.unit is not None and self.form.bins is not None:
+            return np.full(low.size, int(period_of(str(self.form.bins))[0]))
         if self.column.unit is not None and isinstance(step, str):
             return np.full(low.size, int(BY_NAME[step]))
         if self.column.unit is not None and step is None and self._is_named:
@@ -186,10 +269,12 @@ class _Laid:
     def _rounded(
         self, low: Floats, high: Floats, step: float | str | None, period: Ints
     ) -> tuple[Floats, Floats]:
-        """Bounds widened to multiples of the step, or to periods."""
+        """Bounds widened to multiples of the step, to periods, or to bins."""
         column, unit = self.column, self.column.unit
+        if self.form.bins is not None:
+            return (low, high) if column.categories is not None else self._snapped(low, high)
         if step is not None and not isinstance(step, str):
-            low, high = _multiple_below(low, float(step)), -_multiple_below(-high, float(step))
+            low, high = multiple_below(low, float(step)), -multiple_below(-high, float(step))
             high = high + 0.0
             if unit is not None and max(-low.min(), high.max()) > EXACT:
                 raise TableError(f"the step for column {column.name!r} leads beyond all dates")
@@ -202,7 +287,7 @@ class _Laid:
     def _around(self, end: float, step: float | str | None, period: Ints) -> tuple[Floats, Floats]:
         """What an end is rounded to, down and up, as each class is rounded."""
         found = np.array([end])
-        if math.isinf(end) or (step is None and not period.any()):
+        if math.isinf(end) or (step is None and self.form.bins is None and not period.any()):
             return found, found
         return self._rounded(np.full(period.size, end), np.full(period.size, end), step, period)
 
@@ -212,6 +297,45 @@ class _Laid:
         return (
             self.form.hierarchy is not None and self.form.representation is Representation.INTERVAL
         )
+
+
+def _fewest_spanning(found: Iterable[Range]) -> Range | None:
+    """The first in which few enough records span several bins, else the one in which fewest do."""
+    best, least = None, math.inf
+    for each in found:
+        share = float(each.records[each.is_spanning].sum() / each.records.sum())
+        if share < least:
+            best, least = each, share
+        if share <= OFTEN:
+            break
+    return best
+
+
+def category_groups(column: Column, form: ColumnForm) -> Ints:
+    """The bin of each category: by leading characters, by a level, or so many neighbours."""
+    labels, width = column.categories or (), int(form.bins or 1)
+    if form.hierarchy is None:
+        return np.arange(len(labels)) // width
+    is_prefix = form.hierarchy.kind == PREFIX
+    names = [n[:width] if is_prefix else form.hierarchy.levels[n][width - 1] for n in labels]
+    return np.unique(names, return_inverse=True)[1]
+
+
+def auto_widths(column: Column, values: Floats, form: ColumnForm) -> list[float | str]:
+    """Widths of bins that people use, from the finest."""
+    if column.categories is not None:
+        assert form.hierarchy is not None
+        if form.hierarchy.kind != PREFIX:
+            return [float(level + 1) for level in range(form.hierarchy.height)]
+        return [float(n) for n in range(max(map(len, column.categories)) - 1, 0, -1)]
+    span = float(np.nanmax(values) - np.nanmin(values))
+    if column.unit is not None:
+        days = span / per_day(column.unit)
+        return [name for name, n in DATE_WIDTHS.items() if FEWEST * n <= days <= MOST * n]
+    is_whole = bool((np.floor(values) == values)[~np.isnan(values)].all())
+    usual = [digit * 10.0**e for e in range(-300, 300) for digit in (1, 2, 5)]
+    steps = [float(f"{step:.0e}") for step in usual if FEWEST * step <= span <= MOST * step]
+    return [step for step in steps if step >= 1 or not is_whole]
 
 
 class _Capped(NamedTuple):
@@ -247,7 +371,7 @@ def _capped(
     )
 
 
-def _multiple_below(values: Floats, step: float) -> Floats:
+def multiple_below(values: Floats, step: float) -> Floats:
     """The greatest multiple of the step that is not greater than each value."""
     # 3 * 0.1 is more than 0.3, while 3 / 10 is 0.3: divide where the step is a unit fraction.
     parts = 1 / step

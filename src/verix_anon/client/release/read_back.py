@@ -8,7 +8,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import partial
 from pathlib import Path
@@ -20,12 +20,13 @@ import pyarrow as pa
 import pyarrow.csv
 
 from verix_anon.client.release.cells import ANY, MISSING
-from verix_anon.client.release.published import FORMAT, schema_path
+from verix_anon.client.release.published import FORMAT, OURS, OutputFiles, schema_path, sheets_of
 from verix_anon.client.release.representation import Representation
 from verix_anon.errors import TableError
 from verix_anon.fields import Fields
-from verix_anon.files.store import path_text
-from verix_anon.files.tables import read_table
+from verix_anon.files.store import FilePath, path_text
+from verix_anon.files.tables import Reading, TextForm, read_table
+from verix_anon.files.tables.file_kinds import SHEET_SUFFIXES, TABLE
 from verix_anon.protocol.contract import Kind, Unit
 from verix_anon.protocol.tree import NUMPY_UNITS
 
@@ -84,13 +85,13 @@ def read_released(path: str | os.PathLike[str], *, intervals: str = "columns") -
     if intervals not in OPEN_DATES:
         raise TableError(f"intervals is columns or pandas, not {intervals!r}")
     name = path_text(path)
-    fields = _fields(schema_path(name))
-    table = _table(name, fields)
+    dictionary = Dictionary.beside(name)
+    table = dictionary.table(name)
     columns: dict[str, pa.Array] = {}
     spans: list[str] = []
-    for field in fields:
+    for field in dictionary.fields:
         column = table[field.text("name")].combine_chunks()
-        found = _typed(field, column, OPEN_DATES[intervals])
+        found = _typed(field, column, OPEN_DATES[intervals], dictionary.form.decimal)
         if f"{field.text('name')}_min" in found:
             spans.append(field.text("name"))
         columns |= found
@@ -98,85 +99,116 @@ def read_released(path: str | os.PathLike[str], *, intervals: str = "columns") -
     return made if intervals == "columns" else _with_intervals(made, spans)
 
 
-def _fields(path: str) -> list[Fields]:
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise TableError(
-            f"there is no dictionary {path}; release writes it beside a table"
-        ) from None
-    if len(text) > LARGEST:
-        raise TableError(f"{path} is too long for the dictionary of a table")
-    document = Fields.parse(text.encode(), path, TableError)
-    if document.text("format") != FORMAT:
-        raise TableError(f"{path} is not a dictionary of the format {FORMAT}")
-    return list(document.each("fields"))
+@dataclass(frozen=True, slots=True)
+class Dictionary:
+    """What `NAME.schema.json` says of a released table."""
 
+    fields: Sequence[Fields]
+    form: TextForm
+    text: str
 
-def _table(name: str, fields: Sequence[Fields]) -> pa.Table:
-    if not name.lower().endswith(TEXT_SUFFIXES):
-        found = read_table(name)
-    else:
+    @classmethod
+    def beside(cls, table: str) -> "Dictionary":
+        """Read the dictionary of a table; raises TableError."""
+        path = schema_path(table)
         try:
-            found = _text_table(name, fields)
-        except (pa.ArrowException, OSError) as error:
-            raise TableError(f"{name} cannot be read ({error})") from None
-    wanted = [field.text("name") for field in fields]
-    if found.column_names != wanted:
-        raise TableError(f"{name} has other columns than its dictionary")
-    return found
+            text = Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            raise TableError(
+                f"there is no dictionary {path}; release writes it beside a table"
+            ) from None
+        if len(text) > LARGEST:
+            raise TableError(f"{path} is too long for the dictionary of a table")
+        document = Fields.parse(text.encode(), path, TableError)
+        own = document.inner(OURS) if document.has(OURS) else document
+        if own.text("format") != FORMAT:
+            raise TableError(f"{path} is not a dictionary of the format {FORMAT}")
+        delimiter = document.inner("dialect").text("delimiter")
+        form = TextForm(delimiter, own.text("decimal"), document.text("encoding")).changed("")
+        fields = [
+            replace(each, values={**each.values, **each.inner(OURS).values})
+            for each in document.each("fields")
+        ]
+        return cls(fields, form, text)
+
+    def table(self, name: str) -> pa.Table:
+        """Read the table as it stands in its file; raises TableError."""
+        if not name.lower().endswith(TEXT_SUFFIXES):
+            is_sheet = name.lower().endswith(SHEET_SUFFIXES)
+            found = read_table(name, Reading(sheet=TABLE) if is_sheet else None)
+        else:
+            try:
+                found = self._text_table(name)
+            except (pa.ArrowException, OSError, UnicodeError) as error:
+                raise TableError(f"{name} cannot be read ({error})") from None
+        if found.column_names != [field.text("name") for field in self.fields]:
+            raise TableError(f"{name} has other columns than its dictionary")
+        wanted = [CASTS.get(field.text("type")) for field in self.fields]
+        columns = [
+            column if kind is None else column.cast(kind)
+            for column, kind in zip(found.columns, wanted, strict=True)
+        ]
+        return pa.table(columns, found.column_names)
+
+    def _text_table(self, name: str) -> pa.Table:
+        form = self.form
+        types = {f.text("name"): CASTS.get(f.text("type"), pa.string()) for f in self.fields}
+        return pyarrow.csv.read_csv(
+            name,
+            read_options=pyarrow.csv.ReadOptions(encoding=form.encoding),
+            parse_options=pyarrow.csv.ParseOptions(
+                delimiter="\t" if name.lower().endswith(".tsv") else form.delimiter,
+                newlines_in_values=True,
+            ),
+            convert_options=pyarrow.csv.ConvertOptions(
+                column_types=types,
+                null_values=[""],
+                strings_can_be_null=True,
+                decimal_point=form.decimal,
+            ),
+        )
 
 
-def _text_table(name: str, fields: Sequence[Fields]) -> pa.Table:
-    delimiter = "\t" if name.lower().endswith(".tsv") else ","
-    types = {
-        field.text("name"): pa.string()
-        if field.has("representation")
-        else CASTS.get(field.text("type"), pa.string())
-        for field in fields
-    }
-    return pyarrow.csv.read_csv(
-        name,
-        parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-        convert_options=pyarrow.csv.ConvertOptions(
-            column_types=types, null_values=[""], strings_can_be_null=True
-        ),
-    )
+def convert_released(path: FilePath, out: FilePath, *, overwrite: bool = False) -> None:
+    """Write a released table as another kind of file: the same cells, with the same dictionary.
+
+    Raises:
+        TableError: The table cannot be read, or a file cannot be written.
+    """
+    name = path_text(path)
+    files = OutputFiles.check(out, None, (path,), overwrite)
+    known = Dictionary.beside(name)
+    with (
+        files.table_aside(
+            known.table(name), known.form, lambda: sheets_of(known.text, None)
+        ) as aside,
+        files.texts_aside("", known.text.removesuffix("\n")) as beside,
+    ):
+        for each in filter(None, (*beside, aside)):
+            each.take_name()
 
 
-def _typed(field: Fields, column: pa.Array, open_dates: OpenEnds) -> dict[str, pa.Array]:
+def _typed(
+    field: Fields, column: pa.Array, open_dates: OpenEnds, decimal: str
+) -> dict[str, pa.Array]:
     name = field.text("name")
-    if not field.has("representation"):
+    if not field.has("representation") or field.text("type") != "string":
         return {name: column}
-    if field.text("type") != "string":
-        wanted = CASTS.get(field.text("type"))
-        return {name: column if wanted is None else column.cast(wanted)}
     representation = field.choice("representation", Representation)
     if representation not in (Representation.INTERVAL, Representation.SET):
         return {name: column}
     texts = column.cast(pa.string()).dictionary_encode()
-    cells = [_Cell.of(text) for text in texts.dictionary.to_pylist()]
-    found = _parsed(field, [cell.text for cell in cells], open_dates)
+    cells = texts.dictionary.to_pylist()
+    said = [None if cell == MISSING else cell.removesuffix(OR_MISSING) for cell in cells]
+    found = _parsed(field, said, open_dates, decimal)
     if field.has("missing"):
-        found[f"{name}_{MISSING}"] = pa.array([cell.is_missing for cell in cells])
+        is_missing = [cell == MISSING or cell.endswith(OR_MISSING) for cell in cells]
+        found[f"{name}_{MISSING}"] = pa.array(is_missing)
     return {each: array.take(texts.indices) for each, array in found.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class _Cell:
-    text: str | None
-    """None where all is missing."""
-    is_missing: bool
-
-    @classmethod
-    def of(cls, text: str) -> "_Cell":
-        if text == MISSING:
-            return cls(None, True)
-        return cls(text.removesuffix(OR_MISSING), text.endswith(OR_MISSING))
-
-
 def _parsed(
-    field: Fields, texts: Sequence[str | None], open_dates: OpenEnds
+    field: Fields, texts: Sequence[str | None], open_dates: OpenEnds, decimal: str
 ) -> dict[str, pa.Array]:
     """The columns of a quasi-identifier's distinct cells; None where all is missing."""
     name, kind = field.text("name"), field.choice("kind", Kind)
@@ -189,7 +221,9 @@ def _parsed(
     read: Callable[[str, bool], End] = number_end
     open_ends: OpenEnds = (-math.inf, math.inf)
     made = pa.float64()
-    if kind is Kind.DATETIME:
+    if kind is Kind.NUMERIC:
+        texts = [text and text.replace(decimal, ".") for text in texts]
+    else:
         unit = field.choice("unit", Unit)
         read, open_ends = partial(_date_end, unit), open_dates
         made = pa.date32() if unit is Unit.DAY else pa.timestamp("us")

@@ -8,25 +8,42 @@ class's own records. Since each bound is a real person's value there are three r
 - Top-coding puts a cap in place of what lies beyond it. As an interval `50..>=80` reads
   from 50 to 80 or more, `<=20..70` from 20 or less to 70, and `>=80` 80 or more; bounds and
   midpoints take the cap for the value; a mean is of the values so capped.
+
+Common bins widen every class outwards to boundaries that all classes share, so that people can
+count and group. Kept and sensitive columns are rounded, capped and binned too, value by value.
 """
 
 import math
+import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import date
 from enum import IntEnum, StrEnum
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from verix_anon.arrays import Floats, Ints
 from verix_anon.client.arguments import check_fields
-from verix_anon.client.table.hierarchies import Hierarchy
+from verix_anon.client.table.encode import UNITS_PER
+from verix_anon.client.table.hierarchies import PREFIX, Hierarchy
 from verix_anon.client.table.roles import unknown_column
 from verix_anon.errors import TableError
-from verix_anon.protocol.contract import Column, Unit
+from verix_anon.protocol.contract import Column, Kind, Unit
 from verix_anon.protocol.tree import NUMPY_UNITS
 
 Caps = tuple[float | None, float | None]
+AUTO = "auto"
+BIN = re.compile(r"(\d+)([dwmqy])")
+DAYS = {"d": 1, "w": 7}
+MONTHS = {"m": 1, "q": 3, "y": 12}
+MONDAY = 3
+"""Days from a Monday to 1970-01-01."""
+MOST_MONTHS = 1200
+"""And days, weeks and so on: a bin is no wider."""
+EPOCH = 12 * 1970
+"""Months from the year 0 to 1970."""
 
 
 class Representation(StrEnum):
@@ -51,11 +68,17 @@ class ColumnForm:
     hierarchy: Hierarchy | None = None
     is_filled: bool = False
     """For models: dates as numbers, and a class without a value takes the column's mean."""
+    bins: float | str | None = None
+    """The width of common bins, or the level of a hierarchy; `auto`: it is still to be chosen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Presentation:
-    """How quasi-identifiers are published; dates count in the column's unit, from 1970."""
+    """How columns are published; dates count in the column's unit, from 1970.
+
+    Rounding, caps, bins and dropping are for kept and sensitive columns too; their dates count in
+    days.
+    """
 
     representation: Representation | str = Representation.INTERVAL
     """Of all columns that can be published so; others are published as intervals or sets."""
@@ -65,19 +88,32 @@ class Presentation:
     """Bounds are rounded outwards to multiples of this; dates to month, quarter or year, too."""
     top_code: Mapping[str, Caps] = field(default_factory=dict)
     """The lowest and the highest value that is published."""
+    bins: Mapping[str, float | str] | str = field(default_factory=dict)
+    """Cells end at boundaries that all classes share: a width, of dates such as `5y`, of codes
+    how many leading characters, of another hierarchy its level; `auto` finds one. `auto` alone is
+    for all quasi-identifiers."""
+    drop: Sequence[str] = ()
+    """Columns that are left out; not the target."""
+    suppress: float = 0.0
+    """Leave out the records that cost most to keep, of at most this share of the people."""
     exact_ends: bool = False
     """Publish the least and the greatest value of a column though fewer than k persons reach it."""
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if not 0 <= self.suppress < 1:
+            raise TableError(f"suppress is a share of the people, not {self.suppress!r}")
 
     def chosen(
         self,
         quasi: Sequence[Column],
         ordered: Collection[str],
         hierarchies: Mapping[str, Hierarchy],
+        others: Sequence[Column] = (),
     ) -> dict[str, ColumnForm]:
-        """The form of each column; `ordered` have categories in an order of the owner's.
+        """The form of each quasi-identifier; `ordered` have categories in an order of the owner's.
+
+        `others` are the kept and sensitive columns that are not published as they are.
 
         Raises:
             TableError: Something that was asked for does not fit a column.
@@ -95,9 +131,14 @@ class Presentation:
             )
             for column in quasi
         }
-        self._check_rounding(quasi, found)
-        self._check_caps(quasi)
-        return found
+        self._check_rounding([*quasi, *others], found)
+        self._check_caps([*quasi, *others])
+        return {column.name: self._with_bins(column, found[column.name]) for column in quasi}
+
+    def form_of(self, column: Column) -> ColumnForm:
+        """The form of a kept or sensitive column, of which each value is published by itself."""
+        form = ColumnForm(representation=Representation.INTERVAL)
+        return self._with_bins(column, form)
 
     def _of(self, column: Column, is_ordered: bool) -> Representation:
         own, wanted = self.representations.get(column.name), self._wanted(column)
@@ -115,10 +156,72 @@ class Presentation:
     def _wanted(self, column: Column) -> Representation:
         return Representation(self.representations.get(column.name, self.representation))
 
+    @property
+    def _bins(self) -> Mapping[str, float | str]:
+        """The bins of each column; `auto` alone names none before `beside` knows the columns."""
+        return {} if isinstance(self.bins, str) else self.bins
+
+    def remedies(self, name: str) -> dict[str, object]:
+        """What is done to a kept or sensitive column, for the dictionary; nothing if it stays."""
+        given = {"round": self.round_to, "top_code": self.top_code, "bins": self._bins}
+        return {each: by_name[name] for each, by_name in given.items() if name in by_name}
+
+    def beside(self, said: Mapping[str, Any], quasi: Sequence[Column]) -> Self:
+        """These, and what [release] of a roles file says; what is given here wins.
+
+        Raises:
+            TableError: The file says something that no release can do.
+        """
+        other = remedies_of(said, quasi)
+        own = _for_all(self.bins, quasi)
+        left = {*self.round_to, *own}
+        return replace(
+            self,
+            round_to={n: v for n, v in other.round_to.items() if n not in left} | {**self.round_to},
+            top_code={**other.top_code, **self.top_code},
+            bins={n: v for n, v in other._bins.items() if n not in left} | own,
+            drop=(*other.drop, *self.drop),
+            suppress=self.suppress or other.suppress,
+        )
+
+    def check_names(self, roles: Mapping[str, str]) -> None:
+        """Raise TableError unless every remedy is for a column that may have one."""
+        for name in (*self.round_to, *self.top_code, *self._bins, *self.drop):
+            if name not in roles:
+                raise unknown_column(name, list(roles))
+            if roles[name] in ("target", "identifier"):
+                raise TableError(
+                    f"column {name!r} is declared as {roles[name]}; only quasi-identifiers, kept"
+                    " and sensitive columns are rounded, top-coded, binned or dropped"
+                )
+
+    def _with_bins(self, column: Column, form: ColumnForm) -> ColumnForm:
+        """The form with the bins that were asked for, as a number or as `5y`."""
+        given, name = self._bins.get(column.name), column.name
+        is_fit = form.representation not in (Representation.MEAN, Representation.SHARES)
+        if given is None or (given == AUTO and (not is_fit or name in self.round_to)):
+            return form
+        if not is_fit or name in self.round_to:
+            what = "it is rounded" if is_fit else f"of a {form.representation} there are none"
+            raise TableError(f"column {name!r} cannot have bins: {what}")
+        codes = column.categories
+        if given == AUTO:
+            return (
+                form if codes is not None and form.hierarchy is None else replace(form, bins=AUTO)
+            )
+        if codes is not None and form.hierarchy is None and not form.is_ordered:
+            # Leading characters name groups of codes that stand in their order.
+            if [*codes] != sorted(codes):
+                raise TableError(
+                    f"column {name!r} needs a hierarchy to have bins: prepare with one"
+                )
+            form = replace(form, hierarchy=Hierarchy(kind=PREFIX))
+        return replace(form, bins=bin_width(column, form, given))
+
     def _check_rounding(self, quasi: Sequence[Column], chosen: Mapping[str, ColumnForm]) -> None:
         for name, step in self.round_to.items():
             column = _numeric(quasi, name, "rounded")
-            if chosen[name].representation is Representation.MEAN:
+            if name in chosen and chosen[name].representation is Representation.MEAN:
                 raise TableError(f"column {name!r}: bounds are rounded, and a mean is none")
             if isinstance(step, str):
                 if step not in BY_NAME or column.unit is None:
@@ -147,13 +250,43 @@ class Presentation:
         low, high = self.top_code.get(name, (None, None))
         return -math.inf if low is None else low, math.inf if high is None else high
 
-    def is_whole(self, name: str) -> bool:
+    def is_whole(self, name: str, bins: float | str | None = None) -> bool:
         """Whether whole bounds stay whole."""
-        chosen = (self.round_to.get(name), *self.top_code.get(name, ()))
+        chosen = (self.round_to.get(name), *self.top_code.get(name, ()), bins)
         return all(
             value is None or (not isinstance(value, str) and float(value).is_integer())
             for value in chosen
         )
+
+
+def remedies_of(said: Mapping[str, Any], quasi: Sequence[Column]) -> Presentation:
+    """What a command or [release] of a roles file says, of a table with these quasi-identifiers.
+
+    Raises:
+        TableError: It says something else.
+    """
+    units = {c.name: NUMPY_UNITS[c.unit] for c in quasi if c.unit is not None}
+    found = {"round_to" if name == "round" else name: value for name, value in said.items()}
+    try:
+        caps = found.get("top_code", {}).items()
+        found["top_code"] = {n: _caps(n, str(text), units.get(n)) for n, text in caps}
+        found["bins"] = _for_all(found.get("bins", {}), quasi)
+        return Presentation(**found)
+    except (AttributeError, TypeError):
+        raise TableError(
+            "[release] holds tables round, top_code and bins, a list drop and a number suppress"
+        ) from None
+
+
+def _for_all(
+    bins: Mapping[str, float | str] | str, quasi: Sequence[Column]
+) -> dict[str, float | str]:
+    """The bins of each column, where `auto` is for all quasi-identifiers."""
+    if not isinstance(bins, str):
+        return {**bins}
+    if bins != AUTO:
+        raise TableError(f"bins are auto, or a width for each column, not {bins!r}")
+    return dict.fromkeys((c.name for c in quasi), AUTO)
 
 
 def _unfit(wanted: Representation, column: Column, is_ordered: bool) -> str | None:
@@ -177,10 +310,68 @@ def _unfit(wanted: Representation, column: Column, is_ordered: bool) -> str | No
 
 def _numeric(quasi: Sequence[Column], name: str, what: str) -> Column:
     column = next((c for c in quasi if c.name == name), None)
-    if column is None or column.categories is not None:
-        kind = "not a quasi-identifier" if column is None else "categorical"
-        raise TableError(f"column {name!r} is {kind}; only numbers and dates can be {what}")
+    if column is None:
+        raise unknown_column(name, [c.name for c in quasi])
+    if column.kind is Kind.CATEGORICAL:
+        raise TableError(f"column {name!r} is categorical; only numbers and dates can be {what}")
     return column
+
+
+def bin_width(column: Column, form: ColumnForm, given: float | str) -> float | str:
+    """The width of bins as a number, or of dates as `5y`.
+
+    Raises:
+        TableError: A column of this kind has no such bins.
+    """
+    if column.kind is Kind.DATETIME:
+        found = BIN.fullmatch(str(given))
+        if found is None or not 0 < int(found[1]) <= MOST_MONTHS:
+            raise TableError(
+                f"column {column.name!r} is a date: its bins are so many d, w, m, q or y, such as"
+                f" 5y, not {given}"
+            )
+        return str(given)
+    try:
+        width = float(given)
+    except ValueError:
+        width = math.nan
+    if not (math.isfinite(width) and width > 0):
+        raise TableError(f"bins of column {column.name!r} need a number above 0, not {given!r}")
+    if column.kind is Kind.CATEGORICAL:
+        height = form.hierarchy.height if form.hierarchy is not None else 0
+        if not width.is_integer() or (height and width > height):
+            most = f"a level from 1 to {height}" if height else "a whole number, 1 or more"
+            raise TableError(f"bins of column {column.name!r} need {most}, not {given}")
+    return width
+
+
+def _caps(name: str, text: str, unit: str | None) -> Caps:
+    """The caps that LOW:HIGH says, either may be left out; dates count in numpy's `unit`, or days.
+
+    Raises:
+        TableError: It says something else.
+    """
+    low, colon, high = text.partition(":")
+    if not colon:
+        raise TableError(f"{name}={text} is not of the form COLUMN=LOW:HIGH")
+    ends = [_end(name, end, unit) if end else None for end in (low, high)]
+    return ends[0], ends[1]
+
+
+def _end(name: str, text: str, unit: str | None) -> float:
+    """A number, or a date as the number of units since 1970."""
+    try:
+        day = np.datetime64(date.fromisoformat(text)).astype(f"M8[{unit or 'D'}]")
+        return float(day.astype(np.int64))
+    except ValueError:
+        if unit is not None:
+            raise TableError(
+                f"{text!r} for column {name!r} is not a date like 2024-01-31"
+            ) from None
+    try:
+        return float(text)
+    except ValueError:
+        raise TableError(f"{text!r} for column {name!r} is not a number") from None
 
 
 def _check_whole(column: Column, value: float) -> None:
@@ -200,19 +391,47 @@ class Period(IntEnum):
 BY_NAME = {"month": Period.MONTH, "quarter": Period.QUARTER, "year": Period.YEAR}
 
 
-def starts(unit: Unit, values: Floats, period: Period) -> "npt.NDArray[np.datetime64]":
-    """The month in which the period of each date begins."""
+def starts(unit: Unit, values: Floats, period: int) -> "npt.NDArray[np.datetime64]":
+    """The month in which the period of each date begins; a period is so many months."""
     months = values.astype(np.int64).astype(f"M8[{NUMPY_UNITS[unit]}]").astype("M8[M]")
-    count: Ints = months.astype(np.int64)
-    return (count // int(period) * int(period)).astype("M8[M]")
+    count: Ints = months.astype(np.int64) + EPOCH
+    return (count // int(period) * int(period) - EPOCH).astype("M8[M]")
 
 
-def widened(unit: Unit, low: Floats, high: Floats, period: Period) -> tuple[Floats, Floats]:
+def widened(unit: Unit, low: Floats, high: Floats, period: int) -> tuple[Floats, Floats]:
     """The first moment of the period of each `low`, and the last of that of each `high`."""
     kind = f"M8[{NUMPY_UNITS[unit]}]"
     first = starts(unit, low, period).astype(kind).astype(np.int64)
     after = (starts(unit, high, period) + np.timedelta64(int(period), "M")).astype(kind)
     return first.astype(np.float64), (after.astype(np.int64) - 1).astype(np.float64)
+
+
+def per_day(unit: Unit) -> int:
+    """How many of a unit a day has."""
+    return UNITS_PER["us"][Unit.DAY] // UNITS_PER["us"][unit]
+
+
+def date_bins(unit: Unit, low: Floats, high: Floats, width: str) -> tuple[Floats, Floats]:
+    """The first moment of the bin of each `low`, and the last of that of each `high`.
+
+    Bins of months and years count from the year 0, those of days and weeks from a Monday.
+    """
+    found = BIN.fullmatch(width)
+    assert found is not None
+    if months := period_of(width)[1]:
+        return widened(unit, low, high, months)
+    size = int(found[1]) * DAYS[found[2]]
+    per = per_day(unit)
+    first, last = (np.floor((np.floor(x / per) + MONDAY) / size) * size for x in (low, high))
+    return (first - MONDAY) * per, (last + size - MONDAY) * per - 1
+
+
+def period_of(width: str) -> tuple[Period, int]:
+    """By which periods bins of dates are named, and how many months each has; 0 if by days."""
+    found = BIN.fullmatch(width)
+    months = int(found[1]) * MONTHS.get(found[2], 0) if found is not None else 0
+    named = next((p for p in (12, 3, 1) if months and months % p == 0), 0)
+    return Period(named), months
 
 
 def covering(unit: Unit, low: Floats, high: Floats) -> Ints:

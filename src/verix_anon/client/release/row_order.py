@@ -64,11 +64,12 @@ def warning(classes: Classes, wanted: Presentation) -> str:
 
 
 def _measured(classes: Classes, wanted: Presentation, j: int) -> Sorted | None:
-    """Run the attack on one column; None if the rows are not sorted by it."""
+    """Run the attack on one column; None if it is dropped or the rows are not sorted by it."""
     source, column = classes.source, classes.source.quasi[j]
     form = source.forms[column.name]
     is_range = column.categories is None or (form.is_ordered and form.hierarchy is None)
-    if not is_range or form.representation not in (*IN_WORDS, *WITH_ENDS):
+    is_shown = form.representation in (*IN_WORDS, *WITH_ENDS) and column.name not in wanted.drop
+    if not (is_range and is_shown):
         return None
     values = source.of_quasi(j)
     sign = _direction(values)

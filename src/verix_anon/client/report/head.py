@@ -11,7 +11,7 @@ from typing import TypeVar
 from verix_anon.client.audit_subject import Account, SentColumn, SentForm
 from verix_anon.client.evidence import ShapShift, short_numbers
 from verix_anon.client.manifest import Parties
-from verix_anon.client.privacy_sheet import Sheet
+from verix_anon.client.privacy_sheet import Sheet, share
 from verix_anon.client.table.task import TableRole
 from verix_anon.client.verdict import RECEIPT, Finding, Outcome, Profile, Status, Verdict
 from verix_anon.errors import TableError
@@ -170,13 +170,6 @@ class LeftOpen:
     tone: str
     points: tuple[Point, ...] = ()
     note: str = ""
-
-
-def share(value: float) -> str:
-    """A share of the records; a little is never shown as nothing, nor nearly all as all."""
-    if 0 < value < 0.001:
-        return "under 0.1%"
-    return "over 99.9%" if 0.999 < value < 1 else f"{value:.1%}"
 
 
 def left_open(verdict: Verdict, sheet: Sheet | None) -> LeftOpen:

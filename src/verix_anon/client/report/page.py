@@ -5,11 +5,11 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from verix_anon import __version__
-from verix_anon.client.privacy_sheet import Sheet
+from verix_anon.client.privacy_sheet import Sheet, share
 from verix_anon.client.report import mark_of, pictures
 from verix_anon.client.report.cards import Picture, card, size_picture
 from verix_anon.client.report.glossary import GLOSSARY
-from verix_anon.client.report.head import LINE, about, answers, left_open, share
+from verix_anon.client.report.head import LINE, about, answers, left_open
 from verix_anon.client.verdict import Verdict
 from verix_anon.errors import TableError
 from verix_anon.fields import printable
@@ -33,6 +33,7 @@ SCORE = (
 )
 TEMPLATES = templates_of("verix_anon.client.report")
 TEMPLATES.filters |= {"share": share, "printable": printable}
+TEMPLATES.globals["number"] = format
 
 
 def page(verdict: Verdict, sheet: Sheet | None) -> str:
@@ -72,6 +73,7 @@ def exploration_page(found: "Exploration") -> str:
         "records": f"{found.n_records:,}",
         "target": "" if found.target is None else printable(found.target, LINE),
         "chosen": found.chosen,
+        "left": found.chosen or found.rows[0],
         "head": found.head,
         "rows": [
             (row.is_chosen, cells) for row, cells in zip(found.rows, found.cells(), strict=True)

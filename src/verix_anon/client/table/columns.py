@@ -6,11 +6,15 @@ columns of a Parquet file are read one by one, so that it need not be held whole
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
 from typing import Any, NamedTuple
 
 import narwhals as nw
 import pyarrow as pa
+import pyarrow.compute as pc
 from narwhals.exceptions import DuplicateError
 
 from verix_anon.client.arguments import is_path
@@ -24,11 +28,13 @@ from verix_anon.files.tables.table_sources import collected
 class Columns(Mapping[str, pa.Array]):
     """Every column by name, in table order; made when it is asked for, and not kept."""
 
-    def __init__(self, names: list[str], n_rows: int, column: Callable[[str], pa.Array]) -> None:
-        self.names, self.n_rows, self._column = names, n_rows, column
+    def __init__(self, names: list[str], n_rows: int, own: Callable[[str], pa.Array]) -> None:
+        self.names, self.n_rows, self.own = names, n_rows, own
+        self.derived: Mapping[str, Derived] = {}
 
     def __getitem__(self, name: str) -> pa.Array:
-        return self._column(name)
+        made = self.derived.get(name)
+        return self.own(name) if made is None else made.values(name, self.own(made.source))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
@@ -38,6 +44,107 @@ class Columns(Mapping[str, pa.Array]):
 
     def __contains__(self, name: object) -> bool:
         return name in self.names
+
+
+CHAPTERS = (
+    *("A00-B99", "C00-D48", "D50-D90", "E00-E90", "F00-F99", "G00-G99", "H00-H59", "H60-H95"),
+    *("I00-I99", "J00-J99", "K00-K93", "L00-L99", "M00-M99", "N00-N99", "O00-O99", "P00-P96"),
+    *("Q00-Q99", "R00-R99", "S00-T98", "U00-U99", "V01-Y84", "Z00-Z99"),
+)
+"""Of ICD-10, by their first codes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A column that is made of another one, or in its place, whenever the table is read."""
+
+    source: str
+    way: str
+    """`age`, `year`, `month`, `chapter`, `prefix` or `width`."""
+    by: date | float | None = None
+    """The day of an age, the characters of a prefix, the width of an interval."""
+
+    @classmethod
+    def of(cls, name: str, given: Mapping[str, object]) -> "Derived":
+        """Read what the roles file says of a derived column; raises TableError."""
+        match sorted(given.items()):
+            case [("as", "age"), ("at", str(at)), ("from", str(source))]:
+                try:
+                    return cls(source, "age", date.fromisoformat(at))
+                except ValueError:
+                    raise TableError(f"[derived] {name!r}: at must be a day, not {at!r}") from None
+            case [("as", "year" | "month" | "chapter" as way), ("from", str(source))]:
+                return cls(source, way)
+            case [("from", str(source)), ("prefix", int(by))] if by > 0:
+                return cls(source, "prefix", by)
+            case [("from", str(source)), ("width", int() | float() as by)] if by > 0:
+                return cls(source, "width", by)
+        raise TableError(
+            f'[derived] {name!r} must be {{ from = "COLUMN", as = "age", at = "2024-12-31" }}, or'
+            ' with as = "year", as = "month", as = "chapter", prefix = 2 or width = 10'
+        )
+
+    def values(self, name: str, array: pa.Array) -> pa.Array:
+        """Make the column of the values of its source; raises TableError where it cannot."""
+        try:
+            is_coded = pa.types.is_dictionary(array.type)
+            return self._values(array.dictionary_decode() if is_coded else array)
+        except (pa.ArrowException, ValueError) as error:
+            raise TableError(
+                f"[derived] {name!r}: no {self.way} can be made of column {self.source!r},"
+                f" of type {array.type} ({error})"
+            ) from None
+
+    def _values(self, array: pa.Array) -> pa.Array:
+        if self.way in ("age", "year", "month"):
+            days = array.cast(pa.date32())
+            if isinstance(self.by, date):
+                return _ages(days, self.by)
+            return pc.year(days) if self.way == "year" else pc.strftime(days, "%Y-%m")
+        if self.way == "width":
+            low = pc.multiply(pc.floor(pc.divide(array.cast(pa.float64()), self.by)), self.by)
+            is_whole = pa.types.is_integer(array.type) and isinstance(self.by, int)
+            return low.cast(pa.int64()) if is_whole else low
+        texts = array.cast(pa.string())
+        if self.way == "prefix":
+            return pc.utf8_slice_codeunits(texts, 0, self.by)
+        return pa.array([None if t is None else _chapter(t) for t in texts.to_pylist()])
+
+
+def _ages(born: pa.Array, at: date) -> pa.Array:
+    day = pc.add(pc.multiply(pc.month(born), 100), pc.day(born))
+    is_to_come = pc.greater(day, 100 * at.month + at.day)
+    ages = pc.subtract(pc.subtract(at.year, pc.year(born)), is_to_come.cast(pa.int64()))
+    if (pc.min(ages).as_py() or 0) < 0:
+        raise ValueError(f"some dates are after {at}")
+    return ages
+
+
+def _chapter(code: str) -> str:
+    """Return the chapter of a code, such as I00-I99 for I21.0."""
+    found = CHAPTERS[max(bisect_right(CHAPTERS, code[:3] + "~") - 1, 0)]
+    if not found[:3] <= code[:3] <= found[4:]:
+        raise ValueError(f"{code[:20]!r} is not a code of ICD-10")
+    return found
+
+
+def with_derived(columns: Columns, derived: Mapping[str, Derived]) -> Columns:
+    """Put derived columns behind their sources, or in their place if the names are the same."""
+    if not derived or columns.derived:
+        return columns
+    for name, made in derived.items():
+        if made.source not in columns:
+            raise TableError(f"[derived] {name!r}: there is no column {made.source!r}")
+        if name in columns and name != made.source:
+            raise TableError(f"[derived] {name!r}: the table has a column of this name")
+    names = [
+        each
+        for own in columns.names
+        for each in (own, *(n for n, made in derived.items() if made.source == own != n))
+    ]
+    found = Columns(names, columns.n_rows, columns.own)
+    found.derived = derived
+    return found
 
 
 def columns_of(table: object) -> Columns:

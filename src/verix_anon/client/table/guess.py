@@ -4,6 +4,7 @@ Roles follow from names and from the values of all rows. A guess that drops a co
 else the column could be, for what is dropped is gone.
 """
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -21,13 +22,15 @@ from verix_anon.client.table.task import MAX_CLASSES, TableRole
 from verix_anon.errors import TableError
 from verix_anon.files.tables.dates import dates_in, iso_dates
 from verix_anon.files.tables.number_marks import marks_in, numbers_in, starts_with_zero
-from verix_anon.protocol.contract import Kind
+from verix_anon.protocol.contract import Column, Kind
 
 DIGITS = r"^[0-9]{4,6}$"
-DIAGNOSIS = r"^[A-TV-Z][0-9][0-9A-Z](\.?[0-9A-Z]{1,4})?[+*!]?$"
-"""A code of ICD-10, such as I21.0; U is for special purposes, and rare."""
+DIAGNOSIS = r"^[A-Z][0-9][0-9A-Z](\.?[0-9A-Z]{1,4})?[+*!]?$"
+"""A code of ICD-10, such as I21.0."""
 FEWEST_CODES = 5
 """Fewer values are not taken for codes: A10 and B20 may be anything."""
+LIST = r"^[^\s,;|]{1,12}( ?[,;|] ?[^\s,;|]{1,12})*$"
+"""Codes in one cell, such as `E11.9, I10`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +49,7 @@ class Look:
     written: str = ""
     """What text is written as, if it is numbers or dates."""
     codes: str = ""
-    """`digits` of one length, or `diagnoses`, if text is such codes."""
+    """`digits` of one length, `diagnoses`, `lists`, or `rooms`, which may be diagnoses."""
 
     @property
     def is_spread(self) -> bool:
@@ -112,7 +115,11 @@ def _codes(texts: pa.Array) -> str:
     lengths = pc.min_max(pc.binary_length(texts))
     if lengths["min"] == lengths["max"] and _all_match(texts, DIGITS):
         return "digits"
-    return "diagnoses" if _all_match(texts, DIAGNOSIS) else ""
+    if _all_match(texts, DIAGNOSIS):
+        return "diagnoses" if pc.any(pc.match_substring(texts, ".")).as_py() else "rooms"
+    # A name and a first name are always two; how many a list has differs.
+    counts = pc.min_max(pc.count_substring_regex(texts, "[,;|]"))
+    return "lists" if counts["min"] != counts["max"] and _all_match(texts, LIST) else ""
 
 
 def _all_match(texts: pa.Array, pattern: str) -> bool:
@@ -143,6 +150,24 @@ NUMBERING = _words("id ids nr no number num nbr nummer key code_id")
 NUMBERED = re.compile(r"(id|nr|nummer|number|kennung|kennzeichen)$")
 COUNTED = _words("number num no anzahl count")
 """Words that, in front, count something: number_diagnoses."""
+PROSE = _words(
+    "bemerkung bemerkungen anmerkung anmerkungen notiz notizen kommentar kommentare anamnese"
+    " freitext epikrise note notes remark remarks comment comments narrative"
+)
+"""Words for what people write in sentences."""
+TITLE = r"(^|\W)((Dr|Prof|Hr|Fr|Mr|Mrs|Ms)\.|Herrn?|Frau|Dr|Mr|Mrs|Ms) (med\. )?\p{Lu}\p{Ll}"
+"""In front of a name of somebody."""
+SENTENCE_WORDS = 4
+"""So many words on average make sentences."""
+FEWEST_SENTENCES = 20
+"""Fewer values are categories, however long."""
+MOST_LOOKED_AT = 10_000
+CODED = re.compile(
+    r"^(sex|gender|race|type|typ|art|status|category|group|reason|code)$|geschlecht$"
+    r"|(familien|zivil)stand$|grund$|schlüssel$|kategorie$|gruppe$|status$|^marital|^ethnic"
+)
+"""In the name of what is numbered rather than counted: 1, 2 and 9 for a sex."""
+MOST_CODES = 20
 PEOPLE = re.compile(
     r"patient|pat(ien)?t|person|kunde|customer|client|member|mitglied|mitarbeiter|employee|staff"
     r"|versichert|insured|student|user|respondent|resp(id)?$|subject|proband|kvnr|mrn|ssn|iban"
@@ -151,7 +176,7 @@ PEOPLE = re.compile(
 POSTCODE = _words("zip zipcode plz postcode postalcode postleitzahl postal")
 BIRTH = re.compile(r"birth|geburt|^geb$|^dob$|^born$|geboren")
 SENSITIVE_WORDS = re.compile(
-    r"diagnos|disease|illness|condition|religio|confession|hiv|treatment|therap|medication"
+    r"\bicd|diagnos|disease|illness|condition|religio|confession|hiv|treatment|therap|medication"
     r"|crime|convict|politic|krankheit|befund|konfession|medikament|vorstrafe|gewerkschaft"
 )
 MONEY = re.compile(
@@ -162,6 +187,8 @@ QUANTITY = re.compile(
     r"|umsatz|wert|gain|loss|duration|dauer|distance|weight|gewicht|height|population"
 )
 """Amounts, which may differ in every row."""
+AMOUNT = re.compile(r"cost|kosten|betrag|umsatz|saldo|balance|kontostand|charge|gebühr|erlös")
+"""Sums of money, which name a record as well as a number of it would."""
 TARGETS = ("target", "label", "outcome")
 """Names of targets whatever their values, the surest first."""
 OTHER_TARGETS = _words(
@@ -183,6 +210,38 @@ def is_naming(name: str) -> bool:
         if part in NAMING or "".join(parts[i : i + 2]) in NAMING:
             return not (part == "name" and i and parts[i - 1] in OTHER_NAMES)
     return False
+
+
+def prose_in(name: str, texts: pa.Array) -> str:
+    """Return why a column of these texts is free text, or an empty string if it is not."""
+    if len(texts) == 0:
+        return ""
+    some = pc.unique(texts.slice(0, MOST_LOOKED_AT))
+    n_words = pc.mean(pc.count_substring_regex(some, r"\S+")).as_py()
+    is_named = not PROSE.isdisjoint(_parts(name))
+    if is_named and (n_words > SENTENCE_WORDS / 2 or len(some) > FEW):
+        return "named like remarks"
+    if n_words >= SENTENCE_WORDS and len(some) > FEWEST_SENTENCES:
+        return f"sentences of {n_words:.0f} words"
+    n_titles = pc.sum(pc.match_substring_regex(some, TITLE)).as_py()
+    return "names with titles, such as Dr." if 20 * n_titles >= len(some) else ""
+
+
+def prose_warnings(
+    quasi: Sequence[Column], others: Mapping[str, pa.Array], roles: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Return a warning for each published column that is free text."""
+    texts = {column.name: pa.array(column.categories or ()) for column in quasi}
+    return tuple(
+        f"column {name!r} is {roles[name]}, and looks like free text ({why}): sentences and the"
+        " names in them are published; make it an identifier, which is dropped"
+        for name, values in {**texts, **others}.items()
+        if is_text(values.type) and (why := prose_in(name, _texts(values)))
+    )
+
+
+def _texts(array: pa.Array) -> pa.Array:
+    return plain_column(array).cast(pa.large_string()).drop_null()
 
 
 def is_numbering(name: str) -> bool:
@@ -225,6 +284,8 @@ class Guess:
     hierarchy: str | None = None
     is_hierarchy_likely: bool = True
     """Whether it is declared, or only shown as what could be."""
+    width: float | None = None
+    """Of intervals in place of exact amounts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +339,7 @@ def guess_roles(table: object, target: str | None = None) -> Guesses:
             # Two values are classes, whatever they look like.
             is_kind_said=bool(seen.written) and seen.n_distinct > 2,
             hierarchy=None,
+            width=None,
         )
         said = _positive(arrays[target], seen)
     identifiers = [name for name, guess in found.items() if guess.role is IDENTIFIER]
@@ -340,6 +402,8 @@ def _guess(name: str, array: pa.Array, seen: Look | None) -> Guess:
     """The first rule that applies."""
     if seen is None:
         return Guess(name, KEPT, "has no values, so there is nothing to anonymize", "identifier")
+    if pa.types.is_nested(array.type):
+        return Guess(name, IDENTIFIER, "each cell holds several values", "sensitive")
     if seen.kind is None:
         why = f"type {array.type} cannot be a quasi-identifier"
         return Guess(name, KEPT, why, "identifier")
@@ -347,6 +411,7 @@ def _guess(name: str, array: pa.Array, seen: Look | None) -> Guess:
         return Guess(name, KEPT, "the same value in every row", "identifier", seen.kind)
     guess = next(guess for rule in RULES if (guess := rule(name, array, seen)) is not None)
     is_said = bool(seen.written) and guess.role is QUASI and guess.kind is None
+    is_said |= guess.kind not in (None, seen.kind) and guess.hierarchy is None
     return replace(guess, kind=guess.kind or seen.kind, is_kind_said=is_said)
 
 
@@ -383,12 +448,30 @@ def _postcodes(name: str, array: pa.Array, seen: Look) -> Guess | None:
 
 
 def _diagnoses(name: str, array: pa.Array, seen: Look) -> Guess | None:
-    if seen.codes != "diagnoses" or is_numbering(name):
+    is_icd = seen.codes == "diagnoses" or (seen.codes == "rooms" and is_sensitive(name))
+    if not is_icd or is_numbering(name):
         return None
     reason = f"codes like those of ICD-10, {seen.n_distinct:,} values"
-    if is_sensitive(name):
-        return Guess(name, SENSITIVE, reason, "quasi with a prefix hierarchy")
-    return Guess(name, QUASI, reason, "sensitive, if these are diagnoses", hierarchy=PREFIX)
+    otherwise = "quasi with a prefix hierarchy"
+    return Guess(name, SENSITIVE, reason, otherwise, hierarchy=PREFIX, is_hierarchy_likely=False)
+
+
+def _lists(name: str, array: pa.Array, seen: Look) -> Guess | None:
+    if seen.codes != "lists" or is_naming(name):
+        return None
+    reason = f"lists of codes in one cell, {seen.n_distinct:,} different ones"
+    if seen.n_distinct <= FEW:
+        return Guess(name, SENSITIVE, reason, "identifier")
+    # So many lists are nearly as telling as names.
+    return Guess(name, IDENTIFIER, reason, "sensitive: published as it stands")
+
+
+def _prose(name: str, array: pa.Array, seen: Look) -> Guess | None:
+    why = prose_in(name, _texts(array)) if seen.is_text else ""
+    if not why:
+        return None
+    reason = f"free text: {why}, {seen.n_distinct:,} different ones"
+    return Guess(name, IDENTIFIER, reason, "kept: published as it stands")
 
 
 def _identifiers(name: str, array: pa.Array, seen: Look) -> Guess | None:
@@ -410,6 +493,18 @@ def _sensitive(name: str, array: pa.Array, seen: Look) -> Guess | None:
     return Guess(name, SENSITIVE, "named like something people keep to themselves", "quasi, target")
 
 
+def _amounts(name: str, array: pa.Array, seen: Look) -> Guess | None:
+    is_named = any(words.search(name.lower()) for words in (AMOUNT, MONEY))
+    if seen.kind is not Kind.NUMERIC or seen.written or seen.n_distinct <= FEW or not is_named:
+        return None
+    reason = f"exact amounts, {seen.n_distinct:,} values, rounded down by [derived]"
+    low, high = pc.quantile(array.cast(pa.float64()), [0.05, 0.95]).to_pylist()
+    step = (high - low or 1.0) / 20
+    ten = 10.0 ** math.floor(math.log10(step))
+    step = max(n * ten for n in (1, 2, 5) if n * ten <= step)
+    return Guess(name, SENSITIVE, reason, "quasi", width=int(step) if step >= 1 else step)
+
+
 def _numbered_rows(name: str, array: pa.Array, seen: Look) -> Guess | None:
     if not seen.is_whole or seen.n_distinct < seen.n_rows or seen.n_rows < 2:
         return None
@@ -419,16 +514,29 @@ def _numbered_rows(name: str, array: pa.Array, seen: Look) -> Guess | None:
     return Guess(name, IDENTIFIER, "a different whole number in every row", "quasi, if an amount")
 
 
+def _coded(name: str, array: pa.Array, seen: Look) -> Guess | None:
+    """Numbers that stand for something: between 1 and 9 there is no sex."""
+    parts = _parts(name)
+    is_named = any(CODED.search(part) for part in parts) and seen.n_distinct <= MOST_CODES
+    # `num` may stand for a number of something.
+    is_number = is_numbering(name) and COUNTED.isdisjoint(parts) and seen.n_distinct <= FEW
+    if not (seen.is_whole and (is_named or is_number)):
+        return None
+    reason = f"numbers that stand for something, {seen.n_distinct:,} values"
+    return Guess(name, QUASI, reason, "numeric, if they count something", Kind.CATEGORICAL)
+
+
 def _quasi(name: str, array: pa.Array, seen: Look) -> Guess:
     what = f"text, {seen.written}" if seen.written else str(array.type)
     otherwise = "sensitive, if nobody else may learn it; kept"
-    if seen.is_whole and seen.n_distinct <= FEW and is_numbering(name):
-        otherwise = "categorical, if a code"
     return Guess(name, QUASI, f"{what}, {seen.n_distinct:,} values", otherwise)
 
 
 RULES: Sequence[Rule]
-RULES = (_dates, _postcodes, _diagnoses, _identifiers, _sensitive, _numbered_rows, _quasi)
+RULES = (
+    *(_dates, _postcodes, _diagnoses, _lists, _prose, _identifiers, _amounts, _sensitive),
+    *(_numbered_rows, _coded, _quasi),
+)
 
 
 def explained(guesses: Guesses) -> Iterator[tuple[str, str, str, str, str]]:

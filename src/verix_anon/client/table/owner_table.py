@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from verix_anon.arrays import Bytes, Floats, Ints
-from verix_anon.client.table.columns import Columns, columns_of
+from verix_anon.client.table.columns import Columns, columns_of, with_derived
 from verix_anon.client.table.digest import column_digest, digest_over, plain_column
 from verix_anon.client.table.encode import encode_quasi, encode_target
 from verix_anon.client.table.hierarchies import Hierarchy
@@ -56,7 +56,7 @@ def person_column(
             raise unknown_column(said, list(arrays))
         return said
     for name in arrays:
-        if roles[name] == TableRole.IDENTIFIER and repeats(array := arrays[name]):
+        if roles.get(name) == TableRole.IDENTIFIER and repeats(array := arrays[name]):
             n_values, n_rows = len(pc.unique(plain_column(array).drop_null())), len(array)
             raise TableError(
                 f"identifier {name!r} has {n_values:,} values in {n_rows:,} rows, so a person may"
@@ -106,10 +106,12 @@ def read_columns(
     """
 
     def read(name: str) -> tuple[bytes, T | TableError]:
-        array = columns[name]
-        digest = column_digest(name, array)
+        made = columns.derived.get(name)
+        # Only the owner's own columns count.
+        own = columns.own(name) if made is None or made.source == name else None
+        digest = b"" if own is None else column_digest(name, own)
         try:
-            return digest, use(name, array)
+            return digest, use(name, own if made is None else columns[name])
         except (ContractError, TableError) as error:
             # A name or a label that no contract can have is, here, a fault of the table.
             wrong = TableError(str(error))
@@ -120,7 +122,7 @@ def read_columns(
 
     with ThreadPoolExecutor(threads or available_cores()) as pool:
         found = list(pool.map(read, columns))
-    digest = digest_over([own for own, _ in found], columns.n_rows)
+    digest = digest_over([own for own, _ in found if own], columns.n_rows)
     if prepared is not None and not hmac.compare_digest(digest, prepared):
         raise another_table()
     kept = []
@@ -242,7 +244,7 @@ def read_owner_table(
         TableError: The table does not fit what was declared; the message says what to do. Or it
             is not the one that was prepared.
     """
-    columns = columns_of(table)
+    columns = with_derived(columns_of(table), declared.made)
     roles = declared.roles(columns.names)
     if columns.n_rows == 0 and prepared is None:
         raise TableError("the table has no rows")
@@ -263,7 +265,7 @@ def read_owner_table(
             found.kept = array if role in ATTRIBUTES else None
             if declared.person is None:
                 # Raises if the column is an identifier that repeats.
-                person_column({name: array}, roles, None)
+                person_column({name: array}, declared.naming(roles), None)
             elif declared.person == name:
                 found.people = person_numbers(array)
         return found

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from verix_anon.client.arguments import check_fields
+from verix_anon.client.table.columns import Derived
 from verix_anon.client.table.hierarchies import DATE, Hierarchy
 from verix_anon.client.table.task import TableRole, Task
 from verix_anon.errors import TableError
@@ -97,8 +98,15 @@ class Declared:
     """What the target is good for; None: what it looks like."""
     person: str | None = None
     """The column that tells people apart, or `record`; None: nothing was said."""
+    pseudonym: str | None = None
+    """The column that a release adds, with a fresh random number for each person."""
+    derived: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    """Columns that are made of others; those are identifiers unless they have a role."""
     diversity: Asked = field(default_factory=dict)
     """What every class must hide of the target and of sensitive columns: `l`, `cap`, `t`."""
+    release: Mapping[str, object] = field(default_factory=dict)
+    """What release() does unless it is told otherwise: `round`, `top_code`, `bins`, `drop`,
+    `suppress`."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -109,9 +117,21 @@ class Declared:
         """The one of a column that has one."""
         return Hierarchy.of(self.hierarchies[name])
 
+    @property
+    def made(self) -> dict[str, Derived]:
+        """The derived columns; raises TableError if one cannot be."""
+        return {name: Derived.of(name, given) for name, given in self.derived.items()}
+
+    def naming(self, roles: Mapping[str, TableRole]) -> dict[str, TableRole]:
+        """The roles, without columns that are dropped only because others are made of them."""
+        said, sources = {name for _, name in self.named()}, {m.source for m in self.made.values()}
+        return {name: role for name, role in roles.items() if name in said or name not in sources}
+
     def roles(self, names: Sequence[str]) -> dict[str, TableRole]:
         """The role of each column, in table order; raises unless each has exactly one."""
         declared = self._named(names)
+        sources = {made.source for made in self.made.values()}.intersection(names)
+        declared = dict.fromkeys(sources, TableRole.IDENTIFIER) | declared
         rest = [name for name in names if name not in declared]
         if self._takes_all:
             declared |= dict.fromkeys(rest, TableRole.QUASI)

@@ -122,6 +122,8 @@ class ColumnChoice:
     """Empty: what its values are."""
     order: tuple[str, ...] = ()
     hierarchy: str = ""
+    priority: str | float = ""
+    """Empty: normal."""
     guess: str = ""
     """The role that was guessed; empty if nothing was."""
     reason: str = ""
@@ -178,12 +180,14 @@ def _column(values: dict[str, Any], name: str, role: str, comment: str) -> Colum
     if comment.startswith(GUESSED):
         guess, _, reason = comment.removeprefix(GUESSED).partition(": ")
     order = _section(values, "orders").get(name)
+    priority = _section(values, "priorities").get(name)
     return ColumnChoice(
         name=name,
         role=role,
         kind=_text(_section(values, "kinds"), name),
         order=tuple(map(str, order)) if isinstance(order, list) else (),
         hierarchy=_text(_section(values, "hierarchies"), name),
+        priority=priority if isinstance(priority, str | float | int) else "",
         guess=guess,
         reason=reason,
     )
@@ -223,6 +227,7 @@ def _changed_choices(before: Choices, wanted: Choices) -> Iterator[Change]:
             ("kinds", old.kind, column.kind if column.is_sent else ""),
             ("orders", old.order, column.order if column.is_sent else ()),
             ("hierarchies", old.hierarchy, column.hierarchy if column.role == QUASI else ""),
+            ("priorities", old.priority, column.priority if column.role == QUASI else ""),
         ):
             if value != said:
                 yield Change((section, column.name), value or None)

@@ -29,12 +29,20 @@ from verix_anon.protocol.contract import Kind
 
 USUAL_K = 5
 SECTIONS = ("columns", "kinds", "orders", "diversity", "hierarchies")
-OPTIONAL = ("contract", "report", "reading")
+OPTIONAL = ("contract", "report", "reading", "priorities", "derived", "release")
 KNOWN = frozenset({"table", "k", "target", "positive", "missing", *OPTIONAL, *SECTIONS})
 CONTRACT = frozenset({"rule", "importance", "min_leaf", "traps", "clear", "places"})
 """What the section [contract] may hold beside task and person: options of prepare()."""
 REPORT = frozenset({"table_name", "controller", "processor"})
 """What the section [report] may hold: options of prepare() as well."""
+RELEASE_HINTS = (
+    "[release]                      # what is published less finely, or not at all",
+    '# round = { "cost" = 500 }',
+    '# top_code = { "age" = ":90" }  # LOW:HIGH',
+    '# bins = { "age" = 10, "born" = "5y", "zip" = 2 }   # or "auto"',
+    '# drop = ["remark"]',
+    "# suppress = 0.02              # leave out the costliest records of so many people",
+)
 REPORT_HINTS = (
     "[report]                       # what the audit report names; never sent",
     '# table_name = "Admissions 2024"',
@@ -43,7 +51,14 @@ REPORT_HINTS = (
 )
 KIND_HINT = '# "postcode" = "categorical"   # or "numeric", "datetime"'
 HIERARCHY_HINT = '# "postcode" = "prefix"        # or "date", or a file: value;level 1;level 2;...'
+PRIORITY_HINT = '# "postcode" = "coarse"        # or "fine", or a number to weigh it by; else 1'
 ORDER_HINT = '# "education" = ["school", "college", "university"]'
+DERIVED_HINTS = (
+    "[derived]                      # new columns; give each a role, and drop what they come from",
+    '# "age" = { from = "born", as = "age", at = "2024-12-31" }   # or as = "year", as = "month"',
+    '# "region" = { from = "postcode", prefix = 2 }   # or as = "chapter" (ICD-10), or width = 10',
+)
+ROUNDED = "the low end of its interval; without this line exact amounts are published"
 NAMED = {
     PREFIX: "classes are named by the first characters that they share",
     DATE: "classes are named by months, quarters or years, not by the first and last day",
@@ -118,12 +133,15 @@ def roles_text(
         # A URL, which may hold a password, is not repeated.
         place = _toml(place_from(source, beside))
         placed = [f"table = {place}  # from the folder of this file; the desk finds it so"]
-    columns, kinds, hierarchies = [], [], []
+    columns, kinds, hierarchies, derived = [], [], [], []
     for guess in guesses.columns:
         if guess.role is not TableRole.TARGET:
             columns.append(_line(guess.name, guess.role.value, guess.reason))
         if guess.is_kind_said and guess.kind is not None:
             kinds.append(_line(guess.name, guess.kind.value, guess.reason))
+        if guess.width is not None:
+            made = f"{{ from = {_toml(guess.name)}, width = {guess.width} }}"
+            derived.append(f"{_toml(guess.name)} = {made}  # {ROUNDED}")
         if guess.hierarchy is not None:
             line = _line(guess.name, guess.hierarchy, NAMED[guess.hierarchy])
             hierarchies.append(line if guess.is_hierarchy_likely else f"# {line}")
@@ -147,9 +165,15 @@ def roles_text(
         '# person = "record"            # or the column that tells people apart'
         if guesses.person is None
         else f"person = {_toml(guesses.person)}  # {as_comment(guesses.why_person)}",
-        '# importance = "auto"          # or "uniform", or { "age" = 1.0, "zip" = 0.5, ... }',
+        '# pseudonym = "patient"        # release adds it: a fresh random number for each person',
+        '# importance = "uniform"       # or "auto": columns are weighed by a model of the target',
         "",
         *REPORT_HINTS,
+        "",
+        "[priorities]                   # which columns are to stay fine, and which may be coarse",
+        PRIORITY_HINT,
+        "",
+        *RELEASE_HINTS,
         "",
         "[kinds]",
         *(kinds or [KIND_HINT]),
@@ -159,6 +183,9 @@ def roles_text(
         "",
         "[orders]",
         *(_order_lines(guesses, columns_of(table)) or [ORDER_HINT]),
+        "",
+        *DERIVED_HINTS,
+        *derived,
         "",
         "[diversity]",
         f"# {_toml(chosen.name if chosen else 'diagnosis')} = {{ l = 2 }}   # {ASKED}",
@@ -246,10 +273,11 @@ def read_roles(path: FilePath) -> tuple[int, Declared]:
 
 
 def read_options(path: FilePath) -> dict[str, Any]:
-    """Read the options of prepare() that stand in the file's sections [contract] and [report]."""
+    """Read the options of prepare(): the file's sections [contract], [report] and [priorities]."""
     fields = _read(path)
     contract, report = (_section(fields, name).values for name in ("contract", "report"))
-    return {name: value for name, value in contract.items() if name in CONTRACT} | dict(report)
+    agreed = {name: value for name, value in contract.items() if name in CONTRACT}
+    return agreed | dict(report) | {"priorities": _section(fields, "priorities").values}
 
 
 def read_reading(path: FilePath) -> Reading:
@@ -284,14 +312,14 @@ def _parsed(text: str, where: str) -> Fields:
     fields.only((), optional=KNOWN)
     if fields.has("table"):
         fields.text("table")
-    _section(fields, "contract").only((), optional={*CONTRACT, "task", "person"})
+    _section(fields, "contract").only((), optional={*CONTRACT, "task", "person", "pseudonym"})
     _section(fields, "report").only((), optional=REPORT)
     return fields
 
 
 def _declared(fields: Fields, beside: Path) -> tuple[int, Declared]:
     columns, kinds, orders, diversity, hierarchies = (_section(fields, name) for name in SECTIONS)
-    contract = _section(fields, "contract")
+    contract, derived = (_section(fields, name) for name in ("contract", "derived"))
     roles = {name: columns.choice(name, TableRole) for name in columns.values}
     if TableRole.TARGET in roles.values():
         raise fields.fail(f'{columns.where}: the target is named by target = "..."')
@@ -311,11 +339,14 @@ def _declared(fields: Fields, beside: Path) -> tuple[int, Declared]:
         hierarchies={
             name: Hierarchy.of(hierarchies.text(name), beside) for name in hierarchies.values
         },
+        derived={name: derived.inner(name).values for name in derived.values},
         diversity={name: diversity.inner(name).all_numbers() for name in diversity.values},
         positive=fields.text("positive") if fields.has("positive") else None,
         missing=fields.choice("missing", Missing) if fields.has("missing") else Missing.MARK,
         task=contract.choice("task", Task) if contract.has("task") else None,
         person=contract.text("person") if contract.has("person") else None,
+        pseudonym=contract.text("pseudonym") if contract.has("pseudonym") else None,
+        release=dict(_section(fields, "release").values),
     )
 
 

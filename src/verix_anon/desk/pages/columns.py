@@ -8,6 +8,7 @@ from fastapi import Request, Response
 from starlette.responses import RedirectResponse
 
 from verix_anon.client.job import Job, JourneyStep
+from verix_anon.client.prepare.options import PRIORITIES
 from verix_anon.client.table import roles_editor
 from verix_anon.client.table.hierarchies import DATE, PREFIX
 from verix_anon.client.table.owner_table import RECORD
@@ -22,6 +23,7 @@ from verix_anon.protocol.contract import Kind
 
 router = forms.step_router(JourneyStep.COLUMNS)
 ROLE_NAMES = tuple(role.value for role in TableRole)
+NORMAL = "normal"
 KIND_NAMES = tuple(kind.value for kind in (Kind.NUMERIC, Kind.CATEGORICAL, Kind.DATETIME))
 
 
@@ -42,6 +44,7 @@ def _page(
         "roles": ROLE_NAMES,
         "kinds": KIND_NAMES,
         "hierarchies": (PREFIX, DATE),
+        "priorities": tuple(PRIORITIES),
         "record": RECORD,
         "digest": now.digest,
         "advice": _advice(request, job, now, wanted),
@@ -114,7 +117,15 @@ def _columns(form: Form, before: roles_editor.Choices) -> Iterator[roles_editor.
             kind=kind if kind in KIND_NAMES else "",
             order=_listed(forms.one(form, f"order-{i}"), column.order),
             hierarchy=hierarchy if hierarchy == column.hierarchy else hierarchy.strip(),
+            priority=_priority(forms.one(form, f"priority-{i}"), column.priority),
         )
+
+
+def _priority(given: str, before: str | float) -> str | float:
+    """A word; what the roles file has stays as it is written, a number too."""
+    if given not in PRIORITIES or given == (before or NORMAL):
+        return before
+    return "" if given == NORMAL else given
 
 
 def _typed(given: str, before: str) -> str:

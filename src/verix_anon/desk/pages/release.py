@@ -1,6 +1,6 @@
 """Release: a look at what would be published, the gates, and the table to download."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from fastapi import Request, Response
@@ -13,6 +13,8 @@ from verix_anon.client.privacy_sheet import GATES
 from verix_anon.client.release import Representation
 from verix_anon.client.release.preview import Preview
 from verix_anon.client.table.roles import Measure
+from verix_anon.client.table.task import TableRole
+from verix_anon.client.verdict import Verdict
 from verix_anon.desk.gate import Form
 from verix_anon.desk.pages import forms
 from verix_anon.desk.rendering import page
@@ -29,9 +31,13 @@ BY_NAME = {
     **{measure.value: f"--{measure.value}" for measure in Measure},
     "representations": "--as",
     "round_to": "--round",
+    "bins": "--bins",
     "require": "--require",
 }
 """Options that are said once for each name."""
+UNSENT = frozenset({TableRole.KEPT, TableRole.SENSITIVE})
+"""Whose columns are published as they are, unless a remedy is chosen."""
+REMEDIES = ("leave", "auto", "drop")
 SWITCHES = {"exact_ends": "--exact-ends", "keep_order": "--keep-order"}
 """Options that are given or not."""
 
@@ -52,6 +58,8 @@ def _page(request: Request, job: Job, *, changed: bool = False) -> Response:
         "preview": preview,
         "digest": digest,
         "given": _given({} if preview is None else preview.options),
+        "unsent": _unsent(verdict),
+        "remedies": REMEDIES,
         "changed": changed,
         "gates": GATES,
         "measures": [measure.value for measure in Measure],
@@ -94,7 +102,18 @@ def _given(options: Mapping[str, object]) -> dict[str, object]:
     for name in GATES:
         value = required.get(name, "") if isinstance(required, dict) else ""
         found[f"require-{name}"] = _said(value)
+    bins, rounded = (options.get(name) for name in ("bins", "round_to"))
+    found["bins"] = bins if isinstance(bins, dict) else {}
+    found["round_to"] = rounded if isinstance(rounded, dict) else {}
+    found["drop"] = options.get("drop", [])
+    share = options.get("suppress", 0.0)
+    found["suppress"] = _said(round(100 * share, 6)) if isinstance(share, float) and share else ""
     return found | {name: bool(options.get(name)) for name in SWITCHES}
+
+
+def _unsent(verdict: Verdict) -> list[str]:
+    account = verdict.account
+    return [c.name for c in account.columns if c.role in UNSENT] if account else []
 
 
 @router.post("/jobs/{job}/preview")
@@ -102,7 +121,8 @@ def look(request: Request, job: forms.GivenJob, form: forms.Posted) -> Response:
     """See what would be published; nothing is."""
     if job.state is not JourneyState.VERIFIED:
         raise HTTPException(404)
-    words = (*_words(job, forms.given_table(request, job, form), _look(job)), *_asked(form))
+    asked = [*_asked(form), *_remedies(form, _unsent(read_verdict(job.path(VERDICT))))]
+    words = (*_words(job, forms.given_table(request, job, form), _look(job)), *asked)
     return forms.start(request, job, words, good=LOOKED, environment=forms.passphrase(form))
 
 
@@ -119,6 +139,23 @@ def _asked(form: Form) -> list[str]:
         if value := _number(form, f"require-{name}"):
             words += ["--require", f"{name}={value}"]
     return words
+
+
+def _remedies(form: Form, unsent: Sequence[str]) -> list[str]:
+    """What is published less finely: common bins, single columns, and who is left out."""
+    words = []
+    for i, name in enumerate(unsent):
+        chosen, step = forms.one(form, f"remedy-{i}"), forms.one(form, f"round-{i}").strip()
+        if chosen == "drop":
+            words += ["--drop", name]
+        elif chosen == "auto":
+            words += ["--bins", f"{name}=auto"]
+        elif step:
+            words += ["--round", f"{name}={step.replace(',', '.')}"]
+    bins = [part.strip() for part in forms.one(form, "bins").split(",")]
+    words += ["--bins", ",".join(bins)] if any(bins) else []
+    share = _number(form, "suppress")
+    return [*words, "--suppress", f"{share}%"] if share else words
 
 
 def _number(form: Form, name: str) -> str:
@@ -190,6 +227,10 @@ def _options(options: Mapping[str, object]) -> list[str]:
                 words += [BY_NAME[name], f"{each}={_said(wanted)}"]
         elif name in ("representation", "person") and isinstance(value, str):
             words += ["--as" if name == "representation" else "--person", value]
+        elif name == "drop" and isinstance(value, list):
+            words += [word for each in value for word in ("--drop", each)]
+        elif name == "suppress":
+            words += ["--suppress", _said(value)]
         elif name in SWITCHES:
             words.append(SWITCHES[name])
         else:

@@ -29,7 +29,13 @@ from verix_anon.files.tables.table_sources import (
     shown_url,
     without_secrets,
 )
-from verix_anon.files.tables.table_writer import Parts, check_table_name, table_aside, write_table
+from verix_anon.files.tables.table_writer import (
+    Parts,
+    TextForm,
+    check_table_name,
+    table_aside,
+    write_table,
+)
 from verix_anon.files.tables.text_loading import RowEnds, wide_encoding
 from verix_anon.files.tables.text_table import read_text_table
 
@@ -40,6 +46,7 @@ __all__ = [
     "Read",
     "Reading",
     "Stored",
+    "TextForm",
     "check_table_name",
     "read_beginning",
     "read_table",

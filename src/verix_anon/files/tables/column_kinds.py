@@ -1,5 +1,6 @@
 """What the columns of a text table are, each over all its rows, and all together (spec §2.5)."""
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -99,7 +100,11 @@ def _seen(reading: Reading, name: str, column: pa.ChunkedArray) -> _Seen:
     again = _look(name, _without(column, held), reading)
     shown = " and ".join(repr(word) for word in held[:3])
     if not _is_known(again) or again.text.null_count == len(again.text):
-        note = f"column {name!r} has the value {shown}: if it means missing, say so with --null"
+        entry = f"{json.dumps(name, ensure_ascii=False)} = {json.dumps(held, ensure_ascii=False)}"
+        note = (
+            f"column {name!r} has the value {shown}, which means missing in many tables: if it does"
+            f" here, say so in [reading.missing] of the roles file, {entry}"
+        )
         return _Seen(name, column, notes=(*found.notes, note))
     note = f"{shown} means missing in column {name!r}"
     return replace(again, missing=tuple(held), notes=(*again.notes, note))

@@ -9,6 +9,8 @@ TEXT_SUFFIXES = (".csv", ".txt", ".csv.gz", ".txt.gz", *TAB_SUFFIXES)
 PARQUET_SUFFIXES = (".parquet", ".pq")
 IPC_SUFFIXES = (".feather", ".arrow", ".arrows", ".ipc")
 SHEET_SUFFIXES = (".xlsx", ".xlsm", ".xls", ".ods")
+TABLE = "Table"
+"""The sheet that holds the table, of a spreadsheet that is written."""
 STATISTICS_SUFFIXES = (".sav", ".zsav", ".dta", ".sas7bdat")
 TAKEN = TEXT_SUFFIXES + PARQUET_SUFFIXES + IPC_SUFFIXES + SHEET_SUFFIXES + STATISTICS_SUFFIXES
 

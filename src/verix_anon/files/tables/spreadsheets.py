@@ -5,7 +5,7 @@ of billions, which no reader here refuses by itself.
 """
 
 import datetime as dt
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import xlsxwriter
 from verix_anon.errors import TableError
 from verix_anon.files.table_form import Reading
 from verix_anon.files.tables.cell_values import column_of, plain_values
+from verix_anon.files.tables.file_kinds import TABLE
 from verix_anon.files.tables.table_sources import check_names, reason
 
 MOST_ROWS, MOST_COLUMNS, MOST_CHARACTERS = 1 << 20, 1 << 14, 32_767
@@ -25,6 +26,11 @@ ROWS = 1 << 14
 FIRST = dt.datetime(1900, 3, 1)
 # A date of writing would tell when; this one tells nothing.
 WRITTEN = dt.datetime(2000, 1, 1)
+Rows = Sequence[Sequence[str]]
+"""Of a sheet of text, with its header."""
+NARROW, WIDE = 6, 40
+WIDTHS = (28, 12, 14, 80)
+"""Characters that columns show, of the table and of sheets of text."""
 DAY, MOMENT = "yyyy-mm-dd", "yyyy-mm-dd hh:mm:ss.000"
 ELSE = "publish it as .parquet or .csv"
 
@@ -114,8 +120,12 @@ def _names(
     return [name if name != "" else None for name in names]
 
 
-def write_sheet(table: pa.Table, path: Path) -> None:
-    """Write one sheet with a header; raises TableError if it does not hold the table."""
+def write_sheet(table: pa.Table, path: Path, beside: Mapping[str, Rows]) -> None:
+    """Write a sheet with a header, and sheets of text beside it.
+
+    Raises:
+        TableError: A sheet does not hold the table.
+    """
     if table.num_rows >= MOST_ROWS or table.num_columns > MOST_COLUMNS:
         raise TableError(
             f"a sheet of Excel holds {MOST_ROWS - 1:,} rows below its header and {MOST_COLUMNS:,}"
@@ -124,11 +134,13 @@ def write_sheet(table: pa.Table, path: Path) -> None:
     options = {"constant_memory": True, "default_date_format": MOMENT, "in_memory": False}
     with xlsxwriter.Workbook(str(path), options) as workbook:
         workbook.set_properties({"created": WRITTEN})
-        sheet = workbook.add_worksheet("Table")
-        for j, name in enumerate(table.column_names):
-            sheet.write_string(0, j, name)
+        bold = workbook.add_format({"bold": True})
+        sheet = workbook.add_worksheet(TABLE)
+        sheet.freeze_panes(1, 0)
         columns = [plain_values(n, table[n], FIRST) for n in table.column_names]
-        for name, column in zip(table.column_names, columns, strict=True):
+        for j, (name, column) in enumerate(zip(table.column_names, columns, strict=True)):
+            sheet.set_column(j, j, _width(name, column.slice(0, ROWS)))
+            sheet.write_string(0, j, name, bold)
             if not pa.types.is_large_string(column.type):
                 continue
             longest = pc.max(pc.utf8_length(column)).as_py() or 0
@@ -145,6 +157,20 @@ def write_sheet(table: pa.Table, path: Path) -> None:
                 for j, (write, cell) in enumerate(zip(writers, row, strict=True)):
                     if cell is not None:
                         write(i, j, cell)
+        for name, rows in beside.items():
+            sheet = workbook.add_worksheet(name)
+            sheet.freeze_panes(1, 0)
+            for j, width in enumerate(WIDTHS):
+                sheet.set_column(j, j, width)
+            for i, texts in enumerate(rows):
+                for j, text in enumerate(texts):
+                    sheet.write_string(i, j, text[:MOST_CHARACTERS], None if i else bold)
+
+
+def _width(name: str, cells: pa.ChunkedArray) -> int:
+    """The characters of the longest of the first cells, within what people can look at."""
+    lengths = (len(str(cell)) for cell in pc.unique(cells).to_pylist() if cell is not None)
+    return min(max(len(name), *lengths, NARROW) + 2, WIDE)
 
 
 def _writer(workbook: Any, sheet: Any, kind: pa.DataType) -> Callable[[int, int, Any], object]:

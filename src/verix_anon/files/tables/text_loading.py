@@ -259,7 +259,8 @@ def to_utf8(name: str, data: bytearray, given: str | None) -> tuple[bytes | byte
     try:
         if not data.isascii():
             _each_decoded(data, "utf-8", lambda _: None)
-        return _bare(data), "UTF-8", ""
+        encoding = "UTF-8-SIG" if data.startswith(codecs.BOM_UTF8) else "UTF-8"
+        return _bare(data), encoding, ""
     except UnicodeDecodeError as error:
         wrong = error.start
     return _western(name, data, wrong)
