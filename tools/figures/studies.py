@@ -120,6 +120,43 @@ def free_of_traps() -> str:
     return percents(r["free_of_traps"] for r in rows if r["traps"] == "paper")
 
 
+def _uncertain(measure: str) -> str:
+    """The least and the greatest mean of |P(class 1) - 1/2| over the data sets."""
+    means = [r[measure] for r in load("traps")["unsent"]]
+    return f"{min(means):.2f} to {max(means):.2f}"
+
+
+@figure("traps.everybody")
+def uncertain_of_everybody() -> str:
+    """How uncertain a target that is not sent is for everybody."""
+    return _uncertain("everybody")
+
+
+@figure("traps.suspects")
+def uncertain_of_suspects() -> str:
+    """The same, for the records that a provider takes for neighbours of sentinels."""
+    return _uncertain("suspects")
+
+
+@figure("traps.unplanted")
+def uncertain_of_unplanted() -> str:
+    """The same, for what that search finds in the table without sentinels."""
+    return _uncertain("unplanted")
+
+
+@figure("traps.beside")
+def suspects_beside_sentinels() -> str:
+    """Which share of the suspects lies beside a sentinel."""
+    return percents(r["found"] for r in load("traps")["unsent"])
+
+
+@figure("traps.clear")
+def uncertain_beyond_density() -> str:
+    """On how many data sets suspects are less certain than in the table without sentinels."""
+    rows = load("traps")["unsent"]
+    return f"{sum(r['suspects_less_low'] > 0 for r in rows)} of {len(rows)}"
+
+
 def _driven_against_blind(measure: str) -> str:
     """On how many data sets target-driven trees do better and worse, beyond the interval."""
     known = load("utility")["clustered"]["blind"][measure].values()
