@@ -5,7 +5,6 @@ end their TLS handshake, leave room for others. A request's headers must come in
 """
 
 import asyncio
-import resource
 import signal
 import socket
 import sys
@@ -49,6 +48,8 @@ class Listener(socket.socket):
 
     def limit(self, most: int, per_address: int) -> None:
         """Take no more than so many, nor more than this process may have files open."""
+        import resource
+
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         if 0 <= soft < most + OTHER_FILES:
             soft = most + OTHER_FILES if hard < 0 else min(hard, most + OTHER_FILES)

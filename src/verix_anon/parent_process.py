@@ -18,11 +18,15 @@ import sys
 import time
 from threading import Thread
 
+from verix_anon.platform import interrupt
+
 ATTENDED = "VERIX_ATTENDED"
 SEEN = "VERIX_SEEN"
 GRACE_SECONDS = 10.0
 """To put away what is half-written."""
 BETWEEN_SECONDS = 0.1
+KILLED = 137
+"""The exit code of a process that was killed."""
 _last: dict[str, float] = {}
 
 
@@ -70,7 +74,7 @@ def attend() -> None:
 def _watch(descriptor: int) -> None:
     while os.read(descriptor, 1 << 12):
         pass
-    os.kill(os.getpid(), signal.SIGINT)
+    interrupt()
     # Compiled code hears no signal before it returns.
     time.sleep(GRACE_SECONDS)
-    os.kill(os.getpid(), signal.SIGKILL)
+    os._exit(KILLED)

@@ -18,6 +18,7 @@ from verix_anon.errors import Error, GateError, ProofError
 from verix_anon.fields import printable
 from verix_anon.machine import lacking
 from verix_anon.parent_process import attend, is_attended
+from verix_anon.platform import prepare_console
 
 REFUSED, MISTAKE, OUR_BUG, INTERRUPTED = 1, 2, 70, 130
 
@@ -43,6 +44,7 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command and leave with the exit code that the specification gives."""
+    prepare_console()
     try:
         if is_attended():
             attend()

@@ -1,18 +1,17 @@
 """Run a foreign command in a process group of its own, which ends with it or at a time limit."""
 
 import os
-import signal
 import subprocess
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO
 
 from verix_anon.errors import TableError
 from verix_anon.fields import printable
 from verix_anon.files.store import reason
+from verix_anon.platform import end_group
 
 MOST_HEARD = 4096
 """Bytes that are kept of what a command says; a few lines of them are shown."""
@@ -89,7 +88,7 @@ def run(words: Sequence[str], *, limit: float) -> Ended:
         pass
     finally:
         # Its group, for what it started would go on.
-        _end(process.pid)
+        end_group(process.pid, at_once=True)
         _groups.remove(process.pid)
         process.wait()
     listening.join(LINGERS)
@@ -104,13 +103,7 @@ def run(words: Sequence[str], *, limit: float) -> Ended:
 def end_all() -> None:
     """End the commands that run now, whose callers wait for them."""
     for group in tuple(_groups):
-        _end(group)
-
-
-def _end(group: int) -> None:
-    # If there is none any more, all is well.
-    with suppress(ProcessLookupError):
-        os.killpg(group, signal.SIGKILL)
+        end_group(group, at_once=True)
 
 
 @dataclass(slots=True)

@@ -8,18 +8,18 @@ The desk holds a lock on the file while it runs. The lock ends with the process,
 so the link of a desk that was killed is never shown, whoever listens on its port by now.
 """
 
-import fcntl
 import hmac
 import os
 import secrets
-import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
 
 from verix_anon.errors import TableError
+from verix_anon.files.store import BINARY, NO_LINK
+from verix_anon.platform import held, is_own
 
 FILE = ".verix-desk.url"
 LONGEST = 1 << 12
@@ -76,21 +76,26 @@ def link_file(folder: Path) -> Iterator[Callable[[str], None]]:
     """
     path = folder / FILE
     descriptor = _open(path, os.O_RDWR | os.O_CREAT)
+
+    def write(link: str) -> None:
+        # All links of a desk are of the same length: nobody reads the half of one.
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        os.write(descriptor, link.encode())
+        os.ftruncate(descriptor, len(link))
+
     try:
-        if not _lock(descriptor):
-            raise TableError(
-                f"a desk is running for {folder}; its address: verix-anon desk {folder} --url"
-            )
-
-        def write(link: str) -> None:
-            # All links of a desk are of the same length: nobody reads the half of one.
-            os.pwrite(descriptor, link.encode(), 0)
-            os.ftruncate(descriptor, len(link))
-
-        try:
-            yield write
-        finally:
-            path.unlink(missing_ok=True)
+        with _held(path, descriptor) as is_held:
+            if not is_held:
+                raise TableError(
+                    f"a desk is running for {folder}; its address: verix-anon desk {folder} --url"
+                )
+            try:
+                yield write
+            finally:
+                os.ftruncate(descriptor, 0)
+                # Windows removes no file that is open; an empty one holds no link.
+                with suppress(PermissionError):
+                    path.unlink(missing_ok=True)
     finally:
         os.close(descriptor)
 
@@ -101,37 +106,41 @@ def link_of(folder: Path) -> str | None:
     Raises:
         TableError: The file is not this user's own.
     """
+    path = folder.resolve() / FILE
     try:
-        descriptor = _open(folder.resolve() / FILE, os.O_RDONLY)
+        descriptor = _open(path, os.O_RDONLY)
     except FileNotFoundError:
         return None
     try:
-        return None if _lock(descriptor) else os.read(descriptor, LONGEST).decode() or None
+        with _held(path, descriptor) as is_held:
+            return None if is_held else os.read(descriptor, LONGEST).decode() or None
     finally:
         os.close(descriptor)
 
 
-def _lock(descriptor: int) -> bool:
-    """Lock the file, unless another process that runs has done so."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError as error:
-        raise TableError(f"{FILE} cannot be locked ({error.strerror})") from None
-    return True
+@contextmanager
+def _held(path: Path, descriptor: int) -> Iterator[bool]:
+    """Hold the file's lock, or yield False if another process that runs has it."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(held(path, descriptor, patience=0.0))
+        except BlockingIOError:
+            yield False
+            return
+        except OSError as error:
+            raise TableError(f"{FILE} cannot be locked ({error.strerror})") from None
+        yield True
 
 
 def _open(path: Path, flags: int) -> int:
     """Open the file if it is this user's own and for nobody else."""
     try:
-        descriptor = os.open(path, flags | os.O_NOFOLLOW, 0o600)
+        descriptor = os.open(path, flags | NO_LINK | BINARY, 0o600)
     except FileNotFoundError:
         raise
     except OSError as error:
         raise TableError(f"{path} cannot be read ({error.strerror})") from None
-    about = os.fstat(descriptor)
-    if about.st_uid != os.getuid() or stat.S_IMODE(about.st_mode) & 0o077:
+    if not is_own(descriptor):
         os.close(descriptor)
         raise TableError(f"{path} is not this user's own; it is not believed")
     return descriptor

@@ -7,7 +7,6 @@ for how the two talk.
 
 import os
 import shlex
-import signal
 import subprocess
 import sys
 import time
@@ -21,6 +20,7 @@ from typing import IO
 
 from verix_anon.errors import TableError
 from verix_anon.parent_process import ATTENDED, reported
+from verix_anon.platform import IS_POSIX, end_group
 
 # -P: what lies in the folder is data, and never a module.
 PROGRAM = (sys.executable, "-P", "-m", "verix_anon")
@@ -81,8 +81,8 @@ class DeskTask:
         if not self.is_running:
             return
         self.is_cancelled = True
-        self._signal(signal.SIGTERM)
-        timer = Timer(GRACE_SECONDS, self._signal, [signal.SIGKILL])
+        self._end(at_once=False)
+        timer = Timer(GRACE_SECONDS, self._end, kwargs={"at_once": True})
         timer.daemon = True
         timer.start()
 
@@ -90,14 +90,18 @@ class DeskTask:
         """See it ended at that time, at the latest."""
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(max(0.0, until - time.monotonic()))
-        self._signal(signal.SIGKILL)
+        self._end(at_once=True)
         self.process.wait()
 
-    def _signal(self, number: int) -> None:
+    def _end(self, *, at_once: bool) -> None:
         # Its number is not given to another process before it was waited for.
-        if self.process.returncode is None:
-            with suppress(ProcessLookupError):
-                os.killpg(self.process.pid, number)
+        if self.process.returncode is not None:
+            return
+        if at_once or IS_POSIX:
+            end_group(self.process.pid, at_once=at_once)
+        elif self.process.stdin is not None:
+            # The command ends by itself when its stdin is closed.
+            self.process.stdin.close()
 
     def attend(self) -> None:
         """Take down what the command says until it ends."""

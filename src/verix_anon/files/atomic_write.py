@@ -14,7 +14,8 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from verix_anon.errors import TableError
-from verix_anon.files.store import FilePath, is_url, reason
+from verix_anon.files.store import BINARY, FOLDER, FilePath, is_url, reason
+from verix_anon.platform import IS_POSIX, make_private, settle
 
 PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
 USUAL_FILE, USUAL_FOLDER = 0o666, 0o777
@@ -66,17 +67,19 @@ class Aside:
             mode = PRIVATE_FILE if private else USUAL_FILE
             os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
         self.mode = stat.S_IMODE(self.path.stat().st_mode)
-        self.path.chmod(PRIVATE_FOLDER if folder else PRIVATE_FILE)
+        # Windows keeps what is set here; elsewhere `settle` gives the mode that it will have.
+        if private or IS_POSIX:
+            make_private(self.path)
 
     def settle(self) -> None:
         """See all of it on the disk; nothing is written to it from here on."""
         with _writing(self.target):
             for place, _, names in os.walk(self.path, topdown=False):
                 for name in names:
-                    _settle(Path(place) / name, self.mode & USUAL_FILE)
-                _settle(Path(place), self.mode)
+                    settle(Path(place) / name, self.mode & USUAL_FILE)
+                settle(Path(place), self.mode)
             if not self.path.is_dir():
-                _settle(self.path, self.mode)
+                settle(self.path, self.mode)
         self.is_settled = True
 
     def free_name(self) -> None:
@@ -150,7 +153,7 @@ def written_aside(
 
 def write_bytes(path: FilePath, data: bytes) -> None:
     """Write a file of a place aside; raises OSError."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE_FILE)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | BINARY, PRIVATE_FILE)
     try:
         left = memoryview(data)
         while left:
@@ -161,7 +164,9 @@ def write_bytes(path: FilePath, data: bytes) -> None:
 
 def sync_folder(path: FilePath) -> None:
     """See the names in a folder on the disk; raises OSError."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    if not FOLDER:
+        return  # Windows does so by itself.
+    descriptor = os.open(path, os.O_RDONLY | FOLDER)
     try:
         os.fsync(descriptor)
     finally:
@@ -174,15 +179,6 @@ def _writing(target: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise TableError(f"{target} cannot be written ({reason(error)})") from None
-
-
-def _settle(path: Path, mode: int) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
-    try:
-        os.fchmod(descriptor, mode)
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _remove(path: Path) -> None:

@@ -4,11 +4,8 @@ Nothing rests on a line before it is whole and on the disk. So one that an abrup
 nothing: whoever adds the next one declares it void, and nothing is taken away.
 """
 
-import errno
-import fcntl
 import json
 import os
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,7 +13,8 @@ from pathlib import Path
 from verix_anon.errors import TableError
 from verix_anon.fields import Fields
 from verix_anon.files.atomic_write import sync_folder
-from verix_anon.files.store import FilePath
+from verix_anon.files.store import BINARY, FilePath
+from verix_anon.platform import held
 
 PATIENCE = 60.0
 """Seconds until whoever holds a lock is taken to hang."""
@@ -65,7 +63,8 @@ class Lines:
 
     def _bytes(self, start: int) -> bytes:
         size, parts = os.fstat(self.descriptor).st_size, []
-        while start < size and (part := os.pread(self.descriptor, size - start, start)):
+        os.lseek(self.descriptor, start, os.SEEK_SET)
+        while start < size and (part := os.read(self.descriptor, size - start)):
             parts.append(part)
             start += len(part)
         return b"".join(parts)
@@ -75,20 +74,20 @@ class Lines:
 def locked(path: FilePath) -> Iterator[Lines]:
     """The file, made if there is none, held against everybody else; raises OSError."""
     is_new = not Path(path).exists()
-    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | BINARY, 0o600)
     try:
-        _lock(descriptor, fcntl.LOCK_EX)
-        if is_new:
-            sync_folder(Path(path).parent)
-        yield Lines(descriptor)
+        with held(Path(path), descriptor, patience=PATIENCE):
+            if is_new:
+                sync_folder(Path(path).parent)
+            yield Lines(descriptor)
     finally:
         os.close(descriptor)
 
 
 def lines(path: FilePath) -> list[bytes]:
     """Return every line that is neither empty nor void, without its end; raises OSError."""
-    with _shared(path) as held:
-        return [] if held is None else held.lines()
+    with _shared(path) as found:
+        return [] if found is None else found.lines()
 
 
 def read(path: FilePath) -> list[Fields | None]:
@@ -98,37 +97,23 @@ def read(path: FilePath) -> list[Fields | None]:
 
 def is_cut_short(path: FilePath) -> bool:
     """Whether the last line is not whole; raises OSError."""
-    with _shared(path) as held:
-        return held is not None and held.is_cut_short()
+    with _shared(path) as found:
+        return found is not None and found.is_cut_short()
 
 
 @contextmanager
 def _shared(path: FilePath) -> Iterator[Lines | None]:
     """The file, held against those who write; None if there is none."""
     try:
-        descriptor = os.open(path, os.O_RDONLY)
+        descriptor = os.open(path, os.O_RDONLY | BINARY)
     except FileNotFoundError:
         yield None
         return
     try:
-        _lock(descriptor, fcntl.LOCK_SH)
-        yield Lines(descriptor)
+        with held(Path(path), descriptor, shared=True, patience=PATIENCE):
+            yield Lines(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _lock(descriptor: int, kind: int) -> None:
-    """Held until the file is closed, which the end of a process does in any case."""
-    end = time.monotonic() + PATIENCE
-    while True:
-        try:
-            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > end:
-                raise OSError(errno.EWOULDBLOCK, "another process holds it") from None
-            time.sleep(0.02)
-        else:
-            return
 
 
 def _is_cut_short(line: bytes) -> bool:

@@ -27,6 +27,9 @@ NAMED = ("TMPDIR", "TEMP", "TMP")
 # In place of /tmp, which on many systems is memory.
 ON_DISK = "/var/tmp"  # noqa: S108, because what is made there has no name
 
+# Holds the place in a file where the system cannot read and write at a place of its own.
+_seeking = threading.Lock()
+
 
 class Scratch:
     """One such file; it grows as arrays are added, and is gone when it is let go of."""
@@ -66,7 +69,7 @@ class Scratch:
         """Write bytes to a place of the file."""
         try:
             while data:
-                n_written = os.pwrite(self.descriptor, data, at)
+                n_written = _write_at(self.descriptor, data, at)
                 data, at = data[n_written:], at + n_written
         except OSError as error:
             raise self._failed(error) from None
@@ -74,7 +77,7 @@ class Scratch:
     def read(self, at: int, into: memoryview) -> None:
         """Fill some memory with what was written to a place of the file."""
         while into:
-            n_read = os.preadv(self.descriptor, [into], at)
+            n_read = _read_at(self.descriptor, into, at)
             assert n_read, "what is read was written"
             into, at = into[n_read:], at + n_read
 
@@ -84,6 +87,26 @@ class Scratch:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             return TableError(f"there is no room left on the disk of {folder}: {ways}")
         return TableError(f"nothing can be written to {folder} ({reason(error)}): {ways}")
+
+
+def _write_at(descriptor: int, data: memoryview, at: int) -> int:
+    """Write some bytes to a place of a file and return how many; threads may do so side by side."""
+    if hasattr(os, "pwrite"):
+        return os.pwrite(descriptor, data, at)
+    with _seeking:
+        os.lseek(descriptor, at, os.SEEK_SET)
+        return os.write(descriptor, data)
+
+
+def _read_at(descriptor: int, into: memoryview, at: int) -> int:
+    """Read some bytes from a place of a file into memory and return how many."""
+    if hasattr(os, "preadv"):
+        return os.preadv(descriptor, [into], at)
+    with _seeking:
+        os.lseek(descriptor, at, os.SEEK_SET)
+        data = os.read(descriptor, min(len(into), 1 << 24))
+    into[: len(data)] = data
+    return len(data)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

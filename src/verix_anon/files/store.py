@@ -28,6 +28,13 @@ BLOCK_BYTES = 1 << 20
 # What is there in place of a file, or is not: the only failures that a folder's content explains.
 OF_CONTENT = frozenset({errno.ENOENT, errno.ELOOP, errno.ENOTDIR, errno.ENXIO})
 FilePath = str | os.PathLike[str]
+# Windows has none of these but the first, and changes line ends in files opened without it.
+BINARY: int = getattr(os, "O_BINARY", 0)
+NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)
+FOLDER: int = getattr(os, "O_DIRECTORY", 0)
+# Opening a named pipe must not wait for somebody to write to it.
+NO_WAIT: int = getattr(os, "O_NONBLOCK", 0)
+_REPARSE: int = getattr(stat, "FILE_ATTRIBUTE_REPARSE_POINT", 0x400)
 
 
 def path_text(path: object) -> str:
@@ -56,7 +63,8 @@ class Folder:
     def __init__(self, path: str, fail: type[Error], descriptor: int | None = None) -> None:
         self.path, self.fail = path, fail
         self.descriptor = descriptor
-        """Of the folder itself; None behind a URL."""
+        """Of the folder itself; None behind a URL, and where the system opens no folders."""
+        self.is_remote = is_url(path)
 
     def __del__(self) -> None:
         if self.descriptor is not None:
@@ -81,7 +89,9 @@ class Folder:
         """A folder in this one."""
         try:
             held = self.descriptor
-            inner = None if held is None else _open_within(held, name, os.O_DIRECTORY)
+            if held is None and not self.is_remote and not self.is_folder(name):
+                raise OSError(errno.ENOTDIR, "it is not a folder")
+            inner = None if held is None else _open_within(held, name, FOLDER)
             return Folder(self._within(name), self.fail, inner)
         except OSError as error:
             raise self._unreadable(name, "listed", error) from None
@@ -133,9 +143,11 @@ class Folder:
     def open(self, name: str) -> IO[bytes]:
         """A regular file, opened without following a link."""
         try:
-            if self.descriptor is None:
+            if self.is_remote:
                 fs, inner = filesystem(self._within(name))
                 return fs.open(inner, "rb")  # type: ignore[no-any-return]
+            if self.descriptor is None:
+                return os.fdopen(_open_unlinked(self.path, name), "rb")
             return _open_regular(self.descriptor, name)
         except FileNotFoundError:
             # Somebody gave a job's folder, which holds this one.
@@ -152,14 +164,14 @@ class Folder:
 
     def has(self, name: str) -> bool:
         """Whether something of that name is there."""
-        if self.descriptor is None:
+        if self.is_remote:
             fs, inner = filesystem(self._within(name))
             return bool(fs.exists(inner))
         return self._mode(name) != 0
 
     def is_folder(self, name: str) -> bool:
         """Whether that name is a folder, and not a link to one."""
-        if self.descriptor is None:
+        if self.is_remote:
             fs, inner = filesystem(self._within(name))
             return bool(fs.isdir(inner))
         return stat.S_ISDIR(self._mode(name))
@@ -167,6 +179,8 @@ class Folder:
     def _mode(self, name: str) -> int:
         """What is there under a name, as the system says it; 0 if nothing."""
         try:
+            if self.descriptor is None:
+                return _mode_of(self._within(name))
             return os.stat(name, dir_fd=self.descriptor, follow_symlinks=False).st_mode
         except OSError:
             return 0
@@ -177,7 +191,7 @@ class Folder:
     def _unreadable(self, name: str, done: str, error: OSError) -> Error:
         # An error without a number is one that is raised here.
         is_content = error.errno is None or error.errno in OF_CONTENT
-        fail = self.fail if is_content and self.descriptor is not None else TableError
+        fail = self.fail if is_content and not self.is_remote else TableError
         return fail(f"{name} cannot be {done} ({reason(error)})")
 
     def parts(self, name: str) -> list[str]:
@@ -209,8 +223,8 @@ class Folder:
         return parts
 
     def _scan(self) -> Iterator[FolderEntry]:
-        if self.descriptor is not None:
-            with os.scandir(self.descriptor) as entries:
+        if not self.is_remote:
+            with os.scandir(self.path if self.descriptor is None else self.descriptor) as entries:
                 for entry in entries:
                     yield FolderEntry(entry.name, entry.is_dir(follow_symlinks=False))
             return
@@ -231,7 +245,10 @@ def open_folder(path: FilePath, fail: type[Error]) -> Folder:
         text = inner
     try:
         # The caller's own path: a link in it, or to it, is the caller's.
-        return Folder(text, fail, os.open(text, os.O_RDONLY | os.O_DIRECTORY))
+        if not FOLDER:
+            os.scandir(text).close()
+            return Folder(text, fail)
+        return Folder(text, fail, os.open(text, os.O_RDONLY | FOLDER))
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG):
             raise TableError(f"there is no folder {text}") from None
@@ -273,10 +290,8 @@ def _open_within(folder: int, name: str, flags: int) -> int:
     *places, last = name.split("/")
     held = os.dup(folder)
     try:
-        for place, kind in [*((place, os.O_DIRECTORY) for place in places), (last, flags)]:
-            # O_NONBLOCK: opening a named pipe must not wait for somebody to write to it.
-            how = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | kind
-            inner = os.open(place, how, dir_fd=held)
+        for place, kind in [*((place, FOLDER) for place in places), (last, flags)]:
+            inner = os.open(place, os.O_RDONLY | NO_LINK | NO_WAIT | kind, dir_fd=held)
             os.close(held)
             held = inner
     except BaseException:
@@ -291,6 +306,41 @@ def _open_regular(folder: int, name: str) -> IO[bytes]:
         os.close(descriptor)
         raise OSError("it is not a regular file")
     return os.fdopen(descriptor, "rb")
+
+
+def _mode_of(path: str) -> int:
+    """Return the mode of what has this name, with every kind of link shown as a link.
+
+    Windows has junctions beside links; they lead elsewhere just the same.
+
+    Raises:
+        OSError: There is nothing of this name.
+    """
+    found = os.lstat(path)
+    is_link = getattr(found, "st_file_attributes", 0) & _REPARSE
+    return stat.S_IFLNK if is_link else found.st_mode
+
+
+def _open_unlinked(folder: str, name: str) -> int:
+    """Open a file by its name below a folder, for systems that cannot open relative to a folder.
+
+    Every part of the name is looked at before and after. A link that is there is refused. A link that
+    somebody puts in place and takes away again between two looks is not seen.
+
+    Raises:
+        OSError: It cannot be opened, or a part of its name is a link.
+    """
+    places = [os.path.join(folder, *name.split("/")[: n + 1]) for n in range(name.count("/") + 1)]  # noqa: PTH118, because a Path drops what it holds to be superfluous
+    for _ in range(2):
+        if any(stat.S_ISLNK(_mode_of(place)) for place in places):
+            raise OSError(errno.ELOOP, "it is a link")
+        if not stat.S_ISREG(_mode_of(places[-1])):
+            raise OSError("it is not a regular file")
+        descriptor = os.open(places[-1], os.O_RDONLY | BINARY)
+        if os.path.samestat(os.fstat(descriptor), os.lstat(places[-1])):
+            return descriptor
+        os.close(descriptor)
+    raise OSError("it changed while it was opened")
 
 
 def reason(error: OSError) -> str:

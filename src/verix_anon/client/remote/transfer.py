@@ -19,7 +19,7 @@ from verix_anon.fields import printable
 from verix_anon.files.folder_facts import most_bytes
 from verix_anon.files.folder_writer import digests_of_folder
 from verix_anon.files.job_folder import RECEIPT_FILE, RECORDS
-from verix_anon.files.store import MAX_PARTS, PART, Folder, reason
+from verix_anon.files.store import BINARY, MAX_PARTS, PART, Folder, reason
 from verix_anon.files.submission_listing import Listed
 from verix_anon.protocol.envelopes import PublicKey, open_envelope
 from verix_anon.protocol.providers import File
@@ -72,7 +72,7 @@ def download(
     target = folder / file.name
     target.parent.mkdir(mode=0o700, exist_ok=True)
     fetch = _Fetch(connection, f"{path}/delivery/{quote(file.name)}", file, report)
-    descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | BINARY, 0o600)
     with os.fdopen(descriptor, "wb") as out:
         fetch.begin(out)
         while fetch.received < file.size:

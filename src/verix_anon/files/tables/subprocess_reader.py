@@ -11,7 +11,6 @@ so .xlsx and .ods are unpacked once before, to count what a reader would meet.
 import json
 import os
 import re
-import resource
 import subprocess
 import sys
 import tempfile
@@ -28,6 +27,7 @@ from verix_anon.errors import TableError
 from verix_anon.fields import Fields
 from verix_anon.files.table_form import Read, Reading
 from verix_anon.machine import available_memory
+from verix_anon.platform import limit_memory
 
 USUAL = 1 << 30
 """Bytes that any table may take to read."""
@@ -167,17 +167,6 @@ def _failure(code: int, said: str, room: int) -> TableError:
     return TableError("cannot be read (its content makes the reader crash)")
 
 
-def _limit(room: int) -> None:
-    """No more memory than `room` beyond what is in use."""
-    pages = Path("/proc/self/statm")
-    used = int(pages.read_text().split()[0]) * resource.getpagesize() if pages.exists() else 0
-    # Whoever started us may have set a limit of their own, which cannot be raised.
-    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    most = used + room if hard == resource.RLIM_INFINITY else min(used + room, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
 def main(reader: str, path: str, room: str, reading: str) -> int:
     """Read a table and write it to stdout; the exit code says what became of it."""
     # Loaded before memory is limited, and only the one that is needed: the others are extras.
@@ -189,7 +178,7 @@ def main(reader: str, path: str, room: str, reading: str) -> int:
     else:
         from verix_anon.files.tables.statistics_files import read_statistics as read
     given = Reading.from_json(Fields(json.loads(reading), "reading", TableError))
-    _limit(int(room))
+    limit_memory(int(room))
     try:
         table, notes = read(path, given)
         metadata = {**(table.schema.metadata or {}), NOTES: json.dumps(notes).encode()}

@@ -1,0 +1,153 @@
+"""The owner's side on a system that has no POSIX: every module, and the journey from file to file.
+
+No Windows was at hand. `tests/windows_like` takes away from the package what Windows lacks. What
+only Windows itself can show, such as its access lists, is not tried here.
+"""
+
+import os
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import verix_anon
+from verix_anon import datasets
+
+HERE = Path(__file__).parent
+POSIX_ONLY = ("verix_anon.service", "verix_anon.provider.spark", "verix_anon.__main__")
+TRY = """
+import importlib, sys
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+from verix_anon import platform
+assert not platform.IS_POSIX
+"""
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    known = os.environ.get("PYTHONPATH", "")
+    own = os.pathsep.join([str(HERE / "windows_like"), *([known] if known else [])])
+    icacls = folder / "bin" / "icacls"
+    if not icacls.exists():
+        icacls.parent.mkdir()
+        icacls.write_text(f'#!/bin/sh\necho "$@" >> "{folder}/icacls.log"\n')
+        icacls.chmod(0o755)
+    named = {"PYTHONPATH": own, "USERNAME": "owner", "VERIX_LEDGER": str(folder / "ledger.jsonl")}
+    return {**os.environ, **named, "PATH": f"{icacls.parent}{os.pathsep}{os.environ['PATH']}"}
+
+
+def _run(folder: Path, *words: str, code: int = 0) -> str:
+    ended = subprocess.run(
+        [sys.executable, "-P", "-m", "verix_anon", *words],
+        cwd=folder,
+        env=_environment(folder),
+        capture_output=True,
+        check=False,
+    )
+    said = (ended.stdout + ended.stderr).decode("cp1252")
+    assert ended.returncode == code, said
+    return said
+
+
+def test_every_module_of_the_owner_is_imported(tmp_path: Path) -> None:
+    names = [
+        module.name
+        for module in pkgutil.walk_packages(verix_anon.__path__, "verix_anon.")
+        if not module.name.startswith(POSIX_ONLY)
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", TRY, *names],
+        env=_environment(tmp_path),
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    assert len(names) > 150
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A job that was walked to its release."""
+    folder = tmp_path_factory.mktemp("windows")
+    table = datasets.census(600).to_pandas()
+    table["town"] = ["Łódź" if n % 2 else "Köln" for n in range(len(table))]
+    table.to_csv(
+        folder / "people.csv", sep=";", index=False, encoding="utf-8-sig", lineterminator="\r\n"
+    )
+    table.to_excel(folder / "people.xlsx", index=False)
+    _run(folder, "init", "people.csv", "--out", "roles.toml")
+    _run(folder, "prepare", "people.csv", "--roles", "roles.toml", "--out", "job")
+    _run(folder, "anonymize", "job/submission", "--out", "job/delivery")
+    return folder
+
+
+def _verify(folder: Path, *more: str) -> str:
+    manifest = ("--manifest", "job/manifest.verix", "--submission", "job/submission")
+    return _run(folder, "verify", "job/delivery", *manifest, *more)
+
+
+def test_journey_from_file_to_file(job: Path) -> None:
+    said = _verify(job, "--out", "job/verdict.json", "--report", "audit.html")
+    assert "VERIFIED" in said
+    judged = ("--manifest", "job/manifest.verix", "--verdict", "job/verdict.json")
+    _run(job, "release", "job/delivery", *judged, "--table", "people.csv", "--out", "released.csv")
+    text = (job / "released.csv").read_bytes()
+    assert text.count(b"\n") == 601
+    _run(job, "convert", "released.csv", "--out", "released.xlsx")
+    lines = (job / "ledger.jsonl").read_bytes()
+    assert b"\r" not in lines
+    assert b"\r" not in (job / "job" / "audit.jsonl").read_bytes()
+
+
+def test_secrets_get_an_access_list(job: Path) -> None:
+    lists = (job / "icacls.log").read_text()
+    assert "/inheritance:r /grant:r .\\owner:(OI)(CI)F" in lists
+
+
+def test_links_in_a_delivery_are_refused(job: Path, tmp_path: Path) -> None:
+    import shutil
+
+    folder = tmp_path / "linked"
+    shutil.copytree(job / "job" / "delivery", folder)
+    (folder / "leaves.parquet").rename(folder / "elsewhere")
+    (folder / "leaves.parquet").symlink_to("elsewhere")
+    said = _run(
+        job,
+        *("verify", str(folder), "--manifest", "job/manifest.verix"),
+        *("--submission", "job/submission"),
+        code=1,
+    )
+    assert "it is a link" in said
+
+
+def test_two_processes_do_not_hold_one_log(job: Path) -> None:
+    held = """
+import sys, time
+from pathlib import Path
+from verix_anon.files import json_lines
+with json_lines.locked(Path(sys.argv[1])) as lines:
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+    log = job / "locked.jsonl"
+    with subprocess.Popen(
+        [sys.executable, "-c", held, str(log)],
+        env=_environment(job),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as first:
+        assert first.stdout is not None
+        assert first.stdin is not None
+        assert first.stdout.readline().strip() == b"held"
+        try_it = held.replace("with json_lines", "json_lines.PATIENCE = 0.05\nwith json_lines")
+        second = subprocess.run(
+            [sys.executable, "-c", try_it, str(log)],
+            env=_environment(job),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
+        first.stdin.close()
+    assert b"another process holds it" in second.stderr
