@@ -105,7 +105,7 @@ def held(path: Path, descriptor: int, *, shared: bool = False, patience: float) 
 
 
 def limit_memory(room: int) -> None:
-    """Let this process take no more than so many bytes beyond what it has, where that can be said."""
+    """Limit the memory of this process to so many bytes more, where the system can."""
     if not IS_POSIX:
         return
     pages = Path("/proc/self/statm")

@@ -324,8 +324,8 @@ def _mode_of(path: str) -> int:
 def _open_unlinked(folder: str, name: str) -> int:
     """Open a file by its name below a folder, for systems that cannot open relative to a folder.
 
-    Every part of the name is looked at before and after. A link that is there is refused. A link that
-    somebody puts in place and takes away again between two looks is not seen.
+    Every part of the name is looked at first, and a link is refused. Somebody who puts a link in
+    place right after that look, and takes it away again, is not noticed.
 
     Raises:
         OSError: It cannot be opened, or a part of its name is a link.
