@@ -7,6 +7,8 @@ from .client.explore import Exploration as Exploration
 from .client.explore import Explored as Explored
 from .client.explore import ExploreOptions as ExploreOptions
 from .client.explore import explore as explore
+from .client.journey import Journey as Journey
+from .client.journey import run as run
 from .client.ledger import Ledger as Ledger
 from .client.manifest import Manifest as Manifest
 from .client.manifest import read_manifest as read_manifest

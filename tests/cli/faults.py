@@ -33,7 +33,7 @@ from verix_anon.files.submissions import read_submission
 from verix_anon.files.tables import Reading, read_table, table_writer
 
 KILLED, FAILED = -signal.SIGKILL, 99
-MOST = 200
+MOST = 300
 OLD = '"of an older release"'
 BESIDE = ("released.schema.json", "sheet.json")
 READERS: dict[str, Callable[[Path], pa.Table]] = {
@@ -152,6 +152,36 @@ def release_over(folder: Path) -> int:
     return release(folder)
 
 
+def run(folder: Path) -> int:
+    """The whole journey, which goes on where it was ended before."""
+    how = ("--task", "none", "--quasi", "all", "--unsafe-seed", "7", "--quiet", "--resume")
+    made = ("--out", folder / "again", "--release", folder / "released.csv")
+    less = ("--skip-layers", "fingerprint,utility")
+    return exit_code("run", folder / "people.parquet", *made, *how, *less)
+
+
+def check_run(folder: Path) -> None:
+    check_prepared(folder)
+    again, released = folder / "again", folder / "released.csv"
+    if not again.exists():
+        assert not released.exists()
+        return
+    manifest = read_manifest(again / "manifest.verix")
+    ledger = Ledger(folder / "ledger.jsonl")
+    log = AuditLog(again / "audit.jsonl")
+    lines = log.read(manifest.submission, ledger.audited(manifest.table))
+    assert lines.warnings() == ()
+    if (again / "verdict.json").exists():
+        assert read_verdict(again / "verdict.json").accepted
+        assert lines.about()
+    seen = ledger.seen(manifest.table)
+    assert len({entry.release for entry in seen}) <= 1
+    if released.exists():
+        assert seen
+        assert {*map(Path.exists, (again / "sheet.json", folder / BESIDE[0]))} == {True}
+        assert len(rows(released)) == manifest.n_genuine
+
+
 def check_prepared(folder: Path) -> None:
     again = folder / "again"
     if again.exists():
@@ -217,6 +247,7 @@ COMMANDS: dict[str, tuple[Command, Check]] = {
     "release_sav": (partial(release, ending="sav"), check_released),
     "release_dta": (partial(release, ending="dta"), check_released),
     "release_alone": (release_alone, partial(check_released, beside=BESIDE[:1])),
+    "run": (run, check_run),
 }
 
 

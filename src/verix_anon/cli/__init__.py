@@ -14,6 +14,7 @@ from verix_anon.cli import (
     receipt,
     release,
     report,
+    run,
     serve,
     submit,
     verify,
@@ -36,6 +37,7 @@ __all__ = [
     "receipt",
     "release",
     "report",
+    "run",
     "serve",
     "submit",
     "verify",
@@ -44,6 +46,7 @@ __all__ = [
 JOURNEY = (
     "init",
     "explore",
+    "run",
     "prepare",
     "anonymize",
     "submit",

@@ -25,8 +25,8 @@ REFUSED, MISTAKE, OUR_BUG, INTERRUPTED = 1, 2, 70, 130
 JOURNEY = """
 Start: [bold]verix-anon demo[/bold] shows the whole journey on an embedded table.
 
-On your own table: [bold]verix-anon init people.csv --out roles.toml[/bold], then prepare, \
-anonymize, verify, release; each owner's step prints the next, and each --help has an example.
+On your own table: [bold]verix-anon init people.csv --out roles.toml[/bold], then run; or prepare, \
+anonymize, verify, release, where each owner's step prints the next. Each --help has an example.
 
 Exit codes: 0 done or VERIFIED, 1 VIOLATION, a gate not passed, or a proof or \
 receipt that does not hold, 3 INCONCLUSIVE, 2 a mistake of the caller's, 70 a bug.

@@ -7,9 +7,10 @@ is read: one group of options, the same for init, explore, prepare, release and 
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial, wraps
-from inspect import Parameter, signature
+from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -59,6 +60,20 @@ def passphrase(file: Path | None, *, confirm: bool, of_key: bool = False) -> str
     return found
 
 
+_HELD: dict[str, Any] | None = None
+
+
+@contextmanager
+def read_once() -> Iterator[dict[str, Any]]:
+    """Keep manifests and tables that are read in the block, by their paths; `run` adds its own."""
+    global _HELD
+    _HELD = {}
+    try:
+        yield _HELD
+    finally:
+        _HELD = None
+
+
 def load_manifest(path: Path, file: Path | None) -> "Manifest":
     """Read a manifest, asking for the passphrase only if it is sealed."""
     from verix_anon.client.manifest import read_manifest
@@ -66,8 +81,12 @@ def load_manifest(path: Path, file: Path | None) -> "Manifest":
 
     if not path.is_file():
         raise TableError(f"there is no manifest {path}")
-    secret = passphrase(file, confirm=False) if is_sealed(path) else None
-    return read_manifest(path, passphrase=secret)
+    held = {} if _HELD is None else _HELD
+    if str(path) not in held:
+        secret = passphrase(file, confirm=False) if is_sealed(path) else None
+        held[str(path)] = read_manifest(path, passphrase=secret)
+    found: Manifest = held[str(path)]
+    return found
 
 
 def load_key(path: Path, file: Path | None) -> "SigningKey":
@@ -237,25 +256,31 @@ def _given(options: dict[str, Any]) -> Given:
     return found
 
 
-def with_reading(command: Callable[..., None]) -> Callable[..., None]:
+def taking(parameters: Iterable[Parameter], command: Callable[..., Any]) -> Callable[..., Any]:
+    """The command with these parameters, as typer reads them."""
+    given = [*parameters]
+    # Through __wrapped__ it would find others.
+    command.__dict__.pop("__wrapped__", None)
+    command.__signature__ = Signature(given)  # type: ignore[attr-defined]
+    command.__annotations__ = {one.name: one.annotation for one in given}
+    return command
+
+
+def with_reading(command: Callable[..., Any]) -> Callable[..., Any]:
     """The command with these options in place of its parameter `reading`, which gets them all."""
-    own = signature(command)
-    parameters = [one for name, one in own.parameters.items() if name != "reading"]
+    own = signature(command).parameters
+    parameters = [one for name, one in own.items() if name != "reading"]
     parameters += [
         Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
         for name, annotation in OPTIONS.items()
     ]
 
     @wraps(command)
-    def run(**values: Any) -> None:
+    def run(**values: Any) -> Any:
         given = {name: values.pop(name) for name in OPTIONS}
-        command(**values, reading=_given(given))
+        return command(**values, reading=_given(given))
 
-    # What typer reads; through __wrapped__ it would find the command's own.
-    del run.__wrapped__
-    run.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {one.name: one.annotation for one in parameters}
-    return run
+    return taking(parameters, run)
 
 
 def load_table(path: str, known: "Reading | Path | None", given: Given) -> "Read":
@@ -265,10 +290,13 @@ def load_table(path: str, known: "Reading | Path | None", given: Given) -> "Read
     """
     from verix_anon.client.table.roles_file import read_reading
 
-    known = read_reading(known) if isinstance(known, Path) else known
-    read = load_open(path, known, given, whole=False).settled()
-    tell_reading(path, read)
-    return read
+    held = {} if _HELD is None else _HELD
+    if path not in held:
+        known = read_reading(known) if isinstance(known, Path) else known
+        held[path] = load_open(path, known, given, whole=False).settled()
+        tell_reading(path, held[path])
+    found: Read = held[path]
+    return found
 
 
 def load_open(path: str, known: "Reading | None", given: Given, *, whole: bool = True) -> "Read":

@@ -5,8 +5,9 @@ import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import typer
 
@@ -22,6 +23,16 @@ if TYPE_CHECKING:
 
 
 CLOSED_PIPE = 141
+
+
+class Step(NamedTuple):
+    """A command that is a step of another one, and what it would have said."""
+
+    name: str = ""
+    said: list[str] | None = None
+
+
+STEP = ContextVar("STEP", default=Step())  # noqa: B039, because nothing is added to the default
 Result = TypeVar("Result")
 COLOURS = {
     "pass": typer.colors.GREEN,
@@ -40,8 +51,12 @@ COMPILING = (
 def say(text: str) -> None:
     """Print to stdout; if nobody reads it any more, leave as a killed process would.
 
-    Left to the framework, a closed pipe would end in exit code 1, which means VIOLATION.
+    Left to the framework, a closed pipe would end in exit code 1, which means VIOLATION. What a
+    step of another command says is for that one to tell.
     """
+    if (said := STEP.get().said) is not None:
+        said.append(text)
+        return
     try:
         print(text, flush=True)
     except BrokenPipeError:
@@ -76,7 +91,9 @@ def progress_bar(quiet: bool) -> Iterator[Progress]:
     def draw(stage: str, done: int, total: int) -> None:
         if stage not in stages:
             # What is one piece has no length: the bar moves until it is done.
-            stages[stage] = bar.add_task(stage, total=None if total == 1 else total)
+            stages[stage] = bar.add_task(
+                STEP.get().name + stage, total=None if total == 1 else total
+            )
         bar.update(stages[stage], completed=done, total=total if done else None)
 
     with bar:

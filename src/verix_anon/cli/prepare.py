@@ -152,7 +152,7 @@ def prepare(
     quiet: Quiet = False,
     *,
     reading: Given,
-) -> None:
+) -> Any:
     """Prepare a table for a provider: a submission to send, and a manifest to keep.
 
     Every column needs a role: from the file that `verix-anon init` drafted, or by the options
@@ -211,6 +211,7 @@ def prepare(
     else:
         say("\n".join([*planted_lines(prepared.manifest), *sent_lines(prepared.manifest)]))
         say(_next_steps(prepared.manifest, out, passphrase_file))
+    return prepared.manifest
 
 
 def prepare_options(preset: str | None, roles: Path | None, **given: Any) -> "PrepareOptions":

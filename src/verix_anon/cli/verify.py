@@ -90,7 +90,7 @@ def verify(
     sign: Annotated[
         Path | None,
         receipt_option(
-            "Sign the verdict with this private key, beside --out, for others to check."
+            "Sign the verdict with this private key, in a file beside it, for others to check."
         ),
     ] = None,
     passphrase_file: PassphraseFile = None,

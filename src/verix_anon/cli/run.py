@@ -1,0 +1,250 @@
+"""The whole journey in one process: prepare, anonymize or submit, verify, and release.
+
+Each step is the work of its command, with its options, files, ledger and audit log. The manifest
+and the table are read once. What the provider returned is read from the disk, as hostile bytes.
+"""
+
+import copy
+import json
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from inspect import Parameter, signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from verix_anon.cli.anonymize import Engine, anonymize
+from verix_anon.cli.app import app
+from verix_anon.cli.options import (
+    AsJson,
+    Quiet,
+    SourceTable,
+    load_manifest,
+    option,
+    overwrite_option,
+    read_once,
+    taking,
+)
+from verix_anon.cli.output import STEP, Step, check_outputs, say, verdict_lines
+from verix_anon.cli.prepare import prepare
+from verix_anon.cli.release import release as publish
+from verix_anon.cli.submit import submit, token_of
+from verix_anon.cli.verify import EXIT_CODES, verify
+from verix_anon.errors import Error, TableError
+from verix_anon.fields import to_json
+from verix_anon.files.job_folder import AUDIT_LOG, DELIVERY, MANIFEST, SHEET, SUBMISSION, VERDICT
+
+if TYPE_CHECKING:
+    from verix_anon.client.manifest import Manifest
+    from verix_anon.client.verdict import Verdict
+
+KEYWORD = Parameter.KEYWORD_ONLY
+Values = dict[str, Any]
+Said = dict[str, list[str]]
+STEPS: dict[str, tuple[Callable[..., Any], ...]] = {
+    "1. Prepare": (prepare,),
+    "2. Anonymize": (anonymize, submit),
+    "3. Verify": (verify,),
+    "4. Release": (publish,),
+}
+BY_JOB = {"submission", "delivery", "manifest", "verdict", "out", "table"}
+"""What the job's folder says, and not an option of `run`."""
+NOT_HERE = {"force", "preview"}
+"""`run` never releases against a verdict or the ledger; a look is for `release`."""
+HERE = ("threads", "engine", "spark", "task_rows", "sign_delivery")
+BY_SERVICE = ("token_file", "token", "keep", "wait", "insecure_http", "ca_file")
+"""Options of the two ways to have a submission anonymized, which exclude each other."""
+OWN = {"overwrite", "as_json", "quiet"}
+RENAMED = {
+    (anonymize, "sign"): "sign_delivery",
+    (verify, "sign"): "sign_verdict",
+    (verify, "skip"): "skip_layers",
+}
+"""Options of one name that mean two things; of others with one name, one value is for all."""
+
+
+def _with_steps(own: Callable[..., None]) -> Callable[..., None]:
+    """The command with the options of all steps, in panels by step."""
+    found = {n: p for n, p in signature(own).parameters.items() if n != "values"}
+    for title, commands in STEPS.items():
+        for each in commands:
+            for name, parameter in signature(each).parameters.items():
+                called = RENAMED.get((each, name), name)
+                if name in BY_JOB | NOT_HERE | OWN or called in found:
+                    continue
+                info = copy.copy(parameter.annotation.__metadata__[0])
+                panel = info.rich_help_panel
+                info.rich_help_panel = f"{title}: {panel.lower()}" if panel else title
+                kind = parameter.annotation.__origin__
+                default = None if parameter.default is Parameter.empty else parameter.default
+                typed = Annotated[kind | None if default is None else kind, info]  # type: ignore[valid-type]
+                found[called] = Parameter(called, KEYWORD, default=default, annotation=typed)
+    return taking((p.replace(kind=KEYWORD) for p in found.values()), own)
+
+
+def _do(work: Callable[..., Any], values: Values, said: Said, **given: object) -> Any:
+    """Do a step with its part of the options; what it says is kept."""
+    wanted = {}
+    for name, parameter in signature(work).parameters.items():
+        usual = values.get(RENAMED.get((work, name), name), parameter.default)
+        wanted[name] = given.get(name, usual)
+    step = Step(f"{work.__name__}: ", said.setdefault(work.__name__, []))
+    before = STEP.set(step)
+    try:
+        return work(**wanted)
+    finally:
+        STEP.reset(before)
+
+
+@app.command(
+    epilog="Example: [bold]verix-anon run people.csv --target income --quasi all --out job[/bold]"
+    "\n\nExit codes: 0 done, 1 VIOLATION or a gate not passed, 3 INCONCLUSIVE, 2 a mistake of"
+    " the caller's, 70 a bug. Nothing is released unless the verdict is VERIFIED."
+)
+@_with_steps
+def run(
+    table: SourceTable,
+    out: Annotated[str, option("The job's folder: all files of the steps.", "--out", "-o")],
+    release: Annotated[
+        str | None,
+        option("The table to publish, by its ending: .csv, .parquet, .xlsx, .sav and others."),
+    ] = None,
+    resume: Annotated[
+        bool, option("Go on with the job in --out where it stopped.", "--resume")
+    ] = False,
+    overwrite: Annotated[bool, overwrite_option("a table, sheet or report that is there")] = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    **values: Any,
+) -> None:
+    """Do the whole journey: prepare, anonymize, verify and, if asked for, release.
+
+    [bold]verix-anon run people.csv --roles roles.toml --out job --release released.csv[/bold]
+
+    [bold]verix-anon run people.csv --roles roles.toml --out job --url https://host[/bold]
+
+    [bold]verix-anon run people.csv --roles roles.toml --out job --resume[/bold]
+
+    The files are those that the four commands write, and each of these can go on with the job.
+    The provider is this machine, a service with --url, or Spark with --engine spark.
+    """
+    from verix_anon.client.owner_files import read_verdict
+
+    job, said = Path(out), Said()
+    sent, kept, back, found = (job / n for n in (SUBMISSION, MANIFEST, DELIVERY, VERDICT))
+    sheet = values["privacy_sheet"] or job / SHEET
+    own = {"overwrite": overwrite, "as_json": as_json, "quiet": quiet}
+    values |= {**own, "log": values["log"] or job / AUDIT_LOG}
+    _check(job, table, release, values, resume=resume)
+    with read_once() as held:
+        # 1. A submission and a manifest, or those that are there.
+        if resume and kept.is_file():
+            manifest = load_manifest(kept, values["passphrase_file"])
+            _check_unchanged(kept, manifest, table, values)
+        else:
+            manifest = held[str(kept)] = _do(prepare, values, said, table=table, out=out)
+        # 2. The provider reads what was sent, not what is in memory here.
+        if not (resume and back.is_dir()):
+            way = submit if values["url"] else anonymize
+            _do(way, values, said, submission=str(sent), out=str(back), overwrite=False)
+        # 3. A verdict that is there counts if it is on these very files.
+        given = {"delivery": str(back), "manifest": kept}
+        verdict = _earlier(found, back, manifest, values) if resume else None
+        if verdict is None:
+            again = {"out": found, "overwrite": overwrite or found.exists()}
+            with suppress(SystemExit):  # Its exit code; the verdict is in its file.
+                _do(verify, values, said, **given, submission=str(sent), **again)
+            verdict = read_verdict(found)
+        # 4. Only what was accepted is released. Its sheet gets its name before the table does.
+        is_ours = resume and _is_sheet_of(sheet, verdict)
+        try:
+            if is_ours and release and Path(release).exists():
+                print(f"{release} is there already, from this delivery.", file=sys.stderr)
+            elif release and verdict:
+                more = {"verdict": found, "table": table, "out": release, "privacy_sheet": sheet}
+                _do(publish, values, said, **given, **more, overwrite=overwrite or is_ours)
+        finally:
+            # What was found is told, whatever becomes of the release.
+            _tell(verdict, said, is_released=release is not None, as_json=as_json)
+    sys.exit(EXIT_CODES[verdict.outcome.value])
+
+
+def _tell(verdict: "Verdict", said: Said, *, is_released: bool, as_json: bool) -> None:
+    """The first words of each step; those of verify go on with what to do next."""
+    if as_json:
+        told = {name: json.loads(texts[0]) for name, texts in said.items() if texts[:1]}
+        say(to_json({"verify": json.loads(verdict.to_json()), **told}))
+        return
+    judged = said.get("verify") or ["\n".join(verdict_lines(verdict))]
+    said["verify"] = judged[:1] if is_released and verdict else ["\n".join(judged)]
+    for texts in filter(None, said.values()):
+        say(texts[0])
+
+
+def _check(job: Path, table: str, release: str | None, values: Values, *, resume: bool) -> None:
+    """Raise before any work if a later step could not be done."""
+    from verix_anon.client.report import check_installed
+    from verix_anon.files.tables.table_writer import check_table_name
+
+    if not resume and (job / MANIFEST).exists():
+        raise TableError(
+            f"{job} holds a job already: go on with it with --resume, or choose another name"
+        )
+    way, others = (BY_SERVICE, HERE) if values["url"] else (HERE, BY_SERVICE)
+    if wrong := [name for name in others if values[name] not in (None, False, Engine.LOCAL)]:
+        place = "without" if way is BY_SERVICE else "with"
+        raise TableError(f"--{wrong[0].replace('_', '-')} goes {place} --url")
+    if values["url"]:
+        token_of(values["token"], values["token_file"])
+    if values["report"]:
+        check_installed()
+    if release is None and values["privacy_sheet"]:
+        raise TableError("--privacy-sheet goes with --release")
+    if release is not None:
+        check_table_name(release)
+    # What goes into the job's folder is checked by its step: there is no such folder yet.
+    wanted = [p for p in (release, values["privacy_sheet"], values["report"]) if p]
+    outside = [p for p in wanted if job.resolve() not in Path(p).resolve().parents]
+    inputs = [table, values["roles"], job]
+    check_outputs(outside, inputs, overwrite=values["overwrite"] or resume)
+
+
+def _check_unchanged(kept: Path, manifest: "Manifest", table: str, values: Values) -> None:
+    """Raise if the job was prepared from something else than what is given now."""
+    for path in map(Path, filter(None, (table, values["roles"]))):
+        # Of a table `release` compares every value, too; what is behind a URL it alone does.
+        if path.exists() and path.stat().st_mtime_ns > kept.stat().st_mtime_ns:
+            raise TableError(
+                f"{path} was changed after the job was prepared; begin a new one with another --out"
+            )
+    said = {"k": manifest.contract.k, "target": manifest.target}
+    for name, was in said.items():
+        if values[name] not in (None, was):
+            raise TableError(f"the job was prepared with --{name} {was}, not {values[name]}")
+    print(f"Going on with {kept.parent}; the options of prepare are as they were.", file=sys.stderr)
+
+
+def _earlier(found: Path, back: Path, manifest: "Manifest", values: Values) -> "Verdict | None":
+    """The verdict that is there, if it accepts this very delivery and its other files are there."""
+    from verix_anon.client.owner_files import read_verdict, signed_path
+    from verix_anon.client.report import is_report_of
+    from verix_anon.files.deliveries import read_delivery
+
+    try:
+        verdict = read_verdict(found)
+        files = read_delivery(back, manifest.contract, n_rows=manifest.n_rows).files
+    except Error:
+        return None
+    is_on_these = (verdict.submission, {**verdict.files}) == (manifest.submission, {**files})
+    is_whole = not values["sign_verdict"] or signed_path(found).exists()
+    is_told = not values["report"] or is_report_of(values["report"], verdict)
+    return verdict if verdict and is_on_these and is_whole and is_told else None
+
+
+def _is_sheet_of(sheet: Path, verdict: "Verdict") -> bool:
+    from verix_anon.client.privacy_sheet import Sheet
+
+    try:
+        return Sheet.read(sheet).root == verdict.root
+    except TableError:
+        return False
