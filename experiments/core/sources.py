@@ -56,7 +56,7 @@ def _imported(path: Path) -> Iterator[str]:
 def _files(name: str, root: Path) -> list[Path]:
     """Where a module of ours would be; nothing where the name is another's."""
     package, *_ = parts = name.split(".")
-    homes = {"experiments": root, "verix_anon": root / "src"}
+    homes = {"experiments": root, "tools": root, "verix_anon": root / "src"}
     if package not in homes:
         return []
     path = homes[package].joinpath(*parts)

@@ -1,0 +1,81 @@
+"""What is left of a hospital's table, and how well its rows can be counted."""
+
+from experiments.core.cells import Result
+from experiments.core.markdown import beyond, percent, table
+
+__all__ = ["beyond_the_paper", "summary"]
+
+SETTING = ("roles", "weights", "bins", "column")
+WEIGHTS = ("auto", "uniform")
+
+
+def beyond_the_paper(found: Result) -> list[str]:
+    """Two tables: loss by column and weights; cells and errors of counts by bins."""
+    text = f"""Tables of `python -m tools.hospital` with {found["n_rows"]:,} admissions,
+        k = {found["k"]}, {found["seeds"]} seed(s), each with a table of its own. The roles are
+        those that `init` drafts, or `few`: birth date, sex and postcode, the others dropped.
+        `exact` is the share of rows whose cell is the value. ± is the standard error over the
+        seeds."""
+    of = _by_setting(found)
+    columns = list(dict.fromkeys(r["column"] for r in found["rows"]))
+    losses = []
+    for name in columns:
+        both = [of["draft", weights, "none", name] for weights in WEIGHTS]
+        cells = [c for r in both for c in (percent(r["exact"]), _width(r), _with(r, "ncp", 3))]
+        losses.append([name, *cells])
+    head = ["column", *(f"{w}: {m}" for w in WEIGHTS for m in ("exact", "width", "NCP"))]
+    kinds = list(dict.fromkeys(r["bins"] for r in found["counts"]))
+    binned = [
+        [roles, name, *(_binned(of[roles, "uniform", bins, name]) for bins in kinds)]
+        for roles in ("draft", "few")
+        for name in columns
+        if (roles, "uniform", "none", name) in of
+    ]
+    counts = [
+        [r["roles"], r["what"], r["how"], r["bins"], f"{r['group']:,.0f}"]
+        + [_with(r, m, 0) for m in ("mean", "most")]
+        for r in sorted(found["counts"], key=lambda r: (r["roles"], r["what"], r["how"]))
+        if r["weights"] == "uniform"
+    ]
+    titles = ["roles", "count by", "way", "bins", "rows a group", "mean", "greatest"]
+    body = [
+        *table(head, losses),
+        "With equal weights: different cells of each column, and the share that spans bins:",
+        "",
+        *table(["roles", "column", *(f"bins {bins}" for bins in kinds)], binned, left=2),
+        "With equal weights: error of the counts, in rows:",
+        "",
+        *table(titles, counts, left=4),
+    ]
+    return beyond("What is left of a hospital's table", found, text, body)
+
+
+def _by_setting(found: Result) -> dict[tuple[str, ...], Result]:
+    return {tuple(r[name] for name in SETTING): r for r in found["rows"]}
+
+
+def _with(row: Result, name: str, digits: int) -> str:
+    return f"{row[name]:,.{digits}f} ± {row[f'{name}_error']:,.{digits}f}"
+
+
+def _width(row: Result) -> str:
+    return f"{row['width']:,.3g} {row['unit']}".rstrip()
+
+
+def _binned(row: Result) -> str:
+    spanning = "" if row["spanning"] is None else f" ({percent(row['spanning'], 0)})"
+    return f"{row['cells']:,}{spanning}"
+
+
+def summary(found: Result) -> list[str]:
+    """What it comes to, in a sentence."""
+    of = _by_setting(found)
+    sex = [of["draft", weights, "none", "Geschlecht"]["exact"] for weights in WEIGHTS]
+    key = {"roles": "few", "how": "shared", "what": "ten years"}
+    errors = {r["bins"]: r["mean"] for r in found["counts"] if key.items() <= r.items()}
+    return [
+        f"""**The hospital:** sex is exact in {percent(sex[0], 0)} of the rows with `auto` and in
+        {percent(sex[1], 0)} with equal weights. With few columns, births by
+        {found["years"]} years are off by {errors["none"]:,.0f} rows on average without bins and by {errors["10y"]:,.0f} with
+        them, if cells that span groups are shared evenly."""
+    ]
