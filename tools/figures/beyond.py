@@ -245,3 +245,55 @@ def arx_global_seconds() -> str:
 def arx_date() -> str:
     """When ARX was measured."""
     return str(load("arx")["date"])
+
+
+def _hospital_loss(column: str) -> Figure:
+    """How often a column of the hospital is exact, and its NCP, with both weights."""
+
+    def cells() -> str:
+        known = {
+            r["weights"]: r
+            for r in load("hospital")["rows"]
+            if (r["roles"], r["bins"], r["column"]) == ("draft", "none", column)
+        }
+        both = (known["auto"], known["uniform"])
+        return " | ".join(f"{100 * r['exact']:.0f} % | {r['ncp']:.2f}" for r in both)
+
+    return cells
+
+
+for _name, _column in (
+    *(("born", "Geburtsdatum"), ("sex", "Geschlecht"), ("postcode", "PLZ")),
+    *(("insurer", "Krankenkasse"), ("admitted", "Aufnahmedatum"), ("ward", "Station")),
+):
+    figure(f"hospital.{_name}")(_hospital_loss(_column))
+
+
+def _hospital_counts(roles: str, bins: str) -> Figure:
+    """Different birth dates, and the errors of counts by ten years, mean and greatest."""
+
+    def cells() -> str:
+        found = load("hospital")
+        key = {"roles": roles, "bins": bins, "weights": "uniform"}
+        born = key | {"column": "Geburtsdatum"}
+        (row,) = (r for r in found["rows"] if born.items() <= r.items())
+        spanning = "-" if row["spanning"] is None else f"{100 * row['spanning']:.0f} %"
+        said = [f"{row['cells']:,}", spanning]
+        for how in ("groupby", "shared"):
+            wanted = key | {"how": how, "what": "ten years"}
+            (r,) = (r for r in found["counts"] if wanted.items() <= r.items())
+            said.append(f"{r['mean']:,.0f} ± {r['mean_error']:,.0f}, at most {r['most']:,.0f}")
+        return " | ".join(said)
+
+    return cells
+
+
+for _roles in ("draft", "few"):
+    for _bins in ("none", "10y"):
+        figure(f"hospital.{_roles}.{_bins}")(_hospital_counts(_roles, _bins))
+
+
+@figure("hospital.seeds")
+def hospital_seeds() -> str:
+    """On how many tables of the hospital it was measured."""
+    return str(load("hospital")["seeds"])

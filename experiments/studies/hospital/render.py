@@ -76,6 +76,6 @@ def summary(found: Result) -> list[str]:
     return [
         f"""**The hospital:** sex is exact in {percent(sex[0], 0)} of the rows with `auto` and in
         {percent(sex[1], 0)} with equal weights. With few columns, births by
-        {found["years"]} years are off by {errors["none"]:,.0f} rows on average without bins and by {errors["10y"]:,.0f} with
-        them, if cells that span groups are shared evenly."""
+        {found["years"]} years are off by {errors["none"]:,.0f} rows on average without bins
+        and by {errors["10y"]:,.0f} with them, if cells that span groups are shared evenly."""
     ]
