@@ -29,7 +29,7 @@ def test_processes_that_start_together_migrate_once(database_url: str) -> None:
     many[0].migrate()
     with many[0].engine.connect() as connection:
         assert connection.scalars(text("SELECT version_num FROM alembic_version")).all() == [
-            "second"
+            "third"
         ]
     for each in many:
         each.close()

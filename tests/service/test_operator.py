@@ -53,11 +53,11 @@ def opened(browser: Browser, service: Service, token: str, width: int) -> tuple[
     return page, trouble
 
 
-@pytest.mark.parametrize("width", [1280, 320])
+@pytest.mark.parametrize("width", [1280, 390, 320])
 def test_jobs_are_shown(browser: Browser, service: Service, width: int) -> None:
     page, trouble = opened(browser, service, service.token(None), width)
-    assert page.locator("h1").inner_text() == "Jobs"
-    rows = page.locator("tbody tr").all_inner_texts()
+    assert page.locator("h1").inner_text() == "The service"
+    rows = page.locator("#jobs tbody tr").all_inner_texts()
     assert len(rows) == 2
     assert HOSTILE in rows[0]
     assert "uploading" in rows[0]
@@ -68,7 +68,19 @@ def test_jobs_are_shown(browser: Browser, service: Service, width: int) -> None:
     assert page.locator("script, img, iframe, form").count() == 0
     # The style counts, although the policy allows nothing but it.
     assert page.locator(".counts").evaluate("e => getComputedStyle(e).display") == "flex"
+    tenants = page.locator("#tenants tbody tr").all_inner_texts()
+    assert tenants[0].split("\t")[0] == HOSTILE
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    assert not trouble
+    page.context.close()
+
+
+def test_it_is_dark_for_those_who_want_it_dark(browser: Browser, service: Service) -> None:
+    page, trouble = opened(browser, service, service.token(None), 390)
+    seen = "getComputedStyle(document.body).backgroundColor"
+    assert page.evaluate(seen) == "rgb(255, 255, 255)"
+    page.emulate_media(color_scheme="dark")
+    assert page.evaluate(seen) == "rgb(20, 23, 26)"
     assert not trouble
     page.context.close()
 

@@ -234,6 +234,19 @@ class ServerRow(Schema):
     """Whether bytes could be written to the folder and to the store"""
 
 
+class DailyRow(Schema):
+    """How often something happened to a tenant's jobs on a day; `daily_counts` names the events."""
+
+    __tablename__ = "daily"
+    day: Mapped[int] = mapped_column(primary_key=True)
+    """Days since 1970, in UTC"""
+    tenant: Mapped[str] = mapped_column(primary_key=True)
+    event: Mapped[str] = mapped_column(primary_key=True)
+    number: Mapped[int]
+    bytes: Mapped[int]
+    seconds: Mapped[float]
+
+
 class Database:
     """Sessions that read or write; one object may serve many threads."""
 

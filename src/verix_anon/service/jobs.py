@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session, selectinload
 
 from verix_anon.errors import ProviderError
 from verix_anon.protocol.providers import File, JobState
+from verix_anon.service import daily_counts
 from verix_anon.service.database import Database, DeliveredRow, FileRow, JobRow, TenantRow, now
 
 OPEN = (JobState.UPLOADING, JobState.QUEUED, JobState.RUNNING)
@@ -110,6 +111,7 @@ def create(
             return row, False
         _check_counts(session, new.tenant, most)
         _check_bytes(session, new, tenant_bytes, room)
+        daily_counts.count(session, new.tenant, daily_counts.CREATED, n_bytes=new.bytes)
         return _new_row(session, new, retention_seconds), True
 
 
@@ -199,7 +201,10 @@ def delete(database: Database, tenant: str, job_id: str) -> bool:
     wanted = (JobRow.id == job_id, JobRow.tenant == tenant)
     with database.write() as session:
         gone = session.scalars(delete_rows(JobRow).where(*wanted).returning(JobRow.id))
-        return gone.one_or_none() is not None
+        if gone.one_or_none() is None:
+            return False
+        daily_counts.count(session, tenant, daily_counts.DELETED)
+        return True
 
 
 def complete_file(database: Database, job_id: str, name: str) -> JobState | None:
@@ -219,6 +224,8 @@ def complete_file(database: Database, job_id: str, name: str) -> JobState | None
         if not file.is_complete:
             file.is_complete, row.updated, row.missing = True, at, row.missing - file.size
             session.flush()
+            received = daily_counts.RECEIVED
+            daily_counts.count(session, row.tenant, received, n_bytes=file.size)
             lacking = (FileRow.job == job_id, FileRow.is_complete.is_(False))
             if session.scalars(select(FileRow.name).where(*lacking).limit(1)).first() is None:
                 row.state, row.queued, row.not_before, row.expires = JobState.QUEUED, at, at, None

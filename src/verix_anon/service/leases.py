@@ -7,11 +7,13 @@ clocks are not asked.
 
 from dataclasses import dataclass
 
-from sqlalchemy import ScalarResult, Update, case, func, select, update
+from sqlalchemy import Result, Row, case, func, select, update
+from sqlalchemy.orm import Session
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from verix_anon.errors import ProviderError
 from verix_anon.protocol.providers import File, JobState
+from verix_anon.service import daily_counts
 from verix_anon.service.database import (
     Database,
     DeliveredRow,
@@ -33,6 +35,10 @@ FREED = {**dict.fromkeys(("worker", "lease", "stage", "done", "total")), "update
 ENDED = {**FREED, "finished": now(), "expires": now() + JobRow.retention}
 
 
+Changed = tuple[str, float | None, float | None]
+"""A job's tenant, when it was taken up, and when it ended"""
+
+
 class LostError(ProviderError):
     """The job is another worker's by now, or was deleted."""
 
@@ -45,15 +51,17 @@ class LeasedJob:
     fence: int
 
     @property
-    def change(self) -> ReturningUpdate[tuple[str]]:
+    def change(self) -> ReturningUpdate[Changed]:
         """Changes the job, if it is still held."""
         row = (JobRow.id == self.job_id, JobRow.fence == self.fence)
-        return update(JobRow).where(*row, JobRow.state == JobState.RUNNING).returning(JobRow.id)
+        held = update(JobRow).where(*row, JobRow.state == JobState.RUNNING)
+        return held.returning(JobRow.tenant, JobRow.started, JobRow.finished)
 
-    def check(self, changed: ScalarResult[str]) -> None:
-        """Raise unless the job was changed."""
-        if changed.one_or_none() is None:
+    def check(self, changed: Result[Changed]) -> Row[Changed]:
+        """What was changed; LostError if the job was not."""
+        if (row := changed.one_or_none()) is None:
             raise LostError("the job is another worker's by now, or was deleted")
+        return row
 
 
 def claim(database: Database, worker: str, *, lease_seconds: float) -> LeasedJob | None:
@@ -68,7 +76,7 @@ def claim(database: Database, worker: str, *, lease_seconds: float) -> LeasedJob
     # What another claims at this moment is passed over; SQLite has one write at a time.
     free = first.with_for_update(skip_locked=True, of=JobRow).correlate(None).scalar_subquery()
     with database.write() as session:
-        session.execute(_expired())
+        _expire(session)
         found = session.execute(
             update(JobRow)
             .where(JobRow.id == free)
@@ -93,14 +101,18 @@ def renew(
     stage, done, total = progress or (None, None, None)
     with database.write() as session:
         kept = held.change.values(lease=now() + lease_seconds, updated=now())
-        held.check(session.scalars(kept.values(stage=stage, done=done, total=total)))
+        held.check(session.execute(kept.values(stage=stage, done=done, total=total)))
 
 
 def finish(database: Database, held: LeasedJob, *, root: str, delivery: tuple[File, ...]) -> None:
     """The job is done, and its delivery visible; LostError if it is lost."""
     with database.write() as session:
         done = held.change.values(state=JobState.DONE, root=root, **ENDED)
-        held.check(session.scalars(done.values(bytes=sum(file.size for file in delivery))))
+        n_bytes = sum(file.size for file in delivery)
+        tenant, started, finished = held.check(session.execute(done.values(bytes=n_bytes)))
+        seconds = (finished or 0.0) - (started or 0.0)
+        event = daily_counts.DELIVERED
+        daily_counts.count(session, tenant, event, n_bytes=n_bytes, seconds=seconds)
         session.add_all(
             DeliveredRow(job=held.job_id, name=file.name, size=file.size, sha256=file.sha256)
             for file in delivery
@@ -111,14 +123,15 @@ def fail(database: Database, held: LeasedJob, reason: Reason) -> None:
     """The job has failed for good; LostError if it is lost."""
     failed = {"state": JobState.FAILED, "code": reason.code, "detail": reason.detail}
     with database.write() as session:
-        held.check(session.scalars(held.change.values(**failed, **ENDED)))
+        tenant, *_ = held.check(session.execute(held.change.values(**failed, **ENDED)))
+        daily_counts.count(session, tenant, daily_counts.FAILED + reason.code)
 
 
 def release(database: Database, held: LeasedJob, *, delay_seconds: float = 0.0) -> None:
     """Put the job back for others to do, not before a delay has passed; LostError if it is lost."""
     with database.write() as session:
         back = held.change.values(not_before=now() + delay_seconds, state=JobState.QUEUED)
-        held.check(session.scalars(back.values(**FREED)))
+        held.check(session.execute(back.values(**FREED)))
 
 
 def is_overdue(database: Database, held: LeasedJob, settings: ServiceSettings) -> bool:
@@ -134,18 +147,18 @@ def lose(database: Database, worker: str) -> None:
     its = (JobRow.worker == worker, JobRow.state == JobState.RUNNING)
     with database.write() as session:
         session.execute(update(JobRow).where(*its).values(lease=0.0))
-        session.execute(_expired())
+        _expire(session)
 
 
 def expire(database: Database) -> None:
     """Queue again what workers have lost; what was lost too often has failed."""
     with database.write() as session:
-        session.execute(_expired())
+        _expire(session)
 
 
-def _expired() -> Update:
+def _expire(session: Session) -> None:
     is_last = JobRow.lost + 1 >= MAX_LOST
-    return (
+    ended = session.execute(
         update(JobRow)
         .where(JobRow.state == JobState.RUNNING, JobRow.lease < now())
         .values(lost=JobRow.lost + 1, **FREED)
@@ -156,4 +169,7 @@ def _expired() -> Update:
             finished=case((is_last, now()), else_=None),
             expires=case((is_last, now() + JobRow.retention), else_=None),
         )
-    )
+        .returning(JobRow.tenant, JobRow.state)
+    ).all()
+    failed = [tenant for tenant, state in ended if state is JobState.FAILED]
+    daily_counts.count(session, failed, daily_counts.FAILED + KILLED.code)

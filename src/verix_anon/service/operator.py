@@ -1,9 +1,11 @@
-"""The operator's page: jobs of all tenants, their states and how long they took; no data of theirs.
+"""The operator's page: what happened lately, how the machine is, and all tenants' jobs; no data.
 
 It is one answer without a script, an image or anything from elsewhere, and its policy says so.
 """
 
 import base64
+import platform
+from collections.abc import Iterator
 from hashlib import sha256
 from importlib.resources import files
 from typing import Annotated, Any
@@ -11,16 +13,19 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Security
 from fastapi.responses import HTMLResponse
 from markupsafe import Markup
+from sqlalchemy import case, func, select
 
 from verix_anon import __version__
 from verix_anon.html_templates import templates_of
 from verix_anon.protocol.providers import JobState
+from verix_anon.service import daily_counts as daily
 from verix_anon.service import jobs
 from verix_anon.service.api.bodies import time_of
-from verix_anon.service.api.context import AS_OPERATOR, OperatorRoute, context_of
+from verix_anon.service.api.context import AS_OPERATOR, OperatorRoute, context_of, workers
 from verix_anon.service.api.job_routes import AFTER
 from verix_anon.service.api.problems import described
-from verix_anon.service.database import JobRow
+from verix_anon.service.database import DailyRow, Database, JobRow, TenantRow
+from verix_anon.service.settings import ServiceSettings
 
 router = APIRouter(
     route_class=OperatorRoute, tags=["operation"], dependencies=[Security(AS_OPERATOR)]
@@ -39,14 +44,22 @@ PAGE: dict[int | str, dict[str, Any]] = {
     200: {"description": "The page", "content": {"text/html": {"schema": {"type": "string"}}}}
 }
 TEMPLATES = templates_of("verix_anon.service")
+EVENTS = {
+    daily.CREATED: "Jobs created",
+    daily.DELIVERED: "Jobs delivered",
+    daily.DELETED: "Jobs deleted by their owners",
+    daily.EXPIRED: "Jobs deleted after their time",
+}
+"""What is shown even if it never happened"""
 
 
 @router.get("/operator", response_class=HTMLResponse, responses=PAGE | described("invalid-request"))
 def page(
     request: Request, after: Annotated[str | None, Query(max_length=80, pattern=AFTER)] = None
 ) -> HTMLResponse:
-    """Jobs, states, durations."""
-    database = context_of(request).database
+    """What happened today and in a week, the machine, the tenants, and their jobs."""
+    context = context_of(request)
+    database, settings = context.database, context.settings
     shown = jobs.page(database, None, limit=SHOWN, after=after)
     with database.read() as session:
         at = jobs.database_time(session)
@@ -55,11 +68,61 @@ def page(
         style=Markup(STYLE),  # noqa: S704, a file of this package
         refresh=REFRESH_SECONDS,
         at=_time(at),
+        events=list(_events(database)),
+        facts=_facts(database, settings),
+        tenants=list(_tenants(database)),
+        most=_size(settings.limits.tenant_bytes),
         counts=[(state.value, count) for state, count in jobs.counts(database).items()],
         jobs=[_line(job, at) for job in shown.jobs],
         next=shown.next,
     )
     return HTMLResponse(text, headers=HEADERS)
+
+
+def _events(database: Database) -> Iterator[tuple[str, str, str]]:
+    """Lines of a table: what happened, today, and in a week."""
+    today, week = (daily.totals(database, n_days) for n_days in (1, daily.WEEK))
+    none = daily.Total(0, 0, 0.0)
+    counted = [event for event in week if event.startswith((daily.FAILED, daily.REFUSED))]
+    for event in (*EVENTS, *counted):
+        text = EVENTS.get(event) or f"Jobs {event}"
+        yield text, *(f"{each.get(event, none).number:,}" for each in (today, week))
+    for text, event in (("Bytes received", daily.RECEIVED), ("Bytes delivered", daily.DELIVERED)):
+        yield text, *(_size(each.get(event, none).bytes) for each in (today, week))
+    done = [each.get(daily.DELIVERED, none) for each in (today, week)]
+    means = (f"{each.seconds / each.number:,.1f} s" if each.number else "" for each in done)
+    yield "Mean time of work", *means
+
+
+def _facts(database: Database, settings: ServiceSettings) -> list[tuple[str, str]]:
+    """How the machine is, and what runs on it."""
+    servers, (free, reserve) = workers(database), settings.disk()
+    alive = sum(each for _, each in servers)
+    with database.read() as session:
+        version = session.connection().dialect.server_version_info or ()
+    named = f"{'SQLite' if database.is_sqlite else 'PostgreSQL'} {'.'.join(map(str, version))}"
+    return [
+        ("Workers alive", f"{alive} on {len(servers)} server{'s' * (len(servers) != 1)}"),
+        ("Disk", f"{_size(free)} free, of which {_size(reserve)} are the reserve"),
+        ("Versions", f"verix-anon {__version__}, Python {platform.python_version()}, {named}"),
+    ]
+
+
+def _tenants(database: Database) -> Iterator[tuple[str, ...]]:
+    """Lines of a table: what each tenant has here, and what came of its jobs in a week."""
+    # What has failed has no files, and does not count for the tenant's share either.
+    size = case((JobRow.state != JobState.FAILED, JobRow.bytes), else_=0)
+    uses = select(TenantRow.name, func.count(JobRow.id), func.sum(size))
+    uses = uses.join(JobRow, isouter=True).group_by(TenantRow.name).order_by(TenantRow.name)
+    with database.read() as session:
+        found = session.execute(uses).all()
+    done, failed, refused = (
+        daily.totals(database, daily.WEEK, DailyRow.tenant, only=event)
+        for event in (daily.DELIVERED, daily.FAILED, daily.REFUSED)
+    )
+    for name, kept, used in found:
+        weekly = (each[name].number if name in each else 0 for each in (done, failed, refused))
+        yield name, f"{kept:,}", _size(int(used or 0)), *(f"{each:,}" for each in weekly)
 
 
 def _line(job: JobRow, at: float) -> dict[str, object]:
@@ -78,6 +141,13 @@ def _line(job: JobRow, at: float) -> dict[str, object]:
         "attempts": job.fence,
         "reason": job.reason.code if job.reason else "",
     }
+
+
+def _size(n_bytes: int) -> str:
+    """Bytes in the largest unit of which there is at least one."""
+    units = (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3))
+    unit = next(((unit, n) for unit, n in units if n_bytes >= n), None)
+    return f"{n_bytes:,} B" if unit is None else f"{n_bytes / unit[1]:.1f} {unit[0]}"
 
 
 def _time(seconds: float) -> str:

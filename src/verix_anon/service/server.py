@@ -13,11 +13,11 @@ from verix_anon.errors import ProviderError
 from verix_anon.files.keys import is_sealed, read_signing_key
 from verix_anon.files.store import reason
 from verix_anon.protocol.providers import is_loopback
-from verix_anon.service import jobs
+from verix_anon.service import daily_counts, jobs
 from verix_anon.service.api.app import make_app
 from verix_anon.service.api.bodies import Key
-from verix_anon.service.api.context import Context, Rates, Readiness
-from verix_anon.service.api.gate import Metrics
+from verix_anon.service.api.context import Context, Rates, Readiness, workers
+from verix_anon.service.api.gate import LookedUp, Metrics
 from verix_anon.service.blobs import Blobs
 from verix_anon.service.database import Database
 from verix_anon.service.logs import configure, log
@@ -44,7 +44,24 @@ def make_context(settings: ServiceSettings) -> Context:
         blobs=blobs,
         rates=Rates(settings.limits.requests_per_minute),
         readiness=Readiness(database, settings.server),
-        metrics=Metrics(lambda: jobs.counts(database).items()),
+        metrics=Metrics(
+            LookedUp("verix_jobs", "Jobs by state", "state", lambda: jobs.counts(database).items()),
+            LookedUp(
+                "verix_events_today",
+                "What happened to jobs since midnight in UTC",
+                "event",
+                lambda: ((key, n) for key, (n, *_) in daily_counts.totals(database, 1).items()),
+            ),
+            LookedUp(
+                "verix_workers", "Workers alive, by server", "server", lambda: workers(database)
+            ),
+            LookedUp(
+                "verix_disk_bytes",
+                "Of the fullest disk: bytes that are free, and the reserve",
+                "kind",
+                lambda: zip(("free", "reserve"), settings.disk(), strict=True),
+            ),
+        ),
         keys=(Key(keyid=signer.public.keyid, public=signer.public.pem),) if signer else (),
     )
 

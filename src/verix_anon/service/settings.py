@@ -117,13 +117,18 @@ class ServiceSettings:
 
         Below the reserve only deletions and the database write, so that room can be made.
         """
+        free, reserve = self.disk()
+        return free - reserve
+
+    def disk(self) -> tuple[int, int]:
+        """Bytes that are free on the fullest disk, and the reserve there."""
         places = [self.folder, *([] if "://" in self.blobs_url else [Path(self.blobs_url)])]
         found = []
         for place in places:
             usage = shutil.disk_usage(place if place.is_dir() else self.folder)
             reserve = self.reserve_bytes
-            found.append(usage.free - (min(usage.total // 20, GIB) if reserve is None else reserve))
-        return min(found)
+            found.append((usage.free, min(usage.total // 20, GIB) if reserve is None else reserve))
+        return min(found, key=lambda each: each[0] - each[1])
 
     def check_room(self, n_bytes: int) -> None:
         """Raise OSError (ENOSPC) unless so many bytes can be written above the reserve."""

@@ -24,7 +24,7 @@ from sqlalchemy.exc import DBAPIError
 from verix_anon.files.atomic_write import write_bytes
 from verix_anon.machine import total_memory
 from verix_anon.protocol.providers import JobState
-from verix_anon.service import blobs, engines, leases
+from verix_anon.service import blobs, daily_counts, engines, leases
 from verix_anon.service.blobs import PROBE, PROBE_BYTES, Blobs
 from verix_anon.service.database import Database, JobRow, ServerRow, now
 from verix_anon.service.logs import log, where
@@ -220,7 +220,10 @@ def sweep(settings: ServiceSettings, database: Database, store: Blobs) -> Swept:
     leases.expire(database)
     with database.write() as session:
         session.execute(delete(ServerRow).where(ServerRow.seen < now() - FORGOTTEN_SECONDS))
-        session.execute(delete(JobRow).where(JobRow.id.in_(expired), JobRow.expires < now()))
+        over = delete(JobRow).where(JobRow.id.in_(expired), JobRow.expires < now())
+        swept = session.scalars(over.returning(JobRow.tenant)).all()
+        daily_counts.count(session, swept, daily_counts.EXPIRED)
+        daily_counts.forget_old(session)
     return Swept(jobs=len(expired), leftovers=len(gone) + len(lost) + len(idle))
 
 

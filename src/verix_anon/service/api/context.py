@@ -87,6 +87,14 @@ class Rates:
         self._in_flight -= Counter({token: weight})
 
 
+def workers(database: Database) -> list[tuple[str, int]]:
+    """The servers that were heard of lately, and how many workers of each were alive."""
+    lately = ServerRow.seen > now() - SILENT_SECONDS
+    wanted = select(ServerRow.name, ServerRow.workers).where(lately).order_by(ServerRow.name)
+    with database.read() as session:
+        return [(name, int(alive)) for name, alive in session.execute(wanted)]
+
+
 class Readiness:
     """What the supervisor found when it last looked; nothing that hangs can hold up who asks."""
 

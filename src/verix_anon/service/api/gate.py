@@ -1,7 +1,7 @@
 """The gate that every request passes: bodies are cut, failures become problems, one line is logged.
 
 It is plain ASGI, so that a body is counted while it streams, whether or not its length was stated.
-It counts too, as Prometheus reads it: requests by route, bytes that came and went, jobs by state.
+It counts too, as Prometheus reads it: requests by route, and bytes that came and went.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS", "PUT"}
 class Metrics:
     """The figures of one HTTP process."""
 
-    def __init__(self, count_jobs: Callable[[], Iterable[tuple[str, int]]]) -> None:
+    def __init__(self, *looked_up: "LookedUp") -> None:
         self.registry = CollectorRegistry()
         self.requests = Counter(
             "verix_requests_total",
@@ -49,23 +49,28 @@ class Metrics:
             "verix_received_bytes_total", "Bytes of requests", registry=self.registry
         )
         self.sent = Counter("verix_sent_bytes_total", "Bytes of answers", registry=self.registry)
-        self.registry.register(_Jobs(count_jobs))
+        for figures in looked_up:
+            self.registry.register(figures)
 
     def text(self) -> bytes:
         """All figures as Prometheus reads them."""
         return generate_latest(self.registry)
 
 
-class _Jobs(Collector):
-    """Jobs by state, counted in the database when somebody asks."""
+@dataclass(frozen=True, slots=True)
+class LookedUp(Collector):
+    """Figures by one label, such as jobs by state, that are looked up when somebody asks."""
 
-    def __init__(self, count: Callable[[], Iterable[tuple[str, int]]]) -> None:
-        self.count = count
+    name: str
+    text: str
+    label: str
+    look_up: Callable[[], Iterable[tuple[str, int]]]
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        family = GaugeMetricFamily("verix_jobs", "Jobs by state", labels=["state"])
-        for state, count in self.count():
-            family.add_metric([state], count)
+        """The figures as they are now."""
+        family = GaugeMetricFamily(self.name, self.text, labels=[self.label])
+        for value, figure in self.look_up():
+            family.add_metric([value], figure)
         yield family
 
 

@@ -15,7 +15,7 @@ from verix_anon.fields import Fields
 from verix_anon.files.job_folder import CONTRACT, RECORDS, SUBMISSION_HEADER
 from verix_anon.protocol.contract import Contract, Rule
 from verix_anon.protocol.providers import File, JobState
-from verix_anon.service import blobs, engines, jobs
+from verix_anon.service import blobs, daily_counts, engines, jobs
 from verix_anon.service.api import bodies
 from verix_anon.service.api.bodies import delivered, line_of, seen, uploaded
 from verix_anon.service.api.context import (
@@ -27,7 +27,7 @@ from verix_anon.service.api.context import (
     tenant_of,
 )
 from verix_anon.service.api.problems import Problem, described, from_validation
-from verix_anon.service.database import JobRow
+from verix_anon.service.database import DatabaseError, JobRow
 from verix_anon.service.uploads import remove_uploads
 
 router = APIRouter(
@@ -118,10 +118,20 @@ async def create(request: Request, response: Response, key: Key = None) -> bodie
     context, tenant = context_of(request), tenant_of(request)
     async with LARGE_BODIES if request.state.body_bytes > LARGE_BYTES else nullcontext():
         body = await request.body()
-        job = await run_sync(_create, context, tenant, body, key, limiter=PARSING)
+        job = await run_sync(_create_counted, context, tenant, body, key, limiter=PARSING)
     request.state.job = job.id
     response.headers["Location"] = f"/v1/jobs/{job.id}"
     return job
+
+
+def _create_counted(context: Context, tenant: str, body: bytes, key: str | None) -> bodies.JobBody:
+    try:
+        return _create(context, tenant, body, key)
+    except Problem as problem:
+        # The owner is told why, even if the database cannot count it.
+        with suppress(DatabaseError), context.database.write() as session:
+            daily_counts.count(session, tenant, daily_counts.REFUSED + problem.code)
+        raise
 
 
 def _create(context: Context, tenant: str, body: bytes, key: str | None) -> bodies.JobBody:
