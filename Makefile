@@ -32,7 +32,7 @@ $(STAMP): $(USED)
 
 # System packages that some tests need, each with a program that shows it is there; without them
 # those tests are skipped, with the reason.
-SYSTEM_PACKAGES := chromium:chromium fonts-dejavu-core:fonts postgresql:postgres libreoffice-calc-nogui:soffice openjdk-17-jre-headless:java
+SYSTEM_PACKAGES := chromium:chromium fonts-dejavu-core:fonts postgresql:postgres libreoffice-calc-nogui:soffice openjdk-17-jre-headless:java nginx-light:nginx
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 
 system:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from cli.jobs import Run
-from deploy import certificates
 
 ROOT = Path(__file__).parent.parent.parent
 DEPLOY = ROOT / "deploy"
@@ -44,33 +43,6 @@ def test_systemd_takes_the_unit(unit: Path) -> None:
 def test_the_unit_is_confined(unit: Path) -> None:
     said = checked("systemd-analyze", "security", "--offline=true", "--threshold=20", unit)
     assert "exposure level" in said
-
-
-def test_nginx_takes_its_configuration(tmp_path: Path) -> None:
-    nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
-    if nginx is None:
-        pytest.skip("there is no nginx")
-    certificates.write(tmp_path, "anon.example.org")
-    text = (DEPLOY / "nginx.conf").read_text().replace("/etc/ssl/verix-anon", str(tmp_path))
-    (tmp_path / "site.conf").write_text(text)
-    places = "".join(
-        f"{name}_temp_path {tmp_path}/{name};"
-        for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    )
-    whole = f"pid {tmp_path}/pid; error_log stderr; events {{}} "
-    whole += f"http {{ access_log off; {places} include {tmp_path}/site.conf; }}"
-    (tmp_path / "nginx.conf").write_text(whole)
-    said = checked(nginx, "-t", "-e", "stderr", "-p", tmp_path, "-c", tmp_path / "nginx.conf")
-    assert "test is successful" in said
-    assert "[warn]" not in said
-
-
-def test_uploads_go_straight_through_nginx() -> None:
-    text = (DEPLOY / "nginx.conf").read_text()
-    uploads = re.search(r"location [^{]*/files/ \{(.*?)\}", text, re.DOTALL)
-    assert uploads is not None
-    assert "proxy_request_buffering off;" in uploads[1]
-    assert "client_max_body_size 0;" in uploads[1]
 
 
 def test_the_image_is_made_of_what_is_here() -> None:
