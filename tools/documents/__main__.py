@@ -4,11 +4,15 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tools.documents import adversaries, notebooks, reference, site
+from tools.documents import adversaries, http_api, notebooks, reference, site
 from tools.documents.markdown import ROOT
 
 REFERENCE = ROOT / "docs" / "reference"
-MADE = {"cli.md": reference.cli_page, "adversaries.md": adversaries.adversaries_page}
+MADE = {
+    "cli.md": reference.cli_page,
+    "adversaries.md": adversaries.adversaries_page,
+    "http.md": http_api.http_page,
+}
 """The pages that are made, not written."""
 
 
