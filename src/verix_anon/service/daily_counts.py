@@ -73,11 +73,16 @@ def totals(
 
     With `only`, of the events that begin with this word.
     """
-    sums = (func.sum(each) for each in (DailyRow.number, DailyRow.bytes, DailyRow.seconds))
-    wanted = select(by, *sums).where(DailyRow.event.startswith(only)).group_by(by).order_by(by)
+    number, size = func.sum(DailyRow.number), func.sum(DailyRow.bytes)
+    wanted = (
+        select(by, number, size, func.sum(DailyRow.seconds))
+        .where(DailyRow.event.startswith(only))
+        .group_by(by)
+        .order_by(by)
+    )
     with database.read() as session:
         rows = session.execute(wanted.where(DailyRow.day > _today(session) - n_days)).all()
-    return {key: Total(int(number), int(size), seconds) for key, number, size, seconds in rows}
+    return {key: Total(int(n), int(n_bytes), seconds) for key, n, n_bytes, seconds in rows}
 
 
 def forget_old(session: Session) -> None:

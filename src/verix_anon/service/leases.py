@@ -35,10 +35,6 @@ FREED = {**dict.fromkeys(("worker", "lease", "stage", "done", "total")), "update
 ENDED = {**FREED, "finished": now(), "expires": now() + JobRow.retention}
 
 
-Changed = tuple[str, float | None, float | None]
-"""A job's tenant, when it was taken up, and when it ended"""
-
-
 class LostError(ProviderError):
     """The job is another worker's by now, or was deleted."""
 
@@ -51,14 +47,16 @@ class LeasedJob:
     fence: int
 
     @property
-    def change(self) -> ReturningUpdate[Changed]:
+    def change(self) -> ReturningUpdate[str, float | None, float | None]:
         """Changes the job, if it is still held."""
         row = (JobRow.id == self.job_id, JobRow.fence == self.fence)
         held = update(JobRow).where(*row, JobRow.state == JobState.RUNNING)
         return held.returning(JobRow.tenant, JobRow.started, JobRow.finished)
 
-    def check(self, changed: Result[Changed]) -> Row[Changed]:
-        """What was changed; LostError if the job was not."""
+    def check(
+        self, changed: Result[str, float | None, float | None]
+    ) -> Row[str, float | None, float | None]:
+        """Its tenant, when it was taken up and when it ended; LostError if the job was not."""
         if (row := changed.one_or_none()) is None:
             raise LostError("the job is another worker's by now, or was deleted")
         return row
@@ -123,7 +121,7 @@ def fail(database: Database, held: LeasedJob, reason: Reason) -> None:
     """The job has failed for good; LostError if it is lost."""
     failed = {"state": JobState.FAILED, "code": reason.code, "detail": reason.detail}
     with database.write() as session:
-        tenant, *_ = held.check(session.execute(held.change.values(**failed, **ENDED)))
+        tenant, _, _ = held.check(session.execute(held.change.values(**failed, **ENDED)))
         daily_counts.count(session, tenant, daily_counts.FAILED + reason.code)
 
 
