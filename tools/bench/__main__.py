@@ -1,13 +1,15 @@
 """Run the benchmarks: `make bench`; writes results/bench-*.json and tables beside them.
 
-python -m tools.bench [NAME ...]
+python -m tools.bench [NAME ...] [--before COMMIT]
 
-Names are those of results/bench-NAME.md; without any, all but `large`.
+Names are those of results/bench-NAME.md; without any, all but `large`. `commands` measures an
+earlier commit too, if one is named.
 
 The one on Spark runs by itself, in Spark's environment: `python -m tools.bench.spark [ROWS]`.
 """
 
-import sys
+import argparse
+from functools import partial
 from typing import Any
 
 from tools.bench import (
@@ -25,10 +27,14 @@ from tools.bench import (
 from tools.bench.record import record
 
 
-def main(names: list[str]) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tools.bench")
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--before", metavar="COMMIT")
+    given = parser.parse_args()
     facts = machine.facts()
     benches = {
-        "commands": (commands.measure, commands.render),
+        "commands": (partial(commands.measure, given.before), commands.render),
         "desk": (desk.measure, desk.render),
         "engine": (engine.measure, render_engine),
         "kit": (kit.measure, kit.render),
@@ -38,7 +44,7 @@ def main(names: list[str]) -> None:
         "service": (service.measure, service.render),
         "large": (large.measure, large.render),
     }
-    for name in names or [name for name in benches if name != "large"]:
+    for name in given.names or [name for name in benches if name != "large"]:
         record(name, facts, *benches[name])
 
 
@@ -109,4 +115,4 @@ def _facts(result: dict[str, object]) -> list[str]:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -21,22 +21,25 @@ from verix_anon.provider.local import LocalProvider, grow, growth_of, warm_up
 
 Result = dict[str, object]
 
+MILLION, SMALL = 1_000_000, 32_000
+"""Rows."""
+
 
 def measure() -> Result:
     """Everything the engine promises, in one run."""
     warm_up()
-    million = submission(1_000_000, 16)
-    table = submission(32_000, 16)
+    million = submission(MILLION, 16)
+    table = submission(SMALL, 16)
     result: Result = {
         "beside_scikit_learn": [_beside_scikit_learn(table, 5), _beside_scikit_learn(million, 3)],
-        "ten_million": _peak(10_000_000, 16),
+        "ten_million": _peak(10 * MILLION, 16),
         "kinds": [
             {"table": "1,000,000 x 16, continuous", **_grow(million)},
             {
                 "table": "1,000,000 x 16, 8 values a column",
-                **_grow(submission(1_000_000, 16, n_values=8)),
+                **_grow(submission(MILLION, 16, n_values=8)),
             },
-            {"table": "100,000 x 128, continuous", **_grow(submission(100_000, 128))},
+            {"table": "100,000 x 128, continuous", **_grow(submission(MILLION // 10, 128))},
         ],
         "rules": _rules(million),
         "stages": _stages(million),

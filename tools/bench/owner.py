@@ -5,7 +5,8 @@ import subprocess
 import sys
 from typing import Any
 
-SIZES = ((10_000, 16), (100_000, 16), (1_000_000, 16), (10_000_000, 16))
+MILLION = 1_000_000
+SIZES = ((10_000, 16), (100_000, 16), (MILLION, 16), (10_000_000, 16))
 WIDTHS = ((100_000, 8), (100_000, 32), (100_000, 64), (100_000, 128))
 EXACT_LAYERS = ("commitment", "sentinels", "twins", "replay")
 
@@ -28,7 +29,7 @@ def _job(n_rows: int, n_quasi: int) -> Job:
 def render(result: dict[str, Any]) -> list[str]:
     """The figures as Markdown."""
     jobs: dict[str, Job] = result["jobs"]
-    million = jobs["1000000x16"]
+    million = jobs[f"{MILLION}x16"]
     lines = [
         "Verification with the submission at hand (`full`), and without (`thin`), seconds; exact",
         "is commitment, sentinels, twins, replay, one after the other; the ratios are to growing",

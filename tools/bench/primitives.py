@@ -8,15 +8,15 @@ import numpy as np
 from tools.bench.tables import SEED, best_of
 from verix_anon.kernels import growing
 
-HASHES, HASH_BYTES = 75_000, 520
+MILLION, HASHES, HASH_BYTES = 1_000_000, 75_000, 520
 
 
 def measure() -> dict[str, object]:
     rng = np.random.default_rng(SEED)
     sorts = [
-        _sort("random values", rng.standard_normal(1_000_000)),
-        _sort("random values", rng.standard_normal(10_000_000)),
-        _sort("about a hundred values", np.round(rng.standard_normal(1_000_000) * 12)),
+        _sort("random values", rng.standard_normal(MILLION)),
+        _sort("random values", rng.standard_normal(10 * MILLION)),
+        _sort("about a hundred values", np.round(rng.standard_normal(MILLION) * 12)),
     ]
     data = rng.bytes(HASHES * HASH_BYTES)
     return {
@@ -41,7 +41,7 @@ def _sort(table: str, values: np.ndarray[Any, np.dtype[np.float64]]) -> dict[str
 
 
 def _partition(rng: np.random.Generator) -> float:
-    n = 1_000_000
+    n = MILLION
     bits = (n - 1).bit_length()
     order = (rng.permutation(n).astype(np.uint32) << np.uint32(1)).reshape(1, n)
     side = rng.integers(0, 256, n // 8, np.uint8)

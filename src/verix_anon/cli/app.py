@@ -8,6 +8,8 @@ Results go to stdout, progress and errors to stderr.
 import os
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 import typer
@@ -40,6 +42,22 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
+
+
+@contextmanager
+def left_out(*packages: str) -> Iterator[None]:
+    """Hide packages that others import where they find them, though no command needs that.
+
+    Only commands do this: in a user's own process, others may need them.
+    """
+    hidden = [package for package in packages if package not in sys.modules]
+    # Python's own sign that a package cannot be imported.
+    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]
+    try:
+        yield
+    finally:
+        for package in hidden:
+            del sys.modules[package]
 
 
 def main() -> None:

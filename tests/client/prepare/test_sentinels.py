@@ -300,3 +300,17 @@ def test_the_salt_decides_who_is_a_trap() -> None:
     again = cases.make(cases.table(), seed=1).manifest
     assert (again.twin_row == cases.prepared(1).manifest.twin_row).all()
     assert (again.sentinel_row == cases.prepared(1).manifest.sentinel_row).all()
+
+
+def test_only_the_paper_lets_the_forest_see_more_than_20_000_records() -> None:
+    target = (np.arange(300_000) % 2).astype(np.int64)
+    rng = np.random.default_rng(0)
+    assert traps._stratified_sample(target, rng).size == 20_000
+    assert traps._stratified_sample(target, rng, None).size == 30_000
+    values, labels = np.zeros((1, 4)), cases.two_classes(np.array([0, 1, 0, 1], np.uint8))
+    for wanted, most in ((Traps.ADAPTIVE, 20_000), (Traps.PAPER, None)):
+        with mock.patch.object(
+            traps, "boundary_probabilities", return_value=np.full(4, 0.5)
+        ) as asked:
+            traps.plant(values, labels, Plan(traps=wanted), SECRET)
+        assert asked.call_args.kwargs == {"most": most}

@@ -1,9 +1,11 @@
 """verify(): which layers decide, what they conclude together, and what hostile parts do."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ from tools import cases
 from verix_anon.client.owner_files import parse_verdict
 from verix_anon.client.prepare.traps import Traps
 from verix_anon.client.verdict import DECIDING, Finding, Outcome, Profile, Status, Verdict
-from verix_anon.client.verify import LAYERS, NO_ROOT, verify
+from verix_anon.client.verify import LAYERS, NO_ROOT, fingerprint, verify
 from verix_anon.client.verify.case import Audit, VerifyOptions
 from verix_anon.errors import MixedUpError, TableError
 from verix_anon.files.deliveries import Snapshot, read_delivery
@@ -361,3 +363,36 @@ def test_notebook_table_is_escaped() -> None:
     html = replace(verdict_of(), findings=(finding,))._repr_html_()
     assert "<script>" not in html
     assert "&lt;script&gt;" in html
+
+
+@pytest.mark.parametrize("profile", ["full", "thin"])
+def test_what_decides_is_told_before_the_models_are_done(
+    profile: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, is_told, found = cases.prepared(), Event(), list[Finding]()
+
+    def tell(findings: Sequence[Finding]) -> None:
+        found.extend(findings)
+        is_told.set()
+
+    def slow(*_: object) -> Finding:
+        assert is_told.wait(60)
+        return Finding(layer="fingerprint", status=Status.PASS, summary="")
+
+    monkeypatch.setattr(fingerprint, "check", slow)
+    verdict = verify(
+        cases.honest(made.submission),
+        made.manifest,
+        submission=made.submission,
+        profile=profile,
+        options=VerifyOptions(decided=tell, threads=2),
+    )
+    assert found == [finding for finding in verdict.findings if finding.decides]
+    assert {finding.layer for finding in found} == DECIDING[Profile(profile)]
+
+
+def test_in_the_papers_profile_the_fingerprint_is_waited_for() -> None:
+    made, found = cases.prepared(clear=True), list[Finding]()
+    options = VerifyOptions(decided=found.extend)
+    verify(cases.honest(made.submission), made.manifest, profile="paper", options=options)
+    assert {finding.layer for finding in found} == DECIDING[Profile.PAPER]

@@ -249,7 +249,7 @@ def _prepare(
         submission = Submission(contract=contract, records=assembled.records)
         options.progress("trackers", 1, 1)
         keeping = Keeping(submission, assembled, table, watch, secret, options)
-        manifest = keeping.manifest(fitted.result(), declared, twins, planted)
+        manifest = keeping.manifest(fitted.result, declared, twins, planted)
     return submission, manifest, prose
 
 

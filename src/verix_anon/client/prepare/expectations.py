@@ -75,7 +75,7 @@ class Keeping:
 
     def manifest(
         self,
-        fingerprint: tuple[list[int], Floats],
+        fingerprint: Callable[[], tuple[list[int], Floats]],
         declared: Declared,
         twins: Ints,
         planted: Planted,
@@ -91,6 +91,8 @@ class Keeping:
         some = watch_row[: options.witnesses]
         witnesses = find_witnesses(self.submission, some, threads=options.threads)
         options.progress("witnesses", 1, 1)
+        # Fitted beside all of this.
+        top_features, baseline = fingerprint()
         pairs = np.column_stack([assembled.genuine_row[twins], assembled.twin_row])
         return Manifest(
             contract=self.submission.contract,
@@ -116,8 +118,8 @@ class Keeping:
             classes=labels.classes,
             watch_target=watch.labels.values,
             witnesses=witnesses,
-            top_features=fingerprint[0],
-            baseline=fingerprint[1],
+            top_features=top_features,
+            baseline=baseline,
             calibration=paired,
             paper_calibration=apart,
             diversity=declared.diversity,

@@ -80,7 +80,8 @@ def plant(values: Sequence[Floats] | Floats, labels: Labels, plan: Plan, secret:
         n_paper = wanted or cap(n_rows)
         chosen = np.sort(rng.choice(n_rows, n_paper, replace=False))
     else:
-        probability = boundary_probabilities(values, labels, secret)
+        most = None if plan.traps is Traps.PAPER else SAMPLE_MOST
+        probability = boundary_probabilities(values, labels, secret, most=most)
         band = BANDS[0]
         in_band = np.flatnonzero((probability >= band[0]) & (probability <= band[1]))
         n_paper = min(in_band.size, cap(n_rows))
@@ -129,9 +130,16 @@ def cap(n_rows: int) -> int:
 
 
 def boundary_probabilities(
-    values: Sequence[Floats] | Floats, labels: Labels, secret: Secret
+    values: Sequence[Floats] | Floats,
+    labels: Labels,
+    secret: Secret,
+    *,
+    most: int | None = SAMPLE_MOST,
 ) -> Floats:
     """P(class 1) of every record, from a forest of 50 trees of depth 5 on a tenth of them.
+
+    The forest sees at most so many records: more of them do not bring sentinels any nearer to the
+    boundary. The paper has no such limit.
 
     Of more classes it is (1 + d) / 2, where the two greatest probabilities differ by d: of two
     classes that is the greater one, so the band means the same. Of a quantity, class 1 is what
@@ -140,7 +148,7 @@ def boundary_probabilities(
     from sklearn.ensemble import RandomForestClassifier
 
     target = _classes(labels)
-    sample = _stratified_sample(target, secret.generator("sentinels/sample"))
+    sample = _stratified_sample(target, secret.generator("sentinels/sample"), most)
     forest = RandomForestClassifier(
         n_estimators=50,
         max_depth=5,
@@ -172,9 +180,12 @@ def _classes(labels: Labels) -> Ints:
     return (labels.values > median).astype(np.int64)
 
 
-def _stratified_sample(target: Ints, rng: np.random.Generator) -> Ints:
-    """A tenth of each class, at least 200 rows in all where there are, at most 20,000."""
-    share = min(SAMPLE_MOST, max(SAMPLE_LEAST, target.size / 10)) / target.size
+def _stratified_sample(
+    target: Ints, rng: np.random.Generator, most: int | None = SAMPLE_MOST
+) -> Ints:
+    """A tenth of each class, at least 200 rows in all where there are, at most so many."""
+    n_wanted = max(SAMPLE_LEAST, target.size / 10)
+    share = (n_wanted if most is None else min(most, n_wanted)) / target.size
     chosen = []
     for label in np.unique(target):
         rows = np.flatnonzero(target == label)

@@ -319,7 +319,9 @@ def run(case: Case, profile: Profile) -> tuple[Finding, ...]:
     # What several read is made ready before them.
     _ = case.records, case.is_complete, case.grouped
     with ThreadPoolExecutor(min(2, case.options.threads)) as pool:
-        futures = [pool.submit(layer, *named, compiles=False) for named in alone.items()]
+        futures = {
+            name: pool.submit(layer, name, check, compiles=False) for name, check in alone.items()
+        }
         layer("sentinels", lambda: sentinels.check(case))  # 2
         layer("twins", lambda: twins.check(case))  # 3
         if profile is Profile.PAPER:
@@ -333,7 +335,12 @@ def run(case: Case, profile: Profile) -> tuple[Finding, ...]:
             else:
                 layer("splits", lambda: _skipped("splits", "replay failed"))
         layer("receipt", lambda: receipt.check(case))  # 8
-        for future in futures:
+        # What decides is known before the models are.
+        deciding = [name for name in LAYERS if _decides(name, profile, case.trust)]
+        for name in futures.keys() & deciding:
+            futures[name].result()
+        case.options.decided([done[name] for name in deciding])
+        for future in futures.values():
             future.result()
     return tuple(done[name] for name in LAYERS)
 

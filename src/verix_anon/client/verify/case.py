@@ -12,6 +12,7 @@ import numpy as np
 from verix_anon.arrays import Bytes, Floats, Ids, Ints, Numbers, Words
 from verix_anon.client.arguments import check_fields
 from verix_anon.client.manifest import Manifest
+from verix_anon.client.verdict import Finding
 from verix_anon.errors import ReceiptError, TableError
 from verix_anon.files.trust import NO_TRUST, Trust
 from verix_anon.machine import available_cores, shares
@@ -63,6 +64,8 @@ class VerifyOptions:
     """Informing layers to leave out."""
     threads: int = field(default_factory=available_cores)
     progress: Progress = ignore
+    decided: Callable[[Sequence[Finding]], None] = lambda _: None
+    """Called with what the deciding layers found, which may be before the others are done."""
 
     def __post_init__(self) -> None:
         check_fields(self)

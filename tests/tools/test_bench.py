@@ -1,0 +1,87 @@
+"""Every benchmark of `make bench` runs in a small form, so that none breaks unseen.
+
+The desk, the kit, the service, Spark and large tables have files of their own.
+"""
+
+import subprocess
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from tools.bench import __main__ as bench
+from tools.bench import commands, engine, owner, primitives, reading
+
+
+def small(file: str) -> commands.Journey:
+    return commands.Journey(file, 2_000, commands._write_numbers, {"prepare": 4.0, "all four": 9.0})
+
+
+@pytest.mark.long
+def test_commands_and_an_earlier_commit_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    if subprocess.run(["git", "-C", commands.ROOT, "rev-parse"], capture_output=True).returncode:
+        pytest.skip("needs the repository's history")
+    # The second time, all that a release wrote must be gone.
+    found = commands.measure("HEAD", [small("people.parquet")], times=1)
+    journey = found["journeys"][0]  # type: ignore[index]
+    for version in ("now", "before"):
+        took = journey["commands"][version]
+        assert set(took) == {*commands._commands("people.parquet"), "all four"}
+        assert took["all four"]["wall"] > max(took[name]["wall"] for name in commands.FOUR)
+        assert min(journey["megabytes"][version].values()) > 0
+    page = "\n".join(commands.render(found))
+    assert "`before` is HEAD" in page
+    assert "| verify, thin | " in page
+    worktrees = subprocess.run(
+        ["git", "-C", commands.ROOT, "worktree", "list"], capture_output=True, text=True
+    ).stdout
+    assert "/before " not in worktrees
+
+
+def test_a_walk_begins_with_nothing_but_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("people.csv", "released.csv", "released.schema.json", "job/verdict.json"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    monkeypatch.setattr(commands, "_run", lambda *_: sorted(p.name for p in tmp_path.iterdir()))
+    assert commands._walk(tmp_path, "people.csv", tmp_path)["prepare"] == ["people.csv"]
+
+
+def test_a_command_that_fails_says_why(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match=r"(?s)prepare failed: .*people\.csv"):
+        commands._walk(tmp_path, "people.csv", commands.ROOT / "src")
+
+
+def test_the_first_table_is_a_csv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "load", lambda name: pa.table({"age": [1, 2, 3]}))
+    commands.JOURNEYS[0].write(tmp_path / "adult.csv", 2)
+    assert (tmp_path / "adult.csv").read_text().split() == ['"age"', "1", "2"]
+
+
+@pytest.mark.long
+def test_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "MILLION", 2_000)
+    monkeypatch.setattr(engine, "SMALL", 1_000)
+    found = engine.measure()
+    assert "| 1,000 | 16 | " in "\n".join(bench.render_engine(found | {"copy_gb_per_second": 10}))
+
+
+@pytest.mark.long
+def test_owner(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(owner, "MILLION", 2_000)
+    monkeypatch.setattr(owner, "SIZES", ((2_000, 16),))
+    monkeypatch.setattr(owner, "WIDTHS", ())
+    assert "| 2,000 | 16 | " in "\n".join(owner.render(owner.measure()))
+
+
+def test_primitives(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(primitives, "MILLION", 2_000)
+    monkeypatch.setattr(primitives, "HASHES", 100)
+    assert "| random values | 20,000 | " in "\n".join(primitives.render(primitives.measure()))
+
+
+def test_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "ROWS", 2_000)
+    monkeypatch.setattr(reading, "TIMES", 1)
+    assert "2,000 x 16 as CSV" in "\n".join(reading.render(reading.measure()))
