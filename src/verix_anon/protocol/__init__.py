@@ -1,1 +1,1 @@
-"""What both parties agree on: pure, deterministic, without secrets and without files."""
+"""What both parties agree on. Pure and deterministic, without secrets and without files."""

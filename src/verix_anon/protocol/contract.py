@@ -28,8 +28,8 @@ EXACT = 2**53
 MAX_CATEGORIES = MAX_SIZE = 2**31 - 1
 MAX_K = 2**31 - 1
 MAX_SCORE = 2**52
-"""What a weight times the greatest spread of its column may reach, so that scores are exact."""
-# The paper's commitment joins names and numbers by these, so a name with one is ambiguous.
+"""The limit for a weight times the largest spread of its column, so that scores are exact."""
+# The paper's commitment joins names and numbers with these, so a name must not contain them.
 PAPER_SEPARATORS = frozenset("|:,")
 
 
@@ -118,7 +118,7 @@ class Column:
 
     @property
     def n_values(self) -> int | None:
-        """How many values the column can have, where it is a position that is sent."""
+        """How many values the column can have, or None if it does not send positions."""
         return self.size if self.categories is None else len(self.categories)
 
     def _check_categories(self, categories: tuple[str, ...]) -> None:
@@ -132,7 +132,7 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class Contract:
-    """What was agreed; equal contracts have equal bytes and so equal digests.
+    """What the parties agreed on. Equal contracts have equal bytes, and so equal digests.
 
     Examples:
         >>> contract = verix_anon.read_submission("job/submission").contract
@@ -165,7 +165,7 @@ class Contract:
             self._check_paper()
 
     def _check_rule(self) -> None:
-        """What a rule may be joined with (spec §3)."""
+        """Check what the rule can be combined with (spec §3)."""
         if len({column.kind is Kind.RANK for column in self.columns}) > 1:
             raise ContractError("either all columns of a contract are coded (rank), or none is")
         n_targets = len(self.columns) - len(self.quasi)
@@ -205,7 +205,7 @@ class Contract:
 
     @cached_property
     def target(self) -> Column | None:
-        """The target column, where one is sent."""
+        """The target column, or None if none is sent."""
         return next((c for c in self.columns if c.role is Role.TARGET), None)
 
     def to_json(self) -> ContractJson:
@@ -232,7 +232,7 @@ class Contract:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Contract":
-        """Read a contract; anything but the canonical bytes of a valid one is refused."""
+        """Read a contract. Only the canonical bytes of a valid one are accepted."""
         contract = cls.from_fields(Fields.parse(data, "contract", ContractError))
         if contract.to_bytes() != data:
             raise ContractError("contract: the bytes are not canonical JSON (RFC 8785)")
@@ -240,8 +240,8 @@ class Contract:
 
     @classmethod
     def from_fields(cls, fields: Fields) -> "Contract":
-        """The contract that an object of JSON spells; how it was written is not looked at."""
-        # The format first, so that a contract of a later version is named as such.
+        """Read a contract from an object of JSON, in any spelling of that JSON."""
+        # Look at the format first, so that the error for a later version says so.
         fields.expect("format", FORMAT)
         fields.only(CONTRACT_FIELDS)
         return cls(
@@ -267,7 +267,7 @@ COLUMN_EXTRAS = {
 
 
 def column_to_json(column: Column) -> ColumnJson:
-    """One column as a contract writes it."""
+    """Return one column as an object of JSON."""
     name, role, kind = column.name, column.role.value, column.kind.value
     fields: ColumnJson = {"name": name, "role": role, "kind": kind}
     if column.categories is not None:
@@ -282,7 +282,7 @@ def column_to_json(column: Column) -> ColumnJson:
 
 
 def column_from_json(fields: Fields) -> Column:
-    """One column as a contract has it."""
+    """Read one column from an object of JSON."""
     kind = fields.choice("kind", Kind)
     is_rank = kind is Kind.RANK
     fields.only(COLUMN_EXTRAS[kind] | {"name", "role", "kind"}, ["weight"] if is_rank else [])
@@ -307,21 +307,21 @@ def _check_text(value: object, what: str) -> None:
 
 
 def show_value(column: Column, value: float) -> str:
-    """One value as people write it: a date, a whole number without a point, a label, a place.
+    """Return a value as people write it: a date, a whole number, a label or a place.
 
-    A value between two, such as a midpoint, is shown as the date or label below it; one that
-    the column cannot have, such as a provider may send, as the bare number.
+    A value between two others, such as a midpoint, is shown as the date or label below it. A
+    provider may send a value that the column cannot have; that is shown as a bare number.
     """
     if column.size is not None and 0 <= value < column.size:
         return f"place {math.floor(value) + 1} of {column.size}"
     if column.categories is not None and 0 <= value < len(column.categories):
         return column.categories[math.floor(value)]
     if column.unit is not None and abs(value) <= EXACT:
-        # What a proof is checked with needs numpy only where there are dates.
+        # Checking a proof loads numpy only if the contract has dates.
         import numpy as np
 
         from verix_anon.protocol.tree import NUMPY_UNITS
 
         return str(np.int64(math.floor(value)).astype(f"M8[{NUMPY_UNITS[column.unit]}]"))
-    # Past 2**53 a float no longer names one integer, so its own notation is the honest one.
+    # Above 2**53 a float no longer stands for one integer, so show the float's own notation.
     return str(int(value)) if abs(value) <= EXACT and value == int(value) else repr(value)

@@ -1,7 +1,8 @@
 """The formulas of both commitments, one function each: bytes in, bytes out (spec §6).
 
-They are the norm, and need nothing but the standard library, so that who checks one digest need
-not load what computes a hundred thousand.
+These functions are the norm. They need only the standard library, so that checking one digest does
+not load the code that computes a hundred thousand. Leaves, splits and roots are hashed with
+different first bytes. So nobody can pass off the digest of one as the digest of another.
 """
 
 import struct
@@ -25,9 +26,9 @@ def _f64(value: float) -> bytes:
 def leaf_digest(
     count: int, bounds: Iterable[tuple[float, float]], members: Iterable[tuple[int, bytes]]
 ) -> Digest:
-    """One leaf: its count, its bounds in contract order, row and tracker of each record.
+    """Hash a leaf: its count, its bounds in contract order, then row and tracker of each record.
 
-    The records are given in ascending row, one by one: they may be a whole table.
+    The records come in ascending row and one at a time, because they may be a whole table.
     """
     digest = sha256(LEAF + struct.pack("<Q", count))
     for low, high in bounds:
@@ -38,23 +39,23 @@ def leaf_digest(
 
 
 def node_digest(index: int, threshold: float, left: Digest, right: Digest) -> Digest:
-    """One split: the column's index among the quasi-identifiers, its threshold, its sides."""
+    """Hash a split: its column's index among the quasi-identifiers, threshold and both sides."""
     return _hash(NODE, struct.pack("<I", index), _f64(threshold), left, right)
 
 
 def binding_root(contract: Digest, submission: Digest, top: Digest) -> Digest:
-    """The root: what was agreed, what was sent, what came of it."""
+    """Hash the root: what was agreed, what was sent, and the top of the tree."""
     return _hash(ROOT, contract, submission, top)
 
 
 def paper_number(value: float) -> str:
-    """A number as the paper's commitment writes it: C's %.6f without negative zero."""
+    """Write a number as the paper's commitment does: C's %.6f without negative zero."""
     text = f"{value:.6f}"
     return "0.000000" if text == "-0.000000" else text
 
 
 def leaf_text(count: int, bounds: Sequence[tuple[str, float, float]]) -> str:
-    """What the paper's commitment hashes of a leaf; bounds are (name, min, max)."""
+    """Return the text of a leaf that the paper's commitment hashes; bounds are (name, min, max)."""
     parts = [
         f"{name}:{paper_number(low)},{paper_number(high)}" for name, low, high in sorted(bounds)
     ]
@@ -62,5 +63,5 @@ def leaf_text(count: int, bounds: Sequence[tuple[str, float, float]]) -> str:
 
 
 def node_text(name: str, threshold: float, left: str, right: str) -> str:
-    """What the paper's commitment hashes of a split; left and right are hexadecimal."""
+    """Return the text of a split that the paper's commitment hashes; the sides are hexadecimal."""
     return f"INTERNAL|{name}|{paper_number(threshold)}|{left}|{right}"

@@ -1,8 +1,8 @@
-"""Signed envelopes: bytes, what they are, and who vouches for them (DSSE, spec §8).
+"""Opens signed envelopes: bytes, their type, and the signatures of those who vouch (DSSE, spec §8).
 
-Only bytes that a trusted key has signed come out of an envelope, so that nothing else of it is
-ever parsed. Signatures are Ed25519; a key is named by the SHA-256 of its public half in DER, which
-is computed here and never taken on anybody's word.
+Only bytes that a trusted key has signed leave an envelope, so no unsigned payload is ever parsed.
+Signatures are Ed25519. A key's name is the SHA-256 of its public half in DER. It is computed here,
+because an envelope could claim any name.
 """
 
 from base64 import b64decode
@@ -38,16 +38,16 @@ _OTHER_EIGHTH = bytes.fromhex("c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64
 SMALL_ORDER = frozenset(
     {0, 1, FIELD - 1, *(int.from_bytes(y, "little") for y in (_EIGHTH, _OTHER_EIGHTH))}
 )
-"""The y of the 8 points of small order: x differs in its sign alone, which a key's last bit has."""
+"""The y of the 8 points of small order. Their x differ only in the sign, a key's last bit."""
 
 
 @dataclass(frozen=True)
 class PublicKey:
-    """An Ed25519 public key, of which a signature shows that somebody holds the private half.
+    """An Ed25519 public key. A signature shows that the signer holds the private half.
 
-    For a point of small order there are signatures that fit almost any message and that anybody
-    can write down, and a point in two encodings would have two names. Neither is a key here
-    (spec §8.5), wherever it comes from.
+    Two kinds of points are refused, wherever they come from (spec §8.5). For a point of small
+    order, anyone can write signatures that fit almost any message. A point with a second encoding
+    would have two names, so that a revoked key could come back under the other one.
     """
 
     raw: bytes
@@ -62,7 +62,7 @@ class PublicKey:
 
     @cached_property
     def keyid(self) -> str:
-        """Its name: SHA-256 of the key in DER, as `openssl pkey -pubin -outform DER` writes it."""
+        """The key's name: SHA-256 of its DER, as `openssl pkey -pubin -outform DER` writes it."""
         return sha256(self._key.public_bytes(Encoding.DER, _PUBLIC)).hexdigest()
 
     @property
@@ -72,7 +72,7 @@ class PublicKey:
 
     @classmethod
     def from_pem(cls, text: str) -> "PublicKey":
-        """Read it back; raises ReceiptError unless it is a public key of Ed25519."""
+        """Read a key in PEM; raises ReceiptError unless it is a public key of Ed25519."""
         try:
             key = load_pem_public_key(text.encode())
         except (ValueError, UnsupportedAlgorithm):
@@ -98,12 +98,12 @@ class Opened:
 
 
 def open_envelope(data: bytes, keys: Collection[PublicKey], where: str) -> Opened:
-    """What the envelope holds, if one of the keys at least has signed it.
+    """Return what the envelope holds, if at least one of the keys has signed it.
 
-    Signatures of other keys count for nothing, and against nothing.
+    Signatures of other keys are ignored.
 
     Raises:
-        ReceiptError: It is no such envelope, or none of the keys has signed it.
+        ReceiptError: It is not such an envelope, or none of the keys has signed it.
     """
     payload, signatures = _parse(data, where)
     named = [key for key in keys if key.keyid in signatures]
@@ -114,7 +114,7 @@ def open_envelope(data: bytes, keys: Collection[PublicKey], where: str) -> Opene
 
 
 def keyids_of(data: bytes, where: str) -> tuple[str, ...]:
-    """The keys that an envelope names: a claim, good for telling why it was not opened."""
+    """Return the keys that an envelope names. This is a claim, only good for an error message."""
     return tuple(_parse(data, where)[1])
 
 
@@ -132,16 +132,16 @@ def _has_signed(payload: bytes, key: PublicKey, signature: bytes) -> bool:
 
 
 def library_key(key: PublicKey) -> "SSlibKey":
-    """The key as the library that signs and verifies takes it."""
+    """Return the key in the form that securesystemslib takes."""
     from securesystemslib.signer import SSlibKey
 
     return SSlibKey.from_crypto(Ed25519PublicKey.from_public_bytes(key.raw), key.keyid)
 
 
 def _parse(data: bytes, where: str) -> tuple[bytes, dict[str, bytes]]:
-    """The payload, and by the key that each names the signatures, which nobody has looked at.
+    """Return the payload, and the unchecked signatures by the key that each names.
 
-    Signatures that name no key are passed over.
+    Signatures that do not name a key are skipped.
     """
     if len(data) > MAX_BYTES:
         raise ReceiptError(f"{where}: larger than {MAX_BYTES} bytes, the limit")
@@ -163,7 +163,7 @@ def _parse(data: bytes, where: str) -> tuple[bytes, dict[str, bytes]]:
 
 
 def _decoded(fields: Fields, name: str) -> bytes:
-    """Bytes in the standard or the URL-safe alphabet of Base64, as DSSE allows."""
+    """Read Base64 in the standard or the URL-safe alphabet, as DSSE allows."""
     text = fields.text(name)
     try:
         return b64decode(text, validate=True)

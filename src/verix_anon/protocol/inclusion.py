@@ -1,11 +1,11 @@
 """A proof of inclusion: one record lies in one leaf of a committed root (spec §14).
 
-Proves: whoever committed to the root put the record with this tracker into a class of so many
-records with these bounds, under this contract and for this submission, and all bounds of the
-class lie on its side of every split from the root down to it.
-Does not prove: whose record it is and what its values are, that the splits are those of the
-rule, that the record lies in no other leaf, how many of the class are genuine, or that anything
-was released of it.
+Proves: the party that committed to the root put the record with this tracker into a class with this
+count and these bounds, under this contract and for this submission. The class lies on its side of
+every split on the path.
+Does not prove: whose record it is, what its values are, that the splits follow the rule, that the
+record is in no other leaf, how many records of the class are genuine, or that the class was
+released.
 Can err: never, as long as SHA-256 holds.
 """
 
@@ -25,7 +25,7 @@ from verix_anon.protocol.digests import binding_root, leaf_digest, node_digest
 
 FORMAT = "verix/proof/1"
 MAX_BYTES = 16 << 20
-"""How large a proof may be: a class of more than a hundred thousand records has room."""
+"""The size limit of a proof, enough for a class of more than a hundred thousand records."""
 FIELDS = frozenset(
     {"format", "root", "submission", "contract", "tracker", "count", "bounds", "members", "path"}
 )
@@ -51,7 +51,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """A leaf with a record in it, and the way from it to the root; true only if `check` says so.
+    """A leaf that holds a record, and its path to the root. It proves nothing before `check`.
 
     Examples:
         >>> root = verix_anon.read_verdict("job/verdict.json").root
@@ -106,7 +106,7 @@ class Proof:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Proof":
-        """Read a proof, which may come from anybody; it is not checked yet.
+        """Read a proof from an untrusted source, without checking that it holds.
 
         Raises:
             ProofError: These are not the canonical bytes of a proof.
@@ -130,7 +130,7 @@ class Proof:
             members=tuple(map(_member, fields.each("members"))),
             path=tuple(map(_turn, fields.each("path"))),
         )
-        # So that there is one file for one proof, and no byte of it can be changed.
+        # Each proof has exactly one file, so no byte of it can be changed.
         if proof.to_bytes() != data:
             raise ProofError("proof: the bytes are not canonical JSON (RFC 8785)")
         return proof
@@ -157,13 +157,13 @@ def _turn(fields: Fields) -> Turn:
 
 
 def check(proof: Proof, *, root: Digest, tracker: bytes | None = None) -> None:
-    """Raise ProofError unless the proof holds under this root, for this tracker if one is given.
+    """Raise ProofError unless the proof holds under this root, and for this tracker if given.
 
-    1. It is about this root and this tracker.
-    2. Its parts are of the sizes that the contract gives them.
+    1. The proof is about this root and this tracker.
+    2. Its parts have the sizes that the contract gives them.
     3. The root follows from the leaf and the path, for this contract and submission.
-    4. The leaf is what the contract allows: enough records, each once, bounds that can be.
-    5. The record is one of them.
+    4. The contract allows the leaf: enough records, each once, and possible bounds.
+    5. The record is in the leaf.
     6. The bounds lie on the leaf's side of every split.
     """
     _require(hmac.compare_digest(proof.root, root), "it is of another root than the one given")
@@ -183,7 +183,7 @@ def check(proof: Proof, *, root: Digest, tracker: bytes | None = None) -> None:
 
 
 def root_of(proof: Proof) -> Digest:
-    """The root that follows from the leaf and the path."""
+    """Compute the root from the leaf and the path."""
     top = leaf_digest(proof.count, proof.bounds, proof.members)
     for turn in proof.path:
         sides = (top, turn.sibling) if turn.side is Side.LEFT else (turn.sibling, top)
@@ -224,7 +224,7 @@ def _check_leaf(proof: Proof) -> None:
 
 
 def _can_have(column: Column, values: Sequence[float]) -> bool:
-    """Whether a column can have such values."""
+    """Whether a column can hold all of these values."""
     if not all(map(math.isfinite, values)):
         return False
     if column.n_values is not None:

@@ -1,7 +1,7 @@
-"""Both commitments of a whole delivery: arrays in, bytes out (spec §6).
+"""Computes both commitments of a whole delivery: arrays in, bytes out (spec §6).
 
-The formulas stand in `digests`. Here the same preimages are laid out for many leaves at a time,
-because a million records have a hundred thousand leaves.
+The formulas are in `digests`. This module hashes the same bytes for many leaves at a time, because
+a million records have a hundred thousand leaves.
 """
 
 import struct
@@ -27,19 +27,19 @@ from verix_anon.protocol.table import Records, wire_columns
 from verix_anon.protocol.tree import Leaves, Tree
 
 CHUNK_ROWS = 65536
-# How many leaves are laid out at a time: few enough for the cache of a core.
+# How many leaves are hashed at a time: few enough for the cache of a core.
 BATCH_LEAVES = 1024
 BATCH_NODES = 2 * BATCH_LEAVES
 SUBMISSION, CHUNK = b"\4", b"\5"
 
 
 def chunk_digest(contract: Contract, number: int, records: Records) -> Digest:
-    """Some rows of what was sent, those of the chunk of this number, in ascending row."""
+    """Hash one chunk of the sent rows, in ascending row. `number` counts the chunks."""
     return columns_digest(number, [records.tracker, *wire_columns(contract, records, slice(None))])
 
 
 def columns_digest(number: int, columns: Iterable[npt.NDArray[Any]]) -> Digest:
-    """The same, given the trackers and the columns as they are written."""
+    """Hash one chunk from its trackers and its columns in their written form."""
     digest = sha256(CHUNK + struct.pack("<Q", number))
     for column in columns:
         digest.update(np.ascontiguousarray(column).data)
@@ -47,7 +47,7 @@ def columns_digest(number: int, columns: Iterable[npt.NDArray[Any]]) -> Digest:
 
 
 def chunks_digest(contract: Contract, n_rows: int, chunks: Iterable[bytes]) -> Digest:
-    """What was sent, from the digests of its chunks in ascending number."""
+    """Hash the submission from the digests of its chunks, in ascending number."""
     head = SUBMISSION + contract.digest + struct.pack("<Q", n_rows)
     return Digest(sha256(head + b"".join(chunks)).digest())
 
@@ -55,7 +55,7 @@ def chunks_digest(contract: Contract, n_rows: int, chunks: Iterable[bytes]) -> D
 def submission_digest(
     contract: Contract, records: Records, *, threads: int | None = None
 ) -> Digest:
-    """What was sent: the contract and every record in order, hashed by chunks of rows."""
+    """Hash what was sent, the contract and every record in order, by chunks of rows."""
 
     def chunk(number: int) -> bytes:
         rows = slice(number * CHUNK_ROWS, (number + 1) * CHUNK_ROWS)
@@ -67,9 +67,9 @@ def submission_digest(
 
 
 class Members(NamedTuple):
-    """The records of every leaf: leaf i holds those at positions[start[i]:start[i + 1]].
+    """The records of all leaves: leaf i holds those at positions[start[i]:start[i + 1]].
 
-    Rows ascend, so that positions in ascending order are rows in ascending order.
+    Rows ascend, so ascending positions also mean ascending rows.
     """
 
     positions: Numbers | Ints
@@ -79,7 +79,7 @@ class Members(NamedTuple):
 
 
 def leaf_digests(leaves: Leaves, members: Members) -> list[Digest]:
-    """leaf_digest of every leaf."""
+    """Return `digests.leaf_digest` of every leaf."""
     return [
         Digest(digest)
         for first in range(0, leaves.n_leaves, BATCH_LEAVES)
@@ -88,7 +88,7 @@ def leaf_digests(leaves: Leaves, members: Members) -> list[Digest]:
 
 
 def _batch(leaves: Leaves, members: Members, at: slice) -> Iterator[bytes]:
-    """The digests of some leaves, whose bytes are laid out together."""
+    """Hash some leaves whose bytes are laid out together."""
     # Adding 0.0 turns -0.0 into 0.0 and changes nothing else.
     bounds = np.stack([leaves.minimum[at], leaves.maximum[at]], axis=2, dtype=np.float64) + 0.0
     heads = np.empty((len(bounds), 9 + bounds[0].nbytes), np.uint8)
@@ -110,23 +110,24 @@ def _batch(leaves: Leaves, members: Members, at: slice) -> Iterator[bytes]:
 def root_of(
     contract: Contract, submission: Digest, tree: Tree, leaves: Leaves, members: Members
 ) -> Digest:
-    """The root that the contract asks for; the paper's commitment does not look at members."""
+    """Return the root that the contract asks for. The paper's commitment ignores members."""
     return root_over(contract, submission, top_digest(contract, tree, leaves, members))
 
 
 def root_over(contract: Contract, submission: Digest, top: Digest) -> Digest:
-    """The root, from the digest of the top node."""
+    """Return the root, given the digest of the top node."""
     if contract.commitment is Commitment.PAPER:
         return top
     return binding_root(contract.digest, submission, top)
 
 
 def top_digest(contract: Contract, tree: Tree, leaves: Leaves, members: Members) -> Digest:
-    """The digest of a tree's first node, as the contract's commitment has it."""
+    """Return the digest of a tree's first node under the contract's commitment."""
     if contract.commitment is Commitment.PAPER:
         return _paper_top(contract, tree, leaves)
-    # In preorder leaves count upwards: those among some nodes follow each other, and a node's
-    # children are the last two that are open when it is reached from behind.
+    # Preorder numbers the leaves from left to right, so the leaves of a batch of nodes are
+    # consecutive.
+    # Read backwards, a node's children are the last two digests that were pushed.
     open_: list[bytes] = []
     for first in range((tree.n_nodes - 1) // BATCH_NODES * BATCH_NODES, -1, -BATCH_NODES):
         heads, is_leaf = _heads(tree, slice(first, first + BATCH_NODES))
@@ -147,7 +148,7 @@ def top_digest(contract: Contract, tree: Tree, leaves: Leaves, members: Members)
 def split_digest(
     contract: Contract, index: int, threshold: float, left: Digest, right: Digest
 ) -> Digest:
-    """The digest of one split over two trees, as the contract's commitment has it."""
+    """Return the digest of one split over two trees under the contract's commitment."""
     if contract.commitment is Commitment.PAPER:
         text = node_text(contract.quasi[index].name, threshold, left.hex(), right.hex())
         return Digest(sha256(text.encode("utf-8")).digest())
@@ -155,7 +156,7 @@ def split_digest(
 
 
 def node_digests(tree: Tree, of_leaf: Sequence[Digest]) -> list[Digest]:
-    """The digest of every node, from the last node to the first: children come later."""
+    """Return the digest of every node, computed from the last node: children come later."""
     heads, _ = _heads(tree, slice(0, tree.n_nodes))
     right, leaf = tree.right.tolist(), tree.leaf.tolist()
     digest = [Digest(b"")] * tree.n_nodes
@@ -169,7 +170,7 @@ def node_digests(tree: Tree, of_leaf: Sequence[Digest]) -> list[Digest]:
 
 
 def _heads(tree: Tree, at: slice) -> tuple[list[bytes], list[bool]]:
-    """What the preimages of some nodes begin with, and which of them are leaves instead."""
+    """Return the first bytes to hash for some splits, and which of these nodes are leaves."""
     column = tree.column[at]
     heads = np.empty((column.size, 13), np.uint8)
     heads[:, 0] = NODE[0]

@@ -1,4 +1,4 @@
-"""All that crosses the wire between the parties; `providers` names who sends it (spec §1)."""
+"""The messages between the parties; `providers` names their senders (spec §1)."""
 
 from dataclasses import dataclass, field, replace
 
@@ -38,7 +38,7 @@ class Submission:
         )
 
     def digest(self, *, threads: int | None = None) -> Digest:
-        """What binds a delivery to this very submission; at first it reads every byte of it."""
+        """Return the digest that binds a delivery to this submission; the first call hashes all."""
         if self._digest is None:
             digest = merkle.submission_digest(self.contract, self.records, threads=threads)
             object.__setattr__(self, "_digest", digest)
@@ -48,7 +48,7 @@ class Submission:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """What delivery.json says; all of it is the provider's word.
+    """What delivery.json says. All of it is a claim of the provider.
 
     Examples:
         >>> root = verix_anon.LocalProvider().anonymize("job/submission").header.root
@@ -65,7 +65,7 @@ class Header:
     seconds: float
 
     def check(self, contract: Contract, *, n_rows: int) -> None:
-        """Raise MalformedDeliveryError unless the counts can belong to so many records."""
+        """Raise MalformedDeliveryError unless these counts are possible for `n_rows` records."""
         most_leaves = n_rows // contract.min_leaf
         if not 1 <= self.leaves <= most_leaves:
             raise MalformedDeliveryError(
@@ -82,14 +82,14 @@ class Header:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Delivered:
-    """The delivered records, in any order: which row lies in which leaf."""
+    """The delivered records, in any order: each row with its leaf."""
 
     row: Ints
     tracker: Bytes
     """(n_rows, 32)"""
     leaf: Ids
     target: Bytes
-    """0 throughout where no target was sent"""
+    """All 0 if no target was sent"""
     has_target: bool = True
 
     def __post_init__(self) -> None:
@@ -99,7 +99,7 @@ class Delivered:
             array.setflags(write=False)
 
     def in_order(self) -> "Delivered":
-        """The same in ascending row, stable where rows repeat."""
+        """Return the records in ascending row, stable if rows repeat."""
         if (self.row[1:] >= self.row[:-1]).all():
             return self
         order = np.argsort(self.row, kind="stable")
@@ -135,11 +135,11 @@ class Delivery:
         return f"<Delivery {root}…: {header.rows:,} records in {header.leaves:,} leaves>"
 
     def check(self, contract: Contract, *, n_rows: int) -> None:
-        """Raise MalformedDeliveryError unless it can be a delivery of so many records.
+        """Raise MalformedDeliveryError unless this can be a delivery of `n_rows` records.
 
-        After it the tree is canonical and no deeper than agreed, each leaf has finite bounds
-        in order, and rows, leaf numbers and targets are in range. Whether any of it is true
-        is for the layers to say.
+        Afterwards the tree is canonical and no deeper than agreed, each leaf has finite bounds in
+        order, and rows, leaf numbers and targets are in range. So the layers can index arrays
+        safely. The layers judge whether the contents are true.
         """
         self.header.check(contract, n_rows=n_rows)
         if self.records.has_target is not (contract.target is not None):

@@ -1,4 +1,4 @@
-"""The one seam between the parties, in memory, on disk, and by name on the wire (spec §1, §8.5)."""
+"""The interface of a provider: in memory, on disk, and the names on the wire (spec §1, §8.5)."""
 
 import ipaddress
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Provider(Protocol):
-    """Whoever anonymizes: the local engine, a cluster, a service, every adversary.
+    """Anything that anonymizes: the local engine, a cluster, a service, an adversary.
 
     Examples:
         >>> provider: verix_anon.Provider = verix_anon.LocalProvider()
@@ -27,7 +27,7 @@ class Provider(Protocol):
 
 @runtime_checkable
 class FolderProvider(Protocol):
-    """The same on disk, from a submission's folder to a delivery's folder.
+    """A provider on disk: from a submission's folder to a delivery's folder.
 
     Examples:
         >>> provider: verix_anon.FolderProvider = verix_anon.LocalProvider()
@@ -52,14 +52,14 @@ class File:
     """A file of a submission or a delivery, as one party announces it to the other."""
 
     name: str
-    """In its folder, such as records.parquet/part-00000.parquet"""
+    """Path in its folder, such as records.parquet/part-00000.parquet"""
     size: int
     sha256: str
     """Of its bytes, in hexadecimal"""
 
 
 class JobState(StrEnum):
-    """What may be said of a job; one that was deleted is gone."""
+    """The states of a job. A deleted job has no state."""
 
     UPLOADING = "uploading"
     QUEUED = "queued"
@@ -69,7 +69,7 @@ class JobState(StrEnum):
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host, by its name or address, is this very machine: plain HTTP is enough for it."""
+    """Whether a host name or address is this machine, for which plain HTTP is safe enough."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

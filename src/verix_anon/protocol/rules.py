@@ -1,6 +1,6 @@
-"""The two rules: slow, obvious and normative (spec §4, §5).
+"""The two rules as slow and obvious code. This module is normative (spec §4, §5).
 
-Every engine must give these trees, bit for bit; the property tests hold them to it.
+Every engine must grow the same trees, bit for bit. The property tests check that.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ Rows = Sequence[int]
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """One candidate: rows with a value <= threshold in that column go left."""
+    """One candidate: rows whose value in the column is <= threshold go left."""
 
     column: int
     threshold: float
@@ -40,41 +40,41 @@ class Node:
 
 
 def lower_median(values: Sequence[float]) -> float:
-    """The value at position ceil(n/2), counted from 1, of the sorted values."""
+    """Return the value at position ceil(n/2), counted from 1, of the sorted values."""
     return sorted(values)[(len(values) + 1) // 2 - 1]
 
 
 def score(n_left: int, positive_left: int, n_right: int, positive_right: int) -> float:
-    """What orders candidates: l*l/nl + r*r/nr in binary64, evaluated in this order."""
+    """Score a candidate: l*l/nl + r*r/nr in binary64, evaluated in this order."""
     nl, l = float(n_left), float(positive_left)  # noqa: E741
     nr, r = float(n_right), float(positive_right)
     return l * l / nl + r * r / nr
 
 
 class Criterion(Protocol):
-    """Which column a node is split at, and where it is not split whatever the columns say."""
+    """Which column a node is split at, and which nodes are never split."""
 
     def is_done(self, rows: Rows) -> bool:
-        """Whether these rows stay together in any case."""
+        """Whether these rows are not split, whatever the columns hold."""
         ...
 
     def candidate(self, columns: Columns, index: int, rows: Rows, min_leaf: int) -> Split | None:
-        """What one column offers: its threshold and score, or None."""
+        """Return the split that one column offers, or None if it offers none."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class VarianceReduction:
-    """The paper's rule: the lower median that tells most about the target."""
+    """The paper's rule: the split at a lower median that tells most about the target."""
 
     target: Sequence[int]
 
     def is_done(self, rows: Rows) -> bool:
-        """Where all labels are the same there is nothing to tell."""
+        """Whether all labels are the same: then no split tells anything about them."""
         return sum(self.target[row] for row in rows) in (0, len(rows))
 
     def candidate(self, columns: Columns, index: int, rows: Rows, min_leaf: int) -> Split | None:
-        """The lower median, if both sides are large enough."""
+        """Return the split at the lower median, or None if a side is too small."""
         values = columns[index]
         threshold = lower_median([values[row] for row in rows])
         left = [row for row in rows if values[row] <= threshold]
@@ -92,16 +92,16 @@ class VarianceReduction:
 
 @dataclass(frozen=True, slots=True)
 class ImportanceSpread:
-    """The column whose positions are spread the widest, counted by its weight."""
+    """Split the column whose positions spread the widest, multiplied by its weight."""
 
     weights: Sequence[int]
 
     def is_done(self, rows: Rows) -> bool:
-        """Any rows may be split, if there are enough of them."""
+        """Never: any rows may be split if there are enough of them."""
         return False
 
     def candidate(self, columns: Columns, index: int, rows: Rows, min_leaf: int) -> Split | None:
-        """The lower median or, if that is not valid, the greatest value below it."""
+        """Return the split at the lower median, or at the largest value below it, or None."""
         values = [columns[index][row] for row in rows]
         chosen = threshold(values, min_leaf)
         if chosen is None:
@@ -110,7 +110,7 @@ class ImportanceSpread:
 
 
 def threshold(values: Sequence[float], min_leaf: int) -> float | None:
-    """Where `importance-spread` would split these values, or None."""
+    """Return where `importance-spread` splits these values, or None if it does not."""
 
     def is_valid(candidate: float) -> bool:
         n_left = sum(value <= candidate for value in values)
@@ -124,14 +124,14 @@ def threshold(values: Sequence[float], min_leaf: int) -> float | None:
 
 
 def criterion(contract: Contract, target: Sequence[int]) -> Criterion:
-    """What the contract's rule chooses by; `target` is that of all records."""
+    """Return the criterion of the contract's rule. `target` holds the labels of all records."""
     if contract.rule is Rule.VARIANCE_REDUCTION:
         return VarianceReduction(target)
     return ImportanceSpread([column.weight or 0 for column in contract.quasi])
 
 
 def best_split(columns: Columns, rule: Criterion, rows: Rows, *, min_leaf: int) -> Split | None:
-    """The candidate with the greatest score, the first among equals, or None."""
+    """Return the candidate with the greatest score, the first among equals, or None."""
     best: Split | None = None
     for index in range(len(columns)):
         found = rule.candidate(columns, index, rows, min_leaf)
@@ -149,7 +149,7 @@ def grow(
     rows: Rows | None = None,
     depth: int = 0,
 ) -> Node | Leaf:
-    """The tree of these rows (all, if none are named); depth is at most 50, so it recurses."""
+    """Grow the tree of these rows, or of all rows. It recurses at most 50 deep."""
     rows = range(len(columns[0])) if rows is None else rows
     leaf = Leaf(tuple(rows))
     if len(rows) < 2 * min_leaf or depth >= max_depth or rule.is_done(rows):
@@ -173,7 +173,7 @@ def grow(
 
 
 def bounds(columns: Columns, rows: Rows) -> list[tuple[float, float]]:
-    """The observed [min, max] of these rows in every column."""
+    """Return the observed [min, max] of these rows in every column."""
     picked = [[column[row] for row in rows] for column in columns]
     return [(min(values), max(values)) for values in picked]
 
@@ -183,7 +183,7 @@ FlatNode = tuple[int, float, int, int, int]
 
 
 def flatten(top: Node | Leaf) -> tuple[list[FlatNode], list[tuple[int, ...]]]:
-    """The nodes in preorder, numbered as in a delivery, and the rows of each leaf."""
+    """Return the nodes in preorder, numbered as in a delivery, and the rows of each leaf."""
     nodes: list[FlatNode] = []
     leaves: list[tuple[int, ...]] = []
 

@@ -1,6 +1,6 @@
-"""Sign statements, and the statement in which an owner says what its verdict was (spec §8).
+"""Signs statements, and holds the statement in which an owner publishes a verdict (spec §8).
 
-Whoever only checks signatures needs none of this: see `envelopes` and `statements`.
+Checking signatures does not need this module: see `envelopes` and `statements`.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ from verix_anon.protocol.statements import (
 
 VERDICT = "urn:verix:verdict:1"
 VERDICT_FILE = "verdict.json"
-"""What the verdict's file is called among the subjects, wherever it lies."""
+"""The name of the verdict's file among the subjects, whatever its real name is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """The owner's word: what its verdict on these files and this root was."""
+    """The owner's statement of its verdict on these files and this root."""
 
     root: Digest
     files: Mapping[str, str]
@@ -61,7 +61,7 @@ class Judgement:
 
     @classmethod
     def from_bytes(cls, data: bytes, where: str = "the signed verdict") -> "Judgement":
-        """Read bytes whose signature was checked; raises ReceiptError."""
+        """Read bytes whose signature is already checked; raises ReceiptError."""
         subjects, said = read_statement(data, VERDICT, where, needed=(ROOT, VERDICT_FILE))
         said.only({"contract", "submission", "outcome", "profile", "findings", "version", "time"})
         found = cls(
@@ -76,7 +76,7 @@ class Judgement:
             version=read_word(said, "version"),
             time=read_time(said, "time"),
         )
-        # As a verdict derives it (spec §10).
+        # The same rule as in a verdict (spec §10), so a signer cannot state a better outcome.
         deciding = {each.status for each in found.findings if each.decides}
         passed = "VERIFIED" if deciding == {"pass"} else "INCONCLUSIVE"
         if found.outcome != ("VIOLATION" if "fail" in deciding else passed):
@@ -91,19 +91,19 @@ def _judged(fields: Fields) -> Judged:
 
 @dataclass(frozen=True, slots=True)
 class SigningKey:
-    """An Ed25519 private key. Its repr says nothing."""
+    """An Ed25519 private key. Its repr does not show it."""
 
     held: Ed25519PrivateKey = field(repr=False)
 
     @property
     def public(self) -> PublicKey:
-        """The half that others are told."""
+        """The public half."""
         return PublicKey(self.held.public_key().public_bytes_raw())
 
 
 def sign(payload: bytes, *keys: SigningKey) -> bytes:
-    """The envelope of a statement, signed by each of the keys."""
-    # Imported where it is used: it loads the clients of all clouds that are installed.
+    """Return the envelope of a statement, signed with each of the keys."""
+    # Imported here because it loads the clients of all clouds that are installed.
     from securesystemslib.dsse import Envelope
     from securesystemslib.signer import CryptoSigner
 

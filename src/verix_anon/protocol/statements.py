@@ -1,7 +1,7 @@
-"""What is signed: in-toto statements about a delivery, by its provider or by its owner (spec §8).
+"""The statements that get signed: in-toto, about a delivery, by its provider or owner (spec §8).
 
-A statement names its subjects by their SHA-256 and says something about them. All of it is the
-word of whoever signed it, its times above all.
+A statement names its subjects by their SHA-256 and says something about them. A signature proves
+who said it, not that it is true. That holds for the times above all.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -16,16 +16,16 @@ from verix_anon.fields import Fields
 from verix_anon.protocol.contract import Digest
 
 if TYPE_CHECKING:
-    # Whoever checks a receipt needs no arrays.
+    # Checking a receipt does not need arrays.
     from verix_anon.protocol.messages import Header
 
 
 STATEMENT = "https://in-toto.io/Statement/v1"
 RECEIPT = "urn:verix:receipt:1"
 DELIVERED = ("delivery.json", "leaves.parquet", "nodes.parquet", "records.parquet")
-"""The files that a receipt is about: all of a delivery's, and no other."""
+"""The subjects of a receipt: all files of a delivery, and no others."""
 ROOT = "root"
-"""What the subject is called that no file is."""
+"""The name of the subject that is not a file."""
 MAX_SUBJECTS = 16
 MAX_WORD = 64
 COUNTS = range(2**32)
@@ -36,7 +36,7 @@ Said = Mapping[str, str | int | Sequence[Mapping[str, str | bool]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """The provider's word: these files and this root are what it made of that submission."""
+    """The provider's statement: it made these files and this root from that submission."""
 
     root: Digest
     files: Mapping[str, str]
@@ -53,7 +53,7 @@ class Receipt:
 
     @classmethod
     def of(cls, header: "Header", files: Mapping[str, str], began: str, finished: str) -> "Receipt":
-        """What a delivery says of itself, with the digests of its files."""
+        """Make a receipt from a delivery's header and the digests of its files."""
         said = {name: value for name, value in asdict(header).items() if name != "seconds"}
         return cls(**said, files=files, began=began, finished=finished)
 
@@ -64,7 +64,7 @@ class Receipt:
 
     @classmethod
     def from_bytes(cls, data: bytes, where: str = "the receipt") -> "Receipt":
-        """Read bytes whose signature was checked; raises ReceiptError."""
+        """Read bytes whose signature is already checked; raises ReceiptError."""
         subjects, said = read_statement(data, RECEIPT, where)
         said.only(
             {"contract", "submission", "engine", "version", "rows", "leaves", "nodes"}
@@ -88,18 +88,18 @@ class Receipt:
 
 
 def as_said(statement: Any) -> dict[str, Any]:
-    """The fields of a statement as JSON values, digests in hexadecimal digits."""
+    """Return the fields of a statement as JSON values, digests in hexadecimal."""
     found = asdict(statement)
     return {name: v.hex() if isinstance(v, bytes) else v for name, v in found.items()}
 
 
 def as_time(moment: datetime) -> str:
-    """A moment as statements write it: UTC, to the second."""
+    """Write a time as statements do: UTC, to the second."""
     return moment.astimezone(UTC).isoformat(timespec="seconds")
 
 
 def to_time(text: str) -> datetime | None:
-    """The moment that a text names in UTC; None if it names none."""
+    """Read a time in UTC, or return None if the text is not one."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -108,7 +108,7 @@ def to_time(text: str) -> datetime | None:
 
 
 def to_statement(kind: str, subjects: Mapping[str, str], predicate: Said) -> bytes:
-    """A statement as canonical JSON."""
+    """Return a statement as canonical JSON."""
     return rfc8785.dumps(
         {
             "_type": STATEMENT,
@@ -124,7 +124,7 @@ def to_statement(kind: str, subjects: Mapping[str, str], predicate: Said) -> byt
 def read_statement(
     data: bytes, kind: str, where: str, needed: Collection[str] = (ROOT,)
 ) -> tuple[dict[str, str], Fields]:
-    """The digests of the subjects by their names, and the fields of the predicate."""
+    """Return the digests of the subjects by name, and the fields of the predicate."""
     fields = Fields.parse(data, where, ReceiptError)
     fields.expect("_type", STATEMENT)
     fields.expect("predicateType", kind)
@@ -146,7 +146,7 @@ def read_statement(
 
 
 def read_word(fields: Fields, name: str) -> str:
-    """A short text; raises the error of the fields."""
+    """Read a short printable text; raises the error of the fields."""
     value = fields.text(name)
     if len(value) > MAX_WORD or not value.isprintable():
         raise fields.wrong(name, f"printable text of at most {MAX_WORD} characters")
@@ -154,7 +154,7 @@ def read_word(fields: Fields, name: str) -> str:
 
 
 def read_time(fields: Fields, name: str) -> str:
-    """A time in UTC, as it was written; raises the error of the fields."""
+    """Read a time in UTC and return it as written; raises the error of the fields."""
     value = fields.text(name)
     if to_time(value) is None or len(value) > MAX_WORD:
         raise fields.wrong(name, "a time in UTC such as 2026-01-31T12:00:00+00:00")

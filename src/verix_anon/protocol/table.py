@@ -1,7 +1,7 @@
-"""Records in the form both parties compute on, and their canonical bytes (spec §2, §6).
+"""Records in the form that both parties compute on, and their canonical bytes (spec §2, §6).
 
-The quasi-identifiers are one matrix of binary64, a row per column, so that every engine
-reads a column as one run of memory; a category is its position, exactly representable.
+The quasi-identifiers are one matrix of binary64 with a row for each column, so that an engine reads
+a column as one run of memory. A category is stored as its position, which a float holds exactly.
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ class Records:
     values: Floats
     """(n_quasi, n_rows), in contract order"""
     target: Bytes
-    """(n_rows,), 0 or 1; 0 throughout where no target is sent"""
+    """(n_rows,), 0 or 1; all 0 if no target is sent"""
 
     def __post_init__(self) -> None:
         n_rows = self.target.shape[0]
@@ -52,7 +52,7 @@ class Records:
         return self.tracker.nbytes + self.values.nbytes + self.target.nbytes
 
     def part(self, rows: slice) -> "Records":
-        """Some of the records, over the same memory."""
+        """Return some of the records, over the same memory."""
         return Records(
             tracker=self.tracker[rows], values=self.values[:, rows], target=self.target[rows]
         )
@@ -63,11 +63,11 @@ class Records:
         return values
 
     def trackers(self, first: int, end: int) -> Bytes:
-        """Those of some rows."""
+        """Return the trackers of some rows."""
         return self.tracker[first:end]
 
     def check(self, contract: Contract) -> None:
-        """Raise TableError unless these records can stand under the contract."""
+        """Raise TableError unless these records fit the contract."""
         if self.values.shape[0] != len(contract.quasi):
             raise TableError(
                 f"the records have {self.values.shape[0]} quasi-identifiers,"
@@ -84,7 +84,7 @@ class Records:
 
 
 def check_count(contract: Contract, n_rows: int) -> None:
-    """Raise TableError unless a submission may have so many records."""
+    """Raise TableError unless a submission may have this many records."""
     if not contract.min_leaf <= n_rows <= MAX_ROWS:
         raise TableError(
             f"a submission needs at least min_leaf = {contract.min_leaf:,} records"
@@ -93,7 +93,7 @@ def check_count(contract: Contract, n_rows: int) -> None:
 
 
 def check_target(contract: Contract, target: Bytes) -> None:
-    """Raise TableError unless these are targets."""
+    """Raise TableError unless every target is 0 or 1, or all are 0 if none is sent."""
     if target.max() > (contract.target is not None):
         raise TableError("the target has a value other than 0 and 1, or none is sent")
 
@@ -104,8 +104,8 @@ def check_values(column: Column, values: Floats | Ids) -> None:
     is_float = values.dtype == np.float64
     if is_float and values.view(np.int64).min() == np.iinfo(np.int64).min:
         raise TableError(f"column {column.name!r} has -0.0; write it as 0.0")
-    # A sum is finite only if every term is: one pass, no mask. Huge finite values may
-    # overflow it, so only then is every value looked at.
+    # A sum is finite only if every term is. That takes one pass and no mask. Large finite values
+    # may overflow the sum, so look at every value only in that case.
     with np.errstate(all="ignore"):
         suspicious = is_float and not np.isfinite(values.sum())
     if suspicious and not np.isfinite(values).all():
@@ -117,7 +117,7 @@ def check_values(column: Column, values: Floats | Ids) -> None:
 
 
 def wire_type(column: Column) -> np.dtype[np.generic]:
-    """How one value of the column is written: little-endian f64, i32, or u8 for the target."""
+    """Return how a value of the column is written: little-endian f64 or i32; u8 for the target."""
     if column.role is Role.TARGET:
         return np.dtype("u1")
     return np.dtype("<f8" if column.n_values is None else "<i4")
@@ -126,7 +126,7 @@ def wire_type(column: Column) -> np.dtype[np.generic]:
 def wire_columns(
     contract: Contract, records: Records, rows: slice
 ) -> Iterator[npt.NDArray[np.generic]]:
-    """The sent columns of some rows, in contract order, as they are written and hashed."""
+    """Return the sent columns of some rows in contract order, as they are written and hashed."""
     quasi = iter(records.values)
     for column in contract.columns:
         source = records.target if column.role is Role.TARGET else next(quasi)

@@ -1,4 +1,4 @@
-"""The tree as flat arrays in preorder: checked without recursion, rows routed to leaves."""
+"""The tree as flat arrays in preorder: checks it without recursion, and routes rows to leaves."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ MISPLACED = "its children are not where preorder puts them"
 class Tree:
     """Nodes in preorder: root 0, then the left subtree, then the right one (spec §4, §8).
 
-    At an inner node `column` is the index of a quasi-identifier and rows with a value
-    <= `threshold` go left; at a leaf `column`, `left` and `right` are -1.
+    At an inner node `column` is the index of a quasi-identifier, and rows with a value
+    <= `threshold` go left. At a leaf, `column`, `left` and `right` are -1.
     """
 
     column: Ids
@@ -45,8 +45,8 @@ class Tree:
     def check(self, *, n_quasi: int, max_depth: int) -> None:
         """Raise MalformedDeliveryError unless this is a tree in canonical preorder.
 
-        After it, every child exists, comes later than its parent and has one parent, the
-        leaves count from 0 from left to right, and no path is longer than `max_depth`.
+        Afterwards every child exists, comes after its parent and has one parent. The leaves are
+        numbered from 0 from left to right, and no path is longer than `max_depth`.
         """
         if self.n_nodes % 2 == 0:
             raise MalformedDeliveryError(
@@ -67,7 +67,7 @@ class Tree:
                 raise _problem(int(level.min()), "it lies deeper than the contract's max_depth")
 
     def levels(self) -> Iterator[Ints]:
-        """The nodes of each depth, from the root down, of a tree whose children are checked."""
+        """Yield the nodes of each depth from the root down. The children must be checked."""
         level = np.zeros(1, np.int64)
         while level.size:
             yield level
@@ -75,7 +75,7 @@ class Tree:
             level = np.concatenate([inner + 1, self.right[inner].astype(np.int64)])
 
     def route(self, values: Floats) -> Ids:
-        """The leaf of every record; `values` holds a row per quasi-identifier."""
+        """Return the leaf of every record; `values` holds a row per quasi-identifier."""
         node = np.zeros(values.shape[1], np.int64)
         while (moving := np.flatnonzero(self.column[node] >= 0)).size:
             at = node[moving]
@@ -84,21 +84,21 @@ class Tree:
         return self.leaf[node]
 
     def depths(self) -> Ints:
-        """How far each node of a checked tree lies from the root."""
+        """Return how far each node of a checked tree is from the root."""
         depth = np.zeros(self.n_nodes, np.int64)
         for number, level in enumerate(self.levels()):
             depth[level] = number
         return depth
 
     def ends(self) -> Ints:
-        """The number after each node's subtree: in preorder that ends at its rightmost leaf."""
+        """Return the number after each node's subtree, which ends at its rightmost leaf."""
         last = np.where(self.right >= 0, self.right, np.arange(self.n_nodes)).astype(np.int64)
         while not np.array_equal(further := last[last], last):
             last = further
         return last + 1
 
     def leaf_spans(self) -> Ints:
-        """The first leaf under each node and the one after its last, (n_nodes, 2)."""
+        """Return the first leaf under each node and the one after its last, (n_nodes, 2)."""
         leaves_before = np.concatenate([[0], np.cumsum(self.column < 0)])
         return np.column_stack([leaves_before[:-1], leaves_before[self.ends()]])
 
@@ -108,15 +108,15 @@ class Tree:
 
 
 def _children(is_inner: Flags) -> tuple[Ints, ...]:
-    """Where preorder puts the children of each node, from which nodes are inner ones alone.
+    """Return where preorder puts the children of each node, given which nodes are inner ones.
 
-    The left child follows its parent, the right one its sibling's subtree. Reading on from a
-    node, an inner one promises one more subtree and a leaf completes one; a subtree ends where
-    its first node's promise is kept, for the first time.
+    The left child follows its parent. The right child follows the left child's subtree. To find
+    where a subtree ends, count from its first node: an inner node opens one more subtree, and a
+    leaf closes one. The subtree ends where the count first falls below its start.
     """
     n = is_inner.size
     promised = np.concatenate([[0], np.cumsum(np.where(is_inner, 1, -1))])
-    # The first place after i where one fewer is promised: places sorted by promise, then place.
+    # Find the first place after i where the count is one less: sort places by count, then place.
     place = np.argsort(promised, kind="stable")
     key = promised[place] * (n + 1) + place
     after = np.searchsorted(key, (promised[:-1] - 1) * (n + 1) + np.arange(1, n + 1))
@@ -130,7 +130,7 @@ def _children(is_inner: Flags) -> tuple[Ints, ...]:
 
 
 def _refuse(is_wrong: Flags, problem: str) -> None:
-    """Raise for the first node at which something is wrong."""
+    """Raise for the first node that is wrong."""
     if is_wrong.any():
         raise _problem(int(np.argmax(is_wrong)), problem)
 
@@ -141,7 +141,7 @@ def _problem(node: int, problem: str) -> MalformedDeliveryError:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Leaves:
-    """What each leaf publishes: its record count and the bounds of its records (spec §5)."""
+    """What each leaf publishes: how many records it has, and their bounds (spec §5)."""
 
     count: Ints
     """(n_leaves,)"""
@@ -162,12 +162,12 @@ class Leaves:
         return int(self.count.shape[0])
 
     def of(self, numbers: Ids | Ints) -> "Leaves":
-        """The leaves of these numbers."""
+        """Return the leaves with these numbers."""
         low, high = self.minimum[numbers], self.maximum[numbers]
         return Leaves(count=self.count[numbers], minimum=low, maximum=high)
 
     def narrowed(self) -> "Leaves":
-        """The same bounds in half of the memory, if all are positions."""
+        """Return the same bounds in half of the memory, if all are positions."""
         both = [_narrowed(bounds) for bounds in (self.minimum, self.maximum)]
         if both[0] is None or both[1] is None:
             return self
@@ -185,13 +185,13 @@ class Leaves:
 
 
 def is_minus_zero(values: Floats | Ids) -> Flags:
-    """Where a zero has a sign: it is equal to 0.0 and would be a second way to write it."""
+    """Find negative zeros. They equal 0.0, so they would be a second way to write it."""
     found: Flags = np.signbit(values) & (values == 0)
     return found
 
 
 def _narrowed(bounds: Floats | Ids) -> Ids | None:
-    """As whole numbers of 32 bits, in the same order in memory; None if some are not."""
+    """Return bounds as int32 in the same order in memory, or None if some do not fit."""
     narrow = np.empty(bounds.T.shape, np.int32)
     for values, out in zip(bounds.T, narrow, strict=True):
         if values.size and (values.min() < 0 or values.max() > MOST_POSITION):
@@ -206,5 +206,5 @@ NUMPY_UNITS = {unit: "D" if unit is Unit.DAY else unit.value for unit in Unit}
 
 
 def midpoints(leaves: Leaves) -> Floats:
-    """The middle of each leaf's bounds, halved before adding so that nothing overflows."""
+    """Return the middle of each leaf's bounds. Halving before adding avoids an overflow."""
     return leaves.minimum / 2 + leaves.maximum / 2
