@@ -1,12 +1,12 @@
 """Compiled loops, arrays in and arrays out: the fast twins of `protocol/rules.py`.
 
-Counts are integers; no `fastmath` and no parallel reduction, so the same bits come out on every
-machine (numba runs on little-endian ones alone). They release the GIL, so callers may share the
-work among threads by ranges. Compiled on first use and cached on disk by numba.
+Counts are integers, and there is no `fastmath` and no parallel reduction. So every machine computes
+the same bits (numba runs on little-endian machines only). The loops release the GIL, so callers may
+divide the work among threads. numba compiles them on first use and caches them on disk.
 
-`growing` and `spreading` are what grows a tree, `splits` and `offers` what checks one, and
-`single_nodes` what finds the paths of witnesses. They share primitives only: `radix` sorts,
-`medians` selects, `trees` lays records out leaf by leaf.
+`growing` and `spreading` grow a tree. `splits` and `offers` check one. `single_nodes` finds the
+paths of witnesses. They share only primitives: `radix` sorts, `medians` selects, and `trees` lays
+records out leaf by leaf.
 """
 
 from typing import Any
@@ -17,14 +17,14 @@ from verix_anon.progress import compiling
 
 __all__: list[str] = []
 
-# numba obeys a file of the folder that a command is run in, which may come from anybody, and which
-# can name a cache; what lies in a cache is run.
+# numba reads settings from a file in the current folder. A stranger may have put it there, and it
+# can name a cache, from which numba runs code. So numba must not read that file.
 config._config_fname = ""
 config.reload_config()  # type: ignore[no-untyped-call]
 
 
 class _Listener(event.Listener):
-    """What numba says when a kernel was not in its cache."""
+    """Hears from numba when a kernel is not in its cache."""
 
     def on_start(self, event: Any) -> None:
         compiling.begin()

@@ -4,10 +4,10 @@ A column's order holds one 32-bit entry per record, sorted by value:
 
     low bits of the value's dense rank | number of the record | label
 
-so that the positives of a side are a sum over consecutive entries, and most ties are
-settled without touching the values. The number takes as many bits as the table needs; what
-is left goes to the rank. A node's records are one range of every order, and stay sorted
-there, because a stable partition keeps them so.
+So the positives of a side are a sum over consecutive entries, and most ties are settled without
+reading the values. The number takes as many bits as the table needs, and the rank gets the rest. A
+node's records are one range of every order. They stay sorted there, because the partition is
+stable.
 """
 
 from typing import NamedTuple
@@ -18,11 +18,11 @@ import numpy as np
 from verix_anon.arrays import Bytes, Floats, Ids, Ints, Numbers, Words
 from verix_anon.kernels.radix import sort_words
 
-# Compiled in (`make stamps`): radix 7db39822.
+# Compiled in (`make stamps`): radix 37b707da.
 
 
 class Forest(NamedTuple):
-    """The orders of some records, numbered from 0, and what is needed to split them."""
+    """The orders of some records, numbered from 0, and what splitting them needs."""
 
     values: Floats
     """(n_quasi, rows of the table)"""
@@ -33,14 +33,14 @@ class Forest(NamedTuple):
     n_ranks: Ints
     """(n_quasi,): how many distinct values each column has in the table"""
     side: Bytes
-    """A bit per record: 1 if it goes left at the node being split"""
+    """One bit per record: 1 if it goes left at the node that is being split"""
     row_bits: int
     min_leaf: int
     max_depth: int
 
 
 class Chosen(NamedTuple):
-    """A split: the column, where its right side starts, the positives on its left, its score."""
+    """A split: its column, where its right side starts, the positives on its left, its score."""
 
     column: int
     position: int
@@ -81,7 +81,7 @@ def sort_column(
             ):
                 rank += one
         entry = (np.uint32(row) << one) | np.uint32(target[row])
-        # A shift by 32 is undefined, and leaves no bits for a rank anyway.
+        # A shift by 32 is undefined, and it would leave no bits for a rank.
         if row_bits < 31:
             entry |= rank << np.uint32(row_bits + 1)
         order[i] = entry
@@ -112,12 +112,12 @@ def _equal(forest: Forest, column: int, a: np.uint32, b: np.uint32) -> bool:
 
 @numba.njit(cache=True, nogil=True)
 def _split_position(forest: Forest, column: int, lo: int, hi: int) -> int:
-    """Where the right side of `rules.VarianceReduction.candidate` starts, -1 if there is none."""
+    """Return where the right side of `rules.VarianceReduction.candidate` starts, or -1."""
     order = forest.order[column]
     median = lo + (hi - lo + 1) // 2 - 1
     last = hi - forest.min_leaf
-    # The right side holds min_leaf records if and only if the first of the last min_leaf
-    # lies beyond the median; the left side does because half of n >= 2 min_leaf does.
+    # The right side holds min_leaf records if the first of the last min_leaf lies beyond the
+    # median, and only then. The left side always does: it holds half of n >= 2 min_leaf records.
     if _equal(forest, column, order[median], order[last]):
         return -1
     if not _equal(forest, column, order[median], order[median + 1]):
@@ -142,9 +142,9 @@ def _positives(order: Numbers, lo: int, hi: int) -> np.int64:
 
 @numba.njit(cache=True, nogil=True)
 def best_split(forest: Forest, node: tuple[int, int, int], columns: tuple[int, int]) -> Chosen:
-    """`rules.best_split` of a node (lo, hi, positives) among a range of columns.
+    """Return `rules.best_split` of a node (lo, hi, positives) among a range of columns.
 
-    Column -1: none of them is valid. The node holds at least 2 min_leaf records.
+    Column -1 means that none of them is valid. The node holds at least 2 min_leaf records.
     """
     lo, hi, positive = node
     best_column, best_position, best_left, best_score = -1, -1, np.int64(-1), -1.0
@@ -155,7 +155,7 @@ def best_split(forest: Forest, node: tuple[int, int, int], columns: tuple[int, i
         left = _positives(forest.order[column], lo, position)
         nl, l = np.float64(position - lo), np.float64(left)  # noqa: E741
         nr, r = np.float64(hi - position), np.float64(positive - left)
-        # Two quotients rounded before the sum: a multiply-add cannot be fused into this.
+        # Both quotients are rounded before the sum, so a compiler cannot fuse a multiply-add.
         score = l * l / nl + r * r / nr
         if score > best_score:
             best_column, best_position, best_left, best_score = column, position, left, score
@@ -164,7 +164,7 @@ def best_split(forest: Forest, node: tuple[int, int, int], columns: tuple[int, i
 
 @numba.njit(cache=True, nogil=True)
 def mark(forest: Forest, column: int, lo: int, position: int, hi: int) -> None:
-    """Note for every row of the node which side it goes to."""
+    """Store for every row of the node which side it goes to."""
     order = forest.order[column]
     for i in range(lo, position):
         record = _record(forest, order[i])
@@ -176,10 +176,10 @@ def mark(forest: Forest, column: int, lo: int, position: int, hi: int) -> None:
 
 @numba.njit(cache=True, nogil=True)
 def partition(forest: Forest, buffer: Numbers, lo: int, hi: int, columns: tuple[int, int]) -> None:
-    """Move the entries that go left to the front, in a range of columns, keeping the order.
+    """Move the entries that go left to the front in a range of columns, keeping the order.
 
-    Both places are written every time, and one of the cursors moves: without a branch that
-    half the time is mispredicted this takes one to two ns an entry (`make bench`).
+    Each entry is written to both places, and only one cursor moves. This avoids a branch that is
+    mispredicted half the time, and takes one to two ns per entry (`make bench`).
     """
     one = np.uint64(1)
     three, seven = np.uint32(3), np.uint32(7)
@@ -201,18 +201,18 @@ def partition(forest: Forest, buffer: Numbers, lo: int, hi: int, columns: tuple[
 
 @numba.njit(cache=True, nogil=True)
 def threshold_at(forest: Forest, column: int, position: int) -> float:
-    """The threshold of a split whose right side starts at a position."""
+    """Return the threshold of a split whose right side starts at `position`."""
     return _value(forest, column, forest.order[column, position - 1])
 
 
 @numba.njit(cache=True, nogil=True)
 def localize(forest: Forest, lo: int, order: Numbers, number: Numbers) -> Forest:
-    """The records of one node, from `lo` on, as a forest of their own, numbered from 0.
+    """Return the records of one node, from `lo` on, as their own forest, numbered from 0.
 
-    The rows of a small node lie scattered over the whole table, a cache line each. Numbered
-    anew, their sides fit the nearest cache. Fills `order`, (n_quasi, n_records); `number`
-    is a buffer for the number of every record of the given forest, and may be shared by calls
-    for different nodes.
+    The rows of a small node are scattered over the whole table, with a cache line each. With new
+    numbers their sides fit into the nearest cache. This fills `order`, (n_quasi, n_records). The
+    buffer `number` holds one number per record of the given forest; calls for different nodes may
+    share it.
     """
     n_quasi, n = order.shape
     row = np.empty(n, np.uint32)
@@ -240,16 +240,16 @@ def localize(forest: Forest, lo: int, order: Numbers, number: Numbers) -> Forest
 
 @numba.njit(cache=True, nogil=True)
 def _put(stack: Ints, at: int, node: tuple[int | np.int64, ...]) -> None:
-    # Not an assignment of the whole row: that would take two seconds to compile.
+    # Do not assign the whole row: compiling that takes two seconds.
     for i in range(5):
         stack[at, i] = node[i]
 
 
 @numba.njit(cache=True, nogil=True)
 def grow(forest: Forest, positive: int, depth: int, grouped: Numbers) -> Grown:
-    """`rules.grow` by `rules.VarianceReduction` of all records of a forest, left side first.
+    """Equals `rules.grow` by `rules.VarianceReduction` of all records, left side first.
 
-    Fills `grouped` with their rows in the table, leaf by leaf.
+    It fills `grouped` with the records' rows in the table, leaf by leaf.
     """
     n_quasi, n = forest.order.shape
     capacity = max(1, 2 * (n // forest.min_leaf) - 1)

@@ -1,7 +1,7 @@
-"""Compiled loops over whole-number keys of some records: where each goes, and how many are where.
+"""Compiled loops over the whole-number keys of records: they route and count records.
 
-A key orders as its value does. A cell is one column of one node; its window is a range of keys,
-cut into buckets of 2^shift keys each.
+Keys have the same order as the values. A cell is one column of one node. Its window is a range of
+keys, divided into buckets of 2^shift keys each.
 """
 
 from typing import NamedTuple
@@ -11,13 +11,13 @@ import numpy as np
 
 from verix_anon.arrays import Bytes, Ids, Ints
 
-# What a bucket holds.
+# The fields of a bucket.
 COUNT, POSITIVE, LEAST, GREATEST = range(4)
 FIELDS = 4
 
 
 class Windows(NamedTuple):
-    """The window of every cell, (n_nodes, n_columns) each; no key lies in one with low > high."""
+    """The window of every cell, (n_nodes, n_columns) each. It is empty where low > high."""
 
     low: Ints
     high: Ints
@@ -26,9 +26,9 @@ class Windows(NamedTuple):
 
 @numba.njit(cache=True, nogil=True)
 def route(keys: Ints, column: Ids, threshold: Ints, right: Ids, node: Ids) -> None:
-    """Move each record, (n_records, n_columns), down a tree to where no column splits it.
+    """Move each record, (n_records, n_columns), down a tree to the node that does not split it.
 
-    The left child of a node is the one before the right. Fills `node`.
+    A node's left child comes just before its right child. Fills `node`.
     """
     for i in range(len(keys)):
         at = 0
@@ -42,7 +42,7 @@ def route(keys: Ints, column: Ids, threshold: Ints, right: Ids, node: Ids) -> No
 def count(keys: Ints, number: Ids, positive: Bytes, windows: Windows, buckets: Ints) -> None:
     """Add records to the buckets, (n_nodes, n_columns, n_buckets, FIELDS), of their node.
 
-    A record of a negative node is passed over. An empty bucket's other fields mean nothing.
+    A record with a negative node is skipped. In an empty bucket only the count has a meaning.
     """
     n_columns = keys.shape[1]
     for i in range(len(keys)):
@@ -53,7 +53,7 @@ def count(keys: Ints, number: Ids, positive: Bytes, windows: Windows, buckets: I
             key, low = keys[i, j], windows.low[node, j]
             if key < low or key > windows.high[node, j]:
                 continue
-            # Without a sign, the distance of two keys cannot overflow.
+            # The distance of two keys cannot overflow as an unsigned number.
             distance = np.uint64(key) - np.uint64(low)
             at = np.int64(distance >> np.uint64(windows.shift[node, j]))
             bucket = buckets[node, j, at]

@@ -5,20 +5,20 @@ import numpy as np
 
 from verix_anon.arrays import Floats
 
-# Up to so many values, counting pairs is the fastest way to a median; from so many on, a
-# sample narrows it down.
+# For up to FEW values, counting pairs is the fastest way to a median. From MANY values on, a
+# sample narrows the search.
 FEW, MANY = 48, 512
-# Has nothing in common with a power of two, and is about 0.618 of one.
+# It has no common factor with a power of two, and is about 0.618 of one.
 JUMP = 40_503
 
 
 @numba.njit(cache=True, nogil=True)
 def select(values: Floats, position: int) -> float:
-    """The value at a position of the sorted values; reorders them (Hoare's quickselect)."""
+    """Return the value at a sorted position; reorders the values (Hoare's quickselect)."""
     lo, hi = 0, values.size - 1
     while lo < hi:
         a, b, c = values[lo], values[(lo + hi) // 2], values[hi]
-        # The median of three as pivot: sorted input is common, and must not be slow.
+        # The pivot is the median of three, because sorted input is common and must not be slow.
         pivot = max(min(a, b), min(max(a, b), c))
         i, j = lo, hi
         while i <= j:
@@ -41,7 +41,7 @@ def select(values: Floats, position: int) -> float:
 
 @numba.njit(cache=True, nogil=True)
 def _by_rank(values: Floats, position: int) -> float:
-    """The value at a position of the sorted values, for few of them: count who is below whom."""
+    """Return the value at a sorted position, for few values: count how many are smaller."""
     n = values.size
     for i in range(n):
         value = values[i]
@@ -56,11 +56,11 @@ def _by_rank(values: Floats, position: int) -> float:
 
 @numba.njit(cache=True, nogil=True)
 def by_bracket(values: Floats, position: int, buffer: Floats) -> float:
-    """The value at a position of the sorted values, for many of them.
+    """Return the value at a sorted position, for many values, or NaN if the sample misled.
 
-    A sample brackets it; one pass without branches keeps what lies in the bracket, the same
-    is done with what was kept, and few values are left to select from. NaN if the sample was
-    misleading, which is one time in hundreds.
+    A sample gives two values around it. One pass without branches keeps the values between them.
+    The same is done with the kept values, and few are left to select from. The sample misleads
+    about once in hundreds of calls.
     """
     low, high, n_below, n_kept = _narrow(values, position, buffer)
     position -= n_below
@@ -78,16 +78,16 @@ def by_bracket(values: Floats, position: int, buffer: Floats) -> float:
 
 @numba.njit(cache=True, nogil=True)
 def _narrow(values: Floats, position: int, buffer: Floats) -> tuple[float, float, int, int]:
-    """Two values around a position of the sorted ones, how many lie below, and how many within.
+    """Return two values around a sorted position, how many lie below, and how many between.
 
-    The latter are left in `buffer`, which holds one more than there are values.
+    The values between are left in `buffer`, which holds n + 1.
     """
     n = values.size
     n_sample = int(4.0 * np.sqrt(n))
     step = n // n_sample
     sample = buffer[:n_sample]
     for i in range(n_sample):
-        # Not always the same place of a step: values may lie in sorted runs of a few steps.
+        # Do not always take the same place of a step: values may lie in sorted runs of a few steps.
         sample[i] = values[i * step + i * JUMP % step]
     middle = position * n_sample // n
     # Three standard deviations of the rank of a median.
@@ -105,7 +105,7 @@ def _narrow(values: Floats, position: int, buffer: Floats) -> tuple[float, float
 
 @numba.njit(cache=True, nogil=True)
 def nth(values: Floats, position: int, buffer: Floats) -> float:
-    """The value at a position of the sorted values; the buffer holds n + 1."""
+    """Return the value at a sorted position; the buffer holds n + 1."""
     n = values.size
     if n >= MANY:
         found = by_bracket(values, position, buffer)
@@ -118,7 +118,7 @@ def nth(values: Floats, position: int, buffer: Floats) -> float:
 
 @numba.njit(cache=True, nogil=True)
 def lower_median(values: Floats, buffer: Floats) -> float:
-    """The value at position ceil(n/2), counted from 1; the buffer holds n + 1."""
+    """Return the value at position ceil(n/2), counted from 1; the buffer holds n + 1."""
     position = (values.size + 1) // 2 - 1
     if values.size <= FEW:
         return _by_rank(values, position)

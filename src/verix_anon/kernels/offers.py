@@ -1,9 +1,9 @@
 """Compiled loops that check a tree against `importance-spread`: twins of `rules.ImportanceSpread`.
 
-Records lie leaf by leaf (see `trees`), and are known to be on the side of every split that their
-values say. What a column spans at a node then follows from its leaves, and whether a threshold is
-the one that its column offers from how often one value occurs; only columns that would have been
-preferred to the delivered one have to be looked at.
+Records lie leaf by leaf (see `trees`), and an earlier layer has checked that each is on the right
+side of every split. So the spread of a column at a node follows from its leaves. How often one
+value occurs tells whether a threshold is the one that the column offers. Only columns that the rule
+would prefer to the delivered one need a closer look.
 """
 
 from typing import NamedTuple
@@ -15,12 +15,12 @@ from verix_anon.arrays import Flags, Floats, Ids, Ints
 from verix_anon.kernels.medians import lower_median
 from verix_anon.kernels.splits import Best
 
-# Compiled in (`make stamps`): medians ba41ee9b, splits e168f484.
+# Compiled in (`make stamps`): medians d4cace7a, splits 85dd4800.
 
 
 @numba.njit(cache=True, nogil=True)
 def spread(right: Ids, leaf: Ids, minimum: Floats, maximum: Floats) -> Floats:
-    """What one column spans at each node, (2, n_nodes), from its bounds at the leaves."""
+    """Return one column's least and greatest value at each node, (2, n_nodes)."""
     extent = np.empty((2, leaf.size))
     for node in range(leaf.size - 1, -1, -1):
         if leaf[node] >= 0:
@@ -33,7 +33,7 @@ def spread(right: Ids, leaf: Ids, minimum: Floats, maximum: Floats) -> Floats:
 
 @numba.njit(cache=True, nogil=True)
 def offer(values: Floats, min_leaf: int, buffer: Floats) -> float:
-    """Where the rule splits these values, as `rules.threshold`; NaN if it does not."""
+    """Return where the rule splits these values, as `rules.threshold`, or NaN if it does not."""
     n = values.size
     median = lower_median(values, buffer)
     n_left, n_below, below = 0, 0, -np.inf
@@ -60,22 +60,22 @@ def _count(values: Floats, wanted: float) -> int:
 def _is_offered(left: Floats, right: Floats, ends: tuple[float, float], min_leaf: int) -> bool:
     """Whether the greatest value of the left side is the threshold that the column offers.
 
-    `ends` are that value, and the least of the right side.
+    `ends` holds that value and the least value of the right side.
     """
     n, n_left = left.size + right.size, left.size
     if n_left < min_leaf or right.size < min_leaf:
         return False
     half = (n + 1) // 2
     if n_left >= half:
-        # It is the lower median, unless that comes before the first of its kind.
+        # The value is the lower median if the median is not before its first occurrence.
         return n_left - _count(left, ends[0]) < half
-    # The median lies right, so it must be the next value, and not valid itself.
+    # The median is on the right side. So it must be the next value, and not be valid itself.
     upto = n_left + _count(right, ends[1])
     return upto >= half and n - upto < min_leaf
 
 
 class Open(NamedTuple):
-    """Nodes that the rule may split, and what was delivered of each."""
+    """Nodes that the rule may split, and what was delivered for each."""
 
     node: Ints
     """Its number in preorder"""
@@ -94,7 +94,7 @@ class Open(NamedTuple):
 def confirm(
     column: int, weight: int, values: Floats, extent: Floats, nodes: Open, best: Best
 ) -> None:
-    """Where this column was delivered: what it offers there, which is the best so far."""
+    """At the nodes that were split by this column, store what it offers as the best so far."""
     buffer = np.empty(values.size + 1)
     for i in range(nodes.node.size):
         if nodes.column[i] != column:
@@ -114,11 +114,11 @@ def confirm(
 def outdo(
     column: int, weight: int, values: Floats, extent: Floats, nodes: Open, best: Best
 ) -> None:
-    """Let one column compete with the best so far, where its score is greater or comes first."""
+    """Let a column compete where its score is greater, or equal and first in order."""
     buffer = np.empty(values.size + 1)
     for i in range(nodes.node.size):
         node = nodes.node[i]
-        # Whole numbers up to 2^52: exact.
+        # These are whole numbers up to 2^52, so the product is exact.
         score = weight * (extent[1, node] - extent[0, node])
         is_first = score == best.score[i] and column < best.column[i]
         if score > 0 and (score > best.score[i] or is_first):
@@ -128,7 +128,7 @@ def outdo(
 
 
 def rivals(column: int, score: Floats, best: Best) -> Flags:
-    """At which nodes `outdo` looks at this column, given what it scores there."""
+    """Return the nodes at which `outdo` looks at this column, given its scores there."""
     is_first = (score == best.score) & (column < best.column)
     found: Flags = (score > 0) & ((score > best.score) | is_first)
     return found

@@ -1,9 +1,9 @@
 """Compiled radix sort of floats, for whole columns and for small blocks of them.
 
-What is sorted are words of 64 bits: the top of the value, and the number of the record in
-the bits below. Moving one word instead of key and number is what lets two threads
-share the memory: at 10,000,000 rows they took longer than one thread otherwise. Blocks of up
-to BLOCK values have words of 32 bits, with the bucket of the value in the block's range.
+It sorts words of 64 bits: the top bits of the value, and the number of the record below them.
+Moving one word instead of a key and a number lets two threads share the memory. Otherwise, at
+10,000,000 rows, two threads took longer than one. A block of up to BLOCK values has words of 32
+bits, with the bucket of the value within the block's range.
 """
 
 import numba
@@ -13,8 +13,8 @@ from verix_anon.arrays import Bytes, Floats, Numbers, Shorts, Words
 
 # Clearing the counters of a radix sort costs as much as inserting this many words.
 SHORT_RUN = 64
-# A word of 32 bits holds the bucket of a value for two passes of a radix sort, below it the number
-# of the record within the block, and its label.
+# A word of 32 bits holds the bucket of a value, for two passes of a radix sort. Below it are the
+# number of the record within the block, and its label.
 PASS_BITS, NUMBER_BITS = 9, 13
 ENTRY_BITS = NUMBER_BITS + 1
 BLOCK = 1 << NUMBER_BITS
@@ -22,9 +22,9 @@ BLOCK = 1 << NUMBER_BITS
 
 @numba.njit(cache=True, nogil=True)
 def _radix_sort(word: Words, other: Words, low_bit: int) -> Words:
-    """Sort words by their bits from `low_bit` up; returns the array that holds the result.
+    """Sort words by their bits from `low_bit` up, and return the array with the result.
 
-    By bytes, least significant first, skipping bytes that all words share.
+    It sorts by bytes, least significant first, and skips bytes that all words share.
     """
     n = word.size
     n_passes = (64 - low_bit + 7) // 8
@@ -61,18 +61,17 @@ def _key(bits: np.uint64) -> np.uint64:
 
 @numba.njit(cache=True, nogil=True)
 def sort_words(values: Floats, number_bits: int, buffer: Words) -> tuple[Words, bool]:
-    """Words sorted by value, each with its record's number in the low `number_bits`.
+    """Return words sorted by value, each with its record's number in the low `number_bits`.
 
-    Also whether the tops are only a part of the values, so that equal tops do not make equal
-    values. The buffer is (2, n); for large n it should come from numpy, for its huge pages.
+    Also return whether words hold only the top of a value: then equal tops do not mean equal
+    values. The buffer is (2, n). For large n, take it from numpy, which uses huge pages.
     """
     n = values.size
     bits = values.view(np.uint64)
     differing = np.uint64(0)
     for i in range(n):
         differing |= bits[i] ^ bits[0]
-    # Leading bits that all values share tell nothing: shift them out. Where signs differ
-    # nothing is shared, and nothing is shifted.
+    # Leading bits that all values share are shifted out. If signs differ, no bits are shared.
     shared = np.uint64(0)
     while shared < np.uint64(63) and not (differing << shared) >> np.uint64(63):
         shared += np.uint64(1)
@@ -102,7 +101,7 @@ def _insertion_sort(word: Words) -> None:
 
 @numba.njit(cache=True, nogil=True)
 def _sort_runs(word: Words, bits: Words, shared: np.uint64, below: np.uint64) -> None:
-    """Within each run of equal tops, sort by the part of the value that was cut off."""
+    """Sort each run of equal tops by the part of the value that was cut off."""
     n = word.size
     row_mask = (np.uint64(1) << below) - np.uint64(1)
     begin = 0
@@ -112,7 +111,7 @@ def _sort_runs(word: Words, bits: Words, shared: np.uint64, below: np.uint64) ->
             end += 1
         if end - begin > 1:
             top = word[begin] & ~row_mask
-            # The rest has as many bits as a row, so rest and row fit one word again.
+            # The rest has as many bits as a row, so both fit into one word again.
             for i in range(begin, end):
                 row = word[i] & row_mask
                 word[i] = ((_key(bits[row]) << shared) & row_mask) << below | row
@@ -120,7 +119,7 @@ def _sort_runs(word: Words, bits: Words, shared: np.uint64, below: np.uint64) ->
                 _insertion_sort(word[begin:end])
             else:
                 run = _radix_sort(word[begin:end], np.empty(end - begin, np.uint64), int(below))
-                # Not a slice assignment: that would take two seconds to compile.
+                # Do not assign a slice: compiling that takes two seconds.
                 for i in range(end - begin):
                     word[begin + i] = run[i]
             for i in range(begin, end):
@@ -130,7 +129,7 @@ def _sort_runs(word: Words, bits: Words, shared: np.uint64, below: np.uint64) ->
 
 @numba.njit(cache=True, nogil=True)
 def sort_block(values: Floats, target: Bytes, words: Numbers, order: Shorts) -> None:
-    """Numbers of the block's records sorted by value, each with its label in the low bit."""
+    """Sort the numbers of the block's records by value; each has its label in the low bit."""
     n = values.size
     if _sort_by_bucket(values, target, words):
         entry = np.uint32((1 << ENTRY_BITS) - 1)
@@ -145,13 +144,13 @@ def sort_block(values: Floats, target: Bytes, words: Numbers, order: Shorts) -> 
 
 @numba.njit(cache=True, nogil=True)
 def _ordinal(bits: np.int64) -> np.int64:
-    """The bits of a float, flipped so that signed order is numeric order; and the way back."""
+    """Flip the bits of a float so that signed order is numeric order, or flip them back."""
     return np.int64(bits ^ ((bits >> np.int64(63)) & np.int64(0x7FFF_FFFF_FFFF_FFFF)))
 
 
 @numba.njit(cache=True, nogil=True)
 def _extent(values: Floats) -> Floats:
-    """The least and the greatest value. As integers, which are compared in vectors."""
+    """Return the least and the greatest value, compared as integers in vectors."""
     bits = values.view(np.int64)
     low = high = _ordinal(bits[0])
     for i in range(bits.size):
@@ -164,10 +163,10 @@ def _extent(values: Floats) -> Floats:
 
 @numba.njit(cache=True, nogil=True)
 def _sort_by_bucket(values: Floats, target: Bytes, words: Numbers) -> bool:
-    """Sort by equal buckets from the least to the greatest value; False if that tells too little.
+    """Sort by equal buckets from the least to the greatest value; False if they do not help.
 
-    Subtracting, scaling and cutting off are monotonic, rounding included: values whose buckets
-    differ are in their order, and the others are put into it by insertion.
+    Subtracting, scaling and cutting off are monotonic, even with rounding. So values in different
+    buckets are in order, and insertion orders the others.
     """
     n = values.size
     low, high = _extent(values)
@@ -193,7 +192,7 @@ def _sort_by_bucket(values: Floats, target: Bytes, words: Numbers) -> bool:
 
 @numba.njit(cache=True, nogil=True)
 def _scatter(source: Numbers, into: Numbers, count: Numbers, shift: np.uint32) -> None:
-    """One pass of a radix sort, given how often each digit occurs."""
+    """Do one pass of a radix sort, given how often each digit occurs."""
     total = np.uint32(0)
     for digit in range(count.size):
         size = count[digit]
@@ -209,7 +208,7 @@ def _scatter(source: Numbers, into: Numbers, count: Numbers, shift: np.uint32) -
 
 @numba.njit(cache=True, nogil=True)
 def _insert(values: Floats, word: Numbers) -> bool:
-    """Put words of the same bucket into the order of their values; False if that takes long."""
+    """Order words of the same bucket by their values; return False if that takes too long."""
     patience = 4 * word.size
     mask, below, one = np.uint32(BLOCK - 1), np.uint32(ENTRY_BITS), np.uint32(1)
     for i in range(1, word.size):

@@ -1,7 +1,7 @@
 """Compiled loops that find the rule's split of one node, whose records lie anywhere in the table.
 
-`prepare` follows the paths of its witnesses with them. `verify` does not load this module: there
-the records of every node lie side by side (see `trees`), and all nodes are looked at together.
+`prepare` follows the paths of its witnesses with them. `verify` does not load this module: it lays
+the records of each node side by side (see `trees`) and examines all nodes together.
 """
 
 import numba
@@ -11,7 +11,7 @@ from verix_anon.arrays import Bytes, Floats, Ints, Numbers
 from verix_anon.kernels.offers import offer
 from verix_anon.kernels.splits import Candidate, candidate, score
 
-# Compiled in (`make stamps`): offers a1cfafca, splits e168f484.
+# Compiled in (`make stamps`): offers 2f9db238, splits 85dd4800.
 
 
 @numba.njit(cache=True, nogil=True)
@@ -23,9 +23,9 @@ def best_split(
     min_leaf: int,
     buffer: Floats,
 ) -> tuple[int, Candidate, float]:
-    """`rules.best_split` among a range of columns at the node of these rows: column and score too.
+    """`rules.best_split` of these rows among some columns: the column, the candidate, the score.
 
-    `target` holds all labels; the buffer is (2, n + 1) or more. Column -1: none is valid.
+    `target` holds all labels. The buffer is (2, n + 1) or more. Column -1: none is valid.
     """
     n = rows.size
     label = np.empty(n, np.uint8)
@@ -41,7 +41,7 @@ def best_split(
         found = candidate(buffer[0, :n], label, min_leaf, buffer[1])
         if found.is_valid:
             value = score(n, positive, found.n_left, found.positive_left)
-            # Strictly greater: among equals the first in contract order stays.
+            # Strictly greater, so the first in contract order wins among equals.
             if value > best_score:
                 best, chosen, best_score = column, found, value
     return best, chosen, best_score
@@ -56,9 +56,9 @@ def best_offer(
     min_leaf: int,
     buffer: Floats,
 ) -> tuple[int, Candidate, float]:
-    """`rules.best_split` among a range of columns at the node of these rows: column, split, score.
+    """`rules.best_split` of these rows among some columns: the column, the candidate, the score.
 
-    The buffer is (2, n + 1) or more. Column -1: none offers anything.
+    The buffer is (2, n + 1) or more. Column -1 means that none offers a split.
     """
     n = rows.size
     score = np.zeros(columns[1])

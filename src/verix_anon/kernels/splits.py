@@ -1,7 +1,7 @@
 """Compiled loops that check a tree against `variance-reduction`: twins of `rules.best_split`.
 
-Records are first laid out leaf by leaf, so that those of every node are consecutive: leaves
-are numbered from left to right, and a node's leaves are consecutive.
+Records are first laid out leaf by leaf. Leaves are numbered from left to right, so the records of
+every node are consecutive.
 """
 
 from typing import NamedTuple
@@ -13,11 +13,11 @@ from verix_anon.arrays import Bytes, Flags, Floats, Ids, Ints, Shorts
 from verix_anon.kernels.medians import lower_median
 from verix_anon.kernels.radix import BLOCK, sort_block
 
-# Compiled in (`make stamps`): medians ba41ee9b, radix 7db39822.
+# Compiled in (`make stamps`): medians d4cace7a, radix 37b707da.
 
 
 class Candidate(NamedTuple):
-    """What the rule says of one column at one node; `threshold` means nothing if not valid."""
+    """The rule's candidate for a column at a node. Ignore `threshold` if it is not valid."""
 
     is_valid: bool
     threshold: float
@@ -42,7 +42,7 @@ def candidate(values: Floats, target: Bytes, min_leaf: int, buffer: Floats) -> C
 
 @numba.njit(cache=True, nogil=True)
 def score(n: int, positive: int, n_left: int, positive_left: int) -> float:
-    """What orders candidates: `rules.score`."""
+    """Score a candidate as `rules.score` does."""
     nl, l = np.float64(n_left), np.float64(positive_left)  # noqa: E741
     nr, r = np.float64(n - n_left), np.float64(positive - positive_left)
     return np.float64(l * l / nl + r * r / nr)
@@ -58,7 +58,7 @@ class Best(NamedTuple):
 
 
 class Spans(NamedTuple):
-    """Nodes in preorder: their records, where the right child's begin, and their positives."""
+    """Nodes in preorder: their records, where the right child starts, and their positives."""
 
     lo: Ints
     middle: Ints
@@ -66,7 +66,7 @@ class Spans(NamedTuple):
     hi: Ints
     positive: Ints
     stops: Flags
-    """Where the rule stops whatever the columns say"""
+    """Where the rule stops, whatever the columns hold"""
     min_leaf: int
 
 
@@ -74,9 +74,9 @@ class Spans(NamedTuple):
 def examine_some(
     column: int, grouped: Floats, target: Bytes, spans: Spans, best: Best, buffer: Floats
 ) -> None:
-    """Let one column compete at some nodes, each on its own; call in contract order.
+    """Let one column compete at some nodes; call it for columns in contract order.
 
-    The column's values lie leaf by leaf; the buffer holds one more than there are.
+    The column's values lie leaf by leaf. The buffer holds one more than there are values.
     """
     for node in range(spans.lo.size):
         lo, hi = spans.lo[node], spans.hi[node]
@@ -89,14 +89,14 @@ def examine_some(
 def examine_all(
     column: int, grouped: Floats, target: Bytes, spans: Spans, best: Best, buffer: Floats
 ) -> None:
-    """The same as `examine_some` for all nodes in preorder, with little more than a sort.
+    """Do the same as `examine_some` for all nodes in preorder, at little more than one sort.
 
-    A subtree of up to BLOCK records, a block, is sorted once; each split then hands its records
-    down in that order, from one of two arrays into the other.
+    A block, a subtree of up to BLOCK records, is sorted once. Each split then passes its records on
+    in that order, from one of two arrays to the other.
     """
     words = np.empty((2, BLOCK), np.uint32)
     order = np.empty((2, BLOCK), np.uint16)
-    # Which of the two holds the node that begins at an offset of the block.
+    # Which of the two arrays holds the node that begins at an offset of the block.
     held_by = np.zeros(BLOCK, np.uint8)
     base, end, values = 0, 0, grouped
     for node in range(spans.lo.size):
@@ -116,8 +116,9 @@ def examine_all(
         if not spans.stops[node]:
             own = order[holder, lo - base : hi - base]
             _compete(column, node, _of_sorted(own, values, spans.min_leaf), spans, best)
-        # Half of all splits are of two leaves at which the rule stops. If the left child is a leaf,
-        # the right one is next.
+        # Half of all splits have two leaves at which the rule stops. If the left child is a leaf,
+        # the
+        # right child is the next node.
         if middle >= 0 and not (
             _is_closed(spans.middle, spans.stops, node + 1)
             and _is_closed(spans.middle, spans.stops, node + 2)
@@ -128,13 +129,13 @@ def examine_all(
 
 @numba.njit(cache=True, nogil=True)
 def _is_closed(middle: Ints, stops: Flags, node: int) -> bool:
-    """Whether a node is a leaf at which the rule stops whatever the columns say."""
+    """Whether a node is a leaf at which the rule stops, whatever the columns hold."""
     return bool(middle[node] < 0 and stops[node])
 
 
 @numba.njit(cache=True, nogil=True)
 def _of_sorted(order: Shorts, values: Floats, min_leaf: int) -> Candidate:
-    """The candidate at a node whose records, and labels in the low bit, come in order of value.
+    """Return the candidate at a node whose records, with labels in the low bit, are sorted.
 
     The node holds at least 2 min_leaf records, so the left side is never too small.
     """
@@ -143,7 +144,7 @@ def _of_sorted(order: Shorts, values: Floats, min_leaf: int) -> Candidate:
     threshold = values[order[last] >> one]
     if values[order[beyond] >> one] == threshold:
         return Candidate(False, threshold, 0, 0)
-    # Most often the next one is greater.
+    # Usually the next value is greater.
     if values[order[last + 1] >> one] != threshold:
         beyond = last + 1
     while beyond - last > 1:
@@ -160,9 +161,9 @@ def _of_sorted(order: Shorts, values: Floats, min_leaf: int) -> Candidate:
 
 @numba.njit(cache=True, nogil=True)
 def _hand_down(order: Shorts, other: Shorts, span: tuple[int, int, int]) -> None:
-    """Put a node's records into the other array, those before the middle first, in their order.
+    """Copy a node's records to the other array, those before the middle first, in their order.
 
-    One cursor is chosen and one moves, without a branch that half the time is mispredicted.
+    One of two cursors moves. This avoids a branch that is mispredicted half the time.
     """
     lo, middle, hi = span
     edge = np.uint16(2 * middle)

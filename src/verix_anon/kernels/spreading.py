@@ -1,7 +1,7 @@
 """Compiled loops that grow a tree by `importance-spread`: the twins of `rules.ImportanceSpread`.
 
-Records lie side by side, all positions of one after those of another, so that what every column
-spans is found in one pass, and a split moves each record once. A node is a range of records.
+All positions of one record lie together. So one pass finds the spread of every column, and a split
+moves each record once. A node is a range of records.
 """
 
 import numba
@@ -11,12 +11,12 @@ from verix_anon.arrays import Floats, Ids, Ints, Numbers
 from verix_anon.kernels.growing import Grown
 from verix_anon.kernels.medians import nth
 
-# Compiled in (`make stamps`): growing 7ba5ad37, medians ba41ee9b.
+# Compiled in (`make stamps`): growing 708ea02d, medians d4cace7a.
 
 
 @numba.njit(cache=True, nogil=True)
 def _extent(records: Ids, low: Ids, high: Ids) -> None:
-    """The least and the greatest position of each column."""
+    """Fill `low` and `high` with the least and the greatest position of each column."""
     for j in range(low.size):
         low[j] = high[j] = records[0, j]
     for i in range(1, len(records)):
@@ -27,7 +27,7 @@ def _extent(records: Ids, low: Ids, high: Ids) -> None:
 
 @numba.njit(cache=True, nogil=True)
 def _threshold(records: Ids, column: int, min_leaf: int, buffer: Floats) -> int:
-    """Where `rules.threshold` splits a column, or -1 if it does not; the buffer is (2, n + 1)."""
+    """Return where `rules.threshold` splits a column, or -1; the buffer is (2, n + 1)."""
     n = len(records)
     values = buffer[0, :n]
     for i in range(n):
@@ -38,7 +38,7 @@ def _threshold(records: Ids, column: int, min_leaf: int, buffer: Floats) -> int:
         n_left += int(values[i] <= median)
         n_below += int(values[i] < median)
         below = max(below, values[i] if values[i] < median else -1.0)
-    # The left of a lower median holds half of the records, and so does the right of what is below.
+    # Half of the records are left of a lower median, or right of the value below it.
     if n - n_left >= min_leaf:
         return int(median)
     return int(below) if n_below >= min_leaf else -1
@@ -48,17 +48,17 @@ def _threshold(records: Ids, column: int, min_leaf: int, buffer: Floats) -> int:
 def _best(
     records: Ids, extent: tuple[Ids, Ids], weights: Ints, min_leaf: int, buffer: Floats
 ) -> tuple[int, int]:
-    """`rules.best_split`: the column with the greatest score that offers a threshold, and that."""
+    """`rules.best_split`: the column with the greatest score that offers a threshold, and both."""
     low, high = extent
     n_quasi = weights.size
     score = np.empty(n_quasi, np.int64)
     for j in range(n_quasi):
         score[j] = weights[j] * (np.int64(high[j]) - np.int64(low[j]))
     while True:
-        # Not a plain 0: as a literal it would have `_threshold` compiled once more.
+        # Not a plain 0: numba would compile `_threshold` a second time for the literal.
         best: int = np.int64(0)  # type: ignore[assignment]
         for j in range(1, n_quasi):
-            # Strictly greater: among equals the first in contract order stays.
+            # Strictly greater, so the first in contract order wins among equals.
             if score[j] > score[best]:
                 best = j
         # A column with one position offers nothing.
@@ -72,7 +72,7 @@ def _best(
 
 @numba.njit(cache=True, nogil=True)
 def _divide(records: Ids, rows: Numbers, column: int, threshold: int) -> int:
-    """Put the left side's records before the right side's; returns where the right begins."""
+    """Move the left side's records before the right side's; return where the right begins."""
     i, j = 0, len(records) - 1
     while True:
         while i <= j and records[i, column] <= threshold:
@@ -90,7 +90,7 @@ def _divide(records: Ids, rows: Numbers, column: int, threshold: int) -> int:
 
 @numba.njit(cache=True, nogil=True)
 def split(records: Ids, rows: Numbers, weights: Ints, min_leaf: int) -> tuple[int, int, int]:
-    """Split one node: its column, its threshold, and how many records go left; -1 at a leaf."""
+    """Split a node: return its column, threshold, and how many go left; column -1 for a leaf."""
     n, n_quasi = records.shape
     extent = (np.empty(n_quasi, np.int32), np.empty(n_quasi, np.int32))
     _extent(records, extent[0], extent[1])
@@ -102,7 +102,7 @@ def split(records: Ids, rows: Numbers, weights: Ints, min_leaf: int) -> tuple[in
 
 @numba.njit(cache=True, nogil=True)
 def _put(waiting: Ints, at: int, span: tuple[int, int], depth: int, parent: int) -> None:
-    # Not an assignment of the whole row: that would take seconds to compile.
+    # Do not assign the whole row: compiling that takes seconds.
     waiting[at, 0], waiting[at, 1] = span
     waiting[at, 2], waiting[at, 3] = depth, parent
 
@@ -111,9 +111,9 @@ def _put(waiting: Ints, at: int, span: tuple[int, int], depth: int, parent: int)
 def grow(
     records: Ids, rows: Numbers, weights: Ints, min_leaf: int, depths: tuple[int, int]
 ) -> Grown:
-    """`rules.grow` by `rules.ImportanceSpread`; leaves records and rows leaf by leaf.
+    """`rules.grow` by `rules.ImportanceSpread`; reorders records and rows leaf by leaf.
 
-    `depths` are how deep the first node lies, and how deep any may.
+    `depths` says how deep the first node lies, and how deep a node may lie.
     """
     n, n_quasi = records.shape
     most = 2 * max(1, n // min_leaf) - 1
@@ -124,7 +124,7 @@ def grow(
     minimum, maximum = np.empty((size.size, n_quasi)), np.empty((size.size, n_quasi))
     low, high = np.empty(n_quasi, np.int32), np.empty(n_quasi, np.int32)
     buffer = np.empty((2, n + 1))
-    # A node waits with its range, its depth, and whose right child it is, or -1.
+    # A waiting node has its range, its depth, and the node whose right child it is, or -1.
     waiting = np.empty((depths[1] - depths[0] + 2, 4), np.int64)
     _put(waiting, 0, (0, n), depths[0], -1)
     n_waiting, n_nodes, n_leaves = 1, 0, 0

@@ -1,6 +1,6 @@
 """Compiled loops that lay records out leaf by leaf, so that those of a node are consecutive.
 
-Leaves are numbered from left to right, and a node's leaves are consecutive.
+Leaves are numbered from left to right, so a node's leaves are consecutive too.
 """
 
 import numba
@@ -11,7 +11,7 @@ from verix_anon.arrays import Floats, Ids, Ints, Numbers, Numeric
 
 @numba.njit(cache=True, nogil=True)
 def group_rows(leaf: Ids, n_leaves: int) -> tuple[Numbers, Ints]:
-    """Positions grouped by leaf, in ascending order within each, and where each leaf starts.
+    """Return positions grouped by leaf, ascending within each, and where each leaf starts.
 
     Leaf numbers must lie in 0 .. n_leaves - 1.
     """
@@ -31,14 +31,14 @@ def group_rows(leaf: Ids, n_leaves: int) -> tuple[Numbers, Ints]:
 
 @numba.njit(cache=True, nogil=True)
 def gather(values: Numeric, rows: Numbers, out: Numeric) -> None:
-    """One column's values in the order of `rows`; numpy would take twice as long."""
+    """Copy one column's values in the order of `rows`; numpy takes twice as long."""
     for i in range(rows.size):
         out[i] = values[rows[i]]
 
 
 @numba.njit(cache=True, nogil=True)
 def gather_some(values: Numeric, rows: Numbers, spans: Ints, out: Numeric) -> None:
-    """The same for the positions in some spans, (n, 2); what lies between them is left alone."""
+    """Do the same for the positions in some spans, (n, 2), and leave the others alone."""
     for span in range(len(spans)):
         for i in range(spans[span, 0], spans[span, 1]):
             out[i] = values[rows[i]]
@@ -46,7 +46,7 @@ def gather_some(values: Numeric, rows: Numbers, spans: Ints, out: Numeric) -> No
 
 @numba.njit(cache=True, nogil=True)
 def leaf_bounds(grouped: Floats, start: Ints) -> tuple[Floats, Floats]:
-    """`rules.bounds` of each leaf, in one column laid out leaf by leaf."""
+    """Return `rules.bounds` of each leaf for one column that is laid out leaf by leaf."""
     minimum, maximum = np.empty(start.size - 1), np.empty(start.size - 1)
     for leaf in range(start.size - 1):
         low, high = np.inf, -np.inf
