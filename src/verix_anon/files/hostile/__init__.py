@@ -1,1 +1,1 @@
-"""Where hostile bytes end: Parquet from whoever sent it, checked before Arrow sees it."""
+"""Where hostile bytes end: Parquet from strangers is checked here before Arrow sees it."""

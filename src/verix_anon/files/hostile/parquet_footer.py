@@ -1,8 +1,8 @@
-"""A Parquet footer that was not written by a friend, read and written anew.
+"""Reads a Parquet footer that a stranger wrote, and writes a clean one for Arrow.
 
-Arrow takes a footer at its word: one made for it fills gigabytes, nests until the stack
-ends, names extension types, or ends the process by an exception that nobody catches. So
-the few numbers that decoding needs are read here, and Arrow gets a footer with these alone.
+Arrow believes a footer. A hostile one makes it fill gigabytes, nest until the stack ends, or load
+extension types. It can also end the process with an exception that Python cannot catch. So this
+module reads only the few numbers that decoding needs, and Arrow gets a footer with just these.
 """
 
 from typing import NamedTuple
@@ -18,19 +18,19 @@ FILE_OFFSET, META = 2, 3  # ColumnChunk
 PHYSICAL, ENCODINGS, PATH, CODEC, N_VALUES, UNCOMPRESSED, COMPRESSED = range(1, 8)
 DATA_OFFSET, DICTIONARY_OFFSET = 9, 11  # ColumnMetaData
 NAME, N_CHILDREN = 4, 5  # SchemaElement
-# What says how a column is read: physical type and width, whether values may be missing,
-# name, and the two ways to give a logical type with its scale and precision.
+# What says how to read a column: its physical type and width, whether values may be missing, its
+# name, and the two forms of a logical type with scale and precision.
 COLUMN_FIELDS = (1, 2, 3, 4, 6, 7, 8, 10)
-# Without the logical type: Arrow makes 1 of a 257 that is stored for a number of 8 bits.
+# Without the logical type, because Arrow reads a 257 that is stored for an 8-bit number as 1.
 STORED_FIELDS = COLUMN_FIELDS[:4]
 
 
 class FooterError(ValueError):
-    """These bytes do not end in a footer, or not in one of a flat table."""
+    """The bytes do not end in a footer, or the footer is not that of a flat table."""
 
 
 class Chunk(NamedTuple):
-    """Where the pages of one column of one row group lie."""
+    """Where the pages of one column in one row group lie."""
 
     start: int
     length: int
@@ -45,23 +45,23 @@ class Group(NamedTuple):
 
 
 class Footer(NamedTuple):
-    """What a footer says, and a file without pages whose footer says no more.
+    """What a footer says, and clean files without pages that say only that.
 
-    In that file columns are named by their numbers: names may hold dots, which Arrow takes apart.
+    In these files columns are named by number, because Arrow splits a name at its dots.
     """
 
     names: list[str]
     groups: list[Group]
     schema: bytes
-    """The same of a file without rows, whose columns have the types that the footer gives them."""
+    """A file without rows whose columns have the types that the footer gives them."""
     clean: bytes
-    """Its columns have the types in which values are stored, which may be wider."""
+    """A file whose columns have the types in which values are stored, which may be wider."""
     body: int
-    """Where the footer begins, and pages end."""
+    """Where the footer begins and the pages end."""
 
 
 def read_footer(data: bytes | memoryview, *, most: int, before: int = 0) -> Footer:
-    """Read a footer of at most so many bytes; so many of the file come before these."""
+    """Read a footer of at most `most` bytes; `data` starts at `before` in the file."""
     size = int.from_bytes(data[-8:-4], "little")
     if data[-4:] != MAGIC or size > before + len(data) - 8:
         raise FooterError("it does not end as one")
@@ -82,7 +82,7 @@ def read_footer(data: bytes | memoryview, *, most: int, before: int = 0) -> Foot
 
 
 def _file(columns: list[Fields], n_rows: int, groups: list[Fields]) -> bytes:
-    """A file with nothing but this footer."""
+    """Return a file that holds only this footer."""
     root: Fields = {NAME: (BINARY, b"schema"), N_CHILDREN: (I32, len(columns))}
     footer = thrift.encode(
         {
@@ -96,7 +96,7 @@ def _file(columns: list[Fields], n_rows: int, groups: list[Fields]) -> bytes:
 
 
 def _columns(fields: Fields) -> tuple[list[str], list[Fields]]:
-    """The schema's columns, which stand right under its root: their names, and they by number."""
+    """Return the names of a flat schema's columns, and the columns named by number."""
     root, *columns = thrift.structs(fields, SCHEMA) or [{}]
     is_nested = any(column.get(N_CHILDREN, (I32, 0))[1] != 0 for column in columns)
     if thrift.number(root, N_CHILDREN, I32) != len(columns) or is_nested:
@@ -123,7 +123,7 @@ def _group(fields: Fields, columns: list[Fields]) -> tuple[Group, Fields]:
         if not isinstance(meta, dict):
             raise FooterError("a column of a row group is not described")
         start = thrift.number(meta, DATA_OFFSET, I64)
-        # Some writers say 0 where there is no dictionary.
+        # Some writers say 0 if there is no dictionary.
         if DICTIONARY_OFFSET in meta:
             dictionary = thrift.number(meta, DICTIONARY_OFFSET, I64)
             start = dictionary if 0 < dictionary < start else start

@@ -1,8 +1,7 @@
-"""How much a Parquet column chunk decodes to, read off its page headers before decoding.
+"""Sums up from the page headers how much a Parquet column chunk decodes to, before decoding.
 
-The footer says how large a column is; a hostile one says it wrongly, and a page of a few
-hundred bytes can then unfold to two gigabytes. Page headers are what the decoder goes by,
-so their sizes are summed first.
+The footer states the size of a column, but a hostile footer lies. A page of a few hundred bytes can
+unfold to two gigabytes. The decoder follows the page headers, so their sizes are what counts.
 """
 
 import sys
@@ -12,27 +11,27 @@ from verix_anon.files.hostile.thrift import I32, Data
 
 # Fields of PageHeader.
 TYPE, UNCOMPRESSED, COMPRESSED = 1, 2, 3
-# By the type of a page: the field that describes its content, and the field of the encoding
-# in that; the number of values is the first field of each.
+# For each type of page: the field that describes its content, and therein the field of the
+# encoding. The number of values is always the first field.
 DATA, DICTIONARY, DATA_V2 = 0, 2, 3
 CONTENT = {DATA: (5, 2), DICTIONARY: (7, 2), DATA_V2: (8, 4)}
 N_VALUES = 1
-# PLAIN, PLAIN_DICTIONARY, RLE, DELTA_BINARY_PACKED, RLE_DICTIONARY and BYTE_STREAM_SPLIT: they
-# cannot make more of a page than its values. DELTA_BYTE_ARRAY can: each of its values may
-# repeat the one before and add to it, so that 400 bytes of file took 900 MB to decode.
+# PLAIN, PLAIN_DICTIONARY, RLE, DELTA_BINARY_PACKED, RLE_DICTIONARY and BYTE_STREAM_SPLIT: a page
+# decodes to no more than its values. DELTA_BYTE_ARRAY is left out, because each of its values may
+# repeat the one before and add to it: 400 bytes of file took 900 MB to decode.
 ENCODINGS = frozenset({0, 2, 3, 5, 8, 9})
 
 
 class PageError(ValueError):
-    """These bytes are not a sequence of pages, or not one that is safe to decode."""
+    """The bytes are not a sequence of pages, or are not safe to decode."""
 
 
 def uncompressed_size(
     data: Data, start: int, length: int, n_values: int, *, least: int = 0, most: int = sys.maxsize
 ) -> int:
-    """The sum of the uncompressed page sizes, headers included, of a chunk of `n_values`.
+    """Return the sum of a chunk's uncompressed page sizes, headers included.
 
-    A page counts as at least `least` bytes; a sum beyond `most` is returned as it stands.
+    A page counts as at least `least` bytes. The sum may stop early once it is above `most`.
     """
     if start < 0 or length < 0 or start + length > len(data):
         raise PageError("a column lies outside the file")
@@ -46,14 +45,14 @@ def uncompressed_size(
         return total
     if at != end:
         raise PageError("a page reaches beyond its column")
-    # A decoder that misses values looks for more pages, in some versions beyond the chunk.
+    # A decoder that misses values looks for more pages, and some versions look beyond the chunk.
     if values_left != 0:
         raise PageError(f"the pages of a column do not hold its {n_values} values")
     return total
 
 
 def _page(data: Data, at: int) -> tuple[int, int, int, int]:
-    """Where a page's body begins, its two sizes, and how many values of the column it holds."""
+    """Return where a page's body begins, its two sizes, and how many column values it holds."""
     try:
         header, start = thrift.decode(data, at)
         kind = thrift.number(header, TYPE, I32)

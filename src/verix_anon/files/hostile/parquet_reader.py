@@ -1,4 +1,4 @@
-"""Parquet from and to arrays: the schema, the rows and the size are checked, then decoded."""
+"""Reads Parquet into arrays: schema, rows and size are checked first, then Arrow decodes."""
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,31 +19,31 @@ from verix_anon.files.scratch import Held
 from verix_anon.machine import give_back, lacking
 
 TRACKER = pa.binary(32)
-# What a file may take beyond its values: dictionaries, levels, page headers.
+# What a file may need besides its values, for dictionaries, levels and page headers.
 SLACK_BYTES = 1 << 20
 MAX_ROW_GROUPS = 100_000
-# Rows from which on threads share the columns: handing them round costs about 0.1 ms.
+# From this many rows on, threads share the columns. Passing them around costs about 0.1 ms.
 LARGE_GROUP = 65_536
-# What a page counts for at the least: one without content still takes time to read.
+# Every page counts as at least this many bytes, because even an empty page takes time to read.
 PAGE_BYTES = 256
-# What a footer may take: something, more per column, and a byte per row for row groups.
-# Decoded, a footer made for it takes 240 times its size (measured).
+# The limit of a footer: a base, more for each column, and a byte per row for row groups. Decoded,
+# a hostile footer takes 240 times its size (measured).
 FOOTER_BYTES = 1 << 18
 FOOTER_BYTES_PER_COLUMN = 1 << 10
-# What a part may take besides, for its pages and its footer.
+# What each part may need besides, for its pages and its footer.
 PART_BYTES = PART_BYTES_PER_COLUMN = 1 << 10
 
-# What clusters cannot write, and write in its place.
+# The types that clusters cannot write, and the types that they write instead.
 IN_PARTS = {TRACKER: pa.binary(), pa.uint8(): pa.int16()}
 
 Array = npt.NDArray[np.generic]
 
 
 class ValuesError(ValueError):
-    """What was decoded is not what a column holds."""
+    """The decoded values are not what the column may hold."""
 
 
-# Arrow raises a plain OSError for most of what is wrong with pages.
+# Arrow raises a plain OSError for most faults in pages.
 DECODERS = (
     parquet_footer.FooterError,
     parquet_pages.PageError,
@@ -59,19 +59,19 @@ class Expected:
 
     columns: Mapping[str, pa.DataType]
     parts: int = 0
-    """Into how many files a folder is divided; 0: it is one file, and no folder."""
+    """How many files a folder is divided into; 0 means one file instead of a folder."""
 
     def bytes_for(self, n_rows: int) -> int:
-        """How many bytes so many rows may decode to: twice their values, for dictionaries."""
+        """Return how many bytes the rows may decode to: twice their values, for dictionaries."""
         width = sum(int(t.bit_width) // 8 for t in self.columns.values())
         beside = self.parts * (PART_BYTES + PART_BYTES_PER_COLUMN * len(self.columns))
         return SLACK_BYTES + beside + 2 * n_rows * width
 
 
 class Reader:
-    """One Parquet file; opening it checks everything that can be checked without decoding.
+    """One Parquet file. Opening it checks everything that needs no decoding.
 
-    `most_rows` and `most_bytes` bound the rows and what their pages unfold to.
+    `most_rows` limits the rows, and `most_bytes` limits what their pages unfold to.
     """
 
     def __init__(
@@ -109,22 +109,22 @@ class Reader:
                 raise fail(f"{name}: its row groups do not add up to {self.n_rows} rows")
             most = expected.bytes_for(self.n_rows) if most_bytes is None else most_bytes
             self._check_size(data.window(footer.body), footer.groups, most)
-        # Read as they are stored: a dictionary with one long entry would unfold without limit.
+        # Keep them packed: a dictionary with one long entry would unfold without limit.
         self.packed = [str(i) for i, found in enumerate(types) if found == pa.binary()]
 
     def groups(self) -> list[int]:
-        """The row groups with rows."""
+        """Return the row groups that have rows."""
         return [i for i, n_rows in enumerate(self.group_rows) if n_rows]
 
     def read_group(self, group: int, names: Iterable[str]) -> dict[str, Array]:
-        """Some columns of a row group as arrays; binary columns as rows of bytes.
+        """Return some columns of a row group as arrays; binary columns as rows of bytes.
 
-        Threads may call it side by side.
+        Several threads may call it at the same time.
         """
         numbers = [self.numbers[name] for name in names]
         with self._decoding():
-            # A thread of Arrow's that lets go of our bytes while Python ends aborts the
-            # process (twice in 1,200 runs), and takes the exit code with it.
+            # A thread of Arrow that releases our bytes while Python exits aborts the process
+            # (twice in 1,200 runs), and then the exit code is wrong.
             table = self._file().read_row_group(group, columns=numbers, use_threads=False)
         found = {}
         for name in names:
@@ -138,7 +138,7 @@ class Reader:
         return found
 
     def batches(self, group: int, name: str, n_rows: int) -> Iterator[Array]:
-        """A column of numbers of a row group, so many rows at a time."""
+        """Yield a numeric column of a row group, `n_rows` rows at a time."""
         with self._decoding():
             for batch in self._file().iter_batches(
                 n_rows, row_groups=[group], columns=[self.numbers[name]], use_threads=False
@@ -148,7 +148,7 @@ class Reader:
                 yield _numbers(batch.column(0))
 
     def _file(self) -> pq.ParquetFile:
-        """One for each thread: Arrow's readers are not made to be shared."""
+        """Return this thread's reader, because Arrow's readers cannot be shared."""
         if not hasattr(self.local, "file"):
             self.local.file = pq.ParquetFile(
                 self.data.open(), metadata=self.metadata, read_dictionary=self.packed
@@ -157,16 +157,16 @@ class Reader:
 
     @contextmanager
     def _decoding(self) -> Iterator[None]:
-        """Where bytes are decoded: what the decoders say is the bytes' fault, and nothing else."""
+        """Turn a decoder's error into one about the bytes, and let all others pass."""
         try:
             yield
         except MemoryError:
-            # Arrow's own is one of the decoder's errors as well.
+            # Arrow's memory error is also one of the decoder's errors, so this comes first.
             work = f"decoding {self.name} ({self.data.size:,} bytes, {self.n_rows:,} rows)"
             raise TableError(lacking(work)) from None
         except DECODERS as error:
             if isinstance(error, OSError) and error.errno is not None:
-                # The system's, not Arrow's: it reads from memory.
+                # This error is the system's, not Arrow's, which has no errno.
                 raise
             reason = " ".join(str(error).split())[:200]
             raise self.fail(f"{self.name} is not a readable Parquet file ({reason})") from None
@@ -192,7 +192,7 @@ class Reader:
         self, data: Data, groups: Sequence[parquet_footer.Group], most_bytes: int
     ) -> None:
         for group in groups:
-            # A group without rows is not decoded, and some writers give it odd positions.
+            # A group without rows is not decoded, and some writers give it strange offsets.
             for chunk in group.chunks if group.n_rows else ():
                 if chunk.n_values != group.n_rows:
                     raise self.fail(f"{self.name}: its columns do not have as many values as rows")
@@ -214,7 +214,7 @@ def open_parts(
     n_rows: int,
     most_bytes: int,
 ) -> list[Reader]:
-    """Open the parts of one table; together they may hold no more than one file could."""
+    """Open the parts of one table. Together they may hold no more than one file could."""
     readers: list[Reader] = []
     for name, data in parts.items():
         reader = Reader(name, data, expected, fail, most_rows=n_rows, most_bytes=most_bytes)
@@ -226,7 +226,7 @@ def open_parts(
 def copy_group(
     reader: Reader, group: int, into: Mapping[str, Array], where: slice | Ints | Ids, pool: Executor
 ) -> None:
-    """Copy columns of a row group to where its rows belong; of a large one column by column."""
+    """Copy columns of a row group to their rows; threads share the columns of a large one."""
 
     def copy(names: Iterable[str]) -> None:
         for name, array in reader.read_group(group, names).items():
@@ -240,7 +240,7 @@ def copy_group(
 def copy_all(
     readers: Iterable[Reader], into: Mapping[str, Array], threads: int, places: Ids | None = None
 ) -> None:
-    """Copy columns of all row groups, one group after the other, or each row to its place."""
+    """Copy columns of all row groups, one after the other, or each row to its place."""
     at = 0
     with ThreadPoolExecutor(threads) as pool:
         for reader in readers:
@@ -253,7 +253,7 @@ def copy_all(
 
 
 def unsign_zeros(values: npt.NDArray[np.floating]) -> None:
-    """Turn -0.0 into 0.0 and change nothing else, by adding 0.0; a signalling NaN would warn."""
+    """Turn -0.0 into 0.0 by adding 0.0, which changes nothing else; no warning for NaN."""
     with np.errstate(invalid="ignore"):
         np.add(values, 0.0, out=values)
 
@@ -267,12 +267,12 @@ def _to_numpy(column: pa.ChunkedArray, wanted: pa.DataType) -> Array:
         width = array.type.byte_width
         flat = np.frombuffer(array.buffers()[1] or b"", np.uint8)
         return flat[array.offset * width : (array.offset + len(array)) * width].reshape(-1, width)
-    # It refuses what does not fit, where numpy would make 0 of 256.
+    # The cast refuses values that do not fit. numpy would turn 256 into 0.
     return _numbers(array.cast(wanted))
 
 
 def _numbers(array: pa.Array) -> Array:
-    """Numbers over the same memory, without nulls; Arrow's own way imports pandas first."""
+    """Return numbers over the same memory. Arrow's own way would import pandas first."""
     if array.null_count:
         return array.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
     flat = np.frombuffer(array.buffers()[1] or b"", array.type.to_pandas_dtype())
@@ -280,7 +280,7 @@ def _numbers(array: pa.Array) -> Array:
 
 
 def _unpacked(chunk: pa.DictionaryArray) -> Bytes:
-    """Trackers that are entries of a dictionary; their lengths are looked at first."""
+    """Return trackers from a dictionary. Their lengths are checked before they unfold."""
     entries = chunk.dictionary
     _, offsets, data = entries.buffers()
     ends = np.frombuffer(offsets or bytes(4), np.int32)[entries.offset :][: len(entries) + 1]
