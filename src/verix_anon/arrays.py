@@ -1,4 +1,4 @@
-"""The array types, a name each."""
+"""Names for the array types."""
 
 import numpy as np
 import numpy.typing as npt
@@ -16,5 +16,5 @@ Words = npt.NDArray[np.uint64]
 Bytes = npt.NDArray[np.uint8]
 """Labels, digests, trackers, bytes as such."""
 Numeric = Floats | Ids | Bytes
-"""A column, in whatever type holds its values."""
+"""A column, in the type that holds its values."""
 Flags = npt.NDArray[np.bool_]

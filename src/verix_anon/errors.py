@@ -1,4 +1,4 @@
-"""The one exception tree: every error that verix-anon raises on purpose.
+"""The errors that verix-anon raises on purpose, in one tree.
 
 Error:
 ├── ContractError            the contract is inconsistent
@@ -12,8 +12,8 @@ Error:
 └── NotAcceptedError         release() was asked for a delivery that did not pass
     └── GateError            the release does not reach what was required of it
 
-Each message is one sentence for the person who made the mistake. Anything else that
-escapes is a bug of ours.
+Each message is one sentence for the person who made the mistake. Any other exception that
+escapes is a bug in verix-anon.
 
 Examples:
     >>> verix_anon.read_table("nowhere.csv")
@@ -23,7 +23,7 @@ Examples:
 
 
 class Error(Exception):
-    """Base of all errors below; catch it to catch them all. Each argument is one reason."""
+    """Base class of all errors below. Each argument is one reason."""
 
     def __str__(self) -> str:
         return "; ".join(map(str, self.args))
@@ -38,7 +38,7 @@ class TableError(Error):
 
 
 class MemoryShortError(TableError):
-    """There is not the memory to read a table now, which says nothing of the table."""
+    """There is not enough memory to read a table now. The table itself may be fine."""
 
 
 class MixedUpError(TableError):

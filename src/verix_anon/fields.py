@@ -1,7 +1,8 @@
-"""Strict fields of JSON or TOML: each is what it must be, or the caller's error says what is not.
+"""Reads fields of JSON or TOML strictly, and says in a sentence what is wrong with one.
 
-The bytes may come from anybody: a field that occurs twice, NaN, nesting without end and numbers of
-thousands of digits are refused in a sentence, and no sentence repeats more than a few characters.
+The bytes may come from an attacker. Fields that occur twice, NaN, deep nesting and numbers with
+thousands of digits are refused. An error repeats only a few characters of the input, so that a
+hostile file cannot fill a log or a terminal.
 """
 
 import json
@@ -23,14 +24,14 @@ Choice = TypeVar("Choice", bound=StrEnum)
 
 
 def to_json(value: object) -> str:
-    """JSON as we write it for people and programs: readable, with nothing a terminal would obey."""
+    """Write readable JSON without control characters, which a terminal would obey."""
     text = json.dumps(value, ensure_ascii=False, indent=1)
-    # Only texts have characters beyond ASCII, and in a text each may be written as an escape.
+    # Only strings hold characters beyond ASCII, and JSON allows an escape for each of them.
     return HIDDEN.sub(lambda c: c[0] if c[0].isprintable() else json.dumps(c[0])[1:-1], text)
 
 
 def shown(value: object) -> str:
-    """A value as an error shows it: a hostile file must not make a sentence of megabytes."""
+    """Return a value as errors show it: shortened, because a hostile value may be huge."""
     try:
         text = repr(value)
     except (RecursionError, ValueError):
@@ -39,10 +40,10 @@ def shown(value: object) -> str:
 
 
 def printable(text: str, most: int | None = None) -> str:
-    """Text from anywhere as one line, with nothing that a terminal or a page would obey.
+    """Return untrusted text as one line, without characters that a terminal or page obeys.
 
-    Of more than `most` characters, the first ones and an ellipsis. Marks that turn the direction of
-    text around are not printable; letters that run from right to left stay.
+    Text longer than `most` characters is cut and ends in an ellipsis. Marks that change the
+    direction of text are replaced; letters that run from right to left stay.
     """
     line = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text[:most])
     return line if most is None or len(text) <= most else f"{line}…"
@@ -50,7 +51,7 @@ def printable(text: str, most: int | None = None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The fields of one object; `fail` is raised in a sentence that begins with `where`."""
+    """The fields of one object. Errors are of type `fail` and begin with `where`."""
 
     values: Mapping[str, object]
     where: str
@@ -58,7 +59,7 @@ class Fields:
 
     @classmethod
     def parse(cls, data: bytes | str, where: str, fail: type[Error]) -> "Fields":
-        """The object that text, or bytes in UTF-8, spell."""
+        """Read a JSON object from text, or from bytes in UTF-8."""
         try:
             text = data if isinstance(data, str) else data.decode("utf-8")
             parsed = json.loads(text, object_pairs_hook=_distinct, parse_constant=_refuse)
@@ -69,16 +70,16 @@ class Fields:
         return cls(parsed, where, fail)
 
     def has(self, name: str) -> bool:
-        """Whether there is such a field, and it is not null."""
+        """Whether the field exists and is not null."""
         return self.values.get(name) is not None
 
     def wrong(self, name: str, what: str) -> Error:
-        """The error that says what a field must be."""
+        """Return the error that says what a field must be."""
         found = shown(self.values.get(name))
         return self.fail(f"{self.where}: {name} must be {what}, not {found}")
 
     def only(self, names: Collection[str], optional: Collection[str] = ()) -> None:
-        """Refuse a missing field, and one that has no business here."""
+        """Refuse a missing field, and any field that is neither named nor optional."""
         for name in sorted(names):
             self.value(name)
         unknown = self.values.keys() - set(names) - set(optional)
@@ -86,13 +87,13 @@ class Fields:
             raise self.fail(f"{self.where}: unknown field {shown(min(unknown))}")
 
     def expect(self, name: str, value: str | int) -> None:
-        """Refuse anything but this very value."""
+        """Refuse any other value, and an equal value of another type."""
         found = self.values.get(name)
         if type(found) is not type(value) or found != value:
             raise self.wrong(name, repr(value))
 
     def value(self, name: str) -> object:
-        """A field that must be there, whatever it holds."""
+        """Return a field of any type; it must exist."""
         if name not in self.values:
             raise self.fail(f"{self.where}: field {name!r} is missing")
         return self.values[name]
@@ -112,7 +113,7 @@ class Fields:
         return self._typed(name, bool, "true or false")
 
     def whole(self, name: str, within: range | None = None) -> int:
-        """A whole number; true is none."""
+        """A whole number. True and false do not count as numbers."""
         what = f"a whole number from {within[0]} to {within[-1]}" if within else "a whole number"
         value = self._typed(name, int, what)
         if within is not None and value not in within:
@@ -139,7 +140,7 @@ class Fields:
         return words(value)
 
     def digest(self, name: str, n_bytes: int = 32) -> bytes:
-        """So many bytes in lower-case hexadecimal digits."""
+        """Return `n_bytes` bytes from lower-case hexadecimal digits."""
         what = f"{2 * n_bytes} lower-case hexadecimal digits"
         value = self._typed(name, str, what)
         if not re.fullmatch(rf"[0-9a-f]{{{2 * n_bytes}}}", value):
@@ -176,10 +177,10 @@ class Fields:
         return found
 
     def record(self, kind: type[Read], **given: object) -> Read:
-        """A dataclass whose fields are named as these are; those that are `given` are not read.
+        """Make a dataclass from the fields of the same names; `given` fields are not read.
 
-        Each is read by its type: text, true or false, a finite number, a whole number from 0 up,
-        or a list of text or numbers.
+        The type of a field says how it is read: text, true or false, a finite number, a whole
+        number from 0 up, or a list of text or numbers.
         """
         make: Callable[..., Read] = kind
         own = get_type_hints(kind)
@@ -203,7 +204,7 @@ class Fields:
 def _is_number(value: object) -> TypeGuard[float]:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    # Compared, not converted: a whole number may be too large for that. NaN is not below anything.
+    # Compare, do not convert: a whole number may be too large for a float. NaN compares as false.
     return abs(value) <= sys.float_info.max
 
 

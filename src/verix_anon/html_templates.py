@@ -1,10 +1,10 @@
-"""The templates of a package as HTML: strict, and everything that they show is escaped."""
+"""Loads the HTML templates of a package: strict, and with every value escaped."""
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 
 def templates_of(*packages: str) -> Environment:
-    """The folders `templates` of packages such as `verix_anon.desk`, the first one first."""
+    """Return the templates of packages such as `verix_anon.desk`; earlier packages win."""
     return Environment(
         loader=ChoiceLoader([PackageLoader(package) for package in packages]),
         autoescape=True,

@@ -1,9 +1,9 @@
-"""How many cores and how much memory there are.
+"""Tells how many cores and how much memory this process may use.
 
-Work is shared among all cores this process may use. A job too large for memory is refused before
-it begins: else it would end hours later, killed by the system without a word.
-Estimates are what measurement showed each step to take (docs/limitations.md); a job that needs a
-little more than estimated may still be killed, but none that fits is refused for long.
+Work is shared among all of these cores. A job that is too large for the memory is refused before it
+starts. Otherwise the system would kill it hours later, without a message. The estimates are
+measured for each step (docs/limitations.md). The system may still kill a job that needs a little
+more than estimated.
 """
 
 import ctypes
@@ -28,20 +28,20 @@ STATS = (Path("/sys/fs/cgroup/memory.stat"), Path("/sys/fs/cgroup/memory/memory.
 
 
 def available_cores() -> int:
-    """How many cores this process may use: the number of threads unless another is asked for."""
+    """Return how many cores this process may use, which is the default number of threads."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def shares(n: int, threads: int) -> list[tuple[int, int]]:
-    """0 .. n - 1 as ranges of nearly the same length, one for each thread that gets any."""
+    """Divide 0 .. n - 1 into ranges of nearly the same length, at most one for each thread."""
     parts = min(n, threads)
     return [(n * i // parts, n * (i + 1) // parts) for i in range(parts)]
 
 
 def check_memory(needed: float, work: str, fail: type[Error]) -> None:
-    """Raise unless so many bytes are to be had; `work` says what for, as a subject."""
+    """Raise `fail` if fewer bytes are available. `work` is the subject of its sentence."""
     available = available_memory()
     if available is not None and needed > available:
         raise fail(
@@ -51,10 +51,10 @@ def check_memory(needed: float, work: str, fail: type[Error]) -> None:
 
 
 def give_back() -> None:
-    """Give memory that is free back to the system, between steps that take much of it.
+    """Give free memory back to the system, between steps that need a lot of it.
 
-    Allocators keep it for the next array, which often has another size; so what is free and what
-    is used add up.
+    Allocators keep freed memory for the next array. That array often has another size, so without
+    this call the kept memory and the used memory add up.
     """
     if "pyarrow" in sys.modules:
         sys.modules["pyarrow"].default_memory_pool().release_unused()
@@ -63,7 +63,7 @@ def give_back() -> None:
 
 
 def _found_trim() -> Callable[[int], int] | None:
-    """The function of the GNU C library, where there is one."""
+    """Return `malloc_trim` of the GNU C library, or None if there is no such function."""
     try:
         return ctypes.CDLL(None).malloc_trim
     except (AttributeError, OSError, TypeError):
@@ -74,7 +74,7 @@ TRIM = _found_trim()
 
 
 def lacking(work: str) -> str:
-    """The sentence for work that found no memory; `work` says what for, as a subject."""
+    """Return the sentence for work that ran out of memory. `work` is its subject."""
     available = available_memory()
     left = "" if available is None else f", and {_gigabytes(available)} are available"
     return f"{work} needs more memory than there is{left}: free some, or use a larger machine"
@@ -85,17 +85,17 @@ def _gigabytes(n_bytes: float) -> str:
 
 
 def available_memory() -> int | None:
-    """Bytes that can be had without pushing others out, swap included; None if unknown."""
+    """Return how many bytes are available, swap included, or None if unknown."""
     found = [bytes_ for bytes_ in (_of_machine(), _of_container()) if bytes_ is not None]
     return min(found, default=None)
 
 
 def total_memory() -> int | None:
-    """Bytes that the machine has, or a container at most, swap included; None if unknown."""
+    """Return how many bytes the machine or the container has, with swap; None if unknown."""
     found = [_of_machine("MemTotal", "SwapTotal")]
     for limit, _ in LIMITS:
         with suppress(OSError, ValueError):
-            # No such file, or `max`: no limit.
+            # The file is missing, or it says `max`: there is no limit.
             found.append(int(limit.read_text()))
     return min((bytes_ for bytes_ in found if bytes_ is not None), default=None)
 
@@ -111,7 +111,7 @@ def _of_machine(memory: str = "MemAvailable", swap: str = "SwapFree") -> int | N
 
 
 def _installed() -> int | None:
-    """All memory there is: an upper bound where the system does not say how much is free."""
+    """Return all installed memory: an upper bound if the system does not say what is free."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
@@ -119,7 +119,7 @@ def _installed() -> int | None:
 
 
 def _of_container() -> int | None:
-    """What a control group still allows, its file cache counted as free."""
+    """Return what a control group still allows. Its file cache counts as free."""
     for (limit, use), stat in zip(LIMITS, STATS, strict=True):
         try:
             left = int(limit.read_text()) - int(use.read_text())
@@ -127,6 +127,6 @@ def _of_container() -> int | None:
             cached = counts.get("inactive_file", counts.get("total_inactive_file", 0))
             return max(0, left + int(cached))
         except (OSError, ValueError):
-            # No such file, or `max`: no limit.
+            # The file is missing, or it says `max`: there is no limit.
             continue
     return None

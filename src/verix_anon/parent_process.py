@@ -1,14 +1,14 @@
-"""How a program that starts our commands, as the desk does, talks with them.
+"""How a program such as the desk talks to the commands that it starts.
 
-The program starts `verix-anon COMMAND ...` with pipes for stdin, stdout and stderr, and says the
-rest by the environment, which is not seen in a list of processes:
+The program starts `verix-anon COMMAND ...` with pipes for stdin, stdout and stderr. It passes the
+rest in environment variables, because a list of processes does not show them:
 
 - VERIX_ATTENDED=1: progress goes to stderr as lines of JSON, `{"stage", "done", "total"}`, between
-  the lines for people. The command ends when its stdin is closed, as it does by SIGTERM and Ctrl-C:
-  so no command outlives the program, however that ended.
-- VERIX_SEEN=DIGEST: the roles file that was shown has this SHA-256. `prepare` and `init
-  --overwrite` refuse to go on if the file is another one by now.
-- VERIX_PASSPHRASE and VERIX_TOKEN hold secrets, as they do for everybody (docs/reference/cli.md).
+  the lines for people. The command ends when its stdin is closed, as it does on SIGTERM and Ctrl-C.
+  So no command outlives the program, however the program ended.
+- VERIX_SEEN=DIGEST: the SHA-256 of the roles file that the program showed. `prepare` and `init
+  --overwrite` stop if the file has changed since then.
+- VERIX_PASSPHRASE and VERIX_TOKEN hold secrets, as in a terminal (docs/reference/cli.md).
 """
 
 import json
@@ -23,7 +23,7 @@ from verix_anon.platform import interrupt
 ATTENDED = "VERIX_ATTENDED"
 SEEN = "VERIX_SEEN"
 GRACE_SECONDS = 10.0
-"""To put away what is half-written."""
+"""Time to clean up files that are half-written."""
 BETWEEN_SECONDS = 0.1
 KILLED = 137
 """The exit code of a process that was killed."""
@@ -31,17 +31,17 @@ _last: dict[str, float] = {}
 
 
 def is_attended() -> bool:
-    """Whether a program reads what people would."""
+    """Whether a program, not a person, reads the output."""
     return bool(os.environ.get(ATTENDED))
 
 
 def seen_roles() -> str:
-    """Return the digest of the roles file that was shown; empty if nobody says so."""
+    """Return the digest of the roles file that was shown, or "" if none is given."""
     return os.environ.get(SEEN, "")
 
 
 def report(stage: str, done: int, total: int) -> None:
-    """A line on stderr, a few times a second at most, and always for the first and the last."""
+    """Write a line to stderr: always the first and the last, else a few per second at most."""
     now = time.monotonic()
     if 0 < done < total and now - _last.get(stage, -1.0) < BETWEEN_SECONDS:
         return
@@ -51,7 +51,7 @@ def report(stage: str, done: int, total: int) -> None:
 
 
 def reported(line: str) -> tuple[str, int, int] | None:
-    """Return the stage that a line of `report` is about, and how far it is; else None."""
+    """Return stage, done and total from a line of `report`, or None for any other line."""
     if not line.startswith("{"):
         return None
     try:
@@ -64,9 +64,9 @@ def reported(line: str) -> tuple[str, int, int] | None:
 
 
 def attend() -> None:
-    """From here on, SIGTERM and the end of stdin are interruptions, as Ctrl-C is."""
+    """Handle SIGTERM and the end of stdin like Ctrl-C from now on."""
     for number in (signal.SIGTERM, signal.SIGINT):
-        # A program that was started in the background hands down a SIGINT that is ignored.
+        # A program that was started in the background passes on a SIGINT that is ignored.
         signal.signal(number, signal.default_int_handler)
     Thread(target=_watch, args=(sys.stdin.fileno(),), daemon=True).start()
 
@@ -75,6 +75,6 @@ def _watch(descriptor: int) -> None:
     while os.read(descriptor, 1 << 12):
         pass
     interrupt()
-    # Compiled code hears no signal before it returns.
+    # Compiled code does not notice a signal until it returns.
     time.sleep(GRACE_SECONDS)
     os._exit(KILLED)

@@ -1,4 +1,4 @@
-"""Word of long work: how far a stage is, and that kernels are compiled, before that begins."""
+"""Progress of long work, and of the compiling of kernels before it."""
 
 from collections.abc import Callable
 from time import perf_counter
@@ -8,11 +8,11 @@ Progress = Callable[[str, int, int], None]
 
 
 def ignore(stage: str, done: int, total: int) -> None:
-    """Report progress to nobody."""
+    """Do not report progress."""
 
 
 class Compiling:
-    """What this process compiles for its machine; numba has one thread at a time do so."""
+    """How long this process has compiled kernels. numba compiles in one thread at a time."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -21,7 +21,7 @@ class Compiling:
         self._depth, self._since = 0, 0.0
 
     def begin(self) -> None:
-        """A kernel is about to be compiled, maybe for another one."""
+        """Note that a kernel is about to be compiled. Calls may be nested."""
         if self._depth == 0:
             if self.tell is not None and not self.seconds:
                 self.tell()
@@ -29,11 +29,11 @@ class Compiling:
         self._depth += 1
 
     def end(self) -> None:
-        """It is."""
+        """Note that this kernel is compiled."""
         self._depth -= 1
         if self._depth == 0:
             self.seconds += perf_counter() - self._since
 
 
 compiling = Compiling()
-"""Of this process."""
+"""The one of this process."""
