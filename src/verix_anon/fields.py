@@ -1,8 +1,8 @@
 """Reads fields of JSON or TOML strictly, and says in a sentence what is wrong with one.
 
 The bytes may come from an attacker. Fields that occur twice, NaN, deep nesting and numbers with
-thousands of digits are refused. An error repeats only a few characters of the input, so that a
-hostile file cannot fill a log or a terminal.
+thousands of digits are refused. An error repeats only a few characters of the input, so that it
+cannot fill a log.
 """
 
 import json

@@ -1,7 +1,6 @@
-"""What is written appears under its name complete and on the disk, or not at all.
+"""Writes files and folders so that they appear complete and on the disk, or not at all.
 
-Until then it lies beside its name, for the owner's eyes alone; and what is not meant to be
-published stays so.
+Until then they lie under another name, where only their owner can read them.
 """
 
 import os
@@ -19,11 +18,11 @@ from verix_anon.platform import IS_POSIX, make_private, settle
 
 PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
 USUAL_FILE, USUAL_FOLDER = 0o666, 0o777
-"""What the system takes the user's umask from."""
+"""The modes from which the system subtracts the user's umask."""
 
 
 def check_free(path: FilePath, *, overwrite: bool) -> None:
-    """Raise unless something can be written under that name; asked before long work."""
+    """Raise unless something can be written under that name. Call it before long work."""
     if is_url(path):
         raise TableError(f"{path} is a URL; results are written to local folders")
     target = Path(path)
@@ -47,20 +46,20 @@ def check_apart(path: FilePath, inputs: Iterable[object]) -> None:
 
 
 def check_replaces(path: FilePath, marker: str) -> None:
-    """Raise if a folder that is not of the kind that is written would be replaced."""
+    """Raise if this would replace a folder of another kind: one without the marker."""
     target = Path(path)
     if os.path.lexists(target) and not (target / marker).is_file():
         raise TableError(f"{path} is not a folder with a {marker}, so it is not overwritten")
 
 
 class Aside:
-    """A place to write to, beside the name that it takes."""
+    """A temporary place beside the name that it takes later."""
 
     def __init__(self, target: Path, *, overwrite: bool, folder: bool, private: bool) -> None:
         self.target, self.overwrite = target, overwrite
         self.path = target.parent / f".{target.name}.{secrets.token_hex(4)}.partial"
         self.is_settled = False
-        # While it is empty it has the mode that it will have in the end.
+        # The empty file gets its final mode for a moment, so that the umask can be read off.
         if folder:
             self.path.mkdir(PRIVATE_FOLDER if private else USUAL_FOLDER)
         else:
@@ -72,7 +71,7 @@ class Aside:
             make_private(self.path)
 
     def settle(self) -> None:
-        """See all of it on the disk; nothing is written to it from here on."""
+        """Flush all of it to the disk; nothing may be written to it afterwards."""
         with _writing(self.target):
             for place, _, names in os.walk(self.path, topdown=False):
                 for name in names:
@@ -83,14 +82,14 @@ class Aside:
         self.is_settled = True
 
     def free_name(self) -> None:
-        """Remove the file that is to be replaced, before others that belong to it are."""
+        """Remove the file that will be replaced, before the files that belong to it."""
         check_free(self.target, overwrite=self.overwrite)
         with _writing(self.target):
             self.target.unlink(missing_ok=True)
             sync_folder(self.target.parent)
 
     def take_name(self) -> None:
-        """Be what the name names, in place of what was there."""
+        """Take the name, and replace what was there."""
         if not self.is_settled:
             self.settle()
         check_free(self.target, overwrite=self.overwrite)  # Somebody else may have been faster.
@@ -109,7 +108,7 @@ class Aside:
         try:
             self.path.rename(target)
         finally:
-            # Whatever came between, an interruption too: one of the two has the name.
+            # Even after an interruption, one of the two has the name.
             if os.path.lexists(target):
                 _remove(old)
             else:
@@ -118,7 +117,7 @@ class Aside:
 
 @contextmanager
 def begun(path: FilePath, *, overwrite: bool, folder: bool, private: bool) -> Iterator[Aside]:
-    """A place beside `path` that is gone when the block ends, unless it took the name."""
+    """Yield a place beside `path`. It is removed at the end, unless it took the name."""
     check_free(path, overwrite=overwrite)
     with _writing(Path(path)):
         aside = Aside(Path(path), overwrite=overwrite, folder=folder, private=private)
@@ -130,9 +129,9 @@ def begun(path: FilePath, *, overwrite: bool, folder: bool, private: bool) -> It
 
 
 def check_writable(path: FilePath, *, overwrite: bool) -> None:
-    """Raise unless a file can be made beside that name, to take it later; it is tried."""
+    """Raise unless a file can be made beside that name; it makes one to find out."""
     check_free(path, overwrite=overwrite)
-    # It has no name where the system knows such files, so that nothing of it can be left behind.
+    # Where the system allows, this file has no name, so it cannot be left behind.
     with _writing(Path(path)), TemporaryFile(dir=Path(path).parent):
         pass
 
@@ -141,10 +140,10 @@ def check_writable(path: FilePath, *, overwrite: bool) -> None:
 def written_aside(
     path: FilePath, *, overwrite: bool, folder: bool, private: bool
 ) -> Iterator[Path]:
-    """A place beside `path` to write to, which takes its name when all went well.
+    """Yield a place beside `path` to write to, which takes the name if all went well.
 
-    An interrupted run leaves what was there before, and nothing half-written. What is private
-    is for its owner alone; the rest is for whom the user's umask lets.
+    An interrupted run leaves what was there before, and nothing half-written. Only the owner can
+    read a private file. The user's umask decides who can read the others.
     """
     with begun(path, overwrite=overwrite, folder=folder, private=private) as aside:
         yield aside.path
@@ -163,7 +162,7 @@ def write_bytes(path: FilePath, data: bytes) -> None:
 
 
 def sync_folder(path: FilePath) -> None:
-    """See the names in a folder on the disk; raises OSError."""
+    """Flush the names in a folder to the disk; raises OSError."""
     if not FOLDER:
         return  # Windows does so by itself.
     descriptor = os.open(path, os.O_RDONLY | FOLDER)

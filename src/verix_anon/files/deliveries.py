@@ -1,8 +1,7 @@
-"""A delivery as a folder (spec §8), read as the work of somebody who means harm (spec §11).
+"""Reads a delivery's folder (spec §8) as the work of an attacker (spec §11).
 
-What the provider controls: every byte of every file. What bounds it: the contract, which
-says how many columns there are and how small a leaf may be, and the number of rows sent.
-Each file is read once, hashed, and decoded from those very bytes.
+The provider controls every byte of every file. The contract and the number of rows sent limit how
+much is read. Each file is read once, hashed, and decoded from the same bytes.
 """
 
 from collections.abc import Mapping
@@ -72,9 +71,9 @@ def read_delivery(
 ) -> Snapshot:
     """Read a delivery for a submission of `n_rows` records under a contract.
 
-    What comes back is well-formed: a canonical tree no deeper than agreed, finite ordered
-    bounds for each of its leaves, and rows and leaf numbers in range. Whether any of it is
-    true, its digests included, is for the layers to say.
+    The result is well-formed: a canonical tree no deeper than agreed, finite ordered bounds for
+    each leaf, and rows and leaf numbers in range. The layers judge whether it is true, its digests
+    included.
 
     Raises:
         MixedUpError: It says that it is for another submission than the one given.
@@ -91,10 +90,11 @@ def read_delivery(
     files = Files(folder)
     header, stated = parse_header(files.read(job_folder.DELIVERY_HEADER, MAX_HEADER_BYTES))
     if submission is not None:
-        # First: nothing else of such a delivery is read, so its provider learns nothing.
+        # Check this first: nothing else is read then, so the provider of a mixed-up delivery learns
+        # nothing.
         check_answers(header, submission)
     try:
-        # What the counts promise bounds what is read below.
+        # The counts limit what is read below.
         header.check(contract, n_rows=n_rows)
         delivery = Delivery(
             header=header,
@@ -127,10 +127,10 @@ def check_answers(header: Header, submission: Digest) -> None:
 
 
 def _read_receipt(folder: Folder) -> bytes | ReceiptError | None:
-    """What lies there as a receipt: it says nothing about whether the rest is a delivery."""
+    """Return the receipt's bytes, why they cannot be read, or None if there is no receipt."""
     if not folder.has(job_folder.RECEIPT_FILE):
         return None
-    # Executors of a cluster write deliveries, and have no use for what signatures need.
+    # Executors of a cluster write deliveries, and do not have the packages for signatures.
     from verix_anon.protocol.envelopes import MAX_BYTES
 
     try:
@@ -140,7 +140,7 @@ def _read_receipt(folder: Folder) -> bytes | ReceiptError | None:
 
 
 def damage(names: tuple[str, ...]) -> str:
-    """What it means that files are not those whose digests delivery.json states."""
+    """Return the words for files whose digests differ from those in delivery.json."""
     return (
         f"{' and '.join(names)} damaged on the way or altered"
         " (not of the SHA-256 that delivery.json states)"
@@ -150,7 +150,7 @@ def damage(names: tuple[str, ...]) -> str:
 def _fill(
     files: Files, name: str, expected: parquet.Expected, into: Mapping[str, parquet.Array]
 ) -> None:
-    """Fill arrays with the whole of one file, which has exactly so many rows."""
+    """Fill arrays from one file, which must have exactly as many rows."""
     n_rows = len(into["leaf"])
     data = files.hold(name, expected.bytes_for(n_rows))
     reader = parquet.Reader(name, data, expected, MalformedDeliveryError, most_rows=n_rows)
@@ -185,7 +185,7 @@ def _read_tree(files: Files, n_nodes: int) -> Tree:
 
 
 def _read_records(files: Files, header: Header, n_rows: int, *, has_target: bool) -> Delivered:
-    """The records in ascending row, wherever they stand in the files."""
+    """Return the records in ascending row, whatever their order in the files."""
     expected, parts = files.hold_records(COLUMNS | TARGET if has_target else COLUMNS, n_rows)
     readers = parquet.open_parts(
         parts,
@@ -209,7 +209,7 @@ def _read_records(files: Files, header: Header, n_rows: int, *, has_target: bool
 
 
 def _places(row: Ints) -> Ids | None:
-    """Where each record goes for rows to ascend, stable where they repeat; None: none moves."""
+    """Return each record's place in ascending row, stable if rows repeat; None if in order."""
     if (row[1:] >= row[:-1]).all():
         return None
     places = np.empty(row.size, np.int32)

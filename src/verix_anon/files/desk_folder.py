@@ -1,6 +1,6 @@
-"""The folder that the desk works in: what may be opened there, put there and taken away.
+"""The folder that the desk works in: what it lists, opens, receives and packs.
 
-Names that a browser gives are held within the folder: nothing outside it is ever opened by them.
+A browser's names are resolved within the folder, so they never open anything outside it.
 """
 
 import os
@@ -186,7 +186,7 @@ class _Passed:
 
 
 def zipped(folder: Path) -> Iterator[bytes]:
-    """Yield a zip file of a folder, piece by piece; links are left out, nothing is packed anew."""
+    """Yield a zip file of a folder, piece by piece. It skips links and does not compress."""
     passed = _Passed()
     with ZipFile(passed, "w", ZIP_STORED) as out:
         for path in sorted(folder.rglob("*")):

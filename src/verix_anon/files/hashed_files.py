@@ -1,7 +1,7 @@
 """The files of a submission or delivery, each read once and hashed (spec §8).
 
-What is judged is decoded from the very bytes that were hashed, and compared with the digests that
-`submission.json` or `delivery.json` states.
+The bytes that are decoded are the bytes that were hashed. Their digests are compared with those
+that `submission.json` or `delivery.json` states.
 """
 
 import hmac
@@ -91,9 +91,9 @@ class Files:
             self.room -= len(data)
             return InMemory(data), sha256(data).digest()
         if not places:
-            # Somebody cut it to nothing after its size was asked.
+            # The file was cut to nothing after its size was read.
             return InMemory(b""), digest.digest()
-        # One after the other: nobody else writes there.
+        # The blocks follow each other, because nothing else writes to this scratch file.
         first, size = places[0], sum(place.shape[0] for place in places)
         return InScratch(replace(first, shape=(size,))), digest.digest()
 

@@ -1,7 +1,7 @@
-"""Files of JSON lines that are only ever appended to, for their owner's eyes alone.
+"""Files of JSON lines that are only ever appended to, and that only their owner can read.
 
-Nothing rests on a line before it is whole and on the disk. So one that an abrupt end cut short says
-nothing: whoever adds the next one declares it void, and nothing is taken away.
+Nothing relies on a line before it is whole and on the disk. If a crash cuts a line short, the next
+append marks it as void. Nothing is ever removed.
 """
 
 import json
@@ -17,13 +17,13 @@ from verix_anon.files.store import BINARY, FilePath
 from verix_anon.platform import held
 
 PATIENCE = 60.0
-"""Seconds until whoever holds a lock is taken to hang."""
+"""Seconds until the holder of a lock counts as hung."""
 VOID = b" (cut short)"
 """The end of a line that was cut short, in a file that was added to since."""
 
 
 class Lines:
-    """A file of lines that nobody else writes to as long as it is held."""
+    """A locked file of lines: while it is held, no other process writes to it."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
@@ -32,7 +32,7 @@ class Lines:
         """Return every line that is neither empty nor void, without its end; raises OSError."""
         *ended, last = self._bytes(0).split(b"\n")
         found = [line for line in ended if line.strip() and not line.endswith(VOID)]
-        # One without an end may be whole, or damaged in another way than by being cut short.
+        # A line without an end may be whole, or damaged in another way.
         return [*found, last] if last.strip() and not _is_cut_short(last) else found
 
     def read(self) -> list[Fields | None]:
@@ -44,9 +44,9 @@ class Lines:
         return _is_cut_short(self._bytes(0).split(b"\n")[-1])
 
     def append(self, fields: Mapping[str, object]) -> bytes:
-        """Add a line, see it on the disk and return it; raises OSError, and then there is none."""
+        """Add a line, flush it to the disk and return it; after an OSError it is not there."""
         size = os.fstat(self.descriptor).st_size
-        # A line that has no end must not take the next one with it.
+        # A line without an end must not run into the next one.
         has_end = size == 0 or self._bytes(size - 1) == b"\n"
         end = b"" if has_end else (VOID if self.is_cut_short() else b"") + b"\n"
         line = json.dumps(fields).encode()
@@ -72,7 +72,7 @@ class Lines:
 
 @contextmanager
 def locked(path: FilePath) -> Iterator[Lines]:
-    """The file, made if there is none, held against everybody else; raises OSError."""
+    """Yield the file under an exclusive lock; makes it if it is missing; raises OSError."""
     is_new = not Path(path).exists()
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | BINARY, 0o600)
     try:
@@ -103,7 +103,7 @@ def is_cut_short(path: FilePath) -> bool:
 
 @contextmanager
 def _shared(path: FilePath) -> Iterator[Lines | None]:
-    """The file, held against those who write; None if there is none."""
+    """Yield the file under a shared lock, or None if it does not exist."""
     try:
         descriptor = os.open(path, os.O_RDONLY | BINARY)
     except FileNotFoundError:

@@ -1,6 +1,6 @@
-"""Proofs of inclusion as files, checked without the delivery and without a secret (spec §14).
+"""Reads, writes and checks proofs of inclusion, without the delivery or a secret (spec §14).
 
-Whoever made the file may mean harm: no more of it is read than a proof may have.
+The file may be hostile, so no more of it is read than a proof may have.
 """
 
 import re
@@ -22,8 +22,8 @@ def check_proof(
 
     Args:
         proof: What prove() made, or its file.
-        root: The root that somebody committed to, as 32 bytes or 64 hexadecimal digits. It must
-            come from whom you trust for it, such as a signed receipt; never from the proof.
+        root: The root that somebody committed to, as 32 bytes or 64 hexadecimal digits. Take it
+            from a source that you trust, such as a signed receipt, and never from the proof.
         tracker: The tracker that the proof must be about, in the same form.
 
     Returns:
@@ -39,7 +39,7 @@ def check_proof(
     """
     wanted = None if tracker is None else tracker_bytes(tracker)
     committed = Digest(_bytes(root, "a root"))
-    # What was made in memory is read as a file would be: annotations bind nobody.
+    # A proof in memory is checked like a file, because annotations do not bind a caller.
     found = Proof.from_bytes(proof.to_bytes()) if isinstance(proof, Proof) else read_proof(proof)
     inclusion.check(found, root=committed, tracker=wanted)
     return found
@@ -52,7 +52,7 @@ def read_proof(path: FilePath) -> Proof:
         >>> proof = verix_anon.read_proof("job/proof.json")
     """
     try:
-        # A named pipe or a device is no file, and could be without end.
+        # A named pipe or a device is not a file, and could be without end.
         if not (place := Path(path_text(path))).is_file():
             raise TableError(f"there is no file {place}")
         with place.open("rb") as file:

@@ -1,11 +1,11 @@
-"""Arrays that are too large to hold, in a file without a name, for as long as the process has it.
+"""Keeps arrays that are too large for memory in a file without a name.
 
-The file is for its owner alone and is unlinked before anything is written: whatever ends the
-process, nothing of the table stays behind. Arrays are read by plain reads into memory of their
-own; pages of a mapped file would count as the process's memory.
+Only the owner can open the file, and it is unlinked before anything is written. So nothing of the
+table stays behind, however the process ends. Arrays are read with plain reads, because the pages of
+a mapped file would count as the process's memory.
 
-Bytes that were hashed are held here too, in memory if they are few: what is decoded is these
-bytes, never the file again, because the sender may change the file between two reads.
+Hashed bytes are kept here too, or in memory if they are few. Decoding uses these bytes and never
+reads the original file again, because the sender may change it between two reads.
 """
 
 import errno
@@ -24,7 +24,7 @@ from verix_anon.errors import TableError
 from verix_anon.files.store import reason
 
 NAMED = ("TMPDIR", "TEMP", "TMP")
-# In place of /tmp, which on many systems is memory.
+# Instead of /tmp, which is memory on many systems.
 ON_DISK = "/var/tmp"  # noqa: S108, because what is made there has no name
 
 # Holds the place in a file where the system cannot read and write at a place of its own.
@@ -32,7 +32,7 @@ _seeking = threading.Lock()
 
 
 class Scratch:
-    """One such file; it grows as arrays are added, and is gone when it is let go of."""
+    """One such file. It grows as arrays are added, and disappears with this object."""
 
     def __init__(self) -> None:
         is_named = any(os.environ.get(name) for name in NAMED)
@@ -46,12 +46,12 @@ class Scratch:
         self.lock = threading.Lock()
 
     def __del__(self) -> None:
-        # Not there if the file could not be made.
+        # The attribute is missing if the file could not be made.
         if hasattr(self, "descriptor"):
             os.close(self.descriptor)
 
     def empty(self, shape: tuple[int, ...], dtype: npt.DTypeLike) -> "Kept":
-        """Room for an array, to be written in parts."""
+        """Reserve room for an array that is written in parts."""
         kind = np.dtype(dtype)
         n_bytes = kind.itemsize * int(np.prod(shape, dtype=np.int64))
         with self.lock:
@@ -111,7 +111,7 @@ def _read_at(descriptor: int, into: memoryview, at: int) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kept:
-    """An array in a scratch file; threads may read and write it side by side."""
+    """An array in a scratch file. Several threads may read and write it at once."""
 
     scratch: Scratch
     at: int
@@ -119,14 +119,14 @@ class Kept:
     dtype: np.dtype[Any]
 
     def write(self, first: int, part: npt.NDArray[Any]) -> None:
-        """Write some rows, from this one on."""
+        """Write some rows, beginning at row `first`."""
         assert part.dtype == self.dtype
         assert part.shape[1:] == self.shape[1:]
         assert 0 <= first <= first + len(part) <= self.shape[0]
         self.scratch.write(self.at + first * self._row_bytes, _bytes(np.ascontiguousarray(part)))
 
     def read(self, first: int = 0, end: int | None = None) -> npt.NDArray[Any]:
-        """Some rows, or all, in memory of their own."""
+        """Return some rows, or all, in new memory."""
         end = self.shape[0] if end is None else min(end, self.shape[0])
         out = np.empty((max(0, end - first), *self.shape[1:]), self.dtype)
         self.scratch.read(self.at + first * self._row_bytes, _bytes(out))
@@ -147,49 +147,49 @@ WINDOW_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class InMemory:
-    """Few enough to be held."""
+    """Bytes that are few enough to stay in memory."""
 
     data: bytes = field(repr=False)
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """How many bytes there are."""
         return len(self.data)
 
     def part(self, start: int, end: int) -> memoryview:
-        """Some of them."""
+        """Return some of the bytes."""
         return memoryview(self.data)[start:end]
 
     def window(self, end: int) -> memoryview:
-        """Those before some end, to be looked at here and there."""
+        """Return the bytes before `end`, for random access."""
         return self.part(0, end)
 
     def open(self) -> pa.NativeFile:
-        """A file of them for Arrow."""
+        """Return a file over these bytes for Arrow."""
         return pa.BufferReader(pa.py_buffer(self.data))
 
 
 @dataclass(frozen=True, slots=True)
 class InScratch:
-    """Copied to a scratch file while they were hashed."""
+    """Bytes that were copied to a scratch file while they were hashed."""
 
     kept: Kept = field(repr=False)
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """How many bytes there are."""
         return self.kept.shape[0]
 
     def part(self, start: int, end: int) -> memoryview:
-        """Some of them."""
+        """Return some of the bytes."""
         return self.kept.read(start, end).data
 
     def window(self, end: int) -> "Window":
-        """Those before some end, to be looked at here and there."""
+        """Return the bytes before `end`, for random access."""
         return Window(self.kept, end)
 
     def open(self) -> pa.NativeFile:
-        """A file of them for Arrow."""
+        """Return a file over these bytes for Arrow."""
         return pa.PythonFile(_File(self.kept), mode="r")
 
 
@@ -197,7 +197,7 @@ Held = InMemory | InScratch
 
 
 class Window:
-    """Bytes like those of a memoryview, of which only a few are read at a time."""
+    """Bytes like a memoryview, but only a few of them are read at a time."""
 
     def __init__(self, kept: Kept, end: int) -> None:
         self.kept, self.end = kept, end
@@ -243,7 +243,7 @@ class _File(io.RawIOBase):
         return self.at
 
     def read(self, size: int = -1, /) -> memoryview:
-        # Not bytes: those would be copied once more.
+        # Not bytes, because they would be copied once more.
         end = self.kept.shape[0] if size < 0 else self.at + size
         found = self.kept.read(self.at, end).data
         self.at += len(found)

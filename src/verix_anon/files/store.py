@@ -1,8 +1,8 @@
-"""Folders and files that somebody else filled, here or behind an fsspec URL: read within limits.
+"""Reads folders and files that a stranger filled, on disk or behind an fsspec URL, within limits.
 
-A folder is held open and read file by file, by name, relative to what is held: never through a
-link, and never past a limit. What is wrong with its content is the fault of whoever filled it;
-that it cannot be read for another reason, such as a lack of rights or memory, is not.
+A folder is kept open, and its files are opened relative to it. So nobody can swap the folder in
+between. No link is followed, because it could lead to the owner's own files. Bad content is the
+error of the party that filled the folder; a lack of rights or memory is not.
 """
 
 import errno
@@ -25,7 +25,7 @@ MAX_ENTRIES = 3 * MAX_PARTS
 PART = r"[A-Za-z0-9][A-Za-z0-9._=-]{0,180}\.parquet"
 """The name of a part: the same in every order, URL, terminal and file system (spec §8.3)"""
 BLOCK_BYTES = 1 << 20
-# What is there in place of a file, or is not: the only failures that a folder's content explains.
+# The folder's content explains only these failures: something is missing, or is not a file.
 OF_CONTENT = frozenset({errno.ENOENT, errno.ELOOP, errno.ENOTDIR, errno.ENXIO})
 FilePath = str | os.PathLike[str]
 # Windows has none of these but the first, and changes line ends in files opened without it.
@@ -38,7 +38,7 @@ _REPARSE: int = getattr(stat, "FILE_ATTRIBUTE_REPARSE_POINT", 0x400)
 
 
 def path_text(path: object) -> str:
-    """A path as text; what cannot name a file is the caller's mistake."""
+    """Return a path as text. A value that cannot name a file is the caller's mistake."""
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
     if not isinstance(text, str) or not text or "\0" in text:
         raise TableError(f"a path is text or a Path, not {shown(path)}")
@@ -58,12 +58,12 @@ class FolderEntry(NamedTuple):
 
 
 class Folder:
-    """A folder to read from; `fail` is the error that its content raises."""
+    """A folder to read from. Bad content raises `fail`."""
 
     def __init__(self, path: str, fail: type[Error], descriptor: int | None = None) -> None:
         self.path, self.fail = path, fail
         self.descriptor = descriptor
-        """Of the folder itself; None behind a URL, and where the system opens no folders."""
+        """The open folder, or None behind a URL and where the system opens no folders."""
         self.is_remote = is_url(path)
 
     def __del__(self) -> None:
@@ -71,7 +71,7 @@ class Folder:
             os.close(self.descriptor)
 
     def entries(self, *, most: int) -> list[FolderEntry]:
-        """The names in the folder, sorted; more than `most` are refused."""
+        """Return the sorted names in the folder, or raise if there are more than `most`."""
         try:
             found = sorted(islice(self._scan(), most + 1))
         except OSError as error:
@@ -81,12 +81,12 @@ class Folder:
         return found
 
     def failing(self, fail: type[Error]) -> "Folder":
-        """The same folder, for whom its content is another error."""
+        """Return the same folder, with another error for bad content."""
         held = None if self.descriptor is None else os.dup(self.descriptor)
         return Folder(self.path, fail, held)
 
     def folder(self, name: str) -> "Folder":
-        """A folder in this one."""
+        """Open a folder in this one."""
         try:
             held = self.descriptor
             if held is None and not self.is_remote and not self.is_folder(name):
@@ -100,14 +100,14 @@ class Folder:
         return f"{self.path.rstrip('/')}/{name}"
 
     def read(self, name: str, *, limit: int) -> bytes:
-        """The whole of a regular file of at most `limit` bytes."""
+        """Read a whole regular file of at most `limit` bytes."""
         with self._reading(name) as (file, size):
             return self._whole(file, name, size, limit)
 
     def read_or_hand(
         self, name: str, *, limit: int, room: int, hand: Callable[[bytes], object]
     ) -> bytes | None:
-        """The same; but one of more than `room` bytes is handed on in blocks, and None returned."""
+        """Do the same, but pass a file of more than `room` bytes to `hand` and return None."""
         with self._reading(name) as (file, size):
             if size <= room:
                 return self._whole(file, name, size, limit)
@@ -121,7 +121,7 @@ class Folder:
 
     @contextmanager
     def _reading(self, name: str) -> Iterator[tuple[IO[bytes], int]]:
-        """A regular file and its size."""
+        """Yield a regular file and its size."""
         with self.open(name) as file:
             try:
                 size = file.seek(0, os.SEEK_END)
@@ -132,7 +132,7 @@ class Folder:
 
     def _whole(self, file: IO[bytes], name: str, size: int, limit: int) -> bytes:
         try:
-            # No more room is made than there are bytes, whatever the limit.
+            # Allocate no more than the file's size, whatever the limit is.
             data = file.read(min(limit, size) + 1)
         except MemoryError:
             raise TableError(lacking(f"reading the {size:,} bytes of {name}")) from None
@@ -141,7 +141,7 @@ class Folder:
         return data
 
     def open(self, name: str) -> IO[bytes]:
-        """A regular file, opened without following a link."""
+        """Open a regular file without following a link."""
         try:
             if self.is_remote:
                 fs, inner = filesystem(self._within(name))
@@ -150,7 +150,7 @@ class Folder:
                 return os.fdopen(_open_unlinked(self.path, name), "rb")
             return _open_regular(self.descriptor, name)
         except FileNotFoundError:
-            # Somebody gave a job's folder, which holds this one.
+            # The caller may have given the job's folder, which holds this one.
             within = Path(self.path) / Path(name).stem
             hint = f"; did you mean {within}?" if (within / name).is_file() else ""
             raise self.fail(f"{name} is missing in {self.path}{hint}") from None
@@ -163,21 +163,21 @@ class Folder:
             return file.seek(0, os.SEEK_END)
 
     def has(self, name: str) -> bool:
-        """Whether something of that name is there."""
+        """Whether the folder has an entry of that name."""
         if self.is_remote:
             fs, inner = filesystem(self._within(name))
             return bool(fs.exists(inner))
         return self._mode(name) != 0
 
     def is_folder(self, name: str) -> bool:
-        """Whether that name is a folder, and not a link to one."""
+        """Whether that name is a folder, and not a link to a folder."""
         if self.is_remote:
             fs, inner = filesystem(self._within(name))
             return bool(fs.isdir(inner))
         return stat.S_ISDIR(self._mode(name))
 
     def _mode(self, name: str) -> int:
-        """What is there under a name, as the system says it; 0 if nothing."""
+        """Return the mode of an entry, or 0 if there is none."""
         try:
             if self.descriptor is None:
                 return _mode_of(self._within(name))
@@ -189,16 +189,16 @@ class Folder:
         return self.fail(f"{name} is larger than {limit} bytes, the limit for what it holds")
 
     def _unreadable(self, name: str, done: str, error: OSError) -> Error:
-        # An error without a number is one that is raised here.
+        # An error without a number was raised in this module.
         is_content = error.errno is None or error.errno in OF_CONTENT
         fail = self.fail if is_content and not self.is_remote else TableError
         return fail(f"{name} cannot be {done} ({reason(error)})")
 
     def parts(self, name: str) -> list[str]:
-        """The files of a data set that is one file or a folder of files (spec §8).
+        """Return the files of a data set that is one file or a folder of files (spec §8).
 
-        Only what stands in the folder itself, ending in .parquet; names that start with a
-        dot or an underscore are how engines mark their own bookkeeping, and are passed over.
+        Only files in the folder itself that end in .parquet count. Names that start with a dot or
+        an underscore are skipped, because engines use them for their bookkeeping.
         """
         if not self.is_folder(name):
             return [name]
@@ -234,7 +234,7 @@ class Folder:
 
 
 def open_folder(path: FilePath, fail: type[Error]) -> Folder:
-    """The folder at a path or URL; that there is none is the caller's mistake."""
+    """Open the folder at a path or URL. If it is missing, that is the caller's mistake."""
     text = path_text(path)
     if is_url(text):
         fs, inner = filesystem(text)
@@ -244,7 +244,7 @@ def open_folder(path: FilePath, fail: type[Error]) -> Folder:
             return Folder(text, fail)
         text = inner
     try:
-        # The caller's own path: a link in it, or to it, is the caller's.
+        # This is the caller's own path, so links in it are allowed.
         if not FOLDER:
             os.scandir(text).close()
             return Folder(text, fail)
@@ -256,7 +256,7 @@ def open_folder(path: FilePath, fail: type[Error]) -> Folder:
 
 
 def small_file(path: FilePath, most: int, what: str) -> bytes:
-    """The whole of a small file; raises TableError."""
+    """Read a whole small file; raises TableError."""
     data = beginning(path, most + 1, what)
     if len(data) > most:
         raise TableError(f"{path} is larger than {most} bytes, so it is no {what}")
@@ -264,7 +264,7 @@ def small_file(path: FilePath, most: int, what: str) -> bytes:
 
 
 def beginning(path: FilePath, most: int, what: str) -> bytes:
-    """So many bytes of a file, or all if it has fewer; raises TableError."""
+    """Read up to `most` bytes of a file; raises TableError."""
     try:
         with Path(path_text(path)).open("rb") as file:
             return file.read(most)
@@ -275,7 +275,7 @@ def beginning(path: FilePath, most: int, what: str) -> bytes:
 
 
 def filesystem(url: str) -> tuple[Any, str]:
-    """The fsspec file system of a URL, and the path in it."""
+    """Return the fsspec file system of a URL, and the path in it."""
     import fsspec
 
     try:
@@ -286,7 +286,7 @@ def filesystem(url: str) -> tuple[Any, str]:
 
 
 def _open_within(folder: int, name: str, flags: int) -> int:
-    """What has that name in an open folder; each part of the name is opened without a link."""
+    """Open a name in an open folder. No part of the name may be a link."""
     *places, last = name.split("/")
     held = os.dup(folder)
     try:
@@ -344,7 +344,7 @@ def _open_unlinked(folder: str, name: str) -> int:
 
 
 def reason(error: OSError) -> str:
-    """Why something failed, in words."""
+    """Return in words why something failed."""
     if error.errno == errno.ELOOP:
         return "it is a link"
     return error.strerror or str(error)

@@ -1,4 +1,4 @@
-"""A submission's folder as it goes over a wire: files with sizes and digests, none in memory."""
+"""Lists the files of a submission with sizes and digests, without reading them into memory."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -29,13 +29,13 @@ class Parcel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed(Parcel):
-    """A submission's folder, its records neither read into memory nor looked at."""
+    """A submission's folder, whose records are neither loaded nor checked."""
 
     contract: Contract
 
 
 def list_submission(path: FilePath) -> Listed:
-    """What a submission's folder holds; each file is hashed, a piece at a time.
+    """List a submission's folder. Each file is hashed a piece at a time.
 
     Raises:
         ContractError: contract.json is not a contract.
@@ -63,7 +63,7 @@ def list_submission(path: FilePath) -> Listed:
 
 
 def list_as_is(path: FilePath) -> Parcel:
-    """The files of a folder whatever they hold, to see what becomes of a submission that is none.
+    """List the files of a folder whatever they hold, to try what a service does with them.
 
     Raises:
         TableError: There is no such folder, or it cannot be read.

@@ -1,10 +1,9 @@
 """A submission as a folder: submission.json, contract.json and records.parquet (spec §8).
 
-It is the owner's word, but it came over a wire: the provider reads it as carefully as the owner
-reads a delivery, and what is not what `submission.json` says was damaged on the way.
+The owner wrote it, but it came over a network. So the provider reads it as carefully as the owner
+reads a delivery. Anything that differs from `submission.json` was damaged on the way.
 
-For whoever looks at one column after the other, such as the owner who verifies: what is in
-memory at a time is a column for each thread.
+`read_submission_by_column` keeps only one column per thread in memory.
 """
 
 from collections.abc import Iterator
@@ -36,7 +35,7 @@ Place = tuple[parquet.Reader, int, slice | Ints]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpilledRecords:
-    """What `Records` are, but for the memory: each column as it is written, by its place."""
+    """Like `Records`, but each column lies in a scratch file, as it is written."""
 
     tracker: Kept
     columns: tuple[Kept, ...]
@@ -53,20 +52,20 @@ class SpilledRecords:
         return self.columns[number].read()
 
     def trackers(self, first: int, end: int) -> Bytes:
-        """Those of some rows."""
+        """Return the trackers of some rows."""
         return self.tracker.read(first, end)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpilledSubmission:
-    """What was sent, of which nobody holds all at once."""
+    """A submission that is never in memory as a whole."""
 
     contract: Contract
     records: SpilledRecords
     _digest: Digest
 
     def digest(self, *, threads: int | None = None) -> Digest:
-        """What binds a delivery to this very submission."""
+        """Return the digest that binds a delivery to this submission."""
         return self._digest
 
 
@@ -108,7 +107,7 @@ def spill(contract: Contract, places: list[Place], n_rows: int) -> SpilledSubmis
 
 @contextmanager
 def fitting() -> Iterator[None]:
-    """Where records are held to the contract."""
+    """Say in errors that the records do not fit the contract."""
     try:
         yield
     except TableError as error:
@@ -122,7 +121,7 @@ def _filled(places: list[Place], name: str, out: npt.NDArray[Any]) -> npt.NDArra
 
 
 def _digest(contract: Contract, n_rows: int, columns: list[Kept]) -> Digest:
-    """That of the submission: columns lie in the file as they are hashed."""
+    """Return the submission's digest. Columns lie in the file as they are hashed."""
 
     def chunk(number: int) -> bytes:
         first, end = number * merkle.CHUNK_ROWS, (number + 1) * merkle.CHUNK_ROWS
@@ -137,7 +136,7 @@ NAMED = (CONTRACT, RECORDS)
 """The files whose digests are stated."""
 MAX_HEADER_BYTES = 1 << 16
 MAX_CONTRACT_BYTES = 256 << 20
-# Trackers do not compress: half of what they take shows that there are as many rows as is said.
+# Trackers do not compress, so a file with fewer bytes cannot hold the stated number of rows.
 LEAST_BYTES_PER_ROW = 16
 
 
@@ -171,9 +170,9 @@ def read_submission(path: FilePath) -> Submission:
 def read_submission_by_column(
     path: FilePath, *, most_values: int
 ) -> Submission | SpilledSubmission:
-    """The same for whoever looks at one column after the other.
+    """Read a submission for code that looks at one column after the other.
 
-    Values of more than so many bytes are not held: the records go to a scratch file.
+    Values of more than `most_values` bytes go to a scratch file instead of memory.
     """
     stated = open_submission(path)
     if stated.n_rows * len(stated.contract.quasi) * 8 <= most_values:
@@ -187,7 +186,7 @@ def read_submission_by_column(
 
 
 def _opened(path: FilePath) -> tuple["Stated", list[parquet.Reader]]:
-    """What submission.json says, and the records, of which none is decoded yet."""
+    """Return what submission.json says, and the records before any is decoded."""
     stated = open_submission(path)
     files, contract, n_rows = stated.files, stated.contract, stated.n_rows
     columns = {c.name: pa.from_numpy_dtype(table.wire_type(c)) for c in contract.columns}
@@ -214,7 +213,7 @@ def _reading(n_rows: int) -> Iterator[None]:
 
 
 def open_submission(path: FilePath) -> "Stated":
-    """Open a submission's folder: the contract and what submission.json says, and no record.
+    """Open a submission's folder and read its contract and submission.json, but no records.
 
     Raises:
         ContractError: contract.json is not a contract.
@@ -235,7 +234,7 @@ def parse_contract(data: bytes) -> Contract:
 
 
 class Stated:
-    """What submission.json says; whatever else is found was damaged on the way."""
+    """What submission.json says. Anything that differs from it was damaged on the way."""
 
     def __init__(self, files: Files) -> None:
         data = files.read(SUBMISSION_HEADER, MAX_HEADER_BYTES)
@@ -254,7 +253,7 @@ class Stated:
         self.check(is_same, f"{CONTRACT} is not the contract")
 
     def check(self, holds: bool, problem: str) -> None:
-        """Raise unless something holds that submission.json says."""
+        """Raise unless what submission.json says holds."""
         if not holds:
             raise TableError(
                 f"{self.files.folder.path} was damaged on the way: {problem} that"
@@ -262,17 +261,17 @@ class Stated:
             )
 
     def check_files(self) -> None:
-        """Raise unless the files read so far are those that are named."""
+        """Raise unless the files read so far have the stated digests."""
         different = self.files.different(self.digests)
         self.check(not different, f"{' and '.join(different)} differs from the SHA-256")
 
     def check_digest(self, found: Digest) -> None:
-        """Raise unless the records are those that are meant."""
+        """Raise unless the records have the stated digest."""
         self.check(found.hex() == self.submission, "its records are not those of the digest")
 
 
 def _fill(contract: Contract, readers: list[parquet.Reader], n_rows: int) -> table.Records:
-    """The records in ascending row, wherever they stand in the files."""
+    """Return the records in ascending row, whatever their order in the files."""
     tracker = np.empty((n_rows, 32), np.uint8)
     values = np.empty((len(contract.quasi), n_rows))
     target = np.zeros(n_rows, np.uint8)
@@ -290,7 +289,7 @@ def _fill(contract: Contract, readers: list[parquet.Reader], n_rows: int) -> tab
 
 
 def _places(readers: list[parquet.Reader], n_rows: int) -> list[Place]:
-    """Where the rows of each group belong, which are all rows, each once."""
+    """Return where the rows of each group belong. Every row must occur exactly once."""
     is_there = np.zeros(n_rows, np.bool_)
     places = []
     for reader in readers:
@@ -298,7 +297,7 @@ def _places(readers: list[parquet.Reader], n_rows: int) -> list[Place]:
             row: Ints = reader.read_group(group, ["row"])["row"].astype(np.int64, copy=False)
             if row.min() < 0 or row.max() >= n_rows:
                 raise TableError(f"{reader.name}: a row is not one of 0 to {n_rows - 1}")
-            # One run of memory if they ascend without gaps.
+            # Rows that ascend without gaps are one run of memory.
             is_run = bool((np.diff(row) == 1).all())
             where = slice(int(row[0]), int(row[0]) + row.size) if is_run else row
             is_there[where] = True

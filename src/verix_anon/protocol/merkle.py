@@ -125,9 +125,8 @@ def top_digest(contract: Contract, tree: Tree, leaves: Leaves, members: Members)
     """Return the digest of a tree's first node under the contract's commitment."""
     if contract.commitment is Commitment.PAPER:
         return _paper_top(contract, tree, leaves)
-    # Preorder numbers the leaves from left to right, so the leaves of a batch of nodes are
-    # consecutive.
-    # Read backwards, a node's children are the last two digests that were pushed.
+    # In preorder the leaves of a batch of nodes are consecutive. Read backwards, a node's children
+    # are the last two digests that were pushed.
     open_: list[bytes] = []
     for first in range((tree.n_nodes - 1) // BATCH_NODES * BATCH_NODES, -1, -BATCH_NODES):
         heads, is_leaf = _heads(tree, slice(first, first + BATCH_NODES))

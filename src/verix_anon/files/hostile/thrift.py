@@ -1,7 +1,7 @@
-"""Thrift's compact protocol, in which Parquet writes its footer and page headers.
+"""Reads and writes Thrift's compact protocol, which Parquet uses for its footer and page headers.
 
-What could be read in two ways is refused, so that another decoder sees the same numbers:
-fields ascend, and no number is wider than its type.
+Bytes that could be read in two ways are refused. Otherwise Arrow might see other numbers than the
+ones checked here. So fields must ascend, and no number may be wider than its type.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from verix_anon.files.scratch import Window
 
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
 BITS = {I16: 16, I32: 32, I64: 64}
-# Structs and lists in each other; Parquet needs nine at the most.
+# How deep structs and lists may nest; Parquet needs nine levels at most.
 MAX_NESTING = 12
 
 
@@ -29,11 +29,11 @@ Fields: TypeAlias = dict[int, tuple[int, Value]]
 
 
 class ThriftError(ValueError):
-    """These bytes are not a struct."""
+    """The bytes are not a struct."""
 
 
 def decode(data: Data, at: int) -> tuple[Fields, int]:
-    """The struct that begins at a position, and where it ends."""
+    """Return the struct that begins at a position, and where it ends."""
     try:
         return _struct(data, at, MAX_NESTING)
     except IndexError:
@@ -41,7 +41,7 @@ def decode(data: Data, at: int) -> tuple[Fields, int]:
 
 
 def number(fields: Mapping[int, tuple[int, object]], field: int, kind: int) -> int:
-    """A field that must be there, as a number of that type that is not negative."""
+    """Return a field that must exist, as a number of that type that is not negative."""
     found, value = fields.get(field, (0, None))
     if found != kind or not isinstance(value, int) or value < 0:
         raise ThriftError(f"field {field} is not there, not a number or negative")
@@ -49,7 +49,7 @@ def number(fields: Mapping[int, tuple[int, object]], field: int, kind: int) -> i
 
 
 def structs(fields: Fields, field: int) -> list[Fields]:
-    """A field that must be there, as a list of structs."""
+    """Return a field that must exist, as a list of structs."""
     _, value = fields.get(field, (0, None))
     if not isinstance(value, List) or not all(isinstance(m, dict) for m in value.members):
         raise ThriftError(f"field {field} is not there or not a list of structs")
@@ -64,8 +64,8 @@ def _struct(data: Data, at: int, nesting: int) -> tuple[Fields, int]:
         kind, delta = head & 15, head >> 4
         if kind == 0:
             return fields, at
-        # A number that does not ascend by 1 to 15 is written in full, which Parquet does not
-        # need. In full it could repeat a field, or be one modulo 65536.
+        # Parquet's fields ascend by 1 to 15. A number written in full could repeat a field, or
+        # name one modulo 65536.
         if delta == 0:
             raise ThriftError("a field's number is written in full")
         field += delta
