@@ -50,7 +50,7 @@ def written(folder: Path, text: str, host: str) -> Path:
 
 def test_nginx_takes_its_configuration(nginx: str, tmp_path: Path) -> None:
     path = written(tmp_path, CONFIGURATION.read_text(), "anon.example.org")
-    command = [nginx, "-t", "-e", "stderr", "-p", tmp_path, "-c", path]
+    command = [nginx, "-t", "-e", "stderr", "-p", str(tmp_path), "-c", str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "test is successful" in done.stderr
@@ -124,7 +124,8 @@ def proxied(nginx: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pr
         text = CONFIGURATION.read_text().replace("127.0.0.1:8443", f"127.0.0.1:{service.port}")
         text, changed = LISTENS.subn(f"    listen 127.0.0.1:{port} ssl http2;", text)
         assert changed == 1
-        command = [nginx, "-e", "stderr", "-p", folder, "-c", written(folder, text, "localhost")]
+        configured = str(written(folder, text, "localhost"))
+        command = [nginx, "-e", "stderr", "-p", str(folder), "-c", configured]
         with (folder / "log").open("wb") as log:
             process = subprocess.Popen(command, stderr=log)
         try:

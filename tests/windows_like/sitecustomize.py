@@ -98,7 +98,7 @@ def _replaced(replace):  # type: ignore[no-untyped-def]
 
 
 builtins.__import__ = _imported
-pathlib.Path.replace = _replaced(pathlib.Path.replace)  # type: ignore[method-assign]
+pathlib.Path.replace = _replaced(pathlib.Path.replace)  # type: ignore[method-assign, no-untyped-call]
 for _stream in (sys.stdout, sys.stderr):
     if _stream is not None:
         _stream.reconfigure(encoding="cp1252", newline="\r\n")  # type: ignore[union-attr]

@@ -9,6 +9,7 @@ The one on Spark runs by itself, in Spark's environment: `python -m tools.bench.
 """
 
 import argparse
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -26,6 +27,9 @@ from tools.bench import (
 )
 from tools.bench.record import record
 
+Measure = Callable[[], dict[str, Any]]
+Render = Callable[[dict[str, Any]], list[str]]
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tools.bench")
@@ -33,7 +37,7 @@ def main() -> None:
     parser.add_argument("--before", metavar="COMMIT")
     given = parser.parse_args()
     facts = machine.facts()
-    benches = {
+    benches: dict[str, tuple[Measure, Render]] = {
         "commands": (partial(commands.measure, given.before), commands.render),
         "desk": (desk.measure, desk.render),
         "engine": (engine.measure, render_engine),

@@ -195,9 +195,9 @@ def _table(journey: dict[str, Any]) -> list[str]:
         aim = f"{journey['aims'][name]:.1f}" if name in journey["aims"] else ""
         lines.append(f"| {name} | {earlier} | {_shown(took)} | {aim} |")
     sizes = journey["megabytes"]
-    for part, aim in MEGABYTES.items() if "prepare" in journey["aims"] else ():
+    for part, most in MEGABYTES.items() if "prepare" in journey["aims"] else ():
         earlier = f"{sizes['before'][part]:.1f} MB" if before else ""
-        lines.append(f"| {part} | {earlier} | {sizes['now'][part]:.1f} MB | {aim} MB |")
+        lines.append(f"| {part} | {earlier} | {sizes['now'][part]:.1f} MB | {most} MB |")
     return lines
 
 

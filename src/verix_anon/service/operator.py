@@ -79,7 +79,7 @@ def page(
     return HTMLResponse(text, headers=HEADERS)
 
 
-def _events(database: Database) -> Iterator[tuple[str, str, str]]:
+def _events(database: Database) -> Iterator[tuple[str, ...]]:
     """Lines of a table: what happened, today, and in a week."""
     today, week = (daily.totals(database, n_days) for n_days in (1, daily.WEEK))
     none = daily.Total(0, 0, 0.0)
