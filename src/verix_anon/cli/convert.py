@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from verix_anon.cli.app import app
-from verix_anon.cli.options import option, overwrite_option
+from verix_anon.cli.options import FormOption, option, overwrite_option
 from verix_anon.cli.output import say
 
 
@@ -17,6 +17,7 @@ def convert(
     out: Annotated[
         str, option("The other file, by its ending: .csv, .parquet, .xlsx, .sav.", "--out", "-o")
     ],
+    form: FormOption = None,
     overwrite: Annotated[bool, overwrite_option("a table that is there")] = False,
 ) -> None:
     """Write a released table as another kind of file: the same cells in the same order.
@@ -25,5 +26,5 @@ def convert(
     """
     from verix_anon.client.release.read_back import convert_released
 
-    convert_released(table, out, overwrite=overwrite)
+    convert_released(table, out, form=form or "", overwrite=overwrite)
     say(f"Written to {out}.")

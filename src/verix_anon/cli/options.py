@@ -140,6 +140,14 @@ Priority = Annotated[
     list[str] | None,
     option("How fine columns stay: COLUMN=fine, normal, coarse or a number; with commas between."),
 ]
+FormOption = Annotated[
+    str | None,
+    output_option(
+        "How a .csv is written: plain, excel, excel-de, or such as"
+        " delimiter=semicolon,decimal=comma,encoding=utf-8-bom; else as the input was.",
+        "--form",
+    ),
+]
 Quiet = Annotated[bool, output_option("No progress on stderr.", "--quiet", "-q")]
 PassphraseFile = Annotated[
     Path | None,

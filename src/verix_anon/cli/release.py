@@ -10,6 +10,7 @@ from verix_anon.cli.app import app
 from verix_anon.cli.options import (
     AsJson,
     DeliveryFolder,
+    FormOption,
     Given,
     ManifestFile,
     PassphraseFile,
@@ -131,13 +132,7 @@ def release(
         list[str] | None,
         values_option("Leave a column out; any number of times.", metavar="COLUMN"),
     ] = None,
-    form: Annotated[
-        str | None,
-        output_option(
-            "How a .csv is written: plain, excel, excel-de, or such as"
-            " delimiter=semicolon,decimal=comma,encoding=utf-8-bom; else as the input was."
-        ),
-    ] = None,
+    form: FormOption = None,
     exact_ends: Annotated[
         bool,
         values_option(

@@ -24,6 +24,7 @@ from verix_anon.errors import TableError
 from verix_anon.files.table_form import Read, Reading
 from verix_anon.files.tables.table_writer import FORMS, TextForm
 
+NAMED = ("other", "wanted")
 GERMAN = Reading(delimiter=";", decimal=",", encoding="Windows-1252")
 
 
@@ -158,6 +159,16 @@ def test_converted_to_another_format(german: Job, tmp_path: Path, ending: str) -
         assert read_released(out).to_pydict() == expected.to_pydict()
     convert_released(tmp_path / f"other{ending}", tmp_path / "back.csv")
     assert (tmp_path / "back.csv").read_bytes() == (tmp_path / "released.csv").read_bytes()
+
+
+@pytest.mark.parametrize("form", ["plain", "excel", "excel-de", "decimal=point"])
+def test_converted_to_another_form(german: Job, tmp_path: Path, form: str) -> None:
+    publish(german, tmp_path / "released.csv")
+    publish(german, tmp_path / "wanted.csv", form=form)
+    convert_released(tmp_path / "released.csv", tmp_path / "other.csv", form=form)
+    assert (tmp_path / "other.csv").read_bytes() == (tmp_path / "wanted.csv").read_bytes()
+    dictionaries = [json.loads((tmp_path / f"{n}.schema.json").read_bytes()) for n in NAMED]
+    assert dictionaries[0] == dictionaries[1]
 
 
 def test_what_cannot_be_converted(german: Job, tmp_path: Path) -> None:

@@ -158,6 +158,8 @@ def test_a_dropped_column_is_gone_and_nothing_is_asked_of_it(clinic: Job) -> Non
     assert not any("column 'age'" in warning for warning in released.warnings)
     with pytest.raises(TableError, match="ask nothing of it"):
         clinic.release(drop=["ill"], l={"ill": 2})
+    with pytest.raises(TableError, match="a dropped column cannot be rounded"):
+        clinic.release(drop=["cost"], round_to={"cost": 5})
 
 
 @pytest.mark.parametrize(

@@ -17,16 +17,18 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 
 from verix_anon.client.release.cells import ANY, MISSING
 from verix_anon.client.release.published import FORMAT, OURS, OutputFiles, schema_path, sheets_of
 from verix_anon.client.release.representation import Representation
 from verix_anon.errors import TableError
-from verix_anon.fields import Fields
+from verix_anon.fields import Fields, to_json
 from verix_anon.files.store import FilePath, path_text
 from verix_anon.files.tables import Reading, TextForm, read_table
 from verix_anon.files.tables.file_kinds import SHEET_SUFFIXES, TABLE
+from verix_anon.files.tables.table_writer import Parts
 from verix_anon.protocol.contract import Kind, Unit
 from verix_anon.protocol.tree import NUMPY_UNITS
 
@@ -150,6 +152,33 @@ class Dictionary:
         ]
         return pa.table(columns, found.column_names)
 
+    def marked(self, table: pa.Table, mark: str) -> pa.Table:
+        """Return the table with this decimal mark in intervals of numbers, which are text."""
+        for at, field in enumerate(self.fields):
+            is_text = field.has("representation") and field.text("type") == "string"
+            if is_text and field.choice("kind", Kind) is Kind.NUMERIC:
+                # The dots between two numbers stay.
+                pattern = rf"(\d){re.escape(self.form.decimal)}(\d)"
+                texts = pc.replace_substring_regex(
+                    table.column(at).cast(pa.string()), pattern, rf"\1{mark}\2"
+                )
+                table = table.set_column(at, table.column_names[at], texts)
+        return table
+
+    def text_in(self, form: TextForm) -> str:
+        """Return the dictionary of the same table in another form."""
+        if form == self.form:
+            return self.text
+        document = json.loads(self.text)
+        document[OURS]["decimal"] = form.decimal
+        document["dialect"]["delimiter"] = form.delimiter
+        document["encoding"] = form.encoding
+        for each in document["fields"]:
+            each.pop("decimalChar", None)
+            if each["type"] == "number" and form.decimal != ".":
+                each["decimalChar"] = form.decimal
+        return to_json(document)
+
     def _text_table(self, name: str) -> pa.Table:
         form = self.form
         types = {f.text("name"): CASTS.get(f.text("type"), pa.string()) for f in self.fields}
@@ -169,8 +198,16 @@ class Dictionary:
         )
 
 
-def convert_released(path: FilePath, out: FilePath, *, overwrite: bool = False) -> None:
-    """Write a released table as another kind of file: the same cells, with the same dictionary.
+def convert_released(
+    path: FilePath, out: FilePath, *, form: str = "", overwrite: bool = False
+) -> None:
+    """Write a released table as another kind of file: the same cells, with their dictionary.
+
+    Args:
+        path: The table that release() wrote.
+        out: The other file, by its ending.
+        form: How a text table is written, as for release(); empty: as the table was.
+        overwrite: Replace files that are there.
 
     Raises:
         TableError: The table cannot be read, or a file cannot be written.
@@ -178,11 +215,14 @@ def convert_released(path: FilePath, out: FilePath, *, overwrite: bool = False) 
     name = path_text(path)
     files = OutputFiles.check(out, None, (path,), overwrite)
     known = Dictionary.beside(name)
+    table, wanted = known.table(name), known.form.changed(form)
+    if form:
+        table = known.marked(table, wanted.decimal)
+        wanted = wanted.holding(Parts(table.num_rows, lambda at, to: table.slice(at, to - at)))
+    text = known.text_in(wanted)
     with (
-        files.table_aside(
-            known.table(name), known.form, lambda: sheets_of(known.text, None)
-        ) as aside,
-        files.texts_aside("", known.text.removesuffix("\n")) as beside,
+        files.table_aside(table, wanted, lambda: sheets_of(text, None)) as aside,
+        files.texts_aside("", text.removesuffix("\n")) as beside,
     ):
         for each in filter(None, (*beside, aside)):
             each.take_name()

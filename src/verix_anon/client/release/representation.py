@@ -189,6 +189,8 @@ class Presentation:
         for name in (*self.round_to, *self.top_code, *self._bins, *self.drop):
             if name not in roles:
                 raise unknown_column(name, list(roles))
+            if name in self.drop and name in self.round_to and roles[name] != "quasi":
+                raise TableError(f"column {name!r} is dropped; a dropped column cannot be rounded")
             if roles[name] in ("target", "identifier"):
                 raise TableError(
                     f"column {name!r} is declared as {roles[name]}; only quasi-identifiers, kept"
