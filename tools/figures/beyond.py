@@ -282,7 +282,7 @@ def _hospital_counts(roles: str, bins: str) -> Figure:
         for how in ("groupby", "shared"):
             wanted = key | {"how": how, "what": "ten years"}
             (r,) = (r for r in found["counts"] if wanted.items() <= r.items())
-            said.append(f"{r['mean']:,.0f} ± {r['mean_error']:,.0f}, at most {r['most']:,.0f}")
+            said.append(f"{r['mean']:,.0f} ± {r['mean_error']:,.0f}, worst {r['most']:,.0f}")
         return " | ".join(said)
 
     return cells
