@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from verix_anon.cli.app import app, left_out
+from verix_anon.cli.app import app
 from verix_anon.cli.options import (
     AsJson,
     Given,
@@ -166,8 +166,7 @@ def prepare(
     secret = passphrase(passphrase_file, confirm=True) if seal or passphrase_file else None
     loaded = load_table(table, roles, reading)
     named = {"quasi": quasi, "identifier": identifier, "kept": kept, "sensitive": sensitive}
-    # The table is Arrow's by now; scikit-learn and Arrow would import pandas in vain.
-    with left_out("pandas"), progress_bar(quiet) as progress:
+    with progress_bar(quiet) as progress:
         prepared = make(
             loaded,
             target=target,

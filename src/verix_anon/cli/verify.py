@@ -148,8 +148,8 @@ def verify(
     if provider_key or kept.provider_keys:
         load_envelopes()
     key = None if sign is None else load_key(sign, key_passphrase_file)
-    # Models need neither, and xgboost would import both: two seconds.
-    with left_out("pandas", "sklearn"), progress_bar(quiet) as progress:
+    # Its models do without it, and xgboost would import it: more than a second.
+    with left_out("sklearn"), progress_bar(quiet) as progress:
         verdict = judge(
             delivery,
             kept,
