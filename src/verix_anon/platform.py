@@ -33,7 +33,7 @@ def settle(path: Path, mode: int) -> None:
         # Windows writes a folder's entries by itself.
         return
     else:
-        descriptor = os.open(path, os.O_RDWR | os.O_BINARY)  # type: ignore[attr-defined, unused-ignore]
+        descriptor = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
     try:
         if IS_POSIX:
             os.fchmod(descriptor, mode)
