@@ -315,7 +315,8 @@ def kill_everywhere(folder: Path, name: str) -> int:
         # A job that was prepared is refused a second time.
         assert again == 0 or (again == 2 and is_done), (n, again)
         assert checked(check, folder), n
-        if again == 0:
+        # `run` may find all done and write no more; a line that was cut short then says nothing.
+        if again == 0 and name != "run":
             assert not any(map(json_lines.is_cut_short, folder.rglob("*.jsonl")))
     raise AssertionError("it never ends")
 
