@@ -13,6 +13,7 @@ import typer.main
 import yaml
 
 import cluster
+import s3_store
 from service.running import Service
 from verix_anon.cli import app
 from verix_anon.files.keys import new_key, write_key
@@ -65,18 +66,17 @@ def test_what_it_names_is_there() -> None:
 
 @pytest.mark.long
 def test_the_service_starts_with_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from moto.server import ThreadedMotoServer  # Takes long to load.
-
     write_key(new_key(), tmp_path / "receipts.key")
-    store = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
-    store.start()
-    with cluster.running() as server:
+    with (
+        s3_store.running() as store,
+        s3_store.reached(store),
+        cluster.running() as server,
+    ):
         with psycopg.connect(cluster.url(server), autocommit=True) as connection:
             connection.execute("CREATE DATABASE verix")
-        host, port = store.get_host_and_port()
         for name, value in SERVICE["environment"].items():
             monkeypatch.setenv(name, value)
-        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+        monkeypatch.setenv("AWS_ENDPOINT_URL", store)
         monkeypatch.setenv("VERIX_DATABASE", cluster.url(server, database="verix"))
         (bucket,) = re.findall(r"mb --ignore-existing store/(\w+)", str(COMPOSE))
         fsspec.filesystem("s3").mkdir(bucket)
@@ -88,4 +88,3 @@ def test_the_service_starts_with_them(tmp_path: Path, monkeypatch: pytest.Monkey
             assert fsspec.filesystem("s3").ls(bucket, refresh=True)
         finally:
             service.close()
-            store.stop()

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+import s3_store
 import support
 from conformance import honest
 from files.samples import restate
@@ -37,24 +38,12 @@ SOME = 6
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    from moto.server import ThreadedMotoServer  # Takes long to load.
-
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
-    server.start()
-    host, port = server.get_host_and_port()
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in (
-            ("AWS_ENDPOINT_URL", f"http://{host}:{port}"),
-            ("AWS_ACCESS_KEY_ID", "k"),
-            ("AWS_SECRET_ACCESS_KEY", "s"),
-            ("AWS_DEFAULT_REGION", "us-east-1"),
-        ):
-            patch.setenv(name, value)
-        try:
-            with running(tmp_path_factory.mktemp("spark")) as made:
-                yield made
-        finally:
-            server.stop()
+    with (
+        s3_store.running() as endpoint,
+        s3_store.reached(endpoint),
+        running(tmp_path_factory.mktemp("spark")) as made,
+    ):
+        yield made
 
 
 def local_root(sent: Submission) -> str:

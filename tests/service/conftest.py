@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 import cluster
+import s3_store
 from service import made
 from verix_anon.service.database import Database
 from verix_anon.service.settings import ServiceSettings
@@ -38,32 +39,20 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
 @pytest.fixture(scope="session")
 def s3() -> Iterator[str]:
     """The endpoint of an S3."""
-    from moto.server import ThreadedMotoServer  # Takes long to load.
-
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
+    with s3_store.running() as endpoint:
+        yield endpoint
 
 
 @pytest.fixture(params=["disk", "s3"])
-def blobs_url(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> str:
+def blobs_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """The URL of an empty store of each kind."""
     if request.param == "disk":
-        return str(tmp_path / "blobs")
-    for name, value in (
-        ("AWS_ENDPOINT_URL", request.getfixturevalue("s3")),
-        ("AWS_ACCESS_KEY_ID", "k"),
-        ("AWS_SECRET_ACCESS_KEY", "s"),
-        ("AWS_DEFAULT_REGION", "us-east-1"),
-    ):
-        monkeypatch.setenv(name, value)
-    bucket = f"b{secrets.token_hex(4)}"
-    fsspec.filesystem("s3").mkdir(bucket)
-    return f"s3://{bucket}/verix"
+        yield str(tmp_path / "blobs")
+    else:
+        with s3_store.reached(request.getfixturevalue("s3")):
+            bucket = f"b{secrets.token_hex(4)}"
+            fsspec.filesystem("s3").mkdir(bucket)
+            yield f"s3://{bucket}/verix"
 
 
 @pytest.fixture

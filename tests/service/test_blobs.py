@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import fsspec
 import pytest
 
+import s3_store
 from verix_anon.errors import ProviderError
 from verix_anon.service import blobs
 from verix_anon.service.blobs import Blobs, StorageError
@@ -116,24 +116,14 @@ def test_a_store_says_whether_it_can_be_reached(store: Blobs, tmp_path: Path) ->
 
 
 @pytest.fixture(params=["refuses", "hangs"])
-def away(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Blobs]:
+def away(request: pytest.FixtureRequest) -> Iterator[Blobs]:
     """A store in S3 that does not answer."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         if request.param == "refuses":
             listener.close()
-        for name, value in (
-            ("AWS_ENDPOINT_URL", f"http://127.0.0.1:{port}"),
-            ("AWS_ACCESS_KEY_ID", "k"),
-            ("AWS_SECRET_ACCESS_KEY", "s"),
-            ("AWS_DEFAULT_REGION", "us-east-1"),
-        ):
-            monkeypatch.setenv(name, value)
-        # The client of another test's S3 would be used again.
-        kind = fsspec.get_filesystem_class("s3")
-        kind.clear_instance_cache()
-        yield Blobs("s3://bucket/verix", seconds=1.0)
-        kind.clear_instance_cache()
+        with s3_store.reached(f"http://127.0.0.1:{port}"):
+            yield Blobs("s3://bucket/verix", seconds=1.0)
 
 
 def test_a_store_that_is_away_raises_one_error_of_ours_in_time(away: Blobs, source: Path) -> None:

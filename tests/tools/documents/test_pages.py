@@ -47,9 +47,14 @@ BY_HAND = {
                 "sudo /opt/verix-anon/.venv/bin/verix-anon keys new /etc/verix-anon/receipts.key",
                 "sudo install deploy/verix-anon.service /etc/systemd/system/",
                 "sudo systemctl enable --now verix-anon",
+                "sudo chown 10001 deploy/receipts.key",
             ),
             "it changes the system",
         ),
+        "podman compose -f deploy/compose.yaml up -d": "it needs a network",
+        "podman compose -f deploy/compose.yaml exec service verix-anon token create acme"
+        " --folder /var/lib/verix-anon": "it needs the containers",
+        ".venv/bin/pytest -q tests/deploy/test_nginx.py": "it needs nginx",
         "export VERIX_DATABASE='postgresql://verix:PASSWORD@db.example.org/verix'": (
             "it needs a PostgreSQL"
         ),
