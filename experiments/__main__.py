@@ -4,6 +4,7 @@
     python -m experiments detection       one of them
     python -m experiments --quick         every study on few seeds and small samples
     python -m experiments render          only the report and the figures, from results/
+    python -m experiments --status        which results are of this version, and which are stale
 
 A run that was stopped goes on where it was: cells are kept in .cache/experiments.
 """
@@ -18,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from experiments.core import provenance, report
+from experiments.core import provenance, report, staleness
 from experiments.core.cells import Cell, Result
 from experiments.core.running import KEPT, Runner
 from experiments.core.sources import ROOT
@@ -36,10 +37,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(known)}, render")
     parser.add_argument("--quick", action="store_true", help="few seeds, small samples")
+    parser.add_argument("--status", action="store_true", help="say which results are stale")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--out", type=Path, help="where results go (default: results/)")
     parser.add_argument("--kept", type=Path, default=KEPT, help="where cells are kept")
     given = parser.parse_args(arguments)
+    if given.status:
+        found = staleness.statuses()
+        print(staleness.report(found))
+        sys.exit(any(each.is_stale for each in found))
     unknown = set(given.names) - {*known, "render"}
     if unknown:
         parser.error(f"there is no study {min(unknown)!r}; there are {', '.join(known)}")

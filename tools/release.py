@@ -18,8 +18,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from experiments.core import staleness
+
 ROOT = Path(__file__).parent.parent
 CONNECT = "Connect this machine to the vulnerability service, then run `make audit` again."
+STATUS = "`python -m experiments --status` says why"
 IMPORT_ALL = "import verix_anon as v; [getattr(v, name) for name in v.__all__]"
 
 
@@ -56,6 +59,9 @@ def problems(root: Path) -> list[str]:
         found.append(f"the version is {version(root)}, but the newest section is {newest}")
     elif not lines:
         found.append(f"the changelog says nothing about {newest}")
+    stale = [each.name for each in staleness.statuses(root / "results") if each.is_stale]
+    if stale:
+        found.append(f"these results are not of this version: {', '.join(stale)}; {STATUS}")
     return found
 
 

@@ -1,0 +1,165 @@
+"""Which results are of this version: `python -m experiments --status`.
+
+A result is stale if the code that it depends on has changed since it was measured. For a study,
+that is all code that it imports, directly or not, inside functions too. A benchmark starts
+commands, so it depends on the whole package. Comments, docstrings and the layout of lines do not
+count. A result that was measured on uncommitted changes, or on a commit that is not in the history,
+is stale.
+"""
+
+import ast
+import json
+import subprocess
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from experiments.core.sources import ROOT
+
+RESULTS = ROOT / "results"
+HOMES = ROOT / "src" / "verix_anon" / "__init__.pyi"
+"""Where each public name of the package comes from"""
+MOST_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultStatus:
+    """A file in results/, and how far the code has gone on since."""
+
+    name: str
+    commit: str
+    age: int | None
+    """Commits since then that touched a file that it depends on; None if that is not known"""
+    changed: tuple[str, ...]
+    """The files whose code is no longer what was measured, or another reason"""
+
+    @property
+    def is_stale(self) -> bool:
+        """True if the result is not of this version."""
+        return bool(self.changed)
+
+
+def statuses(results: Path = RESULTS) -> list[ResultStatus]:
+    """Return the status of every result that names the commit it was measured on."""
+    found = []
+    for path in sorted(results.glob("*.json")):
+        read = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(read, dict) and "commit" in read:
+            found.append(_status(path.stem, str(read["commit"])))
+    return found
+
+
+def report(found: Iterable[ResultStatus]) -> str:
+    """Return the statuses as lines of text, stale ones with the first files that changed."""
+    lines = []
+    for each in found:
+        age = "" if each.age is None else f"{each.age} commits"
+        state = "stale" if each.is_stale else "of this version"
+        lines.append(f"{each.name:<18} {each.commit:<14} {age:>12}  {state}")
+        lines += [f"    {reason}" for reason in each.changed[:MOST_SHOWN]]
+        if len(each.changed) > MOST_SHOWN:
+            lines.append(f"    and {len(each.changed) - MOST_SHOWN} more files")
+    return "\n".join(lines)
+
+
+def _status(name: str, commit: str) -> ResultStatus:
+    files = sorted(path.relative_to(ROOT).as_posix() for path in _depends_on(name))
+    if _git("merge-base", "--is-ancestor", commit, "HEAD") is None:
+        reason = "it was measured on code that is not in the history"
+        return ResultStatus(name=name, commit=commit, age=None, changed=(reason,))
+    age = int(_git("rev-list", "--count", f"{commit}..HEAD", "--", *files) or 0)
+    touched = (_git("diff", "--name-only", commit, "--", *files) or "").split()
+    changed = tuple(path for path in touched if _differs(path, commit))
+    return ResultStatus(name=name, commit=commit, age=age, changed=changed)
+
+
+def _depends_on(name: str) -> set[Path]:
+    """Return every file of this repository that a study or a benchmark depends on."""
+    bench = name.removeprefix("bench-")
+    if bench != name:
+        package = (ROOT / "src" / "verix_anon").rglob("*.py")
+        todo = [ROOT / "tools" / "bench" / f"{bench}.py", *package]
+    else:
+        todo = sorted((ROOT / "experiments" / "studies" / name).rglob("*.py"))
+    seen: set[Path] = set()
+    while todo:
+        path = todo.pop()
+        if path not in seen and path.is_file():
+            seen.add(path)
+            todo += _imports(path)
+    return seen
+
+
+@cache
+def _imports(path: Path) -> tuple[Path, ...]:
+    """Return the files of this repository that a file imports, with their packages."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    names = list(_names(tree))
+    homes = _homes()
+    for node in ast.walk(tree):
+        # `verix_anon.prepare` comes from a module that is loaded when the name is first used.
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "verix_anon":
+            names += [homes[node.attr]] if node.attr in homes else []
+    found: dict[Path, None] = {}
+    for name in names:
+        parts = name.split(".")
+        base = ROOT / "src" if parts[0] == "verix_anon" else ROOT
+        for n in range(1, len(parts) + 1):
+            place = base.joinpath(*parts[:n])
+            for file in (place.with_suffix(".py"), place / "__init__.py"):
+                if file.is_file():
+                    found[file] = None
+    return tuple(found)
+
+
+@cache
+def _homes() -> dict[str, str]:
+    nodes = ast.parse(HOMES.read_text(encoding="utf-8")).body
+    return {
+        alias.name: f"verix_anon.{node.module or alias.name}"
+        for node in nodes
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+
+
+def _names(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _differs(path: str, commit: str) -> bool:
+    before = _git("show", f"{commit}:{path}")
+    return before is None or _code(before) != _code((ROOT / path).read_text(encoding="utf-8"))
+
+
+@cache
+def _code(text: str) -> str:
+    """Return what a source file does, as text: without comments, docstrings and line breaks."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [each for each in body if not _is_text(each)]  # type: ignore[attr-defined]
+    return ast.dump(tree)
+
+
+def _is_text(node: ast.stmt) -> bool:
+    """Return whether a statement is a docstring, of a module, a class, a function or a name."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _git(*words: str) -> str | None:
+    """Return what git prints, or None if it fails."""
+    done = subprocess.run(  # noqa: S603
+        ["git", *words],  # noqa: S607
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout.strip() if done.returncode == 0 else None
