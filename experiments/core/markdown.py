@@ -1,10 +1,35 @@
 """Tables and figures of a result as Markdown."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from experiments.core.cells import Result
 
-__all__ = ["beyond", "mark", "percent", "prose", "rate", "section", "table"]
+__all__ = [
+    "HOLDS",
+    "HOLDS_CHANGED",
+    "NOT",
+    "Claim",
+    "mark",
+    "percent",
+    "prose",
+    "rate",
+    "section",
+    "table",
+]
+
+HOLDS, HOLDS_CHANGED, NOT = "holds", "holds with this change", "does not hold"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A claim of the paper's, and what became of it here."""
+
+    claim: str
+    verdict: str
+    """HOLDS, HOLDS_CHANGED or NOT"""
+    found: str
+    """What was measured here, with one number"""
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]], *, left: int = 1) -> list[str]:
@@ -37,13 +62,8 @@ def prose(text: str) -> str:
 
 
 def section(title: str, found: Result, text: str, body: Sequence[str]) -> list[str]:
-    """A section on a study: what it was measured on, what was asked, what came out."""
-    return [f"## {title}", "", _measured_on(found), "", prose(text), "", *body]
-
-
-def beyond(title: str, found: Result, text: str, body: Sequence[str]) -> list[str]:
-    """The same within the section on what the paper does not have."""
-    return [f"### {title}", "", _measured_on(found), "", prose(text), "", *body]
+    """The page of a study: what it was measured on, what was asked, what came out."""
+    return [f"# {title}", "", _measured_on(found), "", prose(text), "", *body]
 
 
 def _measured_on(found: Result) -> str:

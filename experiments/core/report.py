@@ -1,52 +1,65 @@
-"""results/RESULTS.md and the figures, from what the studies wrote; computes nothing itself."""
+"""results/RESULTS.md, a page for each study and the figures; computes nothing itself."""
 
 import json
 from pathlib import Path
 
 from experiments import studies
 from experiments.core.cells import Result
-from experiments.core.markdown import prose
+from experiments.core.markdown import prose, table
 
 __all__ = ["render"]
 
 HEAD = """# Results
 
-Written by `make paper` from the JSON files in this folder; nothing here is typed by hand. Each
-section names the commit, the versions and the machine of its study.
+Written by `make paper` from the JSON files in this folder; nothing here is typed by hand. The page
+of each study names its commit, its versions and its machine. `python -m experiments --status` says
+which results are of the current version.
 """
-BEYOND = """## Beyond the paper
+CLAIMS = """## What the paper claims
 
-What the paper does not have, with its rule as the baseline.
+The paper is *VeriX-Anon* (Daga and Ramu). "Holds with this change" means that the claim is true of
+our system and not of the paper's.
 """
 
 
 def render(results: Path) -> None:
-    """Write the report on every study that was run, and draw its figures beside it."""
-    summary, figures = list[str](), list[str]()
-    sections, others = list[str](), list[str]()
+    """Write the first page and the page of every study that was run, and draw their figures."""
+    claims, found_out, figures = list[list[str]](), list[str](), list[str]()
     for name in studies.names():
         path = results / f"{name}.json"
         if not path.is_file():
             continue
         found: Result = json.loads(path.read_text(encoding="utf-8"))
         words = studies.part(name, "render")
-        summary += [f"- {prose(text)}" for text in words.summary(found)]
-        sections += words.sections(found) if hasattr(words, "sections") else []
-        others += words.beyond_the_paper(found) if hasattr(words, "beyond_the_paper") else []
-        if (studies.HERE / name / "figures.py").is_file():
-            figures += _drawn(name, found, results)
-    lines = [HEAD, "## Summary", "", *summary, "", *sections]
-    lines += [BEYOND, *others] if others else []
-    lines += ["## Figures", "", *figures]
-    text = "\n".join(lines).rstrip() + "\n"
-    (results / "RESULTS.md").write_text(text, encoding="utf-8")
+        link = f"[{name}]({name}.md)"
+        if hasattr(words, "claims"):
+            claims += [[c.claim, c.verdict, prose(c.found), link] for c in words.claims(found)]
+        found_out += [f"- {prose(text)} ({link})" for text in words.summary(found)]
+        drawn = _drawn(name, found, results)
+        figures += drawn[:FIGURE_LINES]
+        _write(results / f"{name}.md", [*words.page(found), *drawn])
+    head = ["the paper", "here", "measured", "study"]
+    lines = [HEAD, CLAIMS, *table(head, claims, left=4)] if claims else [HEAD]
+    lines += ["## What we found", "", *found_out, ""]
+    lines += ["## A figure of each study", "", *figures] if figures else []
+    _write(results / "RESULTS.md", lines)
+
+
+FIGURE_LINES = 4
+"""A figure, its caption, and an empty line behind each."""
 
 
 def _drawn(study: str, found: Result, results: Path) -> list[str]:
     """Draw the figures of a study, and show those that there are."""
+    if not (studies.HERE / study / "figures.py").is_file():
+        return []
     module, lines = studies.part(study, "figures"), []
     module.draw(found, results / "figures")
     for name, caption in module.FIGURES.items():
         if (results / "figures" / f"{name}.svg").is_file():
             lines += [f"![{caption}](figures/{name}.svg)", "", f"{caption}.", ""]
     return lines
+
+
+def _write(path: Path, lines: list[str]) -> None:
+    path.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")

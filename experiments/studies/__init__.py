@@ -4,8 +4,8 @@ study.py      cells(quick), run(params) and summarize(found), PLACE among the st
               where time is measured
 job.py        what a cell runs in a process of its own
 published.py  the paper's own tables, cell by cell
-render.py     summary(found), and sections(found), beyond_the_paper(found) or both: what was
-              found, in words; computes nothing
+render.py     page(found) and summary(found): what was found, in words; claims(found) where the
+              paper claims something about it; computes nothing
 figures.py    draw(found, out): the same, drawn; FIGURES has the captions
 """
 

@@ -24,11 +24,16 @@ def summarize(found):
     return {"rows": [result for _, result in found]}
 """
 RENDER = """
+from experiments.core.markdown import HOLDS, Claim
+
 def summary(found):
     return [f"**Invented:** {found['rows'][0]['found']}."]
 
-def sections(found):
-    return ["## Invented", ""]
+def claims(found):
+    return [Claim("It is 3", HOLDS, "3")]
+
+def page(found):
+    return ["# Invented", ""]
 """
 
 
@@ -45,7 +50,9 @@ def test_a_new_folder_is_a_new_study(tmp_path: Path, monkeypatch: pytest.MonkeyP
         del sys.modules[f"experiments.studies.invented{name}"]
     assert (out / "invented.csv").read_text() == "found\n3\n"
     text = (out / "RESULTS.md").read_text()
-    assert text.index("- **Invented:** 3.") < text.index("## Invented")
+    claim = "| It is 3 | holds | 3 | [invented](invented.md) |"
+    assert text.index(claim) < text.index("- **Invented:** 3. ([invented](invented.md))")
+    assert (out / "invented.md").read_text() == "# Invented\n"
 
 
 def test_the_documents_name_every_study() -> None:

@@ -1,31 +1,26 @@
 """What cheaters that know what matters risk."""
 
 from experiments.core.cells import Result
-from experiments.core.markdown import beyond, percent, rate, section, table
+from experiments.core.markdown import percent, prose, rate, section, table
 from verix_anon.protocol.contract import Rule
 
-__all__ = ["beyond_the_paper", "sections", "summary"]
+__all__ = ["page", "summary"]
 
 HEAD = ["provider", "deviated", "caught, full", "caught, thin", "paths touched", "stated"]
 
 
-def sections(found: Result) -> list[str]:
-    """The table of the paper's rule, and what it shows."""
+def page(found: Result) -> list[str]:
+    """A table for the paper's rule, and one for the rule that needs no target at the provider."""
     text = f"""Samples of {found["rows_each"]:,} rows, {found["witnesses"]} witnesses, exact layers
         only. A provider counts as deviating where some node is not the rule's; of those deliveries,
         how many `full` and `thin` caught, and what `thin` states in advance: 1 - (1 - d)^R for the
         share d of the records' paths that deviate. An honest provider must never be caught."""
-    title = "Cheaters that know the target, against a thin verification"
-    return section(title, found, text, table(HEAD, _body(found, Rule.VARIANCE_REDUCTION)))
-
-
-def beyond_the_paper(found: Result) -> list[str]:
-    """The same under the rule that needs no target at the provider."""
-    text = f"""The same study and the same samples of {found["rows_each"]:,} rows under
-        `importance-spread`: coded, leaves of k records, no target sent."""
-    body = _body(found, Rule.IMPORTANCE_SPREAD)
-    title = "Cheaters that know the weights, against a thin verification"
-    return beyond(title, found, text, table(HEAD, body)) if body else []
+    lines = table(HEAD, _body(found, Rule.VARIANCE_REDUCTION))
+    if spread := _body(found, Rule.IMPORTANCE_SPREAD):
+        coded = f"""The same samples of {found["rows_each"]:,} rows under `importance-spread`:
+            coded, leaves of k records, no target sent."""
+        lines += ["## Cheaters that know the weights", "", prose(coded), "", *table(HEAD, spread)]
+    return section("Cheaters that know the target, against a thin verification", found, text, lines)
 
 
 def _body(found: Result, rule: Rule) -> list[list[object]]:

@@ -1,13 +1,13 @@
 """What a provider recovers of a submission, by what is sent and what else it knows."""
 
 from experiments.core.cells import Result
-from experiments.core.markdown import beyond, percent, table
+from experiments.core.markdown import percent, section, table
 from experiments.data import TITLES
 
-__all__ = ["beyond_the_paper", "summary"]
+__all__ = ["page", "summary"]
 
 
-def beyond_the_paper(found: Result) -> list[str]:
+def page(found: Result) -> list[str]:
     """The table, the attack in words, and what it shows."""
     text = f"""A submission in clear holds names and values; a coded one positions alone, and with a
         limit on places several values share one. The provider knows nothing else; or
@@ -30,7 +30,7 @@ def beyond_the_paper(found: Result) -> list[str]:
         for r in found["rows"]
     ]
     head = ["data set", "sent", "also known", "columns named", "cells right", "nearly right"]
-    return beyond("What coding hides", found, text, table(head, rows, left=3))
+    return section("What coding hides", found, text, table(head, rows, left=3))
 
 
 def _span(r: Result, measure: str) -> str:

@@ -3,20 +3,20 @@
 from collections.abc import Iterator
 
 from experiments.core.cells import Result
-from experiments.core.markdown import beyond, percent, prose, table
+from experiments.core.markdown import percent, prose, section, table
 from experiments.studies.contracts.study import KINDS, LAYERS
 from verix_anon.protocol.contract import Rule
 
-__all__ = ["beyond_the_paper", "summary"]
+__all__ = ["page", "summary"]
 
 
-def beyond_the_paper(found: Result) -> list[str]:
+def page(found: Result) -> list[str]:
     """By rule and target, by provider, by layer."""
     text = f"""Samples of {found["rows_each"]:,} rows, {found["seeds"]} seeds, k = 5, coded, leaves
         of k records, adaptive traps, 20 witnesses, exact layers only. Two classes are those of all
         data sets; the other targets are of Adult: its education, the hours per week, and none. A
         delivery counts where it is not the honest one, root for root."""
-    return beyond(
+    return section(
         "Who is caught under which contract",
         found,
         text,

@@ -3,12 +3,23 @@
 from collections.abc import Iterator
 
 from experiments.core.cells import Result
-from experiments.core.markdown import mark, percent, prose, rate, section, table
+from experiments.core.markdown import (
+    HOLDS,
+    HOLDS_CHANGED,
+    NOT,
+    Claim,
+    mark,
+    percent,
+    prose,
+    rate,
+    section,
+    table,
+)
 from experiments.data import TITLES
 from experiments.studies.detection import published
 from experiments.studies.detection.study import APPROACHES, epsilons, outcome
 
-__all__ = ["sections", "summary"]
+__all__ = ["claims", "page", "summary"]
 
 LAYERS = {"L1": "commitment", "L2a": "sentinels", "L2b": "twins"}
 HOW = """One sample of 8,000 rows per data set (fewer in a quick run), seed 42, k = 5, the paper's
@@ -23,7 +34,7 @@ NO_ROOT_MATCHES = prose(
 MAIN = ("paper, epsilon 0.45", "paper, calibrated", "thin", "full")
 
 
-def sections(found: Result) -> list[str]:
+def page(found: Result) -> list[str]:
     """The paper's §6.2, §6.3 and appendices C to E, ours beside them; then what it left open."""
     single = found["single_run"]
     title = "Detection: the paper's single run (its §6.2, §6.3, appendices C to E)"
@@ -72,7 +83,7 @@ def _performance(single: Result) -> list[str]:
         )
     head = ["threshold", "paper", "ours", "precision", "recall", "specificity"]
     return [
-        "### Performance over the scenarios (tab:detection_perf)",
+        "## Performance over the scenarios (tab:detection_perf)",
         "",
         *table([*head, "false alarms", "misses"], rows),
         "In the last five columns the paper's figure stands first.",
@@ -95,7 +106,7 @@ def _matrix(single: Result) -> list[str]:
                 row.append(f"{mark(paper)} {mark(flagged is (profile != 'honest'))}")
             rows.append(row)
     return [
-        "### Every scenario by layer, calibrated (tab:detection_full)",
+        "## Every scenario by layer, calibrated (tab:detection_full)",
         "",
         "A check mark: the layer passed an honest provider or caught a cheater. Paper, then ours.",
         "",
@@ -121,7 +132,7 @@ def _traps(found: Result) -> list[str]:
         )
     head = ["data set", "boundary points", "over all seeds", "sentinels", "twins", "outsourced"]
     return [
-        "### Traps (tab:trap_injection)",
+        "## Traps (tab:trap_injection)",
         "",
         *table([*head, "evasion at 5 %", "adaptive: sentinels, evasion"], rows),
         "The paper's figure stands first.",
@@ -151,7 +162,7 @@ def _distances(single: Result) -> list[str]:
         )
     head = ["data set", "honest", "lazy", "dumb, approximate", "calibrated epsilon", "circular"]
     return [
-        "### Greatest SHAP distance of the top features (tab:per_feature_wd)",
+        "## Greatest SHAP distance of the top features (tab:per_feature_wd)",
         "",
         *table([*head, "approximate caught by"], rows),
         "The paper's figure stands first. Its fixed epsilon is 0.45.",
@@ -173,7 +184,7 @@ def _features(single: Result) -> list[str]:
                 cells.append(f"{left} / {right}")
             rows.append([TITLES[data], f"`{name}`", *cells])
     return [
-        "### By feature (tab:per_feature_full)",
+        "## By feature (tab:per_feature_full)",
         "",
         "A dash: not among the top three features there.",
         "",
@@ -192,7 +203,7 @@ def _baselines(single: Result) -> list[str]:
         paper = published.BASELINES.get(name)
         rows.append([name, "-" if paper is None else f"{paper}/28", f"{right}/{4 * len(single)}"])
     return [
-        "### Approaches alone and combined (tab:baseline_comparison)",
+        "## Approaches alone and combined (tab:baseline_comparison)",
         "",
         *table(["approach", "paper", "ours"], rows),
     ]
@@ -209,7 +220,7 @@ def _roots(single: Result) -> list[str]:
     ]
     head = ["data set", "paper: honest", "dumb", "approximate", "ours: honest", "dumb"]
     return [
-        "### Roots (tab:hashes)",
+        "## Roots (tab:hashes)",
         "",
         NO_ROOT_MATCHES,
         "",
@@ -283,6 +294,41 @@ def _sole(found: Result) -> list[str]:
         "",
         *table(["provider", "profile", "layer", "runs"], rows, left=3),
     ]
+
+
+def claims(found: Result) -> list[Claim]:
+    """Its headline on detection."""
+    single, n = found["single_run"], 4 * len(found["single_run"])
+    honest = next(
+        r
+        for r in found["rows"]
+        if (r["provider"], r["approach"], r["data"]) == ("honest", "paper, calibrated", "all")
+    )
+    right = _correct(single, "calibrated")
+    return [
+        Claim(
+            "27 of 28 scenarios are judged right",
+            HOLDS if right >= 27 else NOT,
+            f"""{right} of {n} in one run of the same design; over {found["seeds"]} seeds it accuses
+            an honest provider in {percent(honest["rate"], 0)} of the runs""",
+        ),
+        Claim(
+            "A provider that deviates is caught",
+            HOLDS_CHANGED,
+            f"""replay and splits judge instead of SHAP: {_said(_pooled(found, "honest"))} false
+            alarms, and every adversary caught""",
+        ),
+    ]
+
+
+def _pooled(found: Result, provider: str) -> Result:
+    """The row of the profile `full` on all data sets."""
+    row: Result = next(
+        r
+        for r in found["rows"]
+        if (r["provider"], r["approach"], r["data"]) == (provider, "full", "all")
+    )
+    return row
 
 
 def summary(found: Result) -> list[str]:

@@ -1,15 +1,15 @@
 """What is left of a hospital's table, and how well its rows can be counted."""
 
 from experiments.core.cells import Result
-from experiments.core.markdown import beyond, percent, table
+from experiments.core.markdown import percent, section, table
 
-__all__ = ["beyond_the_paper", "summary"]
+__all__ = ["page", "summary"]
 
 SETTING = ("roles", "weights", "bins", "column")
 WEIGHTS = ("auto", "uniform")
 
 
-def beyond_the_paper(found: Result) -> list[str]:
+def page(found: Result) -> list[str]:
     """Two tables: loss by column and weights; cells and errors of counts by bins."""
     text = f"""Tables of `python -m tools.hospital` with {found["n_rows"]:,} admissions,
         k = {found["k"]}, {found["seeds"]} seed(s), each with a table of its own. The roles are
@@ -47,7 +47,7 @@ def beyond_the_paper(found: Result) -> list[str]:
         "",
         *table(titles, counts, left=4),
     ]
-    return beyond("What is left of a hospital's table", found, text, body)
+    return section("What is left of a hospital's table", found, text, body)
 
 
 def _by_setting(found: Result) -> dict[tuple[str, ...], Result]:

@@ -1,13 +1,13 @@
 """What the joining of leaves tells somebody who knows how it is done."""
 
 from experiments.core.cells import Result
-from experiments.core.markdown import beyond, percent, table
+from experiments.core.markdown import percent, section, table
 from experiments.data import TITLES
 
-__all__ = ["beyond_the_paper", "summary"]
+__all__ = ["page", "summary"]
 
 
-def beyond_the_paper(found: Result) -> list[str]:
+def page(found: Result) -> list[str]:
     """The tables, the attack in words, and what it shows."""
     text = f"""Releases with k = 5 and l = 2. The intruder knows all quasi-identifiers, the tree,
         which records are genuine, how leaves are joined, and how many records of each class have
@@ -28,7 +28,7 @@ def beyond_the_paper(found: Result) -> list[str]:
     if others:
         lines += ["Other sizes and chances, of one sample and without traps:", ""]
         lines += table(head, [_row(r, found) for r in others], left=3)
-    return beyond("What joining tells", found, text, lines)
+    return section("What joining tells", found, text, lines)
 
 
 def _name(r: Result, found: Result) -> str:

@@ -7,7 +7,7 @@ from experiments.core.cells import Result
 from experiments.core.markdown import section, table
 from experiments.core.sources import ROOT
 
-__all__ = ["sections", "summary"]
+__all__ = ["page", "summary"]
 
 NAMES = {
     "verix": "verix-anon",
@@ -26,7 +26,7 @@ WANTED = 100
 """How many times as fast as the fastest peer verix-anon is asked to be."""
 
 
-def sections(found: Result) -> list[str]:
+def page(found: Result) -> list[str]:
     """The section on the peers."""
     rows, n = found["rows"], found["rows"][0]["n"]
     head = ["k", "tool", "seconds", "classes", "NCP", "F1", "AUC", "left out", "k by pycanon"]

@@ -3,10 +3,10 @@
 from experiments.core.cells import Result
 from experiments.core.markdown import percent, rate, section, table
 
-__all__ = ["sections", "summary"]
+__all__ = ["page", "summary"]
 
 
-def sections(found: Result) -> list[str]:
+def page(found: Result) -> list[str]:
     """The table and what it shows."""
     rows = [
         [

@@ -1,12 +1,12 @@
 """What a released table is worth by its cells."""
 
 from experiments.core.cells import Result
-from experiments.core.markdown import beyond, table
+from experiments.core.markdown import section, table
 
-__all__ = ["beyond_the_paper", "summary"]
+__all__ = ["page", "summary"]
 
 
-def beyond_the_paper(found: Result) -> list[str]:
+def page(found: Result) -> list[str]:
     """One table: size, NCP, AUC and F1 of every representation."""
     text = f"""Adult whole, k = {found["k"]}, the journey with traps; seven tenths of the rows are
         released as CSV and read back with `read_released`, and a model fitted to that is tested on
@@ -20,7 +20,7 @@ def beyond_the_paper(found: Result) -> list[str]:
         for r in found["rows"]
     ]
     head = ["representation", "size", "NCP", "AUC", "F1"]
-    return beyond("What cells are worth", found, text, table(head, rows))
+    return section("What cells are worth", found, text, table(head, rows))
 
 
 def summary(found: Result) -> list[str]:

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from experiments.core.cells import Result
-from experiments.core.markdown import beyond, percent, prose, table
+from experiments.core.markdown import percent, prose, section, table
 from experiments.data import TITLES
 
-__all__ = ["beyond_the_paper", "count", "row", "summary"]
+__all__ = ["count", "page", "row", "summary"]
 
 RULES = {
     ("variance-reduction", ""): "the paper's",
@@ -22,7 +22,7 @@ LEAST = {1: "-", 2: "2"}
 OTHERS = {"r2": "R2", "macro_f1": "macro F1"}
 
 
-def beyond_the_paper(found: Result) -> list[str]:
+def page(found: Result) -> list[str]:
     """Adult in full, every data set beside the paper's rule, targets of other kinds, verdicts."""
     text = f"""The whole journey with traps, k = {found["k"]}: seven tenths of the rows are
         released, a model fitted to what is published of them is tested on the others, raw. The
@@ -32,7 +32,7 @@ def beyond_the_paper(found: Result) -> list[str]:
         values are imputed. `importance-spread` weighs all columns the same; `auto` weighs them by a
         model of the target. Means over the seeds; AUC and F1 by what is published. A quick run has
         fewer rows."""
-    lines = beyond("Which rule", found, text, [])
+    lines = section("Which rule", found, text, [])
     for columns in sorted({r["quasi"] for r in found["rows"] if r["quasi"]}):
         lines += _adult(found, columns)
     return [*lines, *_every(found), *_weights(found), *_others(found), *_verdicts(found)]
@@ -66,7 +66,7 @@ def _adult(found: Result, columns: int) -> list[str]:
                 ]
             )
     head = ["rule", "least leaf", "l", "NCP", "one label", "AUC", "F1"]
-    title = f"#### Adult, whole table, {columns} quasi-identifiers, {raw['seeds']} seed(s)"
+    title = f"## Adult, whole table, {columns} quasi-identifiers, {raw['seeds']} seed(s)"
     return [title, "", *table(head, body, left=3)]
 
 
@@ -121,7 +121,7 @@ def _every(found: Result) -> list[str]:
     text = f"""The paper's rule with 2k, the others with k; models see intervals. Differences to the
         paper's rule without l, with the 95 % interval over {samples[0]["seeds"]} seeds, of each of
         which the sample, the split and the traps are the same for all."""
-    title = "#### 8,000 rows of every data set"
+    title = "## 8,000 rows of every data set"
     return [title, "", prose(text), "", *table(head, body, left=3)]
 
 
@@ -155,7 +155,7 @@ def _weights(found: Result) -> list[str]:
     text = """Equal weights less those of `auto`, seed by seed, with the 95 % interval over the
         seeds. A lower NCP is better, and a higher value of the others."""
     head = ["data set", "l", "NCP", "AUC", "F1", "other targets"]
-    return ["#### Equal weights or a model's", "", prose(text), "", *table(head, body, left=2)]
+    return ["## Equal weights or a model's", "", prose(text), "", *table(head, body, left=2)]
 
 
 def _against_auto(found: Result, raw: Result, least: int) -> Iterator[Result]:
@@ -191,7 +191,7 @@ def _others(found: Result) -> list[str]:
     text = """The paper's rule needs two classes. Of a quantity R2 is measured, of several classes
         the mean F1; models see intervals."""
     head = ["data set, target", "rule", "least leaf", "NCP", "measure", "raw", "released"]
-    return ["#### Targets of other kinds", "", prose(text), "", *table(head, body, left=3)]
+    return ["## Targets of other kinds", "", prose(text), "", *table(head, body, left=3)]
 
 
 def count(found: Result, measure: str, *, least: int = 1) -> tuple[int, int]:
@@ -221,7 +221,7 @@ def _verdicts(found: Result) -> list[str]:
     intro = (
         "What was asked of `importance-spread` with k before it was measured; models see intervals."
     )
-    return ["#### Asked and found", "", intro, "", *(f"- {line}" for line in lines), ""]
+    return ["## Asked and found", "", intro, "", *(f"- {line}" for line in lines), ""]
 
 
 def _on_adult(found: Result, columns: int, asked: dict[str, float]) -> Iterator[str]:

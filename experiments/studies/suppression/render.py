@@ -1,13 +1,13 @@
 """What suppression buys."""
 
 from experiments.core.cells import Result
-from experiments.core.markdown import beyond, table
+from experiments.core.markdown import section, table
 from experiments.data import TITLES
 
-__all__ = ["beyond_the_paper", "summary"]
+__all__ = ["page", "summary"]
 
 
-def beyond_the_paper(found: Result) -> list[str]:
+def page(found: Result) -> list[str]:
     """One table: NCP and AUC of every data set at every share, for k alone and with l = 2."""
     text = f"""Samples of {found["n_rows"]:,} records, k = {found["k"]}, the journey with traps,
         equal weights, {found["seeds"]} seed(s) each. `release --suppress` leaves out the records
@@ -26,7 +26,7 @@ def beyond_the_paper(found: Result) -> list[str]:
         changes.append(" / ".join(_change(of_both[m]) for m in ("ncp", "auc")))
     rows.append(["change", "", *changes])
     head = ["data set", "raw AUC", *(_named(*setting) for setting in settings)]
-    return beyond("What suppression buys", found, text, table(head, rows))
+    return section("What suppression buys", found, text, table(head, rows))
 
 
 def _named(least: int, share: float) -> str:

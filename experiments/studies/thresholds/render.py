@@ -4,10 +4,10 @@ from experiments.core.cells import Result
 from experiments.core.markdown import percent, prose, section, table
 from experiments.data import TITLES
 
-__all__ = ["sections", "summary"]
+__all__ = ["page", "summary"]
 
 
-def sections(found: Result) -> list[str]:
+def page(found: Result) -> list[str]:
     """The table and what it shows."""
     areas = {(r["data"], r["of"]): r["value"] for r in found["rows"] if r["what"] == "auc"}
     rules = {(r["data"], r["of"], r["who"]): r for r in found["rows"] if r["what"] == "rule"}

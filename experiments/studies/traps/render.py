@@ -5,10 +5,10 @@ from experiments.core.markdown import percent, prose, section, table
 from experiments.data import TITLES
 from experiments.studies.traps.uncertainty import GROUPS
 
-__all__ = ["sections", "summary"]
+__all__ = ["page", "summary"]
 
 
-def sections(found: Result) -> list[str]:
+def page(found: Result) -> list[str]:
     """The table and what it shows."""
     rows = [
         [
@@ -59,7 +59,7 @@ def _unsent(found: Result) -> list[str]:
         )
     head = ["data set", "everybody", "beside sentinels", "equally close", "suspects"]
     head += ["nothing planted", "suspects beside a sentinel", "less"]
-    title = "### What sentinels tell about a target that is not sent"
+    title = "## What sentinels tell about a target that is not sent"
     return [title, "", prose(text), "", *table(head, rows)]
 
 

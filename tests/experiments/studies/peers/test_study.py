@@ -42,7 +42,7 @@ def test_peers_that_are_absent_slow_or_broken_are_told_apart(
         "study": "peers", "commit": "", "date": "", "n_cells": 2, "machine": "", "python": "",
         "packages": {"xgboost-cpu": ""}, **peers.summarize(rows),
     }  # fmt: skip
-    text = "\n".join(render.sections(found))
+    text = "\n".join(render.page(found))
     assert "stopped after 1 s" in text
     assert "failed: NameError: gone" in text
 
