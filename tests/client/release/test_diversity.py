@@ -103,7 +103,8 @@ def test_asking_for_more_costs_more(case: Job) -> None:
     assert plain.same_target > 0
     assert diverse.same_target == 0
     assert not any("share the target" in warning for warning in diverse.warnings)
-    assert plain.joined.ncp_before == diverse.joined.ncp_before
+    # The same figure; a sum of floats may end otherwise on another processor.
+    assert plain.joined.ncp_before == pytest.approx(diverse.joined.ncp_before, rel=1e-12)
     assert plain.ncp < diverse.ncp
     assert plain.joined.records < diverse.joined.records
 
