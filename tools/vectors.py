@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tools import independent_proofs, signed_vectors
 from verix_anon.conform import independent
-from verix_anon.conform.provider_cases import ANSWERED
+from verix_anon.conform.provider_cases import ANSWERED, submission
 
 FOLDER = Path(__file__).parent.parent / "tests" / "vectors"
 
@@ -39,7 +39,7 @@ VECTORS = (
 
 
 def vector(name: str) -> dict[str, object]:
-    sent = ANSWERED[name][2]()
+    sent = submission(ANSWERED[name])
     result = independent.anonymize(sent.contract, sent.trackers, sent.columns)
     is_binding = json.loads(sent.contract)["commitment"] == "binding"
     middle = len(sent.trackers) // 2

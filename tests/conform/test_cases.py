@@ -9,6 +9,7 @@ from support import assert_same
 from verix_anon.conform import independent
 from verix_anon.conform.kit import Kit, chosen
 from verix_anon.conform.provider_cases import ANSWERED, CONTRACTS, DAMAGED
+from verix_anon.conform.provider_cases import submission as submission_of
 from verix_anon.errors import Error
 from verix_anon.files.deliveries import read_delivery
 from verix_anon.files.submissions import read_submission
@@ -114,8 +115,8 @@ def test_each_bad_submission_is_refused_for_its_own_reason(small_kit: Kit) -> No
 
 
 def test_the_second_implementation_refuses_the_same_contracts() -> None:
-    for _, _, make in CONTRACTS.values():
-        contract = make().contract
+    for row in CONTRACTS.values():
+        contract = submission_of(row).contract
         with pytest.raises(ValueError, match=r"\w"):
             independent.read_contract(contract)
 
@@ -124,7 +125,7 @@ def test_the_second_implementation_refuses_the_same_contracts() -> None:
 def test_the_engine_gives_every_delivery(small_kit: Kit, name: str) -> None:
     (case,) = chosen(small_kit.cases, [name])
     submission = read_submission(small_kit.path(case, "submission"))
-    made = ANSWERED[name][2]()
+    made = submission_of(ANSWERED[name])
     expected = independent.anonymize(made.contract, made.trackers, made.columns)
     assert_same(LocalProvider().anonymize(submission), expected)
     n_rows = submission.records.n_rows
@@ -136,7 +137,7 @@ def test_the_engine_gives_every_delivery(small_kit: Kit, name: str) -> None:
 @pytest.mark.parametrize("name", ["rounding", "rounding-order", "spread-binary32"])
 def test_scores_are_of_binary64_and_of_the_order_that_is_given(name: str) -> None:
     """As fractions, in another order or in binary32 the first column would be split."""
-    made = ANSWERED[name][2]()
+    made = submission_of(ANSWERED[name])
     nodes = independent.anonymize(made.contract, made.trackers, made.columns).nodes
     assert nodes[0][0] == 1
 

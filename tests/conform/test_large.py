@@ -4,12 +4,12 @@ import pytest
 
 from verix_anon.conform import KitSize, independent, large
 from verix_anon.conform.kit import CaseKind
-from verix_anon.conform.provider_cases import ANSWERED, LARGE, for_providers
+from verix_anon.conform.provider_cases import ANSWERED, LARGE, for_providers, submission
 
 
 @pytest.mark.parametrize("name", [name for name in ANSWERED if "chunk" not in name])
 def test_the_same_comes_of_both(name: str) -> None:
-    sent = ANSWERED[name][2]()
+    sent = submission(ANSWERED[name])
     plain = independent.anonymize(sent.contract, sent.trackers, sent.columns)
     assert independent.anonymize(sent.contract, sent.trackers, sent.columns, large.grow) == plain
 

@@ -10,7 +10,7 @@ import pytest
 
 from conform.in_process import asked_example
 from verix_anon.conform.kit import Kit, chosen
-from verix_anon.conform.provider_cases import CONTRACTS
+from verix_anon.conform.provider_cases import CONTRACTS, submission
 from verix_anon.conform.trials import try_provider
 
 SOURCE = (Path(__file__).parents[2] / "examples" / "provider.py").read_text(encoding="utf-8")
@@ -86,7 +86,7 @@ def example(old: str = "", new: str = "") -> ModuleType:
 
 @pytest.mark.parametrize("name", IN_CONTRACTS)
 def test_each_rule_of_a_contract_is_all_that_refuses_one(name: str) -> None:
-    contract = CONTRACTS[name][2]().contract
+    contract = submission(CONTRACTS[name]).contract
     with pytest.raises(ValueError, match=r"\w"):
         example().read_contract(contract)
     example(*IN_CONTRACTS[name]).read_contract(contract)

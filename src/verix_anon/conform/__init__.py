@@ -5,8 +5,8 @@ large.py            its rules once more, for a million records
 tables.py           submissions from seeds
 folders.py          submissions and deliveries as folders, written without the engine's code
 owners.py           owners whose secrets anybody may know, and their honest deliveries
-provider_cases.py   the submissions that a provider must answer or refuse, as tables
-verifier_cases.py   the deliveries that a verifier must accept or reject, as tables
+provider_cases.toml the submissions that a provider must answer or refuse; .py makes them
+verifier_cases.toml the deliveries that a verifier must accept or reject; .py makes them
 kit.py              a kit as a folder: kit.json, digests of all files, and how it is read
 foreign_command.py  a foreign command, under a time limit
 trials.py           every case, shown to a provider or verifier of any make

@@ -141,7 +141,7 @@ def clear(**terms: object) -> KitSubmission:
     return sent(columns, labels(62, n, columns[0][1]), **terms)
 
 
-def coded(weights: Sequence[int] | None, **terms: object) -> KitSubmission:
+def coded(weights: Sequence[int] | None = None, **terms: object) -> KitSubmission:
     """Positions in a column of many, one of few, one where most share the last, a constant one."""
     n = 96
     many, few = whole(50, n, 60), whole(51, n, 5)
@@ -187,6 +187,21 @@ def extremes(commitment: str) -> KitSubmission:
     return sent(columns, whole(33, n, 2), commitment=commitment)
 
 
+def given(columns: Mapping[str, Values], target: Sequence[int], **terms: object) -> KitSubmission:
+    """Columns of numbers that a case spells out."""
+    return sent([numeric(name, values) for name, values in columns.items()], target, **terms)
+
+
+def single_leaf() -> KitSubmission:
+    """As many records as a leaf has at the least."""
+    return sent([numeric("x", uniform(40, 10))], whole(41, 10, 2), k=5)
+
+
+def pure() -> KitSubmission:
+    """Records of one class."""
+    return sent([numeric("x", uniform(42, 40))], [1] * 40)
+
+
 def ties() -> KitSubmission:
     """Two columns with equal scores, and one that ties leave no valid split."""
     columns = [
@@ -202,30 +217,10 @@ def spread(weights: Sequence[int], **terms: object) -> KitSubmission:
     return coded(weights, rule="importance-spread", **terms)
 
 
-def rounding() -> KitSubmission:
-    """Two scores of 132/35, which binary64 tells apart: 4/7 + 16/5 < 25/7 + 1/5."""
-    first = [0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 0, 1]
-    second = [0, 0, 0, 0, 0, 1, 0, 0, 1, 1, 1, 1]
-    return sent([numeric("first", first), numeric("second", second)], [1] * 6 + [0] * 6)
-
-
-def rounding_order() -> KitSubmission:
-    """16/7 + 4/5 and 9/7 + 9/5: by l/nl*l + r/nr*r the first is not the smaller."""
-    first = [0, 0, 0, 0, 1, 1, 0, 0, 0, 1, 1, 1]
-    second = [0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 1, 1]
-    return sent([numeric("first", first), numeric("second", second)], [1] * 6 + [0] * 6)
-
-
 def binary32() -> KitSubmission:
     """Scores of 2^24 and of 2^24 + 1."""
     columns = [ranked("first", [0, 0, 1, 1] * 3, 2**24), ranked("second", [0, 1] * 6, 2**24 + 1)]
     return sent(columns, [0] * 12, rule="importance-spread")
-
-
-def below_zero() -> KitSubmission:
-    """A threshold, a least and a greatest value that are all -1e-7."""
-    columns = [numeric("a", [-1e-7] * 6 + [1.0] * 6), numeric("b", [0.0] * 12)]
-    return sent(columns, [0] * 6 + [1] * 6, commitment="paper")
 
 
 def half_a_day() -> KitSubmission:
@@ -291,7 +286,7 @@ def constant() -> KitSubmission:
     return sent([numeric("a", [3.5] * 30), numeric("b", [0.0] * 30)], [0, 1] * 15)
 
 
-def duplicates(weight: int | None, **terms: object) -> KitSubmission:
+def duplicates(weight: int | None = None, **terms: object) -> KitSubmission:
     """Nine persons, each of them ten times."""
     columns = [
         ranked(f"q{j}", [v for v in whole(80 + j, 9, 6) for _ in range(10)], weight)

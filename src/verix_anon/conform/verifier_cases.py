@@ -1,19 +1,17 @@
-"""The deliveries that a verifier is shown: honest ones, cheats, and what is no delivery.
+"""The deliveries that a verifier is shown: honest ones, cheats, and what is not a delivery.
 
-Each is a row of a table: what it shows, the owner whose delivery it is, what is changed about the
-honest one, and the layers that see it. A cheat is made as consistent as can be: counts, bounds and
-root fit what is delivered. Where a file is changed, delivery.json states its new digest, except in
-the cases about a digest.
+`verifier_cases.toml` is the table of them. Here stands what its words mean, and how a case is made.
 """
 
 import json
-import math
 import struct
+import tomllib
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +33,7 @@ from verix_anon.files.folder_facts import read_header
 from verix_anon.files.folder_writer import digests_of_folder, write_delivery
 from verix_anon.files.hostile import thrift
 from verix_anon.files.hostile.parquet_footer import MAGIC, SCHEMA
-from verix_anon.files.job_folder import LEAVES, NODES, RECEIPT_FILE
+from verix_anon.files.job_folder import DELIVERY_HEADER, LEAVES, NODES, RECEIPT_FILE, RECORDS
 from verix_anon.protocol.contract import Digest, Rule
 from verix_anon.protocol.envelopes import PublicKey
 from verix_anon.protocol.messages import Delivered, Delivery
@@ -43,11 +41,15 @@ from verix_anon.protocol.signing import sign
 from verix_anon.protocol.statements import DELIVERED, Receipt
 from verix_anon.protocol.tree import Leaves
 
-HEADER, RECORDS = "delivery.json", "records.parquet"
+Row = Mapping[str, Any]
+"""What the table of cases says of one."""
+
 NONE = Digest(bytes(32))
 """A digest of nothing."""
 BEGAN = "2026-01-01T00:00:00Z"
 """And finished: what every receipt of a kit says, so that it is the same whenever it is made."""
+NEUTRAL = bytes([1, *bytes(31)])
+"""The neutral element of the curve as a public key"""
 (NAN_WITH_PAYLOAD,) = struct.unpack("<d", bytes.fromhex("efbeaddeefbef87f"))
 
 EXITS = {
@@ -59,146 +61,83 @@ EXITS = {
 }
 """The exit code of a verifier (spec §10)."""
 
-Deliver = Callable[[Path], object]
-"""Writes a delivery's folder, or spoils that of an honest delivery."""
-Alter = Callable[[Prepared, Delivery], Delivery]
-"""Alters an honest delivery."""
-
-
-def for_verifiers() -> list[KitCase]:
-    """What a verifier is shown."""
-    adversaries = [_adversary(name) for name in ADVERSARIES]
-    return [*ACCEPTED, *adversaries, *CHEATS, *MALFORMED, *RECEIPTS, *MISTAKES]
-
-
-def _case(
-    kind: CaseKind, name: str, section: str, title: str, shown: tuple[str, Deliver], **said: object
-) -> KitCase:
-    """A case of an owner's and a delivery; `said` are the profile and the layers."""
-    owner, deliver = shown
-    make = partial(_write, kind, name, partial(owners.write_owner, owner), deliver, said)
-    return KitCase(id=name, title=title, section=section, kind=kind, make=make)
-
-
-def _write(
-    kind: CaseKind,
-    name: str,
-    owner: Callable[[Path], dict[str, str]],
-    deliver: Deliver,
-    said: Mapping[str, object],
-    kit: Path,
-) -> Made:
-    folder = {CaseKind.ACCEPTED: "accepted", CaseKind.MALFORMED: "malformed"}.get(kind, "cheats")
-    paths = {**owner(kit), "delivery": f"{folder}/{name}"}
-    (kit / folder).mkdir(exist_ok=True)
-    deliver(kit / paths["delivery"])
-    return paths, {"exit": EXITS[kind], "profile": Profile.FULL.value, **said}
-
-
-def _accepted(
-    name: str,
-    section: str,
-    title: str,
-    owner: str,
-    profile: str = "full",
-    spoil: Deliver = lambda folder: None,
-) -> KitCase:
-    shown = owner, partial(_spoiled, owner, spoil)
-    return _case(CaseKind.ACCEPTED, name, section, title, shown, profile=profile)
-
-
-def _spoiled(owner: str, spoil: Deliver, folder: Path) -> None:
-    """Write an honest delivery, and then do something to it."""
-    owners.write_honest(owner, folder)
-    spoil(folder)
-
-
-def _as_parts(folder: Path) -> None:
-    """Records in parts, the last row first."""
-    table = pq.ParquetFile(folder / RECORDS).read()
-    (folder / RECORDS).unlink()
-    folders.parts(table.take(list(range(table.num_rows))[::-1]), folder / RECORDS)
-    _state_digest(RECORDS, digests_of_folder(folder, [RECORDS])[RECORDS], folder)
-
-
-ACCEPTED = [
-    _accepted("honest-coded", "9", "An honest delivery of coded records.", "coded"),
-    _accepted("honest-clear", "9", "An honest delivery of records in clear.", "clear"),
-    _accepted("honest-paper", "6.3", "An honest one under the paper's commitment.", "paper"),
-    _accepted("thin-coded", "9", "An honest one, judged thin.", "coded", "thin"),
-    _accepted("thin-clear", "9", "An honest one in clear, judged thin.", "clear", "thin"),
-    _accepted("paper-honest", "9", "An honest one, judged as in the paper.", "paper", "paper"),
-    _accepted("honest-parts", "8.3",
-        "An honest one whose records a cluster wrote, in parts and in no order.",
-        "clear", spoil=_as_parts),
-    _accepted("honest-pretty", "8.2",
-        "An honest one whose delivery.json is in another form than that of RFC 8785.",
-        "clear", spoil=lambda folder: _change_header(lambda fields: fields, folder, pretty)),
-]  # fmt: skip
-
-SEEN: dict[str, set[str]] = {
-    "lazy": {"twins", "replay"},
-    "dumb": {"commitment", "splits"},
-    "approximate": {"splits"},
-    "informed": {"replay"},
-    "informed-40": {"replay"},
-    "informed-echo": {"replay"},
-    "informed-traps": {"sentinels", "twins", "replay"},
-    "shallow": {"splits"},
-    "half-columns": {"splits"},
-    "sampled-splits": {"splits"},
-    "sampled-scores": {"splits"},
-    "blind-below": {"splits"},
-    "blind-above": {"splits"},
-    "sampled-tree": {"splits"},
-    "mean": {"splits"},
-    "half-k": {"commitment"},
-    "leaf-k": {"commitment"},
-    "flipped-labels": {"replay"},
-    "swapped-trackers": {"replay"},
-    "wide-bounds": {"replay"},
-    "refilled": {"replay"},
-    "echoed": {"replay"},
-    "replayed": {"sentinels", "twins", "replay"},
-    "deviates": {"splits"},
-    "swapped-values": {"replay"},
-    "moved-sentinels": {"replay"},
-    "other-score": {"splits"},
-    "cut-node": {"splits"},
-    "no-weights": {"splits"},
-    "mixed-weights": {"splits"},
-    "no-value-below": {"splits"},
-}
+_cases: dict[str, dict[str, Any]] = tomllib.loads(
+    (files("verix_anon.conform") / "verifier_cases.toml").read_text("utf-8")
+)
+SEEN = {name: set(layers) for name, layers in _cases["seen"].items()}
 """The layers that see each adversary with the submission at hand; others may as well."""
-
 # On a table as small as the kit's its samples hold all of a coded column's positions.
 NEEDS_LABELS = {"sampled-scores"}
 
 
-def _adversary(name: str) -> KitCase:
+def for_verifiers() -> list[KitCase]:
+    """What a verifier is shown."""
+    found = [_case(CaseKind.ACCEPTED, *case) for case in _cases["accepted"].items()]
+    found += [_case(CaseKind.CHEAT, f"adversary-{n}", _adversary_row(n)) for n in ADVERSARIES]
+    found += [_case(CaseKind.CHEAT, *case) for case in _cases["cheat"].items()]
+    for name, row in _cases["malformed"].items():
+        usual = {"owner": "clear", "layers": ["commitment"]}
+        found.append(_case(CaseKind.MALFORMED, f"malformed-{name}", usual | row))
+    for name, row in _cases["receipt"].items():
+        usual = {"owner": "signed", "section": "8.5"}
+        layers = {} if row["kind"] == CaseKind.ACCEPTED else {"layers": ["receipt"]}
+        found.append(_case(CaseKind(row["kind"]), name, usual | layers | row))
+    return found + [_case(CaseKind.MISTAKE, *case) for case in _cases["mistake"].items()]
+
+
+def _adversary_row(name: str) -> Row:
     has_labels = name in NEEDS_LABELS or only(name) is Rule.VARIANCE_REDUCTION
-    owner = "clear" if has_labels else "coded"
-
-    def deliver(folder: Path) -> None:
-        _write_altered(ADVERSARIES[name](0).anonymize(owners.owner(owner).submission), folder)
-
-    title, layers = f"What the adversary `{name}` delivers.", sorted(SEEN[name])
-    return _case(CaseKind.CHEAT, f"adversary-{name}", "9", title, (owner, deliver), layers=layers)
-
-
-def _write_altered(delivery: Delivery, folder: Path) -> None:
-    """Write a delivery that is the same whenever it is made."""
-    write_delivery(replace(delivery, header=replace(delivery.header, seconds=0)), folder)
+    return {
+        "title": f"What the adversary `{name}` delivers.",
+        "section": "9",
+        "owner": "clear" if has_labels else "coded",
+        "alter": ["by_adversary", name],
+        "layers": sorted(SEEN[name]),
+    }
 
 
-def _cheat(
-    name: str, title: str, owner: str, alter: Alter, layer: str, profile: str = "full"
-) -> KitCase:
-    def deliver(folder: Path) -> None:
-        _write_altered(alter(owners.owner(owner), owners.honest(owner)), folder)
+def _case(kind: CaseKind, name: str, row: Row) -> KitCase:
+    return KitCase(
+        id=name,
+        title=row["title"],
+        section=row["section"],
+        kind=kind,
+        make=partial(_write, kind, name, row),
+    )
 
-    said = {"profile": profile, "layers": [layer]}
-    return _case(CaseKind.CHEAT, name, "9", title, (owner, deliver), **said)
+
+def _write(kind: CaseKind, name: str, row: Row, kit: Path) -> Made:
+    folder = {CaseKind.ACCEPTED: "accepted", CaseKind.MALFORMED: "malformed"}.get(kind, "cheats")
+    owner = row.get("owner", "coded")
+    judged_by = MANIFESTS[row["manifest"]](kit) if "manifest" in row else None
+    paths = {**(judged_by or owners.write_owner(owner, kit)), "delivery": f"{folder}/{name}"}
+    delivery = kit / paths["delivery"]
+    delivery.parent.mkdir(exist_ok=True)
+    if "alter" in row:
+        alter, *values = row["alter"]
+        altered = ALTERS[alter](owners.owner(owner), owners.honest(owner), *values)
+        # The same whenever it is made.
+        write_delivery(replace(altered, header=replace(altered.header, seconds=0)), delivery)
+    elif "deliver" in row:
+        deliver, *values = row["deliver"]
+        DELIVERS[deliver](delivery, *values)
+    else:
+        owners.write_honest(owner, delivery)
+        spoil, *values = row.get("spoil", [""])
+        if spoil:
+            SPOILS[spoil](delivery, *values)
+    said = {"layers": row["layers"]} if "layers" in row else {}
+    profile = row.get("profile", Profile.FULL.value)
+    return paths, {"exit": EXITS[kind], "profile": profile, **said}
+
+
+def _by_name(*functions: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
+    """The functions by the names that the table has for them."""
+    return {function.__name__.removeprefix("_"): function for function in functions}
+
+
+def _by_adversary(made: Prepared, honest: Delivery, name: str) -> Delivery:
+    return ADVERSARIES[name](0).anonymize(made.submission)
 
 
 def _forge_root(made: Prepared, honest: Delivery) -> Delivery:
@@ -228,22 +167,33 @@ def _lose_sentinel(made: Prepared, honest: Delivery) -> Delivery:
     return _fitting(made, honest, records)
 
 
-def _tracked_otherwise(honest: Delivery, row: int) -> Delivery:
-    """One record is returned under another tracker, which the paper's root does not bind."""
+def _change_tracker(made: Prepared, honest: Delivery, which: str) -> Delivery:
+    """One trap is returned under another tracker, which the paper's root does not bind."""
+    kept = made.manifest
+    row = int(kept.sentinel_row[0] if which == "sentinel" else kept.twin_row[0, 1])
     tracker = honest.records.tracker.copy()
     tracker[row, 0] ^= 1
     return replace(honest, records=replace(honest.records, tracker=tracker))
 
 
-def _states(**said: Any) -> Alter:
-    """Everything is true except what its header says about this."""
-    return lambda made, honest: replace(honest, header=replace(honest.header, **said))
+def _state_none(made: Prepared, honest: Delivery, field: str) -> Delivery:
+    """Everything is true except this digest in its header."""
+    header: dict[str, Any] = {field: NONE}
+    return replace(honest, header=replace(honest.header, **header))
 
 
 def _move_watched(made: Prepared, honest: Delivery) -> Delivery:
     """One watch record that is not a twin lies in the neighbouring leaf."""
     twins = set(made.manifest.twin_row.ravel().tolist())
     return _moved(made, honest, [r for r in made.manifest.watch_row.tolist() if r not in twins])
+
+
+def _move_twin(made: Prepared, honest: Delivery) -> Delivery:
+    return _moved(made, honest, made.manifest.twin_row[:, 1].tolist())
+
+
+def _widen_bounds(made: Prepared, honest: Delivery) -> Delivery:
+    return ADVERSARIES["wide-bounds"](0).anonymize(made.submission)
 
 
 def _moved(made: Prepared, honest: Delivery, rows: list[int]) -> Delivery:
@@ -276,157 +226,6 @@ def _fitting(made: Prepared, honest: Delivery, records: Delivered) -> Delivery:
     return restamped(made.submission, altered)
 
 
-CHEATS = [
-    _cheat("forged-root", "All is true but the root.", "coded", _forge_root, "commitment"),
-    _cheat("forged-root-paper", "All is true but the root, which is the paper's.",
-        "paper", _forge_root, "commitment", profile="paper"),
-    _cheat("thin-forged-root", "All is true but the root, judged thin.",
-        "coded", _forge_root, "commitment", profile="thin"),
-    _cheat("stated-contract", "All is true, for another contract by its own word.",
-        "clear", _states(contract=NONE), "commitment"),
-    _cheat("stated-contract-paper",
-        "The same under the paper's commitment, whose root does not bind the contract.",
-        "paper", _states(contract=NONE), "commitment"),
-    _cheat("lost-sentinel", "One sentinel is gone, and the paper's layers look.",
-        "paper", _lose_sentinel, "sentinels", profile="paper"),
-    _cheat("moved-twin", "One of two twins lies in the neighbouring leaf, judged thin.",
-        "coded", lambda made, honest: _moved(made, honest, made.manifest.twin_row[:, 1].tolist()),
-        "twins", profile="thin"),
-    _cheat("changed-sentinel", "One sentinel has another tracker, and the paper's layers look.",
-        "paper",
-        lambda made, honest: _tracked_otherwise(honest, int(made.manifest.sentinel_row[0])),
-        "sentinels", profile="paper"),
-    _cheat("changed-twin", "One of two twins has another tracker, and the paper's layers look.",
-        "paper",
-        lambda made, honest: _tracked_otherwise(honest, int(made.manifest.twin_row[0, 1])),
-        "twins", profile="paper"),
-    _cheat("other-labels", "Labels that have nothing to do with the records.",
-        "clear", _invent_labels, "replay"),
-    _cheat("other-labels-paper",
-        "Labels that have nothing to do with the records, and the paper's layers look.",
-        "paper", _invent_labels, "fingerprint", profile="paper"),
-    _cheat("thin-labels", "Labels that have nothing to do with the records, judged thin.",
-        "clear", _invent_labels, "replay", profile="thin"),
-    _cheat("thin-moved",
-        "One watch record lies in the neighbouring leaf, and no witness in either; judged thin.",
-        "coded", _move_watched, "replay", profile="thin"),
-    _cheat("thin-wide", "Wider bounds than the records have, judged thin.",
-        "coded", lambda made, honest: ADVERSARIES["wide-bounds"](0).anonymize(made.submission),
-        "splits", profile="thin"),
-    _case(CaseKind.CHEAT, "last-of-equals",
-        "4.1", "Of equal scores the last in contract order was split.",
-        ("clear", partial(owners.write_last_of_equals, "clear")), layers=["splits"]),
-]  # fmt: skip
-
-
-def _malformed(
-    name: str,
-    section: str,
-    title: str,
-    spoil: Callable[..., object],
-    *values: object,
-    **said: object,
-) -> KitCase:
-    """An honest delivery, spoiled by a function of these values and of the folder."""
-    shown = "clear", partial(_spoiled, "clear", partial(spoil, *values, **said))
-    return _case(
-        CaseKind.MALFORMED, f"malformed-{name}", section, title, shown, layers=["commitment"]
-    )
-
-
-def _remove(name: str, folder: Path) -> None:
-    (folder / name).unlink()
-
-
-def _change_bytes(name: str, change: Callable[[bytes], bytes], folder: Path) -> None:
-    """Other bytes in a file, while delivery.json states the old digest."""
-    (folder / name).write_bytes(change((folder / name).read_bytes()))
-
-
-def _change_file(name: str, change: Callable[[bytes], bytes], folder: Path) -> None:
-    _change_bytes(name, change, folder)
-    _state_digest(name, sha256((folder / name).read_bytes()).hexdigest(), folder)
-
-
-def _change_table(
-    name: str, change: Callable[[pa.Table], pa.Table], folder: Path, **writing: Any
-) -> None:
-    """Another table in a file."""
-    table = change(pq.ParquetFile(folder / name).read())
-    pq.write_table(table, folder / name, **writing)
-    _change_file(name, lambda data: data, folder)
-
-
-def _set_cell(name: str, column: str, row: int, value: object, folder: Path) -> None:
-    _change_table(name, folders.with_cell(column, row, value), folder)
-
-
-def _change_header(
-    change: Callable[[dict[str, Any]], dict[str, Any]],
-    folder: Path,
-    write: Callable[[dict[str, Any]], bytes] = canonical,
-) -> None:
-    """Other fields in delivery.json, in canonical form."""
-    header = json.loads((folder / HEADER).read_bytes())
-    (folder / HEADER).write_bytes(write(change(header)))
-
-
-def _state(folder: Path, **fields: object) -> None:
-    _change_header(lambda header: {**header, **fields}, folder)
-
-
-def _state_digest(name: str, digest: str, folder: Path) -> None:
-    _change_header(lambda h: {**h, "files": {**h["files"], name: digest}}, folder)
-
-
-def _state_other_parts(folder: Path) -> None:
-    table = pq.ParquetFile(folder / RECORDS).read()
-    (folder / RECORDS).unlink()
-    folders.parts(table, folder / RECORDS)
-    _state_digest(RECORDS, NONE.hex(), folder)
-
-
-def _number_from_right(folder: Path) -> None:
-    """All leaves are numbered the other way round, in all files alike."""
-    last = json.loads((folder / HEADER).read_bytes())["leaves"] - 1
-
-    def renumbered(table: pa.Table) -> pa.Table:
-        at = table.schema.get_field_index("leaf")
-        numbers = [last - leaf if leaf >= 0 else leaf for leaf in table.column(at).to_pylist()]
-        return table.set_column(at, "leaf", pa.array(numbers, pa.int32()))
-
-    _change_table(RECORDS, renumbered, folder)
-    _change_table(NODES, renumbered, folder)
-    _change_table(LEAVES, lambda table: renumbered(table).take(list(range(last, -1, -1))), folder)
-
-
-def _flip(data: bytes) -> bytes:
-    middle = len(data) // 2
-    return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
-
-
-def _store_wide(folder: Path) -> None:
-    """Labels of 8 bits, each with 256 added in the 32 bits that Parquet stores for it."""
-    narrow = _footer_of((folder / RECORDS).read_bytes())
-
-    def widen(table: pa.Table) -> pa.Table:
-        wide = pa.array([value + 256 for value in table["target"].to_pylist()], pa.int32())
-        return table.set_column(table.num_columns - 1, "target", wide)
-
-    def described_as_narrow(data: bytes) -> bytes:
-        footer = _footer_of(data)
-        body = data[: -8 - int.from_bytes(data[-8:-4], "little")]
-        written = thrift.encode({**footer, SCHEMA: narrow[SCHEMA]})
-        return body + written + struct.pack("<I", len(written)) + MAGIC
-
-    _change_table(RECORDS, widen, folder, store_schema=False)
-    _change_file(RECORDS, described_as_narrow, folder)
-
-
-def _footer_of(data: bytes) -> thrift.Fields:
-    return thrift.decode(memoryview(data), len(data) - 8 - int.from_bytes(data[-8:-4], "little"))[0]
-
-
 def _sign_bound(made: Prepared, honest: Delivery) -> Delivery:
     """One bound is -0.0 in place of 0.0, which leaves the root as it is."""
     minimum = honest.leaves.minimum.copy()
@@ -441,128 +240,205 @@ def _sign_threshold(made: Prepared, honest: Delivery) -> Delivery:
     return replace(honest, tree=replace(honest.tree, threshold=threshold))
 
 
-def _signed(name: str, title: str, alter: Alter, profile: str) -> KitCase:
-    def deliver(folder: Path) -> None:
-        _write_altered(alter(owners.owner("coded"), owners.honest("coded")), folder)
-
-    said = {"profile": profile, "layers": ["commitment"]}
-    return _case(CaseKind.MALFORMED, f"malformed-{name}", "2.1", title, ("coded", deliver), **said)
+ALTERS = _by_name(
+    *(_by_adversary, _forge_root, _invent_labels, _lose_sentinel, _change_tracker, _state_none),
+    *(_move_watched, _move_twin, _widen_bounds, _sign_bound, _sign_threshold),
+)
 
 
-MALFORMED = [
-    _malformed("no-header", "8.2", "There is no delivery.json.", _remove, HEADER),
-    _malformed("no-nodes", "8.2", "A file is missing.", _remove, NODES),
-    _malformed("header-no-json", "8.2", "delivery.json is cut short.",
-        _change_bytes, HEADER, lambda data: data[:-1]),
-    _malformed("header-twice", "8.2", "A field of delivery.json stands there twice.",
-        _change_bytes, HEADER, lambda data: b'{"rows":1,' + data[1:]),
-    _malformed("header-more", "8.2", "delivery.json has a field of its own.", _state, note=""),
-    _malformed("header-format", "8.2", "delivery.json is of another version.",
-        _state, format="verix/delivery/3"),
-    _malformed("header-fraction", "8.2", "A count of delivery.json is written as a fraction.",
-        _change_header, lambda header: {**header, "rows": float(header["rows"])}),
-    _malformed("header-leaves", "11", "More leaves than the records can make.",
-        _state, leaves=401, nodes=801),
-    _malformed("header-nodes", "11", "As many nodes as no tree has.", _state, nodes=2),
-    _malformed("header-rows", "11", "More records than were sent.", _state, rows=10**6),
-    _malformed("damaged", "8.2",
-        "A bit of the records was flipped, and the digest not stated anew.",
-        _change_bytes, RECORDS, _flip),
-    _malformed("other-digest", "8.2", "The files are honest, and another digest of one is stated.",
-        _state_digest, LEAVES, NONE.hex()),
-    _malformed("parts-digest", "8.3", "The parts are honest, and another digest of them is stated.",
-        _state_other_parts),
-    _malformed("no-parquet", "8", "A file is no Parquet.",
-        _change_file, LEAVES, lambda _: b"leaves\n"),
-    _malformed("cut-short", "8", "A file is cut short.",
-        _change_file, RECORDS, lambda data: data[:-9]),
-    _malformed("more-rows", "11", "More records than delivery.json says.",
-        _change_table, RECORDS, lambda table: pa.concat_tables([table, table.slice(0, 1)])),
-    _malformed("more-columns", "8", "A column more.",
-        _change_table, LEAVES, lambda t: t.append_column("note", t.column("count"))),
-    _malformed("wider-type", "8", "A column of another type.",
-        _change_table, RECORDS, folders.with_type("leaf", pa.int64())),
-    _malformed("null", "8", "A value is missing.", _set_cell, RECORDS, "leaf", 3, None),
-    _malformed("encoding", "8", "An encoding that can unfold without limit.",
-        _change_table, RECORDS, lambda table: table, **folders.WITHOUT_LIMIT),
-    _malformed("row-beyond", "11", "A row that was not sent.", _set_cell, RECORDS, "row", 0, 10**6),
-    _malformed("leaf-beyond", "11", "A leaf that there is not.",
-        _set_cell, RECORDS, "leaf", 0, 10**6),
-    _malformed("target-beyond", "11", "A target that is neither 0 nor 1.",
-        _set_cell, RECORDS, "target", 0, 2),
-    _malformed("bound-infinite", "11", "A bound that is not finite.",
-        _set_cell, LEAVES, "max_0", 0, math.inf),
-    _malformed("bound-none", "11", "A bound that is no number.",
-        _set_cell, LEAVES, "min_0", 0, math.nan),
-    _malformed("bounds-crossed", "11", "A least value above the greatest.",
-        _set_cell, LEAVES, "min_0", 0, 1e9),
-    _malformed("threshold-infinite", "11", "A threshold that is not finite.",
-        _set_cell, NODES, "threshold", 0, math.inf),
-    _malformed("threshold-none", "11", "A threshold that is no number, with bits to spare.",
-        _set_cell, NODES, "threshold", 0, NAN_WITH_PAYLOAD),
-    _malformed("leaf-minus-zero", "2.1", "The threshold of a leaf is -0.0, which equals 0.0.",
-        _set_cell, NODES, "threshold", -1, -0.0),
-    _signed("bound-minus-zero", "A bound is -0.0, which equals 0.0.", _sign_bound, "full"),
-    _signed("thin-bound-minus-zero", "A bound is -0.0, judged thin.", _sign_bound, "thin"),
-    _signed("threshold-minus-zero", "The threshold of a split is -0.0, which equals 0.0.",
-        _sign_threshold, "full"),
-    _malformed("target-wide", "11", "Labels whose low 8 bits are right, of the 32 that are stored.",
-        _store_wide),
-    _malformed("column-beyond", "11", "A split by a column that there is not.",
-        _set_cell, NODES, "column", 0, 5),
-    _malformed("loop", "11", "A node that is its own child.", _set_cell, NODES, "right", 0, 0),
-    _malformed("leaf-order", "11", "Leaves are numbered from right to left, in all files alike.",
-        _number_from_right),
-]  # fmt: skip
+def _as_parts(folder: Path) -> None:
+    """Records in parts, the last row first."""
+    table = pq.ParquetFile(folder / RECORDS).read()
+    (folder / RECORDS).unlink()
+    folders.parts(table.take(list(range(table.num_rows))[::-1]), folder / RECORDS)
+    _state_digest(folder, RECORDS, digests_of_folder(folder, [RECORDS])[RECORDS])
 
 
-def _receipt(kind: CaseKind, name: str, title: str, deliver: Deliver) -> KitCase:
-    """A delivery to an owner who asks for the provider's receipt (spec §8.5)."""
-    said = {} if kind is CaseKind.ACCEPTED else {"layers": ["receipt"]}
-    return _case(kind, name, "8.5", title, ("signed", deliver), **said)
+def _remove(folder: Path, name: str) -> None:
+    (folder / name).unlink()
 
 
-def _sign(key: str, folder: Path, change: Callable[[Receipt], Receipt] = lambda r: r) -> None:
+def _flip(data: bytes) -> bytes:
+    middle = len(data) // 2
+    return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
+
+
+BYTES: dict[str, Callable[..., bytes]] = {
+    "cut": lambda data, n_bytes: data[:-n_bytes],
+    "begin": lambda data, text: text.encode() + data[1:],
+    "be": lambda data, text: text.encode(),
+    "flip": _flip,
+}
+
+
+def _change_bytes(folder: Path, name: str, change: str, *values: object) -> None:
+    """Other bytes in a file, while delivery.json states the old digest."""
+    (folder / name).write_bytes(BYTES[change]((folder / name).read_bytes(), *values))
+
+
+def _change_file(folder: Path, name: str, change: str, *values: object) -> None:
+    """Other bytes in a file, and its digest."""
+    _change_bytes(folder, name, change, *values)
+    _state_digest(folder, name)
+
+
+TABLES: dict[str, Callable[[pa.Table], pa.Table]] = {
+    "repeat_first": lambda table: pa.concat_tables([table, table.slice(0, 1)]),
+    "add_note": lambda table: table.append_column("note", table.column("count")),
+    "widen_leaf": folders.with_type("leaf", pa.int64()),
+}
+
+
+def _change_table(folder: Path, name: str, change: str) -> None:
+    _rewrite(folder, name, TABLES[change])
+
+
+def _set_cell(folder: Path, name: str, column: str, row: int, value: object = None) -> None:
+    _rewrite(folder, name, folders.with_cell(column, row, value))
+
+
+def _set_nan_with_payload(folder: Path) -> None:
+    _set_cell(folder, NODES, "threshold", 0, NAN_WITH_PAYLOAD)
+
+
+def _write_without_limit(folder: Path) -> None:
+    _rewrite(folder, RECORDS, lambda table: table, **folders.WITHOUT_LIMIT)
+
+
+def _rewrite(
+    folder: Path, name: str, change: Callable[[pa.Table], pa.Table], **writing: Any
+) -> None:
+    """Another table in a file, and its digest."""
+    table = change(pq.ParquetFile(folder / name).read())
+    pq.write_table(table, folder / name, **writing)
+    _state_digest(folder, name)
+
+
+def _state(folder: Path, fields: Mapping[str, object]) -> None:
+    """Other fields in delivery.json, in canonical form."""
+    header = json.loads((folder / DELIVERY_HEADER).read_bytes())
+    (folder / DELIVERY_HEADER).write_bytes(canonical({**header, **fields}))
+
+
+def _state_fraction(folder: Path) -> None:
+    _state(folder, {"rows": float(json.loads((folder / DELIVERY_HEADER).read_bytes())["rows"])})
+
+
+def _make_pretty(folder: Path) -> None:
+    path = folder / DELIVERY_HEADER
+    path.write_bytes(pretty(json.loads(path.read_bytes())))
+
+
+def _state_digest(folder: Path, name: str, digest: str | None = None) -> None:
+    """Have delivery.json state a digest of a file; if none is given, its own."""
+    header = json.loads((folder / DELIVERY_HEADER).read_bytes())
+    found = digest or sha256((folder / name).read_bytes()).hexdigest()
+    _state(folder, {"files": {**header["files"], name: found}})
+
+
+def _state_no_digest(folder: Path, name: str) -> None:
+    _state_digest(folder, name, NONE.hex())
+
+
+def _state_other_parts(folder: Path) -> None:
+    table = pq.ParquetFile(folder / RECORDS).read()
+    (folder / RECORDS).unlink()
+    folders.parts(table, folder / RECORDS)
+    _state_no_digest(folder, RECORDS)
+
+
+def _number_from_right(folder: Path) -> None:
+    """All leaves are numbered the other way round, in all files alike."""
+    last = json.loads((folder / DELIVERY_HEADER).read_bytes())["leaves"] - 1
+
+    def renumbered(table: pa.Table) -> pa.Table:
+        at = table.schema.get_field_index("leaf")
+        numbers = [last - leaf if leaf >= 0 else leaf for leaf in table.column(at).to_pylist()]
+        return table.set_column(at, "leaf", pa.array(numbers, pa.int32()))
+
+    _rewrite(folder, RECORDS, renumbered)
+    _rewrite(folder, NODES, renumbered)
+    _rewrite(folder, LEAVES, lambda table: renumbered(table).take(list(range(last, -1, -1))))
+
+
+def _store_wide(folder: Path) -> None:
+    """Labels of 8 bits, each with 256 added in the 32 bits that Parquet stores for it."""
+    narrow = _footer_of((folder / RECORDS).read_bytes())
+
+    def widen(table: pa.Table) -> pa.Table:
+        wide = pa.array([value + 256 for value in table["target"].to_pylist()], pa.int32())
+        return table.set_column(table.num_columns - 1, "target", wide)
+
+    _rewrite(folder, RECORDS, widen, store_schema=False)
+    data = (folder / RECORDS).read_bytes()
+    body = data[: -8 - int.from_bytes(data[-8:-4], "little")]
+    written = thrift.encode({**_footer_of(data), SCHEMA: narrow[SCHEMA]})
+    (folder / RECORDS).write_bytes(body + written + struct.pack("<I", len(written)) + MAGIC)
+    _state_digest(folder, RECORDS)
+
+
+def _footer_of(data: bytes) -> thrift.Fields:
+    return thrift.decode(memoryview(data), len(data) - 8 - int.from_bytes(data[-8:-4], "little"))[0]
+
+
+SPOILS = _by_name(
+    *(_as_parts, _remove, _change_bytes, _change_file, _change_table, _set_cell, _make_pretty),
+    *(_set_nan_with_payload, _write_without_limit, _state, _state_fraction, _state_no_digest),
+    *(_state_other_parts, _number_from_right, _store_wide),
+)
+
+
+def _honest(folder: Path, owner: str) -> None:
+    owners.write_honest(owner, folder)
+
+
+def _last_of_equals(folder: Path) -> None:
+    owners.write_last_of_equals("clear", folder)
+
+
+def _sign(folder: Path, key: str, change: Callable[[Receipt], Receipt] = lambda r: r) -> None:
+    """An honest delivery with a receipt of this key."""
     owners.write_honest("signed", folder)
     files = digests_of_folder(folder, DELIVERED)
     said = change(Receipt.of(read_header(folder), files, BEGAN, BEGAN))
     (folder / RECEIPT_FILE).write_bytes(sign(said.to_bytes(), owners.signing_key(key)))
 
 
+def _sign_other_root(folder: Path) -> None:
+    other = owners.honest("paper").header.root
+    _sign(folder, "provider", lambda said: replace(said, root=other))
+
+
+def _sign_other_files(folder: Path) -> None:
+    _sign(
+        folder,
+        "provider",
+        lambda said: replace(said, files={**said.files, RECORDS: NONE.hex()}),
+    )
+
+
 def _forge_receipt(folder: Path) -> None:
-    _sign("stranger", folder)
+    _sign(folder, "stranger")
     envelope = json.loads((folder / RECEIPT_FILE).read_bytes())
     envelope["signatures"][0]["keyid"] = owners.signing_key("provider").public.keyid
     (folder / RECEIPT_FILE).write_bytes(canonical(envelope))
 
 
-RECEIPTS = [
-    _receipt(CaseKind.ACCEPTED, "receipt-honest",
-        "An honest delivery with the receipt that is asked for.", partial(_sign, "provider")),
-    _receipt(CaseKind.UNDECIDED, "receipt-missing",
-        "An honest delivery without the receipt that is asked for.",
-        partial(owners.write_honest, "signed")),
-    _receipt(CaseKind.UNDECIDED, "receipt-of-a-stranger",
-        "A receipt that a key signed which nobody pinned.", partial(_sign, "stranger")),
-    _receipt(CaseKind.CHEAT, "receipt-of-another",
-        "A receipt of the provider's about another root.",
-        partial(_sign, "provider",
-            change=lambda said: replace(said, root=owners.honest("paper").header.root))),
-    _receipt(CaseKind.CHEAT, "receipt-other-files",
-        "A receipt of the provider's about this root, and another file of records.",
-        partial(_sign, "provider",
-            change=lambda said: replace(said, files={**said.files, RECORDS: NONE.hex()}))),
-    _receipt(CaseKind.CHEAT, "receipt-forged",
-        "The true receipt, under the provider's name, with a signature of somebody else's.",
-        _forge_receipt),
-]  # fmt: skip
+def _sign_by_nobody(folder: Path) -> None:
+    """A receipt with the constant that fits the neutral element for whatever is signed."""
+    _sign(folder, "stranger")
+    key = Ed25519PublicKey.from_public_bytes(NEUTRAL)
+    der = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    envelope = json.loads((folder / RECEIPT_FILE).read_bytes())
+    signature = b64encode(NEUTRAL + bytes(32)).decode()
+    envelope["signatures"] = [{"keyid": sha256(der).hexdigest(), "sig": signature}]
+    (folder / RECEIPT_FILE).write_bytes(canonical(envelope))
 
 
-def _mistake(name: str, title: str, owner: Callable[[Path], dict[str, str]]) -> KitCase:
-    """An honest delivery, judged by what does not belong to it: that accuses nobody."""
-    deliver = partial(owners.write_honest, "coded")
-    make = partial(_write, CaseKind.MISTAKE, name, owner, deliver, {})
-    return KitCase(id=name, title=title, section="10", kind=CaseKind.MISTAKE, make=make)
+DELIVERS = _by_name(
+    *(_honest, _last_of_equals, _sign, _sign_other_root, _sign_other_files, _forge_receipt),
+    _sign_by_nobody,
+)
 
 
 def _mix_owners(kit: Path) -> dict[str, str]:
@@ -589,40 +465,4 @@ def _pin_weak_key(kit: Path) -> dict[str, str]:
     return {**paths, "manifest": manifest}
 
 
-def _sign_by_nobody(folder: Path) -> None:
-    """A receipt with the constant that fits the neutral element for whatever is signed."""
-    _sign("stranger", folder)
-    key = Ed25519PublicKey.from_public_bytes(NEUTRAL)
-    der = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-    envelope = json.loads((folder / RECEIPT_FILE).read_bytes())
-    signature = b64encode(NEUTRAL + bytes(32)).decode()
-    envelope["signatures"] = [{"keyid": sha256(der).hexdigest(), "sig": signature}]
-    (folder / RECEIPT_FILE).write_bytes(canonical(envelope))
-
-
-NEUTRAL = bytes([1, *bytes(31)])
-"""The neutral element of the curve as a public key"""
-
-
-def _names_another(owner: str) -> tuple[str, Deliver]:
-    """An honest delivery that says it is for another submission."""
-    alter = _states(submission=NONE)
-    return owner, lambda folder: _write_altered(
-        alter(owners.owner(owner), owners.honest(owner)), folder
-    )
-
-
-MISTAKES = [
-    KitCase(id="weak-key", title="A key of small order is pinned: anybody can sign for it.",
-        section="8.5", kind=CaseKind.MISTAKE,
-        make=partial(_write, CaseKind.MISTAKE, "weak-key", _pin_weak_key, _sign_by_nobody, {})),
-    _mistake("other-submission", "The submission is not the manifest's.", _mix_owners),
-    _mistake("damaged-manifest", "The owner's own manifest is damaged.", _damage_manifest),
-    _case(CaseKind.MISTAKE, "other-job", "10", "An honest delivery of another job.",
-        ("clear", partial(owners.write_honest, "coded"))),
-    _case(CaseKind.MISTAKE, "stated-submission", "10", "The delivery names another submission.",
-        _names_another("clear")),
-    _case(CaseKind.MISTAKE, "stated-submission-paper", "10",
-        "The same under the paper's commitment, whose root does not bind the submission.",
-        _names_another("paper")),
-]  # fmt: skip
+MANIFESTS = _by_name(_mix_owners, _damage_manifest, _pin_weak_key)
