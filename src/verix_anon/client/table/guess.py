@@ -6,8 +6,10 @@ else the column could be, for what is dropped is gone.
 
 import math
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from importlib.resources import files
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -127,34 +129,9 @@ def _all_match(texts: pa.Array, pattern: str) -> bool:
 
 
 PART = re.compile(r"[A-ZÄÖÜ]+(?![a-zäöüß])|[A-ZÄÖÜ]?[a-zäöüß]+|[0-9]+")
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-NAMING = _words(
-    "name surname forename firstname lastname fullname username login email mail phone telephone"
-    " mobile fax ssn passport iban address street signature"
-    " vorname nachname familienname rufname geburtsname benutzername telefon handy mobil adresse"
-    " anschrift strasse straße hausnummer kvnr mrn uuid guid"
-)
-"""Words for what names people, however often a value occurs."""
-OTHER_NAMES = _words(
-    "product item brand company firm department station ward school city region country state"
-    " county course drug file table column produkt artikel marke firma abteilung klinik schule"
-    " stadt ort land region kurs"
-)
-"""Whose names are not those of people, in front of `name`."""
-NUMBERING = _words("id ids nr no number num nbr nummer key code_id")
-NUMBERED = re.compile(r"(id|nr|nummer|number|kennung|kennzeichen)$")
-COUNTED = _words("number num no anzahl count")
-"""Words that, in front, count something: number_diagnoses."""
-PROSE = _words(
-    "bemerkung bemerkungen anmerkung anmerkungen notiz notizen kommentar kommentare anamnese"
-    " freitext epikrise note notes remark remarks comment comments narrative"
-)
-"""Words for what people write in sentences."""
+_FILE = tomllib.loads((files("verix_anon.client.table") / "guess_words.toml").read_text("utf-8"))
+_WORDS = {name: frozenset(words) for name, words in _FILE["words"].items()}
+_PATTERNS = {name: re.compile("|".join(parts)) for name, parts in _FILE["patterns"].items()}
 TITLE = r"(^|\W)((Dr|Prof|Hr|Fr|Mr|Mrs|Ms)\.|Herrn?|Frau|Dr|Mr|Mrs|Ms) (med\. )?\p{Lu}\p{Ll}"
 """In front of a name of somebody."""
 SENTENCE_WORDS = 4
@@ -162,40 +139,9 @@ SENTENCE_WORDS = 4
 FEWEST_SENTENCES = 20
 """Fewer values are categories, however long."""
 MOST_LOOKED_AT = 10_000
-CODED = re.compile(
-    r"^(sex|gender|race|type|typ|art|status|category|group|reason|code)$|geschlecht$"
-    r"|(familien|zivil)stand$|grund$|schlüssel$|kategorie$|gruppe$|status$|^marital|^ethnic"
-)
-"""In the name of what is numbered rather than counted: 1, 2 and 9 for a sex."""
 MOST_CODES = 20
-PEOPLE = re.compile(
-    r"patient|pat(ien)?t|person|kunde|customer|client|member|mitglied|mitarbeiter|employee|staff"
-    r"|versichert|insured|student|user|respondent|resp(id)?$|subject|proband|kvnr|mrn|ssn|iban"
-)
-"""In the name of what numbers people, and not cases or names."""
-POSTCODE = _words("zip zipcode plz postcode postalcode postleitzahl postal")
-BIRTH = re.compile(r"birth|geburt|^geb$|^dob$|^born$|geboren")
-SENSITIVE_WORDS = re.compile(
-    r"\bicd|diagnos|disease|illness|condition|religio|confession|hiv|treatment|therap|medication"
-    r"|crime|convict|politic|krankheit|befund|konfession|medikament|vorstrafe|gewerkschaft"
-)
-MONEY = re.compile(
-    r"salary|salaries|wage|income|earning|gehalt|gehälter|lohn|einkommen|verdienst|vermögen"
-)
-QUANTITY = re.compile(
-    r"amount|balance|price|cost|sum|total|value|score|betrag|saldo|kontostand|preis|kosten|summe"
-    r"|umsatz|wert|gain|loss|duration|dauer|distance|weight|gewicht|height|population"
-)
-"""Amounts, which may differ in every row."""
-AMOUNT = re.compile(r"cost|kosten|betrag|umsatz|saldo|balance|kontostand|charge|gebühr|erlös")
-"""Sums of money, which name a record as well as a number of it would."""
 TARGETS = ("target", "label", "outcome")
 """Names of targets whatever their values, the surest first."""
-OTHER_TARGETS = _words(
-    "class y income default churn readmitted attrition survived died ziel zielvariable klasse"
-    " ergebnis verstorben"
-)
-"""Those that need not be targets."""
 
 
 def _parts(name: str) -> list[str]:
@@ -207,8 +153,8 @@ def is_naming(name: str) -> bool:
     """Whether it is named like what names people by itself: a surname, an address, an IBAN."""
     parts = _parts(name)
     for i, part in enumerate(parts):
-        if part in NAMING or "".join(parts[i : i + 2]) in NAMING:
-            return not (part == "name" and i and parts[i - 1] in OTHER_NAMES)
+        if part in _WORDS["naming"] or "".join(parts[i : i + 2]) in _WORDS["naming"]:
+            return not (part == "name" and i and parts[i - 1] in _WORDS["other_names"])
     return False
 
 
@@ -218,7 +164,7 @@ def prose_in(name: str, texts: pa.Array) -> str:
         return ""
     some = pc.unique(texts.slice(0, MOST_LOOKED_AT))
     n_words = pc.mean(pc.count_substring_regex(some, r"\S+")).as_py()
-    is_named = not PROSE.isdisjoint(_parts(name))
+    is_named = not _WORDS["prose"].isdisjoint(_parts(name))
     if is_named and (n_words > SENTENCE_WORDS / 2 or len(some) > FEW):
         return "named like remarks"
     if n_words >= SENTENCE_WORDS and len(some) > FEWEST_SENTENCES:
@@ -247,25 +193,23 @@ def _texts(array: pa.Array) -> pa.Array:
 def is_numbering(name: str) -> bool:
     """Whether it is named like a number of somebody or something."""
     parts = _parts(name)
-    if len(parts) > 1 and parts[0] in COUNTED:
+    if len(parts) > 1 and parts[0] in _WORDS["counted"]:
         return False
     return any(
-        part in NUMBERING or (len(part) > 4 and NUMBERED.search(part) is not None) for part in parts
+        part in _WORDS["numbering"]
+        or (len(part) > 4 and _PATTERNS["numbered"].search(part) is not None)
+        for part in parts
     )
 
 
 def is_sensitive(name: str) -> bool:
     """Whether it is named like what people keep to themselves: health, belief, income."""
-    return (
-        SENSITIVE_WORDS.search(name.lower()) is not None or MONEY.search(name.lower()) is not None
-    )
+    kinds = (_PATTERNS["sensitive_words"], _PATTERNS["money"])
+    return any(words.search(name.lower()) for words in kinds)
 
 
 FEW = 50
 """Numbers with no more values than this are not taken for those of people, whatever their name."""
-YES = frozenset(
-    ("yes", "y", "ja", "j", "true", "wahr", "t", "1", "positive", "positiv", "pos", "+", "died")
-)
 IDENTIFIER, KEPT, SENSITIVE, QUASI, TARGET = TableRole
 
 
@@ -361,7 +305,7 @@ def _likeliest_target(
             if name.strip().lower() == wanted and is_fit:
                 return name, "named like a target" + ", with two values" * (seen.n_distinct == 2)
     binary = [name for name, seen in able.items() if seen.n_distinct == 2]
-    named = [name for name in binary if name.strip().lower() in OTHER_TARGETS]
+    named = [name for name in binary if name.strip().lower() in _WORDS["other_targets"]]
     if named:
         return named[-1], "named like a target, with two values"
     if binary:
@@ -378,7 +322,11 @@ def _positive(array: pa.Array, seen: Look) -> tuple[str | None, str]:
     if len(times) != 2:
         return None, ""
     shown = " and ".join(f"{label!r}" for label in sorted(times))
-    said = [label for label in times if label.strip().lower() in YES or label.strip()[:1] in ">≥"]
+    said = [
+        label
+        for label in times
+        if label.strip().lower() in _WORDS["yes"] or label.strip()[:1] in ">≥"
+    ]
     if len(said) == 1:
         return said[0], f"class 1, of {shown}: it says yes"
     rarer = min(sorted(times, reverse=True), key=times.__getitem__)
@@ -390,7 +338,7 @@ def _person(identifiers: Sequence[str], arrays: Mapping[str, pa.Array]) -> tuple
     repeated = [name for name in identifiers if repeats(arrays[name])]
     if not repeated:
         return None, ""
-    numbers = [name for name in identifiers if PEOPLE.search(name.lower())]
+    numbers = [name for name in identifiers if _PATTERNS["people"].search(name.lower())]
     own = next((name for name in numbers if name not in repeated), None)
     if own is not None:
         return RECORD, f"{own!r} differs in every row"
@@ -422,7 +370,7 @@ def _dates(name: str, array: pa.Array, seen: Look) -> Guess | None:
     if seen.kind is not Kind.DATETIME:
         return None
     written = f"text, {seen.written}" if seen.written else "dates"
-    if any(BIRTH.search(part) for part in _parts(name)):
+    if any(_PATTERNS["birth"].search(part) for part in _parts(name)):
         # The bounds of a class are the birth dates of two people unless they are coarser.
         reason = f"{written}; birth dates, as others know them"
         return Guess(name, QUASI, reason, "identifier", hierarchy=DATE)
@@ -431,7 +379,7 @@ def _dates(name: str, array: pa.Array, seen: Look) -> Guess | None:
 
 
 def _postcodes(name: str, array: pa.Array, seen: Look) -> Guess | None:
-    is_named = not POSTCODE.isdisjoint(_parts(name))
+    is_named = not _WORDS["postcode"].isdisjoint(_parts(name))
     if seen.codes == "digits" and (is_named or not (seen.is_spread or is_numbering(name))):
         what = "postcodes" if is_named else "codes of as many digits each, as postcodes"
         reason = f"{what}, {seen.n_distinct:,} values"
@@ -494,7 +442,9 @@ def _sensitive(name: str, array: pa.Array, seen: Look) -> Guess | None:
 
 
 def _amounts(name: str, array: pa.Array, seen: Look) -> Guess | None:
-    is_named = any(words.search(name.lower()) for words in (AMOUNT, MONEY))
+    is_named = any(
+        words.search(name.lower()) for words in (_PATTERNS["amount"], _PATTERNS["money"])
+    )
     if seen.kind is not Kind.NUMERIC or seen.written or seen.n_distinct <= FEW or not is_named:
         return None
     reason = f"exact amounts, {seen.n_distinct:,} values, rounded down by [derived]"
@@ -509,7 +459,7 @@ def _numbered_rows(name: str, array: pa.Array, seen: Look) -> Guess | None:
     if not seen.is_whole or seen.n_distinct < seen.n_rows or seen.n_rows < 2:
         return None
     # Floats without fractions are amounts more often than numbers of rows.
-    if QUANTITY.search(name.lower()) or pa.types.is_floating(array.type):
+    if _PATTERNS["quantity"].search(name.lower()) or pa.types.is_floating(array.type):
         return None
     return Guess(name, IDENTIFIER, "a different whole number in every row", "quasi, if an amount")
 
@@ -517,9 +467,13 @@ def _numbered_rows(name: str, array: pa.Array, seen: Look) -> Guess | None:
 def _coded(name: str, array: pa.Array, seen: Look) -> Guess | None:
     """Numbers that stand for something: between 1 and 9 there is no sex."""
     parts = _parts(name)
-    is_named = any(CODED.search(part) for part in parts) and seen.n_distinct <= MOST_CODES
+    is_named = (
+        any(_PATTERNS["coded"].search(part) for part in parts) and seen.n_distinct <= MOST_CODES
+    )
     # `num` may stand for a number of something.
-    is_number = is_numbering(name) and COUNTED.isdisjoint(parts) and seen.n_distinct <= FEW
+    is_number = (
+        is_numbering(name) and _WORDS["counted"].isdisjoint(parts) and seen.n_distinct <= FEW
+    )
     if not (seen.is_whole and (is_named or is_number)):
         return None
     reason = f"numbers that stand for something, {seen.n_distinct:,} values"

@@ -6,8 +6,10 @@ Editing one for the owner is `roles_editor`'s.
 import json
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from importlib.resources import files
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import numpy as np
@@ -35,36 +37,19 @@ CONTRACT = frozenset({"rule", "importance", "min_leaf", "traps", "clear", "place
 """What the section [contract] may hold beside task and person: options of prepare()."""
 REPORT = frozenset({"table_name", "controller", "processor"})
 """What the section [report] may hold: options of prepare() as well."""
-RELEASE_HINTS = (
-    "[release]                      # what is published less finely, or not at all",
-    '# round = { "cost" = 500 }',
-    '# top_code = { "age" = ":90" }  # LOW:HIGH',
-    '# bins = { "age" = 10, "born" = "5y", "zip" = 2 }   # or "auto"',
-    '# drop = ["remark"]',
-    "# suppress = 0.02              # leave out the costliest records of so many people",
-)
-REPORT_HINTS = (
-    "[report]                       # what the audit report names; never sent",
-    '# table_name = "Admissions 2024"',
-    '# controller = "..."           # who answers for the table',
-    '# processor = "..."            # who anonymizes it',
-)
 KIND_HINT = '# "postcode" = "categorical"   # or "numeric", "datetime"'
 HIERARCHY_HINT = '# "postcode" = "prefix"        # or "date", or a file: value;level 1;level 2;...'
-PRIORITY_HINT = '# "postcode" = "coarse"        # or "fine", or a number to weigh it by; else 1'
 ORDER_HINT = '# "education" = ["school", "college", "university"]'
-DERIVED_HINTS = (
-    "[derived]                      # new columns; give each a role, and drop what they come from",
-    '# "age" = { from = "born", as = "age", at = "2024-12-31" }   # or as = "year", as = "month"',
-    '# "region" = { from = "postcode", prefix = 2 }   # or as = "chapter" (ICD-10), or width = 10',
-)
 ROUNDED = "the low end of its interval; without this line exact amounts are published"
 NAMED = {
     PREFIX: "classes are named by the first characters that they share",
     DATE: "classes are named by months, quarters or years, not by the first and last day",
 }
 """What a hierarchy does at release."""
-ASKED = "every class has l values of it; or cap, or t"
+TEMPLATE = Template(
+    (files("verix_anon.client.table") / "roles_draft.toml").read_text("utf-8").removesuffix("\n")
+)
+"""Of a draft; a part with lines of its own ends with a line break, and may be empty."""
 
 
 def draft(
@@ -145,54 +130,32 @@ def roles_text(
         if guess.hierarchy is not None:
             line = _line(guess.name, guess.hierarchy, NAMED[guess.hierarchy])
             hierarchies.append(line if guess.is_hierarchy_likely else f"# {line}")
-    lines = [
-        f"# Drafted by `verix-anon init` from {as_comment(shown_url(source))}. Check every line.",
-        "# identifier: dropped for good. kept, sensitive: never sent, joined back at release.",
-        "# quasi: sent, as positions, and generalized. target: what is to be preserved.",
-        *placed,
-        f"k = {USUAL_K}",
-        *_target_lines(guesses),
-        'missing = "mark"      # said in every cell of their class; or "impute", or "error"',
-        "",
-        "[columns]",
-        *columns,
-        "",
-        "[contract]",
-        '# rule = "importance-spread"   # or "variance-reduction", the paper\'s',
-        'task = "none"                  # leave this out once a target is named'
-        if chosen is None
-        else '# task = "classes"             # or "quantity"; else what the target looks like',
-        '# person = "record"            # or the column that tells people apart'
-        if guesses.person is None
-        else f"person = {_toml(guesses.person)}  # {as_comment(guesses.why_person)}",
-        '# pseudonym = "patient"        # release adds it: a fresh random number for each person',
-        '# importance = "uniform"       # or "auto": columns are weighed by a model of the target',
-        "",
-        *REPORT_HINTS,
-        "",
-        "[priorities]                   # which columns are to stay fine, and which may be coarse",
-        PRIORITY_HINT,
-        "",
-        *RELEASE_HINTS,
-        "",
-        "[kinds]",
-        *(kinds or [KIND_HINT]),
-        "",
-        "[hierarchies]",
-        *(hierarchies or [HIERARCHY_HINT]),
-        "",
-        "[orders]",
-        *(_order_lines(guesses, columns_of(table)) or [ORDER_HINT]),
-        "",
-        *DERIVED_HINTS,
-        *derived,
-        "",
-        "[diversity]",
-        f"# {_toml(chosen.name if chosen else 'diagnosis')} = {{ l = 2 }}   # {ASKED}",
-        "",
-        *([] if read is None else _reading_lines(read)),
-    ]
-    return "\n".join(lines)
+    task = '# task = "classes"             # or "quantity"; else what the target looks like'
+    if chosen is None:
+        task = 'task = "none"                  # leave this out once a target is named'
+    person = '# person = "record"            # or the column that tells people apart'
+    if guesses.person is not None:
+        person = f"person = {_toml(guesses.person)}  # {as_comment(guesses.why_person)}"
+    reading = [] if read is None else _reading_lines(read)
+    return TEMPLATE.substitute(
+        source=as_comment(shown_url(source)),
+        placed=_block(placed),
+        k=USUAL_K,
+        target=_block(_target_lines(guesses)),
+        columns=_block(columns),
+        task=task,
+        person=person,
+        kinds=_block(kinds or [KIND_HINT]),
+        hierarchies=_block(hierarchies or [HIERARCHY_HINT]),
+        orders=_block(_order_lines(guesses, columns_of(table)) or [ORDER_HINT]),
+        derived=_block(derived),
+        hidden=_toml(chosen.name if chosen else "diagnosis"),
+        reading="\n".join(["", *reading]) if reading else "",
+    )
+
+
+def _block(lines: Iterable[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _toml(value: object) -> str:
