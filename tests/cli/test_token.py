@@ -37,7 +37,7 @@ def test_tokens(run: Run, tmp_path: Path) -> None:
     assert find(database, token) is None
     known = find(database, operator)
     assert known is not None
-    assert known.role is TokenRole.OPERATOR
+    assert known.role == TokenRole.OPERATOR
     database.close()
 
 

@@ -230,7 +230,7 @@ def list_tokens(folder: Folder = None, database: DatabaseUrl = "", as_json: AsJs
         found = [
             {
                 "id": each.id,
-                "role": each.role.value,
+                "role": each.role,
                 "tenant": each.tenant,
                 "created": _time(each.created),
                 "expires": _time(each.expires),

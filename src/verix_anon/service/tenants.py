@@ -1,7 +1,6 @@
 """Who may ask: tokens of 256 random bits, of which the database keeps the SHA-256 alone."""
 
 import secrets
-from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 
@@ -20,19 +19,6 @@ class TokenRole(StrEnum):
 
     TENANT = "tenant"
     OPERATOR = "operator"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Token:
-    """What is known of a token; the token itself is not."""
-
-    id: str
-    role: TokenRole
-    tenant: str | None
-    """None if it is the operator's"""
-    created: float
-    expires: float | None
-    revoked: float | None
 
 
 def create_token(
@@ -65,7 +51,7 @@ def create_token(
     return token
 
 
-def find(database: Database, token: str) -> Token | None:
+def find(database: Database, token: str) -> TokenRow | None:
     """Whose token this is; None if nobody's, or if it is revoked or expired."""
     # It is looked up by its digest: how long that takes tells nothing about any token.
     valid = (
@@ -74,8 +60,7 @@ def find(database: Database, token: str) -> Token | None:
         or_(TokenRow.expires.is_(None), TokenRow.expires > now()),
     )
     with database.read() as session:
-        row = session.scalars(select(TokenRow).where(*valid)).one_or_none()
-    return None if row is None else _token(row)
+        return session.scalars(select(TokenRow).where(*valid)).one_or_none()
 
 
 def revoke(database: Database, token_id: str) -> bool:
@@ -90,23 +75,11 @@ def revoke(database: Database, token_id: str) -> bool:
         return session.scalars(ended).one_or_none() is not None
 
 
-def tokens(database: Database) -> tuple[Token, ...]:
+def tokens(database: Database) -> tuple[TokenRow, ...]:
     """All tokens ever made, oldest first."""
     with database.read() as session:
-        rows = session.scalars(select(TokenRow).order_by(TokenRow.created, TokenRow.id))
-        return tuple(map(_token, rows))
+        return tuple(session.scalars(select(TokenRow).order_by(TokenRow.created, TokenRow.id)))
 
 
 def _digest(token: str) -> str:
     return sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _token(row: TokenRow) -> Token:
-    return Token(
-        id=row.id,
-        role=TokenRole(row.role),
-        tenant=row.tenant,
-        created=row.created,
-        expires=row.expires,
-        revoked=row.revoked,
-    )

@@ -28,10 +28,10 @@ from verix_anon.service.api.bodies import Key
 from verix_anon.service.api.gate import Metrics
 from verix_anon.service.api.problems import Problem
 from verix_anon.service.blobs import Blobs
-from verix_anon.service.database import Database, ServerRow, now
+from verix_anon.service.database import Database, ServerRow, TokenRow, now
 from verix_anon.service.logs import log
 from verix_anon.service.settings import ServiceSettings
-from verix_anon.service.tenants import Token, TokenRole, find
+from verix_anon.service.tenants import TokenRole, find
 
 # These describe; the routes below decide, before FastAPI reads anything.
 AS_TENANT = HTTPBearer(scheme_name="token", auto_error=False, description="A tenant's token")
@@ -145,7 +145,7 @@ def context_of(request: Request) -> Context:
 
 def tenant_of(request: Request) -> str:
     """Whose request it is; the guard has seen to it that it is somebody's."""
-    token: Token = request.state.token
+    token: TokenRow = request.state.token
     assert token.tenant is not None
     return token.tenant
 
@@ -172,12 +172,12 @@ class OperatorRoute(TenantRoute):
     role = TokenRole.OPERATOR
 
 
-async def token_of(request: Request, role: TokenRole) -> Token:
+async def token_of(request: Request, role: TokenRole) -> TokenRow:
     """The token that a request came with, if it counts now."""
     context = context_of(request)
     sent = _sent(request.headers.get("authorization", ""), role)
     token = await run_in_threadpool(find, context.database, sent) if sent else None
-    if token is None or token.role is not role:
+    if token is None or token.role != role:
         challenge = 'Basic realm="verix operator"' if role is TokenRole.OPERATOR else "Bearer"
         raise Problem(
             "unauthorized",
