@@ -1,6 +1,7 @@
 """`verix-anon init` and `prepare`: what they write, and every mistake people make."""
 
 import json
+import re
 from importlib import import_module
 from pathlib import Path
 
@@ -222,7 +223,9 @@ def test_prepare_says_what_the_provider_sees(job: Path, run: Run) -> None:
     assert "which of two classes each record has" in labels.replace("\n", " ")
     _, clear, _ = run(*arguments, "--preset", "paper", "--out", job / "paper")
     assert "the names and values of 14 columns, and every label" in clear
-    assert clear.rstrip().endswith("--profile paper")
+    (judge,) = re.findall(r"^  verix-anon verify .*", clear, re.MULTILINE)
+    assert judge.endswith("--profile paper")
+    assert f"--table {job}/people.parquet --out released.csv" in clear
 
 
 def test_init_drafts_what_prepare_reads(job: Path, run: Run) -> None:

@@ -64,7 +64,7 @@ def demo(
     if url is not None:
         secret = token_of(token, token_file)
         if adversary is not None:
-            raise TableError("a service is as it is; choose --url or --adversary")
+            raise TableError("--url and --adversary exclude each other: a service cannot be told to misbehave")
         remote = RemoteOptions(insecure_http=insecure_http, ca_file=ca_file)
         provider = RemoteProvider(url, secret, options=remote)
     table = census(rows)
@@ -112,8 +112,8 @@ def _say(lines: Iterable[str]) -> None:
 
 def _released_lines(released: "Released[pa.Table]", table: "pa.Table") -> Iterator[str]:
     """The privacy sheet, the warnings, and what became of the first person."""
-    yield from facts(released.sheet.facts())
     yield from (f"Warning: {printable(warning)}" for warning in released.warnings)
+    yield from facts(released.sheet.facts())
     yield "The first person, before and after:"
     at = released.rows.tolist().index(0)
     before, after = table.slice(0, 1).to_pylist()[0], released.table.slice(at, 1).to_pylist()[0]

@@ -67,7 +67,11 @@ def init(
         given = quoted(shown_url(table), "--roles", out)
         if not explain:
             say(_preserved(guesses))
-        say(f"Drafted {out}. Check every line, then: verix-anon prepare {given} --out job")
+        say(
+            f"The draft is {out}. Check every line of it. Then see what k costs, and prepare:\n"
+            f"  verix-anon explore {given}\n"
+            f"  verix-anon prepare {given} --out job"
+        )
 
 
 def _write(text: str, out: Path, *, overwrite: bool) -> None:
@@ -82,12 +86,11 @@ def _write(text: str, out: Path, *, overwrite: bool) -> None:
 
 
 def _preserved(guesses: "Guesses") -> str:
-    """The target and its class 1, and how sure that is."""
+    """The target and its positive class, with the reasons."""
     target = guesses.target
     if target is None:
-        return "No target was found; name one in the file, if there is one."
-    said = f"Target {target.name!r}: {target.reason}"
-    said += "" if said.endswith("?") else "."
+        return "No target was found. If there is one, name it in the file."
+    said = f"Target: {target.name!r} ({target.reason})."
     if guesses.positive is not None:
         said += f" {guesses.positive!r} is {guesses.why_positive}."
     return printable(said)

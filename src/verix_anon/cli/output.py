@@ -117,11 +117,14 @@ def painted(text: str, meaning: str) -> str:
     return typer.style(text, fg=COLOURS[meaning], bold=True)
 
 
+def counted(n: object, one: str, several: str = "") -> str:
+    """How many of something there are: 1 leaf, 2,000 leaves."""
+    return f"{n:,} {one if n == 1 else several or one + 's'}"
+
+
 def tree_line(rows: int, leaves: int, root: bytes) -> str:
     """What came of a submission, in a line."""
-    return (
-        f"{rows:,} records in {leaves:,} {'leaf' if leaves == 1 else 'leaves'}, root {root.hex()}"
-    )
+    return f"{counted(rows, 'record')} in {counted(leaves, 'leaf', 'leaves')}, root {root.hex()}"
 
 
 def quoted(*words: object) -> str:
@@ -155,7 +158,9 @@ def verdict_lines(verdict: "Verdict") -> Iterator[str]:
     """The verdict as a table of one line per layer; what failed is explained below it."""
     for finding in verdict.findings:
         role = "decides" if finding.decides else "informs"
-        status = painted(f"{finding.status.value:<13}", finding.status.value)
+        status = f"{finding.status.value:<13}"
+        # What only informs decides nothing, so its colour does not ask for attention.
+        status = painted(status, finding.status.value) if finding.decides else status
         line = f"{finding.layer:<12} {status} {role:<8} {finding.seconds:6.2f} s"
         yield f"{line}  {printable(finding.summary)}"
     for finding in verdict.findings:
@@ -166,7 +171,7 @@ def verdict_lines(verdict: "Verdict") -> Iterator[str]:
             if isinstance(shown, list) and len(shown) > 1:
                 yield from (f"  - {printable(str(problem))}" for problem in shown)
     yield ""
-    seed = " UNSAFE SEED: anybody who knows it can find the traps." if verdict.unsafe_seed else ""
+    seed = " UNSAFE SEED: anyone who knows it can find the traps." if verdict.unsafe_seed else ""
     outcome = painted(verdict.outcome.value, verdict.outcome.value)
     yield (
         f"{outcome}: profile {verdict.profile.value}, root {verdict.root.hex()},"

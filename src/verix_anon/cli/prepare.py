@@ -26,7 +26,7 @@ from verix_anon.cli.options import (
     steps_by_column,
     with_reading,
 )
-from verix_anon.cli.output import progress_bar, quoted, say
+from verix_anon.cli.output import counted, progress_bar, quoted, say
 from verix_anon.errors import TableError
 from verix_anon.fields import printable, to_json
 from verix_anon.files.job_folder import DELIVERY, MANIFEST, SUBMISSION, VERDICT
@@ -160,6 +160,7 @@ def prepare(
     """
     from verix_anon.client.ledger import Ledger
     from verix_anon.client.prepare import prepare as make
+    from verix_anon.files.tables import shown_url
 
     _check_out(Path(out), roles)
     _check_roles(roles)
@@ -210,7 +211,7 @@ def prepare(
         say(to_json({"job": out, **prepared.facts()}))
     else:
         say("\n".join([*planted_lines(prepared.manifest), *sent_lines(prepared.manifest)]))
-        say(_next_steps(prepared.manifest, out, passphrase_file))
+        say(_next_steps(prepared.manifest, quoted(shown_url(table)), out, passphrase_file))
     return prepared.manifest
 
 
@@ -220,25 +221,29 @@ def prepare_options(preset: str | None, roles: Path | None, **given: Any) -> "Pr
 
     wanted = {name: value for name, value in given.items() if value is not None}
     if preset not in (None, "paper"):
-        raise TableError(f"there is one preset, paper; {preset!r} is none")
+        raise TableError(f"the only preset is paper, not {preset!r}")
     if preset is not None:
         return PrepareOptions.paper(**wanted)
     return PrepareOptions(**wanted) if roles is None else PrepareOptions.of_roles(roles, **wanted)
 
 
-def _next_steps(manifest: "Manifest", out: str, passphrase_file: Path | None) -> str:
+def _next_steps(
+    manifest: "Manifest", table: str, out: str, passphrase_file: Path | None
+) -> str:
     from verix_anon.protocol.contract import Commitment
 
     options = f" {quoted('--passphrase-file', passphrase_file)}" if passphrase_file else ""
     sign = " --sign KEY" if manifest.provider_keys else ""
-    options += " --profile paper" if manifest.contract.commitment is Commitment.PAPER else ""
+    paper = " --profile paper" if manifest.contract.commitment is Commitment.PAPER else ""
     names = (SUBMISSION, DELIVERY, MANIFEST, VERDICT)
     sent, back, kept, verdict = (quoted(f"{out}/{name}") for name in names)
     return f"""
-Send {out}/submission to the provider, who runs:
+Send {sent} to the provider, who runs:
   verix-anon anonymize {sent} --out {back}{sign}
-Keep {out}/manifest.verix to yourself, and judge what comes back:
-  verix-anon verify {back} --manifest {kept} --submission {sent} --out {verdict}{options}"""
+Keep {kept} to yourself. Verify what comes back:
+  verix-anon verify {back} --manifest {kept} --submission {sent} --out {verdict}{options}{paper}
+If it is VERIFIED, release it:
+  verix-anon release {back} --manifest {kept} --verdict {verdict} --table {table} --out released.csv{options}"""
 
 
 def _split(options: Sequence[str] | None, columns: Sequence[str]) -> Sequence[str] | str | None:
@@ -309,23 +314,42 @@ def sent_lines(manifest: "Manifest") -> list[str]:
 
 
 def planted_lines(manifest: "Manifest") -> list[str]:
-    """What was planted, and what it buys."""
+    """What was planted, what it buys, and which values are missing."""
     planted = manifest.planted
     evasion = planted["evasion_at_drop"]
     assert isinstance(evasion, dict)
-    sent = (
-        f"{manifest.n_genuine:,} records, {planted['sentinels']:,} sentinels and"
-        f" {planted['twins']:,} twins make {manifest.n_rows:,} to send;"
-        f" {manifest.watch_row.size:,} are watched, {len(manifest.witnesses):,} have witnesses."
-    )
-    lines = [sent]
-    if planted["sentinels"]:
-        shown = ", ".join(f"{float(d):.0%}: {p:.2g}" for d, p in evasion.items())
-        lines.append(f"Chance that blind dropping hits no sentinel, by share dropped: {shown}.")
+    sentinels, twins = (planted[kind] for kind in ("sentinels", "twins"))
+    n_tests = manifest.n_rows - manifest.n_genuine
+    lines = [
+        f"{counted(n_tests, 'test record')} mixed in ({counted(sentinels, 'sentinel')},"
+        f" {counted(twins, 'twin')}): {counted(manifest.n_rows, 'record')} to send."
+        if n_tests
+        else f"{counted(manifest.n_rows, 'record')} to send, without test records."
+    ]
+    if sentinels:
+        share, chance = next(iter([*evasion.items()][1:2] or evasion.items()))
+        lines.append(
+            f"If the provider drops {float(share):.0%} of them at random, the sentinels miss it"
+            f" with a chance of {_one_in(float(chance))}."
+        )
+    watched = counted(manifest.watch_row.size, "watch record")
+    witnesses = counted(len(manifest.witnesses), "witness", "witnesses")
+    lines.append(f"Kept for verifying without the submission: {watched}, {witnesses}.")
     if manifest.imputed:
-        counts = ", ".join(f"{printable(n)} {c:,}" for n, c in manifest.imputed.items())
-        what = "placed by imputed ones and marked" if manifest.missing == "mark" else "imputed"
-        lines.append(f"Missing values {what}: {counts}.")
+        then = (
+            'Cells of their classes will end in "or missing".'
+            if manifest.missing == "mark"
+            else "Likely values take their place."
+        )
+        rows = [f"{printable(name)} ({n:,})" for name, n in manifest.imputed.items()]
+        lines.append(f"Values are missing in {', '.join(rows)}. {then}")
     if manifest.unsafe_seed:
-        lines.append("UNSAFE SEED: anybody who knows it can find the traps. For experiments only.")
+        lines.append("UNSAFE SEED: anyone who knows it can find the test records. Experiments only.")
     return lines
+
+
+def _one_in(chance: float) -> str:
+    """A chance in words: 40 %, or 1 in 180,000."""
+    if chance >= 0.1:
+        return f"{chance:.0%}"
+    return f"1 in {1 / chance:,.0f}" if chance > 1e-9 else "less than 1 in a billion"

@@ -252,11 +252,11 @@ def release(
 def _check_wanted(out: str | None, preview: Path | None, sheet: Path | None) -> None:
     if (out is None) == (preview is None):
         raise TableError(
-            "say with --out where the table goes, or with --preview where a look at it goes"
+            "give either --out (the table to publish) or --preview (a file for a look at it)"
         )
     if preview is not None and sheet is not None:
         raise TableError(
-            "--privacy-sheet is for a table that is published; --preview holds its facts"
+            "--privacy-sheet goes with --out; what --preview writes holds the same figures"
         )
 
 
@@ -272,16 +272,13 @@ def _check_sheet(table: str, reading: Given) -> None:
 
 
 def _tell(released: "Released[Any]", kept: "Manifest", done: str, *, as_json: bool) -> None:
+    """The warnings, the worst first, then what was measured and where it was written."""
     from verix_anon.client.disclosure import taken
 
-    giveaways = released.sheet.giveaways
     for warning in (*released.overridden, *released.warnings):
-        if as_json or warning not in giveaways:
-            print(f"Warning: {printable(warning)}", file=sys.stderr)
-    said = [f"Warning: {printable(line)}" for line in giveaways]
+        print(f"Warning: {printable(warning)}", file=sys.stderr)
     sheet = released.sheet
-    found = [*facts(sheet.facts()), *loss_lines(sheet.losses)]
-    lines = [*said, *found, printable(taken(kept)), done]
+    lines = [*facts(sheet.facts()), *loss_lines(sheet.losses), printable(taken(kept)), done]
     say(released.to_json() if as_json else "\n".join(lines))
 
 

@@ -188,7 +188,7 @@ def _check(job: Path, table: str, release: str | None, values: Values, *, resume
 
     if not resume and (job / MANIFEST).exists():
         raise TableError(
-            f"{job} holds a job already: go on with it with --resume, or choose another name"
+            f"{job} already holds a job: add --resume to go on with it, or choose another --out"
         )
     way, others = (BY_SERVICE, HERE) if values["url"] else (HERE, BY_SERVICE)
     if wrong := [name for name in others if values[name] not in (None, False, Engine.LOCAL)]:
@@ -215,7 +215,7 @@ def _check_unchanged(kept: Path, manifest: "Manifest", table: str, values: Value
         # Of a table `release` compares every value, too; what is behind a URL it alone does.
         if path.exists() and path.stat().st_mtime_ns > kept.stat().st_mtime_ns:
             raise TableError(
-                f"{path} was changed after the job was prepared; begin a new one with another --out"
+                f"{path} was changed after the job was prepared; start a new job with another --out"
             )
     said = {"k": manifest.contract.k, "target": manifest.target}
     for name, was in said.items():
