@@ -7,7 +7,7 @@ Conventions, which CONTRIBUTING.md tells authors:
   `# by hand: REASON` ends one that the tests do not run.
 - `sh` blocks are scripts, `python` blocks run in one namespace per page.
 - `text` blocks entitled "output" are what the block before printed, numbers aside; those entitled
-  "output of one run" share its lines' first words.
+  "output of one run" share its lines' first words. "warnings of one run" are those on stderr.
 - `<!-- given: people.csv job -->` names what is in the folder before the page begins.
 """
 

@@ -15,6 +15,9 @@ import pytest
 from tools.documents.markdown import ROOT, Block, agrees, commands
 from verix_anon import cli
 
+WARNINGS = "warnings of one run"
+SHOWN = ("output", "output of one run", WARNINGS)
+"""The titles of blocks that show what was printed."""
 # What only a shell can do; a plain command runs in this process, which spares its start.
 SHELL = re.compile(r"[|;&<>()$]")
 
@@ -27,6 +30,7 @@ class Page:
         self.folder = folder
         self.names: dict[str, object] = {"__name__": "__main__"}
         self.printed = ""
+        self.warned = ""
         self.by_hand: dict[str, str] = {}
         _write_command(folder / ".bin" / "verix-anon", " -m verix_anon")
         _write_command(folder / ".bin" / "python")
@@ -45,9 +49,9 @@ class Page:
                     # Blank lines in front give a traceback the line of the page.
                     code = "\n" * block.line + block.text
                     exec(compile(code, str(self.path), "exec"), self.names)
-            elif block.title in ("output", "output of one run"):
-                is_loose = block.title == "output of one run"
-                self._compare(block.text, where, loosely=is_loose)
+            elif block.title in SHOWN:
+                printed = self.warned if block.title == WARNINGS else self.printed
+                self._compare(block.text, where, printed, loosely=block.title != "output")
 
     def _run_console(self, block: Block, where: str) -> None:
         for command in commands(block):
@@ -65,7 +69,7 @@ class Page:
                 code = self._shell(text)
             self._expect(code, command.exit_code, at)
             if command.shown:
-                self._compare(command.shown, at, loosely=False)
+                self._compare(command.shown, at, self.printed, loosely=False)
 
     def _verix(self, arguments: list[str]) -> int:
         with self._listening(), pytest.MonkeyPatch.context() as patch:
@@ -81,7 +85,8 @@ class Page:
     def _shell(self, script: str) -> int:
         done = subprocess.run(
             ["bash", "-euc", script],
-            env={**os.environ, "PATH": self.path_variable},
+            # A reader of `python -m tools...` is in a clone.
+            env={**os.environ, "PATH": self.path_variable, "PYTHONPATH": str(ROOT)},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -93,19 +98,20 @@ class Page:
 
     @contextlib.contextmanager
     def _listening(self) -> Iterator[None]:
-        heard = io.StringIO()
+        heard, warned = io.StringIO(), io.StringIO()
         try:
-            with contextlib.redirect_stdout(heard):
+            with contextlib.redirect_stdout(heard), contextlib.redirect_stderr(warned):
                 yield
         finally:
-            self.printed = heard.getvalue()
+            self.printed, self.warned = heard.getvalue(), warned.getvalue()
+            sys.stderr.write(self.warned)
 
     def _expect(self, code: int, wanted: int, where: str) -> None:
         assert code == wanted, f"{where}\nexit code {code}, not {wanted}\n{self.printed}"
 
-    def _compare(self, shown: str, where: str, *, loosely: bool) -> None:
-        agree = agrees(shown, self.printed, loosely=loosely)
-        assert agree, f"{where}\nshows\n{shown}\nbut this was printed\n{self.printed}"
+    def _compare(self, shown: str, where: str, printed: str, *, loosely: bool) -> None:
+        agree = agrees(shown, printed, loosely=loosely)
+        assert agree, f"{where}\nshows\n{shown}\nbut this was printed\n{printed}"
 
 
 def _quietly(arguments: list[str]) -> int:

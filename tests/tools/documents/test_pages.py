@@ -59,8 +59,14 @@ BY_HAND = {
             "it needs a PostgreSQL"
         ),
     },
-    "docs/start/owner.md": {". .venv/bin/activate": "the tests run inside it"},
-    "docs/how-to/notebooks.md": {
+    "README.md": {
+        "pip install .": "it needs a network",
+        "verix-anon run people.csv --roles roles.toml --out another --url https://provider.example": (
+            "it needs a provider"
+        ),
+    },
+    "docs/tutorial/owner.md": {". .venv/bin/activate": "the tests run inside it"},
+    "docs/tutorial/python.md": {
         "pip install jupyterlab": "it is your choice of an editor",
         "PYTHONPATH=$PWD jupyter lab docs/notebooks": "it waits for a person",
     },
@@ -76,7 +82,7 @@ def is_run(path: Path) -> bool:
 
 
 # The first pages that a newcomer follows run with every change, the others before a release.
-FIRST = {"README.md", "docs/start/owner.md"}
+FIRST = {"README.md", "docs/tutorial/owner.md"}
 RUN_PAGES = [
     pytest.param(path, marks=() if name_of(path) in FIRST else pytest.mark.long)
     for path in pages()

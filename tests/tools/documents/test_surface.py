@@ -13,7 +13,7 @@ from tools.documents.markdown import ROOT, blocks, pages
 from tools.documents.notebooks import notebooks
 
 # Researchers write providers, which takes the protocol and the engine.
-INNER = {"docs/start/researcher.md"}
+INNER = {"docs/how-to/research.md"}
 # Functions in pages are sketches without types; what they call is checked all the same.
 LENIENT = "# mypy: check-untyped-defs, allow-untyped-defs, allow-untyped-calls"
 
