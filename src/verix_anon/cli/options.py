@@ -21,6 +21,7 @@ from verix_anon.fields import printable
 
 if TYPE_CHECKING:
     from verix_anon.client.manifest import Manifest
+    from verix_anon.client.series import Series as ClientSeries
     from verix_anon.files.tables import Read, Reading
     from verix_anon.protocol.signing import SigningKey
 
@@ -98,6 +99,16 @@ def load_key(path: Path, file: Path | None) -> "SigningKey":
     return read_signing_key(path, passphrase=secret)
 
 
+def load_series(folder: Path, file: Path | None, key: "SigningKey | None" = None) -> "ClientSeries":
+    """Return a series, asking for the passphrase only if it is sealed."""
+    from verix_anon.client.series import MEMORY
+    from verix_anon.client.series import Series as ClientSeries
+    from verix_anon.client.series.memory import is_sealed
+
+    secret = passphrase(file, confirm=False) if is_sealed(folder / MEMORY) else None
+    return ClientSeries(folder, passphrase=secret, key=key)
+
+
 def load_envelopes() -> None:
     """Load the library of signed envelopes without a cloud's client, which takes most of a second.
 
@@ -134,6 +145,9 @@ def overwrite_option(what: str) -> Any:
 DeliveryFolder = Annotated[str, typer.Argument(help="The delivery's folder or URL.")]
 SourceTable = Annotated[str, typer.Argument(help="The table: a file by its ending, or a URL.")]
 ManifestFile = Annotated[Path, option("The manifest of the job.", "--manifest", "-m")]
+Series = Annotated[
+    Path | None, option("The series that the table is part of: its folder.", metavar="FOLDER")
+]
 AsJson = Annotated[bool, output_option("Print the result as JSON.", "--json")]
 Overwrite = Annotated[bool, overwrite_option("a delivery that is there")]
 Priority = Annotated[

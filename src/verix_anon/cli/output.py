@@ -148,7 +148,11 @@ def loss_lines(losses: "Sequence[ColumnLoss]") -> Iterator[str]:
     """What is left of each column, as a table; nothing if that was not measured."""
     from verix_anon.client.privacy_sheet import LOSS_HEAD
 
-    rows = [LOSS_HEAD, *(loss.cells for loss in losses)] if losses else []
+    yield from table_lines([LOSS_HEAD, *(loss.cells for loss in losses)] if losses else [])
+
+
+def table_lines(rows: "Sequence[Sequence[str]]") -> Iterator[str]:
+    """Rows of cells as aligned lines."""
     shown = [[printable(cell, 40) for cell in row] for row in rows]
     widths = [max(map(len, cells)) for cells in zip(*shown, strict=True)]
     yield from ("  ".join(map(str.ljust, row, widths)).rstrip() for row in shown)

@@ -16,7 +16,9 @@ from verix_anon.cli.options import (
     PassphraseFile,
     Priority,
     Quiet,
+    Series,
     SourceTable,
+    load_series,
     load_table,
     option,
     pairs,
@@ -95,6 +97,7 @@ def prepare(
     missing: Annotated[
         str | None, roles_option("Missing values: mark (the default), impute or error.")
     ] = None,
+    series: Series = None,
     preset: Annotated[
         str | None,
         contract_option(
@@ -162,11 +165,14 @@ def prepare(
     from verix_anon.client.prepare import prepare as make
     from verix_anon.files.tables import shown_url
 
+    growing = None if series is None else load_series(series, passphrase_file)
+    if growing is not None and roles is None:
+        roles = growing.roles
     _check_out(Path(out), roles)
     _check_roles(roles)
     secret = passphrase(passphrase_file, confirm=True) if seal or passphrase_file else None
     loaded = load_table(table, roles, reading)
-    named = {"quasi": quasi, "identifier": identifier, "kept": kept, "sensitive": sensitive}
+    named: Any = {"quasi": quasi, "identifier": identifier, "kept": kept, "sensitive": sensitive}
     with progress_bar(quiet) as progress:
         prepared = make(
             loaded,
@@ -202,6 +208,7 @@ def prepare(
                 progress=progress,
             ),
             ledger=Ledger.default(),
+            series=growing,
         )
         _check_roles(roles)
         _write(prepared, Path(out), secret)

@@ -12,11 +12,15 @@ from verix_anon.cli.options import (
     DeliveryFolder,
     FormOption,
     Given,
+    KeyPassphraseFile,
     ManifestFile,
     PassphraseFile,
     Quiet,
+    Series,
     bins_by_column,
+    load_key,
     load_manifest,
+    load_series,
     load_table,
     numbers_by_column,
     option,
@@ -159,10 +163,15 @@ def release(
         list[str] | None,
         privacy_option(
             "Publish nothing, with exit code 1, unless NAME=VALUE is reached: k, l, cap, t,"
-            " risk, singled-out, bound-owners, linked-k or ncp; any number of times.",
+            " risk, singled-out, bound-owners, linked-k, over-time-l or ncp; any number of times.",
             metavar="NAME=VALUE",
         ),
     ] = None,
+    series: Series = None,
+    sign: Annotated[
+        Path | None, option("Sign the new head of the series' log with this private key.")
+    ] = None,
+    key_passphrase_file: KeyPassphraseFile = None,
     log: Annotated[
         Path | None, option("The audit log; audit.jsonl beside the manifest if not given.")
     ] = None,
@@ -198,6 +207,10 @@ def release(
     inputs = [delivery, manifest, verdict, table]
     check_outputs([out, privacy_sheet, preview], inputs, overwrite=overwrite)
     kept = load_manifest(manifest, passphrase_file)
+    if sign is not None and series is None:
+        raise TableError("--sign signs the head of a series: say with --series which")
+    key = None if sign is None else load_key(sign, key_passphrase_file)
+    growing = None if series is None else load_series(series, passphrase_file, key)
     loaded = load_table(table, reading_of(kept), reading)
     with progress_bar(quiet) as progress:
         options = ReleaseOptions(
@@ -238,6 +251,7 @@ def release(
             options=replace(options, require={}) if preview else options,
             ledger=LookedAt(ledger.path) if preview else ledger,
             log=log or manifest.parent / AUDIT_LOG,
+            series=growing,
         )
     if preview is None:
         _tell(released, kept, f"Written to {out}.", as_json=as_json)

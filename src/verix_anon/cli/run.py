@@ -58,6 +58,7 @@ OWN = {"overwrite", "as_json", "quiet"}
 RENAMED = {
     (anonymize, "sign"): "sign_delivery",
     (verify, "sign"): "sign_verdict",
+    (publish, "sign"): "sign_series",
     (verify, "skip"): "skip_layers",
 }
 """Options of one name that mean two things; of others with one name, one value is for all."""

@@ -85,6 +85,60 @@ class Linking:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseRisk:
+    """What all releases of a series together tell about the people of one of them."""
+
+    number: int
+    time: str
+    """Empty while it is not published yet."""
+    people: int
+    below: float
+    """The share of people with fewer than l possible values of some column."""
+    certain: float
+    """The share of people with one possible value of some column."""
+    least: int
+    """The fewest values that are possible for somebody."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverTime:
+    """What all releases of a series together tell, by the deduction of spec §15."""
+
+    releases: tuple[ReleaseRisk, ...]
+    least_by: Mapping[str, int]
+    """By column the fewest values that are possible for somebody."""
+    changing: Mapping[str, int]
+    """By column how many people have several values, so that their records are not chained."""
+    returning: int = 0
+    """How many people of this table were published before."""
+    withheld: int = 0
+    """How many people of this table wait for a later release."""
+
+    @property
+    def below(self) -> float:
+        """The share below l in the worst release."""
+        return max(each.below for each in self.releases)
+
+    def facts(self) -> dict[str, str]:
+        """In words."""
+        last = self.releases[-1]
+        worst = ", ".join(f"{name} {n:,}" for name, n in self.least_by.items())
+        found = {
+            "over time": f"{share(self.below)} of the people of a release below l,"
+            f" {share(max(each.certain for each in self.releases))} certain, over"
+            f" {len(self.releases):,} release(s); fewest possible values: {worst}",
+            "returning": f"{self.returning:,} people of this table were published before;"
+            f" {self.withheld:,} wait, and {last.people:,} are published",
+        }
+        if self.changing:
+            found["changing values"] = (
+                ", ".join(f"{name} of {n:,} people" for name, n in self.changing.items())
+                + "; these are not chained"
+            )
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Bins:
     """The common bins of one column."""
 
@@ -268,6 +322,8 @@ class Sheet(Conditions):
     printed as a bound of their class; None in sheets from before this was measured."""
     bound_owners_exact: float | None = None
     """The same if every bound was published as it is: not capped, rounded or replaced by a mean."""
+    over_time: OverTime | None = None
+    """None if the release is not part of a series."""
     linked: Linking | None = None
     """None if nothing that is published tells which rows are of one person."""
     told_by_joining: float | None = None
@@ -389,6 +445,8 @@ class Sheet(Conditions):
                 f" {self.k_agreed:,} for {linked.below_k:.1%} of the people, and 1 for"
                 f" {linked.unique:.1%}"
             )
+        if self.over_time is not None:
+            found |= self.over_time.facts()
         found["missing values"] = "none in quasi-identifiers"
         if self.missing:
             counts = ", ".join(f"{name} {n:,}" for name, n in self.missing.items())
@@ -486,6 +544,7 @@ class Sheet(Conditions):
             losses=losses_of(fields),
             singled_out_by=fields.inner("singled_out_by").all_numbers(),
             linked=fields.inner("linked").record(Linking) if fields.has("linked") else None,
+            over_time=_over_time(fields.inner("over_time")) if fields.has("over_time") else None,
             suppressed=left_out
             and left_out.record(Suppressed, moved=left_out.inner("moved").all_numbers()),
             bins={name: fields.inner("bins").inner(name).record(Bins) for name in bins},
@@ -522,6 +581,19 @@ def _parsed(text: str) -> Fields:
     return fields
 
 
+def _over_time(fields: Fields) -> OverTime:
+    def counts(name: str) -> dict[str, int]:
+        inner = fields.inner(name)
+        return {column: inner.whole(column, COUNTS) for column in inner.values}
+
+    return fields.record(
+        OverTime,
+        releases=tuple(each.record(ReleaseRisk) for each in fields.each("releases")),
+        least_by=counts("least_by"),
+        changing=counts("changing"),
+    )
+
+
 def _joining(fields: Fields) -> Joining:
     # Sheets that name what is lost after joining measured both in another way.
     is_comparable = fields.has("ncp_before") and not fields.has("ncp_after")
@@ -541,11 +613,15 @@ def _asked(fields: Fields) -> dict[str, float]:
 
 
 Reached = Callable[[Sheet], float]
+OVER_TIME_L = "over-time-l"
 
 AT_LEAST: Mapping[str, Reached] = {
     "k": lambda sheet: sheet.k,
     "linked-k": lambda sheet: sheet.k if sheet.linked is None else sheet.linked.k,
     "l": lambda sheet: min(d.distinct_l for d in sheet.diversity),
+    OVER_TIME_L: lambda sheet: (
+        0 if sheet.over_time is None else min(sheet.over_time.least_by.values())
+    ),
 }
 AT_MOST: Mapping[str, Reached] = {
     "cap": lambda sheet: max(d.worst_share for d in sheet.diversity),
@@ -573,6 +649,8 @@ def missed_gates(required: Mapping[str, float], sheet: Sheet) -> tuple[str, ...]
     for name, value in required.items():
         if name in HIDING and not sheet.diversity:
             raise TableError(f"there is no target or sensitive column to require {name} of")
+        if name == OVER_TIME_L and sheet.over_time is None:
+            raise TableError(f"{name} is of a series: release with series (--series FOLDER)")
         if name in AT_LEAST:
             reached, wanted = AT_LEAST[name](sheet), f"at least {value:g}"
             is_met = reached >= value

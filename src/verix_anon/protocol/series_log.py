@@ -132,7 +132,7 @@ class SeriesLog:
         signature = None
         if "signature" in document.values:
             signature = rfc8785.dumps(dict(document.inner("signature").values))  # type: ignore[arg-type]
-        found = cls(tuple(_entry(each, i) for i, each in enumerate(listed, 1)), signature)
+        found = cls(tuple(entry_from_json(each, i) for i, each in enumerate(listed, 1)), signature)
         stated = Head(document.whole("size"), Digest(document.digest("head")))
         if stated != found.head():
             raise ProofError(
@@ -169,7 +169,8 @@ class SeriesLog:
         return next((entry for entry in self.entries if entry.file == file), None)
 
 
-def _entry(found: Fields, number: int) -> SeriesEntry:
+def entry_from_json(found: Fields, number: int) -> SeriesEntry:
+    """Read an entry, which must have this number; raises the error of the fields."""
     names = {field.name for field in fields(SeriesEntry)}
     found.only(names)
     found.expect("number", number)

@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -40,6 +40,9 @@ from verix_anon.machine import check_memory, give_back
 from verix_anon.protocol.contract import Commitment, Contract, Kind, Rule
 from verix_anon.protocol.messages import Submission
 from verix_anon.protocol.table import check_count
+
+if TYPE_CHECKING:
+    from verix_anon.client.series import Series
 
 __all__ = ["PrepareOptions", "Prepared", "prepare"]
 
@@ -109,6 +112,7 @@ def prepare(
     k: int | None = None,
     options: PrepareOptions | None = None,
     ledger: Ledger | FilePath | None = None,
+    series: "Series | FilePath | None" = None,
 ) -> Prepared:
     """Prepare a table for a provider.
 
@@ -136,6 +140,7 @@ def prepare(
             report; if not given, what the roles file says of them.
         ledger: The tables prepared so far; this one is added, and a second submission of one
             table is warned of. None: no memory of submissions.
+        series: The series that the release is to be part of; it has the roles, k, l, cap and t.
 
     Raises:
         TableError: The table does not fit; the message says what to do.
@@ -146,6 +151,13 @@ def prepare(
         >>> prepared.submission.contract.k
         5
     """
+    growing = None
+    if series is not None:
+        # Only a series needs it.
+        from verix_anon.client.series import Series
+
+        growing = opened(series, Series, Series, "series")
+        roles = growing.roles if roles is None else roles
     if options is None and is_path(roles):
         options = PrepareOptions.of_roles(roles)
     options = options_of(options, PrepareOptions)
@@ -168,10 +180,15 @@ def prepare(
             "name the column to preserve: target, or --target; or say that there is none:"
             ' task="none", or --task none'
         )
+    if growing is not None:
+        memory = growing.memory()
+        declared, k = replace(declared, diversity=memory.diversity), memory.k if k is None else k
     table, reading, notes = owned(table, read_reading(roles) if is_path(roles) else None)
     warnings = (*notes, *index_warnings(table))
     submission, manifest, prose = _prepare(table, declared, drafted_k if k is None else k, options)
     warnings += prose
+    if growing is not None:
+        growing.check(manifest)
     manifest = replace(manifest, reading=None if reading is None else reading.to_json())
     if ledger is not None:
         warnings += ledger.warnings()

@@ -23,15 +23,17 @@ The modules, in the order of the work:
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, fields, replace
 from numbers import Real
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+import numpy as np
 import pyarrow as pa
 
 from verix_anon.client.arguments import FilePath, is_path, opened, options_of
 from verix_anon.client.audit_log import AuditLog
-from verix_anon.client.ledger import Ledger
+from verix_anon.client.ledger import Ledger, LookedAt
 from verix_anon.client.manifest import Manifest, read_manifest
 from verix_anon.client.owner_files import read_verdict
 from verix_anon.client.prepare.trackers import Secret
@@ -64,6 +66,9 @@ from verix_anon.files.tables.table_writer import FORMS
 from verix_anon.machine import check_memory
 from verix_anon.progress import Progress, ignore
 from verix_anon.protocol.messages import Delivery
+
+if TYPE_CHECKING:
+    from verix_anon.client.series import GrowingSeries, Series
 
 __all__ = ["ReleaseOptions", "Released", "Representation", "release"]
 
@@ -143,6 +148,7 @@ def release(
     options: ReleaseOptions | None = None,
     ledger: Ledger | FilePath | None = None,
     log: AuditLog | FilePath | None = None,
+    series: "Series | FilePath | None" = None,
 ) -> Released[pa.Table]: ...
 
 
@@ -159,6 +165,7 @@ def release(
     options: ReleaseOptions | None = None,
     ledger: Ledger | FilePath | None = None,
     log: AuditLog | FilePath | None = None,
+    series: "Series | FilePath | None" = None,
 ) -> Released[TableT]: ...
 
 
@@ -174,6 +181,7 @@ def release(
     options: ReleaseOptions | None = None,
     ledger: Ledger | FilePath | None = None,
     log: AuditLog | FilePath | None = None,
+    series: "Series | FilePath | None" = None,
 ) -> Released[Any]:
     """Turn an accepted delivery into a table of the kind that was given.
 
@@ -191,6 +199,8 @@ def release(
         options: What to publish, and how.
         ledger: The releases so far; this one is added before the table appears under its name.
             None: no memory of releases.
+        series: The series that the release is to be part of: nobody falls below its l over all of
+            its releases, and who would has to wait. It needs `out`.
         log: The audit log: a VIOLATION in it stands above an older or weaker pass, and so does
             a line that was removed or changed. None: no memory of verdicts.
 
@@ -225,9 +235,11 @@ def release(
         delivered = before.submit(read_leaves, delivery, manifest)
     source = read_source(table, manifest, options.person, options)
     asked = options.asked(manifest)
+    growing = None if series is None else _growing(series, manifest, source, table, out)
     # 2. The verdict accepts this very delivery, and the table was not released before.
     leaves = delivered.result()
-    counted = count_release(ledger, leaves, manifest, options.decides(asked))
+    decides = options.decides(asked) | ({} if growing is None else {"series": growing.place})
+    counted = count_release(ledger, leaves, manifest, decides)
     against, force = counted.problems, options.force
     # The ledger is read before the log: a line that is added in between is not missed.
     remembered = () if ledger is None else ledger.audited(manifest.table)
@@ -245,11 +257,21 @@ def release(
     )
     options.progress("classes", 0, 1)
     given = leaves.tree, leaves.leaf_of_row(), source, conditions, Secret(manifest.salt)
-    classes = join_leaves(*given, suppress=options.suppress)
+    withholding = None if growing is None else growing.withholding
+    classes = join_leaves(
+        *given,
+        suppress=options.suppress,
+        choose=None if withholding is None else withholding.kept,
+        wider=withholding.wider if withholding else 1,
+    )
     source = classes.source
     # 4. Classes become columns, and rows lose their order unless it is to stay.
     in_order = (row_order.warning(classes, options),) if options.keep_order else ()
     written = classes.write(options, last=True)
+    chained = None
+    if growing is not None:
+        rows = np.arange(source.n_rows) if source.rows is None else source.rows
+        chained = growing.over_time(written.members(source.person_of_row), rows)
     pseudonym = manifest.pseudonym if options.pseudonym is None else options.pseudonym or None
     is_model = options.representation is Representation.MODEL
     as_they_are = source.kept.items() if is_model else ()
@@ -278,7 +300,7 @@ def release(
             lambda: sheets_of(schema, measuring.result()),
             to_write.texts,
         ) as aside:
-            found = measuring.result()
+            found = replace(measuring.result(), over_time=chained)
             check_gates(options.require, found)
             warned = (*_warnings(manifest, verdict, source), *in_order, *counted.warnings)
             if fitting != form:
@@ -292,8 +314,23 @@ def release(
                 overridden=overridden,
             )
             with files.texts_aside(found.to_json(), schema) as beside_it:
-                counted.name(beside_it, aside)
+                adding: AbstractContextManager[None] = nullcontext()
+                if growing is not None and aside is not None and not isinstance(ledger, LookedAt):
+                    claim = counted.claim
+                    adding = growing.adding(
+                        manifest.contract, claim.root, claim.release, aside.path
+                    )
+                counted.name(beside_it, aside, adding)
     return Released[Any](published, found)
+
+
+def _growing(
+    series: "Series | FilePath", manifest: Manifest, source: Source, table: object, out: object
+) -> "GrowingSeries":
+    # Only a series needs it.
+    from verix_anon.client.series import Series
+
+    return opened(series, Series, Series, "series").begin(manifest, source, table)
 
 
 def _opened(given: Memory | FilePath | None, kind: type[Memory], what: str) -> Memory | None:

@@ -203,7 +203,7 @@ class CountedRelease:
     """A release, and the earlier ones of its table; without a ledger nobody counts."""
 
     ledger: Ledger | None
-    claim: Claim | None = None
+    claim: Claim
     earlier: tuple[LedgerEntry, ...] = ()
 
     @property
@@ -229,12 +229,14 @@ class CountedRelease:
         """What the ledger cannot vouch for."""
         return () if self.ledger is None else self.ledger.warnings()
 
-    def name(self, beside: Sequence[Aside], table: Aside | None) -> None:
-        """Give files their names, the table last, after the line of the release."""
+    def name(
+        self, beside: Sequence[Aside], table: Aside | None, within: AbstractContextManager[None]
+    ) -> None:
+        """Give files their names `within` a block, the table last, after the release's line."""
         counts: AbstractContextManager[None] = nullcontext()
-        if self.ledger is not None and self.claim is not None:
+        if self.ledger is not None:
             counts = self.ledger.releasing(self.claim, self.earlier)
-        with counts:
+        with counts, within:
             if table is not None:
                 # An old table must not stand beside a new dictionary.
                 table.free_name()
@@ -249,8 +251,6 @@ def count_release(
     decides: Mapping[str, object],
 ) -> CountedRelease:
     """Look a release up; `decides` is what else decides which rows it publishes."""
-    if ledger is None:
-        return CountedRelease(None)
     told = {
         "version": __version__,
         "submission": manifest.submission.hex(),
@@ -259,4 +259,4 @@ def count_release(
     }
     release = sha256(json.dumps(told, sort_keys=True, default=str).encode()).digest()
     claim = Claim(manifest.table, delivery.header.root, Digest(release))
-    return CountedRelease(ledger, claim, ledger.others(claim))
+    return CountedRelease(ledger, claim, () if ledger is None else ledger.others(claim))

@@ -4,7 +4,7 @@ Columns are read, written out and let go one by one: values, cells and texts of 
 fit into the memory together.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -34,6 +34,8 @@ from verix_anon.errors import NotAcceptedError, TableError
 from verix_anon.machine import available_cores, give_back
 from verix_anon.protocol.tree import Tree
 
+Choose = Callable[[Ints, Ids], Flags]
+"""Which of these rows of the table may stay, by the class of each."""
 ROUNDS = 32
 """Offers of records to suppress are accepted in so many rounds, the best first."""
 
@@ -203,31 +205,55 @@ def join_leaves(
     secret: Secret,
     *,
     suppress: float = 0.0,
+    choose: Choose | None = None,
+    wider: int = 1,
 ) -> Classes:
     """Join leaves that fall short to others, and some more by chance, and group rows by class.
 
     With `suppress`, the records that cost most to keep are left out, of at most this share of the
-    people, and the leaves without them are joined: what is left holds all that is asked for.
+    people, and the leaves without them are joined: what is left holds all that is asked for. Then
+    `choose` says which rows may stay, until all may. Leaves are joined for `wider` times l values.
     """
-    classes = _joined(tree, leaf_of_row, source, conditions, secret)
-    if not suppress:
+
+    def joined(rows: Ints | None) -> Classes:
+        some = source if rows is None else source.only(rows)
+        of_row = leaf_of_row if rows is None else leaf_of_row[rows]
+        return _joined(tree, of_row, some, conditions, secret, wider)
+
+    classes = _without_costly(joined, source, suppress) if suppress else joined(None)
+    if choose is None:
         return classes
+    rows = np.arange(leaf_of_row.size) if classes.source.rows is None else classes.source.rows
+    while not (is_kept := choose(rows, classes.of_row)).all():
+        rows = rows[is_kept]
+        classes = replace(joined(rows), suppressed=classes.suppressed)
+    return classes
+
+
+def _without_costly(
+    joined: Callable[[Ints | None], Classes], source: Source, suppress: float
+) -> Classes:
+    classes = joined(None)
     is_left = _Suppression(classes, suppress).is_left
     rows, people = np.flatnonzero(is_left), source.person_of_row
     if rows.size == is_left.size:
         return classes
-    found = _joined(tree, leaf_of_row[rows], source.only(rows), conditions, secret)
     suppressed = Suppressed(
         records=int((~is_left).sum()),
         people=int((~is_left).sum() if people is None else np.unique(people[~is_left]).size),
         moved={c.name: _moved(source.of_quasi(j), rows) for j, c in enumerate(source.quasi)}
         | {column.name: _moved(column.codes, rows) for column in source.attributes},
     )
-    return replace(found, suppressed=suppressed)
+    return replace(joined(rows), suppressed=suppressed)
 
 
 def _joined(
-    tree: Tree, leaf_of_row: Ids, source: Source, conditions: Conditions, secret: Secret
+    tree: Tree,
+    leaf_of_row: Ids,
+    source: Source,
+    conditions: Conditions,
+    secret: Secret,
+    wider: int = 1,
 ) -> Classes:
     genuine = join.Genuine(
         leaf_of_row=leaf_of_row,
@@ -235,7 +261,7 @@ def _joined(
         values=lambda: (source.of_quasi(j) for j in range(len(source.quasi))),
         is_category=np.array([column.categories is not None for column in source.quasi]),
     )
-    demands = _demands(conditions.enforced, source.attributes)
+    demands = _demands(conditions.enforced, source.attributes, wider)
     joined = join.join(tree, genuine, conditions.k_agreed, demands, secret.generator("join"))
     give_back()
     of_row: Ids = joined.class_of_leaf.astype(np.int32)[leaf_of_row]
@@ -409,17 +435,25 @@ def check_reachable(
         raise TableError(problem)
 
 
-def _demands(asked: Asked, attributes: Sequence[privacy.Attribute]) -> list[join.Demand]:
+def _demands(
+    asked: Asked, attributes: Sequence[privacy.Attribute], wider: int = 1
+) -> list[join.Demand]:
     return [
         join.Demand(
             column=column,
-            least_values=int(measures.get(Measure.L, 1)),
+            least_values=_wider(int(measures.get(Measure.L, 1)), wider, column),
             cap=measures.get(Measure.CAP, 1.0),
             closeness=measures.get(Measure.T, 1.0),
         )
         for column in attributes
         if (measures := asked.get(column.name))
     ]
+
+
+def _wider(least: int, wider: int, column: privacy.Attribute) -> int:
+    """So many times l, of at most half the values that there are; never less than l."""
+    n_values = np.unique(column.codes).size
+    return max(least, min(wider * least, n_values // 2)) if least > 1 else least
 
 
 def _bins(found: Range) -> Bins:

@@ -1,0 +1,174 @@
+"""What an intruder deduces from several releases: which values of a person are still possible.
+
+The intruder knows in which class of each release every person lies, and that a person keeps one
+value of a column. Each class publishes its values, one for each record, so a value is excluded for
+a person if no complete assignment of the class's values to its records gives it to that person.
+What is excluded in one class is excluded in all classes of that person; this is repeated until
+nothing changes (spec §15).
+
+Within a class the answer is exact. The true values are one complete assignment. Any other one moves
+values along cycles, from the true value of a record to a value that is still possible for it. So a
+value is possible if it lies on a cycle with the true one: in the same strongly connected component
+of a graph whose nodes are the values of the class.
+
+Does not find: what follows only from several classes considered together. No method that is known
+finds that for large tables.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from verix_anon.arrays import Flags, Ints
+from verix_anon.client.release.grouping import expand
+from verix_anon.client.release.privacy import dense, distinct
+from verix_anon.errors import NotAcceptedError
+from verix_anon.machine import check_memory
+
+EDGE_BYTES = 60
+"""Memory for one value that is possible for one record, as measurement has it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SeenRecords:
+    """The records of all releases as the intruder sees them, and their true values."""
+
+    person: Ints
+    of_class: Ints
+    """Classes of different releases have different numbers."""
+    release: Ints
+    """Counts from 0."""
+    values: Mapping[str, Ints]
+    """The codes of each column that is chained; a value has one code in all releases."""
+
+    @classmethod
+    def of(cls, releases: Sequence["SeenRecords"]) -> "SeenRecords":
+        """Several releases as one, whose classes are numbered from 0 in each."""
+        n_classes = [int(each.of_class.max(initial=-1)) + 1 for each in releases]
+        begin = np.cumsum([0, *n_classes])
+        return cls(
+            person=np.concatenate([each.person for each in releases]),
+            of_class=np.concatenate(
+                [e.of_class + b for e, b in zip(releases, begin, strict=False)]
+            ),
+            release=np.repeat(np.arange(len(releases)), [e.person.size for e in releases]),
+            values={
+                name: np.concatenate([each.values[name] for each in releases])
+                for name in releases[0].values
+            },
+        )
+
+    def left(self, column: str) -> Ints:
+        """For each record how many values of a column are possible for its person."""
+        units = self._units(self.values[column])
+        return possible(units, self.of_class, self.values[column])[units]
+
+    def n_changing(self, column: str) -> int:
+        """How many people have several values of a column; their records are not chained."""
+        pairs = distinct(self.person * self._width(column) + self.values[column])
+        return int((np.bincount(pairs // self._width(column)) > 1).sum())
+
+    def _width(self, column: str) -> int:
+        return int(self.values[column].max(initial=0)) + 1
+
+    def _units(self, values: Ints) -> Ints:
+        """A number for each record's person, or for the record if the person's value changes."""
+        size = int(self.person.max(initial=0)) + 1
+        low, high = np.full(size, np.iinfo(np.int64).max), np.full(size, -1)
+        np.minimum.at(low, self.person, values)
+        np.maximum.at(high, self.person, values)
+        own = size + np.arange(self.person.size)
+        return dense(np.where((low == high)[self.person], self.person, own))
+
+
+def possible(unit: Ints, of_class: Ints, value: Ints) -> Ints:
+    """How many values are possible for each unit, a person with one value.
+
+    Args:
+        unit: The unit of each record, from 0 without gaps.
+        of_class: The class of each record.
+        value: The true value of each record; all records of a unit have the same one.
+
+    Raises:
+        NotAcceptedError: There is not the memory for it.
+    """
+    if not unit.size:
+        return np.empty(0, np.int64)
+    edges = _Edges.of(unit, of_class, value)
+    while edges.exclude():
+        pass
+    return edges.n_possible()
+
+
+class _Edges:
+    """Values that are possible for units (pairs), and where each occurs in the unit's classes."""
+
+    def __init__(self, unit: Ints, is_possible: Flags, n_classes: int) -> None:
+        self.unit, self.is_possible = unit, is_possible
+        self.is_changed = np.zeros(n_classes, np.bool_)
+        self.pair, self.node, self.true_node, self.of_class = np.empty((4, 0), np.int64)
+        # The classes of each unit.
+        self.class_of, self.begin = np.empty((2, 0), np.int64)
+
+    @classmethod
+    def of(cls, unit: Ints, of_class: Ints, value: Ints) -> "_Edges":
+        """All values that each unit's smallest class has, as far as its other classes have them."""
+        width, n_units = int(value.max()) + 1, int(unit.max()) + 1
+        # A node is a value of a class, and a membership a unit in a class; both are in order.
+        nodes, n_records = np.unique(of_class * width + value, return_counts=True)
+        n_values = np.bincount(nodes // width, minlength=int(of_class.max()) + 1)
+        first_node = np.cumsum(n_values) - n_values
+        members, n_own = np.unique(unit * n_values.size + of_class, return_counts=True)
+        unit_of, class_of = np.divmod(members, n_values.size)
+        true_value = np.empty(n_units, np.int64)
+        true_value[unit] = value
+        begin = np.searchsorted(unit_of, np.arange(n_units + 1))
+        smallest = np.lexsort((n_values[class_of], unit_of))[begin[:-1]]
+        from_class = class_of[smallest]
+        n_edges = int((n_values[from_class] * np.diff(begin)).sum())
+        check_memory(n_edges * EDGE_BYTES, "the deduction over all releases", NotAcceptedError)
+        owner, at = expand(first_node[from_class], first_node[from_class] + n_values[from_class])
+        found = cls(owner, np.ones(owner.size, np.bool_), n_values.size)
+        pair_value = nodes[at] % width
+        found.pair, member = expand(begin[owner], begin[owner + 1])
+        wanted = class_of[member] * width + pair_value[found.pair]
+        node = np.minimum(np.searchsorted(nodes, wanted), nodes.size - 1)
+        # A person with several records in a class needs as many of a value.
+        is_there = (nodes[node] == wanted) & (n_records[node] >= n_own[member])
+        found.is_possible[found.pair[~is_there]] = False
+        found.class_of, found.begin = class_of, begin
+        is_left = found.is_possible[found.pair]
+        found.pair, found.node, member = found.pair[is_left], node[is_left], member[is_left]
+        found.of_class = class_of[member]
+        true = found.of_class * width + true_value[owner[found.pair]]
+        found.true_node = np.searchsorted(nodes, true)
+        # Where everything is still possible for everybody, nothing can be excluded.
+        n_left = found.n_possible()
+        found.is_changed[class_of[n_left[unit_of] < n_values[class_of]]] = True
+        return found
+
+    def n_possible(self) -> Ints:
+        """How many values are possible for each unit."""
+        return np.bincount(self.unit[self.is_possible], minlength=self.begin.size - 1)
+
+    def exclude(self) -> bool:
+        """Exclude what the classes that changed exclude; whether there was anything."""
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
+        asked = np.flatnonzero(self.is_changed[self.of_class] & self.is_possible[self.pair])
+        ends = np.concatenate([self.true_node[asked], self.node[asked]])
+        nodes, place = np.unique(ends, return_inverse=True)
+        first, second = place[: asked.size], place[asked.size :]
+        arcs = coo_array(
+            (np.ones(asked.size, np.int8), (first, second)), shape=(nodes.size, nodes.size)
+        )
+        component = connected_components(arcs, connection="strong")[1]
+        excluded = self.pair[asked[component[first] != component[second]]]
+        self.is_possible[excluded] = False
+        units = distinct(self.unit[excluded])
+        _, member = expand(self.begin[units], self.begin[units + 1])
+        self.is_changed[:] = False
+        self.is_changed[self.class_of[member]] = True
+        return bool(excluded.size)

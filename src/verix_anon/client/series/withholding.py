@@ -1,0 +1,87 @@
+"""Who has to wait, so that nobody falls below l over all releases of a series (spec §15).
+
+The deduction runs over all releases with the new one. Whoever it finds below l and has been
+published before waits, the classes are made again without them, and this is repeated until it finds
+nobody. It ends at the latest when only people are left who were never published: each of them lies
+in one class of one release, which has l values.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from verix_anon.arrays import Flags, Ids, Ints
+from verix_anon.client.series.deduction import SeenRecords
+from verix_anon.errors import NotAcceptedError
+
+AT_ONCE = 0.5
+"""Of those who are below l, so many wait before the deduction runs again; the fewest values first.
+Without them others may be safe."""
+FEW = 20
+"""So few wait at once, whatever their share is."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Withholding:
+    """Chooses the rows of a new release."""
+
+    past: Sequence[SeenRecords]
+    person: Ints
+    """Of each of the owner's rows, numbered as in the past."""
+    values: Mapping[str, Ints]
+    least: Mapping[str, int]
+    """How many values must stay possible, by column."""
+    wider: int = 1
+    """Classes are made with so many times l values, which leaves more values possible."""
+    only_new: bool = False
+    """Let all who were published before wait; this is how the study compares."""
+    excused: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    """People who are below l by what is published already."""
+
+    def is_returning(self) -> Flags:
+        """Whether each row's person was published before."""
+        before = [each.person for each in self.past]
+        return np.isin(self.person, np.concatenate(before)) if before else self.person < 0
+
+    def kept(self, rows: Ints, of_class: Ids | Ints) -> Flags:
+        """Which of these rows may be published in these classes; all if nobody is below l.
+
+        Raises:
+            NotAcceptedError: Somebody falls below l, and it is not clear who would have to wait.
+        """
+        is_returning = self.is_returning()[rows]
+        if self.only_new:
+            return ~is_returning
+        new = self.seen(rows, of_class)
+        seen = SeenRecords.of([*self.past, new])
+        is_new = seen.release == len(self.past)
+        # How many values are missing for each record, in the column where most are.
+        short = np.zeros(seen.person.size, np.int64)
+        for name, least in self.least.items():
+            np.maximum(short, least - seen.left(name), out=short)
+        short[np.isin(seen.person, self.excused)] = 0
+        if not short.any():
+            return np.ones(rows.size, np.bool_)
+        waiting = short[is_new] * is_returning
+        if not waiting.any():
+            # Others are exposed by those who return in their classes, of this release or another.
+            exposed = np.isin(seen.of_class, seen.of_class[short > 0])
+            waiting = np.isin(new.person, seen.person[exposed]) * is_returning.astype(np.int64)
+        if not waiting.any():
+            raise NotAcceptedError(
+                "people would fall below l over all releases, although nobody of them is published"
+                " again; ask for a smaller l in a new series"
+            )
+        people = np.unique(new.person[waiting > 0])
+        most = np.zeros(int(people.max()) + 1, np.int64)
+        np.maximum.at(most, new.person[waiting > 0], waiting[waiting > 0])
+        first = people[np.argsort(-most[people], kind="stable")]
+        first = first[: max(FEW, int(AT_ONCE * first.size))]
+        return ~np.isin(new.person, first)
+
+    def seen(self, rows: Ints, of_class: Ids | Ints) -> SeenRecords:
+        """The new release as the intruder would see it."""
+        values = {name: codes[rows] for name, codes in self.values.items()}
+        of_row = of_class.astype(np.int64)
+        return SeenRecords(self.person[rows], of_row, np.zeros_like(of_row), values)
