@@ -1,0 +1,57 @@
+"""What batches reveal together, and what each remedy costs."""
+
+from experiments.core.cells import Result
+from experiments.core.markdown import beyond, percent, table
+
+__all__ = ["beyond_the_paper", "summary"]
+
+NAMES = {
+    "independent": "each by itself",
+    "new": "only new people",
+    "search 1": "some wait",
+    "search 2": "some wait, classes for 2 l",
+    "search 3": "some wait, classes for 3 l",
+    "joined": "classes joined until nobody is below l",
+    "m-inv": "m-invariant classes",
+}
+
+
+def beyond_the_paper(found: Result) -> list[str]:
+    """One table: what every remedy publishes and loses, and who is below l without one."""
+    text = f"""{found["batches"]} batches of {found["people"]:,} people, k = {found["k"]}. Below l is the
+        share of all published people with fewer than l possible values, certain the share of
+        those who are published twice or more with one. Published again is the share of those
+        rows whose person was in an earlier batch. The delay is in batches, until a person is
+        published first; never are those who are not. By the rule of the decision the default is:
+        {NAMES[found["default"]]}."""
+    head = ["data set", "returning", "l", "remedy", "below l", "certain", "published"]
+    head += ["published again", "NCP", "times", "delay", "never", "seconds a batch"]
+    rows = [
+        [
+            r["dataset"],
+            percent(r["returning"], 0),
+            str(r["l"]),
+            NAMES[r["remedy"]],
+            *(percent(r[name], 1) for name in ("below", "certain", "published", "again")),
+            f"{r['ncp']:.3f}",
+            f"{r['times']:.2f}",
+            f"{r['delay']:.2f}",
+            percent(r["never"], 1),
+            f"{r['seconds']:.2f}",
+        ]
+        for r in found["rows"]
+    ]
+    return beyond("What releases of a growing table reveal", found, text, table(head, rows, left=4))
+
+
+def summary(found: Result) -> list[str]:
+    """What it comes to, in a sentence."""
+    alone = [r["certain"] for r in found["rows"] if r["remedy"] == "independent"]
+    chosen = found["remedies"][found["default"]]
+    return [
+        f"""**Series:** released each by itself, {percent(min(alone), 0)} to
+        {percent(max(alone), 0)} of the people who are published again have a value that is
+        certain. With the default remedy nobody is below l; it publishes
+        {percent(chosen["again"], 0)} of the rows of those who return, at
+        {chosen["times"]:.2f} times the NCP."""
+    ]
