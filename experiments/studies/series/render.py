@@ -18,9 +18,9 @@ NAMES = {
 
 def beyond_the_paper(found: Result) -> list[str]:
     """One table: what every remedy publishes and loses, and who is below l without one."""
-    text = f"""{found["batches"]} batches of {found["people"]:,} people, k = {found["k"]}. Below l is the
-        share of all published people with fewer than l possible values, certain the share of
-        those who are published twice or more with one. Published again is the share of those
+    text = f"""{found["batches"]} batches of {found["people"]:,} people, k = {found["k"]}. Below l
+        is the share of all published people with fewer than l possible values, certain the share
+        of those who are published twice or more with one. Published again is the share of those
         rows whose person was in an earlier batch. The delay is in batches, until a person is
         published first; never are those who are not. By the rule of the decision the default is:
         {NAMES[found["default"]]}."""

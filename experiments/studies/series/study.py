@@ -44,8 +44,16 @@ MOST = 3.0
 """A remedy may lose so many times what independent releases lose."""
 LEAST = 0.5
 """And has to publish at least this share of those who return."""
-ADULT = ("age", "workclass", "education", "marital-status", "race", "sex", "hours-per-week")
-HOSPITAL = ("Date of birth", "Sex", "Postcode", "Occupation")
+ADULT: tuple[str, ...] = (
+    "age",
+    "workclass",
+    "education",
+    "marital-status",
+    "race",
+    "sex",
+    "hours-per-week",
+)
+HOSPITAL: tuple[str, ...] = ("Date of birth", "Sex", "Postcode", "Occupation")
 CHAINED = {"adult": "occupation", "hospital": "Health insurer"}
 
 
@@ -98,16 +106,15 @@ def run(params: Params) -> Result:
 
 def _people(name: str, n: int, seed: int) -> tuple[pa.Table, tuple[str, ...]]:
     """So many people at most, one row each, in random order, with a number for each."""
-    rng = np.random.default_rng(seed)
+    rng, quasi = np.random.default_rng(seed), ADULT if name == "adult" else HOSPITAL
     if name == "adult":
-        table, quasi = data.load("adult"), ADULT
+        table = data.load("adult")
     else:
         rows = hospital.rows(n * 20 // 13 + 20, seed=seed, language="en")
         # The first admission of each patient.
         first = {row[1]: row for row in reversed(rows)}
         columns = zip(*first.values(), strict=True)
         table = pa.table({c: [*v] for c, v in zip(hospital.COLUMNS["en"], columns, strict=True)})
-        quasi = HOSPITAL
     table = table.select([*quasi, CHAINED[name]]).take(
         pa.array(rng.permutation(table.num_rows)[:n])
     )
