@@ -10,20 +10,28 @@ no table is without its line. The very same release, in another format for examp
 one: it publishes the same rows. Where each file has them in a random order of its own, both
 together tell nothing that one does not.
 
+A release also leaves a keyed sketch of the people in its table, so that the ledger can tell how
+many people another table shares with it. The key is in a file of its own beside the ledger.
+
 The ledger also remembers where audit logs ended, so that a log that lost its end is noticed.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+import secrets
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 
+import pyarrow as pa
+
+from verix_anon.client.person_sketch import PersonSketch
 from verix_anon.errors import NotAcceptedError, TableError
 from verix_anon.fields import COUNTS, Fields
 from verix_anon.files import json_lines
+from verix_anon.files.atomic_write import write_bytes, written_aside
 from verix_anon.files.store import path_text
 from verix_anon.protocol.contract import Digest
 
@@ -61,6 +69,8 @@ class LedgerEntry:
     """SHA-256 of the audit log's line, of the event `audit` only."""
     n_lines: int = 0
     """How many lines the audit log had with this one."""
+    people: PersonSketch | None = None
+    """Of a release whose table tells people apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +83,7 @@ class Claim:
     table: Digest
     root: Digest
     release: Digest
+    people: PersonSketch | None = None
 
     def others(self, entries: Sequence[LedgerEntry | None]) -> tuple[LedgerEntry, ...]:
         """The releases of the table that published something else, oldest first."""
@@ -121,6 +132,37 @@ class Ledger:
         """The earlier releases of a table that published something else than this one."""
         return claim.others(self._entries())
 
+    def sketch(self, persons: pa.Array) -> PersonSketch:
+        """The sketch of a table's people, with the key in the file beside the ledger."""
+        path = self.path.with_name(f"{self.path.name}.key")
+        try:
+            if not path.exists():
+                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                with written_aside(path, overwrite=True, folder=False, private=True) as aside:
+                    write_bytes(aside, secrets.token_bytes(32))
+            return PersonSketch.of(persons, path.read_bytes())
+        except OSError as error:
+            raise self._unusable(error) from None
+
+    def sharing(self, claim: Claim, besides: Collection[Digest]) -> tuple[str, ...]:
+        """Say of each other released table how many people it shares; not of those `besides`."""
+        others = {
+            entry.table: entry
+            for entry in self._entries()
+            if entry is not None and entry.people is not None and entry.table not in besides
+        }
+        others.pop(claim.table, None)
+        found = []
+        for entry in others.values():
+            assert entry.people is not None
+            if claim.people is not None and (n_both := claim.people.shared(entry.people)):
+                found.append(
+                    f"about {n_both:,} of the {claim.people.n_people:,} people of this table are in"
+                    f" the table that was released on {entry.time[:10]}: both releases together may"
+                    " tell more than each; publish such tables as a series (--series)"
+                )
+        return tuple(found)
+
     def warnings(self) -> tuple[str, ...]:
         """What the ledger cannot vouch for: a damaged line may have been of this table."""
         n_damaged = sum(entry is None for entry in self._entries())
@@ -158,7 +200,9 @@ class Ledger:
                     f"another release of this table was recorded in the ledger {self.path} in the"
                     " meantime; release again to be told of it"
                 )
-            made = {"release": claim.release.hex()}
+            made: dict[str, object] = {"release": claim.release.hex()}
+            if claim.people is not None:
+                made["people"] = claim.people.to_json()
             held.append({**_line(Event.RELEASE, claim.table, claim.root), **made})
             yield
             # For people: without it the table may not be there. No decision rests on it.
@@ -225,6 +269,8 @@ def _entry(fields: Fields | None) -> LedgerEntry | None:
             return LedgerEntry(event, table, made, time, line=line, n_lines=n_lines)
         is_whole = event is Event.RELEASE and fields.has("release")
         release = Digest(fields.digest("release")) if is_whole else None
-        return LedgerEntry(event, table, made, time, release)
+        has_people = event is Event.RELEASE and fields.has("people")
+        people = PersonSketch.from_json(fields.inner("people")) if has_people else None
+        return LedgerEntry(event, table, made, time, release, people=people)
     except TableError:
         return None

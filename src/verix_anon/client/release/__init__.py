@@ -52,7 +52,7 @@ from verix_anon.client.release.published import (
 )
 from verix_anon.client.release.representation import Presentation, Representation
 from verix_anon.client.release.source import Source, read_source
-from verix_anon.client.table.columns import owned, reading_of
+from verix_anon.client.table.columns import columns_of, owned, reading_of
 from verix_anon.client.table.guess import prose_warnings
 from verix_anon.client.table.owner_table import RECORD
 from verix_anon.client.table.roles import ATTRIBUTES, Asked, Measure, check_asked
@@ -235,11 +235,16 @@ def release(
         delivered = before.submit(read_leaves, delivery, manifest)
     source = read_source(table, manifest, options.person, options)
     asked = options.asked(manifest)
-    growing = None if series is None else _growing(series, manifest, source, table, out)
+    looked = isinstance(ledger, LookedAt)
+    if series is not None and out is None and not looked:
+        raise TableError("a series remembers the published file: say with out where it goes")
+    growing = None if series is None else _growing(series, manifest, source, table)
     # 2. The verdict accepts this very delivery, and the table was not released before.
     leaves = delivered.result()
     decides = options.decides(asked) | ({} if growing is None else {"series": growing.place})
-    counted = count_release(ledger, leaves, manifest, decides)
+    persons = columns_of(table).get(source.person or "")
+    tables = () if growing is None else [each.table for each in growing.memory.releases]
+    counted = count_release(ledger, leaves, manifest, decides, persons, tables)
     against, force = counted.problems, options.force
     # The ledger is read before the log: a line that is added in between is not missed.
     remembered = () if ledger is None else ledger.audited(manifest.table)
@@ -315,17 +320,15 @@ def release(
             )
             with files.texts_aside(found.to_json(), schema) as beside_it:
                 adding: AbstractContextManager[None] = nullcontext()
-                if growing is not None and aside is not None and not isinstance(ledger, LookedAt):
+                if growing is not None and aside is not None and not looked:
                     claim = counted.claim
-                    adding = growing.adding(
-                        manifest.contract, claim.root, claim.release, aside.path
-                    )
+                    adding = growing.adding(claim.root, claim.release, aside.path)
                 counted.name(beside_it, aside, adding)
     return Released[Any](published, found)
 
 
 def _growing(
-    series: "Series | FilePath", manifest: Manifest, source: Source, table: object, out: object
+    series: "Series | FilePath", manifest: Manifest, source: Source, table: object
 ) -> "GrowingSeries":
     # Only a series needs it.
     from verix_anon.client.series import Series

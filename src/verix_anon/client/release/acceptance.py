@@ -5,13 +5,14 @@ Earlier releases of the same table speak against another one; the ledger knows t
 
 import hmac
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 
 import numpy as np
+import pyarrow as pa
 
 from verix_anon import __version__
 from verix_anon.arrays import Ids
@@ -205,6 +206,8 @@ class CountedRelease:
     ledger: Ledger | None
     claim: Claim
     earlier: tuple[LedgerEntry, ...] = ()
+    sharing: tuple[str, ...] = ()
+    """Which other released tables share people with this one."""
 
     @property
     def n_earlier(self) -> int | None:
@@ -227,7 +230,7 @@ class CountedRelease:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the ledger cannot vouch for."""
-        return () if self.ledger is None else self.ledger.warnings()
+        return self.sharing + (() if self.ledger is None else self.ledger.warnings())
 
     def name(
         self, beside: Sequence[Aside], table: Aside | None, within: AbstractContextManager[None]
@@ -249,8 +252,13 @@ def count_release(
     delivery: DeliveredLeaves,
     manifest: Manifest,
     decides: Mapping[str, object],
+    persons: pa.Array | None,
+    series: Collection[Digest] = (),
 ) -> CountedRelease:
-    """Look a release up; `decides` is what else decides which rows it publishes."""
+    """Look a release up; `decides` is what else decides which rows it publishes.
+
+    `persons` is the column that tells people apart, and `series` has the tables of its series.
+    """
     told = {
         "version": __version__,
         "submission": manifest.submission.hex(),
@@ -258,5 +266,8 @@ def count_release(
         **decides,
     }
     release = sha256(json.dumps(told, sort_keys=True, default=str).encode()).digest()
-    claim = Claim(manifest.table, delivery.header.root, Digest(release))
-    return CountedRelease(ledger, claim, () if ledger is None else ledger.others(claim))
+    people = None if ledger is None or persons is None else ledger.sketch(persons)
+    claim = Claim(manifest.table, delivery.header.root, Digest(release), people)
+    if ledger is None:
+        return CountedRelease(None, claim)
+    return CountedRelease(ledger, claim, ledger.others(claim), ledger.sharing(claim, series))

@@ -39,7 +39,7 @@ from verix_anon.errors import NotAcceptedError, ProofError, TableError
 from verix_anon.files import json_lines
 from verix_anon.files.atomic_write import begun, write_bytes, written_aside
 from verix_anon.files.store import path_text
-from verix_anon.protocol.contract import Contract, Digest
+from verix_anon.protocol.contract import Digest
 from verix_anon.protocol.envelopes import PublicKey
 from verix_anon.protocol.series_log import Head, SeriesEntry, SeriesLog
 from verix_anon.protocol.signing import SigningKey
@@ -165,7 +165,7 @@ class Series:
         memory = self.memory()
         if not memory.releases:
             return None
-        return over_time(memory, [each.seen for each in memory.releases], _entries(memory))
+        return _measured(memory, [each.seen for each in memory.releases], _entries(memory))[0]
 
     def releases(self) -> tuple[ReleaseRisk, ...]:
         """The releases with their date, their people, and the share of these who are below l."""
@@ -236,22 +236,21 @@ class GrowingSeries:
         Raises:
             NotAcceptedError: Somebody is below l who was not before.
         """
-        new = self.withholding.seen(rows, members.class_of_row)
-        self.seen = new
-        if not self.withholding.kept(rows, members.class_of_row).all():
-            raise NotAcceptedError("people would fall below l over all releases of the series")
+        self.seen = self.withholding.seen(rows, members.class_of_row)
         entries = [*_entries(self.memory), (len(self.log.entries) + 1, "")]
-        found = over_time(self.memory, [*self.withholding.past, new], entries)
+        found, below = _measured(self.memory, [*self.withholding.past, self.seen], entries)
+        if np.setdiff1d(below, self.withholding.excused).size:
+            raise NotAcceptedError("people would fall below l over all releases of the series")
         people = self.withholding.person
         returning = np.unique(people[self.withholding.is_returning()])
         return replace(
             found,
             returning=returning.size,
-            withheld=np.unique(people).size - np.unique(new.person).size,
+            withheld=np.unique(people).size - np.unique(self.seen.person).size,
         )
 
     @contextmanager
-    def adding(self, contract: Contract, root: Digest, cells: Digest, file: Path) -> Iterator[None]:
+    def adding(self, root: Digest, cells: Digest, file: Path) -> Iterator[None]:
         """Remember the release; its table gets its name in the block, and the log its entry after.
 
         Raises:
@@ -260,7 +259,7 @@ class GrowingSeries:
         entry = SeriesEntry(
             number=len(self.log.entries) + 1,
             time=datetime.now(UTC).isoformat(timespec="seconds"),
-            contract=contract.digest,
+            contract=self.manifest.contract.digest,
             submission=self.manifest.submission,
             root=root,
             cells=cells,
@@ -330,10 +329,10 @@ def check_series(
     return entry
 
 
-def over_time(
+def _measured(
     memory: Memory, releases: Sequence[SeenRecords], entries: Sequence[tuple[int, str]]
-) -> OverTime:
-    """Run the deduction over these releases, and count for each release who is below l."""
+) -> tuple[OverTime, Ints]:
+    """Run the deduction over these releases: what it finds of each, and the people below l."""
     seen, least = SeenRecords.of(releases), _least(memory)
     size = int(seen.person.max()) + 1
     is_below, is_certain = np.zeros((2, size), np.bool_)
@@ -358,11 +357,9 @@ def over_time(
                 least=int(fewest[people].min()),
             )
         )
-    return OverTime(
-        releases=tuple(found),
-        least_by=least_by,
-        changing={name: n for name in least if (n := seen.n_changing(name))},
-    )
+    changing = {name: n for name in least if (n := seen.n_changing(name))}
+    told = OverTime(releases=tuple(found), least_by=least_by, changing=changing)
+    return told, np.flatnonzero(is_below)
 
 
 def _least(memory: Memory) -> dict[str, int]:

@@ -64,15 +64,17 @@ class Withholding:
         if not short.any():
             return np.ones(rows.size, np.bool_)
         waiting = short[is_new] * is_returning
-        if not waiting.any():
-            # Others are exposed by those who return in their classes, of this release or another.
-            exposed = np.isin(seen.of_class, seen.of_class[short > 0])
-            waiting = np.isin(new.person, seen.person[exposed]) * is_returning.astype(np.int64)
-        if not waiting.any():
-            raise NotAcceptedError(
-                "people would fall below l over all releases, although nobody of them is published"
-                " again; ask for a smaller l in a new series"
-            )
+        near = short > 0
+        while not waiting.any():
+            # Others are exposed by those who return, in their classes or in classes beside these.
+            wider = np.isin(seen.person, seen.person[np.isin(seen.of_class, seen.of_class[near])])
+            waiting = np.where(wider[is_new] & is_returning, 1, 0)
+            if not waiting.any() and (wider == near).all():
+                raise NotAcceptedError(
+                    "people would fall below l over all releases, although nobody of them is"
+                    " published again; ask for a smaller l in a new series"
+                )
+            near = wider
         people = np.unique(new.person[waiting > 0])
         most = np.zeros(int(people.max()) + 1, np.int64)
         np.maximum.at(most, new.person[waiting > 0], waiting[waiting > 0])
