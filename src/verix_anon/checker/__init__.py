@@ -1,0 +1,50 @@
+"""check.html: one file with which anybody checks proofs, receipts, verdicts and logs in a browser.
+
+check.js      what is checked; written from docs/spec.md alone, in a language of its own
+texts.js      its sentences, in English and German
+page.html, page.css, page.js   the page around it
+checker.mjs   the same for a terminal, for node
+
+The page loads nothing: its policy allows its own script and style, by their digests, and no network.
+"""
+
+import hashlib
+from base64 import b64encode
+from pathlib import Path
+
+from verix_anon.files.atomic_write import write_bytes, written_aside
+
+__all__ = ["CHECKER", "PAGE", "page", "write_page"]
+
+PAGE = "check.html"
+_HERE = Path(__file__).parent
+CHECKER = _HERE / "checker.mjs"
+"""The program for node"""
+
+
+def page(version: str) -> str:
+    """Return check.html."""
+    script = "".join(_read(name) for name in ("check.js", "texts.js", "page.js"))
+    style = _read("page.css")
+    policy = (
+        f"default-src 'none'; script-src '{_source(script)}'; style-src '{_source(style)}';"
+        " base-uri 'none'; form-action 'none'"
+    )
+    made = _read("page.html").replace("{policy}", policy).replace("{version}", version)
+    return made.replace("{style}", style).replace("{script}", script)
+
+
+def write_page(beside: Path, version: str) -> Path:
+    """Write check.html into the folder of this file, in place of one that is there."""
+    place = beside.with_name(PAGE)
+    with written_aside(place, overwrite=True, folder=False, private=False) as aside:
+        write_bytes(aside, page(version).encode())
+    return place
+
+
+def _read(name: str) -> str:
+    return (_HERE / name).read_text(encoding="utf-8")
+
+
+def _source(text: str) -> str:
+    return f"sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
