@@ -1,4 +1,4 @@
-"""Whether a provider or a verifier does what the specification demands: conform."""
+"""Whether a provider, a verifier or a checker does what the specification demands: conform."""
 
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -42,7 +42,8 @@ def conform(
         list[str] | None,
         typer.Argument(
             help="The provider: a command that is given the folder of a submission and that of the"
-            " delivery, where it says {submission} and {delivery}, or at its end. Or a verifier.",
+            " delivery, where it says {submission} and {delivery}, or at its end. Or a verifier, or"
+            " a checker.",
             metavar="COMMAND...",
         ),
     ] = None,
@@ -52,6 +53,14 @@ def conform(
             "The command is a verifier: it is given a delivery, --manifest, --submission and"
             " --profile, or what it names as {delivery}, {manifest}, {submission} and {profile}.",
             "--verifier",
+        ),
+    ] = False,
+    checker: Annotated[
+        bool,
+        option(
+            "The command is a checker: it is given the words of prove check, receipt check and"
+            " series check, at its end.",
+            "--checker",
         ),
     ] = False,
     only: Annotated[
@@ -89,13 +98,15 @@ def conform(
     overwrite: Annotated[bool, overwrite_option("results that are there")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Try whether a provider does what the specification demands, case by case; or a verifier.
+    """Try whether a provider does what the specification demands, case by case; or a verifier or checker.
 
     Each case is a submission that must be answered with exactly the delivery that the
     specification gives, or one that must be refused: with an exit code from 1 to 125 that is not
     70, and without a delivery. A verifier is shown honest deliveries, those of every adversary and
-    malformed ones, and must leave with the exit code of `verix-anon verify`. A crash, such as with
-    a traceback, counts as neither, whatever its exit code. Cases are made from seeds; nothing is
+    malformed ones, and must leave with the exit code of `verix-anon verify`. A checker is shown
+    proofs, receipts, signed verdicts and logs of series, true and forged ones, and must leave with
+    the exit code of `prove check`, `receipt check` and `series check`. A crash, such as with a
+    traceback, counts as no answer, whatever its exit code. Cases are made from seeds; nothing is
     downloaded, and no secret is needed.
 
     Exit codes: 0 all cases passed, 1 some did not, 2 a mistake of the caller's.
@@ -113,14 +124,16 @@ def conform(
         check_installed()
     if export is None and not command and url is None:
         raise TableError("nothing to try: give a command, --url or --export FOLDER")
-    if (command or verifier) and url is not None:
+    if verifier and checker:
+        raise TableError("a command is a verifier or a checker; give one of --verifier, --checker")
+    if (command or verifier or checker) and url is not None:
         raise TableError("--url is a provider in place of a command; give one of them")
     if kit is not None and export is not None:
         raise TableError("--kit is a kit that was exported already, so it goes without --export")
-    side = "verifier" if verifier else "provider"
+    side = "verifier" if verifier else "checker" if checker else "provider"
     with _interruptible(), TemporaryDirectory(prefix="verix-kit-") as place:
         if kit is None:
-            cases = chosen(_cases("both" if export is not None else side, size), only or [])
+            cases = chosen(_cases("all" if export is not None else side, size), only or [])
             folder = export or Path(place) / "kit"
             with progress_bar(quiet) as progress:
                 found = write_kit(folder, cases, size, overwrite=overwrite, progress=progress)
@@ -132,13 +145,13 @@ def conform(
             say(f"Written to {export}.")
         limit = limit or LIMITS[found.size]
         if command:
-            trial = _command(command, limit, verifier)
+            trial = _command(command, limit, side)
         elif url is not None:
             options = {"insecure_http": insecure_http, "ca_file": ca_file}
             trial = _service(url, token_of(token, token_file), limit, options)
         else:
             return
-        cases = [case for case in found.cases if case.kind.is_for_provider is not verifier]
+        cases = [case for case in found.cases if case.kind.side == side]
         if not cases:
             raise TableError(f"the kit has no case for a {side}")
         cases = chosen(cases, only or [])
@@ -170,30 +183,30 @@ def _interruptible() -> Iterator[None]:
 
 
 def _cases(side: str, size: KitSize) -> "list[KitCase]":
+    from verix_anon.conform.checker_cases import for_checkers
     from verix_anon.conform.provider_cases import for_providers
 
-    if side == "verifier" and size is KitSize.LARGE:
-        raise TableError("all that a verifier is shown is small; leave --size out")
-    cases = [] if side == "verifier" else for_providers(size)
-    if side != "provider" and size is KitSize.SMALL:
+    if side in ("verifier", "checker") and size is KitSize.LARGE:
+        raise TableError(f"all that a {side} is shown is small; leave --size out")
+    cases = for_providers(size) if side in ("provider", "all") else []
+    if side in ("verifier", "all") and size is KitSize.SMALL:
         # Imported where it is used: who asks a provider needs neither models nor adversaries.
         from verix_anon.conform.verifier_cases import for_verifiers
 
         cases += for_verifiers()
+    if side in ("checker", "all") and size is KitSize.SMALL:
+        cases += for_checkers()
     return cases
 
 
-def _command(command: Sequence[str], limit: float, verifier: bool) -> "Trial":
-    from verix_anon.conform.trials import (
-        command_provider,
-        command_verifier,
-        try_provider,
-        try_verifier,
-    )
+def _command(command: Sequence[str], limit: float, side: str) -> "Trial":
+    from verix_anon.conform import trials
 
-    if verifier:
-        return partial(try_verifier, judge=command_verifier(command, limit=limit))
-    return partial(try_provider, ask=command_provider(command, limit=limit))
+    if side == "verifier":
+        return partial(trials.try_verifier, judge=trials.command_verifier(command, limit=limit))
+    if side == "checker":
+        return partial(trials.try_checker, check=trials.command_checker(command, limit=limit))
+    return partial(trials.try_provider, ask=trials.command_provider(command, limit=limit))
 
 
 def _service(url: str, token: str, limit: float, options: dict[str, Any]) -> "Trial":

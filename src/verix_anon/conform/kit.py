@@ -5,6 +5,7 @@
     refused/ID/                               submissions that a provider must refuse
     owners/NAME/                              manifests and submissions to judge by
     accepted/ID/   cheats/ID/   malformed/ID/ deliveries that a verifier is shown
+    checks/ID/                                files that a checker is shown
 
 The format has a version of its own. Only files that are listed with their digest are read.
 """
@@ -29,7 +30,7 @@ from verix_anon.files.folder_writer import digest_of_file
 from verix_anon.files.store import Folder, open_folder
 
 FORMAT = "verix/kit/1"
-VERSION = "1.2"
+VERSION = "1.3"
 """Of the cases: another one whenever a case comes, goes or changes."""
 KIT = "kit.json"
 MAX_KIT_BYTES = 16 << 20
@@ -53,18 +54,27 @@ class CaseKind(StrEnum):
     """A verifier must neither accept nor accuse."""
     MISTAKE = "mistake"
     """A verifier must not judge: what it was given does not belong together."""
+    HOLDS = "holds"
+    """A checker must say that it holds."""
+    FORGED = "forged"
+    """A checker must say that it does not hold."""
+    UNUSABLE = "unusable"
+    """A checker must not answer: a key or a root that it is to go by is none."""
 
     @property
-    def is_for_provider(self) -> bool:
-        """Whether it is a provider that is shown this."""
-        return self in (CaseKind.ANSWERED, CaseKind.REFUSED)
+    def side(self) -> str:
+        """Who is shown this: a provider, a verifier or a checker."""
+        if self in (CaseKind.ANSWERED, CaseKind.REFUSED):
+            return "provider"
+        is_checked = self in (CaseKind.HOLDS, CaseKind.FORGED, CaseKind.UNUSABLE)
+        return "checker" if is_checked else "verifier"
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """What such a case has paths of."""
-        if self.is_for_provider:
+        """What such a case has paths of; a checker's words name them."""
+        if self.side == "provider":
             return ("submission",) if self is CaseKind.REFUSED else ("submission", "delivery")
-        return ("submission", "delivery", "manifest")
+        return ("submission", "delivery", "manifest") if self.side == "verifier" else ()
 
 
 Made = tuple[Mapping[str, str], Mapping[str, object]]
@@ -81,7 +91,7 @@ class KitCase:
     """Of the specification"""
     kind: CaseKind
     paths: Mapping[str, str] = field(default_factory=dict)
-    """What is shown (`submission`, `delivery`, `manifest`): where it lies in the kit"""
+    """What is shown (`submission`, `delivery`, `manifest`, `proof`): where it lies in the kit"""
     expected: Mapping[str, object] = field(default_factory=dict)
     make: Callable[[Path], Made] | None = None
     """Writes the files of a case that is not made yet into the kit's folder"""
@@ -189,15 +199,18 @@ def _case(fields: Fields) -> KitCase:
     if not NAME.fullmatch(fields.text("id")):
         raise fields.wrong("id", "a word of lower-case letters, digits and hyphens")
     kind, expected = fields.choice("kind", CaseKind), fields.inner("expected")
-    paths.only(kind.needs)
-    if not kind.is_for_provider:
+    names = kind.needs if kind.side != "checker" else tuple(sorted(paths.values))
+    paths.only(names)
+    if kind.side == "verifier":
         expected.whole("exit"), expected.text("profile")
+    elif kind.side == "checker":
+        expected.whole("exit"), expected.texts("words")
     return KitCase(
         id=fields.text("id"),
         title=fields.text("title"),
         section=fields.text("section"),
         kind=kind,
-        paths={name: _within(paths.text(name)) for name in kind.needs},
+        paths={name: _within(paths.text(name)) for name in names},
         expected=expected.values,
     )
 

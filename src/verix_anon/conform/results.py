@@ -54,7 +54,7 @@ class Report:
     """What came of all cases that were run."""
 
     side: str
-    """`provider` or `verifier`"""
+    """`provider`, `verifier` or `checker`"""
     subject: str
     """What was tried: a command, or a service's address"""
     kit: Kit

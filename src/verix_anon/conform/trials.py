@@ -1,8 +1,9 @@
-"""A provider or a verifier of any make is shown every case, and what it does is judged.
+"""A provider, a verifier or a checker of any make is shown every case, and what it does is judged.
 
 A provider is a command that is given two folders, or a service behind HTTP: its delivery is
 compared with the one it must give. A verifier is a command whose exit code says what it made of a
-delivery (spec §10).
+delivery (spec §10). A checker is a command with the words of `prove check`, `receipt check` and
+`series check`, and answers by its exit code too.
 
 What is read is hostile (spec §11), and read as such. A difference is told with where it first is.
 """
@@ -158,6 +159,11 @@ WORDS = {
     2: "not judged: a mistake of the caller's",
     3: "neither accepted nor rejected",
 }
+CHECKER_WORDS = {
+    0: "it holds",
+    1: "it does not hold",
+    2: "no answer: a mistake of the caller's",
+}
 BETWEEN = 0.1
 """Seconds between looks whether all has stopped"""
 
@@ -183,6 +189,8 @@ Asked = Callable[[Path, Path], Answer]
 """A provider: the folder of a submission, and where the delivery goes."""
 Judge = Callable[[Mapping[str, object]], Ended]
 """A verifier: where the delivery, the manifest and the submission lie, and the profile."""
+Checker = Callable[[Sequence[str]], Ended]
+"""A checker: the words that ask it."""
 Told = Callable[[Result], object]
 """Gets each result, in the order of the cases."""
 
@@ -330,6 +338,11 @@ def _places(command: Sequence[str], names: Sequence[str]) -> list[str]:
 def _tried_verifier(kit: Kit, judge: Judge, case: KitCase, folder: Path) -> Result:
     shown = {name: kit.copy(case, name, folder) for name in case.kind.needs}
     ended = judge({**shown, "profile": case.expected["profile"]})
+    return _judged(case, ended, WORDS)
+
+
+def _judged(case: KitCase, ended: Ended, words: Mapping[int, str]) -> Result:
+    """Compare the exit code with the one that is expected."""
     code, wanted = ended.code, case.expected["exit"]
     # Of a program that broke, the exit code is not a verdict.
     has_crashed = ended.crashed and code != 0
@@ -340,7 +353,7 @@ def _tried_verifier(kit: Kit, judge: Judge, case: KitCase, folder: Path) -> Resu
     elif has_crashed:
         found = f"{code} after a crash"
     else:
-        found = f"{code}, {WORDS.get(code, 'which means nothing here')}"
+        found = f"{code}, {words.get(code, 'which means nothing here')}"
     passed = code is not None and code == wanted and not has_crashed
     if not passed:
         layers = case.expected.get("layers")
@@ -348,6 +361,30 @@ def _tried_verifier(kit: Kit, judge: Judge, case: KitCase, folder: Path) -> Resu
         said = f": {ended.said}" if ended.said else ""
         found += f" in place of {wanted}{seen}{said}"
     return Result(case=case, checks=(Check("exit code", passed, found),), seconds=ended.seconds)
+
+
+def command_checker(command: Sequence[str], *, limit: float) -> Checker:
+    """A command that takes the words of `prove check` and others, and answers by its exit code."""
+    return lambda words: run([*command, *words], limit=limit)
+
+
+def try_checker(
+    kit: Kit,
+    cases: Sequence[KitCase],
+    check: Checker,
+    *,
+    jobs: int = 1,
+    told: Told = lambda result: None,
+) -> list[Result]:
+    """Show cases to a checker, so many at a time."""
+    return try_each(cases, partial(_tried_checker, kit, check), jobs=jobs, told=told)
+
+
+def _tried_checker(kit: Kit, check: Checker, case: KitCase, folder: Path) -> Result:
+    shown = {name: kit.copy(case, name, folder) for name in case.paths}
+    words = case.expected["words"]
+    assert isinstance(words, Sequence)
+    return _judged(case, check(filled(list(words), shown, ())), CHECKER_WORDS)
 
 
 def try_each(
