@@ -109,15 +109,18 @@ def fields(html: str) -> dict[str, str | list[str]]:
     shown = Shown(html.split("<main", 1)[1])
     for tag, attributes in shown.tags:
         if tag == "select":
-            name = str(attributes["name"])
-        elif tag == "option" and (name not in found or "selected" in attributes):
-            found[name] = str(attributes["value"])
+            name = attributes.get("name") or ""
+        elif tag == "option" and name and (name not in found or "selected" in attributes):
+            found[name] = str(attributes.get("value", ""))
         elif tag == "textarea":
             # What ends the line of the tag is no part of the text.
             found[str(attributes["name"])] = shown.areas[str(attributes["name"])].removeprefix("\n")
         elif tag == "input" and attributes.get("name") == "column":
             names.append(str(attributes["value"]))
-        elif tag == "input" and attributes.get("name") not in (None, "csrf", "try-rules"):
+        elif tag == "input" and attributes.get("type") == "checkbox":
+            if "checked" in attributes:
+                found[str(attributes["name"])] = str(attributes["value"])
+        elif tag == "input" and attributes.get("name") not in (None, "csrf"):
             value = str(attributes.get("value", ""))
             is_hidden = attributes.get("type") == "hidden"
             found[str(attributes["name"])] = value if is_hidden else re.sub("[\r\n]", "", value)

@@ -9,7 +9,8 @@ import pytest
 
 from desk.browsing import Browser, Given, Shown, fields
 from verix_anon.client.prepare.options import PrepareOptions
-from verix_anon.client.table.roles_file import read_roles, roles_text
+from verix_anon.client.table.overview import overview
+from verix_anon.client.table.roles_file import read_reading, read_roles, roles_text
 from verix_anon.desk.pages.forms import reading_words
 from verix_anon.files.tables import Reading
 
@@ -115,6 +116,8 @@ def test_a_mistake_is_not_written_and_not_lost(browser: Browser, roles: Path) ->
     answer = browser.submit("/jobs/job/columns", sent)
     assert answer.status_code == 400
     assert fields(answer.text)[f"role-{at(sent, 'age')}"] == "target"
+    said = answer.text.split(f'id="said-{at(sent, "age")}"')[1].split("</div>")[0]
+    assert "one target at most" in said, "at its field"
     assert roles.read_text() == before
 
 
@@ -234,6 +237,57 @@ def test_a_roles_file_that_cannot_be_read_is_said(browser: Browser, roles: Path)
         answer = browser.get(f"/jobs/job/{page}")
         assert answer.status_code == status
         assert "cannot be read" in answer.text
+
+
+def looked(roles: Path) -> Path:
+    (roles.parent / "overview.json").write_text(overview(TABLE).to_json())
+    return roles
+
+
+def danger(page: str, i: int) -> bool:
+    return "fate danger" in page.split(f'id="said-{i}"')[1].split("</div>")[0]
+
+
+def test_values_are_shown_and_what_tells_people_apart_is_red(browser: Browser, roles: Path) -> None:
+    assert "are not shown yet" in browser.get("/jobs/job/columns").text
+    page = browser.get(f"/jobs/{looked(roles).parent.name}/columns").text
+    shown, sent = Shown(page), fields(page)
+    assert {"Person 0", "</select><b>"} <= set(shown.words)
+    assert not shown.all("b")
+    assert len(shown.all("svg")) == 4
+    assert danger(page, at(sent, "name"))
+    assert not danger(page, at(sent, "age"))
+    sent[f"role-{at(sent, 'name')}"] = "kept"
+    part = browser.submit("/jobs/job/columns/advice", sent).text
+    assert danger(part, at(sent, "name"))
+    assert "would be published" in part
+
+
+def test_several_columns_are_changed_at_once(browser: Browser, roles: Path) -> None:
+    sent = fields(browser.get("/jobs/job/columns").text)
+    picked = [str(at(sent, "name")), str(at(sent, HOSTILE))]
+    changed = {"pick": picked, "role-all": "sensitive", "do": "several"}
+    answer = browser.submit("/jobs/job/columns", {**sent, **changed})
+    assert answer.headers["location"] == "/jobs/job/columns"
+    _, declared = read_roles(roles)
+    assert set(declared.sensitive) == {"name", HOSTILE}
+    assert declared.quasi == ["age"]
+
+
+def test_groups_and_words_that_mean_missing_are_chosen(browser: Browser, roles: Path) -> None:
+    page = browser.get(f"/jobs/{looked(roles).parent.name}/columns").text
+    sent = fields(page)
+    i = at(sent, "age")
+    assert "10: 0 → 0..9" in page
+    changed = {f"bins-{i}": "10", f"missing-{i}": "99 | n/a"}
+    assert browser.submit("/jobs/job/columns", {**sent, **changed}).status_code == 303
+    assert read_roles(roles)[1].release == {"bins": {"age": 10}}
+    assert read_reading(roles).missing == {"age": ("99", "n/a")}
+    sent = fields(browser.get("/jobs/job/columns").text)
+    assert (sent[f"bins-{i}"], sent[f"missing-{i}"]) == ("10", "99 | n/a")
+    assert browser.submit("/jobs/job/columns", {**sent, f"bins-{i}": ""}).status_code == 303
+    assert read_roles(roles)[1].release == {"bins": {}}
+    assert read_reading(roles).missing == {"age": ("99", "n/a")}
 
 
 def test_how_a_table_is_read_is_said_in_options() -> None:

@@ -69,6 +69,20 @@ def test_what_is_said_of_the_table_changes_the_rows_at_once(browser: Browser, fo
     assert "decimal must be one of" in page
 
 
+def test_words_that_mean_missing_are_said(given: Given, browser: Browser, folder: Path) -> None:
+    query = "table=people.csv&null=nein|%20x"
+    page = browser.get(f"/jobs/job/table?{query}").text
+    assert "nein" not in Shown(page).words
+    assert "--null &#39;&#39; --null nein --null x" in page
+    draft(given, browser, table="people.csv", null="nein")
+    assert read_reading(folder / "job/roles.toml").null_tokens == ("", "nein")
+    again = browser.get("/jobs/job/table").text
+    assert 'name="null" value="nein"' in again
+    kept = {"do": "keep", "digest": digest(again), "table": "people.csv", "null": "nein | ja"}
+    assert browser.submit("/jobs/job/table", kept).status_code == 303
+    assert read_reading(folder / "job/roles.toml").null_tokens == ("", "nein", "ja")
+
+
 def test_a_button_shows_the_rows_too(browser: Browser, folder: Path) -> None:
     answer = browser.submit(
         "/jobs/job/table", {"do": "show", "table": "people.csv", "delimiter": ";"}
@@ -85,7 +99,11 @@ def test_columns_are_drafted_by_the_command_that_is_shown(
     assert task is not None
     assert task.shown == (
         "verix-anon init people.csv --out job/roles.toml --decimal , --date-format dd.mm.yyyy"
+        " --overview job/overview.json"
     )
+    shown = browser.get("/jobs/job/columns").text
+    assert {"1.6", "1950-03-01"} <= set(Shown(shown).words)
+    assert Shown(shown).all("svg")
     job = look_at(folder / "job")
     assert (job.state, job.table) == (JourneyState.DRAFTED, folder / "people.csv")
     assert read_reading(folder / "job/roles.toml").decimal == ","

@@ -29,6 +29,8 @@ TEMPLATES = sorted(
     for path in (files("verix_anon.desk") / "templates").iterdir()
 )
 GROUPS: dict[str, Sequence[str]] = {
+    "columns.fates.": columns.FATES,
+    "columns.hierarchies.": ["none", "prefix", "date", "file"],
     "priorities.": tuple(PRIORITIES),
     "kinds.": columns.KIND_NAMES,
     "languages.": LANGUAGES,
@@ -146,6 +148,7 @@ def test_the_way_back_stays_here(browser: Browser, back: str) -> None:
 FORMS = [
     ("table", "table"),
     ("columns", "columns"),
+    ("overview", "columns"),
     ("privacy", "privacy"),
     ("explore", "privacy"),
     ("prepare", "send"),

@@ -38,6 +38,10 @@ def init(
     explain: Annotated[
         bool, option("Show the reason for each guess, and what else it may be.", "--explain")
     ] = False,
+    overview: Annotated[
+        Path | None,
+        option("Write examples, counts and shares of each column here, for the desk to show."),
+    ] = None,
     overwrite: Annotated[bool, option("Replace a file that is there.", "--overwrite")] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -49,7 +53,7 @@ def init(
     from verix_anon.client.table.roles_file import roles_text
     from verix_anon.files.tables import shown_url
 
-    check_outputs([out], [table], overwrite=overwrite)
+    check_outputs([out, overview], [table], overwrite=overwrite)
     read = during("read", quiet, lambda: load_open(table, None, reading))
     guesses = during("guess", quiet, lambda: guess_roles(read.table, target))
     beside = None if out is None else out.parent
@@ -57,6 +61,11 @@ def init(
     tell_reading(table, read)
     if out is not None:
         _write(text, out, overwrite=overwrite)
+    if overview is not None:
+        from verix_anon.client.table import overview as looking
+
+        looked = during("look", quiet, lambda: looking.overview(read.table))
+        write_text(looked.to_json(), overview, overwrite=overwrite)
     if as_json:
         say(to_json(guesses.to_json()))
     elif explain:

@@ -63,6 +63,8 @@ def numbered(language: str, value: float, form: str = ",") -> str:
 
 TEMPLATES = templates_of("verix_anon.desk", "verix_anon.client.report")
 TEMPLATES.filters["printable"] = printable
+TEMPLATES.filters["say"] = str
+"""All sentences of the client pass through here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,8 @@ def plain(headers: Headers, name: str) -> str:
 def fragment(request: Request, template: str, view: Mapping[str, object]) -> HTMLResponse:
     """A part of a page, which a script puts in the place of what was there."""
     language = language_of(request.headers)
-    shown = {"t": _say(language), "language": language, **view}
+    number = partial(numbered, language)
+    shown = {"t": _say(language), "number": number, "language": language, **view}
     return HTMLResponse(TEMPLATES.get_template(template).render(shown))
 
 

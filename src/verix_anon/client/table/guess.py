@@ -182,11 +182,12 @@ def prose_warnings(
         f"column {name!r} is {roles[name]}, and looks like free text ({why}): sentences and the"
         " names in them are published; make it an identifier, which is dropped"
         for name, values in {**texts, **others}.items()
-        if is_text(values.type) and (why := prose_in(name, _texts(values)))
+        if is_text(values.type) and (why := prose_in(name, texts_of(values)))
     )
 
 
-def _texts(array: pa.Array) -> pa.Array:
+def texts_of(array: pa.Array) -> pa.Array:
+    """Return the values of a column as text, without those that are missing."""
     return plain_column(array).cast(pa.large_string()).drop_null()
 
 
@@ -415,7 +416,7 @@ def _lists(name: str, array: pa.Array, seen: Look) -> Guess | None:
 
 
 def _prose(name: str, array: pa.Array, seen: Look) -> Guess | None:
-    why = prose_in(name, _texts(array)) if seen.is_text else ""
+    why = prose_in(name, texts_of(array)) if seen.is_text else ""
     if not why:
         return None
     reason = f"free text: {why}, {seen.n_distinct:,} different ones"

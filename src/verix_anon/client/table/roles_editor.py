@@ -18,7 +18,7 @@ from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import InlineTable, Item
 
 from verix_anon.client.table.guess import is_naming
-from verix_anon.client.table.hierarchies import DATE, PREFIX
+from verix_anon.client.table.hierarchies import DATE, PREFIX, Hierarchy
 from verix_anon.client.table.owner_table import RECORD
 from verix_anon.client.table.roles import SENT, Asked, check_asked
 from verix_anon.client.table.roles_file import USUAL_K, as_comment, parse_roles
@@ -122,11 +122,15 @@ class ColumnChoice:
     """Empty: what its values are."""
     order: tuple[str, ...] = ()
     hierarchy: str = ""
+    bins: str = ""
+    """The common bins of a release, as they are typed; empty: none."""
     priority: str | float = ""
     """Empty: normal."""
     guess: str = ""
     """The role that was guessed; empty if nothing was."""
     reason: str = ""
+    is_derived: bool = False
+    """Whether what is sent or published is made of it, such as rounded amounts."""
 
     @property
     def is_sent(self) -> bool:
@@ -181,12 +185,15 @@ def _column(values: dict[str, Any], name: str, role: str, comment: str) -> Colum
         guess, _, reason = comment.removeprefix(GUESSED).partition(": ")
     order = _section(values, "orders").get(name)
     priority = _section(values, "priorities").get(name)
+    derived = _section(values, "derived")
     return ColumnChoice(
         name=name,
         role=role,
         kind=_text(_section(values, "kinds"), name),
         order=tuple(map(str, order)) if isinstance(order, list) else (),
         hierarchy=_text(_section(values, "hierarchies"), name),
+        bins=str(_section(_section(values, "release"), "bins").get(name, "")),
+        is_derived=any(name in (new, *_section(derived, new).values()) for new in derived),
         priority=priority if isinstance(priority, str | float | int) else "",
         guess=guess,
         reason=reason,
@@ -231,6 +238,8 @@ def _changed_choices(before: Choices, wanted: Choices) -> Iterator[Change]:
         ):
             if value != said:
                 yield Change((section, column.name), value or None)
+        if column.bins != old.bins:
+            yield Change(("release", "bins", column.name), _number(column.bins) or None)
     was, now = (each.target.name if each.target else None for each in (before, wanted))
     if now != was:
         # What the target is good for was said of another one, or that there is none.
@@ -242,11 +251,21 @@ def _changed_choices(before: Choices, wanted: Choices) -> Iterator[Change]:
         yield Change(("contract", "person"), wanted.person or None, "")
 
 
+def _number(text: str) -> int | float | str:
+    """A number if it is one, else the text."""
+    try:
+        return int(text) if text.isdecimal() else float(text)
+    except ValueError:
+        return text
+
+
 class Advice(NamedTuple):
     """What is wrong with a choice of roles, and what may be."""
 
     mistakes: tuple[str, ...]
     warnings: tuple[str, ...]
+    about: Mapping[str, tuple[str, ...]]
+    """The columns that a sentence is about, if it is not about all."""
 
 
 def advice(text: str, wanted: Choices, beside: Path, home: Path) -> Advice:
@@ -254,21 +273,25 @@ def advice(text: str, wanted: Choices, beside: Path, home: Path) -> Advice:
 
     The file lies in the folder `beside`. Files of hierarchies are read only if they lie in `home`.
     """
-    warnings = tuple(_warnings(wanted))
+    about = {said: (c.name,) for c in wanted.columns for said in _column_warnings(c)}
+    warnings = (*about, *_warnings(wanted))
+    at: tuple[str, ...] = ()
     try:
         for column in wanted.columns:
             if column.hierarchy not in ("", PREFIX, DATE):
-                inside(home, str(beside / column.hierarchy))
-        _, declared = parse_roles(apply_choices(text, wanted), beside)
+                at = (column.name,)
+                Hierarchy.of(str(inside(home, str(beside / column.hierarchy))))
+        at = tuple(column.name for column in wanted.columns if column.role == TARGET)
+        text = apply_choices(text, wanted)
+        at = ()
+        _, declared = parse_roles(text, beside)
         declared.roles([column.name for column in wanted.columns])
     except Error as error:
-        return Advice((str(error),), warnings)
-    return Advice((), warnings)
+        return Advice((str(error),), warnings, {**about, str(error): at} if at else about)
+    return Advice((), warnings, about)
 
 
 def _warnings(wanted: Choices) -> Iterator[str]:
-    for column in wanted.columns:
-        yield from _column_warnings(column)
     if wanted.target is None:
         yield "no target is named: nothing is preserved on purpose, and models are not measured"
     roles = {column.name: column.role for column in wanted.columns}

@@ -1,6 +1,7 @@
 """Columns: for each the guess and its reason, and what the owner says it is."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from urllib.parse import unquote
 
@@ -11,12 +12,20 @@ from verix_anon.client.job import Job, JourneyStep
 from verix_anon.client.prepare.options import PRIORITIES
 from verix_anon.client.table import roles_editor
 from verix_anon.client.table.hierarchies import DATE, PREFIX
+from verix_anon.client.table.overview import (
+    MANY_ONCE,
+    OVERVIEW,
+    ColumnOverview,
+    Overview,
+    coarser,
+)
 from verix_anon.client.table.owner_table import RECORD
 from verix_anon.client.table.roles_file import parse_reading
 from verix_anon.client.table.task import TableRole
 from verix_anon.desk.gate import Form
 from verix_anon.desk.pages import forms
 from verix_anon.desk.rendering import desk_of, fragment, href_of, page
+from verix_anon.errors import TableError
 from verix_anon.files.job_folder import ROLES
 from verix_anon.files.text_versions import Version, read_version, replace_version
 from verix_anon.protocol.contract import Kind
@@ -24,6 +33,14 @@ from verix_anon.protocol.contract import Kind
 router = forms.step_router(JourneyStep.COLUMNS)
 ROLE_NAMES = tuple(role.value for role in TableRole)
 NORMAL = "normal"
+BINS = {
+    Kind.NUMERIC: ("auto", "5", "10", "20", "50", "100", "1000"),
+    Kind.DATETIME: ("auto", "1y", "5y", "10y"),
+    Kind.CATEGORICAL: ("auto", "1", "2", "3"),
+}
+"""What is proposed as common bins: widths, years, or the first characters."""
+FATES = (*ROLE_NAMES, "prose", "named", "singles")
+"""What becomes of a column: by its role, or what is worse."""
 KIND_NAMES = tuple(kind.value for kind in (Kind.NUMERIC, Kind.CATEGORICAL, Kind.DATETIME))
 
 
@@ -39,21 +56,61 @@ def columns(request: Request, job: forms.GivenJob) -> Response:
 def _page(
     request: Request, job: Job, wanted: roles_editor.Choices, now: Version, *, refused: bool = False
 ) -> Response:
+    reading, looked = parse_reading(now.text), overview_of(job)
     view = {
-        "wanted": wanted,
+        **_rows(request, job, now, wanted),
+        "n_rows": 0 if looked is None else looked.n_rows,
+        "words": reading.missing,
         "roles": ROLE_NAMES,
         "kinds": KIND_NAMES,
         "hierarchies": (PREFIX, DATE),
+        "bins": {kind.value: bins for kind, bins in BINS.items()},
+        "coarser": coarser,
         "priorities": tuple(PRIORITIES),
         "record": RECORD,
         "digest": now.digest,
-        "advice": _advice(request, job, now, wanted),
+        "tables": forms.tables_for(request, job),
         "refused": refused,
     }
-    reading = forms.reading_words(parse_reading(now.text))
-    command = ("init", forms.table_of(request, job), "--explain", *reading)
+    said = forms.reading_words(reading)
+    command = ("init", forms.table_of(request, job), "--explain", *said)
     status = 400 if refused else 200
     return page(request, "columns.html", view, job=job, command=command, status=status)
+
+
+def overview_of(job: Job) -> Overview | None:
+    """What was seen of the table when it was last looked at."""
+    with suppress(TableError):
+        return Overview.from_json(read_version(job.path(OVERVIEW)).text)
+    return None
+
+
+def _rows(
+    request: Request, job: Job, now: Version, wanted: roles_editor.Choices
+) -> dict[str, object]:
+    """What the table of columns and the advice on it show."""
+    looked = overview_of(job)
+    seen: Mapping[str, ColumnOverview] = {} if looked is None else looked.columns
+    found = _advice(request, job, now, wanted)
+    return {
+        "wanted": wanted,
+        "seen": seen,
+        "fates": [_fate(column, seen.get(column.name)) for column in wanted.columns],
+        "advice": found,
+        "general": [s for s in (*found.mistakes, *found.warnings) if s not in found.about],
+    }
+
+
+def _fate(column: roles_editor.ColumnChoice, seen: ColumnOverview | None) -> str:
+    """What becomes of a column; what endangers people comes first."""
+    if column.role == TableRole.IDENTIFIER:
+        return column.role
+    if seen is not None and seen.prose:
+        return "prose"
+    if column.guess == TableRole.IDENTIFIER:
+        return "named"
+    is_exact = column.role in (TableRole.KEPT, TableRole.SENSITIVE) and not column.is_derived
+    return "singles" if is_exact and seen is not None and seen.once >= MANY_ONCE else column.role
 
 
 def _advice(
@@ -66,8 +123,17 @@ def _advice(
 def advise(request: Request, job: forms.GivenJob, form: forms.Posted) -> Response:
     """Mistakes and warnings of what is chosen; nothing is written."""
     now = read_version(job.path(ROLES))
-    found = _advice(request, job, now, _wanted(form, roles_editor.read_choices(now.text)))
-    return fragment(request, "advice.html", {"advice": found})
+    wanted = _wanted(form, roles_editor.read_choices(now.text))
+    return fragment(request, "advice.html", _rows(request, job, now, wanted))
+
+
+@router.post("/jobs/{job}/overview")
+def look_at_values(request: Request, job: forms.GivenJob, form: forms.Posted) -> Response:
+    """Look at the table's values again; the roles stay as they are."""
+    reading = parse_reading(read_version(job.path(ROLES)).text)
+    table = forms.given_table(request, job, form)
+    where = ("--overview", forms.at(job, OVERVIEW), "--overwrite")
+    return forms.start(request, job, ("init", table, *where, *forms.reading_words(reading)))
 
 
 @router.post("/jobs/{job}/columns")
@@ -84,13 +150,28 @@ def choose_columns(request: Request, job: forms.GivenJob, form: forms.Posted) ->
         forms.check_known([wanted.person], {"", RECORD, before.person, *names})
         if _advice(request, job, now, wanted).mistakes:
             return _page(request, job, wanted, now, refused=True)
-    text = roles_editor.apply_choices(now.text, wanted)
+    text = _applied(now.text, wanted, form)
     changed = replace_version(job.path(ROLES), text, was)
     if changed is not None:
-        text = roles_editor.apply_choices(changed.text, wanted)
+        text = _applied(changed.text, wanted, form)
         return forms.conflict(request, job, changed, text, form)
     on = href_of(request, JourneyStep.PRIVACY, job) if forms.one(form, "do") == "on" else ""
     return RedirectResponse(on or href_of(request, JourneyStep.COLUMNS, job), 303)
+
+
+def _applied(text: str, wanted: roles_editor.Choices, form: Form) -> str:
+    """The roles file with what is chosen, and the words that mean missing in a column."""
+    reading = parse_reading(text)
+    words = {
+        name: tuple(word.strip() for word in forms.one(form, f"missing-{i}").split("|"))
+        for name, i in forms.columns_of(form).items()
+        if f"missing-{i}" in form
+    }
+    missing = {**reading.missing, **words}
+    missing = {name: kept for name, given in missing.items() if (kept := [*filter(None, given)])}
+    if missing != {name: [*given] for name, given in reading.missing.items()}:
+        text = roles_editor.apply_reading(text, replace(reading, missing=missing))
+    return roles_editor.apply_choices(text, wanted)
 
 
 def _wanted(form: Form, before: roles_editor.Choices) -> roles_editor.Choices:
@@ -104,12 +185,17 @@ def _wanted(form: Form, before: roles_editor.Choices) -> roles_editor.Choices:
 
 def _columns(form: Form, before: roles_editor.Choices) -> Iterator[roles_editor.ColumnChoice]:
     at = forms.columns_of(form)
+    # Several at once: the same for all that are picked, of what is said at all.
+    picked = form.get("pick", []) if forms.one(form, "do") == "several" else []
     for column in before.columns:
         i = at.get(column.name)
         if i is None:
             yield column
             continue
         role, kind = forms.one(form, f"role-{i}"), forms.one(form, f"kind-{i}")
+        role = (forms.one(form, "role-all") or role) if i in picked else role
+        priority = forms.one(form, f"priority-{i}")
+        priority = (forms.one(form, "priority-all") or priority) if i in picked else priority
         hierarchy = _typed(forms.one(form, f"hierarchy-{i}"), column.hierarchy)
         yield replace(
             column,
@@ -117,7 +203,8 @@ def _columns(form: Form, before: roles_editor.Choices) -> Iterator[roles_editor.
             kind=kind if kind in KIND_NAMES else "",
             order=_listed(forms.one(form, f"order-{i}"), column.order),
             hierarchy=hierarchy if hierarchy == column.hierarchy else hierarchy.strip(),
-            priority=_priority(forms.one(form, f"priority-{i}"), column.priority),
+            bins=forms.one(form, f"bins-{i}").strip() if f"bins-{i}" in form else column.bins,
+            priority=_priority(priority, column.priority),
         )
 
 

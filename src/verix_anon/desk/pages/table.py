@@ -14,6 +14,7 @@ from starlette.responses import RedirectResponse
 
 from verix_anon.client.job import Job, JourneyState, JourneyStep
 from verix_anon.client.table.encode import kind_of
+from verix_anon.client.table.overview import OVERVIEW
 from verix_anon.client.table.roles_editor import apply_reading
 from verix_anon.client.table.roles_file import parse_reading, place_from
 from verix_anon.desk.gate import Form
@@ -23,7 +24,7 @@ from verix_anon.errors import Error, TableError
 from verix_anon.files.desk_folder import inside, receiving, tables_in
 from verix_anon.files.job_folder import ROLES
 from verix_anon.files.table_form import from_typed, to_typed
-from verix_anon.files.tables import FirstRows, Reading, first_rows
+from verix_anon.files.tables import NULL_TOKENS, FirstRows, Reading, first_rows
 from verix_anon.files.text_versions import Version, read_version, replace_version
 from verix_anon.parent_process import SEEN
 
@@ -35,16 +36,21 @@ FIELDS = {
     "date_format": ("", "yyyy-mm-dd", "dd.mm.yyyy", "dd/mm/yyyy", "mm/dd/yyyy", "yyyymmdd"),
 }
 """What may be said of a table, and what is proposed; empty: as recognised."""
+ASKED = ("table", *FIELDS, "null")
+BETWEEN = " | "
+"""Stands between words that mean missing."""
 
 
 @router.get("/jobs/{job}/table")
 def table(request: Request, job: forms.GivenJob) -> Response:
     """The table as it is read now, or would be with what the query says."""
-    asked = {name: request.query_params.get(name, "") for name in ("table", *FIELDS)}
+    asked = {name: request.query_params.get(name, "") for name in ASKED}
     roles = read_version(job.path(ROLES))
     if not asked["table"] and job.table is not None:
         said, folder = parse_reading(roles.text), desk_of(request).folder
         asked |= {name: to_typed(name, getattr(said, name) or "") for name in FIELDS}
+        if tuple(said.null_tokens) != NULL_TOKENS:
+            asked["null"] = BETWEEN.join(filter(None, said.null_tokens))
         # From the desk's folder; a table elsewhere is not the desk's to read.
         is_ours = job.table.is_relative_to(folder)
         asked["table"] = job.table.relative_to(folder).as_posix() if is_ours else ""
@@ -86,7 +92,7 @@ def _rows(request: Request, asked: dict[str, str]) -> dict[str, object]:
 @router.post("/jobs/{job}/table")
 def choose_table(request: Request, job: forms.GivenJob, form: forms.Posted) -> Response:
     """Show it read so, draft the columns, or only read it otherwise from now on."""
-    asked = {name: forms.one(form, name) for name in ("table", *FIELDS)}
+    asked = {name: forms.one(form, name) for name in ASKED}
     was = forms.one(form, "digest")
     if forms.one(form, "do") == "show":
         query = urlencode({name: value for name, value in asked.items() if value})
@@ -115,7 +121,8 @@ def _keep(
         # What was recognised of each column is what the owner says otherwise.
         known = replace(known, dates={})
     # A field that is left empty is to be recognised, whatever was said of it before.
-    wanted = replace(known, **{name: getattr(reading, name) for name in FIELDS})
+    names = (*FIELDS, "null_tokens")
+    wanted = replace(known, **{name: getattr(reading, name) for name in names})
     place = place_from(table, job.folder) if table != job.table else None
     text = apply_reading(was.text, wanted, place)
     changed = replace_version(job.path(ROLES), text, was.digest)
@@ -126,17 +133,26 @@ def _keep(
 
 def _reading(asked: dict[str, str]) -> Reading:
     given = {name: from_typed(name, asked[name].strip()) for name in FIELDS if asked[name].strip()}
+    if words := _words(asked):
+        given["null_tokens"] = ("", *words)  # type: ignore[assignment]
     return Reading(**given)  # type: ignore[arg-type]
+
+
+def _words(asked: dict[str, str]) -> list[str]:
+    return [word.strip() for word in asked["null"].split(BETWEEN.strip()) if word.strip()]
 
 
 def _init(job: Job, asked: dict[str, str], *, overwrite: bool = False) -> tuple[str, ...]:
     """The command that drafts the columns."""
     given = [(f"--{name.replace('_', '-')}", asked[name].strip()) for name in FIELDS]
     options = [word for name, value in given if value for word in (name, value)]
+    if words := _words(asked):
+        options += [option for word in ("", *words) for option in ("--null", word)]
     # A file may be called like an option or a URL.
     path = asked["table"]
     path = f"./{path}" if path.startswith("-") or ":" in path else path
-    more = ["--overwrite"] if overwrite else []
+    more = ["--overwrite"] if overwrite or job.path(OVERVIEW).exists() else []
+    more += ["--overview", forms.at(job, OVERVIEW)]
     return ("init", path, "--out", forms.at(job, ROLES), *options, *more)
 
 

@@ -78,8 +78,8 @@ function refresh(form) {
   });
 }
 
+// Each part of the answer takes the place of the part of the page with its id.
 function advise(form) {
-  const place = document.querySelector(form.dataset.adviceIn);
   let last = 0;
   form.addEventListener("change", async () => {
     const mine = ++last;
@@ -87,8 +87,52 @@ function advise(form) {
       method: "POST",
       body: new URLSearchParams(new FormData(form)),
     });
-    if (answer.ok && mine === last) place.innerHTML = await answer.text();
+    const text = await answer.text();
+    if (!answer.ok || mine !== last) return;
+    const found = new DOMParser().parseFromString(text, "text/html");
+    for (const part of found.querySelectorAll("[id]")) {
+      document.getElementById(part.id)?.replaceChildren(...part.childNodes);
+    }
   });
+}
+
+// Sort a table by its columns, and show only some of its rows.
+function tool(table) {
+  const rows = [...table.tBodies[0].rows];
+  const role = (row) => row.querySelector(".role select");
+  const value = (row, by) => {
+    if (by === "role") return role(row).selectedIndex;
+    return by === "name" ? row.dataset.name : Number(row.dataset[by]);
+  };
+  const filter = document.querySelector("[data-filter]");
+  const wanted = document.querySelector("[data-filter-role]");
+  const show = () => {
+    for (const row of rows) {
+      const isNamed = row.dataset.name.includes(filter.value.toLowerCase());
+      row.hidden = !isNamed || (wanted.value !== "" && role(row).value !== wanted.value);
+    }
+  };
+  filter.addEventListener("input", (event) => { event.stopPropagation(); show(); });
+  wanted.addEventListener("input", (event) => { event.stopPropagation(); show(); });
+  document.querySelector("[data-tools]").hidden = false;
+  for (const head of table.querySelectorAll("[data-sort]")) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "sort";
+    button.textContent = head.textContent;
+    head.replaceChildren(button);
+    button.addEventListener("click", () => {
+      const down = head.getAttribute("aria-sort") === "ascending";
+      for (const other of table.querySelectorAll("[aria-sort]")) other.removeAttribute("aria-sort");
+      head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      const by = head.dataset.sort;
+      rows.sort((a, b) => {
+        const [x, y] = [value(a, by), value(b, by)];
+        return (x < y ? -1 : x > y ? 1 : 0) * (down ? -1 : 1);
+      });
+      table.tBodies[0].append(...rows);
+    });
+  }
 }
 
 function upload(zone) {
@@ -131,4 +175,5 @@ function upload(zone) {
 
 for (const form of document.querySelectorAll("[data-refresh]")) refresh(form);
 for (const form of document.querySelectorAll("[data-advice]")) advise(form);
+for (const table of document.querySelectorAll("[data-sorted]")) tool(table);
 for (const zone of document.querySelectorAll("[data-upload]")) upload(zone);
