@@ -131,15 +131,6 @@ def _write(kind: CaseKind, name: str, row: Row, kit: Path) -> Made:
     return paths, {"exit": EXITS[kind], "profile": profile, **said}
 
 
-def _by_name(*functions: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
-    """The functions by the names that the table has for them."""
-    return {function.__name__.removeprefix("_"): function for function in functions}
-
-
-def _by_adversary(made: Prepared, honest: Delivery, name: str) -> Delivery:
-    return ADVERSARIES[name](0).anonymize(made.submission)
-
-
 def _forge_root(made: Prepared, honest: Delivery) -> Delivery:
     root = Digest(sha256(b"forged" + honest.header.root).digest())
     return replace(honest, header=replace(honest.header, root=root))
@@ -188,14 +179,6 @@ def _move_watched(made: Prepared, honest: Delivery) -> Delivery:
     return _moved(made, honest, [r for r in made.manifest.watch_row.tolist() if r not in twins])
 
 
-def _move_twin(made: Prepared, honest: Delivery) -> Delivery:
-    return _moved(made, honest, made.manifest.twin_row[:, 1].tolist())
-
-
-def _widen_bounds(made: Prepared, honest: Delivery) -> Delivery:
-    return ADVERSARIES["wide-bounds"](0).anonymize(made.submission)
-
-
 def _moved(made: Prepared, honest: Delivery, rows: list[int]) -> Delivery:
     """The first of these rows that can be moved lies beside its leaf, where no witness looks."""
     tree, leaf = honest.tree, honest.records.leaf.copy()
@@ -240,10 +223,18 @@ def _sign_threshold(made: Prepared, honest: Delivery) -> Delivery:
     return replace(honest, tree=replace(honest.tree, threshold=threshold))
 
 
-ALTERS = _by_name(
-    *(_by_adversary, _forge_root, _invent_labels, _lose_sentinel, _change_tracker, _state_none),
-    *(_move_watched, _move_twin, _widen_bounds, _sign_bound, _sign_threshold),
-)
+ALTERS: dict[str, Callable[..., Delivery]] = {
+    "by_adversary": lambda made, _, name: ADVERSARIES[name](0).anonymize(made.submission),
+    "forge_root": _forge_root,
+    "invent_labels": _invent_labels,
+    "lose_sentinel": _lose_sentinel,
+    "change_tracker": _change_tracker,
+    "state_none": _state_none,
+    "move_watched": _move_watched,
+    "move_twin": lambda made, honest: _moved(made, honest, made.manifest.twin_row[:, 1].tolist()),
+    "sign_bound": _sign_bound,
+    "sign_threshold": _sign_threshold,
+}
 
 
 def _as_parts(folder: Path) -> None:
@@ -252,10 +243,6 @@ def _as_parts(folder: Path) -> None:
     (folder / RECORDS).unlink()
     folders.parts(table.take(list(range(table.num_rows))[::-1]), folder / RECORDS)
     _state_digest(folder, RECORDS, digests_of_folder(folder, [RECORDS])[RECORDS])
-
-
-def _remove(folder: Path, name: str) -> None:
-    (folder / name).unlink()
 
 
 def _flip(data: bytes) -> bytes:
@@ -289,20 +276,8 @@ TABLES: dict[str, Callable[[pa.Table], pa.Table]] = {
 }
 
 
-def _change_table(folder: Path, name: str, change: str) -> None:
-    _rewrite(folder, name, TABLES[change])
-
-
 def _set_cell(folder: Path, name: str, column: str, row: int, value: object = None) -> None:
     _rewrite(folder, name, folders.with_cell(column, row, value))
-
-
-def _set_nan_with_payload(folder: Path) -> None:
-    _set_cell(folder, NODES, "threshold", 0, NAN_WITH_PAYLOAD)
-
-
-def _write_without_limit(folder: Path) -> None:
-    _rewrite(folder, RECORDS, lambda table: table, **folders.WITHOUT_LIMIT)
 
 
 def _rewrite(
@@ -314,42 +289,36 @@ def _rewrite(
     _state_digest(folder, name)
 
 
-def _state(folder: Path, fields: Mapping[str, object]) -> None:
+def _header(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / DELIVERY_HEADER).read_bytes())
+    return found
+
+
+def _write_header(folder: Path, data: bytes) -> None:
+    (folder / DELIVERY_HEADER).write_bytes(data)
+
+
+def _state(folder: Path, **fields: object) -> None:
     """Other fields in delivery.json, in canonical form."""
-    header = json.loads((folder / DELIVERY_HEADER).read_bytes())
-    (folder / DELIVERY_HEADER).write_bytes(canonical({**header, **fields}))
-
-
-def _state_fraction(folder: Path) -> None:
-    _state(folder, {"rows": float(json.loads((folder / DELIVERY_HEADER).read_bytes())["rows"])})
-
-
-def _make_pretty(folder: Path) -> None:
-    path = folder / DELIVERY_HEADER
-    path.write_bytes(pretty(json.loads(path.read_bytes())))
+    _write_header(folder, canonical({**_header(folder), **fields}))
 
 
 def _state_digest(folder: Path, name: str, digest: str | None = None) -> None:
     """Have delivery.json state a digest of a file; if none is given, its own."""
-    header = json.loads((folder / DELIVERY_HEADER).read_bytes())
     found = digest or sha256((folder / name).read_bytes()).hexdigest()
-    _state(folder, {"files": {**header["files"], name: found}})
-
-
-def _state_no_digest(folder: Path, name: str) -> None:
-    _state_digest(folder, name, NONE.hex())
+    _state(folder, files={**_header(folder)["files"], name: found})
 
 
 def _state_other_parts(folder: Path) -> None:
     table = pq.ParquetFile(folder / RECORDS).read()
     (folder / RECORDS).unlink()
     folders.parts(table, folder / RECORDS)
-    _state_no_digest(folder, RECORDS)
+    _state_digest(folder, RECORDS, NONE.hex())
 
 
 def _number_from_right(folder: Path) -> None:
     """All leaves are numbered the other way round, in all files alike."""
-    last = json.loads((folder / DELIVERY_HEADER).read_bytes())["leaves"] - 1
+    last = _header(folder)["leaves"] - 1
 
     def renumbered(table: pa.Table) -> pa.Table:
         at = table.schema.get_field_index("leaf")
@@ -381,19 +350,27 @@ def _footer_of(data: bytes) -> thrift.Fields:
     return thrift.decode(memoryview(data), len(data) - 8 - int.from_bytes(data[-8:-4], "little"))[0]
 
 
-SPOILS = _by_name(
-    *(_as_parts, _remove, _change_bytes, _change_file, _change_table, _set_cell, _make_pretty),
-    *(_set_nan_with_payload, _write_without_limit, _state, _state_fraction, _state_no_digest),
-    *(_state_other_parts, _number_from_right, _store_wide),
-)
-
-
-def _honest(folder: Path, owner: str) -> None:
-    owners.write_honest(owner, folder)
-
-
-def _last_of_equals(folder: Path) -> None:
-    owners.write_last_of_equals("clear", folder)
+SPOILS: dict[str, Callable[..., None]] = {
+    "as_parts": _as_parts,
+    "remove": lambda folder, name: (folder / name).unlink(),
+    "change_bytes": _change_bytes,
+    "change_file": _change_file,
+    "change_table": lambda folder, name, change: _rewrite(folder, name, TABLES[change]),
+    "set_cell": _set_cell,
+    "set_nan_with_payload": partial(
+        _set_cell, name=NODES, column="threshold", row=0, value=NAN_WITH_PAYLOAD
+    ),
+    "write_without_limit": partial(
+        _rewrite, name=RECORDS, change=lambda table: table, **folders.WITHOUT_LIMIT
+    ),
+    "state": lambda folder, fields: _state(folder, **fields),
+    "state_fraction": lambda folder: _state(folder, rows=float(_header(folder)["rows"])),
+    "state_no_digest": partial(_state_digest, digest=NONE.hex()),
+    "state_other_parts": _state_other_parts,
+    "make_pretty": lambda folder: _write_header(folder, pretty(_header(folder))),
+    "number_from_right": _number_from_right,
+    "store_wide": _store_wide,
+}
 
 
 def _sign(folder: Path, key: str, change: Callable[[Receipt], Receipt] = lambda r: r) -> None:
@@ -435,10 +412,15 @@ def _sign_by_nobody(folder: Path) -> None:
     (folder / RECEIPT_FILE).write_bytes(canonical(envelope))
 
 
-DELIVERS = _by_name(
-    *(_honest, _last_of_equals, _sign, _sign_other_root, _sign_other_files, _forge_receipt),
-    _sign_by_nobody,
-)
+DELIVERS: dict[str, Callable[..., None]] = {
+    "honest": lambda folder, owner: owners.write_honest(owner, folder),
+    "last_of_equals": partial(owners.write_last_of_equals, "clear"),
+    "sign": _sign,
+    "sign_other_root": _sign_other_root,
+    "sign_other_files": _sign_other_files,
+    "forge_receipt": _forge_receipt,
+    "sign_by_nobody": _sign_by_nobody,
+}
 
 
 def _mix_owners(kit: Path) -> dict[str, str]:
@@ -465,4 +447,8 @@ def _pin_weak_key(kit: Path) -> dict[str, str]:
     return {**paths, "manifest": manifest}
 
 
-MANIFESTS = _by_name(_mix_owners, _damage_manifest, _pin_weak_key)
+MANIFESTS: dict[str, Callable[[Path], dict[str, str]]] = {
+    "mix_owners": _mix_owners,
+    "damage_manifest": _damage_manifest,
+    "pin_weak_key": _pin_weak_key,
+}

@@ -8,7 +8,7 @@ import platform
 from collections.abc import Iterator
 from hashlib import sha256
 from importlib.resources import files
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Security
 from fastapi.responses import HTMLResponse
@@ -23,7 +23,7 @@ from verix_anon.service import jobs
 from verix_anon.service.api.bodies import time_of
 from verix_anon.service.api.context import AS_OPERATOR, OperatorRoute, context_of, workers
 from verix_anon.service.api.job_routes import AFTER
-from verix_anon.service.api.problems import described
+from verix_anon.service.api.problems import answers_of
 from verix_anon.service.database import DailyRow, Database, JobRow, TenantRow
 from verix_anon.service.settings import ServiceSettings
 
@@ -40,9 +40,6 @@ HEADERS = {
     " base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "Referrer-Policy": "no-referrer",
 }
-PAGE: dict[int | str, dict[str, Any]] = {
-    200: {"description": "The page", "content": {"text/html": {"schema": {"type": "string"}}}}
-}
 TEMPLATES = templates_of("verix_anon.service")
 EVENTS = {
     daily.CREATED: "Jobs created",
@@ -53,7 +50,7 @@ EVENTS = {
 """What is shown even if it never happened"""
 
 
-@router.get("/operator", response_class=HTMLResponse, responses=PAGE | described("invalid-request"))
+@router.get("/operator", response_class=HTMLResponse, responses=answers_of("page"))
 def page(
     request: Request, after: Annotated[str | None, Query(max_length=80, pattern=AFTER)] = None
 ) -> HTMLResponse:

@@ -1,5 +1,7 @@
 """Which ending of a name is which kind of file, and what to do with those that are not taken."""
 
+import tomllib
+from importlib.resources import files
 from pathlib import Path, PurePosixPath
 
 from verix_anon.errors import TableError
@@ -14,50 +16,14 @@ TABLE = "Table"
 STATISTICS_SUFFIXES = (".sav", ".zsav", ".dta", ".sas7bdat")
 TAKEN = TEXT_SUFFIXES + PARQUET_SUFFIXES + IPC_SUFFIXES + SHEET_SUFFIXES + STATISTICS_SUFFIXES
 
-DATABASE = "name a table of it as a URL, such as sqlite:///people.db?table=people"
-UNPACK = "is an archive; unpack it, and give the table that is in it"
-WAYS_OUT = {
-    "is a document; copy its table into a spreadsheet, and save that as .xlsx or .csv": (
-        ".doc .docx .odt .rtf .pdf .ppt .pptx .pages .md .html .htm"
-    ),
-    "is a picture; have its table typed or recognised, and save that as .csv": (
-        ".png .jpg .jpeg .gif .tif .tiff .svg"
-    ),
-    "holds records, which need not be a table; write them as one, as .csv or .parquet": (
-        ".json .jsonl .ndjson .geojson .xml .yaml .yml .toml .avro .bson"
-    ),
-    'is of R; in R: arrow::write_parquet(people, "people.parquet")': ".rds .rdata .rda",
-    "is a database of Access; export its table there as .xlsx or .csv": ".mdb .accdb",
-    f"is a database; {DATABASE}": ".db .sqlite .sqlite3",
-    "is a database of DuckDB; in DuckDB: COPY people TO 'people.parquet'": ".duckdb .ddb",
-    "is a script; run it in a database, and name a table of that as a URL": ".sql .dump",
-    "is text of no known form; if commas, tabs or the like part its columns, name it .csv": (
-        ".dat .asc .log .prn .fwf .out .data"
-    ),
-    UNPACK: ".zip .gz .bz2 .xz .zst .7z .rar .tar .tgz",
-    "is a spreadsheet of a kind that is not read; save it there as .xlsx": (
-        ".xlsb .numbers .gnumeric .fods .wks .123"
-    ),
-    "is a transport file or catalog; save the table as .sav, .dta or .sas7bdat": (
-        ".por .xpt .sas7bcat .jmp"
-    ),
-    "is of Python; load it there, and give the table itself, or write it as .parquet": (
-        ".pkl .pickle .npy .npz .joblib"
-    ),
-    "is not read; load it with the program that wrote it, and save it as .csv or .parquet": (
-        ".h5 .hdf5 .hdf .orc .dbf .mat .nc .shp"
-    ),
-}
-OTHER_DATABASES = frozenset(
-    {"mysql", "mariadb", "mssql", "sqlserver", "oracle", "duckdb", "snowflake", "bigquery", "odbc"}
-)
-NOT_TAKEN = {ending: way for way, endings in WAYS_OUT.items() for ending in endings.split()}
+_FILE = tomllib.loads((files("verix_anon.files.tables") / "file_kinds.toml").read_text("utf-8"))
+NOT_TAKEN = {ending: kind["way_out"] for kind in _FILE["others"] for ending in kind["endings"]}
 
 
 def not_taken(name: str) -> TableError:
     """Why a file with that name is no table here, and what to do."""
     ending = PurePosixPath(name.rstrip("/").lower()).suffix
-    if name.partition("://")[0].partition("+")[0].lower() in OTHER_DATABASES:
+    if name.partition("://")[0].partition("+")[0].lower() in _FILE["databases"]["schemes"]:
         return TableError(
             f"{name} is a database of a kind that is not read; sqlite and postgresql are, and of"
             " others export the table as .csv or .parquet"

@@ -29,13 +29,16 @@ from verix_anon.service.api.context import (
     context_of,
 )
 from verix_anon.service.api.gate import CONTENT_TYPE, ServiceGate
-from verix_anon.service.api.problems import Problem, ProblemBody, answer, described, from_validation
+from verix_anon.service.api.problems import (
+    Problem,
+    ProblemBody,
+    answer,
+    answers_of,
+    from_validation,
+)
 
 TITLE = "verix-anon service"
 IDLE_SECONDS = 60.0
-METRICS: dict[int | str, dict[str, Any]] = {
-    200: {"description": "Figures for Prometheus", "content": {"text/plain": {}}}
-}
 
 public = APIRouter(tags=["operation"])
 for_operator = APIRouter(
@@ -52,13 +55,13 @@ class Health(BaseModel):
     status: Literal["ok"] = "ok"
 
 
-@public.get("/healthz", responses=described(public=True))
+@public.get("/healthz", responses=answers_of("healthz", public=True))
 async def healthz() -> Health:
     """Whether the process answers, whatever its threads are busy with."""
     return Health()
 
 
-@public.get("/readyz", responses=described("unavailable", public=True))
+@public.get("/readyz", responses=answers_of("readyz", public=True))
 def readyz(request: Request) -> Health:
     """Whether supervisor, workers, database and files all work."""
     if not context_of(request).readiness.is_ready():
@@ -70,13 +73,13 @@ def readyz(request: Request) -> Health:
     return Health()
 
 
-@for_operator.get("/metrics", response_class=Response, responses=METRICS | described())
+@for_operator.get("/metrics", response_class=Response, responses=answers_of("metrics"))
 def metrics(request: Request) -> Response:
     """Requests by route, bytes, jobs by state."""
     return Response(context_of(request).metrics.text(), media_type=CONTENT_TYPE)
 
 
-@for_tenants.get("/v1", responses=described())
+@for_tenants.get("/v1", responses=answers_of("about"))
 def about(request: Request) -> bodies.AboutService:
     """Limits, rules, engines, and the keys that receipts are signed with."""
     context = context_of(request)

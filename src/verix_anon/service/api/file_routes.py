@@ -19,7 +19,7 @@ from verix_anon.service import blobs, jobs
 from verix_anon.service.api.bodies import upload_of
 from verix_anon.service.api.context import AS_TENANT, Context, TenantRoute, context_of, token_of
 from verix_anon.service.api.job_routes import Found
-from verix_anon.service.api.problems import Problem, described
+from verix_anon.service.api.problems import Problem, answers_of, body_of
 from verix_anon.service.database import FileRow, JobRow
 from verix_anon.service.tenants import TokenRole
 from verix_anon.service.uploads import (
@@ -41,26 +41,6 @@ UPLOAD_CHUNK = 1 << 20
 FINISHING = CapacityLimiter(4)
 """Digests take a while, and must not take the threads that all other requests need"""
 
-NUMBER = {"schema": {"type": "integer", "minimum": 0}}
-RESUMABLE = {"Tus-Resumable": {"schema": {"const": VERSION}}}
-BODY = {
-    "requestBody": {"content": {UPLOAD_TYPE: {"schema": {"type": "string", "format": "binary"}}}}
-}
-HEAD: dict[int | str, dict[str, Any]] = {
-    200: {
-        "description": "How much is there",
-        "headers": {"Upload-Offset": NUMBER, "Upload-Length": NUMBER, **RESUMABLE},
-    }
-}
-PATCH: dict[int | str, dict[str, Any]] = {
-    204: {"description": "The bytes are there", "headers": {"Upload-Offset": NUMBER, **RESUMABLE}}
-}
-OPTIONS: dict[int | str, dict[str, Any]] = {
-    204: {
-        "description": "What is spoken here",
-        "headers": {"Tus-Version": {"schema": {"const": VERSION}}, "Tus-Max-Size": NUMBER},
-    }
-}
 Version = Annotated[
     str, Header(alias="Tus-Resumable", description=f"{VERSION}; any other is refused")
 ]
@@ -76,19 +56,9 @@ def _digits(text: object) -> object:
 Offset = Annotated[int, BeforeValidator(_digits), Header(alias="Upload-Offset", ge=0, le=2**63 - 1)]
 ONE_RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})\Z", re.ASCII)
 DOWNLOAD_TYPE = "application/octet-stream"
-CONTENT = {DOWNLOAD_TYPE: {"schema": {"type": "string", "format": "binary"}}}
-TEXT = {"schema": {"type": "string"}}
-SENT: dict[int | str, dict[str, Any]] = {
-    200: {"description": "The file", "content": CONTENT, "headers": {"ETag": TEXT}},
-    206: {
-        "description": "A range of the file",
-        "content": CONTENT,
-        "headers": {"ETag": TEXT, "Content-Range": TEXT},
-    },
-}
 
 
-@uploads.options("", status_code=204, responses=OPTIONS | described("not-found"))
+@uploads.options("", status_code=204, responses=answers_of("spoken"))
 def spoken(request: Request, job: Found, name: str) -> Response:
     """Which version of tus is spoken, and what a file has at most."""
     _file(job, name)
@@ -102,7 +72,7 @@ def spoken(request: Request, job: Found, name: str) -> Response:
     )
 
 
-@uploads.head("", responses=HEAD | described("not-found", "unsupported-tus-version"))
+@uploads.head("", responses=answers_of("offset"))
 async def offset(request: Request, job: Found, name: str, version: Version = "") -> Response:
     """How much of a file is there; what is whole but not yet kept is kept now."""
     _check_version(version)
@@ -119,24 +89,7 @@ async def offset(request: Request, job: Found, name: str, version: Version = "")
     return _answer(200, at, {"Upload-Length": str(file.size)})
 
 
-@uploads.patch(
-    "",
-    status_code=204,
-    openapi_extra=BODY,
-    responses=PATCH
-    | described(
-        "not-found",
-        "invalid-request",
-        "unsupported-tus-version",
-        "unsupported-media-type",
-        "offset-mismatch",
-        "upload-taken-over",
-        "upload-too-large",
-        "digest-mismatch",
-        "storage-full",
-        "request-timeout",
-    ),
-)
+@uploads.patch("", status_code=204, openapi_extra=body_of("append"), responses=answers_of("append"))
 async def append(
     request: Request, job: Found, name: str, at: Offset, version: Version = ""
 ) -> Response:
@@ -268,7 +221,7 @@ def wanted(size: int, etag: str, range_header: str | None, if_range: str | None)
 @deliveries.get(
     "/{name:path}",
     response_class=Response,
-    responses=SENT | described("not-found", "wrong-state", "range-not-satisfiable"),
+    responses=answers_of("download"),
 )
 def download(
     request: Request,

@@ -2,7 +2,7 @@
 
 import re
 from contextlib import nullcontext, suppress
-from typing import Annotated, Any
+from typing import Annotated
 
 import rfc8785
 from anyio import CapacityLimiter
@@ -26,7 +26,7 @@ from verix_anon.service.api.context import (
     context_of,
     tenant_of,
 )
-from verix_anon.service.api.problems import Problem, described, from_validation
+from verix_anon.service.api.problems import Problem, answers_of, body_of, from_validation
 from verix_anon.service.database import DatabaseError, JobRow
 from verix_anon.service.uploads import remove_uploads
 
@@ -42,20 +42,6 @@ POLL_SECONDS = {JobState.UPLOADING: 5, JobState.QUEUED: 2, JobState.RUNNING: 1}
 OPEN_SECONDS = 30
 NAMED = (SUBMISSION_HEADER, CONTRACT)
 
-BODY = {
-    "requestBody": {
-        "required": True,
-        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/JobOrder"}}},
-    }
-}
-LOCATION = {"Location": {"schema": {"type": "string"}, "description": "Where the job is"}}
-WAIT = {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds until news"}}
-CREATED: dict[int | str, dict[str, Any]] = {
-    201: {"description": "The job; an upload for each file is open", "headers": LOCATION}
-}
-SHOWN: dict[int | str, dict[str, Any]] = {
-    200: {"description": "The job; `Retry-After` while it is open", "headers": WAIT}
-}
 FILE_FIELDS = len(bodies.FileOrder.model_fields)
 # JSON unfolds to some twenty times its size: no more than so many orders are read at a time.
 PARSING = CapacityLimiter(2)
@@ -94,24 +80,8 @@ Found = Annotated[JobRow, Depends(found)]
     "",
     status_code=201,
     response_model=bodies.JobBody,
-    openapi_extra=BODY,
-    responses=CREATED
-    | described(
-        "invalid-request",
-        "invalid-contract",
-        "unknown-rule",
-        "idempotency-key-reused",
-        # Not sent here, where requests with one key wait for each other; clients know it.
-        "idempotency-key-in-flight",
-        "request-timeout",
-        "upload-too-large",
-        "too-many-rows",
-        "too-many-columns",
-        "job-too-large",
-        "too-many-jobs",
-        "too-many-bytes",
-        "storage-full",
-    ),
+    openapi_extra=body_of("create"),
+    responses=answers_of("create"),
 )
 async def create(request: Request, response: Response, key: Key = None) -> bodies.JobBody:
     """Ask for a job: the contract, and the files that will be uploaded."""
@@ -246,7 +216,7 @@ def _contract(context: Context, order: bodies.JobOrder) -> Contract:
     return contract
 
 
-@router.get("", responses=described("invalid-request"))
+@router.get("", responses=answers_of("listed"))
 def listed(
     request: Request,
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
@@ -258,7 +228,7 @@ def listed(
     return bodies.Jobs(jobs=[line_of(job) for job in page.jobs], next=page.next)
 
 
-@router.get("/{job}", responses=SHOWN | described("not-found"))
+@router.get("/{job}", responses=answers_of("show"))
 def show(request: Request, response: Response, job: Found) -> bodies.JobBody:
     """How a job stands."""
     if wait := POLL_SECONDS.get(job.state):
@@ -267,20 +237,20 @@ def show(request: Request, response: Response, job: Found) -> bodies.JobBody:
     return seen(context.database, job, context.settings.staging)
 
 
-@router.get("/{job}/files", responses=described("not-found", "invalid-request"))
+@router.get("/{job}/files", responses=answers_of("list_files"))
 def list_files(request: Request, job: Found, after: AfterFile = "") -> bodies.UploadedFiles:
     """The files of a job, in pages."""
     context = context_of(request)
     return uploaded(context.database, job, context.settings.staging, after)
 
 
-@router.get("/{job}/delivery", responses=described("not-found", "invalid-request"))
+@router.get("/{job}/delivery", responses=answers_of("list_delivery"))
 def list_delivery(request: Request, job: Found, after: AfterFile = "") -> bodies.DeliveredFiles:
     """The files of a job's delivery, in pages; none until it is done."""
     return delivered(context_of(request).database, job, after)
 
 
-@router.delete("/{job}", status_code=204, responses=described("not-found"))
+@router.delete("/{job}", status_code=204, responses=answers_of("delete"))
 def delete(request: Request, job: Found) -> None:
     """Delete a job with all its files; one that runs is given up."""
     context = context_of(request)

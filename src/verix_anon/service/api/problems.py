@@ -4,7 +4,9 @@ A problem is `application/problem+json` (RFC 9457). Its sentence may state limit
 ours; names, values and tokens that came with the request have no place in it.
 """
 
+import tomllib
 from collections.abc import Mapping
+from importlib.resources import files
 from typing import Any, NamedTuple
 
 from fastapi import HTTPException
@@ -23,35 +25,8 @@ class ProblemKind(NamedTuple):
     title: str
 
 
-PROBLEMS: dict[str, ProblemKind] = {
-    "unauthorized": ProblemKind(401, "A valid token is needed"),
-    "not-found": ProblemKind(404, "There is no such thing"),
-    "method-not-allowed": ProblemKind(405, "The method is not allowed here"),
-    "request-timeout": ProblemKind(408, "The request came too slowly"),
-    "offset-mismatch": ProblemKind(409, "The upload is at another offset"),
-    "upload-taken-over": ProblemKind(409, "Another request continues this upload"),
-    "wrong-state": ProblemKind(409, "The job's state does not allow this"),
-    "idempotency-key-in-flight": ProblemKind(409, "A request with this key is under way"),
-    "unsupported-tus-version": ProblemKind(412, "The tus version is not supported"),
-    "upload-too-large": ProblemKind(413, "The upload is too large"),
-    "request-too-large": ProblemKind(413, "The request is too large"),
-    "too-many-rows": ProblemKind(413, "The submission has too many rows"),
-    "too-many-columns": ProblemKind(413, "The contract has too many columns"),
-    "job-too-large": ProblemKind(413, "The job does not fit this service's memory"),
-    "unsupported-media-type": ProblemKind(415, "The body is of another media type"),
-    "range-not-satisfiable": ProblemKind(416, "The file has no such range"),
-    "invalid-request": ProblemKind(422, "The request is not valid"),
-    "invalid-contract": ProblemKind(422, "The contract is not valid"),
-    "unknown-rule": ProblemKind(422, "The contract's rule is not known here"),
-    "digest-mismatch": ProblemKind(422, "The upload has another SHA-256"),
-    "idempotency-key-reused": ProblemKind(422, "The key was used for another job"),
-    "rate-limited": ProblemKind(429, "Too many requests"),
-    "too-many-jobs": ProblemKind(429, "Too many jobs at once"),
-    "too-many-bytes": ProblemKind(429, "Too many bytes are announced or kept"),
-    "internal": ProblemKind(500, "The service failed"),
-    "unavailable": ProblemKind(503, "The service cannot work just now"),
-    "storage-full": ProblemKind(507, "The service has no room left"),
-}
+_API = tomllib.loads((files("verix_anon.service.api") / "openapi.toml").read_text("utf-8"))
+PROBLEMS = {code: ProblemKind(*kind) for code, kind in _API["problems"].items()}
 # What any request may meet, whatever it asks for.
 ALWAYS = ("internal", "request-too-large", "request-timeout")
 GUARDED = ("unauthorized", "rate-limited", "unavailable")
@@ -105,12 +80,19 @@ def from_validation(error: RequestValidationError | ValidationError) -> Problem:
     return Problem("invalid-request", f"Not valid: {', '.join(shown)}{more}.")
 
 
-def described(*codes: str, public: bool = False) -> dict[int | str, dict[str, Any]]:
-    """The problems of a route as OpenAPI describes them; a public one asks for no token."""
+def body_of(route: str) -> dict[str, Any]:
+    """The body of a request that the route reads itself, as OpenAPI describes it."""
+    return {"requestBody": _API["routes"][route]["body"]}
+
+
+def answers_of(route: str, *, public: bool = False) -> dict[int | str, dict[str, Any]]:
+    """What a route answers as OpenAPI describes it; a public one asks for no token."""
+    own = _API["routes"][route]
     by_status: dict[int | str, list[str]] = {}
-    for code in sorted({*codes, *ALWAYS, *(() if public else GUARDED)}):
+    for code in sorted({*own.get("problems", ()), *ALWAYS, *(() if public else GUARDED)}):
         by_status.setdefault(PROBLEMS[code].status, []).append(code)
-    found: dict[int | str, dict[str, Any]] = {}
+    responses = own.get("responses", {}).items()
+    found: dict[int | str, dict[str, Any]] = {int(status): said for status, said in responses}
     for status, named in by_status.items():
         schema = {
             "allOf": [{"$ref": "#/components/schemas/Problem"}],
