@@ -173,10 +173,10 @@ def _measured(sample: _Sample, published: Path) -> Result:
     np.minimum.at(low, class_of, sample.values[row])
     np.maximum.at(high, class_of, sample.values[row])
     count = np.bincount(class_of)
-    spans = privacy.ClassSpans(low, high, *sample.widest.T)
+    width = privacy.widths(low, high, (sample.widest[:, 0], sample.widest[:, 1])).mean(axis=1)
     n_left_out = sample.target.size - row.size
     # A record that is left out tells nothing: its loss is 1.
-    ncp = (privacy.ncp(spans, count) * row.size + n_left_out) / sample.target.size
+    ncp = (privacy.weighted(width, count) * row.size + n_left_out) / sample.target.size
     middle = low / 2 + high / 2
     return {
         "classes": n_classes,

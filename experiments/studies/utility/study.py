@@ -200,8 +200,9 @@ class _Classes:
         return self.mean if view == "mean" else self.low / 2 + self.high / 2
 
     def ncp(self, values: Floats) -> float:
-        spans = privacy.ClassSpans(self.low, self.high, values.min(axis=0), values.max(axis=0))
-        return privacy.ncp(spans, self.count)
+        domain = values.min(axis=0), values.max(axis=0)
+        width = privacy.widths(self.low, self.high, domain).mean(axis=1)
+        return privacy.weighted(width, self.count)
 
 
 def _tested(split: _Split, rows: Floats, tests: dict[str, Floats]) -> dict[str, float]:

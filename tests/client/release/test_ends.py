@@ -18,7 +18,7 @@ from verix_anon import read_released
 from verix_anon.client.privacy_sheet import Sheet
 from verix_anon.client.release import ReleaseOptions
 from verix_anon.client.release.cells import write_cells
-from verix_anon.client.release.ends import NOTHING, bound_owners, capped_ends
+from verix_anon.client.release.classes import NOTHING, bound_owners, capped_ends
 from verix_anon.client.release.grouping import Grouped
 from verix_anon.client.release.preview import Preview
 from verix_anon.client.release.ranges import OPEN, Ends, Range, range_of

@@ -13,7 +13,7 @@ from client.release.releases import Job, columns, job
 from verix_anon.client.privacy_sheet import ColumnLoss
 from verix_anon.client.release import privacy
 from verix_anon.client.release.cells import covered
-from verix_anon.client.release.ends import capped_ends
+from verix_anon.client.release.classes import capped_ends
 from verix_anon.client.release.grouping import Grouped
 from verix_anon.client.release.ranges import OPEN, range_of
 from verix_anon.client.release.representation import ColumnForm, Presentation, Representation
@@ -43,7 +43,7 @@ def loss_of(
     chosen = ColumnForm(representation=form.pop("representation", Representation.INTERVAL), **form)
     found = range_of(column, values, pa.float64(), grouped, Presentation(), chosen, ends)
     domain = np.fmin.reduce(values, keepdims=True), np.fmax.reduce(values, keepdims=True)
-    width = privacy.widths(privacy.ClassSpans(found.low, found.high, *domain))
+    width = privacy.widths(found.low, found.high, domain)
     told = None if people is None else np.array(people)
     return privacy.column_loss(found, width, domain, covered(found), values, told, k)
 

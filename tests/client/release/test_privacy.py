@@ -13,13 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verix_anon.arrays import Ints
+from verix_anon.arrays import Floats, Ints
 from verix_anon.client.privacy_sheet import ColumnLoss, Conditions, Joining, Sheet
 from verix_anon.client.release import privacy
 from verix_anon.client.release.privacy import (
     Attribute,
     ClassMembers,
-    ClassSpans,
     attribute,
 )
 from verix_anon.errors import TableError
@@ -150,21 +149,18 @@ def test_classes_that_look_alike_are_one() -> None:
 
 
 def test_ncp_weighs_widths_by_records() -> None:
+    def ncp(low: Floats, high: Floats, domain: tuple[Floats, Floats], count: Ints) -> float:
+        return privacy.weighted(privacy.widths(low, high, domain).mean(axis=1), count)
+
     # Two columns over [0, 10] and [0, 4], the second constant in both classes.
-    spans = ClassSpans(
-        np.array([[0.0, 1.0], [5.0, 2.0]]),
-        np.array([[5.0, 1.0], [15.0, 2.0]]),
-        np.array([0.0, 0.0]),
-        np.array([10.0, 4.0]),
-    )
+    low, high = np.array([[0.0, 1.0], [5.0, 2.0]]), np.array([[5.0, 1.0], [15.0, 2.0]])
+    domain = np.array([0.0, 0.0]), np.array([10.0, 4.0])
     # Class 0: (5/10 + 0)/2, three records; class 1, cut off at 10: the same, one record.
-    assert privacy.ncp(spans, codes(3, 1)) == pytest.approx(0.25)
-    point = ClassSpans(*(np.array([[1.0]]),) * 2, *(np.array([1.0]),) * 2)
-    assert privacy.ncp(point, codes(2)) == 0.0
-    huge = ClassSpans(
-        *(np.array([[s * 1.7e308]]) for s in (-1, 1)), *(np.array([s * 1.7e308]) for s in (-1, 1))
-    )
-    assert privacy.ncp(huge, codes(2)) == 1.0
+    assert ncp(low, high, domain, codes(3, 1)) == pytest.approx(0.25)
+    point, one = np.array([[1.0]]), np.array([1.0])
+    assert ncp(point, point, (one, one), codes(2)) == 0.0
+    least, most = np.array([-1.7e308]), np.array([1.7e308])
+    assert ncp(least[None], most[None], (least, most), codes(2)) == 1.0
 
 
 @pytest.fixture

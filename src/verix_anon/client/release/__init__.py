@@ -12,7 +12,7 @@ The modules, in the order of the work:
     source          the owner's table, checked to be the one that was prepared
     join            leaves into classes; `grouping` keeps the rows of each group
     representation  how each quasi-identifier is to be published
-    ranges          what each class holds of a column, with its ends capped (`ends`)
+    ranges          what each class holds of a column, with its ends capped (`classes`)
     cells           what is written of it, and how it is described
     classes         the steps from `join` to `cells` for all columns, measured by `privacy`
     row_order       the order of the published rows, and what the table's own would give away

@@ -319,33 +319,13 @@ def singled_out(members: ClassMembers, attributes: Sequence[Attribute]) -> float
     return float(is_alone[groups].mean())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ClassSpans:
-    """What is published of each quasi-identifier: (n_classes, n_quasi), and the domains."""
-
-    low: Floats
-    high: Floats
-    domain_low: Floats
-    domain_high: Floats
-
-
-def widths(spans: ClassSpans) -> Floats:
-    """How much each class leaves possible of each column, as a share of the column's range."""
+def widths(low: Floats, high: Floats, domain: tuple[Floats, Floats]) -> Floats:
+    """How much each class leaves possible of a column, as a share of the column's range."""
     # Halved before subtracting, so that nothing overflows.
-    domain = spans.domain_high / 2 - spans.domain_low / 2
-    low = np.clip(spans.low, spans.domain_low, spans.domain_high)
-    high = np.clip(spans.high, spans.domain_low, spans.domain_high)
-    found: Floats = (high / 2 - low / 2) / np.where(domain > 0, domain, np.inf)
+    whole = domain[1] / 2 - domain[0] / 2
+    low, high = np.clip(low, *domain), np.clip(high, *domain)
+    found: Floats = (high / 2 - low / 2) / np.where(whole > 0, whole, np.inf)
     return found
-
-
-def ncp(spans: ClassSpans, records: Ints) -> float:
-    """Normalised certainty penalty: the mean width of a published value, 0 exact, 1 nothing.
-
-    Each width is a share of its column's range; a category's is its distance in the order
-    of the categories. `records` is how many each class holds.
-    """
-    return weighted(widths(spans).mean(axis=1), records)
 
 
 def weighted(width: Floats, records: Ints) -> float:

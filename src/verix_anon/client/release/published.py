@@ -28,8 +28,9 @@ from verix_anon.client.release.classes import ClassCells
 from verix_anon.client.release.representation import Representation
 from verix_anon.client.release.row_order import random_order
 from verix_anon.client.release.source import Source
-from verix_anon.client.table.categories import is_text
+from verix_anon.client.table.categories import is_text, value_type
 from verix_anon.client.table.columns import columns_of, without_views
+from verix_anon.client.table.encode import plain
 from verix_anon.client.table.task import TableRole
 from verix_anon.errors import TableError
 from verix_anon.fields import to_json
@@ -107,7 +108,7 @@ class Published:
         order = self.rows()
         rows = pa.array(self.class_of_row[order])
         with ThreadPoolExecutor() as pool:
-            new = [*pool.map(lambda array: _plain(array).take(rows), self.columns.values())]
+            new = [*pool.map(lambda array: plain(array).take(rows), self.columns.values())]
             new += [array.take(pa.array(order)) for array in self.added.values()]
             # By number: Polars gives a column whose name is empty another.
             published = pa.table({str(i): array for i, array in enumerate(new)})
@@ -145,7 +146,7 @@ class Published:
             if name in self.added:
                 return self.added[name].take(pa.array(rows))
             found = self.columns[name].take(pa.array(self.class_of_row[rows]))
-            return found if name in texts else _plain(found)
+            return found if name in texts else plain(found)
 
         def part(begin: int, end: int) -> pa.Table:
             rows = self.rows(begin, end)
@@ -159,7 +160,7 @@ class Published:
             name: array
             for each in cells
             for name, array in each.columns.items()
-            if each.described["kind"] == Kind.NUMERIC and is_text(_value_type(array.type))
+            if each.described["kind"] == Kind.NUMERIC and is_text(value_type(array.type))
         }
         if mark == "." or not words:
             return self
@@ -168,14 +169,6 @@ class Published:
             texts = pc.replace_substring_regex(array.dictionary, r"(\d)\.(\d)", rf"\1{mark}\2")
             words[name] = by_value(pa.DictionaryArray.from_arrays(array.indices, texts))
         return replace(self, columns={**self.columns, **words})
-
-
-def _value_type(kind: pa.DataType) -> pa.DataType:
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
-def _plain(array: pa.Array) -> pa.Array:
-    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
 
 
 def assemble(
@@ -209,7 +202,7 @@ def assemble(
         numbers = pa.table({name: a for each in model for name, a in each.columns.items()})
         kept = nw.from_arrow(numbers, backend=library)
     else:
-        added |= {name: _plain(source.kept[name]) for name in source.kept if name in made_here}
+        added |= {name: plain(source.kept[name]) for name in source.kept if name in made_here}
     order = None if keep_order else random_order(written.of_row.size)
     of_row, columns, left = written.of_row, written.columns, source.rows
     return Published(kept, library, names, of_row, columns, added, of_quasi, order, left)
@@ -251,7 +244,7 @@ def as_numbers(name: str, role: str, array: pa.Array) -> Cells:
     said: dict[str, object] = {"role": str(role), "column": name, "representation": "model"}
     array = bare_array(array)
     if not (pa.types.is_dictionary(array.type) and array.type.ordered):
-        array = _plain(array)
+        array = plain(array)
     if pa.types.is_date64(array.type):
         array = array.cast(pa.date32())
     kind = array.type
@@ -519,7 +512,7 @@ def sheets_of(schema: str, sheet: Sheet | None) -> dict[str, Texts]:
 
 
 def _type(kind: pa.DataType) -> str:
-    return next((name for test, name in TYPES if test(_value_type(kind))), "any")
+    return next((name for test, name in TYPES if test(value_type(kind))), "any")
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,10 @@ from verix_anon.client.release.representation import (
     Representation,
     covering,
     date_bins,
-    per_day,
     period_of,
     widened,
 )
+from verix_anon.client.table.encode import PER_DAY
 from verix_anon.client.table.hierarchies import PREFIX
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Column
@@ -330,7 +330,7 @@ def auto_widths(column: Column, values: Floats, form: ColumnForm) -> list[float 
         return [float(n) for n in range(max(map(len, column.categories)) - 1, 0, -1)]
     span = float(np.nanmax(values) - np.nanmin(values))
     if column.unit is not None:
-        days = span / per_day(column.unit)
+        days = span / PER_DAY[column.unit]
         return [name for name, n in DATE_WIDTHS.items() if FEWEST * n <= days <= MOST * n]
     is_whole = bool((np.floor(values) == values)[~np.isnan(values)].all())
     usual = [digit * 10.0**e for e in range(-300, 300) for digit in (1, 2, 5)]

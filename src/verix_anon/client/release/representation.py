@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from verix_anon.arrays import Floats, Ints
 from verix_anon.client.arguments import check_fields
-from verix_anon.client.table.encode import UNITS_PER
+from verix_anon.client.table.encode import PER_DAY
 from verix_anon.client.table.hierarchies import PREFIX, Hierarchy
 from verix_anon.client.table.roles import unknown_column
 from verix_anon.errors import TableError
@@ -408,11 +408,6 @@ def widened(unit: Unit, low: Floats, high: Floats, period: int) -> tuple[Floats,
     return first.astype(np.float64), (after.astype(np.int64) - 1).astype(np.float64)
 
 
-def per_day(unit: Unit) -> int:
-    """How many of a unit a day has."""
-    return UNITS_PER["us"][Unit.DAY] // UNITS_PER["us"][unit]
-
-
 def date_bins(unit: Unit, low: Floats, high: Floats, width: str) -> tuple[Floats, Floats]:
     """The first moment of the bin of each `low`, and the last of that of each `high`.
 
@@ -423,7 +418,7 @@ def date_bins(unit: Unit, low: Floats, high: Floats, width: str) -> tuple[Floats
     if months := period_of(width)[1]:
         return widened(unit, low, high, months)
     size = int(found[1]) * DAYS[found[2]]
-    per = per_day(unit)
+    per = PER_DAY[unit]
     first, last = (np.floor((np.floor(x / per) + MONDAY) / size) * size for x in (low, high))
     return (first - MONDAY) * per, (last + size - MONDAY) * per - 1
 

@@ -21,12 +21,11 @@ from verix_anon.client.release.representation import (
     BY_NAME,
     ColumnForm,
     Presentation,
-    per_day,
     starts,
 )
 from verix_anon.client.table.columns import columns_of
 from verix_anon.client.table.digest import plain_column
-from verix_anon.client.table.encode import decode, kind_of, moments, numbers
+from verix_anon.client.table.encode import PER_DAY, decode, kind_of, moments, numbers
 from verix_anon.client.table.hierarchies import Hierarchy
 from verix_anon.client.table.owner_table import OwnerTable, another_table, read_owner_table
 from verix_anon.client.table.roles import Declared
@@ -139,7 +138,7 @@ class _Coarse(NamedTuple):
         if kind is Kind.NUMERIC:
             return cls(Column(name=name, kind=kind), array, numbers(name, array))
         unit, values = moments(name, array)
-        days = np.floor(values / per_day(unit))
+        days = np.floor(values / PER_DAY[unit])
         return cls(Column(name=name, kind=kind, unit=Unit.DAY), array, days)
 
     def published(self, wanted: Presentation) -> tuple[pa.Array, pa.Array]:

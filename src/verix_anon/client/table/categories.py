@@ -28,9 +28,9 @@ def positions(
     A type or an order may know labels of people who are not in the table. They are left out.
     """
     advice = TARGET_ADVICE if is_target else ADVICE
-    value_type = _value_type(array.type)
-    is_whole = pa.types.is_decimal(value_type) and value_type.scale == 0
-    if not (is_whole or is_text(value_type) or any(test(value_type) for test in TESTS)):
+    kind = value_type(array.type)
+    is_whole = pa.types.is_decimal(kind) and kind.scale == 0
+    if not (is_whole or is_text(kind) or any(test(kind) for test in TESTS)):
         raise TableError(f"column {name!r} has type {array.type} and cannot be categorical")
     is_dictionary = pa.types.is_dictionary(array.type)
     encoded = array if is_dictionary else array.dictionary_encode()
@@ -72,7 +72,7 @@ def as_label(value: object) -> str:
 
 def is_text(arrow_type: pa.DataType) -> bool:
     """Whether values of this type, or the entries of such a dictionary, are text."""
-    return str(_value_type(arrow_type)) in TEXT_TYPES
+    return str(value_type(arrow_type)) in TEXT_TYPES
 
 
 def _ordered(name: str, present: list[str], order: Sequence[str] | None) -> tuple[str, ...]:
@@ -115,5 +115,6 @@ def _whole(name: str, array: pa.Array, advice: str) -> pa.Array:
     return pa.array(values, from_pandas=True).cast(pa.int64())
 
 
-def _value_type(arrow_type: pa.DataType) -> pa.DataType:
+def value_type(arrow_type: pa.DataType) -> pa.DataType:
+    """The type itself; of a dictionary that of its values."""
     return arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type

@@ -29,26 +29,14 @@ BEYOND_EXACT = (
     " declare it as an identifier or as categorical"
 )
 WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
-# How many of each source unit make one of ours; sources finer than a microsecond must be
-# whole microseconds.
-UNITS_PER = {
-    "day": {Unit.DAY: 1},
-    "s": {Unit.DAY: 86_400, Unit.SECOND: 1},
-    "ms": {Unit.DAY: 86_400_000, Unit.SECOND: 1_000, Unit.MILLISECOND: 1},
-    "us": {
-        Unit.DAY: 86_400_000_000,
-        Unit.SECOND: 1_000_000,
-        Unit.MILLISECOND: 1_000,
-        Unit.MICROSECOND: 1,
-    },
-    "ns": {
-        Unit.DAY: 86_400_000_000_000,
-        Unit.SECOND: 1_000_000_000,
-        Unit.MILLISECOND: 1_000_000,
-        Unit.MICROSECOND: 1_000,
-    },
+PER_DAY = {
+    "day": 1,
+    "s": 86_400,
+    "ms": 86_400_000,
+    "us": 86_400_000_000,
+    "ns": 86_400_000_000_000,
 }
-SECONDS_PER_DAY = 86_400
+"""How many of each unit, ours or Arrow's, a day has."""
 
 
 class EncodedColumn(NamedTuple):
@@ -225,7 +213,7 @@ def _is_number(arrow_type: pa.DataType) -> bool:
 
 def numbers(name: str, array: pa.Array) -> Floats:
     """A column's numbers, with NaN where one is missing."""
-    array = _plain(array)
+    array = plain(array)
     if not (_is_number(array.type) or is_text(array.type) or pa.types.is_boolean(array.type)):
         raise TableError(f"column {name!r} has type {array.type} and cannot be numeric")
     if pa.types.is_integer(array.type) or pa.types.is_decimal(array.type):
@@ -265,7 +253,7 @@ def _written(texts: pa.Array) -> pa.Array | None:
 
 def moments(name: str, array: pa.Array) -> tuple[Unit, Floats]:
     """A column's dates or times as whole numbers of the coarsest unit, NaN where missing."""
-    array = _plain(array)
+    array = plain(array)
     if is_text(array.type):
         array = _parse_moments(name, array)
     if pa.types.is_date32(array.type):
@@ -278,8 +266,10 @@ def moments(name: str, array: pa.Array) -> tuple[Unit, Floats]:
         raise TableError(f"column {name!r} has type {array.type} and cannot be a datetime")
     present = counts.drop_null().to_numpy(zero_copy_only=False).astype(np.int64)
     # The coarsest unit of which all are whole numbers.
-    units = (each for each in UNITS_PER[source].items() if not (present % each[1]).any())
-    unit, divisor = next(units, (None, 1))
+    per = {unit: PER_DAY[source] // PER_DAY[unit] for unit in Unit}
+    # Of a finer unit than the source's there is none.
+    whole_in = (each for each in per.items() if each[1] and not (present % each[1]).any())
+    unit, divisor = next(whole_in, (None, 1))
     if unit is None:
         raise TableError(f"column {name!r} has times finer than a microsecond; round them first")
     whole = present // divisor
@@ -314,7 +304,7 @@ def _parse_moments(name: str, array: pa.Array) -> pa.Array:
     raise TableError(f"column {name!r} is not a date in ISO 8601 form ({reason})")
 
 
-def _plain(array: pa.Array) -> pa.Array:
+def plain(array: pa.Array) -> pa.Array:
     """The array without dictionary encoding."""
     return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
 
@@ -331,7 +321,7 @@ def decode(column: Column, values: Floats) -> pa.Array:
     # Timestamps, or dates if every day has one: Arrow counts days in 32 bits.
     if column.unit is not Unit.DAY or farthest < 2**31:
         return pa.array(counts.astype(f"M8[{NUMPY_UNITS[column.unit]}]"))
-    if farthest > (2**63 - 1) // SECONDS_PER_DAY:
+    if farthest > (2**63 - 1) // PER_DAY["s"]:
         # No table gives such a day, for Arrow could not have held it.
         raise TableError(f"a date {farthest} days from 1970 is too far for a timestamp")
-    return pa.array(counts * SECONDS_PER_DAY, pa.timestamp("s"))
+    return pa.array(counts * PER_DAY["s"], pa.timestamp("s"))

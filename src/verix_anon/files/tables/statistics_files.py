@@ -130,28 +130,15 @@ SPSS = Program(
     minds_case=False,
     time=(b"$FL2", 92, b"01 Jan 0000:00:00"),
 )
+STATA_WORDS = (
+    *("_all", "_b", "_coef", "_cons", "_n", "_pi", "_pred", "_rc", "_skip", "byte", "double"),
+    *("float", "if", "in", "int", "long", "str", "strl", "using", "with"),
+)
 STATA = Program(
     "Stata",
     re.compile(r"(?=.{1,32}$)[^\W\d]\w*"),
     "has up to 32 letters, digits and _, begins with a letter, and is no word such as if",
-    frozenset(
-        [
-            *(
-                "_all",
-                "_b",
-                "_coef",
-                "_cons",
-                "_n",
-                "_pi",
-                "_pred",
-                "_rc",
-                "_skip",
-                "byte",
-                "double",
-            ),
-            *("float", "if", "in", "int", "long", "str", "strl", "using", "with"),
-        ]
-    ),
+    frozenset(STATA_WORDS),
     100_000,
     dt.datetime(1583, 1, 1),
     minds_case=True,
