@@ -1,8 +1,10 @@
 """Dates in columns of text: a form counts only if every value prints back the same (spec §2.5)."""
 
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.resources import files
 
 import numpy as np
 import pyarrow as pa
@@ -12,20 +14,6 @@ from numpy.typing import NDArray
 from verix_anon.arrays import Ints
 from verix_anon.errors import TableError
 
-LONG = (
-    "January February March April May June July August September October November December",
-    "Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
-    "Jänner Februar März April Mai Juni Juli August September Oktober November Dezember",
-    "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
-)
-SHORT = (
-    "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec",
-    "Jan. Feb. Mar. Apr. May June July Aug. Sept. Oct. Nov. Dec.",
-    "Jan Feb Mrz Apr Mai Jun Jul Aug Sep Okt Nov Dez",
-    "Jan Feb Mär Apr Mai Jun Jul Aug Sep Okt Nov Dez",
-    "Jan. Feb. März Apr. Mai Juni Juli Aug. Sept. Okt. Nov. Dez.",
-    "janv. févr. mars avr. mai juin juil. août sept. oct. nov. déc.",
-)
 Names = tuple[str, ...]
 
 
@@ -34,7 +22,8 @@ def _cased(spelled: Sequence[str]) -> tuple[Names, ...]:
     return tuple(tuple(names.split()) for names in dict.fromkeys(found))
 
 
-NAMES = {"mmmm": _cased(LONG), "mmm": _cased(SHORT)}
+_MONTHS = tomllib.loads((files("verix_anon.files.tables") / "months.toml").read_text("utf-8"))
+NAMES = {"mmmm": _cased(_MONTHS["long"]), "mmm": _cased(_MONTHS["short"])}
 """What may stand for a month, all twelve in one language and one case, long or short."""
 ANY = frozenset(name for tables in NAMES.values() for names in tables for name in names)
 
