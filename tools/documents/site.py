@@ -1,5 +1,7 @@
 """The site: pages gathered as they stand in the repository, then built without a network."""
 
+import json
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +17,9 @@ HERE = ROOT / "build" / "docs"
 """Where `make docs` builds; the builder keeps its cache beside the pages."""
 REMOTE = '<script src="https://unpkg.com/iframe-worker/shim" type="text/javascript"></script>'
 """What the builder would load from elsewhere; docs/assets/worker.js does the same."""
+KEEPING = re.compile(r"<!-- (?:given: .*?|figure: .*?|/figure) -->|[ \t]+# by hand: [^\n]*")
+"""What the tests of the pages read, and no reader needs."""
+MEMBER = re.compile(r"/api\.html#verix_anon\.\w+\.")
 SHOWN = (".md", ".svg", ".png", ".ipynb", ".html", ".css", ".js")
 
 
@@ -29,6 +34,8 @@ def gather(folder: Path) -> None:
             target = pages / source.relative_to(ROOT)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, target)
+            if source.suffix == ".md" and source.name != "CONTRIBUTING.md":
+                target.write_text(KEEPING.sub("", source.read_text("utf-8")), "utf-8")
     for notebook in notebooks():
         target = pages / notebook.relative_to(ROOT).with_suffix(".md")
         target.write_text(as_page(notebook), encoding="utf-8")
@@ -53,7 +60,17 @@ def build(folder: Path) -> "subprocess.CompletedProcess[str]":
     for page in (folder / SITE).rglob("*.html"):
         text = page.read_text(encoding="utf-8")
         page.write_text(text.replace(REMOTE, ""), encoding="utf-8")
+    for index in (folder / SITE).glob("search.js*"):
+        index.write_text(_searched(index.read_text(encoding="utf-8")), encoding="utf-8")
     return done
+
+
+def _searched(index: str) -> str:
+    """The search's index without the members of classes, which would crowd out the pages."""
+    start, end = index.index("{"), index.rindex("}") + 1
+    found = json.loads(index[start:end])
+    found["items"] = [item for item in found["items"] if not MEMBER.search(item["location"])]
+    return index[:start] + json.dumps(found, ensure_ascii=False) + index[end:]
 
 
 class Html(HTMLParser):

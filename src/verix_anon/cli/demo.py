@@ -64,7 +64,9 @@ def demo(
     if url is not None:
         secret = token_of(token, token_file)
         if adversary is not None:
-            raise TableError("--url and --adversary exclude each other: a service cannot be told to misbehave")
+            raise TableError(
+                "--url and --adversary exclude each other: a service cannot be told to misbehave"
+            )
         remote = RemoteOptions(insecure_http=insecure_http, ca_file=ca_file)
         provider = RemoteProvider(url, secret, options=remote)
     table = census(rows)

@@ -234,9 +234,7 @@ def prepare_options(preset: str | None, roles: Path | None, **given: Any) -> "Pr
     return PrepareOptions(**wanted) if roles is None else PrepareOptions.of_roles(roles, **wanted)
 
 
-def _next_steps(
-    manifest: "Manifest", table: str, out: str, passphrase_file: Path | None
-) -> str:
+def _next_steps(manifest: "Manifest", table: str, out: str, passphrase_file: Path | None) -> str:
     from verix_anon.protocol.contract import Commitment
 
     options = f" {quoted('--passphrase-file', passphrase_file)}" if passphrase_file else ""
@@ -351,7 +349,9 @@ def planted_lines(manifest: "Manifest") -> list[str]:
         rows = [f"{printable(name)} ({n:,})" for name, n in manifest.imputed.items()]
         lines.append(f"Values are missing in {', '.join(rows)}. {then}")
     if manifest.unsafe_seed:
-        lines.append("UNSAFE SEED: anyone who knows it can find the test records. Experiments only.")
+        lines.append(
+            "UNSAFE SEED: anyone who knows it can find the test records. Experiments only."
+        )
     return lines
 
 

@@ -59,6 +59,14 @@ def test_nothing_is_loaded_from_elsewhere(parsed: dict[Path, Html], site: Path) 
 
 
 @pytest.mark.long
+def test_remarks_for_the_tests_are_not_shown(site: Path) -> None:
+    for path in site.rglob("*.html"):
+        if path.name != "CONTRIBUTING.html":
+            text = path.read_text(encoding="utf-8")
+            assert not re.search(r"# by hand: |<!-- (?:given|figure): ", text), path
+
+
+@pytest.mark.long
 def test_docstrings_became_a_reference(parsed: dict[Path, Html], site: Path) -> None:
     text = (site / "docs" / "reference" / "api.html").read_text(encoding="utf-8")
     assert ":::" not in text
@@ -78,17 +86,21 @@ def test_search_and_copying_work_from_a_file(site: Path) -> None:
             "request",
             lambda asked: remote.append(asked.url) if asked.url.startswith("http") else None,
         )
-        page.goto((site / "docs" / "start" / "owner.html").as_uri())
+        page.goto((site / "docs" / "tutorial" / "owner.html").as_uri())
         copied = []
         for button in page.locator(".language-console [data-md-type=copy]").all():
             button.click(force=True)
             page.wait_for_timeout(200)
             copied.append(page.evaluate("navigator.clipboard.readText()"))
         page.locator(".md-search__button").click()
-        page.keyboard.type("sentinel")
-        page.locator("a[href*='spec.html']", has_text="entinel").first.wait_for(timeout=20_000)
+        # Letter by letter, as people type: each answer comes before the next one.
+        page.keyboard.type("hierarchy", delay=100)
+        page.locator("a[href*='h=hierarchy#']").first.wait_for(timeout=20_000)
+        found = [a.get_attribute("href") for a in page.locator("a[href*='h=hierarchy']").all()]
     assert remote == []
     # Commands alone: no prompt, no remark for the tests, no output.
-    assert copied[0] == "make setup\n. .venv/bin/activate"
-    assert "verix-anon init people.csv --out roles.toml" in copied
-    assert not [text for text in copied if "$ " in text or "Drafted" in text or "# by hand" in text]
+    assert copied[0].startswith("make setup\n. .venv/bin/activate\npython -m tools.hospital ")
+    assert "verix-anon init admissions.csv --out draft.toml" in copied
+    assert not [text for text in copied if "$ " in text or "# by hand" in text]
+    in_api = ["reference/api.html" in str(link) for link in found]
+    assert (len(found) > 5, in_api == sorted(in_api), in_api[0]) == (True, True, False)
