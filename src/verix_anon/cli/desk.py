@@ -1,6 +1,9 @@
-"""The owner's pages on this machine: desk."""
+"""The owner's pages on this machine: desk, and the shortcut that opens them by a double-click."""
 
 import os
+import re
+import shlex
+import sys
 import tempfile
 import webbrowser
 from pathlib import Path
@@ -28,6 +31,9 @@ def desk(
     url: Annotated[
         bool, option("Print another address of the desk that runs; good once.", "--url")
     ] = False,
+    install: Annotated[
+        bool, option("Put a shortcut to this desk on your desktop, and start none.", "--install")
+    ] = False,
 ) -> None:
     """Do the whole journey in a browser, on this machine only.
 
@@ -38,6 +44,10 @@ def desk(
 
     for package in ("fastapi", "jinja2", "uvicorn"):
         need(package, "desk", "the desk")
+    if install:
+        path = _install(folder, sys.platform)
+        say(f"Wrote {path}. A double-click on it starts the desk for {folder.resolve()}.")
+        return
     if url:
         from verix_anon.desk.sessions import link_of
 
@@ -65,3 +75,71 @@ def _open(address: str, private: Path) -> None:
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(OPENING.format(address))
     webbrowser.open(path.as_uri())
+
+
+def _install(folder: Path, system: str) -> Path:
+    """Write a shortcut that starts the desk of a folder in a terminal, and return its path."""
+    from verix_anon.files.atomic_write import written_aside
+
+    folder = folder.resolve()
+    if not folder.is_dir():
+        raise TableError(f"there is no folder {folder}")
+    words = [sys.executable, "-P", "-m", "verix_anon", "desk", str(folder)]
+    if any(not each.isprintable() for each in words):
+        raise TableError(f"a shortcut cannot name {str(folder)!r}; rename the folder")
+    write, ending = {"win32": (_batch, ".bat"), "darwin": (_command, ".command")}.get(
+        system, (_entry, ".desktop")
+    )
+    path = _desktop() / f"verix-anon {folder.name or 'desk'}{ending}"
+    with written_aside(path, overwrite=True, folder=False, private=False) as aside:
+        aside.write_bytes(write(words).encode())
+    path.chmod(0o755)
+    return path
+
+
+def _desktop() -> Path:
+    """The folder of this user's desktop, which may have a name in another language."""
+    home = Path.home()
+    places = [home / "Desktop"]
+    if moved := os.environ.get("OneDrive"):  # noqa: SIM112, because Windows writes it so
+        places.insert(0, Path(moved) / "Desktop")
+    config = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "user-dirs.dirs"
+    if config.is_file():
+        text = config.read_text(encoding="utf-8", errors="replace")
+        if found := re.search(r'^XDG_DESKTOP_DIR="(.+)"', text, re.MULTILINE):
+            places.insert(0, Path(found[1].replace("$HOME", str(home))))
+    for place in places:
+        if place.is_dir():
+            return place
+    raise TableError(f"there is no desktop folder {places[0]}; run verix-anon desk instead")
+
+
+def _entry(words: list[str]) -> str:
+    """An entry for the desktops of Linux, which show the desk's icon."""
+    icon = Path(__file__).parents[1] / "desk" / "static" / "desk.svg"
+    # Quoted for the command line, then escaped as every text in such a file is.
+    quoted = ['"' + re.sub(r'(["`$\\])', r"\\\1", word.replace("%", "%%")) + '"' for word in words]
+    command, name = " ".join(quoted).replace("\\", "\\\\"), Path(words[-1]).name
+    lines = [
+        "[Desktop Entry]",
+        "Type=Application",
+        "Version=1.0",
+        "Name=verix-anon " + name.replace("\\", "\\\\"),
+        f"Exec={command}",
+        "Icon=" + str(icon).replace("\\", "\\\\"),
+        "Terminal=true",
+    ]
+    return "\n".join([*lines, ""])
+
+
+def _command(words: list[str]) -> str:
+    """A script that macOS runs in its terminal."""
+    return f"#!/bin/sh\nexec {shlex.join(words)}\n"
+
+
+def _batch(words: list[str]) -> str:
+    """A script that Windows runs in its console; the window stays if something fails."""
+    # No file name holds a quote there, and % is the only sign that quotes do not protect.
+    command = " ".join(f'"{word.replace("%", "%%")}"' for word in words)
+    lines = ["@echo off", "chcp 65001 >nul", command, "if errorlevel 1 pause", ""]
+    return "\r\n".join(lines)

@@ -24,6 +24,7 @@ from verix_anon.client.prepare.traps import (
     needed,
     plant,
 )
+from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Column, Kind, Unit
 
 SECRET = Secret(bytes(32))
@@ -212,19 +213,65 @@ def test_constant_column_is_not_moved() -> None:
     assert (moved == values).all()
 
 
-def test_forest_is_the_papers() -> None:
+def test_papers_forest() -> None:
     rng = np.random.default_rng(0)
     values, target = rng.normal(size=(3, 5000)), (np.arange(5000) % 4 == 0).astype(np.uint8)
     with mock.patch("sklearn.ensemble.RandomForestClassifier") as forest:
         forest.return_value.classes_ = [0, 1]
         forest.return_value.predict_proba.return_value = np.full((5000, 2), 0.5)
-        boundary_probabilities(values, cases.two_classes(target), SECRET)
+        boundary_probabilities(values, cases.two_classes(target), SECRET, as_paper=True)
     wanted = forest.call_args.kwargs
     assert (wanted["n_estimators"], wanted["max_depth"]) == (50, 5)
     rows, labels = forest.return_value.fit.call_args.args
     # A tenth of each class.
     assert rows.shape == (500, 3)
     assert labels.sum() == 125
+
+
+def grid(n_rows: int) -> tuple[Floats, npt.NDArray[np.int64]]:
+    """Whole numbers from 0 to 7, and one of three classes that depends on two of them."""
+    rng = np.random.default_rng(1)
+    values = rng.integers(0, 8, (4, n_rows)).astype(float)
+    target = (values[0] + values[1] + rng.normal(0, 2, n_rows) > 7).astype(np.int64)
+    return values, target + (values[2] > 5)
+
+
+def test_the_forest_predicts_shares_of_classes_as_scikit_learns_does() -> None:
+    values, target = grid(4000)
+    rows = values.T.astype(np.float32)
+    found, known = (
+        grow(rows, target, SECRET)(rows) for grow in (traps._forest, traps._papers_forest)
+    )
+    assert found.shape == known.shape == (4000, 3)
+    assert found.sum(axis=1) == pytest.approx(1.0)
+    assert found.min() >= 0.0
+    assert found.mean(axis=0) == pytest.approx(np.bincount(target) / 4000, abs=0.01)
+    # Two of scikit-learn's own forests, with different seeds, are as far apart.
+    assert np.abs(found - known).mean() < 0.03
+    assert np.corrcoef(found.ravel(), known.ravel())[0, 1] > 0.98
+
+
+def test_the_forest_is_the_same_with_any_number_of_threads() -> None:
+    import xgboost
+
+    values, target = grid(4000)
+    rows = values.T.astype(np.float32)
+    once = traps._forest(rows, target, SECRET)(rows)
+    train = xgboost.train
+    with mock.patch.object(
+        xgboost, "train", lambda told, *a, **k: train(told | {"nthread": 3}, *a, **k)
+    ):
+        assert (traps._forest(rows, target, SECRET)(rows) == once).all()
+    assert (traps._forest(rows, target, Secret(bytes(31) + b"x"))(rows) != once).any()
+
+
+def test_only_the_papers_traps_need_scikit_learn() -> None:
+    values, target = grid(600)
+    labels = cases.two_classes((target > 0).astype(np.uint8))
+    with mock.patch.dict("sys.modules", {"sklearn": None}):
+        assert plant(values, labels, Plan(), SECRET).origin.size == cap(600)
+        with pytest.raises(TableError, match=r"--preset paper.* needs the extra 'paper'"):
+            plant(values, labels, Plan(traps=Traps.PAPER), SECRET)
 
 
 @pytest.mark.parametrize(("n_rows", "n_sample"), [(50, 50), (1000, 200), (8000, 800)])
@@ -308,9 +355,9 @@ def test_only_the_paper_lets_the_forest_see_more_than_20_000_records() -> None:
     assert traps._stratified_sample(target, rng).size == 20_000
     assert traps._stratified_sample(target, rng, None).size == 30_000
     values, labels = np.zeros((1, 4)), cases.two_classes(np.array([0, 1, 0, 1], np.uint8))
-    for wanted, most in ((Traps.ADAPTIVE, 20_000), (Traps.PAPER, None)):
+    for wanted in (Traps.ADAPTIVE, Traps.PAPER):
         with mock.patch.object(
             traps, "boundary_probabilities", return_value=np.full(4, 0.5)
         ) as asked:
             traps.plant(values, labels, Plan(traps=wanted), SECRET)
-        assert asked.call_args.kwargs == {"most": most}
+        assert asked.call_args.kwargs == {"as_paper": wanted is Traps.PAPER}

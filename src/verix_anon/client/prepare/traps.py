@@ -6,7 +6,8 @@ target there is no band, and any record will do. They vanish if a provider drops
 how surely is `evasion_probability`. Twins are second copies of genuine records (spec §7).
 """
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -20,11 +21,14 @@ from verix_anon.client.models import single_precision
 from verix_anon.client.prepare.trackers import Secret
 from verix_anon.client.table.task import Labels, Task
 from verix_anon.errors import TableError
+from verix_anon.files.optional_packages import need
 from verix_anon.protocol.contract import Column
 
+Rows = npt.NDArray[np.float32]
 BANDS = ((0.45, 0.55), (0.40, 0.60))
 NOISE = 0.05
 """How far a sentinel is moved, in standard deviations of the column."""
+N_TREES, DEPTH = 50, 5
 SAMPLE_LEAST, SAMPLE_MOST = 200, 20_000
 BLOCK = 2**20
 """How many probabilities are asked for at a time."""
@@ -80,8 +84,8 @@ def plant(values: Sequence[Floats] | Floats, labels: Labels, plan: Plan, secret:
         n_paper = wanted or cap(n_rows)
         chosen = np.sort(rng.choice(n_rows, n_paper, replace=False))
     else:
-        most = None if plan.traps is Traps.PAPER else SAMPLE_MOST
-        probability = boundary_probabilities(values, labels, secret, most=most)
+        as_paper = plan.traps is Traps.PAPER
+        probability = boundary_probabilities(values, labels, secret, as_paper=as_paper)
         band = BANDS[0]
         in_band = np.flatnonzero((probability >= band[0]) & (probability <= band[1]))
         n_paper = min(in_band.size, cap(n_rows))
@@ -130,45 +134,87 @@ def cap(n_rows: int) -> int:
 
 
 def boundary_probabilities(
-    values: Sequence[Floats] | Floats,
-    labels: Labels,
-    secret: Secret,
-    *,
-    most: int | None = SAMPLE_MOST,
+    values: Sequence[Floats] | Floats, labels: Labels, secret: Secret, *, as_paper: bool = False
 ) -> Floats:
     """P(class 1) of every record, from a forest of 50 trees of depth 5 on a tenth of them.
 
-    The forest sees at most so many records: more of them do not bring sentinels any nearer to the
+    The forest sees at most 20,000 records: more of them do not bring sentinels any nearer to the
     boundary. The paper has no such limit.
 
     Of more classes it is (1 + d) / 2, where the two greatest probabilities differ by d: of two
     classes that is the greater one, so the band means the same. Of a quantity, class 1 is what
     lies above its lower median.
     """
+    target = _classes(labels)
+    most = None if as_paper else SAMPLE_MOST
+    sample = _stratified_sample(target, secret.generator("sentinels/sample"), most)
+    known = np.unique(target[sample])
+    if known.size == 1:
+        return np.full(target.size, float(known[0] > 0))
+    probabilities = (_papers_forest if as_paper else _forest)(
+        _rows(values, sample), np.searchsorted(known, target[sample]), secret
+    )
+    found = np.empty(target.size)
+    n_rows = BLOCK // known.size
+    for at in range(0, target.size, n_rows):
+        of_class = probabilities(_rows(values, slice(at, at + n_rows)))
+        if labels.n_outputs > 1:
+            second, first = np.partition(of_class, -2, axis=1)[:, -2:].T
+            found[at : at + n_rows] = (1 + (first - second)) / 2
+        else:
+            found[at : at + n_rows] = of_class[:, 1]
+    return found
+
+
+def _forest(rows: Rows, target: Ints, secret: Secret) -> Callable[[Rows], Floats]:
+    """XGBoost's random forest: it is installed for the fingerprint in any case.
+
+    Squared errors of a column per class choose the splits that Gini's impurity does, and a leaf
+    predicts the share of each class in it. All sums are of whole numbers, hence exact, and so the
+    same with any number of threads.
+    """
+    import xgboost
+
+    rng = secret.generator("sentinels/forest")
+    # The order decides which records a tree sees, and has more than the 31 bits of the seed.
+    order = rng.permutation(target.size)
+    one_hot = np.eye(int(target.max()) + 1, dtype=np.float32)[target[order]]
+    settings = {
+        "objective": "reg:squarederror",
+        "multi_strategy": "multi_output_tree",
+        "tree_method": "hist",
+        "num_parallel_tree": N_TREES,
+        "max_depth": DEPTH,
+        # As many different records as a bootstrap sample has.
+        "subsample": 1 - 1 / math.e,
+        "colsample_bynode": math.isqrt(rows.shape[1]) / rows.shape[1],
+        # Nothing is shrunk: leaves hold shares.
+        "base_score": 0.0,
+        "eta": 1.0,
+        "reg_lambda": 0.0,
+        "seed": int(rng.integers(2**31)),
+        # On a busy machine threads that wait for each other take ten times as long as one.
+        "nthread": 1,
+    }
+    model = xgboost.train(settings, xgboost.DMatrix(rows[order], label=one_hot), num_boost_round=1)
+    # One parallel loop over the rows: every core helps.
+    model.set_param({"nthread": 0})
+    return lambda asked: model.predict(xgboost.DMatrix(asked)).astype(np.float64)
+
+
+def _papers_forest(rows: Rows, target: Ints, secret: Secret) -> Callable[[Rows], Floats]:
+    """The forest of the paper's own system."""
+    need("sklearn", "paper", "the paper's traps (--traps paper, --preset paper)")
     from sklearn.ensemble import RandomForestClassifier
 
-    target = _classes(labels)
-    sample = _stratified_sample(target, secret.generator("sentinels/sample"), most)
     forest = RandomForestClassifier(
-        n_estimators=50,
-        max_depth=5,
+        n_estimators=N_TREES,
+        max_depth=DEPTH,
         random_state=np.random.RandomState(np.random.MT19937(secret.seed("sentinels/forest"))),
         n_jobs=-1,
     )
-    forest.fit(_rows(values, sample), target[sample])
-    n_classes = len(forest.classes_)
-    if n_classes == 1:
-        return np.full(target.size, float(forest.classes_[0] > 0))
-    found = np.empty(target.size)
-    n_rows = BLOCK // n_classes
-    for at in range(0, target.size, n_rows):
-        probabilities = forest.predict_proba(_rows(values, slice(at, at + n_rows)))
-        if labels.n_outputs > 1:
-            second, first = np.partition(probabilities, -2, axis=1)[:, -2:].T
-            found[at : at + n_rows] = (1 + (first - second)) / 2
-        else:
-            found[at : at + n_rows] = probabilities[:, 1]
-    return found
+    forest.fit(rows, target)
+    return lambda asked: np.asarray(forest.predict_proba(asked))
 
 
 def _classes(labels: Labels) -> Ints:
@@ -194,7 +240,7 @@ def _stratified_sample(
     return np.sort(np.concatenate(chosen))
 
 
-def _rows(values: Sequence[Floats] | Floats, some: slice | Ints) -> npt.NDArray[np.float32]:
+def _rows(values: Sequence[Floats] | Floats, some: slice | Ints) -> Rows:
     """Some records as the forest takes them, one after the other."""
     return np.array([single_precision(column[some]) for column in values]).T.copy()
 
