@@ -6,13 +6,18 @@ only Windows itself can show, such as its access lists, is not tried here.
 
 import os
 import pkgutil
+import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 import verix_anon
+from desk.test_table import digest
+from tools.desk_process import serving
 from verix_anon import datasets
 
 HERE = Path(__file__).parent
@@ -34,7 +39,12 @@ def _environment(folder: Path) -> dict[str, str]:
         icacls.parent.mkdir()
         icacls.write_text(f'#!/bin/sh\necho "$@" >> "{folder}/icacls.log"\n')
         icacls.chmod(0o755)
-    named = {"PYTHONPATH": own, "USERNAME": "owner", "VERIX_LEDGER": str(folder / "ledger.jsonl")}
+    named = {
+        "PYTHONPATH": own,
+        "PYTHONWARNDEFAULTENCODING": "1",
+        "USERNAME": "owner",
+        "VERIX_LEDGER": str(folder / "ledger.jsonl"),
+    }
     return {**os.environ, **named, "PATH": f"{icacls.parent}{os.pathsep}{os.environ['PATH']}"}
 
 
@@ -99,6 +109,66 @@ def test_journey_from_file_to_file(job: Path) -> None:
     lines = (job / "ledger.jsonl").read_bytes()
     assert b"\r" not in lines
     assert b"\r" not in (job / "job" / "audit.jsonl").read_bytes()
+
+
+def test_a_file_that_is_open_elsewhere_is_not_replaced(job: Path) -> None:
+    """As a table is in Excel."""
+    held = job / "held.toml"
+    held.write_text("as it was")
+    init = ("init", "people.csv", "--out", "held.toml", "--overwrite")
+    with held.open() as file:
+        said = _run(job, *init, code=2)
+        assert "held.toml cannot be written (The process cannot access the file)" in said
+        assert file.read() == "as it was"
+    assert not list(job.glob(".held*"))
+    _run(job, *init)
+    assert held.read_bytes() == (job / "roles.toml").read_bytes()
+
+
+def test_names_that_windows_does_not_have(job: Path) -> None:
+    for name in ("aux.toml", "a?.toml", "ROLES.TOML"):
+        said = _run(job, "init", "people.csv", "--out", name, code=2)
+        assert f"{name} cannot be written" in said
+        assert not (job / name).exists()
+
+
+def test_what_the_console_cannot_show_is_escaped(job: Path) -> None:
+    (job / "Łódź.csv").write_bytes((job / "people.csv").read_bytes())
+    said = _run(job, "init", "Łódź.csv", "--out", "Köln Łódź.toml")
+    assert "Köln \\u0141ód\\u017a.toml" in said
+    assert (job / "Köln Łódź.toml").is_file()
+
+
+def test_the_desk_runs_commands_and_ends_by_ctrl_c(
+    job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in _environment(job).items():
+        monkeypatch.setenv(name, value)
+    (tmp_path / "people.csv").write_bytes((job / "people.csv").read_bytes())
+    with serving(tmp_path) as desk, desk.client() as client:
+        assert client.get(desk.url).status_code == 303
+        csrf = re.search(r'name="csrf" content="([^"]+)"', client.get("/").text)
+        assert csrf is not None
+
+        def send(path: str, **fields: str) -> str:
+            sent = {"csrf": csrf[1], **fields}
+            answer = client.post(path, data=sent, headers={"Origin": desk.origin})
+            assert answer.status_code == 303, answer.text
+            return str(answer.headers["location"])
+
+        send("/jobs", name="first")
+        assert client.post("/jobs", data={"csrf": csrf[1], "name": "nul"}).status_code >= 400
+        page = client.get("/jobs/first/table").text
+        fields = {"do": "draft", "digest": digest(page), "table": "people.csv"}
+        send("/jobs/first/table", **fields)
+        until = time.monotonic() + 60
+        while not (tmp_path / "first" / "roles.toml").exists():
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        assert "age" in client.get("/jobs/first/columns").text
+        code, _ = desk.end(signal.SIGINT)
+    assert code in (0, 130)
+    assert not list(tmp_path.rglob("*.partial"))
 
 
 def test_secrets_get_an_access_list(job: Path) -> None:

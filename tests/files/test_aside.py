@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from verix_anon.errors import TableError
-from verix_anon.files.atomic_write import check_free, write_bytes, written_aside
+from verix_anon.files.atomic_write import check_apart, check_free, write_bytes, written_aside
 
 
 class Interrupted(BaseException):
@@ -243,3 +243,14 @@ def test_a_file_that_is_written_in_pieces_is_whole(
     monkeypatch.setattr(os, "write", lambda fd, data, write=os.write: write(fd, data[:2]))
     write_bytes(tmp_path / "file", b"in pieces")
     assert (tmp_path / "file").read_bytes() == b"in pieces"
+
+
+def test_an_input_is_not_replaced_under_another_name_of_it(tmp_path: Path) -> None:
+    """A hard link stands for the same name in another case, on systems that ignore case."""
+    (tmp_path / "job").mkdir()
+    (tmp_path / "job" / "people.csv").touch()
+    (tmp_path / "PEOPLE.CSV").hardlink_to(tmp_path / "job" / "people.csv")
+    for path in (tmp_path / "PEOPLE.CSV", tmp_path / "job"):
+        with pytest.raises(TableError, match="is, or holds, the input"):
+            check_apart(path, [tmp_path / "job" / "people.csv"])
+    check_apart(tmp_path / "free.csv", [tmp_path / "job" / "people.csv", None])

@@ -5,11 +5,13 @@ were made for the system that really runs, and would break.
 """
 
 import builtins
+import contextlib
 import os
-import pathlib
+import re
 import signal
 import sys
 import types
+import warnings
 
 BLOCKED = {"fcntl", "resource", "pwd", "grp", "termios", "pty", "syslog"}
 NOT_IN_OS = {
@@ -81,24 +83,58 @@ def _imported(name, globals=None, locals=None, fromlist=(), level=0):  # type: i
     return _import(name, globals, locals, fromlist, level)
 
 
-def _replaced(replace):  # type: ignore[no-untyped-def]
-    """A rename that refuses to replace a file that this process has open, as Windows does."""
+FORBIDDEN = re.compile(r'[<>:"|?*\x00-\x1f]|[ .]$|^(con|prn|aux|nul|(com|lpt)[0-9])(\.|$)', re.I)
+CHANGES = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "shutil.rmtree"}
 
-    def checked(self, target):  # type: ignore[no-untyped-def]
-        place = os.path.realpath(target)
-        for each in os.listdir("/proc/self/fd"):
-            try:
-                if os.readlink(f"/proc/self/fd/{each}") == place:
-                    raise PermissionError(13, "The process cannot access the file", place)
-            except FileNotFoundError:
-                continue
-        return replace(self, target)
 
-    return checked
+def _check_name(path: str) -> None:
+    """Refuse a new name that Windows forbids, or takes for one that is there in another case."""
+    folder, name = os.path.split(os.path.abspath(path))
+    if os.path.lexists(path):
+        return
+    if FORBIDDEN.search(name):
+        raise OSError(22, "Invalid argument", path)
+    if name.casefold() in (each.casefold() for each in os.listdir(folder)):
+        raise FileExistsError(17, "File exists under this name in another case", path)
+
+
+def _check_free(path: str) -> None:
+    """Refuse to rename or remove what some process has open, or has an open file in."""
+    place = os.path.realpath(path)
+    for process in filter(str.isdecimal, os.listdir("/proc")):
+        opened = []
+        with contextlib.suppress(OSError):
+            for each in os.listdir(f"/proc/{process}/fd"):
+                with contextlib.suppress(FileNotFoundError):
+                    opened.append(os.readlink(f"/proc/{process}/fd/{each}"))
+        if any(f"{each}/".startswith(f"{place}/") for each in opened):
+            raise PermissionError(13, "The process cannot access the file", path)
+
+
+def _audit(event: str, given: tuple[object, ...]) -> None:
+    if event not in CHANGES or not isinstance(given[0], str | os.PathLike):
+        return
+    path = os.fspath(given[0])
+    if isinstance(path, bytes) or "__pycache__" in path or path.startswith(("/dev/", "/proc/")):
+        return
+    if event == "open":
+        if isinstance(given[2], int) and given[2] & os.O_CREAT:
+            _check_name(path)
+    elif event == "os.mkdir":
+        _check_name(path)
+    elif event != "os.rmdir":
+        _check_free(path)
+        if event == "os.rename" and isinstance(given[1], str | os.PathLike):
+            _check_free(str(given[1]))
+            _check_name(str(given[1]))
 
 
 builtins.__import__ = _imported
-pathlib.Path.replace = _replaced(pathlib.Path.replace)  # type: ignore[method-assign, no-untyped-call]
+sys.addaudithook(_audit)
+# Windows reads and writes text as cp1252 unless it is told otherwise. `machine` reads /proc, which
+# is not there.
+warnings.simplefilter("ignore", EncodingWarning)
+warnings.filterwarnings("error", category=EncodingWarning, module=r"verix_anon\.(?!machine)")
 for _stream in (sys.stdout, sys.stderr):
     if _stream is not None:
         _stream.reconfigure(encoding="cp1252", newline="\r\n")  # type: ignore[union-attr]

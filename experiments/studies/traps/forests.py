@@ -41,8 +41,8 @@ def compare(name: str, people: pa.Table, seed: int) -> dict[str, tuple[float, fl
     genuine = np.flatnonzero(made.manifest.owner_row >= 0)
     records = made.submission.records
     values, target = records.values[:, genuine], records.target[genuine]
-    by_trees, by_others = _many_trees(values, target), certainty(values.T, target)
-    found = {}
+    by_trees, by_others = _many_trees(values, target), certainty(values.T, target.astype(np.int64))
+    found: dict[str, tuple[float, float, float]] = {}
     for forest, grow in FORESTS.items():
         # The plan of today's traps, whichever forest it asks.
         kept, traps._forest = traps._forest, grow

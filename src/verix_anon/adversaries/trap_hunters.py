@@ -103,7 +103,8 @@ def _uncertainty(submission: Submission, seed: int) -> Floats:
     }
     data = xgboost.DMatrix(rows[some], label=records.target[some])
     forest = xgboost.train(settings, data, num_boost_round=1)
-    return forest.predict(xgboost.DMatrix(rows)).astype(np.float64)  # type: ignore[no-any-return]
+    found: Floats = forest.predict(xgboost.DMatrix(rows)).astype(np.float64)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

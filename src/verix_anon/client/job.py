@@ -25,6 +25,7 @@ from verix_anon.files.job_folder import (
     SUBMISSION,
     VERDICT,
 )
+from verix_anon.files.desk_folder import DEVICE
 from verix_anon.files.tables.file_kinds import TAKEN
 
 SCHEMA = "*.schema.json"
@@ -246,10 +247,10 @@ def new_job(folder: Path, name: str) -> Job:
         TableError: There is one of that name, or it is no name for a folder.
     """
     name = name.strip()
-    if not NAME.fullmatch(name) or name.endswith("."):
+    if not NAME.fullmatch(name) or name.endswith(".") or DEVICE.fullmatch(name):
         raise TableError(
             "a job's name has up to 80 letters, digits, spaces and . _ + -, and begins with a"
-            " letter or digit"
+            " letter or digit; con, nul and the like are names of devices on Windows"
         )
     try:
         (folder / name).mkdir(mode=0o700)

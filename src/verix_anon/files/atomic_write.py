@@ -41,8 +41,13 @@ def check_apart(path: FilePath, inputs: Iterable[object]) -> None:
         if given is None or is_url(str(given)):
             continue
         source = Path(str(given)).resolve()
-        if target == source or target in source.parents:
+        if any(_is_same(target, each) for each in (source, *source.parents)):
             raise TableError(f"{path} is, or holds, the input {given}; choose another name")
+
+
+def _is_same(a: Path, b: Path) -> bool:
+    """Whether two names lead to one file. On Windows and macOS they may differ in case."""
+    return a == b or (os.path.exists(a) and os.path.exists(b) and a.samefile(b))  # noqa: PTH110, because Path.exists raises on some names
 
 
 def check_replaces(path: FilePath, marker: str) -> None:

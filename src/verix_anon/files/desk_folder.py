@@ -28,6 +28,8 @@ LOOK_EVERY = 64 << 20
 """Others fill the disk, too."""
 PIECE = 1 << 20
 DOUBTFUL = re.compile(r"[^\w.,()+ -]")
+DEVICE = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9¹²³]) *(\..*)?", re.IGNORECASE)
+"""Names that Windows gives to devices, whatever ending follows"""
 
 
 def inside(folder: Path, given: str) -> Path:
@@ -87,6 +89,8 @@ def clean_name(given: str) -> str:
     """Return a name for a file that somebody else named: one part, visible, no odd characters."""
     last = re.split(r"[/\\]", given)[-1]
     cleaned = DOUBTFUL.sub("_", last).strip(" .-")
+    if DEVICE.fullmatch(cleaned):
+        cleaned = f"table-{cleaned}"
     stem, dot, ending = cleaned.partition(".")
     room = LONGEST - len((dot + ending).encode())
     if room < 1:

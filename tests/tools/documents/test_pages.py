@@ -35,6 +35,13 @@ BY_HAND = {
     "docs/guide.md": {
         ".venv/bin/pip install -c constraints.txt -e '.[report]'": "it needs a network"
     },
+    "docs/how-to/install.md": {
+        "pipx install '.[owner]'": "it needs a network",
+        "uv tool install '.[owner]'": "it needs a network",
+        "pipx install 'verix_anon-0.2.3-py3-none-any.whl[owner]'": "it needs a network",
+        "verix-anon --install-completion": "it changes the shell's own files",
+        "verix-anon desk --install": "it writes to the desktop",
+    },
     "docs/how-to/formats.md": {
         ".venv/bin/pip install -c constraints.txt -e '.[excel,sql]'": "it needs a network"
     },
