@@ -13,7 +13,7 @@ from verix_anon.client.report import is_report_of
 from verix_anon.client.verdict import Verdict
 from verix_anon.errors import Error, TableError
 from verix_anon.fields import Fields
-from verix_anon.files.desk_folder import is_text
+from verix_anon.files.desk_folder import DEVICE, is_text
 from verix_anon.files.folder_facts import read_header
 from verix_anon.files.job_folder import (
     AUDIT_LOG,
@@ -25,7 +25,6 @@ from verix_anon.files.job_folder import (
     SUBMISSION,
     VERDICT,
 )
-from verix_anon.files.desk_folder import DEVICE
 from verix_anon.files.tables.file_kinds import TAKEN
 
 SCHEMA = "*.schema.json"

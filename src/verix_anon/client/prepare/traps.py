@@ -204,7 +204,7 @@ def _forest(rows: Rows, target: Ints, secret: Secret) -> Callable[[Rows], Floats
 
 def _papers_forest(rows: Rows, target: Ints, secret: Secret) -> Callable[[Rows], Floats]:
     """The forest of the paper's own system."""
-    need("sklearn", "paper", "the paper's traps (--traps paper, --preset paper)")
+    need("sklearn", "paper", "the forest of the paper's traps (--traps paper, --preset paper)")
     from sklearn.ensemble import RandomForestClassifier
 
     forest = RandomForestClassifier(
