@@ -106,6 +106,12 @@ Blobs(sys.argv[1]).put(sys.argv[2], Path(sys.argv[3]))
     assert next(store.pieces(name, 0, 1)) == b"\x00"
 
 
+def test_a_disk_is_tried_with_a_file_that_was_not_there(tmp_path: Path) -> None:
+    """On a full disk, one that is kept can be written again in its own room."""
+    Blobs(str(tmp_path)).check()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_store_says_whether_it_can_be_reached(store: Blobs, tmp_path: Path) -> None:
     store.check()
     (tmp_path / "file").write_text("")

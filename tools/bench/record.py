@@ -8,7 +8,11 @@ from typing import Any
 __all__ = ["record"]
 
 RESULTS = Path(__file__).parent.parent.parent / "results"
-ALONE = {"large": "python -m tools.bench large", "spark": "python -m tools.bench.spark"}
+ALONE = {
+    "chaos": "python -m tools.chaos",
+    "large": "python -m tools.bench large",
+    "spark": "python -m tools.bench.spark",
+}
 """Those that take long, and are no part of `make bench`"""
 
 

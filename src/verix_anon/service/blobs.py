@@ -12,12 +12,13 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import IO, Any
 
 from fsspec.core import url_to_fs
 
 from verix_anon.errors import ProviderError
-from verix_anon.files.atomic_write import sync_folder, write_bytes
+from verix_anon.files.atomic_write import sync_folder
 
 PIECE = 1 << 20
 DISK_PIECE, CLOUD_PIECE = 1 << 18, 4 << 20
@@ -30,6 +31,12 @@ PROBE_SECONDS = 5.0
 LEAST_RATE = 1 << 20
 """Bytes a second; a large file has so much more time than the deadline."""
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+
+def check_folder(folder: Path) -> None:
+    """Raise OSError unless a new file can be stored: one that is kept has its room already."""
+    with TemporaryFile(dir=folder) as file:
+        file.write(PROBE_BYTES)
 
 
 class StorageError(OSError):
@@ -142,12 +149,11 @@ class Blobs:
 
     def check(self) -> None:
         """Raise OSError unless a file can be stored."""
-        target = self._path(PROBE)
         if self._is_local:
             Path(self._top).mkdir(parents=True, exist_ok=True)
-            write_bytes(Path(target), PROBE_BYTES)
+            check_folder(Path(self._top))
         else:
-            self._ask("pipe_file", target, PROBE_BYTES, most=PROBE_SECONDS)
+            self._ask("pipe_file", self._path(PROBE), PROBE_BYTES, most=PROBE_SECONDS)
 
     def _ask(
         self, method: str, *of: Any, n_bytes: int = 0, most: float | None = None, **options: Any

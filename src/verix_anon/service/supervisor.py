@@ -21,11 +21,10 @@ from threading import Event, Thread
 from sqlalchemy import delete, select
 from sqlalchemy.exc import DBAPIError
 
-from verix_anon.files.atomic_write import write_bytes
 from verix_anon.machine import total_memory
 from verix_anon.protocol.providers import JobState
 from verix_anon.service import blobs, daily_counts, engines, leases
-from verix_anon.service.blobs import PROBE, PROBE_BYTES, Blobs
+from verix_anon.service.blobs import Blobs
 from verix_anon.service.database import Database, JobRow, ServerRow, now
 from verix_anon.service.logs import log, where
 from verix_anon.service.settings import ServiceSettings
@@ -169,7 +168,7 @@ class Supervisor:
     def _probe(self) -> None:
         """Write bytes to the folder and the store, and a row that tells what works."""
         try:
-            write_bytes(self.settings.folder / PROBE, PROBE_BYTES)
+            blobs.check_folder(self.settings.folder)
             self.blobs.check()
             is_storing = True
         except OSError as error:
