@@ -1,8 +1,8 @@
-"""Make the cases that a checker is shown: proofs, receipts, verdicts and logs, true ones and forgeries.
+"""Make the cases that a checker is shown: true proofs, receipts, verdicts and logs, and forgeries.
 
 Each is a row of a table: what is changed about true files, and the words that ask about them, such
 as `prove check {proof} --root …`. A forged proof is as consistent as can be: its root follows from
-what was `committed`, as if a provider had committed to it. What was `claimed` is changed after that.
+what was `committed`, as if a provider had committed to it. What was `claimed` changes after that.
 All of it is made by the text of the specification, without the code that checks: it is the exam.
 
 `python -m tools.checker_cases` writes them to src/verix_anon/conform/checker_cases.json.
@@ -213,103 +213,217 @@ PROOFS = [
     _true_proof("clear", "A record in clear."),
     _true_proof("coded", "A coded record.", _coded),
     _true_proof("one-leaf", "The whole table is one class.", _set("path", to=[])),
-    _true_proof("edge", "The class reaches the threshold.", _set("path", 1, "threshold", to=123456.78125)),
+    _true_proof(
+        "edge", "The class reaches the threshold.", _set("path", 1, "threshold", to=123456.78125)
+    ),
     _true_proof("zeros", "Bounds and a threshold are 0.", _zeros),
-    _true_proof("greatest", "The greatest binary64.",
-        _set("path", 1, "threshold", to=1.7976931348623157e308)),
-    _true_proof("tracker", "The tracker is given, in upper case.",
-        asked=lambda p: ["--root", p["root"].upper(), "--tracker", p["tracker"].upper()]),
-    _true_proof("other-member", "Another record of the class.",
-        claimed=lambda p: p.update(tracker=p["members"][3]["tracker"])),
-    _true_proof("deepest", "As deep as the contract allows.",
-        lambda p: p["path"].append({**p["path"][1], "sibling": _name("more")})),
-    _false_proof("other-root", "It is of another root.", asked=lambda p: ["--root", _name("other")]),
-    _false_proof("other-tracker", "It is about another tracker.",
-        asked=_of("--tracker", _name("other"))),
-    _false_proof("stated-root", "Its root is not the one that follows.",
-        claimed=_set("root", to=_name("other")), asked=lambda p: ["--root", _name("other")]),
-    _false_proof("other-submission", "It is of another submission.",
-        claimed=_set("submission", to=_name("other"))),
-    _false_proof("other-contract", "Fewer records were agreed.", claimed=_set("contract", "min_leaf", to=2)),
-    _false_proof("other-label", "A label was changed.",
-        claimed=_set(*QUASI, 1, "categories", 0, to="strasse")),
+    _true_proof(
+        "greatest",
+        "The greatest binary64.",
+        _set("path", 1, "threshold", to=1.7976931348623157e308),
+    ),
+    _true_proof(
+        "tracker",
+        "The tracker is given, in upper case.",
+        asked=lambda p: ["--root", p["root"].upper(), "--tracker", p["tracker"].upper()],
+    ),
+    _true_proof(
+        "other-member",
+        "Another record of the class.",
+        claimed=lambda p: p.update(tracker=p["members"][3]["tracker"]),
+    ),
+    _true_proof(
+        "deepest",
+        "As deep as the contract allows.",
+        lambda p: p["path"].append({**p["path"][1], "sibling": _name("more")}),
+    ),
+    _false_proof(
+        "other-root", "It is of another root.", asked=lambda p: ["--root", _name("other")]
+    ),
+    _false_proof(
+        "other-tracker", "It is about another tracker.", asked=_of("--tracker", _name("other"))
+    ),
+    _false_proof(
+        "stated-root",
+        "Its root is not the one that follows.",
+        claimed=_set("root", to=_name("other")),
+        asked=lambda p: ["--root", _name("other")],
+    ),
+    _false_proof(
+        "other-submission",
+        "It is of another submission.",
+        claimed=_set("submission", to=_name("other")),
+    ),
+    _false_proof(
+        "other-contract", "Fewer records were agreed.", claimed=_set("contract", "min_leaf", to=2)
+    ),
+    _false_proof(
+        "other-label",
+        "A label was changed.",
+        claimed=_set(*QUASI, 1, "categories", 0, to="strasse"),
+    ),
     _false_proof("other-count", "The count was changed.", claimed=_set("count", to=5)),
-    _false_proof("member-gone", "A record is gone, and the count fits.",
-        claimed=_both(_set("members", to=lambda m: m[:3]), _set("count", to=3))),
-    _false_proof("member-swapped", "A record has another row.",
-        claimed=_set("members", 0, "row", to=1)),
-    _false_proof("member-other", "A record has another tracker.",
-        claimed=_set("members", 0, "tracker", to=_name("other"))),
-    _false_proof("bounds-wider", "A bound was changed.", claimed=_set("bounds", 0, "max", to=123457.0)),
-    _false_proof("sibling", "The other side of a split was changed.",
-        claimed=_set("path", 0, "sibling", to=_name("other"))),
-    _false_proof("path-shorter", "The last split is gone.", claimed=_set("path", to=lambda p: p[:-1])),
+    _false_proof(
+        "member-gone",
+        "A record is gone, and the count fits.",
+        claimed=_both(_set("members", to=lambda m: m[:3]), _set("count", to=3)),
+    ),
+    _false_proof(
+        "member-swapped", "A record has another row.", claimed=_set("members", 0, "row", to=1)
+    ),
+    _false_proof(
+        "member-other",
+        "A record has another tracker.",
+        claimed=_set("members", 0, "tracker", to=_name("other")),
+    ),
+    _false_proof(
+        "bounds-wider", "A bound was changed.", claimed=_set("bounds", 0, "max", to=123457.0)
+    ),
+    _false_proof(
+        "sibling",
+        "The other side of a split was changed.",
+        claimed=_set("path", 0, "sibling", to=_name("other")),
+    ),
+    _false_proof(
+        "path-shorter", "The last split is gone.", claimed=_set("path", to=lambda p: p[:-1])
+    ),
     _false_proof("path-longer", "A split more.", claimed=_set("path", to=lambda p: [*p, p[1]])),
-    _false_proof("path-order", "Two splits have changed places.",
-        claimed=_set("path", to=lambda p: [p[1], p[0], p[2]])),
-    _false_proof("not-a-member", "Its record is not in the class.",
-        claimed=_set("tracker", to=_name("other"))),
-    _false_proof("too-few", "A class smaller than agreed was committed to.",
-        _both(_set("members", to=lambda m: m[:2]), _set("count", to=2))),
+    _false_proof(
+        "path-order",
+        "Two splits have changed places.",
+        claimed=_set("path", to=lambda p: [p[1], p[0], p[2]]),
+    ),
+    _false_proof(
+        "not-a-member",
+        "Its record is not in the class.",
+        claimed=_set("tracker", to=_name("other")),
+    ),
+    _false_proof(
+        "too-few",
+        "A class smaller than agreed was committed to.",
+        _both(_set("members", to=lambda m: m[:2]), _set("count", to=2)),
+    ),
     _false_proof("count-untrue", "A count that is not true was committed to.", _set("count", to=5)),
     _false_proof("rows-descend", "Rows descend.", _set("members", to=lambda m: m[::-1])),
     _false_proof("row-twice", "A row occurs twice.", _set("members", 1, "row", to=2)),
-    _false_proof("tracker-twice", "A tracker occurs twice.",
-        _set("members", 0, "tracker", to=_name("tracker 70000"))),
-    _false_proof("bounds-upside-down", "A least value is above the greatest.",
-        _set("bounds", 0, "min", to=123457.0)),
-    _false_proof("wrong-side", "The class lies on the other side of a split.",
-        _set("path", 0, "side", to="left")),
-    _false_proof("beyond-threshold", "The class reaches beyond a threshold.",
-        _set("path", 1, "threshold", to=123456.5)),
-    _false_proof("right-edge", "The least value is the threshold, on the right.",
-        _set("path", 0, "threshold", to=-2.0)),
+    _false_proof(
+        "tracker-twice",
+        "A tracker occurs twice.",
+        _set("members", 0, "tracker", to=_name("tracker 70000")),
+    ),
+    _false_proof(
+        "bounds-upside-down",
+        "A least value is above the greatest.",
+        _set("bounds", 0, "min", to=123457.0),
+    ),
+    _false_proof(
+        "wrong-side",
+        "The class lies on the other side of a split.",
+        _set("path", 0, "side", to="left"),
+    ),
+    _false_proof(
+        "beyond-threshold",
+        "The class reaches beyond a threshold.",
+        _set("path", 1, "threshold", to=123456.5),
+    ),
+    _false_proof(
+        "right-edge",
+        "The least value is the threshold, on the right.",
+        _set("path", 0, "threshold", to=-2.0),
+    ),
     _false_proof("too-deep", "It lies deeper than agreed.", _set("contract", "max_depth", to=2)),
-    _false_proof("unknown-column", "A split is by a column that there is not.",
-        _set("path", 1, "column", to=3)),
-    _false_proof("bounds-missing", "The bounds of a column are missing.",
-        _set("bounds", to=lambda b: b[:2])),
-    _false_proof("bounds-more", "There are bounds of one column more.",
-        _set("bounds", to=lambda b: [*b, b[0]])),
-    _false_proof("category-beyond", "A category beyond the last.", _both(
-        _set("bounds", 1, "max", to=3.0), _set("path", 2, "threshold", to=3.0))),
+    _false_proof(
+        "unknown-column",
+        "A split is by a column that there is not.",
+        _set("path", 1, "column", to=3),
+    ),
+    _false_proof(
+        "bounds-missing", "The bounds of a column are missing.", _set("bounds", to=lambda b: b[:2])
+    ),
+    _false_proof(
+        "bounds-more",
+        "There are bounds of one column more.",
+        _set("bounds", to=lambda b: [*b, b[0]]),
+    ),
+    _false_proof(
+        "category-beyond",
+        "A category beyond the last.",
+        _both(_set("bounds", 1, "max", to=3.0), _set("path", 2, "threshold", to=3.0)),
+    ),
     _false_proof("category-fraction", "Half a category.", _set("path", 2, "threshold", to=1.5)),
-    _false_proof("category-negative", "A category before the first.", _set("bounds", 1, "min", to=-1.0)),
-    _false_proof("rank-beyond", "A place that is not below the size.",
-        _both(_coded, _set("bounds", 0, "max", to=9.0))),
+    _false_proof(
+        "category-negative", "A category before the first.", _set("bounds", 1, "min", to=-1.0)
+    ),
+    _false_proof(
+        "rank-beyond",
+        "A place that is not below the size.",
+        _both(_coded, _set("bounds", 0, "max", to=9.0)),
+    ),
     _false_proof("date-fraction", "Half a day.", _set("bounds", 2, "max", to=0.5)),
     _false_proof("date-beyond", "A date beyond 2^53.", _set("bounds", 2, "max", to=2.0**53 + 2)),
-    _false_proof("paper", "The paper's commitment binds no record.", _both(
-        _set("contract", "commitment", to="paper"), _set(*QUASI, 1, "name", to="b"))),
+    _false_proof(
+        "paper",
+        "The paper's commitment binds no record.",
+        _both(_set("contract", "commitment", to="paper"), _set(*QUASI, 1, "name", to="b")),
+    ),
     _false_proof("contract-min-leaf", "min_leaf is below k.", _set("contract", "k", to=4)),
-    _false_proof("contract-name", "A column has a reserved name.", _set(*QUASI, 0, "name", to="row")),
-    _false_proof("contract-classes", "A target of three classes.",
-        _set(*QUASI, 3, "categories", to=["a", "b", "c"])),
-    _false_proof("contract-label-twice", "A category twice.",
-        _set(*QUASI, 1, "categories", to=["a", "a"])),
-    _false_proof("contract-weight", "A weight whose scores are not exact.",
-        _both(_coded, _set(*QUASI, 0, "weight", to=2**49 + 1))),
-    _false_proof("contract-no-target", "variance-reduction without a target.",
-        _set(*QUASI, to=lambda columns: columns[:3])),
+    _false_proof(
+        "contract-name", "A column has a reserved name.", _set(*QUASI, 0, "name", to="row")
+    ),
+    _false_proof(
+        "contract-classes",
+        "A target of three classes.",
+        _set(*QUASI, 3, "categories", to=["a", "b", "c"]),
+    ),
+    _false_proof(
+        "contract-label-twice", "A category twice.", _set(*QUASI, 1, "categories", to=["a", "a"])
+    ),
+    _false_proof(
+        "contract-weight",
+        "A weight whose scores are not exact.",
+        _both(_coded, _set(*QUASI, 0, "weight", to=2**49 + 1)),
+    ),
+    _false_proof(
+        "contract-no-target",
+        "variance-reduction without a target.",
+        _set(*QUASI, to=lambda columns: columns[:3]),
+    ),
     _false_proof("no-root", "No root was given.", asked=lambda p: [], kind=CaseKind.UNUSABLE),
-    _false_proof("root-form", "The root is too short.",
-        asked=lambda p: ["--root", p["root"][:-1]], kind=CaseKind.UNUSABLE),
-    _false_proof("tracker-form", "The tracker is not one.",
-        asked=_of("--tracker", "x" * 64), kind=CaseKind.UNUSABLE),
-]  # fmt: skip
+    _false_proof(
+        "root-form",
+        "The root is too short.",
+        asked=lambda p: ["--root", p["root"][:-1]],
+        kind=CaseKind.UNUSABLE,
+    ),
+    _false_proof(
+        "tracker-form",
+        "The tracker is not one.",
+        asked=_of("--tracker", "x" * 64),
+        kind=CaseKind.UNUSABLE,
+    ),
+]
 
 SPOILT: dict[str, tuple[str, Bytes]] = {
-    "key-twice": ("A field occurs twice.", lambda d: d.replace(b'"count":4', b'"count":4,"count":4')),
-    "key-escaped": ("A field occurs twice, once with an escape.",
-        lambda d: d.replace(b'"count":4', b'"count":4,"\\u0063ount":4')),
+    "key-twice": (
+        "A field occurs twice.",
+        lambda d: d.replace(b'"count":4', b'"count":4,"count":4'),
+    ),
+    "key-escaped": (
+        "A field occurs twice, once with an escape.",
+        lambda d: d.replace(b'"count":4', b'"count":4,"\\u0063ount":4'),
+    ),
     "fraction": ("An integer is written 4.0.", lambda d: d.replace(b'"count":4', b'"count":4.0')),
     "exponent": ("An integer is written 4e0.", lambda d: d.replace(b'"count":4', b'"count":4e0')),
     "bound-fraction": ("A bound is written 1.0.", lambda d: d.replace(b'"max":1,', b'"max":1.0,')),
     "bound-exponent": ("A threshold is written 1E21.", lambda d: d.replace(b"1e+21", b"1E21")),
-    "bound-digits": ("A threshold is written with all its digits.",
-        lambda d: d.replace(b"1e+21", b"1000000000000000000000")),
-    "bound-close": ("A bound has digits that change nothing.",
-        lambda d: d.replace(b"123456.78125", b"123456.781250000000001")),
+    "bound-digits": (
+        "A threshold is written with all its digits.",
+        lambda d: d.replace(b"1e+21", b"1000000000000000000000"),
+    ),
+    "bound-close": (
+        "A bound has digits that change nothing.",
+        lambda d: d.replace(b"123456.78125", b"123456.781250000000001"),
+    ),
     "minus-zero": ("A bound is written -0.", lambda d: d.replace(b'"min":0}', b'"min":-0}')),
     "infinite": ("A bound is beyond binary64.", lambda d: d.replace(b"123456.78125", b"1e400")),
     "nan": ("A bound is NaN.", lambda d: d.replace(b"123456.78125", b"NaN")),
@@ -317,22 +431,41 @@ SPOILT: dict[str, tuple[str, Bytes]] = {
     "text": ("A number is text.", lambda d: d.replace(b'"count":4', b'"count":"4"')),
     "space": ("A space more.", lambda d: d.replace(b'"count":4', b'"count": 4')),
     "line": ("A line feed at the end.", lambda d: d + b"\n"),
-    "order": ("Its fields are in another order.",
-        lambda d: json.dumps(json.loads(d), separators=(",", ":"), ensure_ascii=False).replace(
-            '"format":"verix/proof/1",', "").replace("{", '{"format":"verix/proof/1",', 1).encode()),
+    "order": (
+        "Its fields are in another order.",
+        lambda d: (
+            json.dumps(json.loads(d), separators=(",", ":"), ensure_ascii=False)
+            .replace('"format":"verix/proof/1",', "")
+            .replace("{", '{"format":"verix/proof/1",', 1)
+            .encode()
+        ),
+    ),
     "mark": ("A byte order mark.", lambda d: b"\xef\xbb\xbf" + d),
     "escape": ("A letter is escaped.", lambda d: d.replace(b"amount", b"\\u0061mount")),
     "slash": ("A slash is escaped.", lambda d: d.replace(b"verix/proof", b"verix\\/proof")),
-    "capital-escape": ("An escape has a capital digit.", lambda d: d.replace(b"\\u0007", b"\\U0007")),
-    "raw-control": ("A control character stands as it is.", lambda d: d.replace(b"\\u0007", b"\x07")),
-    "normalized": ("A name is in another normal form.",
-        lambda d: d.replace("naïve".encode(), "nai\u0308ve".encode())),
+    "capital-escape": (
+        "An escape has a capital digit.",
+        lambda d: d.replace(b"\\u0007", b"\\U0007"),
+    ),
+    "raw-control": (
+        "A control character stands as it is.",
+        lambda d: d.replace(b"\\u0007", b"\x07"),
+    ),
+    "normalized": (
+        "A name is in another normal form.",
+        lambda d: d.replace("naïve".encode(), "nai\u0308ve".encode()),
+    ),
     "surrogate": ("Half a surrogate pair.", lambda d: d.replace("naïve".encode(), b"\\ud800")),
     "utf-16": ("It is in UTF-16.", lambda d: d.decode().encode("utf-16")),
     "latin": ("It is in Latin-1.", lambda d: d.replace("ï".encode(), b"\xef")),
-    "overlong": ("A letter has more bytes than it needs.", lambda d: d.replace(b"amount", b"\xc1\xa1mount")),
-    "capitals": ("A digest has capital letters.",
-        lambda d: d.replace(_name("submission").encode(), _name("submission").upper().encode())),
+    "overlong": (
+        "A letter has more bytes than it needs.",
+        lambda d: d.replace(b"amount", b"\xc1\xa1mount"),
+    ),
+    "capitals": (
+        "A digest has capital letters.",
+        lambda d: d.replace(_name("submission").encode(), _name("submission").upper().encode()),
+    ),
     "field-more": ("An unknown field.", lambda d: d.replace(b'"count":4', b'"count":4,"counts":4')),
     "field-less": ("A field is missing.", lambda d: d.replace(b'"count":4,', b"")),
     "format": ("Another version.", lambda d: d.replace(b"verix/proof/1", b"verix/proof/2")),
@@ -341,7 +474,7 @@ SPOILT: dict[str, tuple[str, Bytes]] = {
     "list": ("A list holds it.", lambda d: b"[" + d + b"]"),
     "deep": ("Five thousand brackets.", lambda d: b"[" * 5000),
     "empty": ("An empty file.", lambda d: b""),
-}  # fmt: skip
+}
 """Bytes that are not the canonical form of a true proof."""
 
 
@@ -486,112 +619,301 @@ HOLDS, FORGED, UNUSABLE = CaseKind.HOLDS, CaseKind.FORGED, CaseKind.UNUSABLE
 PREDICATE = "predicate"
 RECEIPTS = [
     _receipt_case(HOLDS, "receipt", "A receipt."),
-    _receipt_case(HOLDS, "pretty", "A statement that is not canonical.",
-        spoil=lambda d: json.dumps(json.loads(d), indent=2).encode()),
+    _receipt_case(
+        HOLDS,
+        "pretty",
+        "A statement that is not canonical.",
+        spoil=lambda d: json.dumps(json.loads(d), indent=2).encode(),
+    ),
     _receipt_case(HOLDS, "url-safe", "The other alphabet of Base64.", change=_recoded),
-    _receipt_case(HOLDS, "two-signatures", "A key that is not known has signed it too.",
-        change=_resigned("other", "provider")),
-    _receipt_case(HOLDS, "no-keyid", "A signature without a key's name stands beside.",
-        change=lambda e: e["signatures"].append({"sig": "AAAA"})),
-    _receipt_case(HOLDS, "pinned", "The key is pinned in a file, with times.", keys={
-        "key": _pinned(not_before="2020-01-01T00:00:00+00:00", not_after="9000-01-01T00:00:00Z")}),
+    _receipt_case(
+        HOLDS,
+        "two-signatures",
+        "A key that is not known has signed it too.",
+        change=_resigned("other", "provider"),
+    ),
+    _receipt_case(
+        HOLDS,
+        "no-keyid",
+        "A signature without a key's name stands beside.",
+        change=lambda e: e["signatures"].append({"sig": "AAAA"}),
+    ),
+    _receipt_case(
+        HOLDS,
+        "pinned",
+        "The key is pinned in a file, with times.",
+        keys={
+            "key": _pinned(not_before="2020-01-01T00:00:00+00:00", not_after="9000-01-01T00:00:00Z")
+        },
+    ),
     _receipt_case(HOLDS, "verdict", "A receipt and a verdict.", verdict=_same),
     _receipt_case(HOLDS, "root", "The root is given.", words=("--root", _name("root"))),
-    _receipt_case(HOLDS, "files", "Two of its files.", words=(
-        "--file", "delivery.json={delivery.json}", "--file", "records.parquet={records.parquet}")),
-    _receipt_case(HOLDS, "violation", "A verdict of VIOLATION is a true statement, too.", verdict=_both(
-        _set(PREDICATE, "outcome", to="VIOLATION"), _set(PREDICATE, "findings", 0, "status", to="fail"))),
-    _receipt_case(FORGED, "changed", "The statement was changed after it was signed.",
-        change=_set("payload", to=lambda p: b64encode(rfc8785.dumps({**_receipt(), "_type": ""})).decode())),
+    _receipt_case(
+        HOLDS,
+        "files",
+        "Two of its files.",
+        words=(
+            "--file",
+            "delivery.json={delivery.json}",
+            "--file",
+            "records.parquet={records.parquet}",
+        ),
+    ),
+    _receipt_case(
+        HOLDS,
+        "violation",
+        "A verdict of VIOLATION is a true statement, too.",
+        verdict=_both(
+            _set(PREDICATE, "outcome", to="VIOLATION"),
+            _set(PREDICATE, "findings", 0, "status", to="fail"),
+        ),
+    ),
+    _receipt_case(
+        FORGED,
+        "changed",
+        "The statement was changed after it was signed.",
+        change=_set(
+            "payload", to=lambda p: b64encode(rfc8785.dumps({**_receipt(), "_type": ""})).decode()
+        ),
+    ),
     _receipt_case(FORGED, "other-key", "Another key has signed it.", change=_resigned("other")),
-    _receipt_case(FORGED, "other-name", "Another key has signed it under this key's name.",
-        change=_set("signatures", to=lambda s: [
-            {**s[0], "sig": _signature(rfc8785.dumps(_receipt()), "other")["sig"]}])),
-    _receipt_case(FORGED, "other-type", "It was signed as something of another type.",
-        change=_resigned("provider", kind="application/json")),
-    _receipt_case(FORGED, "type", "The envelope has another type.",
-        change=_set("payloadType", to="application/json")),
-    _receipt_case(FORGED, "name-twice", "Two signatures name one key.",
-        change=_resigned("provider", "provider")),
+    _receipt_case(
+        FORGED,
+        "other-name",
+        "Another key has signed it under this key's name.",
+        change=_set(
+            "signatures",
+            to=lambda s: [{**s[0], "sig": _signature(rfc8785.dumps(_receipt()), "other")["sig"]}],
+        ),
+    ),
+    _receipt_case(
+        FORGED,
+        "other-type",
+        "It was signed as something of another type.",
+        change=_resigned("provider", kind="application/json"),
+    ),
+    _receipt_case(
+        FORGED,
+        "type",
+        "The envelope has another type.",
+        change=_set("payloadType", to="application/json"),
+    ),
+    _receipt_case(
+        FORGED,
+        "name-twice",
+        "Two signatures name one key.",
+        change=_resigned("provider", "provider"),
+    ),
     _receipt_case(FORGED, "raised", "S is L or more.", change=_raised),
-    _receipt_case(FORGED, "cut-signature", "The signature has 63 bytes.",
-        change=_set("signatures", 0, "sig", to=lambda s: s[:84])),
-    _receipt_case(FORGED, "padding", "Base64 without padding.",
-        change=_set("signatures", 0, "sig", to=lambda s: s.rstrip("="))),
-    _receipt_case(FORGED, "no-signature", "Nobody has signed it.", change=_set("signatures", to=[])),
-    _receipt_case(FORGED, "many-signatures", "Seventeen signatures.",
-        change=_resigned("provider", *(f"{i}" for i in range(16)))),
-    _receipt_case(FORGED, "envelope-field", "The envelope has a field more.", change=_set("more", to=1)),
-    _receipt_case(FORGED, "as-verdict", "The provider signed a verdict in place of a receipt.",
-        lambda s: (s.clear(), s.update(_verdict()))),
-    _receipt_case(FORGED, "verdict-as-receipt", "The owner signed a receipt in place of a verdict.",
-        verdict=lambda s: (s.clear(), s.update(_receipt()))),
-    _receipt_case(FORGED, "subject-less", "A file is missing.", _set("subject", to=lambda s: s[1:])),
-    _receipt_case(FORGED, "subject-more", "A file more.",
-        _set("subject", to=lambda s: [*s, {**s[0], "name": "more"}])),
-    _receipt_case(FORGED, "subject-twice", "A file twice.", _set("subject", to=lambda s: [*s, s[0]])),
-    _receipt_case(FORGED, "subject-other", "Another digest than SHA-256.",
-        _set("subject", 0, "digest", to={"sha512": _name("x")})),
+    _receipt_case(
+        FORGED,
+        "cut-signature",
+        "The signature has 63 bytes.",
+        change=_set("signatures", 0, "sig", to=lambda s: s[:84]),
+    ),
+    _receipt_case(
+        FORGED,
+        "padding",
+        "Base64 without padding.",
+        change=_set("signatures", 0, "sig", to=lambda s: s.rstrip("=")),
+    ),
+    _receipt_case(
+        FORGED, "no-signature", "Nobody has signed it.", change=_set("signatures", to=[])
+    ),
+    _receipt_case(
+        FORGED,
+        "many-signatures",
+        "Seventeen signatures.",
+        change=_resigned("provider", *(f"{i}" for i in range(16))),
+    ),
+    _receipt_case(
+        FORGED, "envelope-field", "The envelope has a field more.", change=_set("more", to=1)
+    ),
+    _receipt_case(
+        FORGED,
+        "as-verdict",
+        "The provider signed a verdict in place of a receipt.",
+        lambda s: (s.clear(), s.update(_verdict())),
+    ),
+    _receipt_case(
+        FORGED,
+        "verdict-as-receipt",
+        "The owner signed a receipt in place of a verdict.",
+        verdict=lambda s: (s.clear(), s.update(_receipt())),
+    ),
+    _receipt_case(
+        FORGED, "subject-less", "A file is missing.", _set("subject", to=lambda s: s[1:])
+    ),
+    _receipt_case(
+        FORGED,
+        "subject-more",
+        "A file more.",
+        _set("subject", to=lambda s: [*s, {**s[0], "name": "more"}]),
+    ),
+    _receipt_case(
+        FORGED, "subject-twice", "A file twice.", _set("subject", to=lambda s: [*s, s[0]])
+    ),
+    _receipt_case(
+        FORGED,
+        "subject-other",
+        "Another digest than SHA-256.",
+        _set("subject", 0, "digest", to={"sha512": _name("x")}),
+    ),
     _receipt_case(FORGED, "field-more", "An unknown field.", _set(PREDICATE, "more", to=1)),
-    _receipt_case(FORGED, "field-twice", "A field occurs twice in what was signed.",
-        spoil=lambda d: d.replace(b'"rows":1000', b'"rows":1,"rows":1000')),
-    _receipt_case(FORGED, "fraction", "A count is 1000.0.",
-        spoil=lambda d: d.replace(b"1000", b"1000.0")),
-    _receipt_case(FORGED, "exponent", "A count is 1e3.", spoil=lambda d: d.replace(b"1000", b"1e3")),
+    _receipt_case(
+        FORGED,
+        "field-twice",
+        "A field occurs twice in what was signed.",
+        spoil=lambda d: d.replace(b'"rows":1000', b'"rows":1,"rows":1000'),
+    ),
+    _receipt_case(
+        FORGED, "fraction", "A count is 1000.0.", spoil=lambda d: d.replace(b"1000", b"1000.0")
+    ),
+    _receipt_case(
+        FORGED, "exponent", "A count is 1e3.", spoil=lambda d: d.replace(b"1000", b"1e3")
+    ),
     _receipt_case(FORGED, "negative", "A count below 0.", _set(PREDICATE, "rows", to=-1)),
     _receipt_case(FORGED, "flag", "A count is true.", _set(PREDICATE, "rows", to=True)),
     _receipt_case(FORGED, "large", "A count of 2^32.", _set(PREDICATE, "rows", to=2**32)),
-    _receipt_case(FORGED, "mark", "A byte order mark in what was signed.",
-        spoil=lambda d: b"\xef\xbb\xbf" + d),
-    _receipt_case(FORGED, "local-time", "A time that is not in UTC.",
-        _set(PREDICATE, "began", to="2026-11-16T05:00:00+01:00")),
-    _receipt_case(FORGED, "no-zone", "A time without a zone.",
-        _set(PREDICATE, "began", to="2026-11-16T05:00:00")),
-    _receipt_case(FORGED, "no-day", "A day that there is not.",
-        _set(PREDICATE, "began", to="2026-02-29T05:00:00Z")),
-    _receipt_case(FORGED, "short-time", "A time in the short form of ISO 8601.",
-        _set(PREDICATE, "began", to="20260131T050000Z")),
+    _receipt_case(
+        FORGED, "mark", "A byte order mark in what was signed.", spoil=lambda d: b"\xef\xbb\xbf" + d
+    ),
+    _receipt_case(
+        FORGED,
+        "local-time",
+        "A time that is not in UTC.",
+        _set(PREDICATE, "began", to="2026-11-16T05:00:00+01:00"),
+    ),
+    _receipt_case(
+        FORGED,
+        "no-zone",
+        "A time without a zone.",
+        _set(PREDICATE, "began", to="2026-11-16T05:00:00"),
+    ),
+    _receipt_case(
+        FORGED,
+        "no-day",
+        "A day that there is not.",
+        _set(PREDICATE, "began", to="2026-02-29T05:00:00Z"),
+    ),
+    _receipt_case(
+        FORGED,
+        "short-time",
+        "A time in the short form of ISO 8601.",
+        _set(PREDICATE, "began", to="20260131T050000Z"),
+    ),
     _receipt_case(FORGED, "long-word", "65 characters.", _set(PREDICATE, "engine", to="e" * 65)),
-    _receipt_case(FORGED, "turned", "A mark that turns text.",
-        _set(PREDICATE, "engine", to="a\u202eb")),
-    _receipt_case(FORGED, "surrogate", "Half a surrogate pair.",
-        spoil=lambda d: d.replace("ü".encode(), b"\\ud800")),
-    _receipt_case(FORGED, "other-root", "It is about another root.", words=("--root", _name("other"))),
-    _receipt_case(FORGED, "other-file", "A file is another.",
-        words=("--file", "nodes.parquet={records.parquet}")),
-    _receipt_case(FORGED, "unknown-file", "Nothing names the file.",
-        words=("--file", "more.parquet={records.parquet}")),
-    _receipt_case(FORGED, "contradiction", "delivery.json and the receipt contradict each other.",
+    _receipt_case(
+        FORGED, "turned", "A mark that turns text.", _set(PREDICATE, "engine", to="a\u202eb")
+    ),
+    _receipt_case(
+        FORGED,
+        "surrogate",
+        "Half a surrogate pair.",
+        spoil=lambda d: d.replace("ü".encode(), b"\\ud800"),
+    ),
+    _receipt_case(
+        FORGED, "other-root", "It is about another root.", words=("--root", _name("other"))
+    ),
+    _receipt_case(
+        FORGED,
+        "other-file",
+        "A file is another.",
+        words=("--file", "nodes.parquet={records.parquet}"),
+    ),
+    _receipt_case(
+        FORGED,
+        "unknown-file",
+        "Nothing names the file.",
+        words=("--file", "more.parquet={records.parquet}"),
+    ),
+    _receipt_case(
+        FORGED,
+        "contradiction",
+        "delivery.json and the receipt contradict each other.",
         _set("subject", 4, "digest", "sha256", to=_name("other")),
-        words=("--file", "delivery.json={delivery.json}")),
-    _receipt_case(FORGED, "verdict-root", "The verdict is on another root.",
-        verdict=_set("subject", 4, "digest", "sha256", to=_name("other"))),
-    _receipt_case(FORGED, "verdict-file", "The verdict is on other files.",
-        verdict=_set("subject", 0, "digest", "sha256", to=_name("other"))),
-    _receipt_case(FORGED, "verdict-contract", "The verdict is for another contract.",
-        verdict=_set(PREDICATE, "contract", to=_name("other"))),
-    _receipt_case(FORGED, "outcome", "The outcome does not follow from the findings.",
-        verdict=_set(PREDICATE, "findings", 0, "status", to="fail")),
-    _receipt_case(FORGED, "nothing-decides", "VERIFIED, and nothing decides.",
-        verdict=_set(PREDICATE, "findings", 0, "decides", to=False)),
-    _receipt_case(FORGED, "revoked", "The key was revoked after the time in the receipt.",
-        keys={"key": _pinned(revoked="2026-12-01T00:00:00+00:00", reason="stolen")}),
-    _receipt_case(FORGED, "revoked-once", "The key is pinned in one file and revoked in another.",
-        keys={"key": _pem(_raw("provider")), "list": _pinned(revoked="2020-01-01T00:00:00Z")}),
-    _receipt_case(FORGED, "not-yet", "The key does not count yet.",
-        keys={"key": _pinned(not_before="9000-01-01T00:00:00Z")}),
-    _receipt_case(FORGED, "expired", "The key does not count any more.",
-        keys={"key": _pinned(not_after="2020-01-01T00:00:00Z")}),
-    _receipt_case(UNUSABLE, "keyid", "A pinned key has the name of another.",
-        keys={"key": _pinned(keyid=_name("other"))}),
-    _receipt_case(UNUSABLE, "key-time", "A pinned key was revoked at no time.",
-        keys={"key": _pinned(revoked="yesterday")}),
-    _receipt_case(UNUSABLE, "no-key", "A file without keys.",
-        keys={"key": b'{"format":"verix/keys/1","keys":[]}'}),
+        words=("--file", "delivery.json={delivery.json}"),
+    ),
+    _receipt_case(
+        FORGED,
+        "verdict-root",
+        "The verdict is on another root.",
+        verdict=_set("subject", 4, "digest", "sha256", to=_name("other")),
+    ),
+    _receipt_case(
+        FORGED,
+        "verdict-file",
+        "The verdict is on other files.",
+        verdict=_set("subject", 0, "digest", "sha256", to=_name("other")),
+    ),
+    _receipt_case(
+        FORGED,
+        "verdict-contract",
+        "The verdict is for another contract.",
+        verdict=_set(PREDICATE, "contract", to=_name("other")),
+    ),
+    _receipt_case(
+        FORGED,
+        "outcome",
+        "The outcome does not follow from the findings.",
+        verdict=_set(PREDICATE, "findings", 0, "status", to="fail"),
+    ),
+    _receipt_case(
+        FORGED,
+        "nothing-decides",
+        "VERIFIED, and nothing decides.",
+        verdict=_set(PREDICATE, "findings", 0, "decides", to=False),
+    ),
+    _receipt_case(
+        FORGED,
+        "revoked",
+        "The key was revoked after the time in the receipt.",
+        keys={"key": _pinned(revoked="2026-12-01T00:00:00+00:00", reason="stolen")},
+    ),
+    _receipt_case(
+        FORGED,
+        "revoked-once",
+        "The key is pinned in one file and revoked in another.",
+        keys={"key": _pem(_raw("provider")), "list": _pinned(revoked="2020-01-01T00:00:00Z")},
+    ),
+    _receipt_case(
+        FORGED,
+        "not-yet",
+        "The key does not count yet.",
+        keys={"key": _pinned(not_before="9000-01-01T00:00:00Z")},
+    ),
+    _receipt_case(
+        FORGED,
+        "expired",
+        "The key does not count any more.",
+        keys={"key": _pinned(not_after="2020-01-01T00:00:00Z")},
+    ),
+    _receipt_case(
+        UNUSABLE,
+        "keyid",
+        "A pinned key has the name of another.",
+        keys={"key": _pinned(keyid=_name("other"))},
+    ),
+    _receipt_case(
+        UNUSABLE,
+        "key-time",
+        "A pinned key was revoked at no time.",
+        keys={"key": _pinned(revoked="yesterday")},
+    ),
+    _receipt_case(
+        UNUSABLE,
+        "no-key",
+        "A file without keys.",
+        keys={"key": b'{"format":"verix/keys/1","keys":[]}'},
+    ),
     _receipt_case(UNUSABLE, "no-pem", "A file that is not a key.", keys={"key": b"key"}),
-    _receipt_case(UNUSABLE, "private", "A private key in place of the public one.", keys={
-        "key": b"-----BEGIN PRIVATE KEY-----\nMC4=\n-----END PRIVATE KEY-----\n"}),
-]  # fmt: skip
+    _receipt_case(
+        UNUSABLE,
+        "private",
+        "A private key in place of the public one.",
+        keys={"key": b"-----BEGIN PRIVATE KEY-----\nMC4=\n-----END PRIVATE KEY-----\n"},
+    ),
+]
 
 
 def _weak_keys() -> list[Json]:
@@ -602,10 +924,15 @@ def _weak_keys() -> list[Json]:
         return _set("signatures", to=[{"keyid": keyid, "sig": sig}])
 
     return [
-        _receipt_case(UNUSABLE, f"weak-{name}", "A key for which anybody can sign, or with two names.",
-            change=forged(raw), keys={"key": _pem(raw)})
+        _receipt_case(
+            UNUSABLE,
+            f"weak-{name}",
+            "A key for which anybody can sign, or with two names.",
+            change=forged(raw),
+            keys={"key": _pem(raw)},
+        )
         for name, raw in SMALL.items()
-    ]  # fmt: skip
+    ]
 
 
 # The log of a series (spec §15)
@@ -617,7 +944,8 @@ def _entries(n: int, name: str = "release") -> list[Json]:
             "number": i,
             "time": "2026-01-31T12:00:00+00:00",
             **{x: _name(f"{name} {i} {x}") for x in ("submission", "root", "cells")},
-            **{"contract": _name("contract"), "file": sha256(b"%b %d" % (name.encode(), i)).hex()},
+            "contract": _name("contract"),
+            "file": sha256(b"%b %d" % (name.encode(), i)).hex(),
         }
         for i in range(1, n + 1)
     ]
@@ -679,33 +1007,79 @@ SERIES = [
     ),
     _log_case(HOLDS, "file", "The third file.", words=FILE),
     _log_case(HOLDS, "signed", "Its head is signed.", signer="owner", words=(*KEY, *_since(5))),
-    _log_case(FORGED, "replaced", "A release was replaced.", _set(2, "file", to=_name("x")), words=_since(5)),
-    _log_case(FORGED, "reordered", "Two releases have changed places.",
-        lambda e: e.insert(1, {**e.pop(), "number": 2}) or [x.update(number=i) for i, x in enumerate(e, 1)],
-        words=_since(5)),
-    _log_case(FORGED, "removed", "A release was removed.",
-        lambda e: e.pop(1) and [x.update(number=i) for i, x in enumerate(e, 1)], words=_since(5)),
-    _log_case(FORGED, "cut", "The last releases were cut off.", lambda e: e.__delitem__(slice(3, None)),
-        words=_since(5)),
-    _log_case(FORGED, "forked", "The log of another series.",
-        lambda e: e.__setitem__(slice(None), _entries(7, "fork")), words=_since(5)),
+    _log_case(
+        FORGED,
+        "replaced",
+        "A release was replaced.",
+        _set(2, "file", to=_name("x")),
+        words=_since(5),
+    ),
+    _log_case(
+        FORGED,
+        "reordered",
+        "Two releases have changed places.",
+        lambda e: (
+            e.insert(1, {**e.pop(), "number": 2})
+            or [x.update(number=i) for i, x in enumerate(e, 1)]
+        ),
+        words=_since(5),
+    ),
+    _log_case(
+        FORGED,
+        "removed",
+        "A release was removed.",
+        lambda e: e.pop(1) and [x.update(number=i) for i, x in enumerate(e, 1)],
+        words=_since(5),
+    ),
+    _log_case(
+        FORGED,
+        "cut",
+        "The last releases were cut off.",
+        lambda e: e.__delitem__(slice(3, None)),
+        words=_since(5),
+    ),
+    _log_case(
+        FORGED,
+        "forked",
+        "The log of another series.",
+        lambda e: e.__setitem__(slice(None), _entries(7, "fork")),
+        words=_since(5),
+    ),
     _log_case(FORGED, "head", "The head is another.", spoil=_set("head", to=_name("x"))),
-    _log_case(FORGED, "entry", "An entry was changed, and the head was not.",
-        spoil=_set("entries", 0, "root", to=_name("x"))),
+    _log_case(
+        FORGED,
+        "entry",
+        "An entry was changed, and the head was not.",
+        spoil=_set("entries", 0, "root", to=_name("x")),
+    ),
     _log_case(FORGED, "size", "The size is another.", spoil=_set("size", to=6)),
     _log_case(FORGED, "size-fraction", "The size is 7.0.", spoil=_set("size", to=7.0)),
     _log_case(FORGED, "number", "A number is left out.", _set(6, "number", to=8)),
     _log_case(FORGED, "field-more", "An entry has a field more.", _set(0, "more", to="x")),
-    _log_case(FORGED, "time", "A time that is not in UTC.", _set(0, "time", to="2026-01-31T12:00:00+02:00")),
+    _log_case(
+        FORGED,
+        "time",
+        "A time that is not in UTC.",
+        _set(0, "time", to="2026-01-31T12:00:00+02:00"),
+    ),
     _log_case(FORGED, "capitals", "A digest has capital letters.", _set(0, "file", to=str.upper)),
     _log_case(FORGED, "format", "Another version.", spoil=_set("format", to="verix/series/2")),
-    _log_case(FORGED, "not-a-release", "A file that is not a release.", words=("--file", "{other}")),
+    _log_case(
+        FORGED, "not-a-release", "A file that is not a release.", words=("--file", "{other}")
+    ),
     _log_case(FORGED, "unsigned", "Its head is not signed.", words=KEY),
-    _log_case(FORGED, "other-signer", "Another key has signed its head.", signer="other", words=KEY),
-    _log_case(FORGED, "old-signature", "The signature is about an earlier head.", signer="owner", words=KEY,
-        spoil=lambda log: (log["entries"].pop(), log.update(size=6, head=_head(log["entries"])))),
-    _log_case(UNUSABLE, "since-form", "The older head is not one.", words=("--since", "05:x")),
-]  # fmt: skip
+    _log_case(
+        FORGED, "other-signer", "Another key has signed its head.", signer="other", words=KEY
+    ),
+    _log_case(
+        FORGED,
+        "old-signature",
+        "The signature is about an earlier head.",
+        signer="owner",
+        words=KEY,
+        spoil=lambda log: (log["entries"].pop(), log.update(size=6, head=_head(log["entries"]))),
+    ),
+]
 
 
 if __name__ == "__main__":

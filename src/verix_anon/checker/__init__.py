@@ -5,13 +5,16 @@ texts.js      its sentences, in English and German
 page.html, page.css, page.js   the page around it
 checker.mjs   the same for a terminal, for node
 
-The page loads nothing: its policy allows its own script and style, by their digests, and no network.
+The page loads nothing: its policy allows its own script and style by their digests, and no
+network.
 """
 
 import hashlib
 from base64 import b64encode
 from pathlib import Path
 
+from verix_anon import __version__
+from verix_anon.errors import TableError
 from verix_anon.files.atomic_write import write_bytes, written_aside
 
 __all__ = ["CHECKER", "PAGE", "page", "write_page"]
@@ -22,7 +25,7 @@ CHECKER = _HERE / "checker.mjs"
 """The program for node"""
 
 
-def page(version: str) -> str:
+def page() -> str:
     """Return check.html."""
     script = "".join(_read(name) for name in ("check.js", "texts.js", "page.js"))
     style = _read("page.css")
@@ -30,15 +33,25 @@ def page(version: str) -> str:
         f"default-src 'none'; script-src '{_source(script)}'; style-src '{_source(style)}';"
         " base-uri 'none'; form-action 'none'"
     )
-    made = _read("page.html").replace("{policy}", policy).replace("{version}", version)
-    return made.replace("{style}", style).replace("{script}", script)
+    parts = {"policy": policy, "version": __version__, "style": style, "script": script}
+    made = _read("page.html")
+    for name, text in parts.items():
+        made = made.replace(f"{{{name}}}", text)
+    return made
 
 
-def write_page(beside: Path, version: str) -> Path:
-    """Write check.html into the folder of this file, in place of one that is there."""
-    place = beside.with_name(PAGE)
-    with written_aside(place, overwrite=True, folder=False, private=False) as aside:
-        write_bytes(aside, page(version).encode())
+def write_page(beside: Path, *, overwrite: bool = False) -> Path:
+    """Write check.html into the folder of a file, and return its place.
+
+    Raises:
+        TableError: There is another check.html, or the file itself has that name.
+    """
+    place, data = beside.with_name(PAGE), page().encode()
+    if beside.name == PAGE:
+        raise TableError(f"{PAGE} is the name of the page; choose another name for the file")
+    if not (place.is_file() and place.read_bytes() == data):
+        with written_aside(place, overwrite=overwrite, folder=False, private=False) as aside:
+            write_bytes(aside, data)
     return place
 
 

@@ -226,8 +226,13 @@
 
   function card({ about, file, answer, missing }) {
     const outcome = missing ? "missing" : answer.ok ? "yes" : "no";
-    const element = made("article", undefined, { class: outcome });
-    element.append(made("h3", say(about, { file })), made("p", say(outcome), { class: "outcome" }));
+    const judged = answer?.facts.verdict?.outcome ?? "VERIFIED";
+    // A good signature under a bad verdict is not good news.
+    const look = outcome === "yes" && judged !== "VERIFIED" ? "missing" : outcome;
+    const element = made("article", undefined, { class: look });
+    const said = about === "about-signed" && outcome === "yes" ? "signed-yes" : outcome;
+    element.append(made("h3", say(about, { file })), made("p", say(said), { class: "outcome" }));
+    if (answer?.facts.verdict) element.append(made("p", say(`outcome-${judged}`)));
     if (missing) {
       element.append(made("p", inWords(missing, language)));
       return element;

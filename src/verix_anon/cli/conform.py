@@ -98,7 +98,7 @@ def conform(
     overwrite: Annotated[bool, overwrite_option("results that are there")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Try whether a provider does what the specification demands, case by case; or a verifier or checker.
+    """Try whether a provider does what the specification demands; or a verifier, or a checker.
 
     Each case is a submission that must be answered with exactly the delivery that the
     specification gives, or one that must be refused: with an exit code from 1 to 125 that is not

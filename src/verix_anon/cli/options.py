@@ -149,6 +149,9 @@ Series = Annotated[
     Path | None, option("The series that the table is part of: its folder.", metavar="FOLDER")
 ]
 AsJson = Annotated[bool, output_option("Print the result as JSON.", "--json")]
+Page = Annotated[
+    bool, output_option("Also write check.html beside it, which checks it in a browser.", "--page")
+]
 Overwrite = Annotated[bool, overwrite_option("a delivery that is there")]
 Priority = Annotated[
     list[str] | None,

@@ -13,6 +13,7 @@ from verix_anon.cli.options import (
     AsJson,
     DeliveryFolder,
     Given,
+    Page,
     PassphraseFile,
     Quiet,
     load_envelopes,
@@ -93,6 +94,7 @@ def make(
         ),
     ] = None,
     passphrase_file: PassphraseFile = None,
+    page: Page = False,
     overwrite: Annotated[bool, overwrite_option("a proof that is there")] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -104,6 +106,7 @@ def make(
     The record is named by its tracker, by whoever has the delivery and the contract; or, by the
     owner, by its row or its person. The proof is for the person concerned: do not publish it.
     """
+    from verix_anon.checker import write_page
     from verix_anon.client.prove import prove
     from verix_anon.client.table.columns import reading_of
     from verix_anon.files.proofs import write_proof
@@ -121,6 +124,7 @@ def make(
     places = [out.with_name(f"{out.stem}-{i + 1}{out.suffix}") for i in range(n)]
     places = [out] if n == 1 else places
     check_outputs(places, given, overwrite=overwrite)
+    checking = write_page(out, overwrite=overwrite) if page else None
     for proof, place in zip(made, places, strict=True):
         write_proof(proof, place, overwrite=overwrite)
     if as_json:
@@ -129,6 +133,8 @@ def make(
         return
     for proof, place in zip(made, places, strict=True):
         say(f"Written to {place}: a class of {proof.count:,} records, {len(proof.path)} splits.")
+    if checking is not None:
+        say(f"Written to {checking}: the page that checks it in a browser.")
     words = (places[0], "--root", made[0].root.hex(), "--tracker", made[0].tracker.hex())
     say(f"Check it: verix-anon prove check {quoted(*words)}")
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from verix_anon.cli.app import app
-from verix_anon.cli.options import AsJson, load_envelopes, option
+from verix_anon.cli.options import AsJson, Page, load_envelopes, option
 from verix_anon.cli.output import painted, say
 from verix_anon.errors import TableError
 from verix_anon.fields import printable, to_json
@@ -47,6 +47,7 @@ def check(
             "--file",
         ),
     ] = None,
+    page: Page = False,
     as_json: AsJson = False,
 ) -> None:
     """Check who vouches for a delivery: the provider by its receipt, the owner by its verdict.
@@ -58,6 +59,10 @@ def check(
     from verix_anon.files.attestation import Asked, attested
 
     load_envelopes()
+    if page:
+        from verix_anon.checker import write_page
+
+        write_page(file)
     found = attested(
         Asked(
             receipt=file,

@@ -1,7 +1,7 @@
 """What a checker is shown: proofs, receipts, verdicts and logs, true ones and forgeries, as data.
 
-`python -m tools.checker_cases` makes checker_cases.json by the text of the specification. Each row
-has the files of one case, and the words that ask about them, such as `prove check {proof} --root …`.
+`python -m tools.checker_cases` makes checker_cases.json by the specification's text. Each row has
+the files of one case, and the words that ask about them, such as `prove check {proof} --root …`.
 """
 
 import json

@@ -4,6 +4,7 @@ A statement names its subjects by their SHA-256 and says something about them. A
 who said it, not that it is true. That holds for the times above all.
 """
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     # Checking a receipt does not need arrays.
     from verix_anon.protocol.messages import Header
 
-
 STATEMENT = "https://in-toto.io/Statement/v1"
 RECEIPT = "urn:verix:receipt:1"
 DELIVERED = ("delivery.json", "leaves.parquet", "nodes.parquet", "records.parquet")
@@ -29,6 +29,7 @@ ROOT = "root"
 MAX_SUBJECTS = 16
 MAX_WORD = 64
 COUNTS = range(2**32)
+TIME = re.compile(r"[0-9]{4}-\d\d-\d\dT([01]\d|2[0-3]):\d\d:\d\d(\.\d{1,6})?(Z|\+00:00)", re.ASCII)
 
 Said = Mapping[str, str | int | Sequence[Mapping[str, str | bool]]]
 """A predicate as JSON values"""
@@ -101,10 +102,9 @@ def as_time(moment: datetime) -> str:
 def to_time(text: str) -> datetime | None:
     """Read a time in UTC, or return None if the text is not one."""
     try:
-        moment = datetime.fromisoformat(text)
+        return datetime.fromisoformat(text) if TIME.fullmatch(text) else None
     except ValueError:
         return None
-    return moment if moment.tzinfo is not None and not moment.utcoffset() else None
 
 
 def to_statement(kind: str, subjects: Mapping[str, str], predicate: Said) -> bytes:
