@@ -174,6 +174,7 @@ screenshot: setup
 # The pictures of the desk's pages: one job, from its table to its release, in a browser.
 pictures: setup
 	$(BIN)/python -m tools.desk docs/images
+	$(BIN)/python -m tools.check_pictures docs/images
 
 # The site, in build/docs/site. It needs no network, neither to build nor to read.
 docs: setup

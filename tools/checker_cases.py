@@ -70,7 +70,7 @@ def _case(
 
 # Proofs of inclusion (spec §14)
 
-LABELS = ["straße", '𝕏 \u2028 \\ " \u0007', "z"]
+LABELS = ["straße", '\U0001d54f \u2028 \\ " \u0007', "z"]
 CONTRACT: Json = {
     "format": "verix/contract/2",
     "submission_id": "0123456789abcdef" * 2,

@@ -13,7 +13,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-
 from cli.jobs import exit_code
 from tools import checker_cases as made
 from verix_anon.checker import CHECKER

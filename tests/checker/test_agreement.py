@@ -1,4 +1,4 @@
-"""The checker in JavaScript and our command answer alike: every case of the kit, and spoilt ones."""
+"""The checker in JavaScript and our command answer alike, also when files were spoilt."""
 
 import shutil
 from collections.abc import Sequence

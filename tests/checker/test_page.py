@@ -177,8 +177,12 @@ def test_a_file_of_100_mb_is_hashed_with_a_progress_bar(opened: Any, tmp_path: P
         for i in range(100):
             file.write(b"%7d," % i * (1 << 17))
     opened.evaluate(
-        "() => { window.seen = new Set(); const bar = document.getElementById('bar');"
-        " new MutationObserver(() => window.seen.add(bar.value)).observe(bar, {attributes: true}); }"
+        """() => {
+            window.seen = new Set();
+            const bar = document.getElementById("bar");
+            const note = () => window.seen.add(bar.value);
+            new MutationObserver(note).observe(bar, { attributes: true });
+        }"""
     )
     opened.set_input_files("#files", str(large))
     opened.wait_for_selector("article")

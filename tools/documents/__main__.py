@@ -6,12 +6,14 @@ from pathlib import Path
 
 from tools.documents import adversaries, http_api, notebooks, reference, site
 from tools.documents.markdown import ROOT
+from verix_anon import checker
 
 REFERENCE = ROOT / "docs" / "reference"
 MADE = {
     "cli.md": reference.cli_page,
     "adversaries.md": adversaries.adversaries_page,
     "http.md": http_api.http_page,
+    "check.html": checker.page,
 }
 """The pages that are made, not written."""
 
