@@ -24,7 +24,7 @@ from verix_anon.conform.independent import f64, sha256, u64
 from verix_anon.conform.kit import CaseKind
 
 Json = dict[str, Any]
-Change = Callable[[Json], object]
+Change = Callable[[Any], object]
 Bytes = Callable[[bytes], bytes]
 
 HERE = Path(__file__).parent.parent
@@ -603,6 +603,16 @@ def _resigned(*names: str, kind: str = TYPE) -> Change:
     return change
 
 
+def _becomes(made: Callable[[], Json]) -> Change:
+    """Another statement in place of this one."""
+
+    def change(statement: Json) -> None:
+        statement.clear()
+        statement.update(made())
+
+    return change
+
+
 def _recoded(envelope: Json) -> None:
     envelope["payload"] = urlsafe_b64encode(rfc8785.dumps(_receipt())).decode()
 
@@ -733,13 +743,13 @@ RECEIPTS = [
         FORGED,
         "as-verdict",
         "The provider signed a verdict in place of a receipt.",
-        lambda s: (s.clear(), s.update(_verdict())),
+        _becomes(_verdict),
     ),
     _receipt_case(
         FORGED,
         "verdict-as-receipt",
         "The owner signed a receipt in place of a verdict.",
-        verdict=lambda s: (s.clear(), s.update(_receipt())),
+        verdict=_becomes(_receipt),
     ),
     _receipt_case(
         FORGED, "subject-less", "A file is missing.", _set("subject", to=lambda s: s[1:])
@@ -965,12 +975,12 @@ def _head(entries: list[Json]) -> str:
 
 def _shown_log(change: Change, spoil: Change, signer: str | None, words: tuple[str, ...]) -> Any:
     entries = _entries(7)
-    change(entries)  # type: ignore[arg-type]
+    change(entries)
     log: Json = {"format": "verix/series/1", "entries": entries, "size": len(entries)}
     log["head"] = _head(entries)
     if signer is not None:
         subject = [{"name": "head", "digest": {"sha256": log["head"]}}]
-        said = {"_type": "https://in-toto.io/Statement/v1", "subject": subject}
+        said: Json = {"_type": "https://in-toto.io/Statement/v1", "subject": subject}
         said |= {"predicateType": "urn:verix:series:1", "predicate": {"size": log["size"]}}
         log["signature"] = _envelope(rfc8785.dumps(said), signer)
     spoil(log)
@@ -984,13 +994,18 @@ def _log_case(
     kind: CaseKind,
     name: str,
     title: str,
-    change: Callable[[list[Json]], object] = _same,
+    change: Change = _same,
     spoil: Change = _same,
     signer: str | None = None,
     words: tuple[str, ...] = (),
 ) -> Json:
-    make = partial(_shown_log, change, spoil, signer, words)  # type: ignore[arg-type]
+    make = partial(_shown_log, change, spoil, signer, words)
     return _case(kind, f"series-{name}", "15", title, make)
+
+
+def _numbered(entries: list[Json], others: list[Json]) -> None:
+    """Other entries in place of these, with numbers that fit."""
+    entries[:] = [{**each, "number": i} for i, each in enumerate(others, 1)]
 
 
 def _since(n: int) -> tuple[str, ...]:
@@ -1018,17 +1033,14 @@ SERIES = [
         FORGED,
         "reordered",
         "Two releases have changed places.",
-        lambda e: (
-            e.insert(1, {**e.pop(), "number": 2})
-            or [x.update(number=i) for i, x in enumerate(e, 1)]
-        ),
+        lambda e: _numbered(e, [e[0], e[6], *e[1:6]]),
         words=_since(5),
     ),
     _log_case(
         FORGED,
         "removed",
         "A release was removed.",
-        lambda e: e.pop(1) and [x.update(number=i) for i, x in enumerate(e, 1)],
+        lambda e: _numbered(e, [e[0], *e[2:]]),
         words=_since(5),
     ),
     _log_case(
