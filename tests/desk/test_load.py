@@ -20,7 +20,7 @@ from verix_anon.files.tables import write_table
 CHUNK = b"17,x,2024-01-31\n" * (1 << 16)
 ROOM = 64
 """Megabytes that an upload of any size may take of the desk's memory."""
-STEPS = ("table", "columns", "privacy", "privacy/risk.svg", "send", "verdict", "release")
+STEPS = ("table", "columns", "privacy", "send", "verdict", "release")
 PAGES = ("/", "/static/desk.css", *(f"/jobs/job/{step}" for step in STEPS))
 
 

@@ -3,15 +3,13 @@
 import sys
 from dataclasses import replace
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
 from desk.browsing import Browser, Given, Shown, fields, wait_for
 from verix_anon.client.explore.exploration import Exploration, Explored, basis_of
 from verix_anon.client.privacy_sheet import ColumnLoss
-from verix_anon.client.report import draw_exploration
-from verix_anon.desk.gate import POLICIES, REPORT
+from verix_anon.client.table.overview import ColumnOverview, Overview
 
 SAYS = "import sys; print(sys.argv[1:])"
 ROLES = """k = 5
@@ -162,35 +160,68 @@ def test_settings_are_tried_by_a_command(folder: Path, browser: Browser) -> None
     assert browser.submit("/jobs/job/explore", {"try-k": "--out"}).status_code == 400
 
 
-def test_what_was_tried_is_drawn_with_the_choice_of_now(folder: Path, browser: Browser) -> None:
-    assert browser.get("/jobs/job/privacy/risk.svg").status_code == 404
+def test_what_was_tried_is_shown_with_the_choice_of_now(folder: Path, browser: Browser) -> None:
     basis = basis_of(folder / "roles.toml", None)
     (folder / "explore.json").write_text(replace(tried(), basis=basis).to_json())
-    pictures = []
     for k in (5, 10, 99):
         (folder / "roles.toml").write_text(ROLES.replace("k = 5", f"k = {k}"))
         answer = browser.get("/jobs/job/privacy")
         shown = Shown(answer.text)
-        sources = [str(image["src"]) for image in shown.all("img")]
-        names = [source.split("?")[0].rsplit("/", 1)[1] for source in sources]
-        assert names == ["risk.svg", "ncp.svg", "auc.svg", "f1.svg", "one_label.svg"]
-        assert all(image["alt"] for image in shown.all("img"))
         chosen = [row for row in shown.all("tr") if row.get("class") == "chosen"]
         assert len(chosen) == (k != 99)
         assert ("was not among those" in answer.text) == (k == 99)
         charts = [a for a in shown.all("svg") if a.get("class") == "bars"]
         assert len(charts) == (k != 99)
         assert not shown.all("b")
-        pictures.append(browser.get(sources[0]))
-    assert len({picture.text for picture in pictures}) == 3
-    for name, value in POLICIES[REPORT].items():
-        assert pictures[0].headers.get_list(name) == [value]
-    assert pictures[0].headers["content-type"] == "image/svg+xml"
-    drawn = ElementTree.fromstring(pictures[0].text)
-    assert drawn.tag == "{http://www.w3.org/2000/svg}svg"
-    assert "var(--bad)" in pictures[0].text
-    assert "--bad:" in pictures[0].text
-    assert browser.get("/jobs/job/privacy/r2.svg").status_code == 404
+        # Of k 5 and 10, as they were tried.
+        measured = [a for a in shown.all("svg") if a.get("class") == "share"]
+        assert len(measured) == 4
+        assert "Detail lost: <strong>10%" in answer.text
+        assert [one.get("class") for one in shown.all("li")].count("chosen") == (k == 5)
+
+
+def test_a_purpose_sets_what_is_usual_for_it_and_tries_it(folder: Path, browser: Browser) -> None:
+    browser.given.desk.tasks.program = (sys.executable, "-c", SAYS)
+
+    def choose(name: str) -> str:
+        sent = {"digest": digest(browser), "do": name}
+        answer = browser.submit("/jobs/job/purpose", sent)
+        assert answer.status_code == 303, answer.text
+        task = browser.given.desk.tasks.of("job")
+        assert task is not None
+        assert task.words[:6] == (
+            *("explore", "people.csv", "--roles", "job/roles.toml", "--k", "5,10,25"),
+        )
+        wait_for(lambda: not task.is_running)
+        return (folder / "roles.toml").read_text()
+
+    looked = [
+        ColumnOverview(name="rich", n_distinct=2, bars=("no", "yes"), shares=(0.7, 0.3)),
+        ColumnOverview(name="<b>ill", n_distinct=9, bars=("x",), shares=(0.85,)),
+    ]
+    seen = Overview(n_rows=9, columns={one.name: one for one in looked})
+    (folder / "overview.json").write_text(seen.to_json())
+    text = choose("public")
+    for line in (
+        "k = 25",
+        "rich = {l = 2, cap = 0.9}",
+        '"<b>ill" = {l = 3}',
+        'bins = {age = "auto"}',
+    ):
+        assert line in text.replace("[release.bins]\nage", "bins = {age").replace(
+            '"auto"', '"auto"}'
+        ), text
+    text = choose("research")
+    assert "k = 10" in text
+    assert "cap" not in text
+    assert "auto" not in text
+    text = choose("internal")
+    assert "k = 5" in text
+    assert "l = " not in text
+    answer = browser.submit("/jobs/job/purpose", {"digest": "x", "do": "research"})
+    assert answer.status_code == 409
+    assert browser.submit("/jobs/job/purpose", {"do": "x"}).status_code == 400
+    assert (folder / "roles.toml").read_text() == text
 
 
 def test_what_is_left_of_a_column_is_told_in_german(folder: Path, browser: Browser) -> None:
@@ -220,11 +251,9 @@ def test_the_curves_of_other_columns_or_another_table_are_not_marked(
         answer = browser.get("/jobs/job/privacy")
         shown = Shown(answer.text)
         rows = [row for row in shown.all("tr") if row.get("class") == "chosen"]
-        drawn = browser.get(str(shown.all("img")[0]["src"])).text
-        assert (OTHER in answer.text) is (not rows) is (drawn == unmarked)
+        assert (OTHER in answer.text) is (not rows)
         return bool(rows)
 
-    unmarked = draw_exploration(tried().marked(None))["Risk"]
     assert not (folder / "explore.json").exists()
     (folder / "explore.json").write_text(tried().to_json())
     assert not is_marked()
@@ -251,7 +280,7 @@ def test_a_file_that_is_none_is_as_if_nothing_was_tried(
     folder: Path, browser: Browser, text: str
 ) -> None:
     (folder / "explore.json").write_text(text)
-    assert "What was tried" not in browser.get("/jobs/job/privacy").text
+    assert "What the tests showed" not in browser.get("/jobs/job/privacy").text
 
 
 def test_what_was_tried_is_read_back() -> None:

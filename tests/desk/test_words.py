@@ -28,6 +28,7 @@ TEMPLATES = sorted(
     (path.name, path.read_text("utf-8"))
     for path in (files("verix_anon.desk") / "templates").iterdir()
 )
+TERMS = ("k", "l", "cap", "t", "rule", "traps", "leaf", "loss")
 GROUPS: dict[str, Sequence[str]] = {
     "columns.fates.": columns.FATES,
     "columns.hierarchies.": ["none", "prefix", "date", "file"],
@@ -37,8 +38,11 @@ GROUPS: dict[str, Sequence[str]] = {
     "losses.units.": [*UNITS, "values", "value"],
     "plain.": ("entered", "unknown", "used"),
     "privacy.measures.": [*Measure],
-    "privacy.pictures.": [*privacy.PICTURES],
+    "privacy.purposes.": [*privacy.PURPOSES],
+    "privacy.purposes_said.": [*privacy.PURPOSES],
     "privacy.rules.": [rule.replace("-", "_") for rule in Rule],
+    "privacy.terms.": TERMS,
+    "privacy.terms_said.": TERMS,
     "privacy.trap_names.": [*Traps],
     "release.formats.": release.FORMATS,
     "release.forms.": [*Representation],
@@ -151,6 +155,7 @@ FORMS = [
     ("overview", "columns"),
     ("privacy", "privacy"),
     ("explore", "privacy"),
+    ("purpose", "privacy"),
     ("prepare", "send"),
     ("anonymize", "send"),
     ("submit", "send"),

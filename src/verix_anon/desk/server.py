@@ -4,7 +4,6 @@ from collections.abc import Callable
 from contextlib import closing
 from importlib.resources import files
 from pathlib import Path
-from threading import Thread
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -14,7 +13,6 @@ from starlette.types import ASGIApp
 from verix_anon import http_server
 from verix_anon.desk.gate import DeskGate
 from verix_anon.desk.pages import columns, jobs, privacy, release, send, table, verdict
-from verix_anon.desk.pages.privacy import load_plots
 from verix_anon.desk.rendering import Desk, page
 from verix_anon.desk.sessions import Sessions, link_file
 from verix_anon.desk.tasks import Tasks
@@ -49,7 +47,6 @@ def serve(folder: Path, port: int, *, ready: Callable[[str], None]) -> None:
         app = make_app(Desk(folder, tasks), sessions, port)
         http_server.end_by_signal()
         ready(link(sessions.token))
-        Thread(target=load_plots, daemon=True).start()
         http_server.serve(app, listener, grace=GRACE_SECONDS)
 
 

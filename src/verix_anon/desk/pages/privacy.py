@@ -1,11 +1,9 @@
-"""Privacy: k, l, t, rule, traps and leaves, and what each k would cost, tried on this machine."""
+"""Privacy: a purpose, or k, l, t, rule and traps, and what they cost, tried on this machine."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from importlib import import_module
-from threading import Lock
+from typing import NamedTuple
 
 from fastapi import Request, Response
 from starlette.exceptions import HTTPException
@@ -15,12 +13,18 @@ from verix_anon.client.explore.exploration import Exploration, basis_of
 from verix_anon.client.job import Job, JourneyStep
 from verix_anon.client.prepare.options import PrepareOptions
 from verix_anon.client.prepare.traps import Traps
-from verix_anon.client.report import draw_exploration
 from verix_anon.client.table.roles import Measure
-from verix_anon.client.table.roles_editor import Protection, apply_protection, read_protection
-from verix_anon.desk import gate
+from verix_anon.client.table.roles_editor import (
+    Protection,
+    apply_choices,
+    apply_protection,
+    read_choices,
+    read_protection,
+)
+from verix_anon.client.table.task import TableRole
 from verix_anon.desk.gate import Form
 from verix_anon.desk.pages import forms
+from verix_anon.desk.pages.columns import overview_of
 from verix_anon.desk.rendering import href_of, page
 from verix_anon.errors import TableError
 from verix_anon.files.job_folder import EXPLORED, ROLES
@@ -28,15 +32,26 @@ from verix_anon.files.text_versions import Version, read_version, replace_versio
 from verix_anon.protocol.contract import Rule
 
 router = forms.step_router(JourneyStep.PRIVACY)
-PICTURES = {"risk": "Risk", "ncp": "NCP", "auc": "AUC", "f1": "F1", "macro_f1": "macro F1"} | {
-    "r2": "R2",
-    "error": "mean error",
-    "one_label": "One label",
-}
-"""The plots by the names that addresses and texts have for them."""
 
-DRAWING = Lock()
-"""A browser asks for all plots at once, and one drawing makes them all."""
+
+class Purpose(NamedTuple):
+    """What is asked of privacy for one use of the released table."""
+
+    k: int
+    l: int  # noqa: E741
+    cap: float | None = None
+    has_bins: bool = False
+    """Whether all cells of a column end at the same bounds, so that everybody can count."""
+
+
+PURPOSES = {
+    "internal": Purpose(5, 1),
+    "research": Purpose(10, 2),
+    "public": Purpose(25, 3, 0.9, has_bins=True),
+}
+USUAL = ",".join(str(purpose.k) for purpose in PURPOSES.values())
+ROOM = 0.1
+"""A cap is asked for if the commonest value of all rows is rarer by so much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +95,9 @@ def _page(
         "found": found,
         "rows": [] if found is None else list(zip(found.rows, found.cells(), strict=True)),
         "is_other": point is None,
-        "pictures": [] if found is None else _pictures(found),
-        # A name for what the pictures show, so that a browser draws again when it changes.
-        "version": f"{tried.digest[:8]}{now.digest[:8]}{point is None:d}",
+        "purposes": PURPOSES,
+        "current": _current(job, wanted),
+        "by_k": {} if found is None or point is None else {row.k: row for row in found.rows},
         "tables": forms.tables_for(request, job),
     }
     words, status = _words(job, forms.table_of(request, job), "", ""), 400 if problem else 200
@@ -96,38 +111,49 @@ def _point(job: Job, wanted: Protection, found: Exploration) -> tuple[int, str, 
     return wanted.k, wanted.contract["rule"], wanted.of_target
 
 
-def _pictures(found: Exploration) -> list[str]:
-    titles = {"Risk", "NCP", *found.titles, *({"One label"} if found.target is not None else ())}
-    return [name for name, title in PICTURES.items() if title in titles]
+def _hidden(job: Job, purpose: Purpose, names: Iterable[str]) -> dict[str, dict[str, float]]:
+    """What classes must hide of each column, as far as its values allow it."""
+    found, looked = {}, overview_of(job)
+    for name in names:
+        seen = None if looked is None else looked.columns.get(name)
+        asked: dict[str, float] = {"l": min(purpose.l, 2 if seen is None else seen.n_distinct)}
+        commonest = 1.0 if seen is None else max(seen.shares, default=1.0)
+        if purpose.cap is not None and commonest <= purpose.cap - ROOM:
+            asked["cap"] = purpose.cap
+        found[name] = asked if asked["l"] > 1 else {}
+    return found
 
 
-@router.get("/jobs/{job}/privacy/{picture}.svg")
-def picture(request: Request, job: forms.GivenJob, picture: str) -> Response:
-    """A plot, as a file with its own colours; none of it can reach the desk."""
-    roles, tried = read_version(job.path(ROLES)), read_version(job.path(EXPLORED))
-    if picture not in PICTURES or not roles.digest or not tried.digest:
-        raise HTTPException(404)
-    found = Exploration.from_json(tried.text)
-    point = _point(job, read_protection(roles.text, job.folder), found)
-    with DRAWING:
-        drawn = _drawn(tried.text, point)
-    if PICTURES[picture] not in drawn:
-        raise HTTPException(404)
-    request.state.policy = gate.REPORT
-    return Response(drawn[PICTURES[picture]], media_type="image/svg+xml")
+def _current(job: Job, wanted: Protection) -> str:
+    """The purpose whose protection is asked for; empty if it is another one."""
+    asked = {name: dict(measures) for name, measures in wanted.hidden.items()}
+    fits = (n for n, p in PURPOSES.items() if (p.k, _hidden(job, p, asked)) == (wanted.k, asked))
+    return next(fits, "")
 
 
-def load_plots() -> None:
-    """Import what draws plots, so that the first one does not have to wait for it."""
-    # A failure is told by the page that needs a plot.
-    with DRAWING, suppress(ImportError):
-        import_module("verix_anon.client.report.pictures")
-        import_module("matplotlib.backends.backend_svg")
-
-
-@lru_cache(maxsize=4)
-def _drawn(tried: str, point: tuple[int, str, int] | None) -> dict[str, str]:
-    return draw_exploration(Exploration.from_json(tried).marked(point))
+@router.post("/jobs/{job}/purpose")
+def choose_purpose(request: Request, job: forms.GivenJob, form: forms.Posted) -> Response:
+    """Ask for what a purpose needs, and try what that costs."""
+    forms.check_open(request, job)
+    if (purpose := PURPOSES.get(forms.one(form, "do"))) is None:
+        raise TableError("there is no such purpose")
+    now = read_version(job.path(ROLES))
+    before, was = read_protection(now.text, job.folder), forms.one(form, "digest")
+    hidden = _hidden(job, purpose, before.hidden)
+    text = apply_protection(now.text, replace(before, k=purpose.k, hidden=hidden), job.folder)
+    bins = "auto" if purpose.has_bins else ""
+    choices = read_choices(text)
+    columns = (
+        replace(c, bins=bins) if c.role == TableRole.QUASI and c.bins in ("", "auto") else c
+        for c in choices.columns
+    )
+    text = apply_choices(text, replace(choices, columns=tuple(columns)))
+    changed = replace_version(job.path(ROLES), text, was)
+    if changed is not None:
+        return forms.conflict(request, job, changed, text, form)
+    if job.table is None:
+        return forms.go_to(request, "privacy", job=job.name)
+    return forms.start(request, job, _words(job, forms.table_of(request, job), USUAL, ""))
 
 
 @router.post("/jobs/{job}/privacy")
