@@ -79,6 +79,7 @@ ALLOWED = {
         "protocol",
         "files",
         "client",
+        "datasets",
     },
     "adversaries": {"errors", "arrays", "protocol", "kernels", "provider"},
     "conform": {

@@ -15,8 +15,8 @@ def test_jobs_are_listed_with_their_state(given: Given, browser: Browser) -> Non
     (folder / "second").mkdir()
     (folder / "second" / "roles.toml").write_text("k = 5\n")
     words = Shown(browser.get("/").text).words
-    assert [word for word in words if word in ("first", "new", "second", "columns drafted")] == [
-        *("first", "new", "second", "columns drafted")
+    assert [word for word in words if word in ("first", "new", "second", "columns proposed")] == [
+        *("first", "new", "second", "columns proposed")
     ]
 
 
@@ -37,7 +37,17 @@ def test_a_job_is_begun_by_the_command_that_is_shown(given: Given, browser: Brow
     begun.mkdir()
     table = given.desk.folder / "people.csv"
     assert jobs.exit_code("init", table, "--out", begun / "roles.toml") == 0
-    assert "columns drafted" in Shown(browser.get("/").text).words
+    assert "columns proposed" in Shown(browser.get("/").text).words
+
+
+def test_an_example_is_begun_and_found_again(given: Given, browser: Browser) -> None:
+    answer = browser.submit("/example", {})
+    assert answer.headers["location"] == "/jobs/example/table?table=example.csv"
+    assert "income" in browser.get(answer.headers["location"]).text
+    table = given.desk.folder / "example.csv"
+    table.write_text("mine")
+    assert browser.submit("/example", {}).headers["location"] == "/jobs/example"
+    assert table.read_text() == "mine"
 
 
 def test_a_job_is_begun(given: Given, browser: Browser) -> None:

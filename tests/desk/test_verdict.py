@@ -60,7 +60,7 @@ def spoiled(verdict: Verdict, status: Status) -> Verdict:
 
 def test_a_delivery_that_was_not_judged_has_no_colour(folder: Path, browser: Browser) -> None:
     text = browser.get("/jobs/job/verdict").text
-    assert "has not been judged yet" in text
+    assert "has not been verified yet" in text
     assert states(browser) == ["state state-delivered"]
     assert (
         "verify job/delivery --manifest job/manifest.verix --submission job/submission"
@@ -88,7 +88,8 @@ def test_the_verdict_is_shown_as_it_is(
     job, large, *layers = states(browser)
     assert job == large == f"state state-{outcome.value.lower()}"
     assert len(layers) == len(verdict.findings)
-    assert layers[0] == f"state status-{status.value}"
+    # What failed comes first, and what was not run last.
+    assert layers[-1 if status is Status.SKIPPED else 0] == f"state status-{status.value}"
     is_good = outcome is Outcome.VERIFIED
     assert ("/jobs/job/release" in answer.text) == is_good
     if not is_good:
@@ -117,7 +118,7 @@ def test_what_is_no_delivery_is_judged_so(folder: Path, given: Given, browser: B
     assert page.status_code == 200
     assert "VIOLATION" in page.text
     # The verdict is a result, and no failure of the command.
-    assert "did not end well" not in browser.get("/jobs/job/verdict").text
+    assert "This step failed" not in browser.get("/jobs/job/verdict").text
 
 
 @pytest.mark.parametrize(("code", "is_well"), [(0, True), (1, True), (3, True), (2, False)])
@@ -132,7 +133,7 @@ def test_a_verdict_is_a_result_whichever_it_is(
     assert "secret" not in task.shown + task.out
     found = json.loads(browser.get("/jobs/job/task/events").text.split("data: ")[-1].split("\n")[0])
     assert (found["then"] == "/jobs/job/verdict") == is_well
-    assert ("did not end well" in browser.get("/jobs/job/verdict").text) != is_well
+    assert ("This step failed" in browser.get("/jobs/job/verdict").text) != is_well
 
 
 @pytest.mark.parametrize("key", ["../key.pub", "/etc/passwd", "none.pub", "job"])

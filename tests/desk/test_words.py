@@ -29,6 +29,7 @@ TEMPLATES = sorted(
     for path in (files("verix_anon.desk") / "templates").iterdir()
 )
 TERMS = ("k", "l", "cap", "t", "rule", "traps", "leaf", "loss")
+WAY = ("prepare", "anonymize", "verify", "release")
 GROUPS: dict[str, Sequence[str]] = {
     "columns.fates.": columns.FATES,
     "columns.hierarchies.": ["none", "prefix", "date", "file"],
@@ -55,9 +56,14 @@ GROUPS: dict[str, Sequence[str]] = {
     "states.": [*JourneyState],
     "steps.": [*JourneyStep],
     "table.": [*table.FIELDS],
+    "jobs.way_names.": WAY,
+    "jobs.way_said.": WAY,
+    "jobs.way_where.": WAY,
+    "verdict.about.": LAYERS,
     "verdict.means.": [outcome.lower() for outcome in Outcome],
     "verdict.names.": LAYERS,
     "verdict.profiles.": ["auto", *Profile],
+    "verdict.sentences.": [outcome.lower() for outcome in Outcome],
     "verdict.statuses.": [*Status],
 }
 """The values that templates put behind the beginning of a key."""
@@ -137,10 +143,10 @@ def test_the_language_is_what_was_chosen_or_asked_for(
 
 
 def test_the_language_can_be_changed(browser: Browser) -> None:
-    assert "<h1>Jobs</h1>" in browser.get("/").text
+    assert ">Jobs</h2>" in browser.get("/").text
     answer = browser.get("/language/de?back=/jobs/x%2Fy")
     assert (answer.status_code, answer.headers["location"]) == (303, "/jobs/x/y")
-    assert "<h1>Aufträge</h1>" in browser.get("/").text
+    assert ">Aufträge</h2>" in browser.get("/").text
     assert browser.get("/language/xx").status_code == 404
 
 
@@ -188,5 +194,5 @@ def test_all_forms_are_tried() -> None:
         for route in module.router.routes
         if isinstance(route, APIRoute) and "POST" in (route.methods or ())
     }
-    others = {"/jobs", "task/cancel", "columns/advice"}
+    others = {"/jobs", "/example", "task/cancel", "columns/advice"}
     assert sent - others == {form for form, _ in FORMS}

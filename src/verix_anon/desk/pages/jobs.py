@@ -6,10 +6,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
+from pyarrow.csv import write_csv
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse
 
 from verix_anon.client.job import jobs_in, new_job
+from verix_anon.datasets import census
 from verix_anon.desk.pages.forms import GivenJob, Posted, go_to, one
 from verix_anon.desk.rendering import LANGUAGE_COOKIE, LANGUAGES, desk_of, href_of, page
 from verix_anon.desk.tasks import DeskTask
@@ -36,6 +38,22 @@ def begin(request: Request, form: Posted) -> Response:
     except TableError as error:
         return _list(request, name, str(error), 400)
     return go_to(request, "job", job=made.name)
+
+
+EXAMPLE, EXAMPLE_ROWS = "example", 5_000
+
+
+@router.post("/example")
+def try_example(request: Request) -> Response:
+    """A job on a table of made-up people; the one of before, if it is there."""
+    folder = desk_of(request).folder
+    table = folder / f"{EXAMPLE}.csv"
+    if not table.exists():
+        write_csv(census(EXAMPLE_ROWS), table)
+    if not (folder / EXAMPLE).is_dir():
+        new_job(folder, EXAMPLE)
+        return RedirectResponse(f"/jobs/{EXAMPLE}/table?table={table.name}", 303)
+    return go_to(request, "job", job=EXAMPLE)
 
 
 def _list(request: Request, name: str, problem: str, status: int) -> Response:
