@@ -20,13 +20,10 @@ from playwright.sync_api import Download, Page
 from tools.browser import chromium
 from tools.desk_process import serving
 
-WIDTH, HEIGHT, TALLEST = 1000, 700, 1100
-PICTURES = {
-    **dict.fromkeys(("jobs", "table", "columns", "send", "verdict", "release"), ""),
-    "privacy": "[action$='/explore']",
-}
-"""The pages that are shown, each from its top, or from an element of it."""
-TOP = "selector => document.querySelector(selector).getBoundingClientRect().top + scrollY - 16"
+WIDTH, HEIGHT, TALLEST = 1280, 700, 1300
+PICTURES = ("jobs", "table", "columns", "privacy", "send", "verdict", "release")
+"""The pages that are shown, each from its top."""
+NARROW, NARROW_TALLEST = 390, 900
 RENAME = """([was, now]) => {
   const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (texts.nextNode()) texts.currentNode.data = texts.currentNode.data.replace(was, now);
@@ -135,16 +132,9 @@ class Walk:
         self.until("#try-k")
 
     def privacy(self) -> None:
-        """Try some k, see what they cost, and choose one."""
-        self.page.fill("#try-k", "3,5,10")
-        self.submit("explore")
-        self.until("#settings")
-        self.page.fill("#k", "5")
-        self.submit("privacy", "[value=write]")
+        """Choose a purpose, and see what it costs."""
+        self.submit("purpose", "[value=internal]")
         self.until("tr.chosen")
-        for plot in self.page.locator("figure img").all():
-            plot.scroll_into_view_if_needed()
-            plot.evaluate("plot => plot.decode()")
         self.look("privacy")
         self.submit("privacy", "[value=on]")
         self.until("#becomes")
@@ -211,15 +201,22 @@ def take_pictures(out: Path) -> None:
 
 
 def _keep(page: Page, name: str, out: Path) -> None:
-    """A picture of a page, small."""
-    shot = Image.open(io.BytesIO(page.screenshot(full_page=True))).convert("RGB")
-    top = page.evaluate(TOP, PICTURES[name]) if PICTURES[name] else 0
-    path = out / f"desk-{name}.png"
-    shown = shot.crop((0, top, shot.width, min(shot.height, top + TALLEST)))
-    shown.quantize(64).save(path, optimize=True)
-    size = path.stat().st_size
-    assert size <= MOST_BYTES, f"{path}: {size:,} bytes"
-    print(f"{path}: {size:,} bytes")
+    """Pictures of a page, small: wide and light, and as on a phone in the dark."""
+    for ending, width, scheme, tallest in (
+        ("", WIDTH, "light", TALLEST),
+        ("-narrow", NARROW, "dark", NARROW_TALLEST),
+    ):
+        page.set_viewport_size({"width": width, "height": HEIGHT})
+        page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+        shot = Image.open(io.BytesIO(page.screenshot(full_page=True))).convert("RGB")
+        path = out / f"desk-{name}{ending}.png"
+        shown = shot.crop((0, 0, shot.width, min(shot.height, tallest)))
+        shown.quantize(32).save(path, optimize=True)
+        size = path.stat().st_size
+        assert size <= MOST_BYTES, f"{path}: {size:,} bytes"
+        print(f"{path}: {size:,} bytes")
+    page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
+    page.emulate_media(color_scheme="light")
 
 
 if __name__ == "__main__":

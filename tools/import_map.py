@@ -17,7 +17,7 @@ PICTURE = ROOT / "docs" / "images" / "architecture.svg"
 PLACES = {
     "cli": (1.5, 0, "one module per command"),
     "conform": (1.5, 1, "the conformance kit"),
-    "datasets": (3.0, 1, "a table to try it on"),
+    "datasets": (1.5, 3, "a table to try it on"),
     "checker": (0.0, 1, "a page that checks"),
     "desk": (0.0, 2, "the owner's pages"),
     "adversaries": (2.0, 2, "providers that misbehave"),

@@ -52,6 +52,7 @@ GROUPS: dict[str, Sequence[str]] = {
     "release.remedy_names.": release.REMEDIES,
     "roles.": columns.ROLE_NAMES,
     "roles_said.": columns.ROLE_NAMES,
+    "send.party_names.": send.PARTIES,
     "send.parted.": [*send.WHAT.values()],
     "states.": [*JourneyState],
     "steps.": [*JourneyStep],

@@ -1,12 +1,12 @@
 """The list of jobs, with the state of each; where a job is begun."""
 
 import asyncio
+import csv
 from collections.abc import AsyncIterator
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
-from pyarrow.csv import write_csv
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse
 
@@ -49,7 +49,9 @@ def try_example(request: Request) -> Response:
     folder = desk_of(request).folder
     table = folder / f"{EXAMPLE}.csv"
     if not table.exists():
-        write_csv(census(EXAMPLE_ROWS), table)
+        columns = census(EXAMPLE_ROWS).to_pydict()
+        with table.open("x", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([columns, *zip(*columns.values(), strict=True)])
     if not (folder / EXAMPLE).is_dir():
         new_job(folder, EXAMPLE)
         return RedirectResponse(f"/jobs/{EXAMPLE}/table?table={table.name}", 303)

@@ -144,8 +144,11 @@ def _asked(form: Form) -> list[str]:
 def _remedies(form: Form, unsent: Sequence[str]) -> list[str]:
     """What is published less finely: common bins, single columns, and who is left out."""
     words = []
+    # A button wins over the list: `auto-2` is for the third column.
+    pressed, _, at = forms.one(form, "do").partition("-")
     for i, name in enumerate(unsent):
         chosen, step = forms.one(form, f"remedy-{i}"), forms.one(form, f"round-{i}").strip()
+        chosen = pressed if at == str(i) and pressed in REMEDIES else chosen
         if chosen == "drop":
             words += ["--drop", name]
         elif chosen == "auto":

@@ -27,6 +27,8 @@ from verix_anon.protocol.contract import Rule
 router = forms.step_router(JourneyStep.SEND)
 WHAT = {DROPPED: "dropped"} | {said: form.value.replace(" ", "_") for form, said in PARTED.items()}
 """The key of the text for what becomes of columns."""
+PARTIES = ("table_name", "controller", "processor")
+"""What the report names."""
 
 
 @router.get("/jobs/{job}/send")
@@ -41,12 +43,14 @@ def _page(request: Request, job: Job, *, changed: bool = False) -> Response:
         return page(request, "send.html", view, job=job, command=_anonymize(job))
     if not job.path(ROLES).is_file():
         raise HTTPException(404)
-    parted = []
+    parted, options = [], {}
     # The layout says what is wrong with the file, or prepare will.
     with suppress(Error):
         parted = [(WHAT[what], names) for what, names in foreseen(job.path(ROLES)).items()]
+        options = read_options(job.path(ROLES))
     view = {
         "parted": parted,
+        "parties": {name: options.get(name, "") for name in PARTIES},
         "digest": read_version(job.path(ROLES)).digest,
         "changed": changed,
         "tables": forms.tables_for(request, job),
@@ -92,6 +96,9 @@ def prepare(request: Request, job: forms.GivenJob, form: forms.Posted) -> Respon
     key = forms.given_file(request, forms.one(form, "provider_key"))
     table = forms.given_table(request, job, form)
     words = _prepare(job, table, key, is_sealed=bool(forms.one(form, "passphrase")))
+    said = {name: forms.one(form, name).strip() for name in PARTIES}
+    # One word, so that nothing that is typed is taken for an option.
+    words += tuple(f"--{name.replace('_', '-')}={value}" for name, value in said.items() if value)
     environment = forms.passphrase(form) | {SEEN: forms.one(form, "digest")}
     return forms.start(request, job, words, environment=environment)
 
