@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from verix_anon.arrays import Flags, Ints
+from verix_anon.arrays import Ints
 from verix_anon.client.release.grouping import expand
 from verix_anon.client.release.privacy import dense, distinct
 from verix_anon.errors import NotAcceptedError
@@ -59,10 +59,13 @@ class SeenRecords:
             },
         )
 
-    def left(self, column: str) -> Ints:
-        """For each record how many values of a column are possible for its person."""
-        units = self._units(self.values[column])
-        return possible(units, self.of_class, self.values[column])[units]
+    def left(self, column: str, *, is_quick: bool = False) -> Ints:
+        """For each record how many values of a column are possible for its person.
+
+        If it `is_quick`, only pairs with the last release are looked at, and more may be left.
+        """
+        units, values = self._units(self.values[column]), self.values[column]
+        return possible(units, self.of_class, self.release, values, is_quick=is_quick)[units]
 
     def n_changing(self, column: str) -> int:
         """How many people have several values of a column; their records are not chained."""
@@ -82,13 +85,17 @@ class SeenRecords:
         return dense(np.where((low == high)[self.person], self.person, own))
 
 
-def possible(unit: Ints, of_class: Ints, value: Ints) -> Ints:
+def possible(
+    unit: Ints, of_class: Ints, release: Ints, value: Ints, *, is_quick: bool = False
+) -> Ints:
     """How many values are possible for each unit, a person with one value.
 
     Args:
         unit: The unit of each record, from 0 without gaps.
-        of_class: The class of each record.
+        of_class: The class of each record; a class is in one release.
+        release: The release of each record, from 0.
         value: The true value of each record; all records of a unit have the same one.
+        is_quick: Look only at pairs with the last release.
 
     Raises:
         NotAcceptedError: There is not the memory for it.
@@ -96,16 +103,21 @@ def possible(unit: Ints, of_class: Ints, value: Ints) -> Ints:
     if not unit.size:
         return np.empty(0, np.int64)
     edges = _Edges.of(unit, of_class, value)
-    while edges.exclude():
-        pass
+    pairs = _Pairs(edges, unit, of_class, release, value)
+    is_done = False
+    while not is_done:
+        while edges.exclude():
+            pass
+        is_done = not pairs.exclude(is_quick=is_quick)
     return edges.n_possible()
 
 
 class _Edges:
     """Values that are possible for units (pairs), and where each occurs in the unit's classes."""
 
-    def __init__(self, unit: Ints, is_possible: Flags, n_classes: int) -> None:
-        self.unit, self.is_possible = unit, is_possible
+    def __init__(self, unit: Ints, value: Ints, n_classes: int) -> None:
+        self.unit, self.value = unit, value
+        self.is_possible = np.ones(unit.size, np.bool_)
         self.is_changed = np.zeros(n_classes, np.bool_)
         self.pair, self.node, self.true_node, self.of_class = np.empty((4, 0), np.int64)
         # The classes of each unit.
@@ -129,10 +141,9 @@ class _Edges:
         n_edges = int((n_values[from_class] * np.diff(begin)).sum())
         check_memory(n_edges * EDGE_BYTES, "the deduction over all releases", NotAcceptedError)
         owner, at = expand(first_node[from_class], first_node[from_class] + n_values[from_class])
-        found = cls(owner, np.ones(owner.size, np.bool_), n_values.size)
-        pair_value = nodes[at] % width
+        found = cls(owner, nodes[at] % width, n_values.size)
         found.pair, member = expand(begin[owner], begin[owner + 1])
-        wanted = class_of[member] * width + pair_value[found.pair]
+        wanted = class_of[member] * width + found.value[found.pair]
         node = np.minimum(np.searchsorted(nodes, wanted), nodes.size - 1)
         # A person with several records in a class needs as many of a value.
         is_there = (nodes[node] == wanted) & (n_records[node] >= n_own[member])
@@ -166,9 +177,99 @@ class _Edges:
         )
         component = connected_components(arcs, connection="strong")[1]
         excluded = self.pair[asked[component[first] != component[second]]]
-        self.is_possible[excluded] = False
-        units = distinct(self.unit[excluded])
-        _, member = expand(self.begin[units], self.begin[units + 1])
         self.is_changed[:] = False
+        self.drop(excluded)
+        return bool(excluded.size)
+
+    def drop(self, pairs: Ints) -> None:
+        """Exclude these pairs, and look at the classes of their units again."""
+        self.is_possible[pairs] = False
+        units = distinct(self.unit[pairs])
+        _, member = expand(self.begin[units], self.begin[units + 1])
         self.is_changed[self.class_of[member]] = True
+
+
+class _Pairs:
+    """Every two releases side by side: what the difference of their classes tells.
+
+    For one value and two releases, a person is an edge from the class in the first to that in the
+    second; who is not in one of them ends at a node where all is free. In another world some people
+    lose the value and others get it, as many in each class. With edges of those who have it in one
+    direction and of those who may get it in the other, such a change is made of directed cycles.
+    """
+
+    def __init__(
+        self, edges: _Edges, unit: Ints, of_class: Ints, release: Ints, value: Ints
+    ) -> None:
+        self.edges = edges
+        self.n_possible = np.full(edges.begin.size - 1, -1)
+        """When they were last looked at."""
+        # Of each candidate pair its value, and whether it is the true one.
+        true = np.empty(edges.begin.size - 1, np.int64)
+        true[unit] = value
+        self.is_true = edges.value == true[edges.unit]
+        self.first = np.searchsorted(edges.unit, np.arange(edges.begin.size))
+        # The records of a unit in a release are numbered, and each is an edge.
+        self.of_release = []
+        for number in range(int(release.max()) + 1):
+            rows = np.flatnonzero(release == number)
+            rows = rows[np.argsort(unit[rows], kind="stable")]
+            is_first = np.diff(unit[rows], prepend=-1) > 0
+            rank = np.arange(rows.size) - np.flatnonzero(is_first)[np.cumsum(is_first) - 1]
+            begin = int(of_class[rows].min(initial=0)) if rows.size else 0
+            self.of_release.append((unit[rows], rank, of_class[rows] - begin))
+
+    def exclude(self, *, is_quick: bool) -> bool:
+        """Exclude what two releases exclude, one of them the last if it `is_quick`.
+
+        Returns whether there was anything.
+        """
+        now = self.edges.n_possible()
+        changed, self.n_possible = now != self.n_possible, now
+        is_changed = [bool(changed[unit].any()) for unit, _, _ in self.of_release]
+        found = False
+        n = len(is_changed)
+        for i in range(n - 1 if is_quick else 0, n):
+            for j in range(i):
+                if is_changed[i] or is_changed[j]:
+                    found |= self._exclude(self.of_release[i], self.of_release[j])
+        return found
+
+    def _exclude(self, one: tuple[Ints, Ints, Ints], two: tuple[Ints, Ints, Ints]) -> bool:
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
+        edges, left = self.edges, self.edges.n_possible()
+        # A record of both releases is one edge; of one alone it ends at the free node.
+        width = 1 + max(int(one[1].max(initial=0)), int(two[1].max(initial=0)))
+        keys, place = np.unique(
+            np.concatenate([one[0] * width + one[1], two[0] * width + two[1]]),
+            return_inverse=True,
+        )
+        n_one, n_two = (int(of[2].max(initial=-1)) + 1 for of in (one, two))
+        free = n_one + n_two
+        ends = np.full((2, keys.size), free)
+        ends[0, place[: one[0].size]] = one[2]
+        ends[1, place[one[0].size :]] = n_one + two[2]
+        unit = keys // width
+        record, pair = expand(self.first[unit], self.first[unit + 1])
+        is_left = edges.is_possible[pair] & (left[unit[record]] > 1)
+        record, pair = record[is_left], pair[is_left]
+        begin, end = ends[:, record] + edges.value[pair] * (free + 1)
+        is_true = self.is_true[pair]
+        begin, end = np.where(is_true, begin, end), np.where(is_true, end, begin)
+        nodes, place = np.unique(np.concatenate([begin, end]), return_inverse=True)
+        arcs = coo_array(
+            (np.ones(pair.size, np.int8), (place[: pair.size], place[pair.size :])),
+            shape=(nodes.size, nodes.size),
+        )
+        component = connected_components(arcs, connection="strong")[1]
+        fails = component[place[: pair.size]] != component[place[pair.size :]]
+        # Who cannot lose the value has it for certain.
+        certain = np.zeros(left.size, np.bool_)
+        certain[edges.unit[pair[fails & is_true]]] = True
+        excluded = edges.is_possible & certain[edges.unit] & ~self.is_true
+        excluded[pair[fails & ~is_true]] = True
+        excluded = np.flatnonzero(excluded)
+        edges.drop(excluded)
         return bool(excluded.size)

@@ -56,11 +56,9 @@ class Withholding:
         new = self.seen(rows, of_class)
         seen = SeenRecords.of([*self.past, new])
         is_new = seen.release == len(self.past)
-        # How many values are missing for each record, in the column where most are.
-        short = np.zeros(seen.person.size, np.int64)
-        for name, least in self.least.items():
-            np.maximum(short, least - seen.left(name), out=short)
-        short[np.isin(seen.person, self.excused)] = 0
+        short = self._short(seen, is_quick=True)
+        if not short.any():
+            short = self._short(seen)
         if not short.any():
             return np.ones(rows.size, np.bool_)
         waiting = short[is_new] * is_returning
@@ -81,6 +79,14 @@ class Withholding:
         first = people[np.argsort(-most[people], kind="stable")]
         first = first[: max(FEW, int(AT_ONCE * first.size))]
         return ~np.isin(new.person, first)
+
+    def _short(self, seen: SeenRecords, *, is_quick: bool = False) -> Ints:
+        """How many values are missing for each record, in the column where most are."""
+        short = np.zeros(seen.person.size, np.int64)
+        for name, least in self.least.items():
+            np.maximum(short, least - seen.left(name, is_quick=is_quick), out=short)
+        short[np.isin(seen.person, self.excused)] = 0
+        return short
 
     def seen(self, rows: Ints, of_class: Ids | Ints) -> SeenRecords:
         """The new release as the intruder would see it."""
