@@ -1,0 +1,202 @@
+"""A series from its first release on: what is remembered, refused, published and checked."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cli import faults
+from cli.jobs import Run
+from verix_anon.client.series import Series, check_series
+from verix_anon.errors import ProofError, TableError
+
+ROLES = """k = 3
+[columns]
+id = "identifier"
+age = "quasi"
+sex = "quasi"
+job = "sensitive"
+[contract]
+task = "none"
+person = "id"
+traps = "none"
+"""
+
+
+def write_month(folder: Path, month: int) -> Path:
+    """A table of 60 people, two thirds of whom were in the table of the month before."""
+    rng = np.random.default_rng(1)
+    people = [
+        f"P{i},{rng.integers(20, 80)},{rng.choice(['f', 'm'])},job {rng.integers(6)}"
+        for i in range(200)
+    ]
+    path = folder / f"month{month}.csv"
+    if path.exists():
+        return path
+    path.write_text("\n".join(["id,age,sex,job", *people[20 * month : 20 * month + 60]]) + "\n")
+    return path
+
+
+def publish(run: Run, folder: Path, month: int, *more: object) -> int:
+    table = write_month(folder, month)
+    job, out = folder / f"job{month}", folder / f"released{month}.csv"
+    words = ("--series", folder / "monthly", "--out", job, "--release", out, "--quiet")
+    return run("run", table, *words, *more).code
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("VERIX_LEDGER", str(tmp_path / "ledger.jsonl"))
+    (tmp_path / "roles.toml").write_text(ROLES)
+    return tmp_path
+
+
+@pytest.fixture
+def monthly(folder: Path, run: Run) -> Path:
+    assert run("series", "new", folder / "monthly", "--roles", folder / "roles.toml").code == 0
+    return folder / "monthly"
+
+
+def test_months_are_published_with_nobody_below_l(folder: Path, monthly: Path, run: Run) -> None:
+    assert stat.S_IMODE((monthly / "series.verix").stat().st_mode) == 0o600
+    heads = []
+    for month in range(3):
+        assert publish(run, folder, month, "--require", "over-time-l=2") == 0
+        heads.append(str(Series(monthly).log.head()))
+        told = json.loads((folder / f"job{month}" / "sheet.json").read_text())["over_time"]
+        assert told["least_by"]["job"] >= 2
+        assert told["returning"] == (0 if month == 0 else pytest.approx(40, abs=15))
+    assert [each.below for each in Series(monthly).releases()] == [0.0] * 3
+    assert "below l" in run("series", "risk", monthly).out
+    log = monthly / "series.json"
+    for month, head in enumerate(heads):
+        file = folder / f"released{month}.csv"
+        found = run("series", "check", log, "--file", file, "--since", head)
+        assert found.code == 0
+        assert f"release {month + 1} of 3" in found.out
+    entry = check_series(log, file=folder / "released1.csv")
+    assert entry is not None
+    assert entry.number == 2
+    (folder / "released1.csv").write_text("another table\n")
+    assert run("series", "check", log, "--file", folder / "released1.csv").code == 1
+    with pytest.raises(ProofError, match="replaced"):
+        check_series(log, since="2:" + "0" * 64)
+    # Nothing of a person stands in the memory or in the log.
+    held = Series(monthly).memory()
+    assert all(b"P21" not in code.tobytes() for code in held.people)
+    assert publish(run, folder, 3, "--require", "over-time-l=7") == 1
+    assert not (folder / "released3.csv").exists()
+    assert len(Series(monthly).log.entries) == 3
+
+
+def test_a_release_is_not_added_twice(folder: Path, monthly: Path, run: Run) -> None:
+    assert publish(run, folder, 0) == 0
+    job = folder / "job0"
+    words = ["release", job / "delivery", "--manifest", job / "manifest.verix", "--table"]
+    words += [folder / "month0.csv", "--verdict", job / "verdict.json", "--series", monthly]
+    again = run(*words, "--out", folder / "again.csv", "--force")
+    assert (again.code, "is release 1 of the series" in again.err) == (2, True)
+    assert len(Series(monthly).log.entries) == 1
+
+
+def test_other_roles_are_refused_with_the_difference(folder: Path, monthly: Path, run: Run) -> None:
+    table, other = write_month(folder, 0), folder / "other.toml"
+    other.write_text(ROLES.replace('sex = "quasi"', 'sex = "kept"'))
+    words = ("prepare", table, "--series", monthly, "--out", folder / "job")
+    changed = run(*words, "--roles", other)
+    assert "the role of column 'sex' was quasi, not kept" in changed.err
+    assert "k was 3, and is 4" in run(*words, "--k", 4).err
+    table.write_text(table.read_text().replace("sex", "gender"))
+    assert run(*words).code == 2
+    other.write_text(ROLES.replace('person = "id"', 'person = "record"'))
+    with pytest.raises(TableError, match="tells people apart"):
+        Series.new(folder / "another", roles=other)
+
+
+def test_a_sealed_series_and_a_signed_log(folder: Path, run: Run) -> None:
+    secret, key = folder / "secret", folder / "owner.key"
+    secret.write_text("correct horse\n")
+    sealed = ("--passphrase-file", secret)
+    assert run("keys", "new", key).code == 0
+    words = ("series", "new", folder / "monthly", "--roles", folder / "roles.toml")
+    assert run(*words, *sealed, "--changes", "age").code == 2
+    assert run(*words, *sealed).code == 0
+    assert b"P21" not in (folder / "monthly" / "series.verix").read_bytes()
+    assert publish(run, folder, 0, *sealed, "--sign-series", key) == 0
+    log = folder / "monthly" / "series.json"
+    assert run("series", "check", log, "--key", folder / "owner.key.pub").code == 0
+    assert run("series", "risk", folder / "monthly").code == 2
+    assert run("series", "risk", folder / "monthly", *sealed).code == 0
+    assert publish(run, folder, 1, *sealed) == 2
+    assert publish(run, folder, 1, *sealed, "--sign-series", key, "--resume") == 0
+
+
+def test_without_a_series_the_ledger_tells_who_is_shared(folder: Path, run: Run) -> None:
+    for month in range(2):
+        table = write_month(folder, month)
+        words = ("--roles", folder / "roles.toml", "--out", folder / f"job{month}")
+        found = run("run", table, *words, "--release", folder / f"r{month}.csv", "--quiet")
+        assert found.code == 0
+        assert ("about 40 of the 60 people" in found.err) == (month == 1)
+
+
+def killed(folder: Path) -> int:
+    """End the second release of the series at each change of the disk; how many there are."""
+    import shutil
+
+    from cli.jobs import exit_code
+
+    job, out = folder / "job1", folder / "released1.csv"
+    words = ["release", job / "delivery", "--manifest", job / "manifest.verix", "--table"]
+    words += [folder / "month1.csv", "--verdict", job / "verdict.json"]
+    words += ["--series", folder / "monthly", "--out", out, "--overwrite"]
+
+    def command(_: Path) -> int:
+        return exit_code(*words)
+
+    kept = {name: folder / f"{name}.kept" for name in ("monthly", "ledger.jsonl")}
+    shutil.copytree(folder / "monthly", kept["monthly"])
+    shutil.copy(folder / "ledger.jsonl", kept["ledger.jsonl"])
+    for n in range(1, faults.MOST):
+        out.unlink(missing_ok=True)
+        shutil.rmtree(folder / "monthly")
+        shutil.copytree(kept["monthly"], folder / "monthly")
+        shutil.copy(kept["ledger.jsonl"], folder / "ledger.jsonl")
+        code = faults.in_a_child(command, folder, n)
+        series = Series(folder / "monthly")
+        remembered, listed = len(series.memory().releases), len(series.log.entries)
+        # No table without a place in the memory, and no place in the log without the table.
+        assert remembered - listed in (0, 1), n
+        assert remembered == 2 or not out.exists(), n
+        assert listed == 1 or out.exists(), n
+        if listed == 1:
+            assert faults.in_a_child(command, folder) == 0, n
+        assert check_series(series.log, file=out) == series.memory().releases[1].entry, n
+        if code == 0:
+            return n
+    raise AssertionError("it never ends")
+
+
+@pytest.mark.long
+def test_a_process_that_is_killed(folder: Path, monthly: Path, run: Run) -> None:
+    assert publish(run, folder, 0) == 0
+    words = ("--series", monthly, "--out", folder / "job1", "--quiet")
+    assert run("run", write_month(folder, 1), *words).code == 0
+    tests = Path(__file__).parents[1]
+    source = tests.parent / "src"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (source, tests)))}
+    code = "import sys; from pathlib import Path; from cli.test_series import killed;"
+    ended = subprocess.run(
+        [sys.executable, "-c", f"{code} print(killed(Path(sys.argv[1])))", str(folder)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    assert int(ended.stdout.split()[-1]) > 15
