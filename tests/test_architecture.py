@@ -26,7 +26,8 @@ ALLOWED = {
     "progress": set[str](),
     "parent_process": {"platform"},
     "http_server": {"errors"},
-    "html_templates": set[str](),
+    "html_templates": {"translation"},
+    "translation": {"errors"},
     "protocol": {"errors", "arrays", "fields"},
     "kernels": {"arrays", "progress"},
     "files": {"errors", "arrays", "fields", "machine", "platform", "protocol"},
@@ -42,6 +43,7 @@ ALLOWED = {
         "kernels",
         "files",
         "html_templates",
+        "translation",
     },
     "provider": {
         "errors",
@@ -80,6 +82,7 @@ ALLOWED = {
         "files",
         "client",
         "datasets",
+        "translation",
     },
     "adversaries": {"errors", "arrays", "protocol", "kernels", "provider"},
     "conform": {
@@ -112,6 +115,7 @@ ALLOWED = {
         "desk",
         "adversaries",
         "conform",
+        "translation",
     },
 }
 # Optional packages and those for one purpose, and the modules or folders that may import each.

@@ -49,6 +49,18 @@ def printable(text: str, most: int | None = None) -> str:
     return line if most is None or len(text) <= most else f"{line}…"
 
 
+def counted(n: int, one: str, many: str = "") -> str:
+    """Return a number with its word, such as 1 row or 2 rows."""
+    return f"{n:,} {one if n == 1 else many or f'{one}s'}"
+
+
+def odds(probability: float) -> str:
+    """Return a chance as people read it, such as 1 in 43,000."""
+    if probability < 1e-6:
+        return "less than 1 in a million"
+    return f"1 in {1 / probability:,.0f}" if probability < 0.1 else f"{probability:.0%}"
+
+
 @dataclass(frozen=True, slots=True)
 class Fields:
     """The fields of one object. Errors are of type `fail` and begin with `where`."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from verix_anon.cli.app import app
-from verix_anon.cli.options import Quiet, option, service_option
+from verix_anon.cli.options import PageLanguage, Quiet, option, service_option
 from verix_anon.cli.output import during, facts, say, tree_line, verdict_lines, write_text
 from verix_anon.cli.prepare import planted_lines, prepare_options, sent_lines
 from verix_anon.cli.submit import AuthoritiesFile, InsecureHttp, Token, TokenFile, token_of
@@ -32,6 +32,7 @@ def demo(
     k: Annotated[int, option("Every class holds at least this many people.", min=2)] = 5,
     preset: Annotated[str | None, option("The paper's system, as published: paper.")] = None,
     report: Annotated[Path | None, option("Write the audit report here: one HTML page.")] = None,
+    language: PageLanguage = "en",
     url: Annotated[str | None, service_option("Let the service at this URL anonymize.")] = None,
     token_file: TokenFile = None,
     token: Token = None,
@@ -54,9 +55,11 @@ def demo(
     from verix_anon.files.deliveries import read_delivery
     from verix_anon.files.folder_writer import write_delivery
     from verix_anon.provider.local import LocalProvider
+    from verix_anon.translation import known
 
     if report is not None:
         check_installed()
+        known(language)
         check_free(report, overwrite=False)
     if adversary is not None and adversary not in ADVERSARIES:
         raise TableError(f"adversaries are {', '.join(ADVERSARIES)}, not {adversary!r}")
@@ -100,7 +103,7 @@ def demo(
         say("4. The owner releases the table, traps removed and k checked again.")
         _say(_released_lines(released, table))
     if report is not None:
-        page = render(verdict, None if released is None else released.sheet)
+        page = render(verdict, None if released is None else released.sheet, language)
         write_text(page, report, overwrite=False)
         say(f"The audit report is {report}.")
     if preset is None:

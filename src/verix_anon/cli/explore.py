@@ -9,6 +9,7 @@ from verix_anon.cli.app import app
 from verix_anon.cli.options import (
     AsJson,
     Given,
+    PageLanguage,
     Priority,
     Quiet,
     SourceTable,
@@ -52,6 +53,7 @@ def explore(
             "Write one HTML page with plots here, or JSON if the name ends so.", "--out", "-o"
         ),
     ] = None,
+    language: PageLanguage = "en",
     overwrite: Annotated[bool, overwrite_option("a page that is there")] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -67,10 +69,12 @@ def explore(
     from verix_anon.client.explore import explore as compare
     from verix_anon.client.explore.exploration import basis_of
     from verix_anon.client.report import check_installed, render_exploration
+    from verix_anon.translation import known
 
     is_page = out is not None and out.suffix != ".json"
     if is_page:
         check_installed()
+        known(language)
     check_outputs([out], [table, roles], overwrite=overwrite)
     rules = None if rule is None else [name.strip() for name in rule.split(",")]
     priorities = steps_by_column(priority)
@@ -87,7 +91,7 @@ def explore(
         found = compare(loaded, roles, provider=LocalProvider(), options=wanted)
         found = replace(found, basis=basis)
         if out is not None:
-            text = render_exploration(found) if is_page else found.to_json()
+            text = render_exploration(found, language) if is_page else found.to_json()
             write_text(text, out, overwrite=overwrite)
     if as_json:
         say(found.to_json())

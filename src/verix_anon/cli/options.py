@@ -152,6 +152,9 @@ AsJson = Annotated[bool, output_option("Print the result as JSON.", "--json")]
 Page = Annotated[
     bool, output_option("Also write check.html beside it, which checks it in a browser.", "--page")
 ]
+PageLanguage = Annotated[
+    str, output_option("The language of the page: en or de.", "--language", metavar="LANGUAGE")
+]
 Overwrite = Annotated[bool, overwrite_option("a delivery that is there")]
 Priority = Annotated[
     list[str] | None,

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from verix_anon.cli.app import app
-from verix_anon.cli.options import Quiet, option
+from verix_anon.cli.options import PageLanguage, Quiet, option
 from verix_anon.cli.output import check_outputs, during, say, write_text
 from verix_anon.errors import TableError
 from verix_anon.fields import printable
@@ -32,6 +32,7 @@ def report(
             "-r",
         ),
     ] = None,
+    language: PageLanguage = "en",
     overwrite: Annotated[bool, option("Replace a report that is there.")] = False,
     quiet: Quiet = False,
 ) -> None:
@@ -61,7 +62,7 @@ def report(
         if sheet is None or sheet.root != found.root:
             print(f"Warning: {beside} is left out: {left_out}", file=sys.stderr)
             sheet = None
-    page = during("draw", quiet, lambda: render(found, sheet))
+    page = during("draw", quiet, lambda: render(found, sheet, language))
     write_text(page, target, overwrite=overwrite)
     is_beside = release is None and sheet is not None
     say(f"Written to {target}{f', with the privacy sheet {beside}' if is_beside else ''}.")

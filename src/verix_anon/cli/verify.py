@@ -13,6 +13,7 @@ from verix_anon.cli.options import (
     DeliveryFolder,
     KeyPassphraseFile,
     ManifestFile,
+    PageLanguage,
     PassphraseFile,
     Quiet,
     load_envelopes,
@@ -73,6 +74,7 @@ def verify(
     report: Annotated[
         Path | None, output_option("Write the audit report here: one HTML page, for people.")
     ] = None,
+    language: PageLanguage = "en",
     skip: Annotated[
         str | None, option("Informing layers to leave out: fingerprint, utility or both.")
     ] = None,
@@ -118,6 +120,7 @@ def verify(
     from verix_anon.client.verify import VerifyOptions
     from verix_anon.client.verify import verify as judge
     from verix_anon.files.atomic_write import check_apart
+    from verix_anon.translation import known
 
     if sign is not None and out is None:
         raise TableError("--sign signs the verdict's file: say with --out where it goes")
@@ -128,6 +131,7 @@ def verify(
     audit_log.check()
     if report is not None:
         check_installed()
+        known(language)
     check_outputs([out, report, signed], [*inputs, audit_log.path], overwrite=overwrite)
     options = VerifyOptions(
         audit=audit,
@@ -169,7 +173,7 @@ def verify(
             words = sign_verdict(verdict, out.read_bytes(), key)
             write_data(words, signed_path(out), overwrite=overwrite)
     if report is not None:
-        write_text(render(verdict), report, overwrite=overwrite)
+        write_text(render(verdict, language=language), report, overwrite=overwrite)
     if as_json:
         say(verdict.to_json())
     else:

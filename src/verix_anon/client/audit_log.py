@@ -20,6 +20,7 @@ from verix_anon.client.arguments import FilePath, opened
 from verix_anon.client.ledger import Event, Ledger, LedgerEntry
 from verix_anon.client.verdict import Outcome, Status, Verdict
 from verix_anon.errors import NotAcceptedError, TableError
+from verix_anon.fields import counted
 from verix_anon.files import json_lines
 from verix_anon.files.atomic_write import check_apart, check_writable
 from verix_anon.files.store import path_text
@@ -78,7 +79,7 @@ class LogLines:
     def warnings(self) -> tuple[str, ...]:
         """Return what the log cannot vouch for: such a line may have been of this submission."""
         n_damaged = self.entries.count(None)
-        found = f"{n_damaged:,} line(s) of the audit log {self.log} cannot be read"
+        found = f"{counted(n_damaged, 'line')} of the audit log {self.log} cannot be read"
         return (*[found] * bool(n_damaged), *self.losses())
 
     def losses(self) -> Iterator[str]:
@@ -90,9 +91,9 @@ class LogLines:
             )
         if self.missing:
             yield (
-                f"the audit log {self.log} lacks {len(self.missing):,} line(s) that the ledger"
-                f" remembers for this submission, the last of {self.missing[-1].time}: they were"
-                " removed, changed or moved, or stand in another log (--log)"
+                f"the audit log {self.log} lacks {counted(len(self.missing), 'line')} that the"
+                f" ledger remembers for this submission, the last of {self.missing[-1].time}. Lines"
+                " were removed, changed or moved, or stand in another log (--log)"
             )
 
     def _broken(self) -> Iterator[int]:

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from verix_anon.client.manifest import Manifest, Parties
 from verix_anon.client.table.task import TableRole
+from verix_anon.fields import counted
 from verix_anon.protocol.contract import MAX_SCORE, Contract, Rule
 
 
@@ -57,29 +58,25 @@ class Account:
 
 
 def seen(contract: Contract) -> list[str]:
-    """What the submission shows, and what that is worth; true of whoever gets hold of it."""
-    n_quasi = len(contract.quasi)
+    """What the submission shows to anyone who holds it, and what that is worth."""
+    n_quasi = counted(len(contract.quasi), "column")
     if not contract.is_coded:
-        return [f"The provider sees the names and values of {n_quasi} columns, and every label."]
+        return [f"The provider sees the names and values of {n_quasi}, and every label."]
     by_target = contract.rule is Rule.VARIANCE_REDUCTION
-    labels = "but which of two classes each record has" if by_target else "no label"
+    labels = "It sees which of two classes each record has" if by_target else "It sees no label"
     # Weights that are not those of the sizes alone are a model's or the owner's.
     by_size = [max(1, MAX_SCORE // max(1, (c.size or 1) - 1)) for c in contract.quasi]
     tells = any(c.weight not in (None, w) for c, w in zip(contract.quasi, by_size, strict=True))
-    says = ", and weights, from your priorities or from how much each tells about the target"
-    weights = says if tells else ""
+    weights = " It also sees weights, from your priorities or from the target." if tells else ""
     worth = (
-        "It still sees how many distinct values each column has, their order and their joint"
-        f" distribution{weights}. Whoever knows some hundreds of rows of the same population can"
-        " name the columns and most values; whoever sees the release can put values to nearly all"
-        " positions. It is pseudonymous data: this protects against a glance, a leaked file and a"
-        " provider that knows nothing of the population, and replaces neither a contract with the"
-        " provider nor encryption."
+        "It still sees how many distinct values each column has, their order and how columns go"
+        f" together.{weights} Anyone who knows some hundreds of rows of the same population can"
+        " name the columns and most values. Anyone who sees the release can name nearly all values."
+        " So this is pseudonymous data. It protects against a glance, a leaked file and a provider"
+        " that knows nothing of the population. It replaces neither a contract nor encryption."
     )
-    return [
-        f"The provider sees {n_quasi} columns as positions, without names; no value, {labels}.",
-        worth,
-    ]
+    told = f"The provider sees {n_quasi} as positions, without names and values. {labels}."
+    return [told, worth]
 
 
 def account_of(manifest: Manifest) -> Account:

@@ -29,7 +29,7 @@ import pyarrow as pa
 
 from verix_anon.client.person_sketch import PersonSketch
 from verix_anon.errors import NotAcceptedError, TableError
-from verix_anon.fields import COUNTS, Fields
+from verix_anon.fields import COUNTS, Fields, counted
 from verix_anon.files import json_lines
 from verix_anon.files.atomic_write import write_bytes, written_aside
 from verix_anon.files.store import path_text
@@ -166,9 +166,8 @@ class Ledger:
     def warnings(self) -> tuple[str, ...]:
         """What the ledger cannot vouch for: a damaged line may have been of this table."""
         n_damaged = sum(entry is None for entry in self._entries())
-        found = [f"{n_damaged:,} line(s) of the ledger {self.path} cannot be read"] * bool(
-            n_damaged
-        )
+        lines = counted(n_damaged, "line")
+        found = [f"{lines} of the ledger {self.path} cannot be read"] * bool(n_damaged)
         if json_lines.is_cut_short(self.path):
             found.append(
                 f"the last line of the ledger {self.path} was cut short: what it was about did not"

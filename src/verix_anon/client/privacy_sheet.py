@@ -6,7 +6,7 @@ a release must reach, its gates, is held against the sheet.
 
 import os
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -15,9 +15,10 @@ from verix_anon.client.notebook import as_list, as_table
 from verix_anon.client.table.roles import Asked, Measure, Missing
 from verix_anon.client.table.task import TableRole
 from verix_anon.errors import GateError, TableError
-from verix_anon.fields import COUNTS, Fields, to_json
+from verix_anon.fields import COUNTS, Fields, counted, to_json
 from verix_anon.files.store import path_text
 from verix_anon.protocol.contract import Digest
+from verix_anon.translation import share
 
 FORMAT = "verix/sheet/2"
 """Of a sheet as a JSON file."""
@@ -31,13 +32,6 @@ MOST_BARS = 12
 LOSS_HEAD = ("column", "exact", "median width", "NCP", "")
 NEARLY_ALL = 0.95
 """A value with more than this share of a class is as good as known."""
-
-
-def share(value: float) -> str:
-    """A share of the records; a little is never shown as nothing, nor nearly all as all."""
-    if 0 < value < 0.001:
-        return "under 0.1%"
-    return "over 99.9%" if 0.999 < value < 1 else f"{value:.1%}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -362,67 +356,82 @@ class Sheet(Conditions):
     @property
     def giveaways(self) -> tuple[str, ...]:
         """The columns that some classes give away, each with the share and what prevents it."""
-        found = []
-        for d in sorted(self.diversity, key=lambda d: (-d.given_away, not d.is_target)):
+        return _worst_first(self._giveaways())
+
+    def _giveaways(self) -> Iterator[tuple[float, str]]:
+        for d in self.diversity:
             if d.given_away:
-                what = "the target" if d.is_target else f"the value of {d.column!r}"
+                what = "the target" if d.is_target else f"column {d.column!r}"
                 asked = "2" if d.is_target else shlex.quote(f"{d.column}=2")
-                found.append(
-                    f"{share(d.given_away)} of the records lie in classes where all share {what}:"
-                    " whoever knows the quasi-identifiers knows it, even if the column is"
-                    f" withheld; --l {asked} prevents it"
+                warning = (
+                    f"{share(d.given_away)} of the records are in classes with one single value of"
+                    f" {what}. Anyone who finds a person's class learns the value. To prevent it,"
+                    f" release with --l {asked}."
                 )
-        return tuple(found)
+                yield d.given_away, warning
 
     @property
     def measured_warnings(self) -> tuple[str, ...]:
-        """The warnings that follow from what was measured, each with its share, the worst first."""
-        worst = max((d.given_away for d in self.diversity), default=0.0)
-        alone = [self._singled_out()] if self.singled_out else []
-        is_first = self.singled_out >= worst
-        found = [*alone, *self.giveaways] if is_first else [*self.giveaways, *alone]
+        """The warnings that follow from what was measured, each with a remedy, the worst first."""
+        found = [*self._giveaways()]
+
+        def warn(weight: float, *sentences: str) -> None:
+            found.append((weight, " ".join(sentences)))
+
+        if self.released_before:
+            warn(
+                2.0,
+                f"This table was released {counted(self.released_before, 'time')} before.",
+                "Two releases laid over each other single people out.",
+                "Publish only one of them.",
+            )
+        if self.singled_out:
+            warn(self.singled_out, self._singled_out())
         if self.prosecutor_max * self.k_agreed > 1 + SLACK:
-            found.append(
-                f"one person has {self.prosecutor_max:.1%} of the records of a class, more than"
-                f" 1 in k = {self.k_agreed:,}: a record picked from it is that person's with this"
-                " chance; keep fewer records of each person, or ask for a greater k"
+            most = f"{self.prosecutor_max:.1%} of the records of a class"
+            warn(
+                self.prosecutor_max,
+                f"One person has {most}, more than 1 in k = {self.k_agreed:,}.",
+                "A record picked from this class is that person's with this chance.",
+                "Keep fewer records of each person, or prepare with a greater k.",
             )
-        if self.linked is not None and self.linked.below_k:
-            found.append(
-                f"{self.linked.column!r} links the rows of each person: k = {self.k:,} holds for an"
-                f" intruder who knows one row of a person, but {self.linked.below_k:.1%} of the"
-                f" people share the classes of all their rows with fewer than {self.k_agreed:,}"
-                f" people, and {self.linked.unique:.1%} with nobody: an intruder who knows all of"
-                " them finds the person, and every value of these rows"
+        if (linked := self.linked) is not None and linked.below_k:
+            few = f"all their classes with fewer than {self.k_agreed:,} people"
+            warn(
+                linked.below_k,
+                f"Column {linked.column!r} links the rows of each person.",
+                f"k = {self.k:,} holds for an intruder who knows one row of a person.",
+                f"Against one who knows all of them, {share(linked.below_k)} of the people share"
+                f" {few}, and {share(linked.unique)} with nobody.",
+                "To prevent it, release without this column.",
             )
-        for column, exact, width, ncp, left in (
-            each.cells for each in self.losses if each.is_little
-        ):
-            found.append(
-                f"{left} of column {column!r}: it is exact in {exact} of the rows, its median width"
-                f" is {width} and its NCP {ncp}; to keep more of it, prepare with --priority"
-                f" {shlex.quote(f'{column}=fine')}, a smaller k or fewer quasi-identifiers"
+        for column, exact, width, ncp, left in (e.cells for e in self.losses if e.is_little):
+            finer = shlex.quote(f"{column}=fine")
+            warn(
+                0.0,
+                f"Column {column!r}: {left}.",
+                f"It is exact in {exact} of the rows, its median width is {width}, its NCP {ncp}.",
+                f"To keep more of it, prepare with --priority {finer}, a smaller k or fewer"
+                " quasi-identifiers.",
             )
         if self.missing and self.missing_as == Missing.IMPUTE:
-            found.append(
-                f"{sum(self.missing.values()):,} missing values were imputed and are published as"
-                " if they had been observed; prepare with missing = 'mark' to have it said instead"
+            n_missing = counted(sum(self.missing.values()), "missing value")
+            warn(
+                0.0,
+                f"{n_missing} replaced by imputed ones, which look as if they had been observed.",
+                "To have it said in the cells, prepare with missing = 'mark'.",
             )
-        if self.released_before:
-            found.append(
-                f"this table was released {self.released_before:,} time(s) before: two releases"
-                " laid over each other single people out"
-            )
-        return tuple(found)
+        return _worst_first(found)
 
     def _singled_out(self) -> str:
         worst = max(self.singled_out_by, key=lambda name: self.singled_out_by[name])
         binned, dropped = shlex.quote(f"{worst}=auto"), shlex.quote(worst)
         return (
-            f"{share(self.singled_out)} of the records are singled out within their class by their"
-            f" kept and sensitive values; the most telling column alone is {worst!r}"
-            f" ({share(self.singled_out_by[worst])}): --bins {binned} makes it coarse, and --drop"
-            f" {dropped} leaves it out"
+            f"{share(self.singled_out)} of the records are singled out: nobody else in their class"
+            " has the same values of the kept and sensitive columns. The most telling column is"
+            f" {worst!r} ({share(self.singled_out_by[worst])} by itself). To prevent it, release"
+            f" with --bins {binned}, which makes it coarser, or with --drop {dropped}, which leaves"
+            " it out."
         )
 
     def asked(self, column: str) -> str:
@@ -497,7 +506,7 @@ class Sheet(Conditions):
     def __repr__(self) -> str:
         return (
             f"<Sheet: k {self.k:,} (agreed {self.k_agreed:,}), {self.n_classes:,} classes of"
-            f" {self.n_records:,} records, {len(self.warnings)} warning(s)>"
+            f" {self.n_records:,} records, {counted(len(self.warnings), 'warning')}>"
         )
 
     def _repr_html_(self) -> str:
@@ -610,6 +619,10 @@ def _diversity(fields: Fields) -> Diversity:
 def _asked(fields: Fields) -> dict[str, float]:
     fields.only((), optional=tuple(Measure))
     return fields.all_numbers()
+
+
+def _worst_first(found: Iterable[tuple[float, str]]) -> tuple[str, ...]:
+    return tuple(text for _, text in sorted(found, key=lambda each: -each[0]))
 
 
 Reached = Callable[[Sheet], float]

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from verix_anon.client.audit_subject import Account
 from verix_anon.client.notebook import as_table
-from verix_anon.fields import to_json
+from verix_anon.fields import odds, to_json
 from verix_anon.protocol.contract import Digest
 
 FORMAT = "verix/verdict/2"
@@ -131,7 +131,7 @@ class Verdict:
 
     @property
     def guarantee(self) -> str:
-        """What a thin pass is worth, in a sentence; of the others the findings say it."""
+        """What a thin pass is worth in all; of other profiles each finding says it."""
         if self.profile is not Profile.THIN or not self.accepted:
             return ""
         watch = self.finding("replay").evidence.get("watch")
@@ -139,9 +139,9 @@ class Verdict:
         if not isinstance(watch, int) or not isinstance(witnesses, int):
             return ""
         return (
-            f"Thin: wrong leaves of {SHARE:.0%} of the genuine records are missed with probability"
-            f" {(1 - SHARE) ** watch:.2g}, wrong splits on {SHARE:.0%} of their paths with"
-            f" {(1 - SHARE) ** witnesses:.2g}; moved traps are not seen."
+            f"Thin: if {SHARE:.0%} of the genuine records are in wrong leaves, the chance to miss"
+            f" it is {odds((1 - SHARE) ** watch)}. If {SHARE:.0%} of their paths have wrong"
+            f" splits, it is {odds((1 - SHARE) ** witnesses)}. Moved traps are not found."
         )
 
     @property

@@ -17,6 +17,7 @@ from verix_anon.client.job import Job, JourneyStep
 from verix_anon.desk.tasks import Tasks
 from verix_anon.fields import printable
 from verix_anon.html_templates import templates_of
+from verix_anon.translation import number
 
 LANGUAGES = ("en", "de")
 LANGUAGE_COOKIE = "verix-desk-language"
@@ -55,10 +56,7 @@ def language_of(headers: Headers) -> str:
 
 def numbered(language: str, value: float, form: str = ",") -> str:
     """A number as the language writes it, by the form of Python's that says how many places."""
-    text = format(value, form)
-    if language == "de":
-        return text.translate(str.maketrans(",.", ".,")).replace("%", "\N{NO-BREAK SPACE}%")
-    return text
+    return number(value, form, language)
 
 
 TEMPLATES = templates_of("verix_anon.desk", "verix_anon.client.report")

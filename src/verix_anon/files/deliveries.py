@@ -141,10 +141,7 @@ def _read_receipt(folder: Folder) -> bytes | ReceiptError | None:
 
 def damage(names: tuple[str, ...]) -> str:
     """Return the words for files whose digests differ from those in delivery.json."""
-    return (
-        f"{' and '.join(names)} damaged on the way or altered"
-        " (not of the SHA-256 that delivery.json states)"
-    )
+    return f"{', '.join(names)} damaged on the way or altered (not the SHA-256 in delivery.json)"
 
 
 def _fill(

@@ -211,7 +211,7 @@ def test_sheet() -> None:
     text = pages.text_of(pages.report("honest", with_sheet=True))
     sheet = json.loads(pages.released())
     assert f"holds at least {sheet['k']:,} (3 agreed)" in text
-    assert "A table was released: every class holds at least" in text
+    assert "A table was released. Every class holds at least" in text
     assert "diagnosis" in text
     assert "Sizes of the released classes" in text
     assert f"{sheet['singled_out']:.1%}" in text
@@ -258,7 +258,7 @@ def test_sheet_shows_what_is_left_of_each_column() -> None:
     assert "zip 8.0% 9 years" in text
     del document["losses"]
     text = pages.text_of(render(pages.judged("honest"), Sheet.from_json(json.dumps(document))))
-    assert "What is left of each column is left out" in text
+    assert "What is left of each column is not shown" in text
 
 
 def test_losses_of_other_lengths_are_refused() -> None:

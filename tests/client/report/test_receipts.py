@@ -48,7 +48,7 @@ def test_a_false_one_is_a_violation_of_its_own() -> None:
     verdict = with_receipt(Status.FAIL, "It names other files.")
     assert verdict.outcome is Outcome.VIOLATION
     text = text_of(verdict)
-    assert "The provider's receipt is not one for these files." in text
+    assert "The provider's receipt does not cover these files." in text
     assert "The work was not done as agreed." not in text
 
 

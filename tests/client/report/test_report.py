@@ -111,7 +111,7 @@ def test_where_and_what_of_a_failing_layer() -> None:
     for named in pages.judged("approximate").finding("splits").evidence["deviating"]:  # type: ignore[attr-defined]
         assert f"Node {named['node']:,}, with {named['records']:,} records" in card
         assert named["kind"] in card
-    assert "verdict file only" in card
+    assert "only in the verdict file" in card
     replay = pages.text_of(section(pages.report("misplaced"), "replay"))
     assert pages.judged("misplaced").finding("replay").summary in replay
 
@@ -122,9 +122,9 @@ def test_where_and_what_of_a_failing_layer() -> None:
         ("honest", Profile.FULL, "no chance of error"),
         ("honest", Profile.THIN, "as far as we could check without the data"),
         ("honest", Profile.PAPER, "not look at every record"),
-        ("approximate", Profile.FULL, "Of the 5 checks that decide, 1 failed. splits:"),
+        ("approximate", Profile.FULL, "5 checks decide, and 1 of them failed. splits:"),
         ("approximate", Profile.FULL, "files arrived as the provider sealed them"),
-        ("misplaced", Profile.FULL, "rule it out before you accuse anybody"),
+        ("misplaced", Profile.FULL, "Rule it out before you accuse anyone"),
         ("forged", Profile.FULL, "mixed-up transfer"),
         ("lazy", Profile.PAPER, "nothing made from it should be released"),
     ],
@@ -222,7 +222,7 @@ def test_fingerprint_shows_distance_and_threshold_of_each_column() -> None:
     parts = zip(evidence["features"], evidence["distance"], evidence["epsilon"], strict=True)  # type: ignore[call-overload]
     for name, distance, epsilon in parts:
         assert name in card
-        assert f"Moved by {distance:.3f}; the threshold is {epsilon:.3f}." in card
+        assert f"Moved by {distance:.3f}. The threshold is {epsilon:.3f}." in card
 
 
 def test_map_has_a_box_for_every_run() -> None:
@@ -277,7 +277,7 @@ def test_old_verdicts_render_and_say_what_is_missing(name: str, profile: Profile
     page = render(parse_verdict(verdict.to_json()))
     text = pages.text_of(page)
     assert verdict.outcome.value in text
-    assert "is left out: this verdict does not hold what it is drawn from" in text
+    assert "left out, because this verdict does not hold what it is drawn from" in text
     assert "<svg viewBox" not in page.replace('<svg class="icon" viewBox', "")
     assert_no_value(page)
     if profile is Profile.THIN:

@@ -12,14 +12,15 @@ from tools import cases
 from verix_anon.client.audit_subject import Account, SentColumn, SentForm
 from verix_anon.client.manifest import Parties
 from verix_anon.client.prepare.traps import Traps
-from verix_anon.client.privacy_sheet import Sheet, share
+from verix_anon.client.privacy_sheet import Sheet
 from verix_anon.client.report import render
-from verix_anon.client.report.glossary import GLOSSARY
+from verix_anon.client.report.glossary import glossary
 from verix_anon.client.report.head import MOST_COLUMNS
 from verix_anon.client.table.roles import Measure
 from verix_anon.client.table.task import TableRole
 from verix_anon.client.verdict import LAYERS, MEASURES, Outcome, Profile, Status
 from verix_anon.client.verify import verify
+from verix_anon.translation import PageTexts, share
 
 pytestmark = pytest.mark.usefixtures("quick_models")
 
@@ -71,16 +72,16 @@ def test_head_and_statement_say_what_is_left_open(changes: dict[str, object]) ->
         wanted.append("No target that a class could give away")
     else:
         assert isinstance(target, float)
-        wanted.append(f"{share(target)} of the records lie in classes that give the target away")
+        wanted.append(f"{share(target)} of the records are in classes that give the target away")
     if worst := changes.get("sensitive"):
         assert isinstance(worst, float)
-        wanted.append(f"{share(worst)} of the records lie in classes that give the worst sensitive")
+        wanted.append(f"{share(worst)} of the records are in classes that give the worst sensitive")
     wanted.append(f"{changes.get('joined', 0):,} of 300 records are in classes joined")
     for said in (head(page), statement(page)):
         assert not re.search(CLAIMS, said, re.IGNORECASE)
         assert [words for words in wanted if words not in said] == []
     # The share by quasi-identifiers alone is never told without saying so.
-    assert "the quasi-identifiers of a person and nothing else" in statement(page)
+    assert "only the quasi-identifiers of a person" in statement(page)
     assert ("The release was forced" in head(page)) == ("overridden" in changes)
     is_closed = not singled and not target
     assert ('class="verdict open good"' in page) == is_closed
@@ -105,7 +106,7 @@ def test_without_a_sheet_it_says_so_as_large(name: str) -> None:
     assert ("Nothing made from this delivery should be released" in head(page)) == (
         name != "honest"
     )
-    assert "No release is known to this report" in statement(page)
+    assert "This report does not know of a release" in statement(page)
     assert not re.search(CLAIMS, statement(page), re.IGNORECASE)
 
 
@@ -141,10 +142,10 @@ def test_columns_with_role_form_and_fate() -> None:
     clear = "clear: names and values as they are"
     for row in (
         f"amount quasi {clear} generalized",
-        "diagnosis sensitive never sent as it is",
-        "person identifier never sent dropped for good",
-        f"outcome target {clear} as it is",
-        "Dropped for good: person .",
+        "diagnosis sensitive never sent published unchanged",
+        "person identifier never sent left out",
+        f"outcome target {clear} published unchanged",
+        "Never sent and never published: person .",
         "The provider sees the names and values of 4 columns, and every label.",
     ):
         assert row in text
@@ -155,8 +156,11 @@ def test_columns_with_role_form_and_fate() -> None:
     )
     text = about(replace(account(), columns=coded))
     assert "amount quasi coded: each value as its place, without its column's name" in text
-    assert "outcome target coded: which of two classes, without their names as it is" in text
-    assert "Dropped for good: no column." in text
+    assert (
+        "outcome target coded: which of two classes, without their names published unchanged"
+        in text
+    )
+    assert "Never sent and never published: no column." in text
 
 
 def test_genuine_records_and_traps_apart() -> None:
@@ -259,13 +263,12 @@ def is_used(term: str, text: str) -> bool:
 
 def test_every_word_has_an_entry_and_no_entry_is_idle() -> None:
     text = outside_the_glossary()
-    terms = [t for entries in GLOSSARY.values() for entry in entries for t in entry.terms]
+    words = [entry for entries in glossary(PageTexts("en")).values() for entry in entries]
+    terms = [each for shown, _ in words for each in shown.split(", ")]
     assert len(terms) == len(set(terms))
     assert {word for word in VOCABULARY if is_used(word, text)} - set(terms) == set()
     assert {term for term in terms if not is_used(term, text)} == set()
     # The list above is no shorter than the glossary, so that both grow together.
     assert set(terms) - VOCABULARY == set()
     page = pages.report("honest")
-    for entries in GLOSSARY.values():
-        for entry in entries:
-            assert entry.meaning in pages.text_of(page)
+    assert [meaning for _, meaning in words if meaning not in pages.text_of(page)] == []

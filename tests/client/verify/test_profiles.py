@@ -23,8 +23,8 @@ def test_paper_profile_follows_the_contract(commitment: Commitment) -> None:
     finding = verdict.finding("commitment")
     assert finding.status is Status.PASS
     assert finding.evidence["commitment"] == commitment.value
-    binds_neither = "binds neither the members" in finding.guarantee
-    assert binds_neither is (commitment is Commitment.PAPER)
+    covers_neither = "covers neither the members" in finding.guarantee
+    assert covers_neither is (commitment is Commitment.PAPER)
     assert verdict.finding("replay").status is Status.SKIPPED
     assert verdict.finding("splits").status is Status.SKIPPED
 

@@ -151,13 +151,16 @@ def spelled(before: bytes, after: bytes) -> Callable[[Path], bytes]:
 ZEROS = Digest(bytes(32))
 WRONG: dict[str, tuple[Callable[[Path], bytes], str]] = {
     "signature": (flipped, "not what the key .* has signed"),
-    "payloadType": (relabelled, "The receipt is none: .*payloadType must be"),
-    "not JSON": (lambda _: b"{", "The receipt is none"),
-    "nested": (lambda _: b"[" * 50_000, "The receipt is none"),
+    "payloadType": (relabelled, "This is not a receipt: .*payloadType must be"),
+    "not JSON": (lambda _: b"{", "This is not a receipt"),
+    "nested": (lambda _: b"[" * 50_000, "This is not a receipt"),
     "twice": (lambda _: b'{"payload": "", "payload": ""}', "a field occurs twice"),
     "huge": (lambda _: b" " * (MAX_BYTES + 1), "cannot be read: .*larger than"),
-    "_type": (spelled(b"Statement/v1", b"Statement/v0"), "but it is no receipt: .*_type"),
-    "predicateType": (spelled(b"urn:verix:receipt:1", b"urn:other"), "no receipt: .*predicateType"),
+    "_type": (spelled(b"Statement/v1", b"Statement/v0"), "but it is not a receipt: .*_type"),
+    "predicateType": (
+        spelled(b"urn:verix:receipt:1", b"urn:other"),
+        "not a receipt: .*predicateType",
+    ),
     "root": (statement(lambda r: replace(r, root=ZEROS)), "names another root"),
     "contract": (statement(lambda r: replace(r, contract=ZEROS)), "another contract"),
     "submission": (statement(lambda r: replace(r, submission=ZEROS)), "another submission"),
@@ -168,11 +171,11 @@ WRONG: dict[str, tuple[Callable[[Path], bytes], str]] = {
     ),
     "a file less": (
         statement(lambda r: replace(r, files={n: d for n, d in r.files.items() if "l" not in n})),
-        "no receipt: .*its subjects must be",
+        "not a receipt: .*its subjects must be",
     ),
     "a file more": (
         statement(lambda r: replace(r, files={**r.files, "more": "0" * 64})),
-        "no receipt: .*its subjects must be",
+        "not a receipt: .*its subjects must be",
     ),
 }
 

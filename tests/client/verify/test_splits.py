@@ -168,7 +168,7 @@ def test_a_witness_counts_the_records_on_its_way() -> None:
     finding = thin(delivery, made)
     assert finding.status is Status.FAIL
     shown = str(finding.evidence["first_deviations"])
-    assert "the rule gives it " in shown
+    assert "the rule gives a node with " in shown
 
 
 @pytest.mark.parametrize("threads", [1, 2, 7])

@@ -21,6 +21,7 @@ from verix_anon.client.verdict import Profile, Status
 from verix_anon.client.verify import fingerprint, utility, verify
 from verix_anon.client.verify.utility import measure
 from verix_anon.protocol.messages import Delivery
+from verix_anon.translation import PageTexts
 
 Floats = npt.NDArray[np.float64]
 MANY = tuple("abcd")
@@ -92,7 +93,7 @@ def test_utility_by_task(task: str) -> None:
 def test_summary_and_report_name_the_measures(task: str, words: tuple[str, str]) -> None:
     manifest, delivery = with_task(task)
     finding = utility.check(cases.case_of(delivery, manifest))
-    figures = dict(card(finding, Profile.FULL).figures)
+    figures = dict(card(finding, Profile.FULL, PageTexts("en")).figures)
     for shown in (figures["trained on raw records"], figures["trained on the delivery"]):
         parts = shown.split(", ")
         assert [part.startswith(word) for part, word in zip(parts, words, strict=True)] == [
@@ -125,7 +126,7 @@ def test_fingerprint_by_task(task: str) -> None:
     # However many classes, one histogram for each feature: of all the records.
     assert [sum(each["before"]) for each in shap] == [400] * 3
     assert len(json.dumps(dict(finding.evidence), allow_nan=False)) < 4000
-    assert len(card(finding, Profile.THIN).pictures) == 3
+    assert len(card(finding, Profile.THIN, PageTexts("en")).pictures) == 3
 
 
 def test_without_a_target_nothing_is_measured() -> None:

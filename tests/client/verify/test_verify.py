@@ -141,7 +141,7 @@ def test_thin_says_what_it_cannot_see() -> None:
     verdict = verify(cases.honest(made.submission), made.manifest)
     guarantee = verdict.finding("replay").guarantee
     assert "(1 - d)^400" in guarantee
-    assert "widened bounds show only in a witness's leaf" in guarantee
+    assert "widened bounds only in the leaf of a witness" in guarantee
     assert "(1 - d)^20" in verdict.finding("splits").guarantee
 
 
@@ -155,7 +155,7 @@ def test_sampled_says_what_it_misses() -> None:
         options=options,
     )
     finding = verdict.finding("splits")
-    assert "at most 0.02" in finding.guarantee
+    assert "at most 1 in 50" in finding.guarantee
     assert "final" in finding.guarantee
     assert int(str(finding.evidence["examined"])) < int(str(finding.evidence["nodes"]))
 

@@ -307,15 +307,20 @@ def release(
         ) as aside:
             found = replace(measuring.result(), over_time=chained)
             check_gates(options.require, found)
-            warned = (*_warnings(manifest, verdict, source), *in_order, *counted.warnings)
+            warned = (*in_order, *counted.warnings)
             if fitting != form:
                 warned += (
-                    f"{form.encoding} does not have every character: it is written as UTF-8",
+                    f"The table is written as UTF-8: {form.encoding} lacks some characters.",
                 )
             found = replace(
                 found,
                 root=leaves.header.root,
-                warnings=(*found.warnings, *warned, *(logged.warnings() if logged else ())),
+                warnings=(
+                    *_warnings(manifest, verdict, source),
+                    *found.warnings,
+                    *warned,
+                    *(logged.warnings() if logged else ()),
+                ),
                 overridden=overridden,
             )
             with files.texts_aside(found.to_json(), schema) as beside_it:
@@ -359,12 +364,18 @@ def _warnings(manifest: Manifest, verdict: Verdict | None, source: Source) -> tu
     """What else the owner should know."""
     found = [*prose_warnings(source.quasi, source.kept, manifest.roles)]
     if manifest.unsafe_seed:
-        found.append("the submission was made with an unsafe seed: its traps can be foreseen")
+        found.append(
+            "The submission was made with an unsafe seed, so its traps can be foreseen. Prepare it"
+            " again without a seed."
+        )
     if verdict is not None and verdict.profile is Profile.PAPER:
-        found.append("the verdict is of profile paper, which does not check every record")
+        found.append(
+            "The verdict has the profile paper, which does not check every record. Verify with the"
+            " submission at hand."
+        )
     if source.person in source.kept:
         found.append(
-            f"the person column {source.person!r} is published: all records of a person"
-            " can be linked; make it an identifier"
+            f"The person column {source.person!r} is published, so all records of a person can be"
+            " linked. Make it an identifier, which is left out."
         )
     return tuple(found)

@@ -17,6 +17,7 @@ from verix_anon.client.release.cells import IN_WORDS, WITH_ENDS
 from verix_anon.client.release.classes import Classes
 from verix_anon.client.release.ranges import Range
 from verix_anon.client.release.representation import Presentation
+from verix_anon.translation import share
 
 SAMPLE = 100_000
 """Rows by which a column is judged to be sorted or not."""
@@ -47,19 +48,19 @@ class Sorted:
 def warning(classes: Classes, wanted: Presentation) -> str:
     """What to tell an owner who keeps the order of the rows."""
     found = [s for j in range(len(classes.source.quasi)) if (s := _measured(classes, wanted, j))]
-    said = "the rows stand in the order of the table (--keep-order)"
+    said = "The rows stand in the order of the table (--keep-order)"
     if not found:
         return (
-            f"{said}; they are not sorted by a quasi-identifier whose ranges are published, but"
-            " people who know their order, such as by name or by date of entry, know whose row"
-            " is whose"
+            f"{said}. They are not sorted by a quasi-identifier whose ranges are published. But"
+            " people who know the order, such as by name or by date of entry, know whose row is"
+            " whose. Without --keep-order the rows are published in random order."
         )
     worst, k = max(found, key=lambda s: (s.below_k, s.exact)), classes.conditions.k_agreed
     return (
-        f"{said}, and are sorted by {worst.column!r}, or nearly: with the order {worst.exact:.1%}"
-        f" of its values can be told exactly, from the cells alone {worst.exact_by_cells:.1%}, and"
-        f" for {worst.below_k:.1%} of the records fewer than {k} rows are left; without"
-        " --keep-order the rows are published in random order"
+        f"{said} and are nearly sorted by {worst.column!r}. With the order, {share(worst.exact)} of"
+        f" its values can be told exactly; from the cells alone, {share(worst.exact_by_cells)}. For"
+        f" {share(worst.below_k)} of the records fewer than {k} rows come into question. Without"
+        " --keep-order the rows are published in random order."
     )
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from verix_anon.client.verdict import Verdict
 from verix_anon.errors import TableError
 from verix_anon.files.optional_packages import need
+from verix_anon.translation import RECORD, PageTexts, known
 
 if TYPE_CHECKING:
     from verix_anon.client.explore.exploration import Exploration
@@ -45,23 +46,24 @@ def check_installed() -> None:
         need(package, "report", "a report")
 
 
-def render(verdict: Verdict, sheet: "Sheet | None" = None) -> str:
+def render(verdict: Verdict, sheet: "Sheet | None" = None, language: str = RECORD) -> str:
     """The report as HTML.
 
     Args:
         verdict: What verify() found; its evidence is all that is drawn from.
         sheet: The privacy sheet of the release, such as `Sheet.read` reads it.
+        language: The reader's language, one of `LANGUAGES`. What the files say is translated.
 
     Raises:
-        TableError: The extra is not installed, the sheet is that of another delivery, or the
-            evidence is not what verix-anon writes.
+        TableError: The extra is not installed, the language is not known, the sheet is that of
+            another delivery, or the evidence is not what verix-anon writes.
     """
     check_installed()
     from verix_anon.client.report.page import page
 
     if sheet is not None and sheet.root != verdict.root:
         raise TableError("the privacy sheet is that of another delivery than the verdict's")
-    text = page(verdict, sheet)
+    text = page(verdict, sheet, known(language))
     if len(text.encode()) > MOST_BYTES:
         raise TableError("the verdict holds too much to be one that verix-anon wrote")
     return text
@@ -82,7 +84,7 @@ def is_report_of(path: Path, verdict: Verdict) -> bool:
     return found is not None and found[1] == mark_of(verdict)
 
 
-def render_exploration(found: "Exploration") -> str:
+def render_exploration(found: "Exploration", language: str = RECORD) -> str:
     """What explore() found as HTML: a table and a plot of each measure over k.
 
     Raises:
@@ -91,11 +93,11 @@ def render_exploration(found: "Exploration") -> str:
     check_installed()
     from verix_anon.client.report.page import exploration_page
 
-    return exploration_page(found)
+    return exploration_page(found, known(language))
 
 
-def draw_exploration(found: "Exploration") -> dict[str, str]:
-    """The plots of that page by their titles, each as a file of SVG.
+def draw_exploration(found: "Exploration", language: str = RECORD) -> dict[str, str]:
+    """The plots of that page by their English titles, each as a file of SVG.
 
     Raises:
         TableError: The extra is not installed.
@@ -103,7 +105,7 @@ def draw_exploration(found: "Exploration") -> dict[str, str]:
     check_installed()
     from verix_anon.client.report.page import standalone
 
-    return standalone(found)
+    return standalone(found, known(language))
 
 
 def render_conformance(found: Mapping[str, object]) -> str:
@@ -118,4 +120,4 @@ def render_conformance(found: Mapping[str, object]) -> str:
     cases = found["cases"]
     assert isinstance(cases, list)
     failed = [case for case in cases if not case["passed"]]
-    return rendered("conform.html", {**found, "failed": failed})
+    return rendered("conform.html", {**found, "failed": failed}, PageTexts(RECORD))

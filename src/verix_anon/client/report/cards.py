@@ -11,7 +11,8 @@ from verix_anon.client.report.glossary import Words, words
 from verix_anon.client.report.head import LINE, EvidenceReader, evidence_of
 from verix_anon.client.report.pictures import Named
 from verix_anon.client.verdict import MEASURES, Finding, Profile, Status
-from verix_anon.fields import printable
+from verix_anon.fields import odds, printable
+from verix_anon.translation import PageTexts
 
 MOST_WORDS = 900
 TONES = {
@@ -21,31 +22,18 @@ TONES = {
     Status.SKIPPED: "quiet",
 }
 INFORMING_TONES = TONES | {Status.FAIL: "mark", Status.INCONCLUSIVE: "quiet"}
-"""A measure that has no threshold to be judged by is no warning: without honest runs, which
-few ask for, every fingerprint is such."""
-OLD = "this verdict does not hold what it is drawn from; verify again with this version"
-NO_THRESHOLD = "no threshold was calibrated"
+"""A measure without a threshold is not a warning. Few ask for honest runs, so most fingerprints
+have none."""
 FIGURES = {
-    "commitment": {"records": "records sent", "k": "agreed k"},
-    "sentinels": {"sentinels": "planted", "missing": "missing", "changed": "changed"},
-    "twins": {
-        "pairs": "pairs planted",
-        "missing": "incomplete",
-        "changed": "changed",
-        "apart": "in two groups",
-    },
-    "replay": {"records": "records compared", "watch": "watch records"},
-    "splits": {
-        "nodes": "nodes of the tree",
-        "examined": "nodes looked at",
-        "witnesses": "witnesses",
-        "deviations": "deviating",
-    },
-    "fingerprint": {"records": "records measured"},
-    "utility": {"tested_on": "records tested on"},
+    "commitment": ("records", "k"),
+    "sentinels": ("sentinels", "missing", "changed"),
+    "twins": ("pairs", "missing", "changed", "apart"),
+    "replay": ("records", "watch"),
+    "splits": ("nodes", "examined", "witnesses", "deviations"),
+    "fingerprint": ("records",),
+    "utility": ("tested_on",),
 }
-"""The counts that are shown; what is not named here is not."""
-TRAINED = {"raw": "trained on raw records", "delivery": "trained on the delivery"}
+"""The counts that are shown. The others are not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +57,8 @@ class Card:
     """A finding as the page shows it."""
 
     layer: str
+    title: str
+    """The layer's name in the reader's language."""
     status: str
     tone: str
     """How alarming it is: good, bad, mark or quiet."""
@@ -85,141 +75,150 @@ class Card:
     left_out: list[str] = field(default_factory=list)
 
 
-def card(finding: Finding, profile: Profile) -> Card:
+def card(finding: Finding, profile: Profile, t: PageTexts) -> Card:
     """What the page shows of a finding; thresholds and places of watch records stay out."""
     evidence, layer = evidence_of(finding), printable(finding.layer, LINE)
     is_thin = profile is Profile.THIN
+    own = words(layer, profile, t)
     made = Card(
         layer=layer,
+        title=own.title,
         status=finding.status.value,
         tone=(TONES if finding.decides else INFORMING_TONES)[finding.status],
         decides=bool(finding.decides),
-        words=words(layer, profile),
-        summary=_summary(finding, evidence, is_thin),
-        guarantee=printable(finding.guarantee, MOST_WORDS),
+        words=own,
+        summary=_summary(finding, evidence, is_thin, t),
+        guarantee=t.say(printable(finding.guarantee, MOST_WORDS)),
         seconds=float(finding.seconds),
-        figures=_figures(evidence, layer),
-        details=_details(finding, evidence, is_thin),
-        note=_note(finding, evidence, is_thin),
+        figures=_figures(evidence, layer, t),
+        details=_details(finding, evidence, is_thin, t),
+        note=_note(finding, evidence, is_thin, t),
     )
     if layer in DRAW and finding.status is not Status.SKIPPED:
-        DRAW[layer](made, evidence, is_thin)
+        DRAW[layer](made, evidence, is_thin, t)
     return made
 
 
-def _figures(evidence: EvidenceReader, layer: str) -> list[tuple[str, str]]:
-    counts = [(label, evidence.count(key)) for key, label in FIGURES.get(layer, {}).items()]
-    found = [(label, f"{count:,}") for label, count in counts if count is not None]
+def _figures(evidence: EvidenceReader, layer: str, t: PageTexts) -> list[tuple[str, str]]:
+    counts = [(key, evidence.count(key)) for key in FIGURES.get(layer, ())]
+    found = [(t(f"figures.{layer}.{key}"), t.number(n)) for key, n in counts if n is not None]
     if layer == "commitment" and (engine := evidence.line("engine").strip()):
-        found.append(("engine, in the provider's words", engine))
+        found.append((t("figures.engine"), engine))
     if layer == "receipt":
-        found += [("signed with the key", key) for key in evidence.lines("keys")]
+        found += [(t("figures.key"), key) for key in evidence.lines("keys")]
         if finished := evidence.line("finished").strip():
-            found.append(("finished, in the provider's words", finished))
+            found.append((t("figures.finished"), t.date(finished)))
     if layer == "fingerprint" and (p := evidence.number("p_value")) is not None:
-        found.append(("p-value against honest runs", f"{p:.3g}"))
-    for key, label in TRAINED.items() if layer == "utility" else ():
+        found.append((t("figures.p_value"), t.number(p, ".3g")))
+    for key in ("raw", "delivery") if layer == "utility" else ():
         if (scores := evidence.inner(key)) is not None:
             measured = [(shown, scores.number(name)) for name, shown in MEASURES.items()]
-            parts = [shown.format(value) for shown, value in measured if value is not None]
-            found.append((label, ", ".join(parts)))
+            parts = [t.say(shown.format(value)) for shown, value in measured if value is not None]
+            found.append((t(f"figures.trained.{key}"), ", ".join(parts)))
     return found
 
 
-def _summary(finding: Finding, evidence: EvidenceReader, is_thin: bool) -> str:
+def _summary(finding: Finding, evidence: EvidenceReader, is_thin: bool, t: PageTexts) -> str:
     """The finding's sentence, unless it would name a threshold or a watch record's place."""
     if finding.status is Status.FAIL:
         if finding.layer == "splits":
-            count = evidence.count("deviations")
-            return f"{count or 0:,} of the nodes looked at are not what the rule gives."
+            return t("cards.deviations", n=evidence.count("deviations") or 0)
         if finding.layer == "replay" and is_thin:
-            return next(iter(evidence.lines("found", 1)), "Records or groups are wrong.")
-    return printable(finding.summary, MOST_WORDS)
+            return t.say(next(iter(evidence.lines("found", 1)), t("cards.records_wrong")))
+    return t.say(printable(finding.summary, MOST_WORDS))
 
 
-def _details(finding: Finding, evidence: EvidenceReader, is_thin: bool) -> list[str]:
+def _details(finding: Finding, evidence: EvidenceReader, is_thin: bool, t: PageTexts) -> list[str]:
     if finding.status is not Status.FAIL:
         return []
     if finding.layer == "replay":
-        return evidence.lines("found" if is_thin else "problems")[1:]
+        return [t.say(line) for line in evidence.lines("found" if is_thin else "problems")[1:]]
     if finding.layer == "splits" and not is_thin:
         return [
-            f"Node {each.count('node') or 0:,}, with {each.count('records') or 0:,} records:"
-            f" {each.line('kind', 400)}."
+            t(
+                "cards.deviation",
+                node=each.count("node") or 0,
+                n=each.count("records") or 0,
+                kind=t.say(each.line("kind", 400)),
+            )
             for each in evidence.each("deviating", 10)
         ]
     return []
 
 
-def _note(finding: Finding, evidence: EvidenceReader, is_thin: bool) -> str:
+def _note(finding: Finding, evidence: EvidenceReader, is_thin: bool, t: PageTexts) -> str:
     if finding.status is Status.FAIL and not finding.decides:
-        return "This does not count for the verdict: honest work may give it too."
+        return t("cards.only_informs")
     if finding.status is not Status.FAIL or finding.layer not in ("replay", "splits"):
         return ""
     if is_thin:
-        return (
-            "Where it was found is in the verdict file and not here: it would show which records"
-            " are watched. Do not pass it on to the provider."
-        )
+        return t("cards.place_hidden")
     if finding.layer == "replay":
         return ""
     shown, total = len(evidence.each("deviating", 10)), evidence.count("deviations") or 0
-    more = f"The first {shown} are named. " if shown < total else ""
-    return f"{more}The values of the splits are in the verdict file only: each is a record's."
+    more = t("cards.first_named", n=shown) + " " if shown < total else ""
+    return more + t("cards.values_hidden")
 
 
-def _chance(probability: float) -> str:
-    if probability < 1e-6:
-        return "less than 1 in a million"
-    return f"1 in {1 / probability:,.0f}" if probability < 0.1 else f"{probability * 100:.0f} %"
+def _left_out(made: Card, what: str, why: str, t: PageTexts) -> None:
+    made.left_out.append(
+        t("cards.left_out", what=t(f"cards.what.{what}"), why=t(f"cards.why.{why}"))
+    )
 
 
-def _draw_traps(made: Card, evidence: EvidenceReader, _: bool) -> None:
+def _draw_traps(made: Card, evidence: EvidenceReader, _: bool, t: PageTexts) -> None:
     if evidence.count("sentinels") == 0 or evidence.count("pairs") == 0:
-        made.left_out.append("The evasion curve is left out: nothing was planted.")
+        _left_out(made, "evasion", "nothing_planted", t)
         return
     curve = evidence.part("evasion_curve", EvasionCurve.from_json)
     if curve is None:
-        made.left_out.append(f"The evasion curve is left out: {OLD}.")
+        _left_out(made, "evasion", "old", t)
         return
-    caption = (
-        f"The dot is the drop of {curve.operating_drop * 100:g} % that traps are planned for: it"
-        f" passes with a chance of {_chance(curve.operating_probability)}. The curve holds for a"
-        " provider that drops blindly and returns nothing for what it dropped."
-    )
+    chance = t.say(odds(curve.operating_probability))
+    caption = t("cards.evasion", drop=t.percent(curve.operating_drop), chance=chance)
+    label = f"{t('cards.what.evasion')}. {caption}"
     made.pictures.append(
         Picture(
-            svg=pictures.evasion(curve, Named(made.layer, f"Evasion curve. {caption}")),
-            title="How likely a provider that drops records passes",
+            svg=pictures.evasion(curve, Named(made.layer, label), t),
+            title=t("cards.evasion_title"),
             caption=caption,
-            head=("records dropped", "chance to pass"),
+            head=(t("pictures.dropped"), t("pictures.to_pass")),
             rows=tuple(
-                (f"{drop * 100:g} %", f"{chance:.2g}")
+                (t.percent(drop), t.say(odds(chance)))
                 for drop, chance in zip(curve.drop, curve.probability, strict=True)
             ),
         )
     )
 
 
-def size_picture(found: SizeHistogram, key: str, title: str, what: str) -> Picture:
-    """Class sizes against the least that is allowed."""
+def size_picture(found: SizeHistogram, what: str, t: PageTexts) -> Picture:
+    """Sizes against the least that is allowed; `what` is `group` of a delivery or `class`."""
     n_small = sum(
         count
         for count, high in zip(found.counts, found.edges[1:], strict=True)
         if high <= found.at_least
     )
-    caption = (
-        f"The smallest {what} holds {found.smallest:,}, the largest {found.largest:,}, the average"
-        f" {found.mean:,.1f}. {f'{n_small:,.0f} hold' if n_small else 'None holds'} fewer than"
-        f" {found.at_least:,}."
+    caption = t(
+        f"cards.sizes.{what}",
+        smallest=found.smallest,
+        largest=found.largest,
+        mean=t.number(found.mean, ",.1f"),
+        n=int(n_small),
+        least=found.at_least,
     )
+    label = f"{t('cards.what.histogram')}. {caption}"
     return Picture(
-        svg=pictures.sizes(found, Named(key, f"Histogram. {caption}")),
-        title=title,
+        svg=pictures.sizes(found, Named(what, label), t),
+        title=t(f"cards.sizes_title.{what}"),
         caption=caption,
-        head=("records", "classes"),
+        head=(t("pictures.in_class"), t("pictures.classes")),
         rows=tuple(
-            (f"{low:,.0f} to {high - 1:,.0f}" if high - 1 > low else f"{low:,.0f}", f"{count:,.0f}")
+            (
+                t("cards.from_to", low=int(low), high=int(high) - 1)
+                if high - 1 > low
+                else t.number(int(low)),
+                t.number(int(count)),
+            )
             for count, low, high in zip(
                 found.counts, found.edges[:-1], found.edges[1:], strict=True
             )
@@ -228,45 +227,30 @@ def size_picture(found: SizeHistogram, key: str, title: str, what: str) -> Pictu
     )
 
 
-def _draw_replay(made: Card, evidence: EvidenceReader, _: bool) -> None:
+def _draw_replay(made: Card, evidence: EvidenceReader, _: bool, t: PageTexts) -> None:
     found = evidence.part("leaf_sizes", SizeHistogram.from_json)
     if found is None:
-        made.left_out.append(f"The histogram of group sizes is left out: {OLD}.")
+        _left_out(made, "histogram", "old", t)
         return
-    title = "Sizes of the delivered groups, traps included, against the least agreed"
-    made.pictures.append(size_picture(found, made.layer, title, "group"))
+    made.pictures.append(size_picture(found, "group", t))
 
 
-def _draw_splits(made: Card, evidence: EvidenceReader, is_thin: bool) -> None:
-    if is_thin:
-        made.left_out.append(
-            "The map of the tree is left out: it would show which records are witnesses."
-        )
-        return
-    found = evidence.part("tree_map", TreeMap.from_json)
+def _draw_splits(made: Card, evidence: EvidenceReader, is_thin: bool, t: PageTexts) -> None:
+    found = None if is_thin else evidence.part("tree_map", TreeMap.from_json)
     if found is None:
-        made.left_out.append(f"The map of the tree is left out: {OLD}.")
+        _left_out(made, "map", "witnesses" if is_thin else "old", t)
         return
     letters = {letter for level in found.levels for letter, _ in level}
     legend = tuple(
-        (variable, meaning)
-        for variable, meaning, marks in (
-            ("good", "what the rule gives", "rR"),
-            ("bad", "deviates", "wW"),
-            ("mark", "small nodes, some of them looked at", "M"),
-            ("quiet", "not looked at", "uU"),
-        )
+        (variable, t(f"cards.legend.{variable}"))
+        for variable, marks in (("good", "rR"), ("bad", "wW"), ("mark", "M"), ("quiet", "uU"))
         if letters & set(marks)
     )
-    caption = (
-        f"All records at the top; each row below is one split further, {len(found.levels)} levels"
-        " in all. A box is as wide as its share of the records. Nodes too small to be drawn are"
-        " taken together with their neighbours, and one that deviates shows through."
-    )
+    caption, title = t("cards.map", n=len(found.levels)), t("cards.what.map")
     made.pictures.append(
         Picture(
-            svg=pictures.tree(found, Named(made.layer, f"Map of the tree. {caption}")),
-            title="Map of the tree",
+            svg=pictures.tree(found, Named(made.layer, f"{title}. {caption}")),
+            title=title,
             caption=caption,
             legend=legend,
             is_wide=True,
@@ -274,54 +258,58 @@ def _draw_splits(made: Card, evidence: EvidenceReader, is_thin: bool) -> None:
     )
 
 
-def _draw_fingerprint(made: Card, evidence: EvidenceReader, _: bool) -> None:
+def _draw_fingerprint(made: Card, evidence: EvidenceReader, _: bool, t: PageTexts) -> None:
     shifts = evidence.shifts()
     if not shifts:
-        made.left_out.append(f"The SHAP distributions are left out: {OLD}.")
+        _left_out(made, "shap", "old", t)
     for i, (found, distance, epsilon) in enumerate(shifts):
-        is_calibrated = epsilon is not None
-        threshold = f"the threshold is {epsilon:.3f}" if is_calibrated else NO_THRESHOLD
-        caption = f"Moved by {distance:.3f}; {threshold}."
+        moved, at = t.number(distance, ".3f"), "" if epsilon is None else t.number(epsilon, ".3f")
+        caption = t(f"cards.{'moved_of' if at else 'moved'}", distance=moved, threshold=at)
         step = (found.high - found.low) / max(len(found.before), 1)
         made.pictures.append(
             Picture(
-                svg=pictures.shift(found, Named(f"shap-{i}", f"SHAP values. {caption}")),
-                title="SHAP values of",
+                svg=pictures.shift(
+                    found, Named(f"shap-{i}", f"{t('pictures.shap')}. {caption}"), t
+                ),
+                title=t("cards.shap_of"),
                 name=printable(found.feature, LINE),
                 caption=caption,
-                head=("SHAP value from", "raw", "delivery"),
+                head=(t("cards.shap_from"), t("pictures.raw"), t("pictures.delivery")),
                 rows=tuple(
-                    (f"{found.low + i * step:.3f}", f"{before:,.0f}", f"{after:,.0f}")
+                    (t.number(found.low + i * step, ".3f"), t.number(before), t.number(after))
                     for i, (before, after) in enumerate(zip(found.before, found.after, strict=True))
                 ),
             )
         )
-    _draw_honest(made, evidence)
+    _draw_honest(made, evidence, t)
 
 
-def _draw_honest(made: Card, evidence: EvidenceReader) -> None:
+def _draw_honest(made: Card, evidence: EvidenceReader, t: PageTexts) -> None:
     honest, distances = evidence.numbers("honest"), evidence.numbers("distance") or (0.0,)
     if not honest:
-        why = OLD if honest is None else "none were made; ask for them with prepare --calibrate 20"
-        made.left_out.append(f"The comparison with honest runs is left out: {why}.")
+        _left_out(made, "honest", "old" if honest is None else "no_honest", t)
         return
     observed = max(distances)
-    caption = (
-        f"This delivery moved by {observed:.3f} at most; {len(honest)} honest runs on samples moved"
-        f" by {min(honest):.3f} to {max(honest):.3f}."
+    caption = t(
+        "cards.honest",
+        observed=t.number(observed, ".3f"),
+        n=len(honest),
+        low=t.number(min(honest), ".3f"),
+        high=t.number(max(honest), ".3f"),
     )
+    label = Named("honest", f"{t('pictures.honest')}. {caption}")
     made.pictures.append(
         Picture(
-            svg=pictures.honest_runs(honest, observed, Named("honest", f"Honest runs. {caption}")),
-            title="Against honest runs",
+            svg=pictures.honest_runs(honest, observed, label, t),
+            title=t("cards.honest_title"),
             caption=caption,
-            head=("honest runs, by distance",),
-            rows=tuple((f"{distance:.3f}",) for distance in honest),
+            head=(t("cards.honest_head"),),
+            rows=tuple((t.number(distance, ".3f"),) for distance in honest),
         )
     )
 
 
-DRAW: dict[str, Callable[[Card, EvidenceReader, bool], None]] = {
+DRAW: dict[str, Callable[[Card, EvidenceReader, bool, PageTexts], None]] = {
     "sentinels": _draw_traps,
     "twins": _draw_traps,
     "replay": _draw_replay,

@@ -13,11 +13,13 @@ from xml.etree import ElementTree
 import matplotlib as mpl
 from markupsafe import Markup
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from verix_anon.client.evidence import EvasionCurve, ShapShift, SizeHistogram, TreeMap
+from verix_anon.translation import PageTexts
 
 NAMES = ("soft", "line", "before", "after", "good", "bad", "mark", "quiet", "card")
 VARIABLES = {f"#0000{i:02x}": name for i, name in enumerate(NAMES, 1)}
@@ -103,36 +105,40 @@ def _svg(axes: Axes, named: Named, **attributes: str) -> Markup:
     return Markup(ElementTree.tostring(top, encoding="unicode"))  # noqa: S704
 
 
-def shift(found: ShapShift, named: Named) -> Markup:
+def shift(found: ShapShift, named: Named, t: PageTexts) -> Markup:
     """SHAP values of one column on the raw records and on the delivered ones."""
     with _axes() as axes:
         n = len(found.before)
         edges = [found.low + (found.high - found.low) * i / n for i in range(n + 1)]
-        axes.stairs(found.before, edges, fill=True, color=BEFORE, alpha=0.55, label="raw")
-        axes.stairs(found.after, edges, color=AFTER, linewidth=1.8, label="delivery")
-        axes.set(xlabel="SHAP value", ylabel="records", ylim=(0, None))
+        axes.stairs(
+            found.before, edges, fill=True, color=BEFORE, alpha=0.55, label=t("pictures.raw")
+        )
+        axes.stairs(found.after, edges, color=AFTER, lw=1.8, label=t("pictures.delivery"))
+        axes.set(xlabel=t("pictures.shap"), ylabel=t("pictures.records"), ylim=(0, None))
+        _count(axes.xaxis, t, "g")
+        _count(axes.yaxis, t)
         _legend(axes)
         return _svg(axes, named)
 
 
-def honest_runs(honest: tuple[float, ...], observed: float, named: Named) -> Markup:
+def honest_runs(honest: tuple[float, ...], observed: float, named: Named, t: PageTexts) -> Markup:
     """How far honest runs moved the SHAP values, with how far this delivery did."""
     with _axes() as axes:
-        axes.hist(honest, bins=12, color=BEFORE, alpha=0.55, label="honest runs")
-        axes.axvline(observed, color=AFTER, linewidth=2.2, label="this delivery")
-        axes.set(xlabel="distance moved", ylabel="honest runs", xlim=(0, None))
+        axes.hist(honest, bins=12, color=BEFORE, alpha=0.55, label=t("pictures.honest"))
+        axes.axvline(observed, color=AFTER, linewidth=2.2, label=t("pictures.this"))
+        axes.set(xlabel=t("pictures.distance"), ylabel=t("pictures.honest"), xlim=(0, None))
+        _count(axes.xaxis, t, "g")
         axes.yaxis.set_major_locator(MaxNLocator(integer=True))
         _legend(axes)
         return _svg(axes, named)
 
 
-CHANCES = {
-    1.0: "certain",
-    1e-2: "1 in 100",
-    1e-4: "1 in 10,000",
-    1e-6: "1 in a million",
-    LEAST_CHANCE: "or less",
-}
+CHANCES = {1.0: "certain", 1e-2: "percent", 1e-4: "rare", 1e-6: "million", LEAST_CHANCE: "less"}
+
+
+def _count(axis: Axis, t: PageTexts, form: str = ",.0f") -> None:
+    """Write the numbers of an axis as the reader does."""
+    axis.set_major_formatter(FuncFormatter(lambda value, _: t.number(round(value, 9), form)))
 
 
 def _legend(axes: Axes) -> None:
@@ -140,17 +146,18 @@ def _legend(axes: Axes) -> None:
     axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.98), ncols=2, borderaxespad=0)
 
 
-def evasion(curve: EvasionCurve, named: Named) -> Markup:
+def evasion(curve: EvasionCurve, named: Named, t: PageTexts) -> Markup:
     """The chance to drop a share of the records unseen, with the point that was planned for."""
     with _axes(left=0.31, top=0.96) as axes:
         chance = [max(p, LEAST_CHANCE) for p in curve.probability]
         axes.plot(curve.drop, chance, color=AFTER, linewidth=2)
         axes.set(xscale="log", yscale="log", ylim=(LEAST_CHANCE / 1.6, 2))
-        axes.set(xlabel="share of the records dropped", ylabel="chance to pass")
+        axes.set(xlabel=t("pictures.share_dropped"), ylabel=t("pictures.to_pass"))
         axes.xaxis.set_major_locator(FixedLocator([0.001, 0.01, 0.05, 0.2]))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{share * 100:g} %"))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda share, _: t.percent(share)))
         axes.yaxis.set_major_locator(FixedLocator(list(CHANCES)))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda chance, _: CHANCES[chance]))
+        words = {chance: t(f"pictures.chance.{key}") for chance, key in CHANCES.items()}
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda chance, _: words[chance]))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.yaxis.set_minor_locator(NullLocator())
         at = max(curve.operating_probability, LEAST_CHANCE)
@@ -170,7 +177,9 @@ class PlotLine:
     """The k that is marked, if any is."""
 
 
-def over_k(lines: tuple[PlotLine, ...], level: float | None, ylabel: str, named: Named) -> Markup:
+def over_k(
+    lines: tuple[PlotLine, ...], level: float | None, ylabel: str, named: Named, t: PageTexts
+) -> Markup:
     """A measure of releases over k; `level` is what raw records have of it."""
     with _axes() as axes:
         for i, line in enumerate(lines):
@@ -180,18 +189,19 @@ def over_k(lines: tuple[PlotLine, ...], level: float | None, ylabel: str, named:
                 at = line.k.index(line.chosen)
                 axes.plot(line.chosen, line.values[at], "o", mfc="none", mec=BAD, ms=13, mew=2)
         if level is not None:
-            axes.axhline(level, color=INK, linewidth=1, linestyle=":", label="raw")
+            axes.axhline(level, color=INK, linewidth=1, linestyle=":", label=t("pictures.raw"))
         ticks = sorted({k for line in lines for k in line.k})
         axes.set(xscale="log", xlabel="k", ylabel=ylabel)
         axes.xaxis.set_major_locator(FixedLocator(ticks))
         axes.xaxis.set_minor_locator(NullLocator())
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda k, _: f"{k:,.0f}"))
+        _count(axes.xaxis, t)
+        _count(axes.yaxis, t, "g")
         axes.margins(x=0.08, y=0.15)
         axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.98), ncols=3, borderaxespad=0)
         return _svg(axes, named)
 
 
-def sizes(found: SizeHistogram, named: Named) -> Markup:
+def sizes(found: SizeHistogram, named: Named, t: PageTexts) -> Markup:
     """How many classes have which size; those that are too small stand out."""
     with _axes(top=0.96) as axes:
         parts = list(zip(found.counts, found.edges[:-1], found.edges[1:], strict=True))
@@ -209,14 +219,14 @@ def sizes(found: SizeHistogram, named: Named) -> Markup:
             )
         axes.axvline(found.at_least, color=MARK, linewidth=1.6, linestyle="--")
         axes.annotate(
-            f"at least {found.at_least:,}",
+            t("pictures.at_least", n=found.at_least),
             (found.at_least, 1),
             xytext=(5, -9),
             xycoords=("data", "axes fraction"),
             textcoords="offset points",
             color=INK,
         )
-        axes.set(xlabel="records in a class", ylabel="classes")
+        axes.set(xlabel=t("pictures.in_class"), ylabel=t("pictures.classes"))
         if is_wide:
             axes.set_xscale("log")
             # 1, 3, 10, 30 and so on, within the sizes there are.
@@ -226,8 +236,9 @@ def sizes(found: SizeHistogram, named: Named) -> Markup:
             axes.xaxis.set_minor_locator(NullLocator())
         else:
             axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: f"{size:,.0f}"))
         axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=5))
+        _count(axes.xaxis, t)
+        _count(axes.yaxis, t)
         axes.margins(y=0.18)
         return _svg(axes, named)
 

@@ -179,8 +179,8 @@ def prose_warnings(
     """Return a warning for each published column that is free text."""
     texts = {column.name: pa.array(column.categories or ()) for column in quasi}
     return tuple(
-        f"column {name!r} is {roles[name]}, and looks like free text ({why}): sentences and the"
-        " names in them are published; make it an identifier, which is dropped"
+        f"Column {name!r} is {roles[name]}, but looks like free text ({why}). Its sentences and the"
+        " names in them are published. Make it an identifier, which is left out."
         for name, values in {**texts, **others}.items()
         if is_text(values.type) and (why := prose_in(name, texts_of(values)))
     )

@@ -18,10 +18,10 @@ from verix_anon.protocol.contract import Commitment, Digest
 
 LAYER = "commitment"
 GUARANTEE = {
-    Commitment.BINDING: "The root binds contract, submission, tree, bounds and every record's leaf;"
-    " any change of these is seen. Targets are for replay to check.",
-    Commitment.PAPER: "The root binds tree, counts and bounds to six decimals;"
-    " it binds neither the members of a leaf nor the submission.",
+    Commitment.BINDING: "The root covers contract, submission, tree, bounds and the leaf of every"
+    " record. Any change of these is found. Labels are checked by replay.",
+    Commitment.PAPER: "The root covers the tree, the counts, and the bounds to six decimals."
+    " It covers neither the members of a leaf nor the submission.",
 }
 
 

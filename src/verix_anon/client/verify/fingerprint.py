@@ -37,7 +37,7 @@ def check(case: Case, profile: Profile) -> Finding:
         return Finding(
             layer=LAYER,
             status=Status.INCONCLUSIVE,
-            summary="Too few watch records of different labels for a model.",
+            summary="Too few watch records have different labels to train a model.",
         )
     observed = models.shap_values(rows, labels)
     moved = models.moved(manifest.baseline, observed, manifest.top_features)
@@ -48,22 +48,22 @@ def check(case: Case, profile: Profile) -> Finding:
     over = [repr(name) for name, d, e in pairs if e is not None and d > e]
     most = max(distance, default=0.0)
     if over:
-        status, summary = Status.FAIL, f"SHAP values moved more than epsilon in {', '.join(over)}."
+        status, summary = Status.FAIL, f"SHAP values moved too far in {' and '.join(over)}."
     elif any(epsilon):
-        status, summary = Status.PASS, "No top feature's SHAP values moved more than epsilon."
+        status, summary = Status.PASS, "SHAP values moved within the threshold."
     else:
         status = Status.INCONCLUSIVE
-        summary = f"SHAP values moved by up to {most:.2f}; no threshold was calibrated or given."
+        summary = f"For information: SHAP values moved by up to {most:.2f}. No threshold is set."
     # The honest runs compared the same records before and after, which the paper does not.
     honest = manifest.calibration[: None if profile is not Profile.PAPER else 0]
     p = p_value(most, honest)
     if p is not None:
-        summary += f" p = {p:.3g} against {len(manifest.calibration)} honest runs."
+        summary += f" p-value {p:.3g} against honest runs: {len(manifest.calibration)}."
     return Finding(
         layer=LAYER,
         status=status,
         summary=summary,
-        guarantee="A measure with a measured error rate, not a proof.",
+        guarantee="This is a measure with an error rate. It proves nothing.",
         evidence={
             "features": names,
             "distance": distance,

@@ -20,14 +20,14 @@ from verix_anon.protocol.envelopes import Opened, keyids_of, open_envelope
 from verix_anon.protocol.statements import Receipt
 
 GUARANTEE = (
-    "The holder of the key signed these files and this root, for this contract and submission,"
-    " and cannot disown them. Its times are its claim; whether the work is right is for the other"
-    " layers."
+    "The holder of the key signed these files and this root for this contract and submission, and"
+    " cannot deny it. The times are the holder's own statement. Whether the work is right is for"
+    " the other layers to find out."
 )
-NOTHING = "Nothing signed shows whose work these files are."
-ASK = "ask the provider for it and verify again; the delivery need not be made anew"
+NOTHING = "No signature shows whose work these files are."
+ASK = "ask the provider for it and verify again. The provider need not repeat the work"
 UNKNOWN = (
-    "No pinned key has signed the receipt; if the provider has a new one, learn it by another"
+    "No pinned key has signed the receipt. If the provider has a new key, learn it by another"
     " way than this delivery, pin it, and verify again."
 )
 SHORT = 16
@@ -56,7 +56,7 @@ def check(case: Case) -> Finding:
     try:
         said = Receipt.from_bytes(opened.payload, RECEIPT_FILE)
     except ReceiptError as error:
-        why = f"A pinned key has signed it, but it is no receipt: {error}."
+        why = f"A pinned key has signed it, but it is not a receipt: {error}."
         return _finding(Status.FAIL, why, _evidence(case.receipt, opened))
     return _compared(case, said, _evidence(case.receipt, opened))
 
@@ -67,7 +67,7 @@ def _closed(case: Case, data: bytes, error: ReceiptError, now: datetime) -> Find
     try:
         named = keyids_of(data, RECEIPT_FILE)
     except ReceiptError:
-        return _finding(Status.FAIL, f"The receipt is none: {error}.", evidence)
+        return _finding(Status.FAIL, f"This is not a receipt: {error}.", evidence)
     refusals = {keyid: case.trust.refusal(keyid, now) for keyid in named}
     false = [keyid for keyid, refusal in refusals.items() if refusal == ""]
     if false:

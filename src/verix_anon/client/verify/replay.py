@@ -20,6 +20,7 @@ from verix_anon.arrays import Bytes, Floats, Ints
 from verix_anon.client.evidence import SizeHistogram
 from verix_anon.client.verdict import Finding, Status
 from verix_anon.client.verify.case import Case, SentRecords, as_words
+from verix_anon.fields import counted
 from verix_anon.kernels import trees
 from verix_anon.protocol.tree import Tree
 
@@ -38,9 +39,9 @@ def check(case: Case) -> Finding:
     if case.submission is None:
         covered = f"and the leaves of {n_watch:,} watch records are right"
         guarantee = (
-            "Exact for rows, trackers and targets. Wrong leaves of a share d of the genuine records"
-            f" are missed with probability (1 - d)^{n_watch}; moved traps are not seen, and widened"
-            " bounds show only in a witness's leaf."
+            "Exact for rows, trackers and labels. If a share d of the genuine records is in wrong"
+            f" leaves, the chance to miss it is (1 - d)^{n_watch}. Moved traps are not found, and"
+            " widened bounds only in the leaf of a witness."
         )
     else:
         covered = "and their leaves, counts and bounds are right"
@@ -74,8 +75,8 @@ def _rows(case: Case) -> list[str]:
         times = np.bincount(records.row, minlength=n_rows)
         missing, doubled = np.flatnonzero(times == 0), np.flatnonzero(times > 1)
         where = " and ".join(f"row {rows[0]}" for rows in (missing, doubled) if rows.size)
-        lost = f"{missing.size:,} of {n_rows:,} records are missing"
-        return [f"{lost} and {doubled.size:,} are doubled, the first at {where}."]
+        lost = f"Of {n_rows:,} records, {missing.size:,} did not come back"
+        return [f"{lost} and {doubled.size:,} came back twice or more, the first at {where}."]
     if case.submission is None:
         manifest = case.manifest
         trackers = "" if _is_digest_of(manifest.tracker_column, records.tracker) else "."
@@ -83,7 +84,7 @@ def _rows(case: Case) -> list[str]:
     else:
         trackers = _where(_other_trackers(case, case.submission.records))
         targets = _where(np.flatnonzero(case.submission.records.target != records.target))
-    problems = [("Trackers", trackers), ("Targets", targets)]
+    problems = [("Trackers", trackers), ("Labels", targets)]
     return [f"{what} are not those that were sent{where}" for what, where in problems if where]
 
 
@@ -102,7 +103,7 @@ def _other_trackers(case: Case, sent: SentRecords) -> Ints:
 
 
 def _where(wrong: Ints) -> str:
-    return f" in {wrong.size:,} rows, the first row {wrong[0]}." if wrong.size else ""
+    return f" in {counted(wrong.size, 'row')}, the first row {wrong[0]}." if wrong.size else ""
 
 
 def _full(case: Case) -> list[str]:
@@ -112,9 +113,9 @@ def _full(case: Case) -> list[str]:
     if (wrong := np.flatnonzero(count != leaves.count)).size:
         leaf = wrong[0]
         place = f"leaf {leaf} says {leaves.count[leaf]} and holds {count[leaf]}"
-        return [f"{wrong.size:,} leaves have a wrong count; {place}."]
+        return [f"Leaves with a wrong count: {wrong.size:,}; {place}."]
     if (small := np.flatnonzero(count < min_leaf)).size:
-        few = f"{small.size:,} leaves hold fewer than min_leaf = {min_leaf} records"
+        few = f"Leaves with fewer than {min_leaf} records (min_leaf): {small.size:,}"
         return [f"{few}; leaf {small[0]} holds {count[small[0]]}."]
     return _bounds(case)
 
@@ -143,14 +144,14 @@ def _bounds(case: Case) -> list[str]:
     if misrouted:
         node, leaf = min(misrouted)
         problems.append(
-            f"Leaf {leaf} holds a record that node {node} sends to its other side by column"
+            f"Leaf {leaf} holds a record that belongs on the other side of node {node}, by column"
             f" {quasi[tree.column[node]].name!r}."
         )
     if first_wrong:
         leaf, column = min(first_wrong)
         problems.append(
-            f"The bounds of {int(is_wrong.any(axis=0).sum()):,} leaves are not those of their"
-            f" records; the first are those of leaf {leaf} in column {quasi[column].name!r}."
+            f"The bounds of {counted(int(is_wrong.any(axis=0).sum()), 'leaf', 'leaves')} do not fit"
+            f" the records; the first is leaf {leaf} in column {quasi[column].name!r}."
         )
     return problems
 
@@ -191,21 +192,21 @@ def _thin(case: Case) -> list[str]:
     if (wrong := np.flatnonzero(claimed != routed)).size:
         # Its row is not named: which records are watched stays with the owner.
         problems.append(
-            f"{wrong.size:,} watch records are not in the leaf that the tree sends them to; the"
-            f" first is in leaf {claimed[wrong[0]]}, not {routed[wrong[0]]}."
+            f"Watch records in a leaf that the tree does not send them to: {wrong.size:,};"
+            f" leaf {claimed[wrong[0]]} instead of {routed[wrong[0]]}."
         )
     values = manifest.watch_values.T
     inside = (leaves.minimum[claimed] <= values) & (values <= leaves.maximum[claimed])
     if (outside := np.flatnonzero(~inside.all(axis=1))).size:
         problems.append(
-            f"{outside.size:,} watch records lie outside their leaf's bounds, the first in leaf"
-            f" {claimed[outside[0]]}."
+            f"Watch records outside the bounds of their leaf: {outside.size:,},"
+            f" the first in leaf {claimed[outside[0]]}."
         )
     count = np.diff(case.grouped[1])
     if (wrong := np.flatnonzero((count != leaves.count) | (count < case.contract.min_leaf))).size:
         leaf = wrong[0]
         problems.append(
-            f"{wrong.size:,} leaves have a wrong count or too few records; leaf {leaf} says"
+            f"Leaves with a wrong count or too few records: {wrong.size:,}; leaf {leaf} says"
             f" {leaves.count[leaf]} and holds {count[leaf]}."
         )
     return problems

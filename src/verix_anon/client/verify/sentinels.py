@@ -11,6 +11,7 @@ import numpy as np
 from verix_anon.client.evidence import EvasionCurve, evasion_probability
 from verix_anon.client.verdict import Finding, Status
 from verix_anon.client.verify.case import Case, as_words
+from verix_anon.fields import odds
 
 LAYER = "sentinels"
 DROPS = (0.01, 0.05, 0.2)
@@ -24,8 +25,8 @@ def check(case: Case) -> Finding:
         return Finding(
             layer=LAYER,
             status=Status.PASS,
-            summary="No sentinels were planted, so none is missing.",
-            guarantee="None: replay has to see what is missing.",
+            summary="No sentinels were planted.",
+            guarantee="No guarantee. Only replay can find missing records.",
             evidence={"sentinels": 0},
         )
     position = case.positions_of(rows)
@@ -39,7 +40,7 @@ def check(case: Case) -> Finding:
         layer=LAYER,
         status=Status.FAIL if failed else Status.PASS,
         summary=(
-            f"Of {rows.size:,} sentinels {n_missing:,} are missing and {n_other:,} changed."
+            f"Of {rows.size:,} sentinels, {n_missing:,} did not come back, and {n_other:,} changed."
             if failed
             else f"All {rows.size:,} sentinels are back."
         ),
@@ -55,8 +56,8 @@ def against_drops(n_planted: int, n_rows: int) -> tuple[str, dict[str, object]]:
         return evasion_probability(n_planted, n_rows, drop)
 
     guarantee = (
-        "A provider that drops 5 % of the records blindly, and returns nothing for them, passes"
-        f" with probability {chance(0.05):.2g}; one that echoes what it left out always passes."
+        "A provider that drops 5% of the records without looking passes with a chance of"
+        f" {odds(chance(0.05))}. One that returns the dropped records unprocessed always passes."
     )
     return guarantee, {
         "evasion_at_drop": {str(drop): chance(drop) for drop in DROPS},

@@ -24,6 +24,7 @@ from verix_anon.client.evidence import DEVIATES, NOT_SEEN, RIGHT, TreeMap
 from verix_anon.client.manifest import Witness
 from verix_anon.client.verdict import Finding, Status
 from verix_anon.client.verify.case import Audit, Case
+from verix_anon.fields import counted, odds
 from verix_anon.kernels import offers, splits
 from verix_anon.kernels.splits import Best
 from verix_anon.protocol import digests
@@ -151,8 +152,8 @@ def check(case: Case) -> Finding:
     deviations = examine(case, nodes)
     return _finding(
         deviations,
-        f"All {nodes.size:,} nodes are what the rule makes of the records.",
-        "Exact: nothing can deviate unseen, and nothing honest is flagged.",
+        f"Every node is what the rule makes of the records ({nodes.size:,} in all).",
+        "Exact: every deviation is found, and honest work is never flagged.",
         {"nodes": nodes.size, "examined": nodes.size, **_seen(case, nodes, deviations)},
     )
 
@@ -175,8 +176,8 @@ class Deviation:
 
     def __str__(self) -> str:
         return (
-            f"node {self.node} with {self.records:,} records: {self.delivered} was delivered,"
-            f" the rule gives {self.expected}"
+            f"node {self.node} with {counted(self.records, 'record')}: {self.delivered} was"
+            f" delivered, the rule gives {self.expected}"
         )
 
 
@@ -188,7 +189,7 @@ def _finding(
         layer=LAYER,
         status=Status.FAIL if deviations else Status.PASS,
         summary=(
-            f"{len(deviations):,} of the nodes looked at are not what the rule gives; {shown[0]}."
+            f"Deviations from the rule: {len(deviations):,}. The first: {shown[0]}."
             if deviations
             else good
         ),
@@ -244,7 +245,7 @@ class _Judged:
         return self._but(kind + at, f"{kind} at another value" if is_same else kind)
 
     def must_hold(self, records: int) -> Deviation:
-        return self._but(f"it {records:,} records", f"it {records:,} records")
+        return self._but(n := f"a node with {counted(records, 'record')}", n)
 
     def _but(self, expected: str, expected_kind: str) -> Deviation:
         tree, kind, at = self.case.delivery.tree, "a leaf", ""
@@ -280,17 +281,13 @@ def _sampled(case: Case) -> Finding:
     n_draws = sample_size(miss, share)
     chosen = np.arange(tree.n_nodes) if n_draws >= tree.n_nodes else _draw(case, n_draws)
     deviations = examine(case, chosen)
+    counts = {"nodes": tree.n_nodes, "examined": int(chosen.size), "draws": n_draws}
     return _finding(
         deviations,
-        f"All {chosen.size:,} nodes of a random sample are what the rule makes of the records.",
-        f"A provider whose deviations touch {share:.3g} of the records' paths, or of the nodes, is"
-        f" missed with probability at most {miss:.3g}; a VIOLATION for this root is final.",
-        {
-            "nodes": tree.n_nodes,
-            "examined": int(chosen.size),
-            "draws": n_draws,
-            **_seen(case, chosen, deviations),
-        },
+        f"Every node of a random sample is what the rule makes of it ({chosen.size:,} in all).",
+        f"If deviations touch {share * 100:.3g}% of the records' paths or of the nodes, the chance"
+        f" to miss them is at most {odds(miss)}. A VIOLATION for this root is final.",
+        {**counts, **_seen(case, chosen, deviations)},
     )
 
 
@@ -328,16 +325,16 @@ def _witnesses(case: Case) -> Finding:
             layer=LAYER,
             status=Status.INCONCLUSIVE,
             summary="No witnesses were kept, and the submission is not at hand.",
-            guarantee="None.",
+            guarantee="No guarantee.",
             evidence={"witnesses": 0},
         )
     deviations = [d for w in witnesses if (d := _departure(case, w)) is not None]
     return _finding(
         deviations,
-        f"The paths and leaves of all {len(witnesses)} witnesses are those worked out before.",
-        "No false alarms. A provider whose deviations touch a share d of the genuine records' paths"
-        f" is missed with probability (1 - d)^{len(witnesses)}; what touches traps alone is not"
-        " seen.",
+        f"The paths and leaves of all {len(witnesses)} witnesses are those worked out beforehand.",
+        "No false alarms. If deviations touch a share d of the genuine records' paths, the chance"
+        f" to miss them is (1 - d)^{len(witnesses)}. Deviations that touch only traps are not"
+        " found.",
         {"witnesses": len(witnesses)},
     )
 

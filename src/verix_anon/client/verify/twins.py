@@ -22,8 +22,8 @@ def check(case: Case) -> Finding:
         return Finding(
             layer=LAYER,
             status=Status.PASS,
-            summary="No twins were planted, so none is missing.",
-            guarantee="None: replay has to see what is missing.",
+            summary="No twins were planted.",
+            guarantee="No guarantee. Only replay can find missing records.",
             evidence={"pairs": 0},
         )
     position, leaf = case.positions_of(pairs), case.leaves_of(pairs)
@@ -35,23 +35,18 @@ def check(case: Case) -> Finding:
     n_changed = int((is_back & ~is_same).sum())
     n_apart = int((is_back & ~is_together).sum())
     failed = n_missing + n_changed + n_apart > 0
+    counts = {"pairs": len(pairs), "missing": n_missing, "changed": n_changed, "apart": n_apart}
     # A pair is hit if either of its two records is dropped.
     guarantee, evasion = against_drops(2 * len(pairs), manifest.n_rows)
     return Finding(
         layer=LAYER,
         status=Status.FAIL if failed else Status.PASS,
         summary=(
-            f"Of {len(pairs):,} pairs {n_missing:,} are incomplete, {n_changed:,} changed"
-            f" and {n_apart:,} lie in two leaves."
+            f"Of {len(pairs):,} pairs, {n_missing:,} came back incomplete, {n_changed:,} changed"
+            f" and {n_apart:,} in two leaves."
             if failed
             else f"All {len(pairs):,} pairs are back, each in one leaf."
         ),
         guarantee=guarantee,
-        evidence={
-            "pairs": len(pairs),
-            "missing": n_missing,
-            "changed": n_changed,
-            "apart": n_apart,
-            **evasion,
-        },
+        evidence={**counts, **evasion},
     )

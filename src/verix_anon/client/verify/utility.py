@@ -33,7 +33,7 @@ def check(case: Case) -> Finding:
         return Finding(
             layer=LAYER,
             status=Status.INCONCLUSIVE,
-            summary="Too few watch records of different labels for a model.",
+            summary="Too few watch records have different labels to train a model.",
         )
     before, after = (
         measure(tested, models.predict(rows[~is_test], trained, raw[is_test]))
@@ -46,9 +46,9 @@ def check(case: Case) -> Finding:
     return Finding(
         layer=LAYER,
         status=Status.PASS,
-        summary=f"A model trained on the delivery reaches {words}; trained on raw records"
-        f" {raw_words}.",
-        guarantee="A measure, not a test.",
+        summary=f"A model trained on the delivery reaches {words}. One trained on raw records"
+        f" reaches {raw_words}.",
+        guarantee="This is a measure, not a test.",
         evidence={"raw": before, "delivery": after, "tested_on": int(is_test.sum())},
     )
 
