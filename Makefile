@@ -62,6 +62,7 @@ check: setup
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/pytest -q tests/test_architecture.py
+	$(BIN)/python -m tools.mannerisms
 
 # Somebody else's code checks the privacy sheet, in an environment of its own.
 PYCANON := .cache/peers/pycanon/installed

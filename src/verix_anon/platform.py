@@ -59,7 +59,7 @@ def make_private(path: Path) -> None:
 
 
 def is_own(descriptor: int) -> bool:
-    """Whether an open file belongs to this user, and nobody else may read it."""
+    """Whether an open file belongs to this user, and no one else may read it."""
     if not IS_POSIX:
         return True
     about = os.fstat(descriptor)

@@ -66,7 +66,7 @@ def anonymize(
     """Anonymize a submission: the provider's whole work.
 
     The delivery appears under its name when it is complete, and is the same to the byte for
-    any number of threads, but for the time it took. On Spark the root is the same.
+    any number of threads, except for the time it took. On Spark the root is the same.
     """
     from verix_anon.files.atomic_write import check_apart, check_replaces, check_writable
     from verix_anon.files.folder_writer import without_scheme, write_receipt

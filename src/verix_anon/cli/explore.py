@@ -109,7 +109,7 @@ def _numbers(given: str | None, what: str) -> list[int] | None:
 
 
 def _show(found: "Exploration") -> None:
-    """The table, as wide as it needs to be where nobody looks."""
+    """The table, as wide as it needs to be where no one looks."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

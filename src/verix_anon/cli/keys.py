@@ -117,7 +117,7 @@ def revoke(
 ) -> None:
     """Let a key count no more, for good: what it signed does not count, whenever it says it was.
 
-    The time in a receipt is the claim of whoever holds the key, so that nobody can tell what was
+    The time in a receipt is the claim of the key's holder, so that no one can tell what was
     signed before the key was lost.
     """
     from verix_anon.files.keys import revoke as revoke_key

@@ -49,7 +49,7 @@ COMPILING = (
 
 
 def say(text: str) -> None:
-    """Print to stdout; if nobody reads it any more, leave as a killed process would.
+    """Print to stdout; if no one reads it any more, leave as a killed process would.
 
     Left to the framework, a closed pipe would end in exit code 1, which means VIOLATION. What a
     step of another command says is for that one to tell.

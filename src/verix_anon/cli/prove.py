@@ -103,7 +103,7 @@ def make(
 ) -> None:
     """Prove in which class of the delivery a record lies, under its root.
 
-    The record is named by its tracker, by whoever has the delivery and the contract; or, by the
+    The record is named by its tracker, if the delivery and the contract are at hand; or, by the
     owner, by its row or its person. The proof is for the person concerned: do not publish it.
     """
     from verix_anon.checker import write_page

@@ -138,7 +138,7 @@ COUNTS = ("rows", "leaves", "nodes")
 
 
 def check_types(delivery: Delivery) -> None:
-    """Raise MalformedDeliveryError unless every part has its type: annotations bind nobody."""
+    """Raise MalformedDeliveryError unless every part has its type: annotations bind no one."""
     for part, arrays in ARRAYS.items():
         for name, (dtype, n_dimensions) in arrays.items():
             array = getattr(getattr(delivery, part), name, None)

@@ -6,7 +6,7 @@ or another, does not take it back.
 So a line must not disappear unseen. Each line names the SHA-256 of the line before it, and the
 ledger remembers the last line for each submission. A line that was removed or changed may have been
 a VIOLATION, and only an exact pass that was written later answers that. The log gets its line
-before the ledger does, so a process that ends between the two accuses nobody.
+before the ledger does, so a process that ends between the two accuses no one.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Aggregates of evidence: small, of nobody in particular, each written and read by one type.
+"""Aggregates of evidence: small, of no one in particular, each written and read by one type.
 
 The layers put them into a verdict, and the report draws its pictures from them and computes
 nothing. Each is bounded in size whatever the table's, is made of JSON values, and holds counts,

@@ -1,4 +1,4 @@
-"""How far a job is: what lies in its folder tells, whoever put it there."""
+"""How far a job is: what lies in its folder tells, no matter who put it there."""
 
 import os
 import re
@@ -129,7 +129,7 @@ def look_at(folder: Path) -> Job:
 def _state(folder: Path) -> JourneyState:
     if (folder / DELIVERY).is_dir() and (folder / VERDICT).is_file():
         verdict = read_verdict(folder / VERDICT)
-        # One on what cannot be read, which has no root: nobody can take it for a pass.
+        # One on what cannot be read, which has no root: no one can take it for a pass.
         is_unread = not verdict.files and not verdict.accepted
         # A verdict on another delivery says nothing of the one that lies here.
         if is_unread or verdict.root == read_header(folder / DELIVERY).root:
@@ -243,7 +243,7 @@ def new_job(folder: Path, name: str) -> Job:
     """An empty folder for a job, for its owner alone.
 
     Raises:
-        TableError: There is one of that name, or it is no name for a folder.
+        TableError: There is one of that name, or it is not a name for a folder.
     """
     name = name.strip()
     if not NAME.fullmatch(name) or name.endswith(".") or DEVICE.fullmatch(name):

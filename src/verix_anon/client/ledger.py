@@ -1,6 +1,6 @@
 """A local ledger of the tables that were prepared, judged and released, by digest (spec §12).
 
-Two releases of one table under two salts cut it along different lines, and whoever holds
+Two releases of one table under two salts cut it along different lines, and anyone who holds
 both can lay them over each other; two submissions of one table show its traps, the rows that
 are not in both. Only the owner can know, so the owner keeps a list: a file of JSON lines, only
 ever appended to, that holds digests and times and no data.

@@ -75,7 +75,7 @@ class Linking:
     below_k: float
     """The share of people whose combination fewer than the agreed k people have."""
     unique: float
-    """The share of people whose combination nobody else has."""
+    """The share of people whose combination no one else has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -302,7 +302,7 @@ class Sheet(Conditions):
     ncp: float
     joined: Joining
     singled_out: float
-    """Share of the records whose kept and sensitive values nobody else in their class has."""
+    """Share of the records whose kept and sensitive values no one else in their class has."""
     singled_out_by: Mapping[str, float]
     """The same for each such column alone."""
     losses: tuple[ColumnLoss, ...] = ()
@@ -312,7 +312,7 @@ class Sheet(Conditions):
     suppressed: Suppressed | None = None
     """What was left out; None if nothing was."""
     bound_owners: float | None = None
-    """Share of the records with a number or date that nobody else in the table has and that is
+    """Share of the records with a number or date that no one else in the table has and that is
     printed as a bound of their class; None in sheets from before this was measured."""
     bound_owners_exact: float | None = None
     """The same if every bound was published as it is: not capped, rounded or replaced by a mean."""
@@ -402,7 +402,7 @@ class Sheet(Conditions):
                 f"Column {linked.column!r} links the rows of each person.",
                 f"k = {self.k:,} holds for an intruder who knows one row of a person.",
                 f"Against one who knows all of them, {share(linked.below_k)} of the people share"
-                f" {few}, and {share(linked.unique)} with nobody.",
+                f" {few}, and {share(linked.unique)} with no one.",
                 "To prevent it, release without this column.",
             )
         for column, exact, width, ncp, left in (e.cells for e in self.losses if e.is_little):
@@ -427,7 +427,7 @@ class Sheet(Conditions):
         worst = max(self.singled_out_by, key=lambda name: self.singled_out_by[name])
         binned, dropped = shlex.quote(f"{worst}=auto"), shlex.quote(worst)
         return (
-            f"{share(self.singled_out)} of the records are singled out: nobody else in their class"
+            f"{share(self.singled_out)} of the records are singled out: no one else in their class"
             " has the same values of the kept and sensitive columns. The most telling column is"
             f" {worst!r} ({share(self.singled_out_by[worst])} by itself). To prevent it, release"
             f" with --bins {binned}, which makes it coarser, or with --drop {dropped}, which leaves"

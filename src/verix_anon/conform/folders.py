@@ -1,6 +1,6 @@
 """Submissions and deliveries as folders (spec §8), written without the engine's code.
 
-Parquet is written by pyarrow as it comes, so that nobody needs the writers of this package to make
+Parquet is written by pyarrow as it comes, so that no one needs the writers of this package to make
 such a file, and every digest is the independent implementation's.
 """
 

@@ -49,7 +49,7 @@ class CaseKind(StrEnum):
     CHEAT = "cheat"
     """A verifier must see what is wrong with it."""
     MALFORMED = "malformed"
-    """A verifier must see that it is no delivery."""
+    """A verifier must see that it is not a delivery."""
     UNDECIDED = "undecided"
     """A verifier must neither accept nor accuse."""
     MISTAKE = "mistake"
@@ -164,7 +164,7 @@ def read_kit(folder: str | os.PathLike[str]) -> Kit:
     """Read a kit, and see that its files are those that it lists.
 
     Raises:
-        TableError: It is no kit, or a file is missing, is another or is not listed.
+        TableError: It is not a kit, or a file is missing, is another or is not listed.
     """
     opened = open_folder(folder, TableError)
     data = opened.read(KIT, limit=MAX_KIT_BYTES)

@@ -141,7 +141,7 @@ def _records(wanted: Delivered, found: Delivered) -> str:
 
 
 LAST_REFUSAL, INTERNAL = 125, 70
-"""Exit codes up to this refuse, but for that of an internal error (sysexits.h)."""
+"""Exit codes up to this refuse, except for that of an internal error (sysexits.h)."""
 OF_THE_SERVICE = frozenset({"internal", "worker-killed", "job-too-large"})
 """Codes of jobs that failed by the service's own fault, or for lack of room there"""
 REFUSALS = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY})

@@ -80,7 +80,7 @@ def _files(folder: Path, deep: int) -> Iterator[Path]:
         elif deep and entry.is_dir(follow_symlinks=False):
             inner.append(entry)
     for entry in inner:
-        # What is sent and what comes back hold tables too, which are nobody's to prepare.
+        # What is sent and what comes back hold tables too, which are no one's to prepare.
         if entry.name not in (SUBMISSION, DELIVERY):
             yield from _files(Path(entry.path), deep - 1)
 

@@ -1,6 +1,6 @@
 """Reads folders and files that a stranger filled, on disk or behind an fsspec URL, within limits.
 
-A folder is kept open, and its files are opened relative to it. So nobody can swap the folder in
+A folder is kept open, and its files are opened relative to it. So no one can swap the folder in
 between. No link is followed, because it could lead to the owner's own files. Bad content is the
 error of the party that filled the folder; a lack of rights or memory is not.
 """

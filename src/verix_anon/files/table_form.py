@@ -127,7 +127,7 @@ class Reading:
         return cls(**{name: READ_AS[name](given, name) for name in given.values})  # type: ignore[arg-type]
 
     def but(self, **given: object) -> "Reading":
-        """The same, but for what is given beside it; columns are added to those named before."""
+        """The same, except for what is given beside it; columns are added to those named before."""
         found = {}
         for name, value in given.items():
             known = getattr(self, name)

@@ -1,4 +1,4 @@
-"""Files of text that several may edit: nobody overwrites a version that they have not seen.
+"""Files of text that several may edit: no one overwrites a version that they have not seen.
 
 A version is known by its digest. A writer says which one was read, and is told if it is not there
 any more.

@@ -1,8 +1,8 @@
 """Whose signatures count: the keys that were pinned, and those that were revoked (spec §8.5).
 
 A small file of the owner's. Several keys count at once, so that a provider can change its own; a
-revoked one never counts again. When a key counts is asked of the clock of whoever checks: the
-time in a receipt is the claim of whoever holds the key, and a thief would claim another.
+revoked one never counts again. Whether a key counts is decided by the checker's clock, because the
+time in a receipt is the claim of the key's holder, and a thief would claim another.
 """
 
 from collections.abc import Iterable
@@ -58,7 +58,7 @@ class Pinned:
 
     @classmethod
     def from_json(cls, fields: Fields) -> "Pinned":
-        """Read it back; the key's name is computed anew."""
+        """Read it back; the key's name is computed again."""
         fields.only({"keyid", "public", "name"}, (*TIMES, "reason"))
         try:
             key = PublicKey.from_pem(fields.text("public"))
@@ -88,7 +88,7 @@ class Trust:
         return Trust(self.keys + other.keys)
 
     def refusal(self, keyid: str, now: datetime) -> str | None:
-        """Why a key does not count now, empty if it does; None if nobody ever pinned it.
+        """Why a key does not count now, empty if it does; None if no one ever pinned it.
 
         What is pinned in one place and revoked in another is revoked.
         """
@@ -120,7 +120,7 @@ def trust_in(paths: Iterable[FilePath]) -> Trust:
     """The keys in files, each a public key in PEM or a trust file.
 
     Raises:
-        TableError: One cannot be read, or holds no key: whoever names it means to trust some.
+        TableError: One cannot be read, or holds no key: anyone who names it means to trust some.
     """
     found = NO_TRUST
     for path in paths:

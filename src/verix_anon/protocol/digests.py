@@ -2,7 +2,7 @@
 
 These functions are the norm. They need only the standard library, so that checking one digest does
 not load the code that computes a hundred thousand. Leaves, splits and roots are hashed with
-different first bytes. So nobody can pass off the digest of one as the digest of another.
+different first bytes. So no one can pass off the digest of one as the digest of another.
 """
 
 import struct

@@ -195,7 +195,7 @@ class _Trial:
     provider: Provider
 
     def grown(self, k: int, rule: Rule) -> Delivery:
-        """The tree of one k and rule; trackers are blank, for nobody has to find a record again."""
+        """The tree of one k and rule; trackers are blank, for no one has to find a record again."""
         sent = self.sent[rule]
         contract = Contract(
             submission_id="0" * 32,

@@ -302,7 +302,7 @@ def _check_enough(
 
 
 def _agreed(table: OwnerTable, k: int, options: PrepareOptions, secret: Secret) -> Contract:
-    """The contract, but for sizes and weights of positions: faults are found before the work."""
+    """The contract, except for sizes and weights of positions: faults are found before the work."""
     check_sent(table, options)
     blank = [1] * len(table.quasi)
     has_seed = options.unsafe_seed is not None

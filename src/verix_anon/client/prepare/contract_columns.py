@@ -1,7 +1,7 @@
 """The columns of the contract: positions or values, with weights or with the target (spec §3).
 
 Splits at lower medians depend on the order of values alone, so positions in that order are enough.
-What they stand for is known only from the owner's table. Weights stand in the contract, so nobody
+What they stand for is known only from the owner's table. Weights stand in the contract, so no one
 has to compute them again.
 """
 
@@ -145,7 +145,7 @@ class Coding:
 
 def code(values: Floats, *, places: int | None) -> tuple[Coding, Ids]:
     """The coding of a column, and its positions: at most so many places, by quantiles."""
-    # What np.unique does, but for half of its memory and of its time: columns are large.
+    # What np.unique does, except for half of its memory and of its time: columns are large.
     order = np.argsort(values)
     ordered = values[order]
     is_first = np.empty(ordered.size, np.bool_)

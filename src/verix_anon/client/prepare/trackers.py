@@ -2,7 +2,7 @@
 
 One salt per submission; every key and every seed is derived from it by HKDF-SHA256 under a
 label of its own, so that none tells anything about another. A tracker names a record to the owner
-alone, and the order of trackers tells nobody which records are genuine, sentinels or twins.
+alone, and the order of trackers tells no one which records are genuine, sentinels or twins.
 """
 
 import secrets

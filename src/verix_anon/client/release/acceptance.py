@@ -201,7 +201,7 @@ def _root_of(delivery: Delivery, manifest: Manifest) -> Digest:
 
 @dataclass(frozen=True, slots=True)
 class CountedRelease:
-    """A release, and the earlier ones of its table; without a ledger nobody counts."""
+    """A release, and the earlier ones of its table; without a ledger no one counts."""
 
     ledger: Ledger | None
     claim: Claim
@@ -211,7 +211,7 @@ class CountedRelease:
 
     @property
     def n_earlier(self) -> int | None:
-        """How often something else was released of the table; None if nobody knows."""
+        """How often something else was released of the table; None if no one knows."""
         return None if self.ledger is None else len(self.earlier)
 
     @property

@@ -311,7 +311,7 @@ def linking(members: ClassMembers, column: str, k: int) -> Linking:
 
 
 def singled_out(members: ClassMembers, attributes: Sequence[Attribute]) -> float:
-    """The share of records whose values of these columns nobody else in their class has."""
+    """The share of records whose values of these columns no one else in their class has."""
     groups = members.class_of_row
     for column in attributes:
         groups = dense(_pair(groups, column.codes)[0])

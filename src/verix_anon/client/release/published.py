@@ -119,7 +119,7 @@ class Published:
             # Not every type that Arrow holds can be put in another order; those that are left can.
             bare: Any = bare_frame(self.kept)
             kept = nw.from_native(bare, eager_only=True)[order]
-            # A pandas index is no column, and would tell the old order.
+            # A pandas index is not a column, and would tell the old order.
             frame = nw.maybe_reset_index(kept).with_columns(*named)
         return bare_frame(frame.select(self.names))
 

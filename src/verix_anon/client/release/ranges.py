@@ -180,7 +180,7 @@ class _Laid:
     form: ColumnForm
 
     def range(self, source: pa.DataType, wanted: Presentation, ends: Ends) -> Range:
-        """What each class publishes of it, but for a mean."""
+        """What each class publishes of it, except for a mean."""
         column, grouped = self.column, self.grouped
         first = grouped.start[:-1]
         missing = self._missing(first)
@@ -192,7 +192,7 @@ class _Laid:
         low, high = self._rounded(low, high, step, period)
         begin, end = (self._around(each, step, period) for each in ends)
         if self.form.bins is not None:
-            # The outer bins are open to all if they are to one: nobody's cell lies within another.
+            # The outer bins are open to all if they are to one: no one's cell lies within another.
             begin = begin if (is_empty | (low >= begin[0])).all() else (begin[1], begin[1])
             end = end if (is_empty | (high <= end[1])).all() else (end[0], end[0])
         # Ends that pass each other leave nothing to be said, whatever the owner's caps.

@@ -75,7 +75,7 @@ class Source(OwnerTable):
         people = self.person_of_row
 
         def left(column: Attribute) -> Attribute:
-            # Values that nobody has any more count for nothing.
+            # Values that no one has any more count for nothing.
             codes = np.unique(column.codes[rows], return_inverse=True)[1].astype(np.int64)
             return replace(column, codes=codes)
 

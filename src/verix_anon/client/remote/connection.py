@@ -94,11 +94,11 @@ class RemoteOptions:
 
 
 class Waiting:
-    """The waits between attempts at one thing; what advances begins anew."""
+    """The waits between attempts at one thing; what advances begins again."""
 
     def __init__(self, patience: float, seed: int | None) -> None:
         self.patience = patience
-        # Jitter spreads clients that lost the same service; nobody gains by guessing it.
+        # Jitter spreads clients that lost the same service; no one gains by guessing it.
         self.random = Random(seed)  # noqa: S311
         self.advanced()
 
@@ -119,7 +119,7 @@ class Waiting:
         return self.random.uniform(most / 2, most)
 
 
-class Lost(Exception):  # noqa: N818, because it is no error before patience ends
+class Lost(Exception):  # noqa: N818, because it is not an error before patience ends
     """An attempt that failed in a way that another one may not."""
 
     def __init__(self, why: str, asked: float | None = None) -> None:
@@ -290,7 +290,7 @@ class Connection:
         headers: Mapping[str, str] | None = None,
         content: bytes | None = None,
     ) -> Iterator[tuple[int, Mapping[str, str], Iterator[bytes]]]:
-        """Status, headers and the pieces of one answer that is no problem."""
+        """Status, headers and the pieces of one answer that is not a problem."""
         import httpx2
 
         self.deadline.begin()
@@ -338,7 +338,7 @@ def _checked(url: str, *, insecure_http: bool) -> str:
 
 def _authorities(base: str, options: RemoteOptions) -> ssl.SSLContext | bool:
     if base.startswith("http:"):
-        # Whatever else, nobody is trusted.
+        # Whatever else, no one is trusted.
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     if options.ca_file is None:
         return True

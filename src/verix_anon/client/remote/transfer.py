@@ -33,7 +33,7 @@ MOST_BEGINNINGS = 5
 CHUNK_BYTES = 8 << 20
 TUS, PIECE_TYPE = {"Tus-Resumable": "1.0.0"}, "application/offset+octet-stream"
 STALE = frozenset({"offset-mismatch", "upload-taken-over"})
-"""Codes that mean: ask anew how much is there."""
+"""Codes that mean: ask again how much is there."""
 MOST_SHORTS = 8
 """How often a service may say that it took less of a file than it was sent."""
 MOST_LOSSES = 3

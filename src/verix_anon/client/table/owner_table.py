@@ -36,7 +36,7 @@ RECORD = "record"
 
 
 def repeats(array: pa.Array) -> bool:
-    """Whether a column has fewer values than records; missing ones are nobody's."""
+    """Whether a column has fewer values than records; missing ones are no one's."""
     present = plain_column(array).drop_null()
     return len(pc.unique(present)) < len(present)
 

@@ -159,7 +159,7 @@ def _block(lines: Iterable[str]) -> str:
 
 
 def _toml(value: object) -> str:
-    """Text, a number or a list as TOML; JSON's escapes are TOML's too, but for DEL."""
+    """Text, a number or a list as TOML; JSON's escapes are TOML's too, except for DEL."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

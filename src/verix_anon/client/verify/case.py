@@ -227,7 +227,7 @@ class Case:
 
         Each thread has a share of the columns, in contract order; the work is told the share,
         the column and its values, which it must not hold on to. Of a large table a column at a
-        time is laid out, by each layer anew: touching memory for all takes longer. `where` says
+        time is laid out, by each layer again: touching memory for all takes longer. `where` says
         which spans of a column the work looks at; others need not be there, and where there is
         none, there is no work.
         """

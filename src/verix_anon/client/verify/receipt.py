@@ -4,7 +4,7 @@ Proves: the holder of a pinned key signed these very files and this root, for th
 submission (spec §8.5), so that it cannot say later that they are not its work.
 Does not prove: that the work is right, which is for the other layers; nor when it was done, which
 is the provider's claim; nor who holds the key, which is for the owner to learn by another way.
-Can err: never, as long as Ed25519 and SHA-256 hold and the key is nobody else's.
+Can err: never, as long as Ed25519 and SHA-256 hold and the key is no one else's.
 """
 
 import hmac

@@ -159,7 +159,7 @@ def check(case: Case) -> Finding:
 
 
 def sample_size(miss: float, fraction: float) -> int:
-    """How many draws hit a share of what is drawn from, but for a chance of `miss`."""
+    """How many draws hit a share of what is drawn from, except for a chance of `miss`."""
     return math.ceil(math.log(miss) / math.log1p(-fraction))
 
 

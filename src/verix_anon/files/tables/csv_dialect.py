@@ -68,7 +68,7 @@ def form_of(name: str, data: Text, reading: Reading, quotes: Quotes | None = Non
     """The form of a table, as given or as recognised; `quotes` if all were counted before.
 
     Raises:
-        TableError: There is no table, or its form cannot be told.
+        TableError: There is not a table, or its form cannot be told.
     """
     lines = _head(data)
     if not any(text.strip() for _, text in lines):
@@ -215,7 +215,7 @@ def _is_accident(shape: _Shape, rows: list[Row]) -> bool:
 
 
 def _is_headed(rows: list[Row]) -> bool:
-    """Whether a column has numbers below what is no number."""
+    """Whether a column has numbers below what is not a number."""
     below = [row for _, row in rows[2:] if len(row) == 2]
     return bool(below) and any(all(NUMBER.fullmatch(row[i]) for row in below) for i in (0, 1))
 
@@ -264,7 +264,7 @@ class TextFooter:
 
 
 def footer_of(data: Text, form: Dialect, given: int | None) -> TextFooter:
-    """What is no row at the end of the table, as given or as recognised."""
+    """What is not a row at the end of the table, as given or as recognised."""
     lines = list(lines_of(data, max(form.start, len(data) - TAIL)))
     if len(data) - form.start > TAIL:
         lines = lines[1:]  # It may begin in the middle.

@@ -21,7 +21,7 @@ NOT_TAKEN = {ending: kind["way_out"] for kind in _FILE["others"] for ending in k
 
 
 def not_taken(name: str) -> TableError:
-    """Why a file with that name is no table here, and what to do."""
+    """Why a file with that name is not a table here, and what to do."""
     ending = PurePosixPath(name.rstrip("/").lower()).suffix
     if name.partition("://")[0].partition("+")[0].lower() in _FILE["databases"]["schemes"]:
         return TableError(

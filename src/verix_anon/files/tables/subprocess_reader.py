@@ -34,7 +34,7 @@ USUAL = 1 << 30
 REFUSED, LACKING = 3, 4
 NOTES = b"notes"
 RUN = f"import sys; from {__name__} import main; sys.exit(main(*sys.argv[1:]))"
-# Threads of libraries reserve memory that nobody uses, and here it would count.
+# Threads of libraries reserve memory that no one uses, and here it would count.
 ENVIRONMENT = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",
     "MALLOC_ARENA_MAX": "2",

@@ -46,10 +46,10 @@ def collected(table: object) -> object:
         try:
             reader = pa.RecordBatchReader.from_stream(table)
         except pa.ArrowInvalid:
-            return table  # a stream of one column is no table
+            return table  # a stream of one column is not a table
         return reader.read_all()
     except DuplicateError:
-        return table  # whoever reads it says which name occurs twice
+        return table  # its reader says which name occurs twice
     except Exception as error:
         # A query of any engine runs only now, and fails with that engine's own errors.
         raise TableError(f"the table cannot be read ({reason(error)})") from None
@@ -77,7 +77,7 @@ def shown_url(name: str) -> str:
     if not is_url(name):
         return name
     scheme, _, rest = name.partition("://")
-    # By the last @: whoever does not quote a password may have an @, / or ? in it.
+    # By the last @: anyone who does not quote a password may have an @, / or ? in it.
     user, at, place = rest.rpartition("@")
     if ":" in user:
         user = f"{user.partition(':')[0]}:{HIDDEN}"

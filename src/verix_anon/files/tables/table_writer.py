@@ -191,7 +191,7 @@ def _write(table: Parts, path: Path, lower: str, expanded: Collection[str], form
 
 
 def _parts_of(table: object) -> Parts:
-    """Column by column: an index of pandas is no column."""
+    """Column by column: an index of pandas is not a column."""
     frame = nw.from_native(collected(table), eager_only=True)  # type: ignore[call-overload]
     # Those of pyarrow as they are: narwhals would copy them.
     is_arrow = frame.implementation.is_pyarrow()

@@ -50,7 +50,7 @@ WORD = re.compile(r"\w*[^\W\x00-\x7f]+\w*")
 def load(name: str, reading: Reading) -> "tuple[bytearray, Quotes | None]":
     """The whole file, unpacked, and its quotes, if each may open or close a field.
 
-    What is no text table is refused after its first few megabytes.
+    What is not a text table is refused after its first few megabytes.
     """
     data, shown = bytearray(), shown_url(name)
     with opened(name) as file, ThreadPoolExecutor(1) as beside:
