@@ -75,7 +75,7 @@ def test_names_are_not_translated() -> None:
     name = "a leaf. All 5 sentinels are back. {n}"
     said = f"SHAP values moved too far in {name!r} and 'b, c'."
     assert translated(said, "de") == (
-        f"SHAP-Werte haben sich zu weit verschoben in „{name}“ und „b, c“."
+        f"SHAP-Werte haben sich zu weit verschoben in „{name}“, „b, c“."
     )
     assert translated("Sentences that nobody knows.", "de") == "Sentences that nobody knows."
     assert translated(said, "en") == said

@@ -3,7 +3,7 @@
     python -m tools.mannerisms          fail if a part has more of them than ALLOWED says
     python -m tools.mannerisms --list   show every line that has one
 
-Each phrase has a plain form: "is not a" for "is no", "anyone who" for "whoever", "again" for "anew".
+Each has a plain form: "is not a" for "is no", "anyone who" for "whoever", "again" for "anew".
 """
 
 import io

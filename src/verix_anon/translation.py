@@ -241,13 +241,7 @@ def _name(found: str, language: str) -> str:
 
 
 def _names(found: str, language: str) -> str:
-    names = [_name(match[0], language) for match in re.finditer(QUOTED, found)]
-    return _listed(names, language)
-
-
-def _listed(names: Sequence[str], language: str) -> str:
-    most = ", ".join(names[:-1])
-    return f"{most}{texts(language)['form.and']}{names[-1]}" if most else names[-1]
+    return ", ".join(_name(match[0], language) for match in re.finditer(QUOTED, found))
 
 
 def _list(found: str, language: str) -> str:

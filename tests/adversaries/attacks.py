@@ -139,7 +139,7 @@ def mirrors_a_split(sent: Submission) -> Attack:
     number, node, _ = next(n for n in inner_nodes(top) if isinstance(n[1].left, rules.Leaf))
     mirrored = replace(node, left=node.right, right=node.left)
     made = cases.delivered(sent, cases.replaced(top, node, mirrored))
-    return Attack(made, "replay", f"node {number} sends to its other side")
+    return Attack(made, "replay", f"the other side of node {number}")
 
 
 def moves_threshold(sent: Submission) -> Attack:
@@ -226,7 +226,7 @@ def halves_k(sent: Submission) -> Attack:
     leaves = rules.flatten(top)[1]
     if len(leaves) > records.n_rows // contract.min_leaf:
         return Attack(cases.delivered(sent, top), "commitment", "make 1 to")
-    return Attack(cases.delivered(sent, top), "replay", "hold fewer than min_leaf")
+    return Attack(cases.delivered(sent, top), "replay", "Leaves with fewer than")
 
 
 def grows_on_a_sample(sent: Submission) -> Attack:

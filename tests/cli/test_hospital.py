@@ -60,4 +60,4 @@ def test_the_draft_publishes_no_sentence_no_name_and_no_exact_cost(
     # Between the codes of a sex there is nothing.
     assert not any(".." in cell for cell in published[names[5]].to_pylist())
     assert "linked rows: by who; over all rows of a person k is" in said
-    assert "'who' links the rows of each person" in said
+    assert "Column 'who' links the rows of each person" in said

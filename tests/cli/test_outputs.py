@@ -70,7 +70,7 @@ def test_a_look_after_a_release(job: Path, run: Run) -> None:
     assert "released before" not in err
     code, _, err = run("release", delivery, *given, "--preview", job / "look.json", "--exact-ends")
     assert code == 0, err
-    assert "released 1 time(s) before" in (job / "look.json").read_text()
+    assert "released 1 time before" in (job / "look.json").read_text()
 
 
 def test_another_format_of_the_same_release(job: Path, run: Run) -> None:

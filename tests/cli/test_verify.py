@@ -143,7 +143,7 @@ def test_a_log_that_lost_a_line(job: Path, run: Run) -> None:
     log.write_text("")
     code, out, err = run(*thin, *skip, "--report", job / "audit.html")
     assert (code, "VERIFIED" in out) == (0, True)
-    lost = f"the audit log {log} lacks 1 line(s) that the ledger remembers for this submission"
+    lost = f"the audit log {log} lacks 1 line that the ledger remembers for this submission"
     assert f"Warning: {lost}" in err
     (told,) = json.loads(verdict.read_text())["warnings"]
     assert lost in told

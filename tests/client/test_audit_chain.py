@@ -193,7 +193,7 @@ def test_a_log_that_is_gone(kept: Kept) -> None:
     kept.fill()
     kept.log.path.unlink()
     (told,) = kept.told()
-    assert "lacks 3 line(s) that the ledger remembers for this submission" in told
+    assert "lacks 3 lines that the ledger remembers for this submission" in told
     assert kept.add(kept.thin, is_exact=False) == [told]
     assert kept.problems()
     assert kept.told(alone=True) == []
@@ -352,7 +352,7 @@ def test_a_damaged_ledger_is_told_of(kept: Kept) -> None:
     for wrong in ({"lines": -1}, {"lines": "5"}, {"line": "5"}, {"line": None}):
         kept.ledger.path.write_bytes(b"\n".join([*lines[:-1], changed(lines[-1], **wrong), b""]))
         (told,) = kept.add(kept.passed)
-        assert "1 line(s) of the ledger" in told
+        assert "1 line of the ledger" in told
     # One that names no line of any log is missing.
     kept.ledger.path.write_bytes(b"\n".join([*lines[:-1], changed(lines[-1], lines=0), b""]))
     assert kept.told()

@@ -127,7 +127,7 @@ def test_damaged_lines_are_told_of_but_not_one_cut_short(log: AuditLog) -> None:
     assert log.settle(good, TABLE, is_exact=True) == ()
     assert log.read(good.submission).warnings() == ()
     log.path.write_bytes(whole[:50] + b"\n" + whole)
-    damaged = f"1 line(s) of the audit log {log.path} cannot be read"
+    damaged = f"1 line of the audit log {log.path} cannot be read"
     assert log.read(good.submission).warnings()[0] == damaged
 
 

@@ -62,7 +62,7 @@ def test_a_damaged_line_costs_nothing_but_itself(ledger: Ledger, damage: bytes) 
     ledger.path.write_bytes(ledger.path.read_bytes() + b"\n" + damage)
     ledger.record(Event.RELEASE, TABLE, ROOT)
     assert len(ledger.seen(TABLE)) == 2
-    assert ledger.warnings() == (f"1 line(s) of the ledger {ledger.path} cannot be read",)
+    assert ledger.warnings() == (f"1 line of the ledger {ledger.path} cannot be read",)
 
 
 @pytest.mark.parametrize("size", [1, 2, 40, -2])

@@ -177,7 +177,7 @@ def test_the_risk_is_the_greatest_share_of_one_person() -> None:
     assert (sheet.k, sheet.n_classes) == (38, 2)
     assert sheet.prosecutor_max == sheet.journalist_max == 96 / 133
     assert sheet.prosecutor_mean == pytest.approx((38 * 96 / 133 + 1) / (38 + 133))
-    assert any("one person has 72.2% of the records of a class" in w for w in sheet.warnings)
+    assert any("One person has 72.2% of the records of a class" in w for w in sheet.warnings)
     # By records she is 96 people, and nobody has more than one.
     assert made.release(person="record").sheet.prosecutor_max == 1 / 133
 

@@ -48,7 +48,7 @@ def test_a_look_is_not_counted_and_knows_what_was(case: releases.Job, tmp_path: 
     case.release(ledger)
     lines = ledger.path.read_text()
     found = look(case, LookedAt(ledger.path), l=2)
-    assert any("released 1 time(s) before" in warning for warning in found.warnings)
+    assert any("released 1 time before" in warning for warning in found.warnings)
     assert ledger.path.read_text() == lines
 
 

@@ -229,7 +229,7 @@ def test_warnings_name_the_measured_share(sheet: Sheet) -> None:
     assert "--l 'Diagnose (ICD-10)=2' prevents it" in pasted
     assert alone.startswith("20.0% of the records")
     assert "'illness'" in alone
-    assert "released 1 time(s) before" in again
+    assert "released 1 time before" in again
 
 
 def test_the_sheet_is_json(sheet: Sheet) -> None:

@@ -57,7 +57,7 @@ def test_the_sheet_counts_people_with_the_same_classes(seed: int, suppress: floa
     assert found.k == min(shared)
     assert found.below_k == pytest.approx(np.mean([n < 3 for n in shared]))
     assert found.unique == pytest.approx(np.mean([n == 1 for n in shared]))
-    assert any("'who' links the rows of each person" in w for w in released.warnings)
+    assert any("Column 'who' links the rows of each person" in w for w in released.warnings)
     assert "over all rows of a person k is 1" in released.sheet.facts()["linked rows"]
     assert Sheet.from_json(released.sheet.to_json()) == released.sheet
 

@@ -147,7 +147,7 @@ def test_the_second_release_needs_force(case: Job, tmp_path: Path) -> None:
     second = case.release(ledger, exact_ends=True, force=True)
     assert second.sheet.released_before == 1
     assert "released before" in second.overridden[0]
-    assert any("released 1 time(s) before" in warning for warning in second.warnings)
+    assert any("released 1 time before" in warning for warning in second.warnings)
     assert len(ledger.seen(case.manifest.table)) == 2
 
 
