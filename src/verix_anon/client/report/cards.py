@@ -21,9 +21,8 @@ TONES = {
     Status.INCONCLUSIVE: "mark",
     Status.SKIPPED: "quiet",
 }
-INFORMING_TONES = TONES | {Status.FAIL: "mark", Status.INCONCLUSIVE: "quiet"}
-"""A measure without a threshold is not a warning. Few ask for honest runs, so most fingerprints
-have none."""
+INFORMING_TONES = dict.fromkeys(Status, "quiet") | {Status.PASS: "good"}
+"""A measure is not a warning, because honest work may give any of them."""
 FIGURES = {
     "commitment": ("records", "k"),
     "sentinels": ("sentinels", "missing", "changed"),

@@ -254,13 +254,14 @@ def _violation(failed: Sequence[str]) -> str:
 def _statement(verdict: Verdict, said: Answers, sheet: Sheet | None, t: PageTexts) -> Iterator[str]:
     """What to tell the regulator."""
     outcome = verdict.outcome.value
-    yield t(
+    audited = t(
         "statement.audited",
         **_audited(verdict, t),
         version=printable(verdict.version, LINE),
         profile=verdict.profile.value,
         outcome=t(f"outcome.{outcome}"),
     )
+    yield audited[:1].upper() + audited[1:]
     yield f"{t('report.was_done')} {said.done}"
     yield f"{t('statement.how_sure')} {said.sure}"
     if sheet is None:
