@@ -418,7 +418,7 @@ class Sheet(Conditions):
             n_missing = counted(sum(self.missing.values()), "missing value")
             warn(
                 0.0,
-                f"{n_missing} replaced by imputed ones, which look as if they had been observed.",
+                f"After imputing {n_missing}, the table no longer shows where values were missing.",
                 "To have it said in the cells, prepare with missing = 'mark'.",
             )
         return _worst_first(found)

@@ -216,17 +216,17 @@ def test_the_sheet_by_hand(sheet: Sheet) -> None:
 
 
 def test_warnings_name_the_measured_share(sheet: Sheet) -> None:
-    same, ill, alone, imputed, again = sheet.warnings
-    assert "3 missing values were imputed" in imputed
+    again, same, ill, alone, imputed = sheet.warnings
+    assert "imputing 3 missing values" in imputed
     assert same.startswith("60.0% of the records")
-    assert "share the target" in same
-    assert "--l 2 prevents it" in same
+    assert "one single value of the target" in same
+    assert "release with --l 2." in same
     assert ill.startswith("40.0% of the records")
-    assert "--l illness=2 prevents it" in ill
+    assert "release with --l illness=2." in ill
     assert sheet.giveaways == (same, ill)
     named = [replace(each, column="Diagnose (ICD-10)") for each in sheet.diversity]
     pasted = replace(sheet, diversity=tuple(named)).giveaways[1]
-    assert "--l 'Diagnose (ICD-10)=2' prevents it" in pasted
+    assert "--l 'Diagnose (ICD-10)=2'." in pasted
     assert alone.startswith("20.0% of the records")
     assert "'illness'" in alone
     assert "released 1 time before" in again
