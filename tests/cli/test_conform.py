@@ -115,7 +115,7 @@ def test_a_kit_is_exported_and_run(run: Run, provider: list[object], tmp_path: P
         (("--kit", "kit", "--export", "other", "true"), "goes without --export"),
         (("--kit", "nowhere", "true"), "there is no folder nowhere"),
         (("--only", "ties", "true", "{delivery}"), "a place for {delivery} alone"),
-        (("--only", "ties", "--url", "http://127.0.0.1:1"), "the service wants a token"),
+        (("--only", "ties", "--url", "http://127.0.0.1:1"), "the service needs a token"),
     ],
 )
 def test_mistakes(

@@ -88,7 +88,8 @@ def test_without_release_it_ends_with_the_verdict(people: Path, run: Run, tmp_pa
     how = ["run", people, "--out", tmp_path / "job", *JOB, *SKIP_LAYERS]
     ended = run(*how)
     assert ended.code == 0
-    assert "Release it: verix-anon release" in ended.out
+    assert "Release it, with your table:\n  verix-anon release" in ended.out
+    assert "--table TABLE" not in ended.out
     assert {path.name for path in (tmp_path / "job").iterdir()} == FILES - {"sheet.json"}
     told = json.loads(run(*journey(people), "--resume", "--json").out)
     assert told["verify"]["root"] == read_verdict(tmp_path / "job" / "verdict.json").root.hex()
@@ -282,7 +283,7 @@ REFUSED: Sequence[tuple[tuple[object, ...], str]] = [
     (("--release", "nowhere/released.csv"), "there is no folder"),
     (("--release", "people.parquet"), "is, or holds, the input"),
     (("--token", "t"), "--token goes with --url"),
-    (("--url", "http://127.0.0.1:1"), "wants a token"),
+    (("--url", "http://127.0.0.1:1"), "needs a token"),
     (("--url", "http://127.0.0.1:1", "--token", "t", "--threads", "2"), "goes without --url"),
     (("--task-rows", "9"), "go with --engine spark"),
     (("--sign-verdict", "no.key"), "no.key"),

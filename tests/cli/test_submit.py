@@ -32,7 +32,7 @@ def test_the_delivery_comes(
 ) -> None:
     code, out, err = run(*arguments)
     assert (code, err) == (0, "")
-    assert "is deleted at the service" in out
+    assert "was deleted at the service" in out
     assert "The service signed no receipt." in out
     assert f"--manifest {prepared / 'job' / 'manifest.verix'} --submission" in out
     assert files_of(tmp_path / "delivery") == files_of(prepared / "job" / "delivery")

@@ -1,6 +1,6 @@
 """The command `verix-anon`: a subcommand per stage; what is heavy is imported where it is used."""
 
-from verix_anon.cli import (
+from verix_anon.cli import (  # noqa: F401
     anonymize,
     conform,
     convert,
@@ -22,28 +22,7 @@ from verix_anon.cli import (
 )
 from verix_anon.cli.app import app, main
 
-__all__ = [
-    "anonymize",
-    "app",
-    "conform",
-    "convert",
-    "demo",
-    "desk",
-    "explore",
-    "init",
-    "keys",
-    "main",
-    "prepare",
-    "prove",
-    "receipt",
-    "release",
-    "report",
-    "run",
-    "series",
-    "serve",
-    "submit",
-    "verify",
-]
+__all__ = ["app", "main"]
 
 JOURNEY = (
     "init",

@@ -248,7 +248,8 @@ Send {sent} to the provider, who runs:
 Keep {kept} to yourself. Verify what comes back:
   verix-anon verify {back} --manifest {kept} --submission {sent} --out {verdict}{options}{paper}
 If it is VERIFIED, release it:
-  verix-anon release {back} --manifest {kept} --verdict {verdict} --table {table} --out released.csv{options}"""
+  verix-anon release {back} --manifest {kept} --verdict {verdict} --table {table}\
+ --out released.csv{options}"""
 
 
 def _split(options: Sequence[str] | None, columns: Sequence[str]) -> Sequence[str] | str | None:

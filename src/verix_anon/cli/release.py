@@ -31,10 +31,18 @@ from verix_anon.cli.options import (
     steps_by_column,
     with_reading,
 )
-from verix_anon.cli.output import check_outputs, facts, loss_lines, progress_bar, say, write_text
+from verix_anon.cli.output import (
+    check_outputs,
+    facts,
+    loss_lines,
+    progress_bar,
+    quoted,
+    say,
+    write_text,
+)
 from verix_anon.errors import TableError
 from verix_anon.fields import printable
-from verix_anon.files.job_folder import AUDIT_LOG
+from verix_anon.files.job_folder import AUDIT_LOG, VERDICT
 
 if TYPE_CHECKING:
     from verix_anon.client.manifest import Manifest
@@ -211,6 +219,8 @@ def release(
         raise TableError("--sign signs the head of a series: say with --series which")
     key = None if sign is None else load_key(sign, key_passphrase_file)
     growing = None if series is None else load_series(series, passphrase_file, key)
+    if verdict is None and not force and (beside := manifest.parent / VERDICT).is_file():
+        raise TableError(f"the verdict is missing: add --verdict {quoted(beside)}")
     loaded = load_table(table, reading_of(kept), reading)
     with progress_bar(quiet) as progress:
         options = ReleaseOptions(

@@ -25,11 +25,11 @@ from verix_anon.cli.options import (
     read_once,
     taking,
 )
-from verix_anon.cli.output import STEP, Step, check_outputs, say, verdict_lines
+from verix_anon.cli.output import STEP, Step, check_outputs, quoted, say, verdict_lines
 from verix_anon.cli.prepare import prepare
 from verix_anon.cli.release import release as publish
 from verix_anon.cli.submit import submit, token_of
-from verix_anon.cli.verify import EXIT_CODES, verify
+from verix_anon.cli.verify import EXIT_CODES, TABLE, verify
 from verix_anon.errors import Error, TableError
 from verix_anon.fields import to_json
 from verix_anon.files.job_folder import AUDIT_LOG, DELIVERY, MANIFEST, SHEET, SUBMISSION, VERDICT
@@ -166,18 +166,21 @@ def run(
                 _do(publish, values, said, **given, **more, overwrite=overwrite or is_ours)
         finally:
             # What was found is told, whatever becomes of the release.
-            _tell(verdict, said, is_released=release is not None, as_json=as_json)
+            _tell(verdict, said, table, is_released=release is not None, as_json=as_json)
     sys.exit(EXIT_CODES[verdict.outcome.value])
 
 
-def _tell(verdict: "Verdict", said: Said, *, is_released: bool, as_json: bool) -> None:
-    """The first words of each step; those of verify go on with what to do next."""
+def _tell(verdict: "Verdict", said: Said, table: str, *, is_released: bool, as_json: bool) -> None:
+    """Print the first words of each step; those of verify go on with what to do next."""
+    from verix_anon.files.tables import shown_url
+
     if as_json:
         told = {name: json.loads(texts[0]) for name, texts in said.items() if texts[:1]}
         say(to_json({"verify": json.loads(verdict.to_json()), **told}))
         return
     judged = said.get("verify") or ["\n".join(verdict_lines(verdict))]
-    said["verify"] = judged[:1] if is_released and verdict else ["\n".join(judged)]
+    judged = judged[:1] if is_released and verdict else judged
+    said["verify"] = ["\n".join(judged).replace(TABLE, f"--table {quoted(shown_url(table))}")]
     for texts in filter(None, said.values()):
         say(texts[0])
 

@@ -15,8 +15,8 @@ from verix_anon.fields import to_json
 
 VARIABLE = "VERIX_TOKEN"
 NEXT = (
-    "Judge it: verix-anon verify {given} --manifest {manifest} --submission {sent}"
-    " --out verdict.json{keys}"
+    "Verify it:\n  verix-anon verify {given} --manifest {manifest} --submission {sent}"
+    " --out {verdict}{keys}"
 )
 
 Url = Annotated[str, option("The provider's service, such as https://host.")]
@@ -73,7 +73,7 @@ def submit(
     before that: if none of the keys signed the files, the job stays and the command fails.
     """
     from verix_anon.client.remote import RemoteOptions, RemoteProvider
-    from verix_anon.files.job_folder import MANIFEST, RECEIPT_FILE
+    from verix_anon.files.job_folder import MANIFEST, RECEIPT_FILE, VERDICT
 
     begun: list[str] = []
     with progress_bar(quiet) as progress:
@@ -107,14 +107,16 @@ def submit(
         say(to_json(result))
         return
     say(tree_line(done.rows, done.leaves, done.root))
-    there = "still lies at the service" if done.kept else "is deleted at the service"
-    say(f"Written to {out}; the job {done.job} {there}.")
+    there = "is kept" if done.kept else "was deleted"
+    say(f"Written to {out}. The job {done.job} {there} at the service.")
     if not (Path(out) / RECEIPT_FILE).exists():
         say("The service signed no receipt.")
     beside = Path(submission).parent / MANIFEST
     manifest = quoted(beside) if beside.is_file() else "MANIFEST"
     keys = "".join(f" --provider-key {quoted(key)}" for key in provider_key or [])
-    say(NEXT.format(given=quoted(out), manifest=manifest, sent=quoted(submission), keys=keys))
+    verdict = quoted(Path(out).parent / VERDICT)
+    found = {"given": quoted(out), "manifest": manifest, "sent": quoted(submission)}
+    say(NEXT.format(**found, verdict=verdict, keys=keys))
 
 
 def token_of(given: str | None, file: Path | None) -> str:
@@ -129,5 +131,5 @@ def token_of(given: str | None, file: Path | None) -> str:
         return first
     found = given or os.environ.get(VARIABLE)
     if not found:
-        raise TableError(f"the service wants a token; give --token-file, --token or ${VARIABLE}")
+        raise TableError(f"the service needs a token: add --token-file FILE, or set ${VARIABLE}")
     return found

@@ -41,10 +41,11 @@ from verix_anon.files.job_folder import AUDIT_LOG, SUBMISSION
 if TYPE_CHECKING:
     from verix_anon.client.verdict import Finding
 
-NEXT = "Release it: verix-anon release {given} --table TABLE --out released.csv"
+TABLE = "--table TABLE"
+NEXT = f"Release it, with your table:\n  verix-anon release {{given}} {TABLE} --out released.csv"
 AFTER = (
-    "Do not release it, and keep everything: delivery, submission, manifest, verdict and log.\n"
-    "If it may be another job's, or damaged on the way: verix-anon inspect {delivery}\n"
+    "Do not release it. Keep everything: delivery, submission, manifest, verdict and log.\n"
+    "To see whether the folder is another job's, or damaged: verix-anon inspect {delivery}\n"
     "What to do next: docs/how-to/after-a-violation.md"
 )
 EXIT_CODES = {"VERIFIED": 0, "VIOLATION": 1, "INCONCLUSIVE": 3}
@@ -144,8 +145,8 @@ def verify(
         beside = manifest.parent / SUBMISSION
         if beside.is_dir():
             print(
-                f"Warning: a thin verification, though {beside} lies beside the manifest;"
-                f" --submission {quoted(beside)} checks everything",
+                f"Warning: less is checked than could be: the submission lies beside the manifest."
+                f" To check everything, add --submission {quoted(beside)}",
                 file=sys.stderr,
             )
     kept = load_manifest(manifest, passphrase_file)

@@ -4,11 +4,32 @@ from importlib.util import find_spec
 
 from verix_anon.errors import Error, TableError
 
+NAME = "verix-anon"
+
 
 def need(package: str, extra: str, what: str, fail: type[Error] = TableError) -> None:
     """Raise unless the package of an extra is installed; `what` needs it, as a subject."""
     if find_spec(package) is None:
-        raise fail(
-            f"{what} needs the extra {extra!r}, which is not installed; in your clone of"
-            f" verix-anon: .venv/bin/pip install -c constraints.txt -e '.[{extra}]'"
-        )
+        raise fail(f"{what} needs the extra {extra!r}; install it: {install_line(extra)}")
+
+
+def install_line(extra: str) -> str:
+    """Return a command for this Python that installs an extra from where verix-anon came from.
+
+    A folder stays a folder: an index may have another package under the name.
+    """
+    import json
+    import shlex
+    import sys
+    from importlib.metadata import PackageNotFoundError, distribution
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
+    try:
+        origin = json.loads(distribution(NAME).read_text("direct_url.json") or "{}")
+    except PackageNotFoundError:
+        origin = {}
+    url = urlsplit(origin.get("url", ""))
+    source = url2pathname(url.path) if url.scheme == "file" else NAME
+    edited = ["-e"] if origin.get("dir_info", {}).get("editable") else []
+    return shlex.join([sys.executable, "-m", "pip", "install", *edited, f"{source}[{extra}]"])

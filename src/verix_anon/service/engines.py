@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from verix_anon.errors import ProviderError
+from verix_anon.files.optional_packages import install_line
 from verix_anon.machine import available_cores, total_memory
 from verix_anon.progress import Progress
 from verix_anon.protocol.messages import Header
@@ -61,7 +62,7 @@ def check(settings: ServiceSettings) -> None:
     if settings.spark_above is not None and find_spec("pyspark") is None:
         raise ProviderError(
             f"jobs of more than {settings.spark_above:,} rows are for Spark, which is not"
-            " installed; in your clone of verix-anon: pip install -e '.[spark]'"
+            f" installed; install it: {install_line('spark')}"
         )
 
 

@@ -68,7 +68,7 @@ BY_HAND = {
     },
     "README.md": {
         "pip install .": "it needs a network",
-        "verix-anon run people.csv --roles roles.toml --out another --url https://provider.example": (
+        "verix-anon run people.csv --roles roles.toml --out another --url https://host": (
             "it needs a provider"
         ),
     },

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from verix_anon.errors import ProviderError
+from verix_anon.files.optional_packages import install_line
 from verix_anon.machine import available_cores
 from verix_anon.provider.spark.top import ClusterLimits
 
@@ -42,8 +43,8 @@ def session(configuration: Mapping[str, str]) -> Iterator["SparkSession"]:
         from pyspark import SparkContext
     except ImportError as error:
         raise ProviderError(
-            f"the engine on Spark needs the extra 'spark' ({error}); in your clone of verix-anon:"
-            " pip install -e '.[spark]'"
+            f"the engine on Spark needs the extra 'spark' ({error}); install it:"
+            f" {install_line('spark')}"
         ) from None
     is_ours = SparkContext._active_spark_context is None
     own = _started(configuration)
