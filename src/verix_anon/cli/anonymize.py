@@ -1,4 +1,4 @@
-"""The provider's commands: anonymize, and inspect for everybody."""
+"""The commands `anonymize`, for providers, and `inspect`, for everyone."""
 
 from datetime import UTC, datetime
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""The whole journey on the embedded table, narrated."""
+"""The command `demo`: the whole journey on an embedded table, explained as it goes."""
 
 import sys
 import tempfile

@@ -1,4 +1,4 @@
-"""What k would cost: explore."""
+"""The command `explore`: try several k on a table, before anything is sent."""
 
 import sys
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The owner's first step: a draft of the roles."""
+"""The command `init`: draft a role for each column of a table, with reasons."""
 
 import io
 from pathlib import Path

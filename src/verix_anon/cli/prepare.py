@@ -1,4 +1,4 @@
-"""The owner's second step: prepare."""
+"""The command `prepare`: a submission to send and a manifest to keep, from the owner's table."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""The owner's last step: release."""
+"""The command `release`: publish a verified delivery, and measure what it reveals."""
 
 import sys
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The owner's way to a provider's service: submit."""
+"""The command `submit`: send a submission to a provider's service, and fetch the delivery."""
 
 import os
 import sys

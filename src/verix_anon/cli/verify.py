@@ -1,4 +1,4 @@
-"""The owner's judgement: verify."""
+"""The command `verify`: judge what a provider delivered, and say what to do next."""
 
 import sys
 from collections.abc import Sequence
