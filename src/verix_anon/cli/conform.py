@@ -1,4 +1,4 @@
-"""Whether a provider, a verifier or a checker does what the specification demands: conform."""
+"""The command `conform`: check a provider, a verifier or a checker against the specification."""
 
 import signal
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""A released table as another kind of file: convert."""
+"""The command `convert`: write a released table as another kind of file."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""The owner's pages on this machine: desk, and the shortcut that opens them by a double-click."""
+"""The command `desk`: serve the pages on this machine, open them, or install a shortcut to them."""
 
 import os
 import re

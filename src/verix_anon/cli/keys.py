@@ -1,4 +1,4 @@
-"""Keys: a pair to sign with, and the file of those whose signatures count."""
+"""The commands `keys`: make keys to sign with, and list the keys whose signatures count."""
 
 from datetime import UTC, datetime
 from pathlib import Path

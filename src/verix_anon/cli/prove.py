@@ -1,4 +1,4 @@
-"""Proofs of inclusion for a data subject or a regulator: prove, and prove check."""
+"""The commands `prove` and `prove check`: that one person's record is in a group of so many."""
 
 import sys
 from functools import partial

@@ -1,4 +1,4 @@
-"""What a third party can check: signed words about a delivery, without it and without a secret."""
+"""The command `receipt`: check what was signed about a delivery, without data or secrets."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A verdict for people who do not read JSON: report."""
+"""The command `report`: make the audit report, a page for people, from a verdict."""
 
 import sys
 from pathlib import Path

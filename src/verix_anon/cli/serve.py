@@ -1,4 +1,4 @@
-"""The provider's service: serve, and who may use it: token create, list, revoke."""
+"""The commands `serve` and `token`: run a provider's service, and say who may use it."""
 
 import sys
 import time
