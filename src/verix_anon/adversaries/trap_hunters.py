@@ -90,19 +90,12 @@ def _uncertainty(submission: Submission, seed: int) -> Floats:
     some = rng.choice(records.n_rows, n, replace=False)
     # Binary32 ends at 3.4e38.
     rows = np.clip(records.values.T, -1e30, 1e30).astype(np.float32)
-    settings = {
-        "num_parallel_tree": TREES,
-        "max_depth": DEPTH,
-        "subsample": 0.63,
-        "colsample_bynode": math.isqrt(rows.shape[1]) / rows.shape[1],
-        "base_score": 0.0,
-        "eta": 1.0,
-        "reg_lambda": 0.0,
-        "nthread": 1,
-        "seed": seed,
-    }
+    share = math.isqrt(rows.shape[1]) / rows.shape[1]
+    shape = {"num_parallel_tree": TREES, "max_depth": DEPTH, "seed": seed, "nthread": 1}
+    drawn = {"subsample": 0.63, "colsample_bynode": share}
+    plain = {"base_score": 0.0, "eta": 1.0, "reg_lambda": 0.0}
     data = xgboost.DMatrix(rows[some], label=records.target[some])
-    forest = xgboost.train(settings, data, num_boost_round=1)
+    forest = xgboost.train(shape | drawn | plain, data, num_boost_round=1)
     found: Floats = forest.predict(xgboost.DMatrix(rows)).astype(np.float64)
     return found
 

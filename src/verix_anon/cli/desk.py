@@ -87,12 +87,15 @@ def _install(folder: Path, system: str) -> Path:
     words = [sys.executable, "-P", "-m", "verix_anon", "desk", str(folder)]
     if any(not each.isprintable() for each in words):
         raise TableError(f"a shortcut cannot name {str(folder)!r}; rename the folder")
-    write, ending = {"win32": (_batch, ".bat"), "darwin": (_command, ".command")}.get(
-        system, (_entry, ".desktop")
-    )
+    if system == "win32":
+        text, ending = _batch(words), ".bat"
+    elif system == "darwin":
+        text, ending = f"#!/bin/sh\nexec {shlex.join(words)}\n", ".command"
+    else:
+        text, ending = _entry(words), ".desktop"
     path = _desktop() / f"verix-anon {folder.name or 'desk'}{ending}"
     with written_aside(path, overwrite=True, folder=False, private=False) as aside:
-        aside.write_bytes(write(words).encode())
+        aside.write_bytes(text.encode())
     path.chmod(0o755)
     return path
 
@@ -106,40 +109,24 @@ def _desktop() -> Path:
     config = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "user-dirs.dirs"
     if config.is_file():
         text = config.read_text(encoding="utf-8", errors="replace")
-        if found := re.search(r'^XDG_DESKTOP_DIR="(.+)"', text, re.MULTILINE):
-            places.insert(0, Path(found[1].replace("$HOME", str(home))))
-    for place in places:
-        if place.is_dir():
-            return place
+        if said := re.search(r'^XDG_DESKTOP_DIR="(.+)"', text, re.MULTILINE):
+            places.insert(0, Path(said[1].replace("$HOME", str(home))))
+    if found := [place for place in places if place.is_dir()]:
+        return found[0]
     raise TableError(f"there is no desktop folder {places[0]}; run verix-anon desk instead")
 
 
 def _entry(words: list[str]) -> str:
     """An entry for the desktops of Linux, which show the desk's icon."""
-    icon = Path(__file__).parents[1] / "desk" / "static" / "desk.svg"
+    name, icon = Path(words[-1]).name, Path(__file__).parents[1] / "desk" / "static" / "desk.svg"
     # Quoted for the command line, then escaped as every text in such a file is.
-    quoted = ['"' + re.sub(r'(["`$\\])', r"\\\1", word.replace("%", "%%")) + '"' for word in words]
-    command, name = " ".join(quoted).replace("\\", "\\\\"), Path(words[-1]).name
-    lines = [
-        "[Desktop Entry]",
-        "Type=Application",
-        "Version=1.0",
-        "Name=verix-anon " + name.replace("\\", "\\\\"),
-        f"Exec={command}",
-        "Icon=" + str(icon).replace("\\", "\\\\"),
-        "Terminal=true",
-    ]
-    return "\n".join([*lines, ""])
-
-
-def _command(words: list[str]) -> str:
-    """A script that macOS runs in its terminal."""
-    return f"#!/bin/sh\nexec {shlex.join(words)}\n"
+    words = ['"' + re.sub(r'(["`$\\])', r"\\\1", word.replace("%", "%%")) + '"' for word in words]
+    text = f"[Desktop Entry]\nType=Application\nName=verix-anon {name}\nExec={' '.join(words)}\n"
+    return f"{text}Icon={icon}\nTerminal=true\n".replace("\\", "\\\\")
 
 
 def _batch(words: list[str]) -> str:
     """A script that Windows runs in its console; the window stays if something fails."""
     # No file name holds a quote there, and % is the only sign that quotes do not protect.
     command = " ".join(f'"{word.replace("%", "%%")}"' for word in words)
-    lines = ["@echo off", "chcp 65001 >nul", command, "if errorlevel 1 pause", ""]
-    return "\r\n".join(lines)
+    return "\r\n".join(["@echo off", "chcp 65001 >nul", command, "if errorlevel 1 pause", ""])
