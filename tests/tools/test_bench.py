@@ -14,7 +14,8 @@ from tools.bench import commands, engine, owner, primitives, reading
 
 
 def small(file: str) -> commands.Journey:
-    return commands.Journey(file, 2_000, commands._write_numbers, {"prepare": 4.0, "all four": 9.0})
+    aims, earlier = {"prepare": 4.0, "all four": 9.0}, {"prepare": 8.0}
+    return commands.Journey(file, 2_000, commands._write_numbers, aims, earlier, times=2)
 
 
 @pytest.mark.long
@@ -22,16 +23,22 @@ def test_commands_and_an_earlier_commit_of_them(monkeypatch: pytest.MonkeyPatch)
     if subprocess.run(["git", "-C", commands.ROOT, "rev-parse"], capture_output=True).returncode:
         pytest.skip("needs the repository's history")
     # The second time, all that a release wrote must be gone.
-    found = commands.measure("HEAD", [small("people.parquet")], times=1)
+    found = commands.measure("HEAD", [small("people.parquet")])
     journey = found["journeys"][0]  # type: ignore[index]
     for version in ("now", "before"):
         took = journey["commands"][version]
-        assert set(took) == {*commands._commands("people.parquet"), "all four"}
+        expected = {*commands._commands("people.parquet"), "all four"}
+        assert set(took) == expected - ({"run"} if version == "before" else set())
         assert took["all four"]["wall"] > max(took[name]["wall"] for name in commands.FOUR)
         assert min(journey["megabytes"][version].values()) > 0
     page = "\n".join(commands.render(found))
     assert "`before` is HEAD" in page
     assert "| verify, thin | " in page
+    assert found["first"]["of which compiling"] > 1  # type: ignore[index]
+    assert set(found["imports"]) == set(commands._commands("people.parquet"))  # type: ignore[call-overload]
+    # Without an earlier commit, beside what an earlier version is known to have taken.
+    journey["commands"].pop("before")
+    assert "| prepare | 8.0 | " in "\n".join(commands.render(found | {"before": None}))
     worktrees = subprocess.run(
         ["git", "-C", commands.ROOT, "worktree", "list"], capture_output=True, text=True
     ).stdout
@@ -45,16 +52,19 @@ def test_a_walk_begins_with_nothing_but_the_table(
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
     seen: list[list[str]] = []
-    monkeypatch.setattr(
-        commands, "_run", lambda *_: seen.append(sorted(p.name for p in tmp_path.iterdir()))
-    )
-    commands._walk(tmp_path, "people.csv", tmp_path)
+
+    def look(*_: object) -> tuple[dict[str, float], str]:
+        seen.append(sorted(path.name for path in tmp_path.iterdir()))
+        return {}, ""
+
+    monkeypatch.setattr(commands, "_run_told", look)
+    commands._walk(tmp_path, "people.csv", tmp_path, with_run=True)
     assert seen[0] == ["people.csv"]
 
 
 def test_a_command_that_fails_says_why(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match=r"(?s)prepare failed: .*people\.csv"):
-        commands._walk(tmp_path, "people.csv", commands.ROOT / "src")
+        commands._walk(tmp_path, "people.csv", commands.ROOT / "src", with_run=True)
 
 
 def test_the_first_table_is_a_csv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

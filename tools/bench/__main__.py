@@ -1,9 +1,9 @@
 """Run the benchmarks: `make bench`; writes results/bench-*.json and tables beside them.
 
-python -m tools.bench [NAME ...] [--before COMMIT]
+python -m tools.bench [NAME ...] [--before COMMIT] [--large]
 
 Names are those of results/bench-NAME.md; without any, all but `large`. `commands` measures an
-earlier commit too, if one is named.
+earlier commit too, if one is named, and 20,000,000 records with --large.
 
 The one on Spark runs by itself, in Spark's environment: `python -m tools.bench.spark [ROWS]`.
 """
@@ -35,10 +35,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tools.bench")
     parser.add_argument("names", nargs="*")
     parser.add_argument("--before", metavar="COMMIT")
+    parser.add_argument("--large", action="store_true")
     given = parser.parse_args()
     facts = machine.facts()
     benches: dict[str, tuple[Measure, Render]] = {
-        "commands": (partial(commands.measure, given.before), commands.render),
+        "commands": (partial(commands.measure, given.before, large=given.large), commands.render),
         "desk": (desk.measure, desk.render),
         "engine": (engine.measure, render_engine),
         "kit": (kit.measure, kit.render),

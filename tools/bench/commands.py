@@ -3,15 +3,19 @@
 An earlier commit may be measured in the same run, on the same tables, from a worktree of its own:
 
     python -m tools.bench commands --before COMMIT
+
+The large table takes most of an hour, and is measured only if asked for, with --large.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,12 +36,14 @@ Seconds = dict[str, float]
 
 
 class Journey(NamedTuple):
-    """A table, how it is made, and the aims: how many seconds each command may take."""
+    """A table, how it is made, the aims in seconds, and what version 0.2.0 took on two cores."""
 
     file: str
     rows: int
     write: Callable[[Path, int], None]
     aims: dict[str, float]
+    earlier: dict[str, float]
+    times: int = TIMES
 
 
 def _write_adult(path: Path, n_rows: int) -> None:
@@ -53,7 +59,13 @@ def _write_numbers(path: Path, n_rows: int) -> None:
 
 
 JOURNEYS = (
-    Journey("adult.csv", 48_842, _write_adult, {"all four": 6.0}),
+    Journey(
+        "adult.csv",
+        48_842,
+        _write_adult,
+        {"all four": 6.0, "run": 4.0},
+        {"prepare": 4.2, "anonymize": 1.2, "verify": 3.3, "release": 1.3, "all four": 10.1},
+    ),
     Journey(
         "people.parquet",
         1_000_000,
@@ -65,16 +77,36 @@ JOURNEYS = (
             "verify, models left out": 1.3,
             "verify, thin": 1.5,
             "release": 3.0,
+            "run": 8.0,
+        },
+        {
+            "prepare": 7.8,
+            "anonymize": 1.9,
+            "verify": 3.7,
+            "verify, models left out": 2.0,
+            "verify, thin": 3.3,
+            "release": 3.5,
         },
     ),
 )
+LARGE = Journey(
+    "many.parquet",
+    20_000_000,
+    _write_numbers,
+    {"prepare": 80.0, "release": 100.0},
+    {"prepare": 131.0, "anonymize": 40.0, "verify": 42.0, "release": 183.0},
+    times=1,
+)
+FIRST_AIMS = {"the demo, first run ever": 40.0, "of which compiling": 10.0}
+IMPORTED = re.compile(r"^import time: +([0-9]+) \| +[0-9]+ \| +(\S+)$", re.MULTILINE)
 FOUR = ("prepare", "anonymize", "verify", "release")
 
 
 def measure(
-    before: str | None = None, journeys: Sequence[Journey] = JOURNEYS, times: int = TIMES
+    before: str | None = None, journeys: Sequence[Journey] = JOURNEYS, *, large: bool = False
 ) -> dict[str, object]:
     """The best of some runs of each command, now and at an earlier commit if one is named."""
+    journeys = (*journeys, LARGE) if large else journeys
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         sources = {"now": ROOT / "src"}
@@ -82,20 +114,52 @@ def measure(
             _git("worktree", "add", "--detach", str(place / "before"), before)
             sources["before"] = place / "before" / "src"
         try:
-            found = [_measure(journey, place, sources, times) for journey in journeys]
+            first = first_run(place)
+            found = [_measure(journey, place, sources) for journey in journeys]
+            imports = imported(place / "work", journeys[0])
         finally:
             if before is not None:
                 _git("worktree", "remove", "--force", str(place / "before"))
-    return {"before": before, "times": times, "load": os.getloadavg()[1], "journeys": found}
+    load, times = os.getloadavg()[1], journeys[0].times
+    told = {"before": before, "times": times, "load": load, "journeys": found}
+    return told | {"first": first, "imports": imports}
+
+
+def first_run(place: Path) -> dict[str, float]:
+    """Seconds of the demo with neither bytecode nor kernels of an earlier run, and with both."""
+    environment = os.environ | {
+        "PYTHONPATH": str(ROOT / "src"),
+        "PYTHONPYCACHEPREFIX": str(place / "bytecode"),
+        "NUMBA_CACHE_DIR": str(place / "kernels"),
+    }
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    first, second = (_run(["demo"], place, environment)["wall"] for _ in range(2))
+    return dict(zip(FIRST_AIMS, (first, first - second), strict=True))
+
+
+def imported(folder: Path, journey: Journey) -> dict[str, dict[str, Any]]:
+    """What each command imports: modules, seconds, and the packages that take most of them."""
+    journey.write(folder / journey.file, journey.rows)
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "PYTHONPROFILEIMPORTTIME": "1"}
+    found = {}
+    for name, words, told in _walked(folder, journey.file, environment, with_run=True):
+        del words
+        packages = Counter[str]()
+        for microseconds, module in IMPORTED.findall(told):
+            packages[module.split(".")[0]] += int(microseconds)
+        found[name] = {
+            "modules": len(IMPORTED.findall(told)),
+            "seconds": packages.total() / 1e6,
+            "most": {package: n / 1e6 for package, n in packages.most_common(4)},
+        }
+    return found
 
 
 def _git(*words: str) -> None:
     subprocess.run(["git", "-C", str(ROOT), *words], check=True, capture_output=True)
 
 
-def _measure(
-    journey: Journey, place: Path, sources: dict[str, Path], times: int
-) -> dict[str, object]:
+def _measure(journey: Journey, place: Path, sources: dict[str, Path]) -> dict[str, object]:
     folder = place / "work"
     folder.mkdir(exist_ok=True)
     journey.write(folder / journey.file, journey.rows)
@@ -103,9 +167,9 @@ def _measure(
     sizes: dict[str, dict[str, float]] = {}
     # Once more than is counted: the first run ever compiles. Versions take turns, so that what
     # else the machine does disturbs both alike.
-    for turn in range(times + 1):
+    for turn in range(journey.times + 1) if journey.times > 1 else (1,):
         for version, source in sources.items():
-            took = _walk(folder, journey.file, source)
+            took = _walk(folder, journey.file, source, with_run=version == "now")
             best = commands[version]
             for name, seconds in took.items() if turn else ():
                 if name not in best or seconds["wall"] < best[name]["wall"]:
@@ -118,6 +182,7 @@ def _measure(
         "file": journey.file,
         "rows": journey.rows,
         "aims": journey.aims,
+        "earlier": journey.earlier,
         "commands": commands,
         "megabytes": sizes,
     }
@@ -127,26 +192,37 @@ def _megabytes(folder: Path) -> float:
     return sum(file.stat().st_size for file in folder.iterdir()) / 1e6
 
 
-def _walk(folder: Path, table: str, source: Path) -> dict[str, Seconds]:
+def _walk(folder: Path, table: str, source: Path, *, with_run: bool) -> dict[str, Seconds]:
     """Seconds and processor time of each command, beginning with nothing but the table."""
+    environment = os.environ | {"PYTHONPATH": str(source)}
+    walked = _walked(folder, table, environment, with_run=with_run)
+    return {name: took for name, took, _ in walked}
+
+
+def _walked(
+    folder: Path, table: str, environment: dict[str, str], *, with_run: bool
+) -> Iterator[tuple[str, Seconds, str]]:
+    """Each command, what it took, and what it said on stderr."""
     for made in folder.iterdir():
         if made.is_dir():
             shutil.rmtree(made)
         elif made.name != table:
             # A release is more than one file, and all of them must be gone.
             made.unlink()
-    environment = os.environ | {
-        "PYTHONPATH": str(source),
-        "VERIX_LEDGER": str(folder / "ledger.jsonl"),
-    }
-    return {name: _run(words, folder, environment) for name, words in _commands(table).items()}
+    for name, words in _commands(table).items():
+        if with_run or name != "run":
+            # A table is released once: the journey in one command has a ledger of its own.
+            ledger = {"VERIX_LEDGER": str(folder / f"ledger of {words[0] == 'run'}.jsonl")}
+            yield name, *_run_told(words, folder, environment | ledger)
 
 
 def _commands(table: str) -> dict[str, list[str]]:
     verify = ["verify", "job/delivery", "--manifest", "job/manifest.verix"]
     full = [*verify, "--submission", "job/submission"]
+    columns = ["--target", "target", "--quasi", "all"]
+    ending = Path(table).suffix
     return {
-        "prepare": ["prepare", table, "--target", "target", "--quasi", "all", "--out", "job"],
+        "prepare": ["prepare", table, *columns, "--out", "job"],
         "anonymize": ["anonymize", "job/submission", "--out", "job/delivery"],
         "verify": [*full, "--out", "job/verdict.json"],
         "verify, models left out": [*full, "--skip", "fingerprint,utility"],
@@ -154,12 +230,17 @@ def _commands(table: str) -> dict[str, list[str]]:
         "release": [
             *["release", "job/delivery", "--manifest", "job/manifest.verix"],
             *["--verdict", "job/verdict.json", "--table", table],
-            *["--out", f"released{Path(table).suffix}"],
+            *["--out", f"released{ending}"],
         ],
+        "run": ["run", table, *columns, "--out", "whole", "--release", f"whole{ending}"],
     }
 
 
 def _run(words: list[str], folder: Path, environment: dict[str, str]) -> Seconds:
+    return _run_told(words, folder, environment)[0]
+
+
+def _run_told(words: list[str], folder: Path, environment: dict[str, str]) -> tuple[Seconds, str]:
     command = [sys.executable, "-m", "verix_anon", *words]
     before, began = os.times(), time.perf_counter()
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
@@ -167,7 +248,8 @@ def _run(words: list[str], folder: Path, environment: dict[str, str]) -> Seconds
     if done.returncode:
         raise RuntimeError(f"{words[0]} failed: {done.stderr[-2000:]}")
     used = after.children_user + after.children_system
-    return {"wall": wall, "processor": used - before.children_user - before.children_system}
+    used -= before.children_user + before.children_system
+    return {"wall": wall, "processor": used}, done.stderr
 
 
 def render(result: dict[str, Any]) -> list[str]:
@@ -179,7 +261,18 @@ def render(result: dict[str, Any]) -> list[str]:
         lines += [*_table(journey), ""]
     if result["before"] is not None:
         lines += [f"`before` is {result['before']}, measured in the same run.", ""]
-    return lines
+    else:
+        lines += ["`before` is version 0.2.0 on two quiet cores, measured in November 2026.", ""]
+    lines += ["| first run | now | aim |", "| --- | ---: | ---: |"]
+    for name, aim in FIRST_AIMS.items():
+        lines.append(f"| {name} | {result['first'][name]:.1f} | {aim:.0f} |")
+    heading = "What each command imports, in seconds of `python -X importtime`:"
+    lines += ["", heading, "", "| command | modules | seconds | most of them |"]
+    lines += ["| --- | ---: | ---: | --- |"]
+    for name, found in result["imports"].items():
+        most = ", ".join(f"{package} {took:.2f}" for package, took in found["most"].items())
+        lines.append(f"| {name} | {found['modules']} | {found['seconds']:.2f} | {most} |")
+    return [*lines, ""]
 
 
 def _table(journey: dict[str, Any]) -> list[str]:
@@ -191,7 +284,8 @@ def _table(journey: dict[str, Any]) -> list[str]:
         "| --- | ---: | ---: | ---: |",
     ]
     for name, took in now.items():
-        earlier = _shown(before[name]) if name in before else ""
+        stated = journey["earlier"].get(name) if not before else None
+        earlier = _shown(before[name]) if name in before else f"{stated:.1f}" if stated else ""
         aim = f"{journey['aims'][name]:.1f}" if name in journey["aims"] else ""
         lines.append(f"| {name} | {earlier} | {_shown(took)} | {aim} |")
     sizes = journey["megabytes"]

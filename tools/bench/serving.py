@@ -2,6 +2,7 @@
 
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -11,7 +12,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from verix_anon.service.database import Database
+from verix_anon.service.settings import ServiceSettings
+from verix_anon.service.tenants import TokenRole, create_token
+
 SECONDS = 60.0
+
+
+def allow_descriptors() -> None:
+    """Allow this process, and those that it starts, as many connections as the system does."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +33,14 @@ class Service:
     process: subprocess.Popen[str]
     url: str
 
-    def token(self, *who: str) -> str:
-        """A new token, of a tenant or the operator."""
-        command = [sys.executable, "-m", "verix_anon", "token", "create", *who]
-        done = subprocess.run(
-            [*command, "--folder", str(self.folder)], capture_output=True, text=True, check=True
-        )
-        return done.stdout.strip()
+    def token(self, tenant: str | None) -> str:
+        """A new token, of a tenant, or the operator's for None."""
+        database = Database(ServiceSettings(folder=self.folder).database_url)
+        try:
+            role = TokenRole.OPERATOR if tenant is None else TokenRole.TENANT
+            return create_token(database, tenant, role)
+        finally:
+            database.close()
 
     def workers(self) -> list[int]:
         """Processes that the server started."""
@@ -41,7 +53,7 @@ class Service:
     def statuses(self) -> dict[str, int]:
         """How many requests were answered with each status."""
         asked = urllib.request.Request(
-            f"{self.url}/metrics", headers={"Authorization": f"Bearer {self.token('--operator')}"}
+            f"{self.url}/metrics", headers={"Authorization": f"Bearer {self.token(None)}"}
         )
         with urllib.request.urlopen(asked, timeout=SECONDS) as answer:
             text = answer.read().decode()

@@ -105,7 +105,11 @@ def run(minutes: float, seed: int, n_clients: int) -> Result:
 def _bugs(folder: Path) -> list[str]:
     """Lines of the servers' logs that no fault explains."""
     lines = [line for log in folder.glob("server*.log") for line in log.read_text().splitlines()]
-    return [line[:300] for line in lines if not line.startswith("{") or '"internal"' in line]
+    return [
+        line[:300]
+        for line in lines
+        if line.strip() and (not line.startswith("{") or '"internal"' in line)
+    ]
 
 
 def held(found: Result) -> bool:

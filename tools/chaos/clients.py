@@ -31,6 +31,7 @@ SPOILED_EVERY = 7
 PATIENCE = 20.0
 REFUSED_SECONDS = 1.0
 """Until a client that was refused makes another order"""
+BY_STATUS = {507: "storage-full"}
 REASONS = frozenset(
     {"damaged-submission", "storage-full", "too-many-jobs", "too-many-bytes", "worker-killed"}
 )
@@ -178,7 +179,10 @@ class Client:
 def code_of(error: FailedError | RefusedError) -> str:
     """The code of a reason that a service gave; a sentence if it gave none."""
     problem = error.problem if isinstance(error, RefusedError) else error.job.reason
-    return problem.code if problem is not None and problem.code else f"no reason: {error}"
+    if problem is None:
+        return f"no reason: {error}"
+    # The answer to HEAD has no body, and so no code.
+    return problem.code or BY_STATUS.get(problem.status, f"no reason: {error}")
 
 
 def stuck(url: str, tokens: Sequence[str]) -> list[str]:

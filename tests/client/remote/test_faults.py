@@ -136,6 +136,21 @@ def test_a_failed_job_of_an_earlier_run_is_made_anew(client: Client, service: Sc
     assert len(service.jobs) == 2
 
 
+def test_a_job_that_was_half_deleted_is_made_again(client: Client, service: Scripted) -> None:
+    """Its row says that it is done, and its files are gone."""
+
+    def gone(handler: Handler) -> None:
+        handler.problem(404, "not-found", "there is no such file")
+
+    service.faults["delivery"] = [None, gone]
+    client.run()
+    assert client.is_whole()
+    assert (len(service.jobs), service.count("delete")) == (2, 2)
+    shutil.rmtree(client.out)
+    service.faults["delivery"] = [gone, gone]
+    client.fails("not-found")
+
+
 def test_a_job_that_takes_too_long_stays_there(client: Client, service: Scripted) -> None:
     service.states = ["running"] * 1000
     client.fails("is not done after 20 s; it stays", wait=20)

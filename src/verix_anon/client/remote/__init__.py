@@ -82,6 +82,22 @@ def submit_folder(
     offer = _offer(connection)
     check_offer(offer, sent, frozenset(key.keyid for key in connection.keys))
     job = run_job(connection, sent, offer, began)
+    try:
+        _fetch(connection, job, sent, out, overwrite=overwrite)
+    except RefusedError as refused:
+        # A deletion that was cut off leaves a job whose files are gone: a new one takes its place.
+        if refused.problem.status != HTTPStatus.NOT_FOUND:
+            raise
+        forget_job(connection, job.id)
+        job = run_job(connection, sent, offer, began)
+        _fetch(connection, job, sent, out, overwrite=overwrite)
+    return job.id, connection.options.keep or not forget_job(connection, job.id)
+
+
+def _fetch(
+    connection: Connection, job: RemoteJob, sent: Listed, out: FilePath, *, overwrite: bool
+) -> None:
+    """Download a delivery, and check its receipt if keys are pinned."""
     check_announced(job.delivery, sent)
     total, before = sum(file.size for file in job.delivery), 0
     with written_aside(out, overwrite=overwrite, folder=True, private=True) as folder:
@@ -92,7 +108,6 @@ def submit_folder(
         if connection.keys:
             # Before the job is deleted: afterwards there is nothing left to ask for.
             check_receipt(folder, sent, connection.keys)
-    return job.id, connection.options.keep or not forget_job(connection, job.id)
 
 
 def run_job(
