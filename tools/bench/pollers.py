@@ -11,7 +11,7 @@ import random
 import sys
 import time
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from tools.bench.serving import allow_descriptors
@@ -77,7 +77,9 @@ async def ask(port: int, seconds: float, groups: list[Group]) -> dict[str, Any]:
         for _ in range(group.clients)
     ]
     await asyncio.gather(*every)
-    return {name: asdict(each) for name, each in seen.items()}
+    return {
+        name: {"seconds": each.seconds, "statuses": each.statuses} for name, each in seen.items()
+    }
 
 
 if __name__ == "__main__":
