@@ -47,13 +47,9 @@ def main(folder: Path) -> None:
             )
             page.goto(place.as_uri())
             for case, names in cases.items():
-                page.set_input_files(
-                    "#files",
-                    [
-                        {"name": to, "mimeType": "", "buffer": rows[case]["files"][each].encode()}
-                        for each, to in names.items()
-                    ],
-                )
+                for each, to in names.items():
+                    (Path(scratch) / to).write_text(rows[case]["files"][each], encoding="utf-8")
+                page.set_input_files("#files", [Path(scratch) / to for to in names.values()])
                 if has_root:
                     words = rows[case]["words"]
                     page.click("#more summary")

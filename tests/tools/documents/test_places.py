@@ -11,7 +11,9 @@ NAME_IN_FILE = re.compile(r"`(?:\w+\.)*(\w+)` in `([\w/-]+\.py)`")
 OTHERS = {"submission/", "delivery/", "DIR/submission/", "verix/2/", "dist/"}
 # Folders of a kit, and files of others' repositories.
 OTHERS |= {f"{name}/ID/" for name in ("submissions", "deliveries", "refused")}
-OTHERS |= {f"{name}/ID/" for name in ("accepted", "cheats", "malformed")} | {"owners/NAME/"}
+OTHERS |= {f"{name}/ID/" for name in ("accepted", "cheats", "malformed", "checks")} | {
+    "owners/NAME/"
+}
 OTHERS |= {"distributed/anonymize.py", "distributed/mondrian/fragmentation.py"}
 
 
