@@ -1,5 +1,6 @@
 """Release: what was previewed is published, once, and nothing else can be downloaded."""
 
+import json
 import shutil
 import sys
 from pathlib import Path
@@ -103,6 +104,25 @@ def test_exact_ends_are_released_as_they_were_looked_at(folder: Path, browser: B
     asked = {"digest": digest(browser), "format": "csv"}
     assert browser.submit("/jobs/job/release", asked).status_code == 303
     assert "--exact-ends" in words(browser)
+
+
+def test_a_remedy_is_a_button_that_only_looks(
+    folder: Path, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(release, "_unsent", lambda _: ["<b>ill", "cost"])
+    found = json.loads((folder / "preview.json").read_text())
+    found["warnings"] = ["75% are singled out; the most telling column is 'cost'"]
+    (folder / "preview.json").write_text(json.dumps(found))
+    shown = Shown(browser.get("/jobs/job/release").text)
+    # The first is what Enter presses: it asks for no remedy.
+    buttons = [b.get("value") for b in shown.all("button") if b.get("form") == "look"]
+    assert buttons == [None, "auto-1", "drop-1"]
+    assert not shown.all("b")
+    browser.given.desk.tasks.program = (sys.executable, "-c", SAYS)
+    assert browser.submit("/jobs/job/preview", {"do": "drop-1"}).status_code == 303
+    assert words(browser)[-2:] == ("--drop", "cost")
+    assert "--preview" in words(browser)
+    assert "--out" not in words(browser)
 
 
 def test_a_gate_that_is_not_reached_has_no_button(folder: Path, browser: Browser) -> None:

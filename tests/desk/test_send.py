@@ -97,6 +97,18 @@ def test_a_job_is_prepared_and_shown_as_the_provider_sees_it(
     assert browser.get("/jobs/job/verdict").status_code == 200
 
 
+def test_who_is_who_is_asked_for_the_report(folder: Path, browser: Browser) -> None:
+    browser.given.desk.tasks.program = (sys.executable, "-c", "import sys; print(sys.argv[1:])")
+    said = {"controller": "--Klinik <b>", "processor": " ", "table_name": "for research"}
+    assert browser.submit("/jobs/job/prepare", {"digest": digest(browser), **said})
+    task = browser.given.desk.tasks.of("job")
+    assert task is not None
+    assert task.words[-2:] == ("--table-name=for research", "--controller=--Klinik <b>")
+    ended(browser)
+    (folder / "roles.toml").write_text(ROLES + '[report]\ncontroller = "City <b>"\n')
+    assert 'value="City &lt;b&gt;"' in browser.get("/jobs/job/send").text
+
+
 def test_the_command_is_told_which_roles_were_shown(folder: Path, browser: Browser) -> None:
     program = f"import os, sys; print(os.environ[{SEEN!r}], *sys.argv[1:])"
     browser.given.desk.tasks.program = (sys.executable, "-c", program)

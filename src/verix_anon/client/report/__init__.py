@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = [
     "MOST_BYTES",
     "check_installed",
-    "draw_exploration",
     "is_report_of",
     "mark_of",
     "render",
@@ -94,18 +93,6 @@ def render_exploration(found: "Exploration", language: str = RECORD) -> str:
     from verix_anon.client.report.page import exploration_page
 
     return exploration_page(found, known(language))
-
-
-def draw_exploration(found: "Exploration", language: str = RECORD) -> dict[str, str]:
-    """The plots of that page by their English titles, each as a file of SVG.
-
-    Raises:
-        TableError: The extra is not installed.
-    """
-    check_installed()
-    from verix_anon.client.report.page import standalone
-
-    return standalone(found, known(language))
 
 
 def render_conformance(found: Mapping[str, object]) -> str:

@@ -1,7 +1,6 @@
 """Pages of HTML: what they show goes into templates, which escape everything."""
 
 from collections.abc import Callable, Iterator, Mapping
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from verix_anon import __version__
@@ -79,34 +78,23 @@ def exploration_page(found: "Exploration", language: str) -> str:
             for row, cells in zip(found.rows, found.cells(), strict=True)
         ],
         "notes": [t.say(printable(note, MOST_NOTE)) for note in found.notes()],
-        "pictures": [made for _, made in _pictures(found, t)],
+        "pictures": list(_pictures(found, t)),
     }
     return rendered("explore.html", view, t)
 
 
-def standalone(found: "Exploration", language: str) -> dict[str, str]:
-    """Each picture by its name, as a file of its own, with its colours in it."""
-    colours = (files("verix_anon.client.report") / "templates/style.css").read_text("utf-8")
-    style = f"<style>{colours[: colours.index('* {')]}</style>"
-    beginning = '<svg xmlns="http://www.w3.org/2000/svg" '
-    return {
-        name: str(made.svg).replace("<svg ", beginning, 1).replace(">", f">{style}", 1)
-        for name, made in _pictures(found, PageTexts(language))
-    }
-
-
-def _pictures(found: "Exploration", t: PageTexts) -> Iterator[tuple[str, Picture]]:
+def _pictures(found: "Exploration", t: PageTexts) -> Iterator[Picture]:
     # With it comes the release, which the report of a verdict does not need.
     from verix_anon.client.explore.exploration import TITLES
 
     def picture(
         name: str, caption: str, of: "Callable[[Explored], float]", level: float | None = None
-    ) -> tuple[str, Picture]:
+    ) -> Picture:
         lines, title = tuple(_lines(found, of)), t.say(name)
         label = t("explore.picture", title=title, n=len(lines))
         named = pictures.Named("".join(name.lower().split()), label)
         svg = pictures.over_k(lines, level, title, named, t)
-        return name, Picture(svg=svg, title=title, caption=t(f"explore.captions.{caption}"))
+        return Picture(svg=svg, title=title, caption=t(f"explore.captions.{caption}"))
 
     yield picture("Risk", "risk", lambda row: row.prosecutor_max)
     yield picture("NCP", "ncp", lambda row: row.ncp)
