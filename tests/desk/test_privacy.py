@@ -177,6 +177,7 @@ def test_what_was_tried_is_shown_with_the_choice_of_now(folder: Path, browser: B
         measured = [a for a in shown.all("svg") if a.get("class") == "share"]
         assert len(measured) == 4
         assert "Detail lost: <strong>10%" in answer.text
+        assert "Every row fits at least 25 people." in answer.text
         assert [one.get("class") for one in shown.all("li")].count("chosen") == (k == 5)
 
 
