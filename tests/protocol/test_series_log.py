@@ -11,8 +11,10 @@ from verix_anon.protocol.contract import Digest
 from verix_anon.protocol.series_log import Head, SeriesEntry, SeriesLog, tree_hash
 from verix_anon.protocol.signing import SigningKey
 
-LEAVES = ("", "00", "10", "2021", "3031", "40414243", "5051525354555657")
-LEAVES += ("606162636465666768696a6b6c6d6e6f",)
+LEAVES = (
+    *("", "00", "10", "2021", "3031", "40414243", "5051525354555657"),
+    "606162636465666768696a6b6c6d6e6f",
+)
 HASHES = (
     "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
     "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d",

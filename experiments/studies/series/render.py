@@ -1,9 +1,9 @@
 """What batches reveal together, and what each remedy costs."""
 
 from experiments.core.cells import Result
-from experiments.core.markdown import beyond, percent, table
+from experiments.core.markdown import percent, section, table
 
-__all__ = ["beyond_the_paper", "summary"]
+__all__ = ["page", "summary"]
 
 NAMES = {
     "independent": "each by itself",
@@ -11,12 +11,12 @@ NAMES = {
     "search 1": "some wait",
     "search 2": "some wait, classes for 2 l",
     "search 3": "some wait, classes for 3 l",
-    "joined": "classes joined until nobody is below l",
+    "joined": "classes joined until no one is below l",
     "m-inv": "m-invariant classes",
 }
 
 
-def beyond_the_paper(found: Result) -> list[str]:
+def page(found: Result) -> list[str]:
     """One table: what every remedy publishes and loses, and who is below l without one."""
     text = f"""{found["batches"]} batches of {found["people"]:,} people, k = {found["k"]}. Below l
         is the share of all published people with fewer than l possible values, certain the share
@@ -41,7 +41,9 @@ def beyond_the_paper(found: Result) -> list[str]:
         ]
         for r in found["rows"]
     ]
-    return beyond("What releases of a growing table reveal", found, text, table(head, rows, left=4))
+    return section(
+        "What releases of a growing table reveal", found, text, table(head, rows, left=4)
+    )
 
 
 def summary(found: Result) -> list[str]:
@@ -51,7 +53,7 @@ def summary(found: Result) -> list[str]:
     return [
         f"""**Series:** released each by itself, {percent(min(alone), 0)} to
         {percent(max(alone), 0)} of the people who are published again have a value that is
-        certain. With the default remedy nobody is below l; it publishes
+        certain. With the default remedy no one is below l; it publishes
         {percent(chosen["again"], 0)} of the rows of those who return, at
         {chosen["times"]:.2f} times the NCP."""
     ]

@@ -75,7 +75,7 @@ def risk(folder: Folder, passphrase_file: PassphraseFile = None, as_json: AsJson
     """Deduce what all releases together tell: who is below l, and whose value is certain."""
     from dataclasses import asdict
 
-    from verix_anon.client.privacy_sheet import share
+    from verix_anon.translation import share
 
     found = load_series(folder, passphrase_file).risk()
     if as_json:

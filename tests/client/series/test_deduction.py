@@ -43,7 +43,8 @@ def drawn(seed: int, n_releases: int, n_people: int = 6) -> list[SeenRecords]:
     for _ in range(n_releases):
         people = np.flatnonzero(rng.random(n_people) < 0.8)
         people = people if people.size else np.arange(n_people)
-        found.append(release(people, rng.integers(0, 3, people.size), values))
+        classes = rng.integers(0, 3, people.size).tolist()
+        found.append(release(people.tolist(), classes, values.tolist()))
     return found
 
 
