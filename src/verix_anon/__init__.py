@@ -5,8 +5,8 @@ files. `kernels` are compiled loops, the fast twins of `protocol/rules.py`. `fil
 bytes, and is where hostile input ends. `client` is the data owner, who prepares, verifies and
 releases, and the only holder of secrets. `provider` grows the tree and commits to it. `service` is
 the provider behind HTTP, and `desk` the owner's pages in a browser. `adversaries` are providers
-that misbehave, `conform` is the conformance kit, `datasets` has a table to try it on, and `cli` has
-one module per command. docs/architecture.md has the picture and the paths through it.
+that misbehave, `conform` is the conformance kit, `checker` a page that checks, `datasets` has a
+table to try it on, and `cli` has one module per command. docs/architecture.md has the picture.
 
     prepared = verix_anon.prepare(table, target="income", quasi="all", k=5)
     delivery = verix_anon.LocalProvider().anonymize(prepared.submission)

@@ -4,6 +4,7 @@ import re
 from fnmatch import fnmatchcase
 
 from tools.documents.markdown import ROOT, blocks
+from verix_anon.conform.checker_cases import for_checkers
 from verix_anon.conform.provider_cases import LARGE, for_providers
 from verix_anon.conform.verifier_cases import for_verifiers
 
@@ -37,11 +38,13 @@ def test_every_case_belongs_to_a_step() -> None:
     assert [c for c in IDS if not any(fnmatchcase(c, pattern) for pattern in named())] == []
 
 
-def test_cases_are_named_rightly_in_the_table_too() -> None:
-    (table,) = re.findall(r"^\| step \|.*?\n\n", TEXT, re.MULTILINE | re.DOTALL)
-    table = re.findall(r"\| ([^|]*`[^|]*) \|$", table, re.MULTILINE)
-    cases = [name for row in table for name in re.findall(r"`([^`]+)`", row)]
-    assert cases
-    assert all(any(fnmatchcase(case, name) for case in IDS) for name in cases)
+def test_cases_are_named_rightly_in_the_tables_too() -> None:
+    tables = re.findall(r"^\| step \|.*?\n\n", TEXT, re.MULTILINE | re.DOTALL)
+    assert len(tables) == 2
+    for table, ids in zip(tables, (IDS, [case.id for case in for_checkers()]), strict=True):
+        rows = re.findall(r"\| ([^|]*`[^|]*) \|$", table, re.MULTILINE)
+        cases = [name for row in rows for name in re.findall(r"`([^`]+)`", row)]
+        assert cases
+        assert [n for n in cases if not any(fnmatchcase(case, n) for case in ids)] == []
     assert "--size large" in TEXT
     assert LARGE
