@@ -162,6 +162,8 @@ def killed(folder: Path) -> int:
     kept = {name: folder / f"{name}.kept" for name in ("monthly", "ledger.jsonl")}
     shutil.copytree(folder / "monthly", kept["monthly"])
     shutil.copy(folder / "ledger.jsonl", kept["ledger.jsonl"])
+    faults.COMMANDS["series"] = (command, lambda _: None)
+    faults.warm(folder, "series")
     for n in range(1, faults.MOST):
         out.unlink(missing_ok=True)
         shutil.rmtree(folder / "monthly")
