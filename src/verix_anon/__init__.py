@@ -20,7 +20,7 @@ table to try it on, and `cli` has one module per command. docs/architecture.md h
 import ast
 from importlib import import_module
 
-__version__ = "0.2.3"
+__version__ = "0.3.0"
 
 # The package may lie in a zip, as on Spark's executors, so its loader reads the list.
 _LIST = ast.parse(__loader__.get_data(__file__.removesuffix("c") + "i"))

@@ -38,7 +38,7 @@ BY_HAND = {
     "docs/how-to/install.md": {
         "pipx install '.[owner]'": "it needs a network",
         "uv tool install '.[owner]'": "it needs a network",
-        "pipx install 'verix_anon-0.2.3-py3-none-any.whl[owner]'": "it needs a network",
+        "pipx install 'verix_anon-0.3.0-py3-none-any.whl[owner]'": "it needs a network",
         "verix-anon --install-completion": "it changes the shell's own files",
         "verix-anon desk --install": "it writes to the desktop",
     },
