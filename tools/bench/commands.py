@@ -262,7 +262,7 @@ def render(result: dict[str, Any]) -> list[str]:
     if result["before"] is not None:
         lines += [f"`before` is {result['before']}, measured in the same run.", ""]
     else:
-        lines += ["`before` is version 0.2.0 on two quiet cores, measured in November 2026.", ""]
+        lines += ["`before` is version 0.2.0 on two quiet cores.", ""]
     lines += ["| first run | now | aim |", "| --- | ---: | ---: |"]
     for name, aim in FIRST_AIMS.items():
         lines.append(f"| {name} | {result['first'][name]:.1f} | {aim:.0f} |")
