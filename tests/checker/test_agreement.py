@@ -6,7 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from checker.asking import HAS_SERIES, Question, by_command, by_node, by_page, many, questions
+from checker.asking import (
+    HAS_SERIES,
+    Question,
+    by_command,
+    by_functions,
+    by_node,
+    by_page,
+    many,
+    questions,
+)
 from tools.browser import chromium, needs_chromium
 from tools.checker_cases import PLACE, render
 from verix_anon.checker import write_page
@@ -58,15 +67,14 @@ def test_both_answer_spoilt_questions_alike(tmp_path: Path) -> None:
 @pytest.mark.long
 @needs_chromium
 def test_the_page_answers_five_thousand_spoilt_questions_as_the_command(tmp_path: Path) -> None:
-    known = [q for q, _ in KNOWN]
-    asked = [*known, *many(5000, seed=7)]
+    asked = many(5000, seed=7, with_series=False)
     with chromium() as browser:
         page = browser.new_page()
         page.goto(write_page(tmp_path / "page").as_uri())
         answers = [a for i in range(0, len(asked), 500) for a in by_page(page, asked[i : i + 500])]
-    found = [by_command(question, tmp_path) for question in asked]
+    found = [by_functions(question, tmp_path) for question in asked]
     assert differing(asked, found, answers) == []
-    assert found[: len(known)] == [code for _, code in KNOWN]
+    assert {0, 1} <= set(found)
 
 
 @needs_chromium
