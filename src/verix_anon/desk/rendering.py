@@ -61,8 +61,6 @@ def numbered(language: str, value: float, form: str = ",") -> str:
 
 TEMPLATES = templates_of("verix_anon.desk", "verix_anon.client.report")
 TEMPLATES.filters["printable"] = printable
-TEMPLATES.filters["say"] = str
-"""All sentences of the client pass through here."""
 
 
 @dataclass(frozen=True, slots=True)

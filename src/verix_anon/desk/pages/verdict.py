@@ -11,9 +11,10 @@ from verix_anon.client.owner_files import is_sealed, read_verdict
 from verix_anon.client.verdict import LAYERS, Outcome, Profile, Verdict
 from verix_anon.desk import gate
 from verix_anon.desk.pages import forms
-from verix_anon.desk.rendering import page
+from verix_anon.desk.rendering import language_of, page
 from verix_anon.errors import TableError
 from verix_anon.files.job_folder import DELIVERY, MANIFEST, REPORT, SUBMISSION, VERDICT
+from verix_anon.translation import RECORD
 
 router = forms.step_router(JourneyStep.VERDICT)
 JUDGED = frozenset(
@@ -44,7 +45,8 @@ def verdict(request: Request, job: forms.GivenJob) -> Response:
         "is_thin": not job.path(SUBMISSION).is_dir(),
         "profiles": [profile.value for profile in Profile],
     }
-    return page(request, "verdict.html", view, job=job, command=_words(job, "", ""))
+    command = _words(job, "", "", language_of(request.headers))
+    return page(request, "verdict.html", view, job=job, command=command)
 
 
 @router.post("/jobs/{job}/verdict")
@@ -55,15 +57,15 @@ def verify(request: Request, job: forms.GivenJob, form: forms.Posted) -> Respons
     if profile and profile not in set(Profile):
         raise TableError("there is no such profile")
     key = forms.given_file(request, forms.one(form, "provider_key"))
-    words = _words(job, profile, key)
+    words = _words(job, profile, key, language_of(request.headers))
     return forms.start(request, job, words, good=FOUND, environment=forms.passphrase(form))
 
 
 @router.post("/jobs/{job}/report")
 def make_report(request: Request, job: forms.GivenJob) -> Response:
-    """Write the report anew, with the privacy sheet if there is one by now."""
+    """Write the report again, with the privacy sheet if there is one by now."""
     words = ("report", forms.at(job, VERDICT), "--out", forms.at(job, REPORT), "--overwrite")
-    return forms.start(request, job, words)
+    return forms.start(request, job, (*words, *_in(language_of(request.headers))))
 
 
 @router.get("/jobs/{job}/report")
@@ -89,7 +91,12 @@ def _verdict(job: Job) -> Verdict | None:
     return read_verdict(job.path(VERDICT)) if job.state in JUDGED else None
 
 
-def _words(job: Job, profile: str, key: str) -> tuple[str, ...]:
+def _in(language: str) -> tuple[str, ...]:
+    """The option for a report in the language of the pages; English is usual."""
+    return () if language == RECORD else ("--language", language)
+
+
+def _words(job: Job, profile: str, key: str, language: str) -> tuple[str, ...]:
     """The command; without the submission less is proved, and profile and key may be said."""
     words = ["verify", forms.at(job, DELIVERY), "--manifest", forms.at(job, MANIFEST)]
     if job.path(SUBMISSION).is_dir():
@@ -97,5 +104,6 @@ def _words(job: Job, profile: str, key: str) -> tuple[str, ...]:
     words += ["--profile", profile] if profile else []
     words += ["--provider-key", key] if key else []
     words += ["--out", forms.at(job, VERDICT), "--report", forms.at(job, REPORT)]
+    words += _in(language)
     is_again = any(job.path(name).exists() for name in (VERDICT, REPORT))
     return (*words, "--overwrite") if is_again else tuple(words)
