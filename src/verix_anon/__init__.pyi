@@ -29,7 +29,6 @@ from .client.remote import RemoteOptions as RemoteOptions
 from .client.remote import RemoteProvider as RemoteProvider
 from .client.remote import Submitted as Submitted
 from .client.series import Series as Series
-from .client.series import check_series as check_series
 from .client.table.hierarchies import Hierarchy as Hierarchy
 from .client.table.roles import Declared as Declared
 from .client.table.roles import Missing as Missing
