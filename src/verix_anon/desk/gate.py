@@ -1,8 +1,8 @@
-"""The gate that every request passes, whatever route it is for; nothing else listens.
+"""The gate that every request passes, whatever its route; nothing else listens.
 
-In this order: the Host is this machine's (a name that was bound anew to 127.0.0.1 is not), the
-session's cookie is one of this process, a request from another page of the browser is none of ours,
-and what changes something has our Origin and the session's own word in it.
+It checks in this order: The Host is this machine's, which excludes a name that was rebound to
+127.0.0.1. The session's cookie was made by this process. The request does not come from a page
+of another origin. A request that changes something has our Origin and the session's own token.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ FORM_FIELDS = 200_000
 FORM_TYPE = "application/x-www-form-urlencoded"
 SAFE, CHANGING = frozenset({"GET", "HEAD"}), frozenset({"POST", "PUT"})
 REPORT = "report"
-"""The name of the policy for a page that brings its own style, and is not of the desk."""
+"""The name of the policy for a page with its own style, which is not a page of the desk."""
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self';"
     " img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none';"
@@ -132,7 +132,7 @@ class DeskGate:
     async def _with_form(
         self, session: str, headers: Headers, receive: Receive
     ) -> Passed | Response:
-        """The form, if it is the session's; what is no form says so in a header."""
+        """Read the form and check that it is the session's; other bodies send a header instead."""
         if headers.get("content-type", "").partition(";")[0].strip().lower() != FORM_TYPE:
             is_ours = self.sessions.is_csrf(session, headers.get(CSRF_HEADER, ""))
             return Passed(session, {}, receive) if is_ours else _refused()
@@ -150,10 +150,10 @@ class DeskGate:
 
 
 def _is_own_origin(headers: Headers) -> bool:
-    """Whether a page of ours sent it.
+    """Whether a page of ours sent the request.
 
-    A browser that is told to send no referrer sends the origin of a form as `null`; then it is its
-    own word on where that came from that counts, which no page can put there.
+    A browser that is told to send no referrer sends the origin of a form as `null`. Then the header
+    Sec-Fetch-Site counts: the browser sets it, and a page cannot.
     """
     if headers.getlist("origin") == ["null"]:
         return headers.getlist("sec-fetch-site") == ["same-origin"]
@@ -169,7 +169,7 @@ async def _nothing() -> Message:
 
 
 async def _body(receive: Receive) -> bytes | None:
-    """All of it; None if that is too much, or if its end never came."""
+    """Return the whole body, or None if it is too large or its end never came."""
     found = bytearray()
     while True:
         message = await receive()

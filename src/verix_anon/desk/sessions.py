@@ -1,11 +1,12 @@
-"""Who is let in: a link that is good once, and the sessions that links were exchanged for.
+"""Who is let in: a link that works once, and the sessions that browsers got for such links.
 
 There is one link at a time. It lies in a file of mode 0600 in the desk's folder, as Jupyter's does:
-anybody who can read the file is the desk's user. Once a browser has used it, another takes its
-place. Nothing else about sessions leaves the process, so nothing is worth anything after it ended.
+anybody who can read the file is the desk's user. Once a browser has used the link, a new one takes
+its place. Nothing else about sessions leaves the process, so links and sessions end with it.
 
-The desk holds a lock on the file while it runs. The lock ends with the process, however that ended:
-so the link of a desk that was killed is never shown, whoever listens on its port by now.
+The desk holds a lock on the file while it runs. The lock ends with the process, even if the process
+is killed. So the link of a desk that was killed is never shown. By then another program may listen
+on its port.
 """
 
 import hmac
@@ -26,7 +27,7 @@ LONGEST = 1 << 12
 
 
 class Sessions:
-    """The token and the sessions of one desk; of sessions only their digests are kept."""
+    """The token and the sessions of one desk; only the digests of sessions are kept."""
 
     def __init__(self, note: Callable[[str], None] = lambda token: None) -> None:
         self._key = secrets.token_bytes(32)
@@ -41,7 +42,7 @@ class Sessions:
         self._note(self.token)
 
     def exchange(self, token: str) -> str | None:
-        """Return a session for the token, which is another one from then on."""
+        """Return a session for the token, and replace the token by a new one."""
         session = secrets.token_urlsafe(32)
         with self._lock:
             if not hmac.compare_digest(_digest(token), _digest(self.token)):
@@ -51,15 +52,15 @@ class Sessions:
         return session
 
     def knows(self, session: str) -> bool:
-        """Whether it is one of this process."""
+        """Whether this process made the session."""
         return _digest(session) in self._known
 
     def csrf(self, session: str) -> str:
-        """Return what every form of a session holds."""
+        """Return the token that every form of a session holds."""
         return hmac.new(self._key, session.encode(), sha256).hexdigest()
 
     def is_csrf(self, session: str, given: str) -> bool:
-        """Whether a form is one of the session's."""
+        """Whether the token that a form holds is the session's."""
         return hmac.compare_digest(self.csrf(session).encode(), given.encode())
 
 
@@ -69,7 +70,7 @@ def _digest(secret: str) -> bytes:
 
 @contextmanager
 def link_file(folder: Path) -> Iterator[Callable[[str], None]]:
-    """Hold the folder's link file as long as the desk runs; what is yielded writes a link into it.
+    """Hold the folder's link file while the desk runs; yield a function that writes a link into it.
 
     Raises:
         TableError: Another desk runs for this folder, or the file is not this user's own.
@@ -78,7 +79,7 @@ def link_file(folder: Path) -> Iterator[Callable[[str], None]]:
     descriptor = _open(path, os.O_RDWR | os.O_CREAT)
 
     def write(link: str) -> None:
-        # All links of a desk are of the same length: nobody reads the half of one.
+        # All links of a desk have the same length, so a reader never sees half of one.
         os.lseek(descriptor, 0, os.SEEK_SET)
         os.write(descriptor, link.encode())
         os.ftruncate(descriptor, len(link))

@@ -46,7 +46,7 @@ KIND_NAMES = tuple(kind.value for kind in (Kind.NUMERIC, Kind.CATEGORICAL, Kind.
 
 @router.get("/jobs/{job}/columns")
 def columns(request: Request, job: forms.GivenJob) -> Response:
-    """What the roles file says now."""
+    """Show what the roles file says now."""
     now = read_version(job.path(ROLES))
     if not now.digest:
         return forms.go_to(request, "table", job=job.name)
@@ -209,24 +209,30 @@ def _columns(form: Form, before: roles_editor.Choices) -> Iterator[roles_editor.
 
 
 def _priority(given: str, before: str | float) -> str | float:
-    """A word; what the roles file has stays as it is written, a number too."""
+    """Return the chosen priority; an unchanged one stays as in the roles file, even a number."""
     if given not in PRIORITIES or given == (before or NORMAL):
         return before
     return "" if given == NORMAL else given
 
 
 def _typed(given: str, before: str) -> str:
-    """A line as it was typed, blanks too; browsers leave line breaks out of what they show."""
+    """Return the line as typed, with its blanks, or the old one if it was not changed.
+
+    Browsers leave line breaks out of the lines that they show.
+    """
     shown = before.replace("\r", "").replace("\n", "")
     return before if given == shown else given
 
 
 def _listed(given: str, before: tuple[str, ...]) -> tuple[str, ...]:
-    """The lines of a text, blanks at their ends too; what has a line break in it is no two."""
+    """Return the lines of a text with their blanks, or the old entries if they were not changed.
+
+    So an old entry with a line break in it stays one entry.
+    """
     lines = _lines(given)
     return before if lines == _lines("\n".join(before)) else tuple(filter(None, lines))
 
 
 def _lines(text: str) -> list[str]:
-    """Not by splitlines, which knows ends of lines that browsers do not."""
+    """Split at the ends of lines that browsers know; `splitlines` knows more."""
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")

@@ -22,13 +22,13 @@ SAID = (
     *("delimiter", "quote", "encoding", "decimal", "thousands", "date_format"),
     *("skip", "footer", "sheet", "query"),
 )
-"""What options say of how a table is read, each once."""
+"""The options that say how a table is read, and that can be given once."""
 UNNAMED = "TABLE"
-"""What stands in a command that is shown, for a table that nobody named."""
+"""Stands for the table in a command that is shown, if no table was chosen yet."""
 
 
 def step_router(step: JourneyStep) -> APIRouter:
-    """Return a router for the pages of one step, as which they are shown in the navigation."""
+    """Return a router for the pages of one step; the navigation marks this step."""
 
     async def mark(request: Request) -> None:
         request.state.step = step
@@ -55,12 +55,12 @@ Posted = Annotated[Form, Depends(_form)]
 
 
 def one(form: Form, name: str) -> str:
-    """The value of a field, or nothing."""
+    """Return the value of a field, or an empty text."""
     return form.get(name, [""])[0]
 
 
 def columns_of(form: Form) -> dict[str, str]:
-    """The columns that a form is about, each with its number there.
+    """Return the columns that a form is about, each with its number in the form.
 
     Forms hold their names percent-encoded, because browsers change line breaks.
     """
@@ -68,34 +68,34 @@ def columns_of(form: Form) -> dict[str, str]:
 
 
 def check_known(names: Iterable[str], known: Container[str]) -> None:
-    """Raise unless all columns that a form names are there: nothing that it says is passed over."""
+    """Raise unless all columns that a form names exist, so that no choice is silently ignored."""
     for name in names:
         if name not in known:
             raise TableError(
-                f"the form is about {name!r}, which is no such column; look at it anew"
+                f"there is no column {name!r}, which this form is about; load the page again"
             )
 
 
 def whole(given: str) -> int | None:
-    """A whole number, if it is one and within reason."""
+    """Return the whole number, or None if the text is not one or has too many digits."""
     return int(given) if given.isdecimal() and len(given) <= MOST_DIGITS else None
 
 
 def at(job: Job, name: str) -> str:
-    """Where something of a job lies, as a word of a command that runs in the desk's folder."""
+    """Return the path of a job's file, as a word of a command that runs in the desk's folder."""
     found = f"{job.name}/{name}" if name else job.name
     return f"./{found}" if found.startswith("-") else found
 
 
 def check_open(request: Request, job: Job) -> None:
-    """Raise unless the roles file is the owner's to change: it stands once a job is prepared."""
+    """Raise unless the roles file may still change: once a job is prepared, it may not."""
     if job.is_prepared:
         raise TableError("this job is prepared already; begin another one")
     desk_of(request).tasks.check_still(job.name)
 
 
 def given_file(request: Request, given: str) -> str:
-    """A file in the desk's folder, as a word of a command; nothing if none is named."""
+    """Return a file in the desk's folder as a word of a command; empty if no file is named."""
     if not given.strip():
         return ""
     folder = desk_of(request).folder
@@ -106,7 +106,7 @@ def given_file(request: Request, given: str) -> str:
 
 
 def table_of(request: Request, job: Job) -> str:
-    """The job's table, as a word of a command that is shown."""
+    """Return the job's table, as a word of a command that is shown."""
     folder = desk_of(request).folder.resolve()
     if job.table is None:
         return UNNAMED
@@ -116,7 +116,7 @@ def table_of(request: Request, job: Job) -> str:
 
 
 def given_table(request: Request, job: Job, form: Form) -> str:
-    """The job's table, or the one that a form names, as a word of a command that is started."""
+    """Return the job's table, or the one that a form names, as a word of a command to start."""
     if job.table is not None:
         return table_of(request, job)
     if found := given_file(request, one(form, "table")):
@@ -125,12 +125,12 @@ def given_table(request: Request, job: Job, form: Form) -> str:
 
 
 def tables_for(request: Request, job: Job) -> list[str]:
-    """What there is to choose from, if nothing names the table."""
+    """Return the tables to choose from, if the job does not name its table."""
     return tables_in(desk_of(request).folder) if job.table is None else []
 
 
 def reading_words(reading: Reading) -> list[str]:
-    """How a table is read, as options of a command."""
+    """Return how a table is read, as options of a command."""
     given = {name: getattr(reading, name) for name in SAID}
     found = [(name, to_typed(name, value)) for name, value in given.items() if value is not None]
     found += [("date_format", f"{column}={form}") for column, form in reading.dates.items()]
@@ -141,13 +141,13 @@ def reading_words(reading: Reading) -> list[str]:
 
 
 def passphrase(form: Form) -> dict[str, str]:
-    """The manifest's passphrase, as commands take it; none if none was given."""
+    """Return the variable that gives commands the manifest's passphrase; empty without one."""
     given = one(form, "passphrase")
     return {"VERIX_PASSPHRASE": given} if given else {}
 
 
 def go_to(request: Request, name: str, **path: str) -> RedirectResponse:
-    """Show another page, by a request of its own, so that a reload does not post again."""
+    """Redirect to another page, so that a reload does not post again."""
     return RedirectResponse(str(request.app.url_path_for(name, **path)), 303)
 
 
@@ -162,7 +162,7 @@ def start(
 ) -> RedirectResponse:
     """Start a command for a job, and show this step while it runs.
 
-    Once it ended with one of the `good` codes, the step `then` is shown, or this one.
+    When it has ended with one of the `good` codes, show the step `then`, by default this one.
     """
     here: JourneyStep = request.state.step
     href = href_of(request, then or here, job)
@@ -171,7 +171,7 @@ def start(
 
 
 def conflict(request: Request, job: Job, now: Version, wanted: str, form: Form) -> Response:
-    """Nothing was written: the file as it is against what this form would make of it."""
+    """Say that nothing was written, and compare the file with what this form would make of it."""
     fields = [
         (name, value)
         for name, values in form.items()

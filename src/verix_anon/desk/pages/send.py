@@ -26,14 +26,14 @@ from verix_anon.protocol.contract import Rule
 
 router = forms.step_router(JourneyStep.SEND)
 WHAT = {DROPPED: "dropped"} | {said: form.value.replace(" ", "_") for form, said in PARTED.items()}
-"""The key of the text for what becomes of columns."""
+"""The key of the text that says what happens to columns."""
 PARTIES = ("table_name", "controller", "processor")
 """What the report names."""
 
 
 @router.get("/jobs/{job}/send")
 def send(request: Request, job: forms.GivenJob) -> Response:
-    """What will be seen, and where it goes."""
+    """Show what the provider will see, and the ways to send it."""
     return _page(request, job)
 
 
@@ -61,7 +61,7 @@ def _page(request: Request, job: Job, *, changed: bool = False) -> Response:
 
 
 def foreseen(roles: Path) -> dict[str, list[str]]:
-    """What will become of the columns of a table that is not prepared yet, by its roles file."""
+    """Return what will happen to the columns of a table that is not prepared, by its roles file."""
     _, declared = read_roles(roles)
     options = read_options(roles)
     sent = SentForm.CLEAR if options.get("clear") else SentForm.CODED
@@ -88,7 +88,7 @@ def _prepared(request: Request, job: Job) -> dict[str, object]:
 
 @router.post("/jobs/{job}/prepare")
 def prepare(request: Request, job: forms.GivenJob, form: forms.Posted) -> Response:
-    """Make submission and manifest of the table, if the roles are those that were shown."""
+    """Make submission and manifest of the table, if the roles are still those that were shown."""
     if job.is_prepared:
         raise TableError("this job is prepared already")
     if read_version(job.path(ROLES)).digest != forms.one(form, "digest"):
@@ -111,7 +111,7 @@ def _prepare(job: Job, table: str, key: str, *, is_sealed: bool) -> tuple[str, .
 
 @router.get("/jobs/{job}/submission.zip")
 def submission(job: forms.GivenJob) -> Response:
-    """The submission as one file, to be handed over."""
+    """Return the submission as one file, to be handed over."""
     folder = job.path(SUBMISSION)
     if not folder.is_dir() or folder.is_symlink():
         raise HTTPException(404)
@@ -131,7 +131,7 @@ def _anonymize(job: Job) -> tuple[str, ...]:
 
 @router.post("/jobs/{job}/submit")
 def submit(request: Request, job: forms.GivenJob, form: forms.Posted) -> Response:
-    """Have it done by a provider's service; the token is no word of the command."""
+    """Send the submission to a provider's service; the token is not part of the command line."""
     url, token = forms.one(form, "url").strip(), forms.one(form, "token").strip()
     try:
         is_address = urlsplit(url).scheme in ("http", "https") and "@" not in url

@@ -26,12 +26,12 @@ JUDGED = frozenset(
     }
 )
 FOUND = frozenset({0, 1, 3})
-"""How verify ends with a verdict, whichever it is."""
+"""The exit codes of `verify` with which it gives a verdict, good or bad."""
 
 
 @router.get("/jobs/{job}/verdict")
 def verdict(request: Request, job: forms.GivenJob) -> Response:
-    """What was found about the delivery that lies here, if anything was."""
+    """Show the verdict on the delivery in the job's folder, if there is one."""
     _check_delivered(job)
     found = _verdict(job)
     view = {
@@ -63,7 +63,7 @@ def verify(request: Request, job: forms.GivenJob, form: forms.Posted) -> Respons
 
 @router.post("/jobs/{job}/report")
 def make_report(request: Request, job: forms.GivenJob) -> Response:
-    """Write the report again, with the privacy sheet if there is one by now."""
+    """Write the report again, with the privacy sheet if there is one now."""
     words = ("report", forms.at(job, VERDICT), "--out", forms.at(job, REPORT), "--overwrite")
     return forms.start(request, job, (*words, *_in(language_of(request.headers))))
 
@@ -72,7 +72,7 @@ def make_report(request: Request, job: forms.GivenJob) -> Response:
 def report(
     request: Request, job: forms.GivenJob, save: Annotated[bool, Query()] = False
 ) -> Response:
-    """The report as it lies there, under a policy of its own; or as a file."""
+    """Show the report under a policy of its own, or send it as a file to save."""
     found = _verdict(job)
     path = None if found is None else report_of(job, found)
     if path is None:
@@ -97,7 +97,7 @@ def _in(language: str) -> tuple[str, ...]:
 
 
 def _words(job: Job, profile: str, key: str, language: str) -> tuple[str, ...]:
-    """The command; without the submission less is proved, and profile and key may be said."""
+    """Return the command. It takes the submission if it is there; profile and key are optional."""
     words = ["verify", forms.at(job, DELIVERY), "--manifest", forms.at(job, MANIFEST)]
     if job.path(SUBMISSION).is_dir():
         words += ["--submission", forms.at(job, SUBMISSION)]
