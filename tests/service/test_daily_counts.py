@@ -157,7 +157,7 @@ def test_the_page_tells_what_happened_after_the_jobs_are_gone(
     assert found["Mean time of work"][0].endswith(" s")
     assert found[made.TENANT] == ["1", "40 B", "1", "0", "1"]
     assert re.search(r"<dd>0 on 0 servers</dd>", page)
-    assert re.search(r"free, of which .*B are the reserve", page)
+    assert re.search(r"free, including the reserve of .*B", page)
     assert re.search(r"Python 3\.\S+, (SQLite 3|PostgreSQL \d+)\.", page)
     figures = client.get("/metrics").text
     assert 'verix_events_today{event="refused: too-many-rows"} 1.0' in figures

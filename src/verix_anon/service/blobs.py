@@ -1,10 +1,10 @@
 """The files of jobs, on this disk or in S3, by an fsspec URL.
 
-An upload lies under `jobs/ID/upload/`, a delivery under `jobs/ID/attempt-FENCE/`. Nothing here is
-visible to a tenant until a row of the database says so, whatever a writer left behind.
+An upload lies under `jobs/ID/upload/`, a delivery under `jobs/ID/attempt-FENCE/`. A tenant can see
+a file only when a row of the database names it, so files left behind by a writer stay invisible.
 
-Everything that a cloud's client raises becomes a `StorageError` here, so that callers need to know
-one error. A store in a cloud that does not answer before the deadline raises it too.
+Every error of a cloud's client becomes a `StorageError` here, so that callers need to know only one
+error. A store in a cloud that does not answer before the deadline raises it too.
 """
 
 import errno
@@ -22,44 +22,44 @@ from verix_anon.files.atomic_write import sync_folder
 
 PIECE = 1 << 20
 DISK_PIECE, CLOUD_PIECE = 1 << 18, 4 << 20
-"""What is read at once for a download: each piece from a cloud is a request of its own."""
+"""Bytes read at once for a download; each piece from a cloud is a separate request."""
 SHORT = "a file is shorter than its row says"
 JOBS = "jobs"
 PROBE = "reachable"
 PROBE_BYTES = bytes(4096)
 PROBE_SECONDS = 5.0
 LEAST_RATE = 1 << 20
-"""Bytes a second; a large file has so much more time than the deadline."""
+"""Bytes a second: a large file gets more time than the deadline at this rate."""
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 def check_folder(folder: Path) -> None:
-    """Raise OSError unless a new file can be stored: one that is kept has its room already."""
+    """Raise OSError unless a new file can be stored; a kept probe file would have its room."""
     with TemporaryFile(dir=folder) as file:
         file.write(PROBE_BYTES)
 
 
 class StorageError(OSError):
-    """The store is away, refuses or does not answer in time; the same may work later."""
+    """The store cannot be reached, refuses, or does not answer in time; try again later."""
 
 
 def job(job_id: str) -> str:
-    """Where all of a job lies."""
+    """Return the prefix of all files of a job."""
     return f"{JOBS}/{job_id}"
 
 
 def uploads(job_id: str) -> str:
-    """Where all that was uploaded for a job lies."""
+    """Return the prefix of all files that were uploaded for a job."""
     return f"{JOBS}/{job_id}/upload"
 
 
 def upload(job_id: str, name: str) -> str:
-    """Where a file that was uploaded lies."""
+    """Return the name of an uploaded file."""
     return f"{uploads(job_id)}/{name}"
 
 
 def attempt(job_id: str, fence: int, name: str = "") -> str:
-    """Where a file that an attempt made lies, or all of them."""
+    """Return the name of a file that an attempt made, or the prefix of all of them."""
     return f"{JOBS}/{job_id}/attempt-{fence}/{name}"
 
 
@@ -75,12 +75,12 @@ def _read(opened: IO[bytes], start: int, end: int) -> Iterator[bytes]:
 
 
 class Blobs:
-    """A store of whole files: what is under a name was put there complete."""
+    """A store of whole files: a file gets its name only when it is complete."""
 
     def __init__(self, url: str, *, seconds: float = 30.0) -> None:
         self._seconds = seconds
         try:
-            # Other processes write there too: a listing that was kept would be wrong.
+            # Other processes write there too, so a cached listing would be wrong.
             self._fs, self._top = url_to_fs(url, use_listings_cache=False)
         except (ImportError, ValueError) as error:
             raise ProviderError(f"the blobs cannot be opened ({error})") from None
@@ -88,7 +88,7 @@ class Blobs:
         self._is_local = "file" in (protocol if isinstance(protocol, tuple) else (protocol,))
 
     def put(self, name: str, source: Path) -> None:
-        """Store a file under a name; OSError if there is no room, and then nothing is there."""
+        """Store a file under a name; OSError if there is no room, and then nothing is stored."""
         target = self._path(name)
         if not self._is_local:
             # Never through an open file: leaving that by an exception stores what was written.
@@ -108,12 +108,12 @@ class Blobs:
         sync_folder(aside.parent)
 
     def get(self, name: str, target: Path, n_bytes: int = 0) -> None:
-        """Fetch a file of so many bytes into this disk; FileNotFoundError if there is none."""
+        """Fetch a file of so many bytes to this disk; FileNotFoundError if it does not exist."""
         target.parent.mkdir(parents=True, exist_ok=True)
         self._ask("get_file", self._path(name), str(target), n_bytes=n_bytes)
 
     def pieces(self, name: str, start: int, end: int) -> Iterator[bytes]:
-        """The bytes of a file from `start` to `end`; FileNotFoundError at once if there is none."""
+        """Return bytes `start` to `end` of a file; FileNotFoundError at once if there is none."""
         path = self._path(name)
         if self._is_local:
             return _read(Path(path).open("rb"), start, end)
@@ -131,7 +131,7 @@ class Blobs:
         raise StorageError(errno.EIO, SHORT)
 
     def attempts(self) -> dict[str, set[int]]:
-        """Every job of which something lies here, and the fences of its attempts."""
+        """Return every job that has files here, with the fences of its attempts."""
         top, found = self._path(JOBS), dict[str, set[int]]()
         for path in self._ask("find", top, withdirs=True):
             job, _, rest = str(path)[len(top) + 1 :].partition("/")
@@ -158,7 +158,7 @@ class Blobs:
     def _ask(
         self, method: str, *of: Any, n_bytes: int = 0, most: float | None = None, **options: Any
     ) -> Any:
-        """What the store's client answers, before the deadline if the client can be cut off."""
+        """Return the answer of the store's client, with a deadline if the client supports one."""
         if self._fs.async_impl:
             options["timeout"] = min(self._seconds, most or self._seconds) + n_bytes / LEAST_RATE
         try:
@@ -168,11 +168,11 @@ class Blobs:
         except Exception as error:
             if isinstance(error, OSError) and error.errno in NO_ROOM:
                 raise
-            # Without its text, which may name buckets and jobs.
+            # Without the error's text, which may name buckets and jobs.
             what = f"the store does not serve ({type(error).__name__})"
             raise StorageError(errno.EIO, what) from None
 
     def _path(self, name: str) -> str:
-        # Names are checked where they come in; this is the last place where a trick could end.
+        # Names are checked where they come in. This is the last place to stop a harmful one.
         assert all(part not in ("", ".", "..") for part in name.rstrip("/").split("/"))
         return f"{self._top.rstrip('/')}/{name.rstrip('/')}"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 DatabaseError = DBAPIError
-"""What is raised where the database does not answer or cannot write"""
+"""Raised when the database does not answer or cannot write"""
 BUSY_SECONDS = 30
 """How long a writer waits for another one of SQLite"""
 MIGRATION_LOCK = 0x7665726978
@@ -264,13 +264,13 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Session]:
-        """A session that sees one state of the database, and changes nothing."""
+        """Yield a session that sees one state of the database and does not change it."""
         with Session(self.engine, expire_on_commit=False) as session:
             yield session
 
     @contextmanager
     def write(self) -> Iterator[Session]:
-        """A transaction: what is done in it happens when it ends, or not at all."""
+        """Yield a session in a transaction, which is committed at its end or not at all."""
         with Session(self._writing, expire_on_commit=False) as session, session.begin():
             yield session
 
@@ -280,7 +280,7 @@ class Database:
         Raises:
             ProviderError: A later version of ours has changed it.
         """
-        # Here, because workers do without and it takes a third of their start.
+        # Imported here: it takes a third of a worker's start, and workers do not need it.
         from alembic import command
         from alembic.util import CommandError
 
@@ -296,11 +296,11 @@ class Database:
 
     @classmethod
     def opened(cls, url: str) -> "Database":
-        """A database whose schema is up to date.
+        """Open the database, and bring its schema up to date.
 
         Raises:
-            ProviderError: The URL is none, or nothing answers there; it may hold a password, and
-                is not repeated.
+            ProviderError: The URL is not valid, or no database answers there. The message does not
+                repeat the URL, which may hold a password.
         """
         try:
             database = cls(url)
@@ -314,15 +314,15 @@ class Database:
             if isinstance(error, ProviderError):
                 raise
             raise ProviderError(
-                "the database cannot be reached, or is not ours to change"
+                "the database cannot be reached, or this user may not change it"
             ) from None
         return database
 
     def close_to_others(self) -> None:
-        """Let this user alone read the files of SQLite, whoever made them and with what umask."""
+        """Make SQLite's files readable for this user only, also those that existed before."""
         path = Path(self.engine.url.database or "")
         if self.is_sqlite and path.name:
-            # SQLite gives the files beside it the mode of this one.
+            # SQLite gives the files beside the database the mode of the database.
             for each in (path, *path.parent.glob(f"{path.name}-*")):
                 with suppress(OSError):
                     each.touch(0o600)
@@ -334,7 +334,7 @@ class Database:
 
 
 def migrations(connection: Connection) -> "Config":
-    """What Alembic is told: where the migrations are, and whose schema is meant."""
+    """Return Alembic's settings: the folder of the migrations, and the connection to migrate."""
     from alembic.config import Config
 
     config = Config(attributes={"connection": connection})
@@ -348,7 +348,7 @@ def _prepare_sqlite(connection: DBAPIConnection, _: object) -> None:
     for pragma in (
         f"busy_timeout = {BUSY_SECONDS * 1000}",
         "journal_mode = WAL",
-        # What was answered to a client survives a power cut.
+        # A change that a client was told of survives a power cut.
         "synchronous = FULL",
         "foreign_keys = ON",
     ):

@@ -1,7 +1,8 @@
 """Jobs as their owners see them: created, uploaded, looked at, deleted. See `leases` for the work.
 
-A job's row comes before its files, so files without a row belong to no job. It goes after them, so
-that a disk that is too full for a row gains room, and what was cut off can be done again.
+A job's row is made before its files, so files without a row belong to no job. The row is deleted
+after the files. So a disk that is too full for a change of the row gains room first, and a deletion
+that was interrupted can be repeated.
 """
 
 import math
@@ -20,21 +21,21 @@ from verix_anon.service import daily_counts
 from verix_anon.service.database import Database, DeliveredRow, FileRow, JobRow, TenantRow, now
 
 OPEN = (JobState.UPLOADING, JobState.QUEUED, JobState.RUNNING)
-"""What counts as one of a tenant's concurrent jobs"""
+"""The states in which a job counts towards a tenant's concurrent jobs"""
 MOST_KEPT = 1_000
 """Jobs of a tenant, those that have ended included"""
 
 
 class TooManyJobsError(ProviderError):
-    """The tenant has as many open jobs as it may have."""
+    """The tenant already has as many open jobs as it may have."""
 
 
 class TooManyBytesError(ProviderError):
-    """The tenant's files take as much room as they may."""
+    """The tenant's files already take as much room as they may."""
 
 
 class NoRoomError(ProviderError):
-    """The disk has no room for the files besides those that others announced."""
+    """The disk has no room for the files, beside the files that other jobs have announced."""
 
 
 class KeyReusedError(ProviderError):
@@ -43,7 +44,7 @@ class KeyReusedError(ProviderError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewJob:
-    """What is asked for; whoever asks has checked names, limits and the contract's digest."""
+    """A requested job; the caller has checked names, limits and the contract's digest."""
 
     tenant: str
     rows: int
@@ -51,19 +52,19 @@ class NewJob:
     """Quasi-identifiers"""
     min_leaf: int
     engine: str
-    """As `engines.choose` chose it"""
+    """The engine that `engines.choose` chose"""
     files: tuple[File, ...]
     key: str | None = None
     """The Idempotency-Key"""
 
     @property
     def bytes(self) -> int:
-        """Of all files."""
+        """The size of all files."""
         return sum(file.size for file in self.files)
 
     @property
     def request(self) -> str:
-        """SHA-256 of what is asked for, by which a key is known to be used for the same again."""
+        """SHA-256 of the request, which shows whether a key is used again for the same request."""
         asked = [f"{file.name}\0{file.size}\0{file.sha256}" for file in self.files]
         return sha256("\n".join([str(self.rows), *sorted(asked)]).encode()).hexdigest()
 

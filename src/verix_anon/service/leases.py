@@ -1,8 +1,8 @@
-"""Who does a job: a lease in database time, and a number that fences off whoever lost it.
+"""Which worker does a job: a lease in database time, and a number that stops workers who lost it.
 
-Every claim of a job has a higher number than those before, and every write names its own: a worker
-that was slow, cut off or stopped cannot touch a job that another has taken up since. Processes'
-clocks are not asked.
+Every claim of a job gets a higher number than the claims before, and every write names the number
+of its claim. So a worker that was slow, cut off or stopped cannot change a job that another worker
+has taken up since. The clocks of processes play no part.
 """
 
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ ENDED = {**FREED, "finished": now(), "expires": now() + JobRow.retention}
 
 
 class LostError(ProviderError):
-    """The job is another worker's by now, or was deleted."""
+    """Another worker has the job now, or it was deleted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class LeasedJob:
 
     @property
     def change(self) -> ReturningUpdate[str, float | None, float | None]:
-        """Changes the job, if it is still held."""
+        """A statement that changes the job if this worker still holds it."""
         row = (JobRow.id == self.job_id, JobRow.fence == self.fence)
         held = update(JobRow).where(*row, JobRow.state == JobState.RUNNING)
         return held.returning(JobRow.tenant, JobRow.started, JobRow.finished)
@@ -56,14 +56,14 @@ class LeasedJob:
     def check(
         self, changed: Result[str, float | None, float | None]
     ) -> Row[str, float | None, float | None]:
-        """Its tenant, when it was taken up and when it ended; LostError if the job was not."""
+        """Return the tenant, start and end of the changed job; LostError if none was changed."""
         if (row := changed.one_or_none()) is None:
-            raise LostError("the job is another worker's by now, or was deleted")
+            raise LostError("another worker has the job now, or it was deleted")
         return row
 
 
 def claim(database: Database, worker: str, *, lease_seconds: float) -> LeasedJob | None:
-    """Take up the job that waits longest of the tenant whose turn it is, if one waits.
+    """Claim the oldest waiting job of the tenant whose turn it is; None if no job waits.
 
     Tenants take turns: one with a hundred jobs waits as long as one with a single job.
     """
@@ -71,7 +71,7 @@ def claim(database: Database, worker: str, *, lease_seconds: float) -> LeasedJob
     first = select(JobRow.id).join(TenantRow, TenantRow.name == JobRow.tenant).where(*waits)
     turn = func.coalesce(TenantRow.served, 0.0)
     first = first.order_by(turn, JobRow.queued, JobRow.id).limit(1)
-    # What another claims at this moment is passed over; SQLite has one write at a time.
+    # Skips a job that another worker is claiming right now; SQLite has one write at a time.
     free = first.with_for_update(skip_locked=True, of=JobRow).correlate(None).scalar_subquery()
     with database.write() as session:
         _expire(session)
@@ -95,7 +95,7 @@ def renew(
     lease_seconds: float,
     progress: JobProgress | None = None,
 ) -> None:
-    """Keep the job for as long again, and say how far it is; LostError if it is lost."""
+    """Extend the lease, and say how far the job is; LostError if the lease was lost."""
     stage, done, total = progress or (None, None, None)
     with database.write() as session:
         kept = held.change.values(lease=now() + lease_seconds, updated=now())
@@ -103,7 +103,7 @@ def renew(
 
 
 def finish(database: Database, held: LeasedJob, *, root: str, delivery: tuple[File, ...]) -> None:
-    """The job is done, and its delivery visible; LostError if it is lost."""
+    """Mark the job as done and its delivery as visible; LostError if the lease was lost."""
     with database.write() as session:
         done = held.change.values(state=JobState.DONE, root=root, **ENDED)
         n_bytes = sum(file.size for file in delivery)
@@ -118,7 +118,7 @@ def finish(database: Database, held: LeasedJob, *, root: str, delivery: tuple[Fi
 
 
 def fail(database: Database, held: LeasedJob, reason: Reason) -> None:
-    """The job has failed for good; LostError if it is lost."""
+    """Mark the job as failed for good; LostError if the lease was lost."""
     failed = {"state": JobState.FAILED, "code": reason.code, "detail": reason.detail}
     with database.write() as session:
         tenant, _, _ = held.check(session.execute(held.change.values(**failed, **ENDED)))
@@ -126,7 +126,7 @@ def fail(database: Database, held: LeasedJob, reason: Reason) -> None:
 
 
 def release(database: Database, held: LeasedJob, *, delay_seconds: float = 0.0) -> None:
-    """Put the job back for others to do, not before a delay has passed; LostError if it is lost."""
+    """Queue the job again, to start after a delay at the earliest; LostError if it was lost."""
     with database.write() as session:
         back = held.change.values(not_before=now() + delay_seconds, state=JobState.QUEUED)
         held.check(session.execute(back.values(**FREED)))
@@ -149,7 +149,7 @@ def lose(database: Database, worker: str) -> None:
 
 
 def expire(database: Database) -> None:
-    """Queue again what workers have lost; what was lost too often has failed."""
+    """Queue jobs again whose lease has run out; a job that was lost too often fails."""
     with database.write() as session:
         _expire(session)
 

@@ -1,6 +1,6 @@
-"""The operator's page: what happened lately, how the machine is, and all tenants' jobs; no data.
+"""The operator's page: recent events, the machine's state, and all tenants' jobs, but no data.
 
-It is one answer without a script, an image or anything from elsewhere, and its policy says so.
+The page loads no script, no image and nothing from other addresses, and its policy enforces this.
 """
 
 import base64
@@ -32,7 +32,7 @@ router = APIRouter(
 )
 REFRESH_SECONDS = 10
 SHOWN = 100
-# Ours, and without a character that HTML would read: the policy names the digest of these bytes.
+# The style is ours and has no character special to HTML; the policy names its digest.
 STYLE = (files("verix_anon.service") / "templates" / "operator.css").read_text("utf-8")
 STYLE_DIGEST = base64.b64encode(sha256(STYLE.encode()).digest()).decode()
 HEADERS = {
@@ -47,7 +47,7 @@ EVENTS = {
     daily.DELETED: "Jobs deleted by their owners",
     daily.EXPIRED: "Jobs deleted after their time",
 }
-"""What is shown even if it never happened"""
+"""Events that are shown even if they never happened"""
 
 
 @router.get("/operator", response_class=HTMLResponse, responses=answers_of("page"))
@@ -77,7 +77,7 @@ def page(
 
 
 def _events(database: Database) -> Iterator[tuple[str, ...]]:
-    """Lines of a table: what happened, today, and in a week."""
+    """Yield the lines of a table: an event, and its number today and in a week."""
     today, week = (daily.totals(database, n_days) for n_days in (1, daily.WEEK))
     none = daily.Total(0, 0, 0.0)
     counted = [event for event in week if event.startswith((daily.FAILED, daily.REFUSED))]
@@ -92,7 +92,7 @@ def _events(database: Database) -> Iterator[tuple[str, ...]]:
 
 
 def _facts(database: Database, settings: ServiceSettings) -> list[tuple[str, str]]:
-    """How the machine is, and what runs on it."""
+    """Return the state of the machine, and the versions that run on it."""
     servers, (free, reserve) = workers(database), settings.disk()
     alive = sum(each for _, each in servers)
     with database.read() as session:
@@ -100,14 +100,14 @@ def _facts(database: Database, settings: ServiceSettings) -> list[tuple[str, str
     named = f"{'SQLite' if database.is_sqlite else 'PostgreSQL'} {'.'.join(map(str, version))}"
     return [
         ("Workers alive", f"{alive} on {len(servers)} server{'s' * (len(servers) != 1)}"),
-        ("Disk", f"{_size(free)} free, of which {_size(reserve)} are the reserve"),
+        ("Disk", f"{_size(free)} free, including the reserve of {_size(reserve)}"),
         ("Versions", f"verix-anon {__version__}, Python {platform.python_version()}, {named}"),
     ]
 
 
 def _tenants(database: Database) -> Iterator[tuple[str, ...]]:
-    """Lines of a table: what each tenant has here, and what came of its jobs in a week."""
-    # What has failed has no files, and does not count for the tenant's share either.
+    """Yield the lines of a table: a tenant's jobs, their size, and the results of a week."""
+    # A failed job has no files, and does not count for the tenant's share either.
     size = case((JobRow.state != JobState.FAILED, JobRow.bytes), else_=0)
     uses = select(TenantRow.name, func.count(JobRow.id), func.sum(size))
     uses = uses.join(JobRow, isouter=True).group_by(TenantRow.name).order_by(TenantRow.name)
@@ -123,7 +123,7 @@ def _tenants(database: Database) -> Iterator[tuple[str, ...]]:
 
 
 def _line(job: JobRow, at: float) -> dict[str, object]:
-    """A job as the page shows it."""
+    """Return a job as the page shows it."""
     stage, done, total = job.progress or ("", 0, 0)
     is_running = bool(stage) and job.state is JobState.RUNNING
     return {
@@ -141,7 +141,7 @@ def _line(job: JobRow, at: float) -> dict[str, object]:
 
 
 def _size(n_bytes: int) -> str:
-    """Bytes in the largest unit of which there is at least one."""
+    """Return a size in the largest unit that gives at least 1."""
     units = (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3))
     unit = next(((unit, n) for unit, n in units if n_bytes >= n), None)
     return f"{n_bytes:,} B" if unit is None else f"{n_bytes / unit[1]:.1f} {unit[0]}"

@@ -1,4 +1,4 @@
-"""Who may ask: tokens of 256 random bits, of which the database keeps the SHA-256 alone."""
+"""Who may use the service: tokens of 256 random bits. The database keeps only their SHA-256."""
 
 import secrets
 from enum import StrEnum
@@ -10,7 +10,7 @@ from verix_anon.errors import ProviderError
 from verix_anon.service.database import Database, TenantRow, TokenRow, now
 
 PREFIX = "vrx_"
-"""By which people and scanners tell what was left lying about"""
+"""The prefix by which people and scanners recognize a leaked token"""
 MAX_NAME = 64
 
 
@@ -24,7 +24,7 @@ class TokenRole(StrEnum):
 def create_token(
     database: Database, tenant: str | None, role: TokenRole, expires_in: float | None = None
 ) -> str:
-    """A new token, which is shown this once; a tenant of a new name begins to exist.
+    """Return a new token, which is shown only once; add the tenant if its name is new.
 
     `expires_in` is in seconds. An operator's token has no tenant.
     """
@@ -52,8 +52,8 @@ def create_token(
 
 
 def find(database: Database, token: str) -> TokenRow | None:
-    """Whose token this is; None if nobody's, or if it is revoked or expired."""
-    # It is looked up by its digest: how long that takes tells nothing about any token.
+    """Return the row of a token; None if it is unknown, revoked or expired."""
+    # The lookup is by digest, so the time that it takes tells nothing about any token.
     valid = (
         TokenRow.digest == _digest(token),
         TokenRow.revoked.is_(None),
@@ -64,7 +64,7 @@ def find(database: Database, token: str) -> TokenRow | None:
 
 
 def revoke(database: Database, token_id: str) -> bool:
-    """End a token by its id; whether there was such a one that was not revoked."""
+    """Revoke a token by its id; return whether there was one that was not revoked yet."""
     ended = (
         update(TokenRow)
         .where(TokenRow.id == token_id, TokenRow.revoked.is_(None))
@@ -76,7 +76,7 @@ def revoke(database: Database, token_id: str) -> bool:
 
 
 def tokens(database: Database) -> tuple[TokenRow, ...]:
-    """All tokens ever made, oldest first."""
+    """Return all tokens ever made, oldest first."""
     with database.read() as session:
         return tuple(session.scalars(select(TokenRow).order_by(TokenRow.created, TokenRow.id)))
 

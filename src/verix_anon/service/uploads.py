@@ -1,9 +1,9 @@
 """Uploads in parts: files that grow on the service's own disk until they are whole (tus 1.0).
 
-The offset of an upload is the size of its file and nothing else, so that it is true after any
-crash. Whoever begins to write takes a new number; each write happens under a lock and only while
-the writer's number is still the last: a client that died is taken over at once, and what arrives
-of it later is refused.
+The offset of an upload is the size of its file, so it is right after any crash. Each request that
+begins to write takes a new number. Each write happens under a lock, and only if the writer's number
+is still the last. So a new request can replace a client that died at once, and bytes of the old
+request that arrive later are refused.
 """
 
 import fcntl
@@ -40,7 +40,7 @@ class UploadTooLargeError(Error):
 
 
 class DigestMismatchError(Error):
-    """All bytes are there, and they are not those that were stated."""
+    """All bytes are there, but they do not have the stated digest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +51,22 @@ class Upload:
     """Where all uploads lie; each job has a folder there."""
     job: str
     file: File
-    """What was stated of it"""
+    """The stated name, size and digest"""
 
     @property
     def path(self) -> Path:
-        """The bytes so far; a sender's name is never a name on this disk."""
+        """The file with the bytes so far; its name on this disk is never the sender's name."""
         return self.folder / self.job / sha256(self.file.name.encode()).hexdigest()
 
     def offset(self) -> int:
-        """How many bytes are there."""
+        """Return how many bytes are there."""
         try:
             return self.path.stat().st_size
         except FileNotFoundError:
             return 0
 
     def begin(self, offset: int) -> "UploadWriter":
-        """Become the one who writes, from this offset on."""
+        """Return a writer from this offset on; all earlier writers end."""
         self.folder.mkdir(mode=0o700, exist_ok=True)
         self.path.parent.mkdir(mode=0o700, exist_ok=True)
         with self._locked() as lock:
@@ -75,10 +75,10 @@ class Upload:
             return UploadWriter(self, _next_number(lock))
 
     def finish(self, keep: Callable[[Path], None]) -> None:
-        """Keep the whole file elsewhere if it is the one that was stated; another begins anew.
+        """Keep the complete file elsewhere if it has the stated digest; else empty the upload.
 
-        Of two that finish at the same time the second leaves it to the first, without waiting:
-        a large file takes as long as its disk. Writers are fenced off, and need not wait either.
+        If two requests finish at the same time, the second leaves the work to the first and does
+        not wait, because a large file takes long. Earlier writers can no longer write.
         """
         with self._alone() as is_first:
             if not is_first or not self._is_whole():
@@ -97,7 +97,7 @@ class Upload:
                 self.path.unlink(missing_ok=True)
 
     def _is_whole(self) -> bool:
-        """Whether all bytes are there; whoever wrote them writes no more."""
+        """Whether all bytes are there; earlier writers can no longer write."""
         with self._locked() as lock:
             _next_number(lock)
             return self.offset() == self.file.size
@@ -125,13 +125,13 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class UploadWriter:
-    """Who writes to an upload, until somebody else begins to."""
+    """Writes to an upload, until another request begins to write."""
 
     upload: Upload
     number: int
 
     def append(self, data: bytes) -> int:
-        """Add bytes at the end; the new offset."""
+        """Add bytes at the end, and return the new offset."""
         upload = self.upload
         with upload._locked() as lock:
             if _number(lock) != self.number:
@@ -142,7 +142,7 @@ class UploadWriter:
                     raise UploadTooLargeError("more was sent than was stated")
                 left = memoryview(data)
                 while left:
-                    # A disk that fills up takes a part; the file's size says which.
+                    # A full disk takes only a part; the file's size then says how much.
                     left = left[os.write(file, left) :]
                 return os.fstat(file).st_size
             finally:
@@ -161,7 +161,7 @@ def _number(lock: int) -> int:
 
 
 def _next_number(lock: int) -> int:
-    """A new number, with which all before it end."""
+    """Return a new number, which ends all writers with earlier numbers."""
     number = _number(lock) + 1
     os.pwrite(lock, number.to_bytes(8, "big"), 0)
     return number

@@ -2,14 +2,14 @@
 
     python -m verix_anon.service.worker NAME < SETTINGS
 
-For each it fetches the submission, runs the engine and stores the delivery. Whatever goes wrong is
-one of three things: the job has failed for good, and its owner is told why in a sentence that
-repeats nothing of what was sent; there is no room for it now, and it is done later; or it was lost
-to another worker.
+For each job it fetches the submission, runs the engine and stores the delivery. A job that does not
+succeed ends in one of three ways. It has failed for good, and its owner is told why in a sentence
+that repeats nothing of what was sent. There is no room for it now, and it is done later. Or another
+worker has taken it over.
 
-Its supervisor holds the other end of its stdin: when that closes, or at SIGTERM, the worker puts
-its job back and ends at once, whatever it is doing. What it had made lies under the number of its
-claim, where nobody looks, until it is swept.
+The supervisor holds the other end of the worker's stdin. When that closes, or at SIGTERM, the
+worker puts its job back and ends at once. Files that it made so far lie under the number of its
+claim, which is never read, until the sweep deletes them.
 """
 
 import errno
@@ -49,14 +49,14 @@ POLL_SECONDS = 0.25
 BEAT_SECONDS = 1.0
 """How often a worker says how far it is, unless its lease is shorter than three times that"""
 DATABASE_SECONDS = 1.0
-"""After what something is said again to a database that did not listen"""
+"""How long a worker waits before it asks a database again that did not answer"""
 CLAIM_SECONDS = 5.0
 """How long a worker that is stopped waits for a claim that is being made"""
 MAX_REFUSALS = 10
 OF_THE_MACHINE = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 )
-"""Errors that say nothing of the files: there is no room, or a disk is ill"""
+"""Errors that say nothing about the files: there is no room, or a disk is faulty"""
 DAMAGED = Reason(
     code="damaged-submission",
     detail="the files are not a submission, or not the one that was announced; prepare it again",
@@ -78,7 +78,7 @@ class JobFailedError(ProviderError):
 
 
 class LaterError(ProviderError):
-    """There is no room for the job at this moment; it says what is lacking."""
+    """There is no room for the job at this moment; the message says what is lacking."""
 
 
 class Worker:
@@ -92,7 +92,7 @@ class Worker:
         self._claiming = Lock()
 
     def run(self) -> None:
-        """Work without end."""
+        """Do jobs, one after the other, without end."""
         lease = self.settings.lease_seconds
         while True:
             with self._claiming:
@@ -106,7 +106,7 @@ class Worker:
                 self.claim = None
 
     def work(self, claim: LeasedJob) -> None:
-        """Do a job, and say what became of it."""
+        """Do a job, and note how it ended."""
         log_of = log.bind(job=claim.job_id, fence=claim.fence, worker=self.name)
         log_of.info("taken")
         place = Workplace(settings=self.settings, store=self.blobs, claim=claim)
@@ -134,7 +134,7 @@ class Worker:
 
     def stop(self) -> None:
         """Put the job back and end this process."""
-        # Held to the end: nothing is taken up after it.
+        # The lock is kept, so that no further job is claimed.
         self._claiming.acquire(timeout=CLAIM_SECONDS)
         if (claim := self.claim) is not None:
             with suppress(LostError, DBAPIError):
@@ -144,7 +144,7 @@ class Worker:
         os._exit(0)
 
     def _forget(self, claim: LeasedJob) -> None:
-        """Delete what was uploaded for a job that has ended: nobody reads it again."""
+        """Delete the uploaded files of a job that has ended: they are not needed any more."""
         with suppress(OSError):
             self.blobs.delete(blobs.uploads(claim.job_id))
 
@@ -156,7 +156,7 @@ class Worker:
         self._forget(claim)
 
     def _insist(self, say: Callable[[], Answer]) -> Answer:
-        """Say something to the database until it listens: it may be restarted at any time."""
+        """Repeat a request until the database answers, as it may be restarted at any time."""
         while True:
             try:
                 return say()
@@ -186,7 +186,7 @@ class Heartbeat:
         """What the engine calls; it ends work that is somebody else's by now."""
         self._progress = JobProgress(stage, done, total)
         if self._is_lost.is_set():
-            raise LostError("the job is another worker's by now, or was deleted")
+            raise LostError("another worker has the job now, or it was deleted")
 
     def _beat(self) -> None:
         of, claim, settings = self._worker, self._claim, self._worker.settings

@@ -37,7 +37,7 @@ deliveries = APIRouter(prefix="/v1/jobs/{job}/delivery", tags=["deliveries"], **
 VERSION = "1.0.0"
 UPLOAD_TYPE = "application/offset+octet-stream"
 UPLOAD_CHUNK = 1 << 20
-"""What is gathered before it is written"""
+"""How many bytes are gathered before they are written"""
 FINISHING = CapacityLimiter(4)
 """Digests take a while, and must not take the threads that all other requests need"""
 
@@ -109,7 +109,7 @@ async def append(
         return _answer(204, file.size)
     try:
         reached = await _received(request, context, upload, at)
-        # It may have taken long, and the token may have been revoked meanwhile.
+        # The upload may have taken long, and the token may have been revoked meanwhile.
         await token_of(request, TokenRole.TENANT)
         if reached == upload.file.size:
             await run_sync(_finish, context, upload, limiter=FINISHING)
@@ -121,7 +121,7 @@ async def append(
         raise _too_large() from None
     except DigestMismatchError:
         raise Problem(
-            "digest-mismatch", "The bytes are not those of the SHA-256; the upload begins anew."
+            "digest-mismatch", "The bytes do not have the stated SHA-256; upload the file again."
         ) from None
     except GoneError:
         raise Problem("not-found", "There is no such job.") from None
@@ -129,7 +129,7 @@ async def append(
 
 
 async def _received(request: Request, context: Context, upload: Upload, at: int) -> int:
-    """Write what comes, in pieces; what came of a client that left is kept too."""
+    """Write what arrives, in pieces; if the client leaves, the bytes that arrived are kept."""
     writer = await run_in_threadpool(upload.begin, at)
     gathered = bytearray()
 

@@ -1,7 +1,7 @@
-"""The gate that every request passes: bodies are cut, failures become problems, one line is logged.
+"""The gate that every request passes: it limits bodies, turns errors into problems, and logs.
 
 It is plain ASGI, so that a body is counted while it streams, whether or not its length was stated.
-It counts too, as Prometheus reads it: requests by route, and bytes that came and went.
+It also counts requests by route, and bytes received and sent, for Prometheus.
 """
 
 import asyncio
@@ -75,7 +75,7 @@ class LookedUp(Collector):
 
 
 BODIED = frozenset({b"content-length", b"transfer-encoding"})
-"""Of which a request with a body has one"""
+"""A request with a body has one of these headers"""
 LEAST_RATE = 1 << 16
 """Bytes a second at which the body of a request must come, after the first minute"""
 EVERYWHERE = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
@@ -126,7 +126,7 @@ class ServiceGate:
                 more = [header for header in EVERYWHERE if header[0] not in there]
                 message["headers"] = [*message["headers"], *more]
                 if not passage.is_read and passage.status >= 400:
-                    # Whoever sends without end is not listened to for ever.
+                    # A client that sends without end must not hold the connection for ever.
                     passage.is_closing = True
                     message["headers"] = [*message["headers"], (b"connection", b"close")]
             passage.sent += len(message.get("body", b""))
@@ -152,7 +152,7 @@ class ServiceGate:
             self._note(scope, passage)
 
     async def _send(self, send: Send, message: Message) -> None:
-        """Send to a client that takes it; one that does not read is let go."""
+        """Send to a client; disconnect one that does not read."""
         try:
             await asyncio.wait_for(send(message), self.idle_seconds)
         except TimeoutError:
@@ -164,11 +164,11 @@ class ServiceGate:
 
         async def counted() -> Message:
             if passage.is_read:
-                # What remains is to learn that the client has left, for which nobody is hurried.
+                # Only the news that the client has left can still come, and it has no deadline.
                 return await receive()
             left = self.idle_seconds
             if most is not None:
-                # A body is held in memory while it comes: a byte now and then does not keep it.
+                # A body is held in memory while it arrives, so it must not arrive too slowly.
                 passage.reading = passage.reading or time.perf_counter()
                 spent = time.perf_counter() - passage.reading
                 left = min(left, left + passage.received / LEAST_RATE - spent)
@@ -188,7 +188,7 @@ class ServiceGate:
         return counted
 
     async def _linger(self, receive: Receive, passage: Passage) -> None:
-        """Read on for a moment: to close while bytes arrive would take the answer back."""
+        """Read on for a moment: closing while bytes arrive could lose the answer on its way."""
         until = passage.received + LINGER_BYTES
         with suppress(TimeoutError):
             async with asyncio.timeout(LINGER_SECONDS):
@@ -219,7 +219,7 @@ class ServiceGate:
 
 
 def _check_form(scope: Scope) -> None:
-    """Refuse what two readers could understand in two ways."""
+    """Refuse requests that two programs could understand in different ways."""
     if {name for name, _ in scope["headers"]} >= BODIED:
         raise Problem("invalid-request", "Content-Length and Transfer-Encoding exclude each other.")
     if any(ord(each) < 32 or ord(each) == 127 for each in scope["path"]):
@@ -227,7 +227,7 @@ def _check_form(scope: Scope) -> None:
 
 
 def _problem_of(error: Exception) -> Problem:
-    """What a client is told of a failure; its own text, which may hold what was sent, is not."""
+    """Return what a client is told of an error; its text stays here, as it may hold sent values."""
     if isinstance(error, Problem):
         return error
     log.error("failure", error=type(error).__name__, where=where(error.__traceback__))
