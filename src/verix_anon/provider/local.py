@@ -28,8 +28,8 @@ from verix_anon.provider.engine import EngineSettings, Growth, TopSplit, stitch
 
 # A node this small is grown in one go: the sides of its records take 64 KiB.
 SMALL_NODE = 524_288
-# A larger one is split until its parts are this many times smaller; then each is numbered
-# anew, so that several levels of the tree share the cost of one renumbering.
+# A larger node is split until its parts are this many times smaller. Then the records of each part
+# are numbered from 0 again, so that several levels of the tree share the cost of one renumbering.
 SHRINK = 16
 # Threads do not share out the columns of a node smaller than this: handing them round costs
 # about 0.1 ms, and subtrees keep all threads busy better.
@@ -90,7 +90,7 @@ class LocalProvider(EngineSettings):
 
 
 def growth_of(submission: Submission, settings: EngineSettings | None = None) -> Growth:
-    """What the contract's rule, whichever it is, makes of the records."""
+    """Return what the contract's rule makes of the records."""
     settings = settings or EngineSettings()
     by_labels = submission.contract.rule is Rule.VARIANCE_REDUCTION
     return grow(submission, settings) if by_labels else grow_spread(submission, settings)

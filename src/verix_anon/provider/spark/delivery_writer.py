@@ -1,7 +1,7 @@
-"""A delivery that a cluster writes: records by tasks, nodes and leaves from here, in batches.
+"""A delivery written by a cluster: tasks write the records, the driver writes nodes and leaves.
 
-A name says what the file holds. So a task that is run again, or twice at once, puts the same bytes
-under the same name. Nothing here knows Spark.
+A file's name says what it holds. So a task that runs again, or twice at once, puts the same bytes
+under the same name. Nothing here depends on Spark.
 """
 
 import os
@@ -35,7 +35,7 @@ from verix_anon.protocol.messages import Header
 from verix_anon.protocol.tree import Leaves, Tree
 
 STAGING = ".staging"
-"""What is there while a job runs, and no longer."""
+"""A folder that exists only while a job runs."""
 
 
 class Place(NamedTuple):
@@ -44,7 +44,7 @@ class Place(NamedTuple):
     path: str
 
     def begin(self) -> None:
-        """Make the folders that tasks write to: a late one then makes none of what is done with."""
+        """Make the folders that tasks write to, so that a late task does not make them again."""
         if not is_url(self.path):
             for name in (STAGING, RECORDS):
                 (Path(self.path) / name).mkdir()
@@ -62,7 +62,7 @@ class Place(NamedTuple):
 
     @contextmanager
     def new(self, name: str) -> Iterator[Path]:
-        """A file to fill, which then is there under a name."""
+        """Yield a file to fill; it gets its name when it is complete."""
         if is_url(self.path):
             with tempfile.TemporaryDirectory(prefix="verix-spark-") as folder:
                 yield Path(folder) / "file"
@@ -77,23 +77,23 @@ class Place(NamedTuple):
             aside.unlink(missing_ok=True)
 
     def open(self, name: str) -> IO[bytes]:
-        """A file that is there."""
+        """Open a file for reading."""
         if is_url(self.path):
             fs, top = self._store()
             return fs.open(f"{top}/{name}", "rb")  # type: ignore[no-any-return]
         return (Path(self.path) / name).open("rb")
 
     def has(self, name: str = "") -> bool:
-        """Whether something of a name is there."""
+        """Whether a file or folder with this name exists."""
         if is_url(self.path):
             fs, top = self._store()
             return bool(fs.exists(f"{top}/{name}".rstrip("/")))
         return (Path(self.path) / name).exists()
 
     def delete(self, name: str = "") -> None:
-        """Delete all below a name, of a folder one in it; that there is nothing is no error."""
+        """Delete everything below a name, if it exists; in a local folder the name is needed."""
         if not is_url(self.path):
-            # By another name, so that a late task puts nothing there meanwhile.
+            # Renamed first, so that a late task cannot add a file meanwhile.
             with suppress(FileNotFoundError):
                 gone = (Path(self.path) / name).rename(Path(self.path) / f".{secrets.token_hex(8)}")
                 shutil.rmtree(gone, ignore_errors=True)
@@ -103,12 +103,12 @@ class Place(NamedTuple):
             fs.rm(f"{top}/{name}".rstrip("/"), recursive=True)
 
     def names(self) -> set[str]:
-        """All files behind a URL."""
+        """Return all files behind a URL."""
         fs, top = self._store()
         return {str(path).removeprefix(f"{top}/") for path in fs.find(top)}
 
     def delete_all(self, names: Collection[str]) -> None:
-        """Delete some of the files behind a URL, which are there."""
+        """Delete these files behind a URL; they must exist."""
         fs, top = self._store()
         if names:
             fs.rm([f"{top}/{name}" for name in sorted(names)])
@@ -116,13 +116,13 @@ class Place(NamedTuple):
     def _store(self) -> tuple[Any, str]:
         from fsspec.core import url_to_fs
 
-        # Other processes write there too: a listing that was kept would be wrong.
+        # Other processes write there too, so a cached listing would be wrong.
         fs, top = url_to_fs(self.path, use_listings_cache=False)
         return fs, str(top).rstrip("/")
 
 
 BATCH_ROWS = 1 << 18
-"""How many nodes or leaves are held at a time, besides those of one part."""
+"""How many nodes or leaves are held at a time, in addition to those of one part."""
 TREE = (LEAVES, NODES)
 
 FOLDER = str | os.PathLike[str]
@@ -133,15 +133,15 @@ class _Delivery:
     """A delivery that is being made."""
 
     folder: Path
-    """Where nodes, leaves and the header are written, here"""
+    """Where nodes, leaves and the header are written, on this machine"""
     place: Place
-    """Where tasks write; the same, or a URL"""
+    """Where tasks write: the same folder, or a URL"""
     contract: Contract
     prefix: str = "part-"
     """How the names of the records' files begin"""
 
     def write_tree(self, pieces: Iterable[tuple[Tree, Leaves | None]]) -> None:
-        """Write nodes and leaves, which come in order."""
+        """Write nodes and leaves, which must come in order."""
         encodings = leaf_encodings(len(self.contract.quasi))
         n_leaves = 0
         with (
@@ -157,7 +157,7 @@ class _Delivery:
                     n_leaves += some.n_leaves
 
     def complete(self, header: Header, records: str) -> None:
-        """Write delivery.json, which makes a delivery of the rest."""
+        """Write delivery.json, with which the files become a delivery."""
         self.place.delete(STAGING)
         files = {name: digest_of_file(self.folder / name) for name in TREE}
         data = header_to_bytes(header, {**files, RECORDS: records})
@@ -165,7 +165,7 @@ class _Delivery:
 
 
 class _Batches:
-    """Columns that are collected until they are worth a row group."""
+    """Columns that are collected until there are enough rows for a row group."""
 
     def __init__(self, writer: ParquetWriter) -> None:
         self.writer = writer
@@ -180,7 +180,7 @@ class _Batches:
             self._write()
 
     def add(self, columns: dict[str, Array]) -> None:
-        """Take some rows."""
+        """Add some rows."""
         self.waiting.append(columns)
         self.n_rows += len(next(iter(columns.values())))
         if self.n_rows >= BATCH_ROWS:
@@ -193,7 +193,7 @@ class _Batches:
 
 
 def check_place(out: FOLDER, submission: FOLDER, *, overwrite: bool) -> None:
-    """Raise unless a delivery can be written there; asked before long work."""
+    """Raise unless a delivery can be written to `out`; called before the long work begins."""
     if not is_url(out):
         check_free(out, overwrite=overwrite)
         return
@@ -215,7 +215,7 @@ def check_place(out: FOLDER, submission: FOLDER, *, overwrite: bool) -> None:
 
 @contextmanager
 def written_delivery(out: FOLDER, contract: Contract, *, overwrite: bool) -> Iterator[_Delivery]:
-    """What to fill; it takes its name, or behind a URL gets its header, when all went well."""
+    """Yield the delivery to fill. At success the folder gets its name, or the URL its header."""
     if is_url(out):
         with _put(Place(str(out).rstrip("/")), contract) as delivery:
             yield delivery
@@ -228,9 +228,9 @@ def written_delivery(out: FOLDER, contract: Contract, *, overwrite: bool) -> Ite
 
 @contextmanager
 def _put(place: Place, contract: Contract) -> Iterator[_Delivery]:
-    """The header comes last: without it the rest is no delivery.
+    """Yield a delivery behind a URL, and write its header last: without it, it is not a delivery.
 
-    What is there already stays, beside files of other names, until all the rest is done.
+    An old delivery stays until everything else is done; the new files have other names.
     """
     old = place.names()
     prefix = f"part-{secrets.token_hex(4)}-" if old else "part-"
@@ -238,7 +238,7 @@ def _put(place: Place, contract: Contract) -> Iterator[_Delivery]:
         try:
             yield _Delivery(Path(folder), place, contract, prefix)
         except BaseException:
-            # What was there stays, and nothing else.
+            # Only what was there before stays.
             place.delete(STAGING if old else "")
             if old:
                 place.delete_all(place.names() - old)
@@ -252,5 +252,5 @@ def _put(place: Place, contract: Contract) -> Iterator[_Delivery]:
         except BaseException:
             place.delete()
             raise
-        # A late task may have put something there again.
+        # A late task may have written there again.
         place.delete(STAGING)

@@ -1,11 +1,11 @@
 """One job on a cluster, as its driver sees it: check, grow the top, finish, number, write.
 
-Nothing of the size of the table passes through here: of a pass, a few numbers per open node and
-column; of the end, the tree and its leaves, one part after another.
+The driver never holds data of the size of the table. A pass sends it a few numbers per open node
+and column. At the end it gets the tree and its leaves, one part after another.
 
-Every pass reads the submission's own files and needs nothing from the pass before it but the top,
-which is here. So a lost executor costs the tasks that it had, and no more. What the tasks finish is
-written to the disk before it is numbered.
+Every pass reads the submission's own files. From the pass before it needs only the top of the tree,
+which the driver holds. So a lost executor costs only the tasks that it had. The parts that tasks
+finish are written to the disk before they are numbered.
 """
 
 import math
@@ -44,11 +44,11 @@ if TYPE_CHECKING:
 
 
 TASKS_PER_CORE = 4
-"""So that one that is lost, or slow, is not much."""
+"""Several, so that a lost or slow task costs little."""
 
 
 def _task(work: Callable[..., object]) -> Callable[..., object]:
-    """A plain function, as Spark wants it, of what a task is sent."""
+    """Wrap the work in a plain function, as Spark wants it."""
     return lambda given: work(given)
 
 
@@ -68,11 +68,11 @@ class SparkJob:
         self.pieces: list[Piece] = []
 
     def tell(self, what: str) -> None:
-        """Say what the cluster does from here on, where Spark shows it."""
+        """Tell Spark's pages what the cluster does from here on."""
         self.spark.sparkContext.setJobGroup(f"verix-anon {what}", f"verix-anon: {what}")
 
     def check(self, place: Place) -> Digest:
-        """The submission's digest; raises TableError unless its records are those stated."""
+        """Return the submission's digest; TableError unless its records are those stated."""
         self._survey(place)
         n_chunks = math.ceil(self.n_rows / merkle.CHUNK_ROWS)
         self.tell("check records")
@@ -125,26 +125,26 @@ class SparkJob:
         if sum(each["n_bytes"] for each in found) > most:
             raise TableError(f"{RECORDS} unfolds to more than {most} bytes, the limit for its rows")
         counts = sum(np.frombuffer(each["counts"], np.int64) for each in found)
-        # Before they are sent by chunk: a task would be sent whatever calls itself its chunk.
+        # Checked before records are sent by chunk: else one chunk's task could get far too many.
         if not np.array_equal(counts, rows_of_bins(self.n_rows)):
             raise TableError(f"{RECORDS}: {not_once(self.n_rows)}")
 
     @cached_property
     def read(self) -> tasks.ReadRecords:
-        """The records as tasks read them, anew in each pass."""
+        """How tasks read the records, again in each pass."""
         return tasks.ReadRecords(self.source, share_out(self.pieces, self.n_cores))
 
     @property
     def n_cores(self) -> int:
-        """Of the cluster, as far as it is known."""
+        """The cores of the cluster, as far as Spark knows."""
         return max(1, int(self.spark.sparkContext.defaultParallelism))
 
     def _map(self, n_tasks: int, work: Callable[..., object], kind: str) -> "DataFrame":
-        """What so many tasks give, each of which is told its number."""
+        """Return the results of this many tasks; each task is told its number."""
         return self.spark.range(0, n_tasks, 1, n_tasks).mapInArrow(_task(work), kind)
 
     def run(self, wanted: Pass) -> tuple[Ints, Summary]:
-        """One pass over all records."""
+        """Run one pass over all records."""
         self.tell("split")
         kind = "cell int, data binary"
         n_tasks = min(wanted.ranks.size, self.n_cores)
@@ -158,7 +158,7 @@ class SparkJob:
         return np.array([each["cell"] for each in found]), Summary(*numbers.T)
 
     def finish(self, top: Top, place: Place) -> JoinedTree:
-        """Have tasks finish what the top has left, and keep it; the whole tree's outline."""
+        """Let tasks grow and keep the parts below the top; return the outline of the whole tree."""
         self.tell("grow")
         entries = list(top.preorder())
         parts = tuple(each for _, each in entries if isinstance(each, TreePart))
@@ -169,7 +169,7 @@ class SparkJob:
         route = tasks.Route(self.read, top.routes(), number)
         found = (
             self._map(len(self.read.shares), route, schema(fields))
-            # Said, since Spark would leave what comes of one task with one task.
+            # Without this, Spark would leave the output of one task with one task.
             .repartition(len(parts), "part")
             .groupBy("part")
             .applyInArrow(_task(tasks.Finish(self.source.contract, parts, place)), tasks.FINISHED)
@@ -183,13 +183,13 @@ class SparkJob:
         return JoinedTree(self.contract, tuple(joined))
 
     def subtrees(self, joined: JoinedTree, place: Place) -> Iterator[Subtree]:
-        """The subtrees from left to right, fetched one after another."""
+        """Yield the subtrees from left to right, fetched one after another."""
         for part, size in enumerate(joined.sizes):
             with place.open(tasks.kept(part, "subtree")) as file:
                 yield Subtree.from_bytes(file.read(), size.digest)
 
     def write_records(self, joined: JoinedTree, place: Place, prefix: str) -> str:
-        """Write the records with the numbers of their leaves, to files so named; their digest."""
+        """Write the records with their leaves' numbers to files; return the files' digest."""
         self.tell("write")
         n_parts = len(joined.sizes)
         n_files = min(n_parts, MAX_PARTS)

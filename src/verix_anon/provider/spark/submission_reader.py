@@ -1,8 +1,8 @@
 """A submission's records as tasks read them: from row groups of files to records and keys.
 
-Spark's own reader reaches few kinds of URL without more jars, and believes every file. Here fsspec
-reaches them. A file is surveyed first, as carefully as the local engine reads it, and then read
-again in every pass. Nothing here knows Spark.
+Spark's own reader reaches few kinds of URL without more jars, and trusts every file. This module
+uses fsspec. A file is surveyed first, as carefully as the local engine reads it, and then read
+again in every pass. Nothing here depends on Spark.
 
 In Spark a submission's columns have names of our own: `row`, `tracker`, `q0`, `q1` and so on in
 contract order, and `target` where it was sent.
@@ -37,11 +37,11 @@ from verix_anon.protocol.table import TRACKER_SIZE, Records, wire_type
 
 BATCH_ROWS = 1 << 16
 HELD_BYTES = 64 << 20
-"""What a task holds of a file that it surveys; a larger one goes through a scratch file."""
+"""A task that surveys a file holds it in memory up to this size, else in a scratch file."""
 LEAST_ROWS, MOST_ROWS = 1 << 10, 1 << 22
-"""Of what one task reads, but that a row group is read by one."""
+"""How many rows one task reads; a row group is never shared by tasks, even if it is larger."""
 MOST_BINS = 1 << 10
-"""Ranges of rows that are counted: each file has its counts of all of them."""
+"""At most so many ranges of rows are counted; every file has a count for each range."""
 TAIL = 8
 """Bytes after a footer, which say how long it is."""
 ARROW = {
@@ -57,7 +57,7 @@ ALL_BUT_SIGN = np.int64(np.iinfo(np.int64).max)
 
 
 class FaultError(TableError):
-    """The submission itself is at fault, and not the machine that reads it."""
+    """The submission itself is at fault, not the machine that reads it."""
 
 
 class Piece(NamedTuple):
@@ -75,7 +75,7 @@ class RecordSource(NamedTuple):
     contract: bytes
     n_rows: int
     n_parts: int
-    """Into how many files a folder is divided; 0: it is one file, and no folder"""
+    """The number of files in the folder of records; 0 if the records are one file"""
 
     def expected(self) -> parquet.Expected:
         """The columns of a file, by their names."""
@@ -87,13 +87,13 @@ class RecordSource(NamedTuple):
 
 
 class Surveyed(NamedTuple):
-    """What is known of a file when it has been read once."""
+    """What is known about a file after it was read once."""
 
     digest: bytes | None
-    """None: it is not read to its end"""
+    """None if the file was not read to its end"""
     group_rows: list[int]
     n_bytes: int
-    """What its pages unfold to"""
+    """The size of its decompressed pages"""
     counts: Ints
     """How many of its rows lie in each range"""
     problem: str | None
@@ -128,7 +128,7 @@ def survey(source: RecordSource, name: str) -> Surveyed:
 
 
 def rows_of_bins(n_rows: int) -> Ints:
-    """How many rows each range has: whole chunks, but for the last."""
+    """Return how many rows each range has. All ranges except the last hold whole chunks."""
     width = _bin_rows(n_rows)
     return np.minimum(width, n_rows - np.arange(0, n_rows, width))
 
@@ -138,7 +138,7 @@ def _bin_rows(n_rows: int) -> int:
 
 
 def not_once(n_rows: int) -> str:
-    """What is wrong with rows that are others than those stated."""
+    """Return the message for rows that are not exactly the stated ones."""
     return f"not each row from 0 to {n_rows - 1} is there once"
 
 

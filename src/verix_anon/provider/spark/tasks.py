@@ -1,7 +1,7 @@
 """What runs in Spark's tasks: Arrow's tables in, Arrow's tables out.
 
-Each class is what a task is sent and, called, what it does. What it is sent is small; where a
-submission is at fault, a task returns the sentence, and the driver raises it.
+An object of each class is sent to a task, and the task calls it. These objects are small. If a
+submission is at fault, the task returns the error's text, and the driver raises the error.
 """
 
 from collections.abc import Collection, Iterator
@@ -44,17 +44,17 @@ SURVEYED = "file long, digest binary, groups binary, n_bytes long, counts binary
 HASHED = "chunk long, digest binary, problem string"
 FINISHED = "part int, n_nodes long, n_leaves long, digest binary"
 WRITTEN = "file long, digest binary"
-"""What tasks give, as Spark reads it."""
+"""The columns that tasks return, as Spark's types."""
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """File by file: its SHA-256, and what its row groups hold or why it cannot be read."""
+    """For each file: its SHA-256, and what its row groups hold or why it cannot be read."""
 
     source: RecordSource
     names: tuple[str, ...]
     place: Place
-    """Where later tasks write: if this one cannot, it is known soon"""
+    """Where later tasks write; checked here, so that a fault is found early"""
 
     def __call__(self, batches: Batches) -> Batches:
         """Survey the files."""
@@ -67,42 +67,42 @@ class Survey:
 
 
 def _numbers(batches: Batches) -> Iterator[int]:
-    """The numbers of what a task is to do."""
+    """Yield the numbers of the files or shares that a task works on."""
     for batch in batches:
         yield from batch.column("id").to_pylist()
 
 
 @dataclass(frozen=True, slots=True)
 class ReadRecords:
-    """Records, by what each task reads of them."""
+    """Reads records; each task reads its own share."""
 
     source: RecordSource
     shares: tuple[tuple[Piece, ...], ...]
 
     def __call__(self, batches: Batches) -> Batches:
-        """All columns."""
+        """Yield all columns."""
         names = [name for name, _ in fields_of(Contract.from_bytes(self.source.contract))]
         return self.columns(batches, names)
 
     def columns(self, batches: Batches, wanted: Collection[str]) -> Batches:
-        """Some columns."""
+        """Yield some columns."""
         for number in _numbers(batches):
             for piece in self.shares[number]:
                 yield from read_batches(self.source, piece, wanted)
 
 
 FAULT_ROW = -1
-"""Marks what stands in place of a record: its tracker is the sentence that says what is wrong."""
+"""The row number of an error that stands in place of a record; its tracker is the error's text."""
 
 
 @dataclass(frozen=True, slots=True)
 class FirstRead:
-    """Records that nobody has decoded yet."""
+    """Reads records for the first time, before any of their values was decoded."""
 
     read: ReadRecords
 
     def __call__(self, batches: Batches) -> Batches:
-        """All columns, up to what cannot be read."""
+        """Yield all columns; at a fault, a row with the error's text in place of the rest."""
         fields = fields_of(Contract.from_bytes(self.read.source.contract))
         names = [name for name, _ in fields]
         for number in _numbers(batches):
