@@ -141,7 +141,7 @@ def test_an_interruption_ends_what_runs_and_leaves_nothing(
 
 MAKES = "import os, sys; os.mkdir(sys.argv[2])"
 BREAKS = "import sys; print({!r} + 'y' * 10**6); sys.exit(1)"
-AFTER_A_CRASH = "exit code 1 after a crash, which is no refusal"
+AFTER_A_CRASH = "exit code 1 after a crash, which is not a refusal"
 
 
 @pytest.mark.parametrize(
@@ -155,8 +155,16 @@ AFTER_A_CRASH = "exit code 1 after a crash, which is no refusal"
             "refused with exit code 1: bad k",
         ),
         (f"{MAKES}; sys.exit(3)", ProviderOutcome.BROKEN, "exit code 3, and something lies at"),
-        ("import sys; sys.exit(70)", ProviderOutcome.BROKEN, "exit code 70, which is no refusal"),
-        ("import sys; sys.exit(127)", ProviderOutcome.BROKEN, "exit code 127, which is no refusal"),
+        (
+            "import sys; sys.exit(70)",
+            ProviderOutcome.BROKEN,
+            "exit code 70, which is not a refusal",
+        ),
+        (
+            "import sys; sys.exit(127)",
+            ProviderOutcome.BROKEN,
+            "exit code 127, which is not a refusal",
+        ),
         ("[][1]", ProviderOutcome.BROKEN, f"{AFTER_A_CRASH}: IndexError: list index out of range"),
         (BREAKS.format("x" * 4090 + "thread panicked at"), ProviderOutcome.BROKEN, AFTER_A_CRASH),
         (BREAKS.format("goroutine 1 [running]:"), ProviderOutcome.BROKEN, AFTER_A_CRASH),

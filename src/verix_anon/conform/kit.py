@@ -31,7 +31,7 @@ from verix_anon.files.store import Folder, open_folder
 
 FORMAT = "verix/kit/1"
 VERSION = "1.3"
-"""Of the cases: another one whenever a case comes, goes or changes."""
+"""The version of the cases; it changes when a case is added, removed or changed."""
 KIT = "kit.json"
 MAX_KIT_BYTES = 16 << 20
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
@@ -53,17 +53,17 @@ class CaseKind(StrEnum):
     UNDECIDED = "undecided"
     """A verifier must neither accept nor accuse."""
     MISTAKE = "mistake"
-    """A verifier must not judge: what it was given does not belong together."""
+    """A verifier must not judge, because the files that it was given do not belong together."""
     HOLDS = "holds"
     """A checker must say that it holds."""
     FORGED = "forged"
     """A checker must say that it does not hold."""
     UNUSABLE = "unusable"
-    """A checker must not answer: a key or a root that it is to go by is none."""
+    """A checker must not answer, because a key or root that it was given is not valid."""
 
     @property
     def side(self) -> str:
-        """Who is shown this: a provider, a verifier or a checker."""
+        """Who is shown such a case: a provider, a verifier or a checker."""
         if self in (CaseKind.ANSWERED, CaseKind.REFUSED):
             return "provider"
         is_checked = self in (CaseKind.HOLDS, CaseKind.FORGED, CaseKind.UNUSABLE)
@@ -71,14 +71,14 @@ class CaseKind(StrEnum):
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """What such a case has paths of; a checker's words name them."""
+        """What such a case has paths of; a checker's case names its files in its words."""
         if self.side == "provider":
             return ("submission",) if self is CaseKind.REFUSED else ("submission", "delivery")
         return ("submission", "delivery", "manifest") if self.side == "verifier" else ()
 
 
 Made = tuple[Mapping[str, str], Mapping[str, object]]
-"""What making a case gives: its paths, and what is expected."""
+"""A case that was made: its paths, and what is expected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,11 +109,11 @@ class Kit:
     cases: tuple[KitCase, ...]
 
     def path(self, case: KitCase, name: str) -> Path:
-        """Where something that a case shows lies."""
+        """Return the path of a file or folder that a case shows."""
         return self.folder / case.paths[name]
 
     def copy(self, case: KitCase, name: str, folder: Path) -> Path:
-        """A copy of it for a stranger, who may harm it, and whom its place tells nothing."""
+        """Copy it for a foreign program, which may harm it and learns nothing from its place."""
         source, target = self.path(case, name), folder / name
         (shutil.copytree if source.is_dir() else shutil.copy)(source, target)
         return target

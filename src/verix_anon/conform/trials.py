@@ -1,11 +1,11 @@
-"""A provider, a verifier or a checker of any make is shown every case, and what it does is judged.
+"""Show every case to somebody's provider, verifier or checker, and judge what it does.
 
-A provider is a command that is given two folders, or a service behind HTTP: its delivery is
-compared with the one it must give. A verifier is a command whose exit code says what it made of a
-delivery (spec §10). A checker is a command with the words of `prove check`, `receipt check` and
+A provider is a command that is given two folders, or a service behind HTTP. Its delivery is
+compared with the one that it must give. A verifier is a command whose exit code says how it judged
+a delivery (spec §10). A checker is a command with the words of `prove check`, `receipt check` and
 `series check`, and answers by its exit code too.
 
-What is read is hostile (spec §11), and read as such. A difference is told with where it first is.
+All answers are read as hostile (spec §11). A difference is reported with its first place.
 """
 
 import os
@@ -143,9 +143,9 @@ def _records(wanted: Delivered, found: Delivered) -> str:
 LAST_REFUSAL, INTERNAL = 125, 70
 """Exit codes up to this refuse, except for that of an internal error (sysexits.h)."""
 OF_THE_SERVICE = frozenset({"internal", "worker-killed", "job-too-large"})
-"""Codes of jobs that failed by the service's own fault, or for lack of room there"""
+"""Codes of jobs that failed by the service's own fault, or because it had no room"""
 REFUSALS = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY})
-"""Others from 400 to 499 are no word on a submission: a token, a limit, a job that is gone."""
+"""Other codes from 400 to 499 do not judge the submission, but a token, a limit or a lost job."""
 PLACES = ("delivery", "manifest", "submission", "profile")
 APPENDED = (
     "{delivery}",
@@ -165,7 +165,7 @@ CHECKER_WORDS = {
     2: "no answer: a mistake of the caller's",
 }
 BETWEEN = 0.1
-"""Seconds between looks whether all has stopped"""
+"""Seconds between checks whether everything has stopped"""
 
 
 class ProviderOutcome(StrEnum):
@@ -227,7 +227,7 @@ def _answer_of_command(ended: Ended, *, has_delivery: bool, limit: float) -> Ans
     if ended.code == INTERNAL or ended.code > LAST_REFUSAL or ended.crashed:
         crash = " after a crash" if ended.crashed else ""
         return Answer(
-            ProviderOutcome.BROKEN, f"exit code {ended.code}{crash}, which is no refusal{said}"
+            ProviderOutcome.BROKEN, f"exit code {ended.code}{crash}, which is not a refusal{said}"
         )
     if has_delivery:
         return Answer(
