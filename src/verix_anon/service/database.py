@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 DatabaseError = DBAPIError
 """Raised when the database does not answer or cannot write"""
 BUSY_SECONDS = 30
-"""How long a writer waits for another one of SQLite"""
+"""How long a writer waits for another writer, in SQLite"""
 MIGRATION_LOCK = 0x7665726978
-"""Of PostgreSQL: one process at a time brings the schema up to date."""
+"""A lock of PostgreSQL: one process at a time brings the schema up to date."""
 
 
 class now(FunctionElement[float]):  # noqa: N801, because it is used as a function of SQL
@@ -47,12 +47,12 @@ def _now_sqlite(*_: Any, **__: Any) -> str:
 
 @compiles(now, "postgresql")
 def _now_postgresql(*_: Any, **__: Any) -> str:
-    # Not now(), which is when the transaction began: a claim may have waited for a lock since.
+    # now() is when the transaction began, but a claim may have waited for a lock since.
     return "extract(epoch from clock_timestamp())::float8"
 
 
 class _StateText(sa.TypeDecorator[JobState]):
-    """A job's state, which is stored as its word."""
+    """A job's state, which is stored as text."""
 
     impl = sa.String
     cache_ok = True
@@ -80,21 +80,21 @@ class Schema(DeclarativeBase):
 
 
 class TenantRow(Schema):
-    """An owner of data: all that belongs to one is invisible to the others."""
+    """An owner of data; tenants see nothing of each other."""
 
     __tablename__ = "tenants"
     name: Mapped[str] = mapped_column(primary_key=True)
     created: Mapped[float]
     served: Mapped[float | None]
-    """When a worker last took up a job of its"""
+    """When a worker last took up a job of this tenant"""
 
 
 class TokenRow(Schema):
-    """What a tenant, or the operator, proves by."""
+    """A token by which a tenant or the operator is recognized."""
 
     __tablename__ = "tokens"
     id: Mapped[str] = mapped_column(primary_key=True)
-    """Names the token in lists and commands; tells nothing about it"""
+    """Names the token in lists and commands, and reveals nothing about it"""
     digest: Mapped[str] = mapped_column(unique=True)
     """SHA-256 of the token"""
     role: Mapped[str]
@@ -122,10 +122,10 @@ class Reason:
 
 
 class JobRow(Schema):
-    """A job: what was asked for, how far it is, whose it is for now.
+    """A job: what was requested, how far it is, and which worker has it now.
 
-    A row that was read stays as it stood then. It has its files if they were asked for: a job may
-    have thousands.
+    A row that was read does not change later. It holds the files only if the query asked for them,
+    because a job may have thousands.
     """
 
     __tablename__ = "jobs"
@@ -140,13 +140,13 @@ class JobRow(Schema):
     key: Mapped[str | None]
     """The Idempotency-Key"""
     request: Mapped[str]
-    """SHA-256 of what was asked for with it"""
+    """SHA-256 of the request that came with the key"""
     rows: Mapped[int]
     columns: Mapped[int]
     """Quasi-identifiers"""
     min_leaf: Mapped[int]
     bytes: Mapped[int] = mapped_column(default=0)
-    """Of all files: those that were announced, and of the delivery when it is done"""
+    """The size of all announced files; of the delivery's files when the job is done"""
     missing: Mapped[int] = mapped_column(default=0)
     """Bytes of the files that are not complete"""
     engine: Mapped[str]
@@ -155,17 +155,17 @@ class JobRow(Schema):
     expires: Mapped[float | None]
     """None while it waits or runs"""
     retention: Mapped[float]
-    """How many seconds what has ended is kept"""
+    """How many seconds an ended job is kept"""
     queued: Mapped[float | None]
     not_before: Mapped[float | None]
     """When a queued job may be taken"""
     started: Mapped[float | None]
     finished: Mapped[float | None]
     fence: Mapped[int] = mapped_column(default=0)
-    """Grows with every claim: a worker with an older one has lost the job. The delivery lies under
-    the last."""
+    """Grows with every claim. A worker with an older number has lost the job. The delivery lies
+    under the last number."""
     lost: Mapped[int] = mapped_column(default=0)
-    """How many claims ended without a word"""
+    """How many claims ended without a message"""
     worker: Mapped[str | None]
     lease: Mapped[float | None]
     """Until when the worker has the job"""
@@ -185,7 +185,7 @@ class JobRow(Schema):
 
     @property
     def progress(self) -> JobProgress | None:
-        """What its worker said last, while one has it."""
+        """What its worker reported last, while a worker has the job."""
         if self.stage is None:
             return None
         return JobProgress(self.stage, self.done or 0, self.total or 0)
@@ -223,13 +223,13 @@ class DeliveredRow(Schema):
 
 
 class ServerRow(Schema):
-    """A server that runs, and what its supervisor found when it last looked."""
+    """A running server, and what its supervisor found when it last looked."""
 
     __tablename__ = "servers"
     name: Mapped[str] = mapped_column(primary_key=True)
     seen: Mapped[float]
     workers: Mapped[int]
-    """That were alive"""
+    """How many were alive"""
     is_storing: Mapped[bool]
     """Whether bytes could be written to the folder and to the store"""
 

@@ -26,12 +26,12 @@ LEAST_BYTES = 100_000_000
 
 
 class JobTooLargeError(ProviderError):
-    """The job fits no engine that is there."""
+    """The job fits none of the configured engines."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What the memory that a job takes depends on."""
+    """The numbers that decide how much memory a job takes."""
 
     rows: int
     columns: int
@@ -96,7 +96,7 @@ def choose(settings: ServiceSettings, shape: Shape) -> str:
 
 
 def run(name: str, settings: ServiceSettings, task: EngineTask) -> Header:
-    """Have the engine of a name make the delivery's folder from the submission's."""
+    """Let the engine of this name make the delivery's folder from the submission's folder."""
     provider = folder_provider(
         spark=settings.spark if name == SPARK else None,
         threads=threads(settings),

@@ -86,14 +86,14 @@ def create(
     tenant_bytes: float = math.inf,
     room: float = math.inf,
 ) -> tuple[JobRow, bool]:
-    """The new job, or the one that this key was used for before, and whether it is new.
+    """Return a new job, or the job that this key was used for before, and whether it is new.
 
-    It comes without its files.
+    The job comes without its files.
 
-    Requests of one tenant are taken one after the other, by the lock on the tenant's row and, in
-    SQLite, by the one write at a time. So of two requests with the same key that come at once the
-    second finds the first one's job, and no count is exceeded. `room` is what the disk has left
-    for all that was announced and did not come yet.
+    Requests of one tenant are handled one after the other, by the lock on the tenant's row or, in
+    SQLite, because there is one write at a time. So if two requests with the same key come at once,
+    the second one finds the job of the first, and no limit is exceeded. `room` is the room that the
+    disk has for all files that are announced and not yet uploaded.
 
     Raises:
         KeyReusedError: The key was used for something else.
@@ -144,10 +144,10 @@ def _check_bytes(session: Session, new: NewJob, tenant_bytes: float, room: float
 def find(
     database: Database, tenant: str | None, job_id: str, *, file: str | None = None
 ) -> JobRow | None:
-    """A job of a tenant, or of any if that is None; one of another tenant is not there.
+    """Return a job of this tenant, or of any tenant if that is None; None if there is no such job.
 
-    With all its files, with those of one name, or with none if the name is empty: a job may have
-    thousands.
+    It comes with all its files, with those of one name, or without files if the name is empty,
+    because a job may have thousands.
     """
     wanted = select(JobRow).where(JobRow.id == job_id)
     if file != "":
@@ -167,7 +167,7 @@ FileKind = TypeVar("FileKind", FileRow, DeliveredRow)
 def files(
     database: Database, job_id: str, kind: type[FileKind], *, limit: int, after: str = ""
 ) -> tuple[tuple[FileKind, ...], str | None]:
-    """Files of a job by their names after one of them, and where the next page begins."""
+    """Return files of a job by name, from after this name on, and where the next page begins."""
     wanted = select(kind).where(kind.job == job_id, kind.name > after)
     with database.read() as session:
         rows = session.scalars(wanted.order_by(kind.name).limit(limit + 1)).all()
@@ -175,12 +175,12 @@ def files(
 
 
 def page(database: Database, tenant: str | None, *, limit: int, after: str | None = None) -> Page:
-    """A tenant's jobs, or all if that is None, newest first, after those of the page before.
+    """Return a page of a tenant's jobs, newest first; of all tenants' jobs if that is None.
 
-    They come without their files.
+    The jobs come without their files. `after` is the `next` of the page before.
 
     Raises:
-        ProviderError: `after` is not what a page called its next.
+        ProviderError: `after` is not the `next` of any page.
     """
     wanted = select(JobRow).order_by(JobRow.created.desc(), JobRow.id.desc()).limit(limit + 1)
     if tenant is not None:
@@ -195,9 +195,9 @@ def page(database: Database, tenant: str | None, *, limit: int, after: str | Non
 
 
 def delete(database: Database, tenant: str, job_id: str) -> bool:
-    """Forget a job, whatever its state, and whether there was one; its files are gone already.
+    """Delete a job's row in any state; return whether it existed. Its files are deleted before.
 
-    A worker that runs it finds at its next word to the database that it has lost it.
+    A worker that runs the job learns that it was lost when it next writes to the database.
     """
     wanted = (JobRow.id == job_id, JobRow.tenant == tenant)
     with database.write() as session:
@@ -209,17 +209,17 @@ def delete(database: Database, tenant: str, job_id: str) -> bool:
 
 
 def complete_file(database: Database, job_id: str, name: str) -> JobState | None:
-    """Note that a file lies in the blobs with the digest it must have; None if the job is gone.
+    """Note that a file is in the blobs with its stated digest; None if the job is gone.
 
-    With the last file the job is queued, in the same transaction. Once more changes nothing.
+    The last file queues the job, in the same transaction. A repeated call changes nothing.
     """
     with database.write() as session:
-        # Of two files that are completed together, one must see the other.
+        # If two files are completed at once, one of the calls must see both.
         wanted = select(JobRow).where(JobRow.id == job_id)
         row = session.scalars(wanted.with_for_update()).one_or_none()
         at = database_time(session)
         if row is None or (row.expires is not None and row.expires < at):
-            # A sweep may have deleted other files of what has expired.
+            # A sweep may have deleted other files of an expired job.
             return None
         file = session.get_one(FileRow, (job_id, name))
         if not file.is_complete:
@@ -234,7 +234,7 @@ def complete_file(database: Database, job_id: str, name: str) -> JobState | None
 
 
 def counts(database: Database) -> dict[JobState, int]:
-    """How many jobs there are in each state."""
+    """Return how many jobs there are in each state."""
     with database.read() as session:
         found = session.execute(select(JobRow.state, func.count()).group_by(JobRow.state))
         by_state = {state: int(count) for state, count in found}
@@ -242,7 +242,7 @@ def counts(database: Database) -> dict[JobState, int]:
 
 
 def database_time(session: Session) -> float:
-    """The database's time, in seconds since 1970."""
+    """Return the database's time, in seconds since 1970."""
     return float(session.scalars(select(now())).one())
 
 
@@ -271,7 +271,7 @@ def _new_row(session: Session, new: NewJob, retention_seconds: float) -> JobRow:
     session.flush()
     files = [{"job": row.id, "name": f.name, "size": f.size, "sha256": f.sha256} for f in new.files]
     if files:
-        # In one statement, because others wait for this transaction: a job may have thousands.
+        # In one statement: a job may have thousands of files, and others wait for this transaction.
         session.execute(insert(FileRow), files)
     return row
 

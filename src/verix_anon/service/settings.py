@@ -1,4 +1,4 @@
-"""What an operator decides about a service; workers are given all of it through their stdin."""
+"""The settings of a service, which workers get through their stdin."""
 
 import errno
 import json
@@ -24,18 +24,18 @@ class ServiceLimits:
     """What one tenant may ask for; each has an error of its own."""
 
     upload_bytes: int = 20 * GIGABYTE
-    """Of all files of a job together"""
+    """The size of all files of a job together"""
     file_bytes: int = 20 * GIGABYTE
     rows: int = 50_000_000
     columns: int = 1_000
     concurrent_jobs: int = 20
     """Jobs of a tenant that are uploaded, wait or run"""
     requests_per_minute: int = 1_200
-    """Of a tenant, at each HTTP process"""
+    """Requests of a tenant in a minute, at each HTTP process"""
     tenant_bytes: int = 100 * GIGABYTE
-    """Of all files that a tenant announced or that are kept for it"""
+    """The size of all files that a tenant announced or that are kept for it"""
     request_bytes: int = 16 << 20
-    """Of any request but a piece of an upload, which ends where its file does"""
+    """The size of a request, except a piece of an upload, which ends where its file does"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,29 +49,29 @@ class ServiceSettings:
     blobs: str = ""
     """An fsspec URL, of this disk or S3"""
     connections: int = 4_096
-    """That each HTTP process holds"""
+    """Connections that each HTTP process holds"""
     address_connections: int = 256
-    """From one address beyond this machine; 0 for any number, as behind a proxy"""
+    """Connections from one other machine's address; 0 for any number, as behind a proxy"""
     http_processes: int = 1
     """Processes that answer requests; each counts requests, connections and figures by itself"""
     workers: int = field(default_factory=available_cores)
     worker_bytes: int = 4 * GIGABYTE
     """Memory that a job may take in its worker, beyond what the idle worker holds"""
     lease_seconds: float = 60.0
-    """A worker that was silent for so long has lost its job"""
+    """After this many seconds of silence a worker has lost its job"""
     retry_seconds: float = 30.0
-    """After what a job is tried again for which there was no room on a disk or in memory"""
+    """How long a job waits before it is tried again, if a disk or the memory had no room for it"""
     job_seconds: float = 6 * 3_600.0
-    """After what a job that a worker has is failed"""
+    """How long a worker may work on a job before the job fails"""
     sweep_seconds: float = 60.0
     store_seconds: float = 30.0
-    """After what a store in a cloud that does not answer is given up; large files get more"""
+    """How long a store in a cloud may take to answer; large files get more time"""
     server: str = field(default_factory=lambda: f"{os.uname().nodename}-{secrets.token_hex(4)}")
     """The name of this server's row in the database: processes of one server share it"""
     retention_seconds: float = 7 * DAY
-    """How long an upload may take, and how long what has ended is kept"""
+    """How long an upload may take, and how long an ended job is kept"""
     reserve_bytes: int | None = None
-    """What uploads and jobs leave free on the disk; None for 5 % of it, and 1 GiB at most"""
+    """Bytes that uploads and jobs leave free on the disk; None for 5 % of it, at most 1 GiB"""
     key_file: Path | None = None
     """The private key that signs receipts; it is read once, at the start"""
     signing_key: str = field(default="", repr=False)
@@ -88,7 +88,7 @@ class ServiceSettings:
 
     @property
     def signer(self) -> SigningKey | None:
-        """What signs receipts, or None if nothing is signed here."""
+        """The key that signs receipts, or None if nothing is signed here."""
         key = bytes.fromhex(self.signing_key)
         return SigningKey(Ed25519PrivateKey.from_private_bytes(key)) if key else None
 
@@ -104,12 +104,12 @@ class ServiceSettings:
 
     @property
     def staging(self) -> Path:
-        """Where uploads grow: a folder a job, of the job's id."""
+        """The folder of unfinished uploads, with a folder per job, named by its id."""
         return self.folder / "staging"
 
     @property
     def work(self) -> Path:
-        """Where workers work: a folder a claim, of the job's id and the fence."""
+        """The folder where workers work, with a folder per claim, named by job and fence."""
         return self.folder / "work"
 
     def room(self) -> int:

@@ -1,8 +1,8 @@
-"""Starts the workers, replaces the dead, sweeps, and ends the workers with the server.
+"""Starts the workers, replaces dead ones, sweeps, and ends the workers with the server.
 
-To sweep is to delete expired jobs and files that belong to no job. A row is there before its job's
-files. So the files are listed first and the rows are read after: files that have no row then belong
-to no job. Files are deleted before rows are written: a full disk takes no row.
+The sweep deletes expired jobs, and files that belong to no job. A job's row is made before its
+files. So the sweep lists the files first and reads the rows then: a file without a row belongs to
+no job. Files are deleted before rows are written, because a full disk takes no new rows.
 """
 
 import os
@@ -34,7 +34,7 @@ HTTP_MODULE = "verix_anon.service.server"
 WATCH_SECONDS = 0.2
 PROBE_SECONDS = 2.0
 FORGOTTEN_SECONDS = 86_400.0
-"""After what the row of a server that is gone is deleted"""
+"""How long the row of a server that is gone is kept"""
 RESTART_SECONDS = 1.0
 """Between two starts of a worker that dies at once"""
 STOP_SECONDS = 10.0
@@ -136,7 +136,7 @@ class Supervisor:
         return _Started(process, name, module)
 
     def _bury(self, worker: _Started) -> None:
-        """What it held is free at once, and not only when its lease ends."""
+        """Free the dead worker's job at once; otherwise it would wait until its lease ends."""
         worker.process.wait()
         assert worker.process.stdin is not None
         worker.process.stdin.close()
@@ -144,7 +144,7 @@ class Supervisor:
             leases.lose(self.database, worker.name)
 
     def _repeat(self, seconds: float, act: Callable[[], object]) -> None:
-        """Act again and again until the end, whatever is raised."""
+        """Repeat an action until the end, even if it raises errors."""
         while not self._is_over.wait(seconds):
             self._survive(act)
 
@@ -185,7 +185,7 @@ class Supervisor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Swept:
-    """How much there was to delete."""
+    """How much was deleted."""
 
     jobs: int
     """That had expired"""
@@ -194,7 +194,7 @@ class Swept:
 
 
 def sweep(settings: ServiceSettings, database: Database, store: Blobs) -> Swept:
-    """Delete expired jobs, and all files that belong to none or to an attempt that was lost."""
+    """Delete expired jobs, and all files that belong to no job or to a lost attempt."""
     stored = store.attempts()
     staged, worked = _names(settings.staging), _names(settings.work)
     with database.read() as session:
@@ -231,7 +231,7 @@ def _names(folder: Path) -> list[str]:
 
 
 def _is_over(row: tuple[str, int], fence: int, *going: JobState) -> bool:
-    """Whether an attempt came to nothing; a newer one than the row knows of has just begun."""
+    """Whether an attempt came to nothing; a fence above the row's belongs to one just begun."""
     state, last = row
     return fence < last or (fence == last and state not in going)
 

@@ -166,7 +166,7 @@ class Worker:
 
 
 class Heartbeat:
-    """Renews a claim beside the work, and tells the work when it was lost."""
+    """Renews a claim while the work goes on, and stops the work if the claim was lost."""
 
     def __init__(self, worker: Worker, claim: LeasedJob) -> None:
         self._worker, self._claim = worker, claim
@@ -183,7 +183,7 @@ class Heartbeat:
         self._is_over.set()
 
     def progress(self, stage: str, done: int, total: int) -> None:
-        """What the engine calls; it ends work that is somebody else's by now."""
+        """Note the engine's progress; LostError ends the work if the claim was lost."""
         self._progress = JobProgress(stage, done, total)
         if self._is_lost.is_set():
             raise LostError("another worker has the job now, or it was deleted")
@@ -204,11 +204,11 @@ class Heartbeat:
             except LostError:
                 self._is_lost.set()
             except Exception:  # noqa: S112
-                # The database is away, or the engine has all memory: the next beat tries again,
-                # and the lease lasts for several.
+                # The database does not answer, or the engine has taken all memory. The next beat
+                # tries again, and a lease lasts for several beats.
                 continue
             if is_late and not self._is_over.is_set():
-                # Nothing else ends the engine, even if the job was lost.
+                # Nothing else would end the engine, even if the job was lost.
                 log.warning("failed", code="too-long", job=claim.job_id, worker=of.name)
                 Workplace(settings=settings, store=of.blobs, claim=claim).clear()
                 os._exit(1)
@@ -216,7 +216,7 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workplace:
-    """A claim's own folder, for this user's eyes alone, and what it works with."""
+    """The folder of a claim, which only this user may read, and what the work needs."""
 
     settings: ServiceSettings
     store: Blobs
@@ -224,17 +224,17 @@ class Workplace:
 
     @property
     def folder(self) -> Path:
-        """Of this claim and no other; who looks for leftovers knows by its name whose it is."""
+        """The claim's own folder; its name tells the sweep which claim it belongs to."""
         return self.settings.work / f"{self.claim.job_id}-{self.claim.fence}"
 
     @property
     def submission(self) -> Path:
-        """What is worked on."""
+        """The folder of the fetched submission."""
         return self.folder / "submission"
 
     @property
     def delivery(self) -> Path:
-        """What is made."""
+        """The folder of the delivery."""
         return self.folder / "delivery"
 
     def __enter__(self) -> None:
@@ -249,7 +249,7 @@ class Workplace:
 
 
 def deliver(place: Workplace, job: JobRow, progress: Progress) -> tuple[str, tuple[File, ...]]:
-    """Do a job; the root and the files of its delivery, which lie in the blobs."""
+    """Do a job; return the root of its delivery and the files, which are then in the blobs."""
     began, key = datetime.now(UTC), place.settings.signer
 
     def sign(folder: Path) -> None:
@@ -266,7 +266,7 @@ def deliver(place: Workplace, job: JobRow, progress: Progress) -> tuple[str, tup
         stated = open_submission(place.submission)
         found = (stated.n_rows, len(stated.contract.quasi), stated.contract.min_leaf)
         if found != (job.rows, job.columns, job.min_leaf):
-            # It is not of the size for which there is room.
+            # It does not have the announced size, for which there is room.
             raise JobFailedError(DAMAGED)
         task = EngineTask(
             submission=place.submission,
@@ -280,13 +280,13 @@ def deliver(place: Workplace, job: JobRow, progress: Progress) -> tuple[str, tup
 
 
 def shape(job: JobRow) -> Shape:
-    """What the memory that a job takes depends on."""
+    """Return the numbers that decide how much memory a job takes."""
     return Shape(rows=job.rows, columns=job.columns, min_leaf=job.min_leaf, file_bytes=job.bytes)
 
 
 @contextmanager
 def _judged(job: JobRow, settings: ServiceSettings) -> Iterator[None]:
-    """Say of every error what it means for the job."""
+    """Turn every error into what it means for the job: failed, or later."""
     try:
         yield
     except (LostError, JobFailedError, LaterError):
@@ -296,7 +296,7 @@ def _judged(job: JobRow, settings: ServiceSettings) -> Iterator[None]:
     except OSError as error:
         raise LaterError(_why(error)) from None
     except (ContractError, TableError) as error:
-        # What a sentence about files means is known by what it was made from.
+        # The error that caused this one says whether the files or the machine are at fault.
         cause = error.__context__
         if isinstance(cause, MemoryError):
             raise JobFailedError(_too_large(job, settings)) from None
@@ -306,12 +306,12 @@ def _judged(job: JobRow, settings: ServiceSettings) -> Iterator[None]:
             raise LaterError(_why(cause)) from None
         raise JobFailedError(DAMAGED) from None
     except ProviderError:
-        # For memory that others have now, or a cluster that is away; but not for ever.
+        # Others may hold the memory now, or the cluster may be away. Try again, but not forever.
         if job.fence < MAX_REFUSALS:
             raise LaterError("the engine refused") from None
         raise JobFailedError(INTERNAL) from None
     except Exception as error:
-        # Neither the message nor a value, which may be what was sent.
+        # Without the message and any value, which may hold data that was sent.
         places = [f"{at.filename}:{at.lineno}" for at in traceback.extract_tb(error.__traceback__)]
         log.error("failed by our mistake", job=job.id, error=type(error).__name__, at=places)
         raise JobFailedError(INTERNAL) from None
@@ -326,12 +326,12 @@ def _too_large(job: JobRow, settings: ServiceSettings) -> Reason:
     return Reason(
         code="job-too-large",
         detail=f"the job took more than the {settings.worker_bytes / 1e9:,.2f} GB of memory that a"
-        f" worker has here, though by what was announced {needed / 1e9:,.2f} GB would do",
+        f" worker has here, although {needed / 1e9:,.2f} GB were expected for its announced size",
     )
 
 
 def _chosen(job: JobRow, settings: ServiceSettings) -> str:
-    """The engine for the job: settings may have changed since it was announced."""
+    """Choose the engine again, because settings may have changed since the job was announced."""
     try:
         engine = engines.choose(settings, shape(job))
     except JobTooLargeError as error:
@@ -349,11 +349,11 @@ def _fetch(place: Workplace, job: JobRow) -> None:
         try:
             place.store.get(blobs.upload(job.id, file.name), target, file.size)
         except FileNotFoundError:
-            # Such as after a database was restored without the blobs: it will not come back.
+            # This happens when a database was restored without the blobs: the file is lost.
             log.error("missing in the blobs", job=job.id)
             raise JobFailedError(INTERNAL) from None
         if digest_of_file(target) != file.sha256:
-            # It had its digest when it was uploaded.
+            # The digest was right when the file was uploaded.
             log.error("damaged in the blobs", job=job.id)
             raise JobFailedError(INTERNAL)
 
@@ -369,7 +369,7 @@ def _store(place: Workplace) -> tuple[File, ...]:
 
 
 def limit_memory(beyond: int) -> None:
-    """Have this process raise MemoryError when it takes so many bytes more than it does now."""
+    """Let this process raise MemoryError when it takes this many bytes more than it does now."""
     statm = Path("/proc/self/statm")
     if statm.exists():
         taken = int(statm.read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
@@ -379,9 +379,9 @@ def limit_memory(beyond: int) -> None:
 
 
 def main() -> None:
-    """Read the settings, be ready, and work until the supervisor is gone or says so."""
+    """Read the settings, and work until the supervisor ends or says so."""
     configure()
-    # A thread of its own waits for it, so that a long computation does not hold it up.
+    # A separate thread waits for the signal, so that a long computation does not delay it.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     worker = Worker(ServiceSettings.from_json(sys.stdin.readline()), sys.argv[1])

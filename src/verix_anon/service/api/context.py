@@ -41,9 +41,9 @@ AS_OPERATOR = HTTPBasic(
 MAX_TOKEN = 200
 USER = "operator"
 KEPT_SECONDS = 1.0
-"""Anybody may ask, and each look asks the database: an answer counts for so long"""
+"""How long an answer is kept: anybody may ask, and each look asks the database"""
 SILENT_SECONDS = 12.0
-"""A supervisor that wrote no row for so long does not work, or the database takes none"""
+"""After this many seconds without a row, the supervisor or the database does not work"""
 MOST_AT_ONCE = 32
 COST_BYTES = 1 << 14
 """A request counts once more for each of these in its body, uploads aside"""
@@ -82,13 +82,13 @@ class Rates:
         self._in_flight[token] += weight
 
     def leave(self, token: str, weight: int = 1) -> None:
-        """One request less."""
+        """Count a request as ended."""
         # A token without requests is forgotten.
         self._in_flight -= Counter({token: weight})
 
 
 def workers(database: Database) -> list[tuple[str, int]]:
-    """The servers that were heard of lately, and how many workers of each were alive."""
+    """Return the servers that wrote a row lately, and how many workers of each were alive."""
     lately = ServerRow.seen > now() - SILENT_SECONDS
     wanted = select(ServerRow.name, ServerRow.workers).where(lately).order_by(ServerRow.name)
     with database.read() as session:
@@ -96,7 +96,7 @@ def workers(database: Database) -> list[tuple[str, int]]:
 
 
 class Readiness:
-    """What the supervisor found when it last looked; nothing that hangs can hold up who asks."""
+    """What the supervisor found when it last looked, so that a store that hangs cannot delay it."""
 
     def __init__(self, database: Database, server: str) -> None:
         self.database, self.server = database, server
@@ -144,7 +144,7 @@ def context_of(request: Request) -> Context:
 
 
 def tenant_of(request: Request) -> str:
-    """Whose request it is; the guard has seen to it that it is somebody's."""
+    """Return the tenant of a request; the guard has checked its token."""
     token: TokenRow = request.state.token
     assert token.tenant is not None
     return token.tenant
@@ -173,7 +173,7 @@ class OperatorRoute(TenantRoute):
 
 
 async def token_of(request: Request, role: TokenRole) -> TokenRow:
-    """The token that a request came with, if it counts now."""
+    """Return the valid token that a request came with."""
     context = context_of(request)
     sent = _sent(request.headers.get("authorization", ""), role)
     token = await run_in_threadpool(find, context.database, sent) if sent else None
