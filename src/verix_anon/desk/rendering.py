@@ -39,7 +39,7 @@ def _flat(found: Mapping[str, object], before: str) -> Iterator[tuple[str, str]]
 
 
 def language_of(headers: Headers) -> str:
-    """The one that was chosen, or the first that the browser asks for and we have."""
+    """Return the chosen language, or the first one that the browser asks for and we have."""
     chosen = cookie_parser(headers.get("cookie", "")).get(LANGUAGE_COOKIE)
     if chosen in LANGUAGES:
         return chosen
@@ -55,7 +55,7 @@ def language_of(headers: Headers) -> str:
 
 
 def numbered(language: str, value: float, form: str = ",") -> str:
-    """A number as the language writes it, by the form of Python's that says how many places."""
+    """Return a number as the language writes it; Python's format says how many places."""
     return number(value, form, language)
 
 
@@ -65,7 +65,7 @@ TEMPLATES.filters["printable"] = printable
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """What the pages share."""
+    """The state that all pages share."""
 
     folder: Path
     tasks: Tasks
@@ -77,26 +77,26 @@ class Stop:
 
     step: JourneyStep
     href: str | None
-    """None: it cannot be gone to yet."""
+    """None if the page cannot be opened yet."""
     is_here: bool
 
 
 def desk_of(request: Request) -> Desk:
-    """The desk that a request came to."""
+    """Return the desk that a request came to."""
     found = request.app.state.desk
     assert isinstance(found, Desk)
     return found
 
 
 def plain(headers: Headers, name: str) -> str:
-    """A page for who is not let in, which shows nothing of the folder."""
+    """Return a page for browsers that are not let in; it shows nothing of the folder."""
     language = language_of(headers)
     view = {"t": _say(language), "language": language, "name": name}
     return TEMPLATES.get_template("plain.html").render(view)
 
 
 def fragment(request: Request, template: str, view: Mapping[str, object]) -> HTMLResponse:
-    """A part of a page, which a script puts in the place of what was there."""
+    """Return a part of a page; a script replaces the old part with it."""
     language = language_of(request.headers)
     number = partial(numbered, language)
     shown = {"t": _say(language), "number": number, "language": language, **view}
@@ -112,7 +112,7 @@ def page(
     status: int = 200,
     command: Sequence[str] = (),
 ) -> HTMLResponse:
-    """A page: its template in the layout, below the navigation and above its command."""
+    """Return a page: its template in the layout, between the navigation and the command."""
     language = language_of(request.headers)
     desk, here = desk_of(request), _here(request)
     task = desk.tasks.of(job.name) if job else None
@@ -126,7 +126,7 @@ def page(
         "folder": str(desk.folder),
         "job": job,
         "stops": _stops(request, job, here),
-        # While it runs, or if it did not end well.
+        # Shown while the task runs, or if it did not end well.
         "task": task if task is not None and not task.is_well else None,
         "command": shlex.join(["verix-anon", *command]) if command else "",
     }
@@ -134,7 +134,7 @@ def page(
 
 
 def _say(language: str) -> Callable[..., str]:
-    """The text of a key, with what is to be put into it."""
+    """Return a function that gives the text of a key, with values put in."""
 
     def say(key: str, **values: object) -> str:
         text = texts(language)[key]
@@ -145,7 +145,7 @@ def _say(language: str) -> Callable[..., str]:
 
 
 def href_of(request: Request, step: JourneyStep, job: Job) -> str:
-    """The path of a job's page; empty if there is none."""
+    """Return the path of a job's page; empty if there is none."""
     try:
         return str(request.app.url_path_for(step.value, job=job.name))
     except NoMatchFound:
@@ -153,7 +153,7 @@ def href_of(request: Request, step: JourneyStep, job: Job) -> str:
 
 
 def _here(request: Request) -> str:
-    """The path of the page: what answers a form is shown as the step that has the form."""
+    """Return the path of the page; an answer to a form counts as the step that has the form."""
     if request.method in ("GET", "HEAD"):
         return request.url.path
     step = getattr(request.state, "step", None)

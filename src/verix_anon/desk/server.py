@@ -20,7 +20,7 @@ from verix_anon.errors import Error, TableError
 
 HOST = "127.0.0.1"
 GRACE_SECONDS = 1
-"""Event streams have no end of their own."""
+"""How long the end waits for open requests: event streams do not end by themselves."""
 PAGES = (jobs, table, columns, privacy, send, verdict, release)
 STATIC = {"desk.css": "text/css", "desk.js": "text/javascript", "desk.svg": "image/svg+xml"}
 """The style, the script and the icon: ours, and small enough to be read."""
@@ -51,7 +51,7 @@ def serve(folder: Path, port: int, *, ready: Callable[[str], None]) -> None:
 
 
 def make_app(desk: Desk, sessions: Sessions, port: int) -> ASGIApp:
-    """Return all that listens: the gate is the application, and the routes are behind it."""
+    """Return the application: the gate, with the routes behind it."""
     return DeskGate(make_routes(desk), sessions=sessions, port=port)
 
 
@@ -69,7 +69,7 @@ def make_routes(desk: Desk) -> FastAPI:
 
 @router.get("/static/{name}")
 def static(name: str) -> Response:
-    """A file by its name."""
+    """Send one of the desk's own files."""
     if name not in STATIC:
         raise HTTPException(404)
     data = (files("verix_anon.desk") / "static" / name).read_bytes()
@@ -77,7 +77,7 @@ def static(name: str) -> Response:
 
 
 async def _told(request: Request, error: Exception) -> Response:
-    """A sentence for the person who made a mistake; of anything else only the status."""
+    """Show a sentence for the user's own mistakes; for other errors only the status."""
     said = str(error) if isinstance(error, Error) else ""
     status = error.status_code if isinstance(error, HTTPException) else 400
     return page(request, "error.html", {"code": status, "said": said}, status=status)

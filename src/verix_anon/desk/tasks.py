@@ -22,10 +22,10 @@ from verix_anon.errors import TableError
 from verix_anon.parent_process import ATTENDED, reported
 from verix_anon.platform import IS_POSIX, end_group
 
-# -P: what lies in the folder is data, and never a module.
+# -P: files in the folder are data, and must never be imported as modules.
 PROGRAM = (sys.executable, "-P", "-m", "verix_anon")
 GRACE_SECONDS = 10.0
-"""How long a command has to put away what is half-written."""
+"""How long a command has to remove its unfinished files."""
 MOST_LINES = 200
 MOST_OUTPUT = 1 << 20
 LONGEST_LINE = 1 << 14
@@ -41,17 +41,17 @@ class DeskTask:
     words: tuple[str, ...]
     """The command without its own name."""
     then: str
-    """The path of the page to show when it ended well."""
+    """The path of the page to show when the command ended well."""
     process: subprocess.Popen[bytes] = field(repr=False)
     good: frozenset[int] = frozenset({0})
-    """The codes that are results: what is found may be bad, and the command good."""
+    """The exit codes that are results: a command may work well and find something bad."""
     stages: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """How much is done of how much, in the order in which they began."""
+    """For each stage, in order: how much is done, and how much there is to do."""
     lines: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_LINES))
-    """What it said on stderr."""
+    """The last lines of its stderr."""
     out: str = ""
     code: int | None = None
-    """How it ended; None while it runs."""
+    """The exit code; None while the command runs."""
     is_cancelled: bool = False
 
     @property
@@ -66,18 +66,18 @@ class DeskTask:
 
     @property
     def shown(self) -> str:
-        """As it is typed into a shell."""
+        """The command as people type it into a shell."""
         return shlex.join(["verix-anon", *self.words])
 
     @property
     def stage(self) -> tuple[str, int, int]:
-        """The last stage that began, and how far it is; all zero before the first."""
+        """The last stage that began, and how far it is; empty and zero before the first."""
         for name, (done, total) in reversed(self.stages.items()):
             return name, done, total
         return "", 0, 0
 
     def cancel(self) -> None:
-        """End it, and what it started: at first so that it can clear up."""
+        """End the command and its child processes; give it time to clean up first."""
         if not self.is_running:
             return
         self.is_cancelled = True
@@ -87,14 +87,14 @@ class DeskTask:
         timer.start()
 
     def end(self, until: float) -> None:
-        """See it ended at that time, at the latest."""
+        """Wait for the end until this time, then kill the command."""
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(max(0.0, until - time.monotonic()))
         self._end(at_once=True)
         self.process.wait()
 
     def _end(self, *, at_once: bool) -> None:
-        # Its number is not given to another process before it was waited for.
+        # Its process id is not given to another process before it was waited for.
         if self.process.returncode is not None:
             return
         if at_once or IS_POSIX:
@@ -104,7 +104,7 @@ class DeskTask:
             self.process.stdin.close()
 
     def attend(self) -> None:
-        """Take down what the command says until it ends."""
+        """Collect the command's output until it ends."""
         assert self.process.stdout is not None
         assert self.process.stderr is not None
         beside = Thread(target=self._keep, args=(self.process.stdout,), daemon=True)
@@ -139,11 +139,11 @@ class Tasks:
         self._lock = Lock()
 
     def of(self, job: str) -> DeskTask | None:
-        """The one that runs for a job, or that ran last."""
+        """Return the task that runs for a job, or the last one that ran."""
         return self._tasks.get(job)
 
     def check_still(self, job: str) -> None:
-        """Raise if a command runs that reads or writes the roles file of a job."""
+        """Raise TableError while a command runs that reads or writes the job's roles file."""
         task = self.of(job)
         if task is not None and task.is_running and task.words[0] in TOUCHING:
             raise TableError(BUSY)
@@ -183,7 +183,7 @@ class Tasks:
                     start_new_session=True,
                 )
             except (OSError, ValueError):
-                # The system's own words may repeat what is secret.
+                # The system's message may repeat a secret.
                 raise TableError(
                     "the command cannot be started: something in the form is too long, or holds a"
                     " character that no command can be given"
@@ -194,7 +194,7 @@ class Tasks:
         return task
 
     def close(self) -> None:
-        """End all that runs."""
+        """End all running tasks."""
         running = [task for task in self._tasks.values() if task.is_running]
         for task in running:
             task.cancel()
@@ -204,7 +204,7 @@ class Tasks:
 
 
 def _search_path() -> dict[str, str]:
-    """The user's own, from where the desk was started: a part of it may be the current folder."""
+    """Return PYTHONPATH with absolute paths: the command runs in another folder than the desk."""
     given = os.environ.get("PYTHONPATH")
     places = [str(Path(place).absolute()) for place in (given or "").split(os.pathsep)]
     return {"PYTHONPATH": os.pathsep.join(places)} if given else {}

@@ -1,4 +1,4 @@
-"""Columns: for each the guess and its reason, and what the owner says it is."""
+"""Columns: for each column the proposed role with its reason, and the owner's choice."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -38,9 +38,9 @@ BINS = {
     Kind.DATETIME: ("auto", "1y", "5y", "10y"),
     Kind.CATEGORICAL: ("auto", "1", "2", "3"),
 }
-"""What is proposed as common bins: widths, years, or the first characters."""
+"""The proposed common bins: widths, years, or the first characters."""
 FATES = (*ROLE_NAMES, "prose", "named", "singles")
-"""What becomes of a column: by its role, or what is worse."""
+"""What happens to a column: by its role, or a danger that is worse."""
 KIND_NAMES = tuple(kind.value for kind in (Kind.NUMERIC, Kind.CATEGORICAL, Kind.DATETIME))
 
 
@@ -79,7 +79,7 @@ def _page(
 
 
 def overview_of(job: Job) -> Overview | None:
-    """What was seen of the table when it was last looked at."""
+    """Return what was found about the table's values when they were last read."""
     with suppress(TableError):
         return Overview.from_json(read_version(job.path(OVERVIEW)).text)
     return None
@@ -88,7 +88,7 @@ def overview_of(job: Job) -> Overview | None:
 def _rows(
     request: Request, job: Job, now: Version, wanted: roles_editor.Choices
 ) -> dict[str, object]:
-    """What the table of columns and the advice on it show."""
+    """Return what the table of columns and the advice on it show."""
     looked = overview_of(job)
     seen: Mapping[str, ColumnOverview] = {} if looked is None else looked.columns
     found = _advice(request, job, now, wanted)
@@ -102,7 +102,7 @@ def _rows(
 
 
 def _fate(column: roles_editor.ColumnChoice, seen: ColumnOverview | None) -> str:
-    """What becomes of a column; what endangers people comes first."""
+    """Return what happens to a column; dangers to people come first."""
     if column.role == TableRole.IDENTIFIER:
         return column.role
     if seen is not None and seen.prose:
@@ -121,7 +121,7 @@ def _advice(
 
 @router.post("/jobs/{job}/columns/advice")
 def advise(request: Request, job: forms.GivenJob, form: forms.Posted) -> Response:
-    """Mistakes and warnings of what is chosen; nothing is written."""
+    """Show mistakes and warnings about the choices; nothing is saved."""
     now = read_version(job.path(ROLES))
     wanted = _wanted(form, roles_editor.read_choices(now.text))
     return fragment(request, "advice.html", _rows(request, job, now, wanted))
@@ -129,7 +129,7 @@ def advise(request: Request, job: forms.GivenJob, form: forms.Posted) -> Respons
 
 @router.post("/jobs/{job}/overview")
 def look_at_values(request: Request, job: forms.GivenJob, form: forms.Posted) -> Response:
-    """Look at the table's values again; the roles stay as they are."""
+    """Read the table's values again; the roles stay as they are."""
     reading = parse_reading(read_version(job.path(ROLES)).text)
     table = forms.given_table(request, job, form)
     where = ("--overview", forms.at(job, OVERVIEW), "--overwrite")
@@ -138,7 +138,7 @@ def look_at_values(request: Request, job: forms.GivenJob, form: forms.Posted) ->
 
 @router.post("/jobs/{job}/columns")
 def choose_columns(request: Request, job: forms.GivenJob, form: forms.Posted) -> Response:
-    """Write what is chosen, unless it is a mistake or somebody else wrote since."""
+    """Save the choices, unless they hold a mistake or the roles file has changed meanwhile."""
     forms.check_open(request, job)
     now = read_version(job.path(ROLES))
     before = roles_editor.read_choices(now.text)
@@ -160,7 +160,7 @@ def choose_columns(request: Request, job: forms.GivenJob, form: forms.Posted) ->
 
 
 def _applied(text: str, wanted: roles_editor.Choices, form: Form) -> str:
-    """The roles file with what is chosen, and the words that mean missing in a column."""
+    """Return the roles file with the choices and with each column's words for missing values."""
     reading = parse_reading(text)
     words = {
         name: tuple(word.strip() for word in forms.one(form, f"missing-{i}").split("|"))
@@ -175,7 +175,7 @@ def _applied(text: str, wanted: roles_editor.Choices, form: Form) -> str:
 
 
 def _wanted(form: Form, before: roles_editor.Choices) -> roles_editor.Choices:
-    """What a form says; a column that it does not name stays as it is."""
+    """Return the posted choices; a column that the form does not name stays as it is."""
     return roles_editor.Choices(
         columns=tuple(_columns(form, before)),
         person=unquote(forms.one(form, "person")),
@@ -185,7 +185,7 @@ def _wanted(form: Form, before: roles_editor.Choices) -> roles_editor.Choices:
 
 def _columns(form: Form, before: roles_editor.Choices) -> Iterator[roles_editor.ColumnChoice]:
     at = forms.columns_of(form)
-    # Several at once: the same for all that are picked, of what is said at all.
+    # For several columns at once, the common fields that are filled in replace the column's own.
     picked = form.get("pick", []) if forms.one(form, "do") == "several" else []
     for column in before.columns:
         i = at.get(column.name)

@@ -1,4 +1,4 @@
-"""The list of jobs, with the state of each; where a job is begun."""
+"""The list of jobs with their states, where a new job is started."""
 
 import asyncio
 import csv
@@ -20,18 +20,18 @@ from verix_anon.files.job_folder import ROLES
 
 router = APIRouter()
 BEGINS = f"mkdir NAME && verix-anon init TABLE --out NAME/{ROLES}"
-"""What begins a job without the desk."""
+"""The command that starts a job without the desk."""
 
 
 @router.get("/")
 def jobs(request: Request) -> Response:
-    """All jobs of the folder."""
+    """Show all jobs of the folder."""
     return _list(request, "", "", 200)
 
 
 @router.post("/jobs")
 def begin(request: Request, form: Posted) -> Response:
-    """A new job."""
+    """Start a new job."""
     name = one(form, "name")
     try:
         made = new_job(desk_of(request).folder, name)
@@ -45,7 +45,7 @@ EXAMPLE, EXAMPLE_ROWS = "example", 5_000
 
 @router.post("/example")
 def try_example(request: Request) -> Response:
-    """A job on a table of made-up people; the one of before, if it is there."""
+    """Start a job on a table of made-up people, or show the one that was started before."""
     folder = desk_of(request).folder
     table = folder / f"{EXAMPLE}.csv"
     if not table.exists():
@@ -69,7 +69,7 @@ def _list(request: Request, name: str, problem: str, status: int) -> Response:
 
 @router.get("/jobs/{job}")
 def job(request: Request, job: GivenJob) -> Response:
-    """The page of what is to be done next."""
+    """Show the page of the job's next step."""
     for step in (job.step, *reversed(job.open_steps)):
         if href := href_of(request, step, job):
             return RedirectResponse(href, 303)
@@ -78,7 +78,7 @@ def job(request: Request, job: GivenJob) -> Response:
 
 @router.get("/language/{language}")
 def choose_language(language: str, back: Annotated[str, Query()] = "/") -> Response:
-    """From here on in this language."""
+    """Use this language from now on."""
     if language not in LANGUAGES:
         raise HTTPException(404)
     is_ours = back.startswith("/") and not back.startswith("//") and back.isprintable()
@@ -102,7 +102,7 @@ GivenTask = Annotated[DeskTask, Depends(_task)]
 
 @router.get("/jobs/{job}/task/events", response_class=EventSourceResponse)
 async def events(task: GivenTask) -> AsyncIterator[ServerSentEvent]:
-    """`progress` whenever there is some, and `end` with the page to show."""
+    """Send `progress` whenever there is some, and at last `end` with the page to show."""
     told: tuple[str, int, int] | None = None
     while task.is_running:
         if task.stage != told:
@@ -116,6 +116,6 @@ async def events(task: GivenTask) -> AsyncIterator[ServerSentEvent]:
 
 @router.post("/jobs/{job}/task/cancel")
 def cancel(request: Request, job: GivenJob, task: GivenTask) -> Response:
-    """End the task; its page shows how that went."""
+    """Cancel the task; its page shows the result."""
     task.cancel()
     return go_to(request, "job", job=job.name)

@@ -1,4 +1,4 @@
-"""Privacy: a purpose, or k, l, t, rule and traps, and what they cost, tried on this machine."""
+"""Privacy: choose a purpose, or k, l, t, rule and traps, and test here what they cost."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -35,13 +35,13 @@ router = forms.step_router(JourneyStep.PRIVACY)
 
 
 class Purpose(NamedTuple):
-    """What is asked of privacy for one use of the released table."""
+    """The protection that one use of the released table needs."""
 
     k: int
     l: int  # noqa: E741
     cap: float | None = None
     has_bins: bool = False
-    """Whether all cells of a column end at the same bounds, so that everybody can count."""
+    """Whether all cells of a column end at the same bounds, so that readers can count rows."""
 
 
 PURPOSES = {
@@ -51,22 +51,22 @@ PURPOSES = {
 }
 USUAL = ",".join(str(purpose.k) for purpose in PURPOSES.values())
 ROOM = 0.1
-"""A cap is asked for if the commonest value of all rows is rarer by so much."""
+"""A cap is required only if the share of the most common value is lower by at least this."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """What stands in the fields of the form: what the roles file says, or what was typed."""
+    """The values in the fields of the form: from the roles file, or as they were typed."""
 
     contract: Mapping[str, object]
-    """k as well."""
+    """The contract's options, and k."""
     hidden: Mapping[str, Mapping[str, float | str]]
-    """Of each column; what was typed is text."""
+    """The measures of each column; typed values are text."""
 
 
 @router.get("/jobs/{job}/privacy")
 def privacy(request: Request, job: forms.GivenJob) -> Response:
-    """What the roles file asks for, and what was tried."""
+    """Show what the roles file asks for, and the settings that were tested."""
     now = read_version(job.path(ROLES))
     if not now.digest:
         raise HTTPException(404)
@@ -112,7 +112,7 @@ def _point(job: Job, wanted: Protection, found: Exploration) -> tuple[int, str, 
 
 
 def _hidden(job: Job, purpose: Purpose, names: Iterable[str]) -> dict[str, dict[str, float]]:
-    """What classes must hide of each column, as far as its values allow it."""
+    """Return what classes must hide of each column, as far as its values allow it."""
     found, looked = {}, overview_of(job)
     for name in names:
         seen = None if looked is None else looked.columns.get(name)
@@ -125,7 +125,7 @@ def _hidden(job: Job, purpose: Purpose, names: Iterable[str]) -> dict[str, dict[
 
 
 def _current(job: Job, wanted: Protection) -> str:
-    """The purpose whose protection is asked for; empty if it is another one."""
+    """Return the purpose whose protection is chosen; empty if it fits no purpose."""
     asked = {name: dict(measures) for name, measures in wanted.hidden.items()}
     fits = (n for n, p in PURPOSES.items() if (p.k, _hidden(job, p, asked)) == (wanted.k, asked))
     return next(fits, "")
@@ -133,7 +133,7 @@ def _current(job: Job, wanted: Protection) -> str:
 
 @router.post("/jobs/{job}/purpose")
 def choose_purpose(request: Request, job: forms.GivenJob, form: forms.Posted) -> Response:
-    """Ask for what a purpose needs, and try what that costs."""
+    """Choose the protection that a purpose needs, and test what it costs."""
     forms.check_open(request, job)
     if (purpose := PURPOSES.get(forms.one(form, "do"))) is None:
         raise TableError("there is no such purpose")
@@ -158,7 +158,7 @@ def choose_purpose(request: Request, job: forms.GivenJob, form: forms.Posted) ->
 
 @router.post("/jobs/{job}/privacy")
 def choose_privacy(request: Request, job: forms.GivenJob, form: forms.Posted) -> Response:
-    """Write what is chosen, unless it is a mistake or somebody else wrote since."""
+    """Save the choices, unless they hold a mistake or the roles file has changed meanwhile."""
     forms.check_open(request, job)
     now = read_version(job.path(ROLES))
     before, was = read_protection(now.text, job.folder), forms.one(form, "digest")
@@ -177,7 +177,7 @@ def choose_privacy(request: Request, job: forms.GivenJob, form: forms.Posted) ->
 
 
 def _filled(form: Form, before: Protection) -> Filled:
-    """What was posted, whatever it is; a column that it does not name stays as it is."""
+    """Return the posted values unchecked; a column that the form does not name stays as it is."""
     hidden: dict[str, Mapping[str, float | str]] = {**before.hidden}
     for name, i in forms.columns_of(form).items():
         if name in hidden:
@@ -186,7 +186,7 @@ def _filled(form: Form, before: Protection) -> Filled:
 
 
 def _wanted(form: Form, before: Protection) -> Protection:
-    """What a form says, checked; a column that it does not name stays as it is."""
+    """Return the posted choices, checked; a column that the form does not name stays as it is."""
     contract = {name: forms.one(form, name).strip() for name in before.contract}
     k = forms.whole(forms.one(form, "k").strip())
     if k is None:
@@ -215,7 +215,7 @@ def _number(given: str) -> float | None:
 
 @router.post("/jobs/{job}/explore")
 def explore(request: Request, job: forms.GivenJob, form: forms.Posted) -> Response:
-    """Try settings on the table, on this machine."""
+    """Test settings on the table, on this machine."""
     if not job.path(ROLES).is_file():
         raise HTTPException(404)
     tries = forms.one(form, "try-k").replace(" ", "")

@@ -1,4 +1,4 @@
-"""Release: a look at what would be published, the gates, and the table to download."""
+"""Release: a preview of the table, the gates, and the released table to download."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -25,7 +25,7 @@ from verix_anon.files.text_versions import read_version
 router = forms.step_router(JourneyStep.RELEASE)
 OPEN = frozenset({JourneyState.VERIFIED, JourneyState.RELEASED})
 LOOKED = frozenset({0, 1})
-"""How a look ends that shows something: 1 if a gate is not reached."""
+"""The exit codes of a preview that shows something: 1 if a gate is not reached."""
 FORMATS = ("csv", "parquet", "xlsx", "sav", "dta", "feather")
 BY_NAME = {
     **{measure.value: f"--{measure.value}" for measure in Measure},
@@ -34,17 +34,17 @@ BY_NAME = {
     "bins": "--bins",
     "require": "--require",
 }
-"""Options that are said once for each name."""
+"""Options that are given once for each name."""
 UNSENT = frozenset({TableRole.KEPT, TableRole.SENSITIVE})
-"""Whose columns are published as they are, unless a remedy is chosen."""
+"""Columns of these roles are published as they are, unless a remedy is chosen."""
 REMEDIES = ("leave", "auto", "drop")
 SWITCHES = {"exact_ends": "--exact-ends", "keep_order": "--keep-order"}
-"""Options that are given or not."""
+"""Options without a value."""
 
 
 @router.get("/jobs/{job}/release")
 def release(request: Request, job: forms.GivenJob) -> Response:
-    """What would be published, or what was."""
+    """Show what would be published, or what was published."""
     return _page(request, job)
 
 
@@ -82,7 +82,7 @@ def _page(request: Request, job: Job, *, changed: bool = False) -> Response:
 
 
 def _preview(job: Job, root: str) -> tuple[Preview | None, str]:
-    """The look that lies here, if it is at this delivery."""
+    """Return the preview in the job's folder, if it is of this delivery, and its digest."""
     now = read_version(job.path(PREVIEW))
     try:
         found = Preview.from_json(now.text)
@@ -92,7 +92,7 @@ def _preview(job: Job, root: str) -> tuple[Preview | None, str]:
 
 
 def _given(options: Mapping[str, object]) -> dict[str, object]:
-    """What a preview was made with, as fields of the form."""
+    """Return the options of a preview, as fields of the form."""
     found: dict[str, object] = {"as": options.get("representation", "")}
     for measure in Measure:
         asked = options.get(measure.value)
@@ -118,7 +118,7 @@ def _unsent(verdict: Verdict) -> list[str]:
 
 @router.post("/jobs/{job}/preview")
 def look(request: Request, job: forms.GivenJob, form: forms.Posted) -> Response:
-    """See what would be published; nothing is."""
+    """Preview the release; nothing is published."""
     if job.state is not JourneyState.VERIFIED:
         raise HTTPException(404)
     asked = [*_asked(form), *_remedies(form, _unsent(read_verdict(job.path(VERDICT))))]
@@ -142,7 +142,7 @@ def _asked(form: Form) -> list[str]:
 
 
 def _remedies(form: Form, unsent: Sequence[str]) -> list[str]:
-    """What is published less finely: common bins, single columns, and who is left out."""
+    """Return the options that coarsen columns, use common bins, or leave people out."""
     words = []
     # A button wins over the list: `auto-2` is for the third column.
     pressed, _, at = forms.one(form, "do").partition("-")
@@ -162,7 +162,7 @@ def _remedies(form: Form, unsent: Sequence[str]) -> list[str]:
 
 
 def _number(form: Form, name: str) -> str:
-    """A number as it was typed, with a comma or a point; nothing if none was."""
+    """Return a number that was typed with a comma or a point; empty if the field is empty."""
     text = forms.one(form, name).strip().replace(",", ".")
     try:
         return _said(float(text)) if text else ""
@@ -171,14 +171,14 @@ def _number(form: Form, name: str) -> str:
 
 
 def _said(value: object) -> str:
-    """A value as people type it."""
+    """Return a value as people type it."""
     is_whole = isinstance(value, float) and value.is_integer()
     return f"{value:.0f}" if is_whole else str(value)
 
 
 @router.post("/jobs/{job}/release")
 def publish(request: Request, job: forms.GivenJob, form: forms.Posted) -> Response:
-    """Release what was looked at, if it is still that."""
+    """Release the table as it was previewed, if the preview has not changed since."""
     if job.state is not JourneyState.VERIFIED:
         raise HTTPException(404)
     preview, digest = _preview(job, read_verdict(job.path(VERDICT)).root.hex())
@@ -186,7 +186,7 @@ def publish(request: Request, job: forms.GivenJob, form: forms.Posted) -> Respon
         return _page(request, job, changed=True)
     if left := released_files(job):
         raise TableError(
-            f"{left[0].name} was released of another delivery; move it out of the job's folder"
+            f"{left[0].name} was released from another delivery; move it out of the job's folder"
         )
     ending = forms.one(form, "format")
     if ending not in FORMATS:
@@ -198,7 +198,7 @@ def publish(request: Request, job: forms.GivenJob, form: forms.Posted) -> Respon
 
 @router.get("/jobs/{job}/released/{name}")
 def download(job: forms.GivenJob, name: str) -> Response:
-    """A file that was released."""
+    """Send a released file."""
     found = {path.name: path for path in released_files(job)} if job.state in OPEN else {}
     if name not in found:
         raise HTTPException(404)
@@ -222,7 +222,7 @@ def _publish(job: Job, ending: str) -> list[str]:
 
 
 def _options(options: Mapping[str, object]) -> list[str]:
-    """The options of a look, as words that release the same."""
+    """Return the options of a preview, as words of a command that releases the same."""
     words: list[str] = []
     for name, value in options.items():
         if name in BY_NAME and isinstance(value, Mapping):

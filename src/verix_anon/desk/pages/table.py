@@ -35,7 +35,7 @@ FIELDS = {
     "decimal": ("", ".", ","),
     "date_format": ("", "yyyy-mm-dd", "dd.mm.yyyy", "dd/mm/yyyy", "mm/dd/yyyy", "yyyymmdd"),
 }
-"""What may be said of a table, and what is proposed; empty: as recognised."""
+"""The options for reading a table, and the values to choose from; empty means: as recognised."""
 ASKED = ("table", *FIELDS, "null")
 BETWEEN = " | "
 """Stands between words that mean missing."""
@@ -43,7 +43,7 @@ BETWEEN = " | "
 
 @router.get("/jobs/{job}/table")
 def table(request: Request, job: forms.GivenJob) -> Response:
-    """The table as it is read now, or would be with what the query says."""
+    """Show the table as it is read now, or as it would be read with the query's options."""
     asked = {name: request.query_params.get(name, "") for name in ASKED}
     roles = read_version(job.path(ROLES))
     if not asked["table"] and job.table is not None:
@@ -51,7 +51,7 @@ def table(request: Request, job: forms.GivenJob) -> Response:
         asked |= {name: to_typed(name, getattr(said, name) or "") for name in FIELDS}
         if tuple(said.null_tokens) != NULL_TOKENS:
             asked["null"] = BETWEEN.join(filter(None, said.null_tokens))
-        # From the desk's folder; a table elsewhere is not the desk's to read.
+        # Only from the desk's folder: the desk must not read tables elsewhere.
         is_ours = job.table.is_relative_to(folder)
         asked["table"] = job.table.relative_to(folder).as_posix() if is_ours else ""
     return _page(request, job, asked, roles.digest)
@@ -75,7 +75,7 @@ def _page(
 
 
 def _rows(request: Request, asked: dict[str, str]) -> dict[str, object]:
-    """The first rows, or why there are none."""
+    """Return the first rows, or why they cannot be shown."""
     found: FirstRows | None = None
     trouble, is_large = "", False
     if asked["table"]:
@@ -91,7 +91,7 @@ def _rows(request: Request, asked: dict[str, str]) -> dict[str, object]:
 
 @router.post("/jobs/{job}/table")
 def choose_table(request: Request, job: forms.GivenJob, form: forms.Posted) -> Response:
-    """Show it read so, draft the columns, or only read it otherwise from now on."""
+    """Show the table read this way, draft the columns, or only change how it is read."""
     asked = {name: forms.one(form, name) for name in ASKED}
     was = forms.one(form, "digest")
     if forms.one(form, "do") == "show":
@@ -115,12 +115,12 @@ def choose_table(request: Request, job: forms.GivenJob, form: forms.Posted) -> R
 def _keep(
     request: Request, job: Job, table: Path, reading: Reading, was: Version, form: Form
 ) -> Response:
-    """Write which table it is and how it is read, and leave the columns as they are."""
+    """Save which table it is and how it is read; the columns stay as they are."""
     known = parse_reading(was.text)
     if reading.date_format:
-        # What was recognised of each column is what the owner says otherwise.
+        # The owner's format replaces the formats that were recognised for single columns.
         known = replace(known, dates={})
-    # A field that is left empty is to be recognised, whatever was said of it before.
+    # An empty field means that its option is recognised, even if it was set before.
     names = (*FIELDS, "null_tokens")
     wanted = replace(known, **{name: getattr(reading, name) for name in names})
     place = place_from(table, job.folder) if table != job.table else None
@@ -143,7 +143,7 @@ def _words(asked: dict[str, str]) -> list[str]:
 
 
 def _init(job: Job, asked: dict[str, str], *, overwrite: bool = False) -> tuple[str, ...]:
-    """The command that drafts the columns."""
+    """Return the command that drafts the columns."""
     given = [(f"--{name.replace('_', '-')}", asked[name].strip()) for name in FIELDS]
     options = [word for name, value in given if value for word in (name, value)]
     if words := _words(asked):
@@ -157,12 +157,12 @@ def _init(job: Job, asked: dict[str, str], *, overwrite: bool = False) -> tuple[
 
 
 PIECE = 1 << 20
-"""Bytes that are held at once."""
+"""How many bytes are held at once."""
 
 
 @router.put("/jobs/{job}/upload")
 async def upload(request: Request, job: forms.GivenJob, name: Annotated[str, Query()]) -> Response:
-    """The body is the file; the answer is what it is called here, or why it was not taken."""
+    """Save the body as a file; answer with its name here, or why it was not accepted."""
     length = request.headers.get("content-length", "")
     size = int(length) if length.isdecimal() else None
     try:
