@@ -14,10 +14,10 @@ from verix_anon.files.store import reason
 from verix_anon.platform import end_group
 
 MOST_HEARD = 4096
-"""Bytes that are kept of what a command says; a few lines of them are shown."""
+"""How many bytes of a command's output are kept; a few lines of them are shown."""
 MOST_SHOWN = 300
 LINGERS = 1.0
-"""Seconds that the end of its output is waited for, which somebody it started may hold open."""
+"""How long to wait for the end of the output: a child of the command may hold it open."""
 
 CRASHES = (
     b"Traceback (most recent call last)",
@@ -25,7 +25,7 @@ CRASHES = (
     b"goroutine 1 [running]",
     b'Exception in thread "',
 )
-"""What programs in Python, Rust, Go and Java print that break, with exit codes like a refusal's."""
+"""What crashing programs in Python, Rust, Go and Java print; their exit codes may mean refusal."""
 
 _groups: set[int] = set()
 """Process groups that run now"""
@@ -41,13 +41,13 @@ class Ended:
     said: str
     """The last line that it printed, cut and without anything that a terminal would obey"""
     crashed: bool = False
-    """Whether it printed what a program does that broke"""
+    """Whether it printed what a crashing program prints"""
 
 
 def filled(
     command: Sequence[str], places: Mapping[str, object], appended: Sequence[str]
 ) -> list[str]:
-    """A command with paths where it names them as `{NAME}`, else with what is appended to it."""
+    """Return the command with paths in place of `{NAME}`; without any, append these words."""
     if not any(f"{{{name}}}" in word for word in command for name in places):
         command = [*command, *appended]
     words = []
@@ -87,7 +87,7 @@ def run(words: Sequence[str], *, limit: float) -> Ended:
     except subprocess.TimeoutExpired:
         pass
     finally:
-        # Its group, for what it started would go on.
+        # The whole group, because processes that it started would go on.
         end_group(process.pid, at_once=True)
         _groups.remove(process.pid)
         process.wait()
@@ -108,7 +108,7 @@ def end_all() -> None:
 
 @dataclass(slots=True)
 class _Heard:
-    """What is kept of what a command says: one that never stops talking fills no disk."""
+    """The kept part of a command's output, so that endless output does not fill the disk."""
 
     end: bytes = b""
     crashed: bool = False
@@ -116,7 +116,7 @@ class _Heard:
     def listen(self, source: IO[bytes]) -> None:
         with source:
             while piece := os.read(source.fileno(), MOST_HEARD):
-                # With the end of what came before, for a word may be cut in two.
+                # With the end of the piece before, because a word may be cut in two.
                 known = self.end + piece
                 self.crashed |= any(mark in known for mark in CRASHES)
                 self.end = known[-MOST_HEARD:]

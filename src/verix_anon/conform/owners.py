@@ -1,4 +1,4 @@
-"""Owners whose secrets anybody may know: tables from seeds, prepared, and honest deliveries.
+"""Owners whose secrets are public: tables from seeds, prepared, and honest deliveries.
 
 A verifier judges by a manifest, so it takes an owner to make a case for it. What is delivered
 honestly comes from the second implementation, as everywhere in a kit.
@@ -63,7 +63,7 @@ def owner(name: str) -> Prepared:
         options = usual(priorities=PRIORITIES)
         return prepare(_table(), quasi=sent, kept=others, task="none", k=3, options=options)
     if name == "signed":
-        # The same once more, with a key of the provider's pinned.
+        # The same again, with the provider's key pinned.
         made, keys = owner("coded"), (signing_key("provider").public,)
         return replace(made, manifest=replace(made.manifest, provider_keys=keys))
     if name == "paper":
@@ -103,7 +103,7 @@ def write_honest(name: str, folder: Path) -> None:
 
 
 def write_last_of_equals(name: str, folder: Path) -> None:
-    """Write what follows if not the first, but the last among equal scores is split."""
+    """Write the delivery that follows if the last of equal scores is split, not the first."""
     sent, honest = _answered(name)
     made = independent.anonymize(sent.contract, sent.trackers, sent.columns, _grown_backwards)
     assert made.nodes != honest.nodes

@@ -13,17 +13,17 @@ MOST_NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One question about what was done with a case."""
+    """One question about what a program did with a case."""
 
     name: str
     passed: bool
     detail: str
-    """What was found; of a failure, what differs and where first"""
+    """What was found; for a failure, what differs, and the first place"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What came of one case."""
+    """The result of one case."""
 
     case: KitCase
     checks: tuple[Check, ...]
@@ -31,12 +31,12 @@ class Result:
 
     @property
     def passed(self) -> bool:
-        """Whether something was asked, and every question answered as the specification has it."""
+        """Whether there were questions, and all answers are what the specification demands."""
         return bool(self.checks) and all(check.passed for check in self.checks)
 
     @property
     def failures(self) -> tuple[Check, ...]:
-        """The questions that were answered otherwise."""
+        """The questions with a wrong answer."""
         return tuple(check for check in self.checks if not check.passed)
 
     def line(self) -> str:
@@ -45,13 +45,13 @@ class Result:
         return f"{status}  {self.case.id:<28} §{self.case.section:<4} {self.seconds:.2f} s"
 
     def reasons(self) -> Iterator[str]:
-        """A line for each question that was answered otherwise."""
+        """A line for each question with a wrong answer."""
         return (f"      {check.name}: {check.detail}" for check in self.failures)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What came of all cases that were run."""
+    """The results of all cases that were run."""
 
     side: str
     """`provider`, `verifier` or `checker`"""

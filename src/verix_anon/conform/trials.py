@@ -40,7 +40,7 @@ from verix_anon.protocol.tree import Leaves, Tree
 
 
 def compared(submission: Path, expected: Path, found: Path) -> list[Check]:
-    """What is as it must be in a delivery, and what is not."""
+    """Compare a delivery with the expected one; return a check for each part."""
     stated = open_submission(submission)
     wanted = read_delivery(expected, stated.contract, n_rows=stated.n_rows).delivery
     try:
@@ -60,7 +60,7 @@ def compared(submission: Path, expected: Path, found: Path) -> list[Check]:
 
 
 def _files(snapshot: Snapshot) -> str:
-    """What was damaged, or else what readers forgive and writers must not do (spec §8.2)."""
+    """Find damaged files, and forms that readers accept but writers must not use (spec §8.2)."""
     if snapshot.damaged:
         return damage(snapshot.damaged)
     found = snapshot.delivery
@@ -123,7 +123,7 @@ def _ends(leaves: Leaves, i: int, j: int) -> str:
 
 
 def _records(wanted: Delivered, found: Delivered) -> str:
-    """Records are compared by row, in whatever order they stand."""
+    """Compare the records by row; their order does not matter."""
     n = wanted.row.size
     times = np.bincount(found.row, minlength=n)
     if (times != 1).any():
@@ -174,7 +174,7 @@ class ProviderOutcome(StrEnum):
     DELIVERED = "delivered"
     REFUSED = "refused"
     BROKEN = "broken"
-    """Neither: it crashed, took too long, or did half of each."""
+    """It neither delivered nor refused: it crashed, took too long, or did half of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +274,7 @@ def _submit(
     try:
         listed = list_submission(submission)
     except Error:
-        # Our client would not send it; what the service does with it is the question.
+        # Our client would not send it, but the test is what the service does with it.
         offer = Offer.parse(connection.get("/v1", GREETING).body)
         job = run_job(connection, list_as_is(submission), offer, began)
         forget_job(connection, job.id)
@@ -344,7 +344,7 @@ def _tried_verifier(kit: Kit, judge: Judge, case: KitCase, folder: Path) -> Resu
 def _judged(case: KitCase, ended: Ended, words: Mapping[int, str]) -> Result:
     """Compare the exit code with the one that is expected."""
     code, wanted = ended.code, case.expected["exit"]
-    # Of a program that broke, the exit code is not a verdict.
+    # The exit code of a program that crashed is not a verdict.
     has_crashed = ended.crashed and code != 0
     if code is None:
         found = "no answer in time, so it was ended"
@@ -390,26 +390,26 @@ def _tried_checker(kit: Kit, check: Checker, case: KitCase, folder: Path) -> Res
 def try_each(
     cases: Sequence[KitCase], tried: Callable[[KitCase, Path], Result], *, jobs: int, told: Told
 ) -> list[Result]:
-    """Try cases, so many at a time; each is given a folder of its own, which does not name it."""
+    """Try cases, so many at a time; each gets its own folder, whose name does not tell the case."""
 
     def tried_in(folder: Path, case: KitCase) -> Result:
         folder.mkdir()
         return tried(case, folder)
 
     results, waiting = [], list[Future[Result]]()
-    # What a stranger started may write there still.
+    # A process that a foreign program started may still write there.
     own = tempfile.TemporaryDirectory(prefix="verix-conform-", ignore_cleanup_errors=True)
     with own as place, ThreadPoolExecutor(jobs) as pool:
         try:
             for case in cases:
-                # No number, either: what must be answered comes first.
+                # Not a number either, because the cases to answer come first.
                 folder = Path(place) / secrets.token_hex(8)
                 waiting.append(pool.submit(tried_in, folder, case))
             for each in waiting:
                 results.append(each.result())
                 told(results[-1])
         finally:
-            # After an interruption, or a mistake of the caller's, nothing goes on or begins.
+            # After an interruption or a mistake of the caller, no case goes on or begins.
             begun = [each for each in waiting if not each.cancel()]
             # Some may be about to start a command, so it is not enough to end those that run now.
             while wait(begun, timeout=BETWEEN).not_done:
