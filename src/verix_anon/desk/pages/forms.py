@@ -72,7 +72,7 @@ def check_known(names: Iterable[str], known: Container[str]) -> None:
     for name in names:
         if name not in known:
             raise TableError(
-                f"there is no column {name!r}, which this form is about; load the page again"
+                f"the form names the column {name!r}, which does not exist; load the page again"
             )
 
 
