@@ -34,7 +34,9 @@ TrustFile = Annotated[Path, option("The file of keys that count.", "--trust")]
 
 @keys.command(epilog="Example: [bold]verix-anon keys new provider.key[/bold]")
 def new(
-    name: Annotated[Path, typer.Argument(help="Where the private key goes; .pub beside it.")],
+    name: Annotated[
+        Path, typer.Argument(help="Where to write the private key; the public key gets .pub added.")
+    ],
     seal: Annotated[
         bool,
         secrets_option("Encrypt the private key; --key-passphrase-file alone does too.", "--seal"),
@@ -44,8 +46,8 @@ def new(
 ) -> None:
     """Make a pair of keys: the private half to sign with, the public half to hand out.
 
-    Tell the other party the keyid by another way than the files, such as by telephone. A key that
-    is there is never replaced.
+    Tell the other party the keyid by another way than the files, such as by telephone. An
+    existing key is never replaced.
     """
     from verix_anon.files.keys import new_key, public_path, write_key
 
@@ -63,7 +65,7 @@ def show(
     key_passphrase_file: KeyPassphraseFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show a key's keyid and its public half; nothing of the private one."""
+    """Show a key's keyid and its public half, never the private one."""
     from verix_anon.files.keys import is_private
     from verix_anon.files.trust import read_public_key
 
@@ -86,9 +88,9 @@ def pin(
     not_before: Annotated[str | None, option("It counts from this time, in UTC.")] = None,
     not_after: Annotated[str | None, option("It counts to this time, in UTC.")] = None,
 ) -> None:
-    """Let a key count: its signatures are taken from now on, beside those of the other keys.
+    """Pin a key: its signatures count from now on, beside those of the other keys.
 
-    Compare its keyid first with what its holder tells you by another way.
+    First compare its keyid with the one that its holder tells you by another way.
     """
     from verix_anon.files.keys import pin as pin_key
     from verix_anon.files.keys import write_trust
@@ -113,12 +115,12 @@ def pin(
 def revoke(
     key: Annotated[str, typer.Argument(help="The keyid, or how it begins; or the public key.")],
     trust: TrustFile,
-    reason: Annotated[str, option("Why, for whoever reads the verdict.")],
+    reason: Annotated[str, option("The reason, which later verdicts show.")],
 ) -> None:
-    """Let a key count no more, for good: what it signed does not count, whenever it says it was.
+    """Revoke a key for good: nothing that it signed counts any more, however old it says it is.
 
-    The time in a receipt is the claim of the key's holder, so that no one can tell what was
-    signed before the key was lost.
+    The time in a receipt is only the claim of the key's holder, so no one can tell which receipts
+    were signed before the key was lost.
     """
     from verix_anon.files.keys import revoke as revoke_key
     from verix_anon.files.keys import write_trust
@@ -155,7 +157,7 @@ def _now() -> datetime:
 
 
 def _moment(text: str | None, option: str) -> datetime | None:
-    """A time as given; one without a time zone is in UTC."""
+    """Read a time; one without a time zone is in UTC."""
     if text is None:
         return None
     try:

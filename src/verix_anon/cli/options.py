@@ -1,7 +1,8 @@
-"""The options that commands share, each written once, and what their values mean.
+"""Define the options that several commands share, and read their values.
 
-First options by the panel of the help that they stand in, then values by column, then how a table
-is read: one group of options, the same for init, explore, prepare, release and prove.
+First come the options, by their panel in the help, and then the options with a value for each
+column. Last come those that say how a table is read: init, explore, prepare, release and prove
+share them as one group.
 """
 
 import os
@@ -110,10 +111,11 @@ def load_series(folder: Path, file: Path | None, key: "SigningKey | None" = None
 
 
 def load_envelopes() -> None:
-    """Load the library of signed envelopes without a cloud's client, which takes most of a second.
+    """Import the library of signed envelopes without the client of a cloud.
 
-    It looks for those of all clouds when it is imported, for ways to sign that are not ours. Only
-    a command may do so: in another's process it would take away what others may want.
+    When it is imported, the library imports that client too, for ways to sign that we do not use.
+    This takes most of a second. Only a command may hide the client: in another program's process,
+    other code may need it.
     """
     is_free = CLOUD not in sys.modules
     if is_free:
@@ -241,8 +243,8 @@ def _reads(kind: Any, text: str, *names: str, **more: Any) -> Any:
 
 
 OPTIONS = {
-    "delimiter": _reads(str, "What stands between columns, such as ';' or tab."),
-    "quote": _reads(str, "What stands around fields that need it; or none."),
+    "delimiter": _reads(str, "The character between columns, such as ';' or tab."),
+    "quote": _reads(str, "The quote around fields that need one, or none."),
     "encoding": _reads(str, "The encoding, such as windows-1252."),
     "decimal": _reads(str, "The decimal mark: a point or a comma."),
     "thousands": _reads(str, "What groups digits: . or , or ' or a space; or none."),
@@ -251,21 +253,21 @@ OPTIONS = {
         "The form of dates, such as dd.mm.yyyy, or COLUMN=FORM; may be repeated.",
         metavar="FORM",
     ),
-    "skip": _reads(int, "So many lines stand above the header.", min=0),
-    "footer": _reads(int, "So many lines stand below the last row.", min=0),
+    "skip": _reads(int, "How many lines stand above the header.", min=0),
+    "footer": _reads(int, "How many lines stand below the last row.", min=0),
     "null": _reads(
         list[str], "A word that means missing, in place of the usual ones; may be repeated."
     ),
     "leading_zeros": _reads(
         bool,
-        "A leading zero keeps a column text, as it does if nothing is said.",
+        "Whether a leading zero keeps a column text; the default is yes.",
         "--leading-zeros/--no-leading-zeros",
     ),
     "sheet": _reads(str, "The sheet of a spreadsheet that is the table.", metavar="NAME"),
-    "query": _reads(str, "What to ask a database for, in place of a table.", metavar="SQL"),
+    "query": _reads(str, "A query to a database, in place of one of its tables.", metavar="SQL"),
 }
 FIELDS = {"null": "null_tokens", "leading_zeros": "leading_zeros_are_text"}
-"""Options that are called otherwise than the field they fill."""
+"""Options whose name is not that of the field they fill."""
 
 
 def _given(options: dict[str, Any]) -> Given:
@@ -285,9 +287,9 @@ def _given(options: dict[str, Any]) -> Given:
 
 
 def taking(parameters: Iterable[Parameter], command: Callable[..., Any]) -> Callable[..., Any]:
-    """The command with these parameters, as typer reads them."""
+    """Return the command with these parameters, as typer reads them."""
     given = [*parameters]
-    # Through __wrapped__ it would find others.
+    # With __wrapped__, typer would find the parameters of the inner function.
     command.__dict__.pop("__wrapped__", None)
     command.__signature__ = Signature(given)  # type: ignore[attr-defined]
     command.__annotations__ = {one.name: one.annotation for one in given}
@@ -295,7 +297,7 @@ def taking(parameters: Iterable[Parameter], command: Callable[..., Any]) -> Call
 
 
 def with_reading(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The command with these options in place of its parameter `reading`, which gets them all."""
+    """Replace the command's parameter `reading` by the options, and pass their values in it."""
     own = signature(command).parameters
     parameters = [one for name, one in own.items() if name != "reading"]
     parameters += [
@@ -312,9 +314,9 @@ def with_reading(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def load_table(path: str, known: "Reading | Path | None", given: Given) -> "Read":
-    """The owner's table, read as a manifest or a roles file says, but for what is given; say how.
+    """Load the owner's table as a manifest or a roles file says, and say on stderr how.
 
-    The columns of a Parquet file are not read yet.
+    Options in `given` win over both. The columns of a Parquet file are not read yet.
     """
     from verix_anon.client.table.roles_file import read_reading
 
@@ -328,14 +330,14 @@ def load_table(path: str, known: "Reading | Path | None", given: Given) -> "Read
 
 
 def load_open(path: str, known: "Reading | None", given: Given, *, whole: bool = True) -> "Read":
-    """The same, though there may be questions."""
+    """Load a table that may still have questions, without saying how it was read."""
     from verix_anon.files.tables import Reading, read_table_as
 
     return read_table_as(path, (known or Reading()).but(**given), whole=whole)
 
 
 def tell_reading(path: str, read: "Read") -> None:
-    """Say on stderr how the table was read, and what is to be known of it or to be asked."""
+    """Say on stderr how the table was read, with its notes and open questions."""
     from verix_anon.files.tables import shown_url
 
     said = read.reading.said()

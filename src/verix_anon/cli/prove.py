@@ -1,4 +1,4 @@
-"""The commands `prove` and `prove check`: that one person's record is in a group of so many."""
+"""The commands `prove` and `prove check`: prove in which class a person's record lies."""
 
 import sys
 from functools import partial
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 
 DOES_NOT_SHOW = (
-    "It does not show whose record this is, nor its values: that the tracker is somebody's is the"
-    " owner's word. Some of the class may be records that the owner planted."
+    "It does not show whose record this is, nor its values. Only the owner can say whose tracker"
+    " it is. Some records of the class may be ones that the owner planted."
 )
 TRUSTED_ROOT = "The root must come from somebody you trust for it, such as a signed receipt."
 REFUSED = 1
@@ -69,7 +69,8 @@ def make(
     delivery: DeliveryFolder,
     out: Annotated[Path, option("The proof; several are called NAME-1, NAME-2 …", "--out", "-o")],
     tracker: Annotated[
-        str | None, option("Of the record with this tracker, 64 hexadecimal digits.", metavar="HEX")
+        str | None,
+        option("Prove the record with this tracker, 64 hexadecimal digits.", metavar="HEX"),
     ] = None,
     submission: Annotated[
         str | None, option("What was sent; only its contract is read.", "--submission", "-s")
@@ -84,12 +85,12 @@ def make(
         str | None, owner_option("The table that was prepared.", "--table", "-t")
     ] = None,
     record: Annotated[
-        int | None, owner_option("Of the record in this row; the first is 0.", min=0)
+        int | None, owner_option("Prove the record in this row; the first is 0.", min=0)
     ] = None,
     person: Annotated[
         str | None,
         owner_option(
-            "Of all records with this value of the person column, or of the only identifier.",
+            "Prove all records with this value of the person column, or of the only identifier.",
             metavar="ID",
         ),
     ] = None,
@@ -155,13 +156,15 @@ def check(
     key: Annotated[
         list[Path] | None, option("The provider's public key, or a file of pinned keys.")
     ] = None,
-    tracker: Annotated[str | None, option("It must be about this tracker.", metavar="HEX")] = None,
+    tracker: Annotated[
+        str | None, option("Refuse a proof of another tracker's record.", metavar="HEX")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Check a proof, offline: neither the delivery nor a secret is needed.
 
-    The root is given, or taken from a receipt whose signature counts. It says in words what the
-    proof shows, and what it does not.
+    The root is given, or taken from a receipt whose signature counts. The answer says in words
+    what the proof shows, and what it does not.
     """
     from verix_anon.files.proofs import check_proof
 
@@ -172,7 +175,7 @@ def check(
             raise TableError("give the root, by --root or by --receipt and --key")
         found = check_proof(proof, root=committed, tracker=tracker)
         if said and (said.contract, said.submission) != (found.contract.digest, found.submission):
-            # The root binds both, so the signer has signed what it knows to be otherwise.
+            # The root binds both, so the signer contradicts itself.
             raise ProofError("the receipt names another contract or submission than its own root")
     except ProofError as error:
         if not as_json:
@@ -188,7 +191,7 @@ def check(
 def _signed(
     receipt: Path | None, keys: list[Path], root: str | None
 ) -> tuple["Receipt | None", str | None]:
-    """A receipt that counts and who signed it, or None if none was given."""
+    """Return a receipt that counts and who signed it, or None if no receipt was given."""
     if (receipt is None) is not (not keys):
         raise TableError("--receipt and --key belong together")
     if receipt is None:
@@ -222,7 +225,7 @@ def _facts(proof: "Proof") -> dict[str, object]:
 
 
 def _words(proof: "Proof", signed: str | None) -> list[str]:
-    """What a proof that holds shows, and what it does not."""
+    """Say what a proof that holds shows, and what it does not."""
     from verix_anon.protocol.contract import show_value
 
     contract = proof.contract
@@ -235,7 +238,7 @@ def _words(proof: "Proof", signed: str | None) -> list[str]:
         f"The record with the tracker {proof.tracker.hex()}",
         f"lies in a class of {proof.count:,} records; at least {contract.min_leaf:,} were agreed.",
         "",
-        "Whoever committed to the root put it there by these splits, from the top:"
+        "The party that committed to the root put it there by these splits, from the top:"
         if proof.path
         else "There was no split: all records are one class.",
     ]
@@ -243,7 +246,7 @@ def _words(proof: "Proof", signed: str | None) -> list[str]:
         column = contract.quasi[turn.column]
         word = "at most" if turn.side.value == "left" else "more than"
         lines.append(f"  {column.name}: {word} {show_value(column, turn.threshold)}")
-    lines += ["", "The records of the class have, of each column:"]
+    lines += ["", "The values of the class, by column:"]
     for column, (low, high) in zip(contract.quasi, proof.bounds, strict=True):
         least, greatest = show_value(column, low), show_value(column, high)
         lines.append(f"  {column.name}: {least if low == high else f'{least} to {greatest}'}")
