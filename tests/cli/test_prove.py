@@ -185,9 +185,9 @@ def test_mistakes_of_the_caller(job: Path, run: Run) -> None:
     for words, problem in (
         ((*tracker,), "one of --manifest, --submission and --contract"),
         ((*tracker, "-s", submission, "-m", manifest), "one of --manifest, --submission and"),
-        (("-s", submission), "say of which record"),
-        (("-s", submission, "--record", 1), "needs the manifest, and the table"),
-        (("-m", manifest, "--record", 1), "needs the manifest, and the table"),
+        (("-s", submission), "say which record to prove"),
+        (("-s", submission, "--record", 1), "give the manifest and the table"),
+        (("-m", manifest, "--record", 1), "give the manifest and the table"),
         ((*tracker, "-s", submission), "no record of the delivery has the tracker"),
         (("--tracker", "ab", "-s", submission), "a tracker has 64 hexadecimal digits"),
         (("-m", manifest, "-t", job / "people.parquet", "--record", 1_500), "0 to 1,499"),

@@ -1,4 +1,4 @@
-"""How far a job is: what lies in its folder tells, no matter who put it there."""
+"""Tell how far a job is, from the files in its folder; it does not matter who put them there."""
 
 import os
 import re
@@ -28,16 +28,16 @@ from verix_anon.files.job_folder import (
 from verix_anon.files.tables.file_kinds import TAKEN
 
 SCHEMA = "*.schema.json"
-"""What `release` puts beside each table that it writes."""
+"""The dictionary that `release` writes beside each table."""
 OURS = b'"verix/schema/'
-"""What such a file says in its first bytes."""
+"""What every such dictionary has in its first bytes."""
 BEGINNING = 64
 KNOWN = (ROLES, SUBMISSION, MANIFEST, DELIVERY, VERDICT, AUDIT_LOG)
 NAME = re.compile(r"\w[\w .+-]{0,79}")
 
 
 class JourneyState(StrEnum):
-    """What has been done with a job, the last of it."""
+    """The last thing that was done with a job, or its outcome."""
 
     NEW = "new"
     DRAFTED = "drafted"
@@ -50,7 +50,7 @@ class JourneyState(StrEnum):
 
 
 class JourneyStep(StrEnum):
-    """What is to be done with a job, in this order."""
+    """The steps of a job, in their order."""
 
     TABLE = "table"
     COLUMNS = "columns"
@@ -62,7 +62,7 @@ class JourneyStep(StrEnum):
 
 STEPS = tuple(JourneyStep)
 OF_ROLES = frozenset({JourneyStep.COLUMNS, JourneyStep.PRIVACY})
-"""What is said in the roles file alone."""
+"""The steps that only change the roles file."""
 NEXT = {
     JourneyState.NEW: JourneyStep.TABLE,
     JourneyState.DRAFTED: JourneyStep.COLUMNS,
@@ -84,39 +84,39 @@ class Job:
     table: Path | None = None
     """Where its table lies, if the roles file says so."""
     has_roles: bool = True
-    """Whether the roles file lies in it; a command may have been given one from elsewhere."""
+    """Whether the roles file lies in the folder; a command may use one from elsewhere."""
     problem: str = ""
-    """What in it cannot be read."""
+    """Why a file of the job cannot be read; empty if all can be."""
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The name of the job's folder."""
         return self.folder.name
 
     @property
     def step(self) -> JourneyStep:
-        """What is to be done next."""
+        """The next step."""
         return NEXT[self.state]
 
     @property
     def open_steps(self) -> tuple[JourneyStep, ...]:
-        """What can be looked at or done."""
+        """The steps that can be looked at or done now."""
         last = JourneyStep.SEND if self.state is JourneyState.DRAFTED else self.step
         found = STEPS[: STEPS.index(last) + 1]
         return tuple(step for step in found if self.has_roles or step not in OF_ROLES)
 
     @property
     def is_prepared(self) -> bool:
-        """Whether its submission is made, so that roles and contract stand."""
+        """Whether the submission was made, which fixes roles and contract."""
         return self.state not in (JourneyState.NEW, JourneyState.DRAFTED)
 
     def path(self, name: str) -> Path:
-        """Where something of it lies, or would."""
+        """Return where a file of the job is, or would be."""
         return self.folder / name
 
 
 def look_at(folder: Path) -> Job:
-    """How far the job in a folder is."""
+    """Find out how far the job in a folder is."""
     has_roles = (folder / ROLES).is_file()
     try:
         table = _table(folder / ROLES)
@@ -129,9 +129,9 @@ def look_at(folder: Path) -> Job:
 def _state(folder: Path) -> JourneyState:
     if (folder / DELIVERY).is_dir() and (folder / VERDICT).is_file():
         verdict = read_verdict(folder / VERDICT)
-        # One on what cannot be read, which has no root: no one can take it for a pass.
+        # A verdict on unreadable bytes has no root, and cannot be mistaken for a pass.
         is_unread = not verdict.files and not verdict.accepted
-        # A verdict on another delivery says nothing of the one that lies here.
+        # A verdict on another delivery says nothing about the one in this folder.
         if is_unread or verdict.root == read_header(folder / DELIVERY).root:
             if verdict.accepted and _is_released(folder, verdict):
                 return JourneyState.RELEASED
@@ -140,13 +140,13 @@ def _state(folder: Path) -> JourneyState:
 
 
 def report_of(job: Job, verdict: Verdict) -> Path | None:
-    """The report that lies beside a verdict, if it is on that one."""
+    """Return the report beside a verdict, or None if it is about another verdict."""
     path = job.path(REPORT)
     return path if is_report_of(path, verdict) else None
 
 
 def _is_released(folder: Path, verdict: Verdict) -> bool:
-    """Whether a table lies here that was released, and of this delivery, if the sheet says it."""
+    """Whether the folder has a released table; if the sheet names a root, it must be this one."""
     if not _schemas(folder):
         return False
     try:
@@ -157,7 +157,7 @@ def _is_released(folder: Path, verdict: Verdict) -> bool:
 
 
 def _schemas(folder: Path) -> list[Path]:
-    """The dictionaries of released tables; others have files of such names, too."""
+    """Return the dictionaries of released tables, not other files with such names."""
     return [p for p in sorted(folder.glob(SCHEMA)) if _is_file(p) and OURS in _beginning(p)]
 
 
@@ -174,10 +174,10 @@ def _is_file(path: Path) -> bool:
 
 
 def released_files(job: Job) -> list[Path]:
-    """What is to be published: each table that was released, and its dictionary.
+    """Return the files to publish: each table that was released, and its dictionary.
 
-    The owner's own table may lie here under the same name but for its ending: it is none of them,
-    and where two tables could be the released one, neither is taken for it.
+    The owner's own table is left out, even if it has the same name with another ending. If two
+    tables could be the released one, both are left out.
     """
     found = []
     for schema in _schemas(job.folder):
@@ -195,7 +195,7 @@ def _without_verdict(folder: Path) -> JourneyState:
 
 
 def _table(roles: Path) -> Path | None:
-    """The table that a roles file names, from its own folder; what is no such file names none."""
+    """Return the path of the table that a roles file names, or None if it names none."""
     try:
         named = tomllib.loads(roles.read_text(encoding="utf-8")).get("table")
     except FileNotFoundError:
@@ -208,15 +208,16 @@ def _table(roles: Path) -> Path | None:
 
 
 def jobs_in(folder: Path) -> list[Job]:
-    """The jobs in a folder, by name: folders that hold something of a job, or no more than tables.
+    """Return the jobs in a folder, by name.
 
-    A job that was just begun is empty, and its table may be put into it.
+    A job is a folder with a file of a job in it, an empty one, which was just begun, or one that
+    holds only tables.
     """
     found = []
     for path in folder.iterdir():
         if path.name.startswith(".") or not is_text(path.name):
             continue
-        with suppress(OSError):  # A folder that is another's, or that went away.
+        with suppress(OSError):  # The folder may belong to another user, or be gone.
             if path.is_symlink() or not path.is_dir():
                 continue
             names = {entry.name for entry in path.iterdir() if not entry.name.startswith(".")}
@@ -226,24 +227,24 @@ def jobs_in(folder: Path) -> list[Job]:
 
 
 def find_job(folder: Path, name: str) -> Job:
-    """The job of that name.
+    """Return the job of that name.
 
     Raises:
         TableError: There is no such folder.
     """
     path = folder / name
     is_name = name == path.name and not name.startswith(".") and "\0" not in name
-    # These answer with no to a name that is too long, too.
+    # Unlike the methods of Path, these return False for a name that is too long.
     if not is_name or os.path.islink(path) or not os.path.isdir(path):  # noqa: PTH112, PTH114
         raise TableError(f"there is no job {name!r} in {folder}")
     return look_at(path)
 
 
 def new_job(folder: Path, name: str) -> Job:
-    """An empty folder for a job, for its owner alone.
+    """Make an empty folder for a job, which only its owner can read.
 
     Raises:
-        TableError: There is one of that name, or it is not a name for a folder.
+        TableError: A folder of that name exists, or the name is not one for a folder.
     """
     name = name.strip()
     if not NAME.fullmatch(name) or name.endswith(".") or DEVICE.fullmatch(name):

@@ -2,13 +2,13 @@
 
 Two releases of one table under two salts cut it along different lines, and anyone who holds
 both can lay them over each other; two submissions of one table show its traps, the rows that
-are not in both. Only the owner can know, so the owner keeps a list: a file of JSON lines, only
-ever appended to, that holds digests and times and no data.
+are not in both. Only the owner can notice this, so the owner keeps a list: a file of JSON lines,
+only ever appended to, that holds digests and times and no data.
 
-A release is recorded before its table gets its name, and again when it has it, all under a lock:
-no table is without its line. The very same release, in another format for example, is not another
-one: it publishes the same rows. Where each file has them in a random order of its own, both
-together tell nothing that one does not.
+A release is recorded before its table gets its name, and again afterwards, all under a lock. So
+every released table has its line. The same release in another format does not count as a second
+one, because it publishes the same rows. If each file has them in a random order of its own, the
+two together tell nothing that one of them does not tell.
 
 A release also leaves a keyed sketch of the people in its table, so that the ledger can tell how
 many people another table shares with it. The key is in a file of its own beside the ledger.
@@ -50,12 +50,12 @@ class Event(StrEnum):
 
 
 MADE = dict.fromkeys(Event, "submission") | {Event.RELEASE: "root", Event.NAMED: "release"}
-"""What comes of an event, or what it is about, as its line names it."""
+"""The field of an event's line that holds what it made, or what it is about."""
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """One event: of which table, which submission or root came of it, and when."""
+    """One event: its table, the submission or root that it made, and its time."""
 
     event: Event
     table: Digest
@@ -64,18 +64,18 @@ class LedgerEntry:
     time: str
     """UTC, ISO 8601"""
     release: Digest | None = None
-    """What was released of that delivery, and how; None in lines that do not say it."""
+    """The digest of what was released of that delivery, and how; None in other lines."""
     line: Digest | None = None
-    """SHA-256 of the audit log's line, of the event `audit` only."""
+    """SHA-256 of the audit log's line; only for the event `audit`."""
     n_lines: int = 0
-    """How many lines the audit log had with this one."""
+    """How many lines the audit log had, including this one."""
     people: PersonSketch | None = None
-    """Of a release whose table tells people apart."""
+    """The sketch of a release's people, if a column tells them apart."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A release: of which table, from which root, and the digest of all that decides its rows.
+    """A release: its table, the root it comes from, and the digest of all that decides its rows.
 
     Two releases with one digest publish the same cells, in the table's order or in a random one.
     """
@@ -86,7 +86,7 @@ class Claim:
     people: PersonSketch | None = None
 
     def others(self, entries: Sequence[LedgerEntry | None]) -> tuple[LedgerEntry, ...]:
-        """The releases of the table that published something else, oldest first."""
+        """Return the releases of this table that published something else, oldest first."""
         found = _of(entries, self.table, Event.RELEASE)
         return tuple(entry for entry in found if entry.release != self.release)
 
@@ -108,7 +108,7 @@ class Ledger:
 
     @classmethod
     def default(cls) -> "Ledger":
-        """The user's own: $VERIX_LEDGER, else $XDG_DATA_HOME, else ~/.local/share."""
+        """Return the user's own ledger: $VERIX_LEDGER, else $XDG_DATA_HOME, else ~/.local/share."""
         if chosen := os.environ.get("VERIX_LEDGER"):
             return cls(Path(chosen))
         home = os.environ.get("XDG_DATA_HOME")
@@ -117,11 +117,11 @@ class Ledger:
         return cls(data / "verix-anon" / "ledger.jsonl")
 
     def seen(self, table: Digest) -> tuple[LedgerEntry, ...]:
-        """The earlier releases of a table, oldest first; none if it is new."""
+        """Return the earlier releases of a table, oldest first."""
         return _of(self._entries(), table, Event.RELEASE)
 
     def prepared(self, table: Digest) -> tuple[LedgerEntry, ...]:
-        """The earlier submissions of a table, oldest first."""
+        """Return the earlier submissions of a table, oldest first."""
         return _of(self._entries(), table, Event.PREPARE)
 
     def audited(self, table: Digest) -> tuple[LedgerEntry, ...]:
@@ -129,11 +129,11 @@ class Ledger:
         return _of(self._entries(), table, Event.AUDIT)
 
     def others(self, claim: Claim) -> tuple[LedgerEntry, ...]:
-        """The earlier releases of a table that published something else than this one."""
+        """Return the earlier releases of the table that published something else than this one."""
         return claim.others(self._entries())
 
     def sketch(self, persons: pa.Array) -> PersonSketch:
-        """The sketch of a table's people, with the key in the file beside the ledger."""
+        """Make the sketch of a table's people, with the key in the file beside the ledger."""
         path = self.path.with_name(f"{self.path.name}.key")
         try:
             if not path.exists():
@@ -145,7 +145,7 @@ class Ledger:
             raise self._unusable(error) from None
 
     def sharing(self, claim: Claim, besides: Collection[Digest]) -> tuple[str, ...]:
-        """Say of each other released table how many people it shares; not of those `besides`."""
+        """Warn of each other released table that shares people, except those in `besides`."""
         others = {
             entry.table: entry
             for entry in self._entries()
@@ -164,22 +164,22 @@ class Ledger:
         return tuple(found)
 
     def warnings(self) -> tuple[str, ...]:
-        """What the ledger cannot vouch for: a damaged line may have been of this table."""
+        """Warn of damaged lines, because one of them may have been about this table."""
         n_damaged = sum(entry is None for entry in self._entries())
         lines = counted(n_damaged, "line")
         found = [f"{lines} of the ledger {self.path} cannot be read"] * bool(n_damaged)
         if json_lines.is_cut_short(self.path):
             found.append(
-                f"the last line of the ledger {self.path} was cut short: what it was about did not"
-                " come to pass, and it does not count"
+                f"the last line of the ledger {self.path} was cut short: its event was not"
+                " completed, so it does not count"
             )
         return tuple(found)
 
     def record(
         self, event: Event, table: Digest, made: Digest, **more: object
     ) -> tuple[LedgerEntry, ...]:
-        """Append an event; the earlier ones of its kind and table, oldest first."""
-        # Under one lock: of two at once, one knows of the other.
+        """Append an event, and return the earlier ones of its kind and table, oldest first."""
+        # Read and append under one lock, so that the later of two processes sees the other's event.
         with self._held() as held:
             earlier = _of([_entry(fields) for fields in held.read()], table, event)
             held.append({**_line(event, table, made), **more})
@@ -187,24 +187,24 @@ class Ledger:
 
     @contextmanager
     def releasing(self, claim: Claim, after: Sequence[LedgerEntry]) -> Iterator[None]:
-        """Record a release; its table gets its name in the block, with the ledger locked.
+        """Record a release, and keep the ledger locked while the block gives the table its name.
 
         Raises:
-            NotAcceptedError: There are other releases than those it was found to come `after`.
+            NotAcceptedError: The ledger has other releases of the table than those in `after`.
         """
         with self._held() as held:
             entries = [_entry(fields) for fields in held.read()]
             if claim.others(entries) != tuple(after):
                 raise NotAcceptedError(
                     f"another release of this table was recorded in the ledger {self.path} in the"
-                    " meantime; release again to be told of it"
+                    " meantime; release again, and you are told about it"
                 )
             made: dict[str, object] = {"release": claim.release.hex()}
             if claim.people is not None:
                 made["people"] = claim.people.to_json()
             held.append({**_line(Event.RELEASE, claim.table, claim.root), **made})
             yield
-            # For people: without it the table may not be there. No decision rests on it.
+            # This line only tells people that the table is there. No decision rests on it.
             with suppress(OSError):
                 held.append(_line(Event.NAMED, claim.table, claim.release))
 
@@ -218,7 +218,7 @@ class Ledger:
             raise self._unusable(error) from None
 
     def _entries(self) -> list[LedgerEntry | None]:
-        """Every line that is not empty, None for one that is damaged."""
+        """Return an entry for every line that is not empty, None for a damaged one."""
         try:
             return [_entry(fields) for fields in json_lines.read(self.path)]
         except OSError as error:
@@ -229,16 +229,16 @@ class Ledger:
 
 
 class LookedAt(Ledger):
-    """A ledger that is asked and not added to, for a look at what would be released.
+    """A ledger that is read but not written, for a preview of a release.
 
-    Earlier releases do not forbid a look. They are counted in its sheet, which warns of them.
+    Earlier releases do not forbid a preview. Its sheet counts them and warns of them.
     """
 
     __slots__ = ()
 
     @contextmanager
     def releasing(self, claim: Claim, after: Sequence[LedgerEntry]) -> Iterator[None]:
-        """Nothing is released, so that nothing counts."""
+        """Record nothing, because a preview releases nothing."""
         yield
 
 

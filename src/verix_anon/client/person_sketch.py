@@ -2,7 +2,7 @@
 
 It holds the smallest keyed codes of the people (a bottom-k sketch). Of the smallest codes of two
 tables together, the share that is in both estimates the share of all people who are in both. A code
-is 48 bits of an HMAC, so without the key a sketch tells nothing about anybody.
+is 48 bits of an HMAC, so without the key a sketch tells nothing about anyone.
 """
 
 import hmac
@@ -18,7 +18,7 @@ from verix_anon.errors import TableError
 from verix_anon.fields import COUNTS, Fields
 
 SIZE = 1_024
-"""So many codes are kept; the error of a share is about one in the root of this."""
+"""How many codes are kept; the error of a share is about 1 / sqrt(SIZE)."""
 BYTES = 6
 
 
@@ -32,21 +32,21 @@ class PersonSketch:
 
     @classmethod
     def of(cls, persons: pa.Array, key: bytes) -> "PersonSketch":
-        """The sketch of a column that tells people apart; missing values are nobody."""
+        """Make the sketch of a column that tells people apart; missing values do not count."""
         names = plain_column(persons).drop_null().unique().to_pylist()
         found = (hmac.digest(key, str(name).encode(), "sha256")[:BYTES] for name in names)
         codes = np.sort(np.array([int.from_bytes(code, "big") for code in found], np.int64))
         return cls(len(names), codes[:SIZE])
 
     def shared(self, other: "PersonSketch") -> int:
-        """About how many people both tables have; exact if both are small."""
+        """Estimate how many people are in both tables; exact if both are small."""
         both = np.union1d(self.codes, other.codes)[:SIZE]
         in_both = np.isin(both, self.codes) & np.isin(both, other.codes)
         similar = float(in_both.mean()) if both.size else 0.0
         return round(similar * (self.n_people + other.n_people) / (1 + similar))
 
     def to_json(self) -> dict[str, object]:
-        """As the ledger writes it."""
+        """Return the sketch as the ledger writes it."""
         data = b"".join(int(code).to_bytes(BYTES, "big") for code in self.codes)
         return {"n": self.n_people, "codes": b64encode(data).decode()}
 

@@ -1,10 +1,10 @@
-"""prove(): proofs of inclusion for one record, or for all records of a person (spec §14).
+"""prove(): make proofs of inclusion for one record, or for all records of a person (spec §14).
 
-With the contract alone anybody who has the delivery can prove what a tracker names. Which tracker
-is whose only the manifest knows: that a tracker is somebody's is the owner's word.
+Anyone who has the delivery and the contract can prove in which leaf the record with a tracker lies.
+Only the manifest says whose tracker it is, so a reader has only the owner's word for that.
 
-Every leaf is hashed, once, since the digest of a sibling is that of a whole subtree. So it is
-also seen that the root follows from the delivery: there is no proof under one that does not.
+Every leaf is hashed once, because the digest of a sibling is that of a whole subtree. This also
+shows whether the root follows from the delivery. If it does not, no proof is made.
 """
 
 import hmac
@@ -40,7 +40,7 @@ NOTHING_PROVED = "so nothing is proved of it; let verix-anon verify judge it"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Committed:
-    """A delivery whose root was seen to follow from it, with the digest of every node."""
+    """A delivery whose root was computed again and is right, with the digest of every node."""
 
     contract: Contract
     delivery: Delivery
@@ -70,7 +70,7 @@ class Committed:
         return cls(contract, delivery, members, of_node)
 
     def proof(self, tracker: bytes) -> Proof:
-        """That the record with this tracker lies in its leaf.
+        """Prove that the record with this tracker lies in its leaf.
 
         Raises:
             TableError: No record has this tracker.
@@ -115,11 +115,11 @@ class Committed:
         return int(np.searchsorted(self.members.start, place, side="right")) - 1
 
     def _path(self, leaf: int) -> Iterator[Turn]:
-        """The splits above a leaf, from it to the root."""
+        """Yield the splits above a leaf, from the leaf to the root."""
         tree = self.delivery.tree
         node = int(np.flatnonzero(tree.leaf == leaf)[0])
         while node:
-            # Every node but the root is one child, and a left one follows its parent.
+            # Every node except the root is a child, and a left child follows its parent.
             is_left = tree.column[node - 1] >= 0
             above = node - 1 if is_left else int(np.flatnonzero(tree.right == node)[0])
             yield Turn(
@@ -154,8 +154,8 @@ def prove(
 
     Args:
         delivery: What the provider returned: in memory, or the folder or URL of its files.
-        agreed: The contract, or the submission, of which no more is read; or the manifest, which
-            also knows whose record is whose; or the path of one of them.
+        agreed: The contract; or the submission, which is read only for its contract; or the
+            manifest, which also says whose record is whose. Or the path of one of them.
         tracker: The record with this tracker, as 32 bytes or 64 hexadecimal digits.
         record: The record in this row of the owner's table, counted from 0.
         person: All records of the person with this value of the person column, or else of the
@@ -168,7 +168,7 @@ def prove(
     Raises:
         ContractError: The contract's commitment is the paper's, under which there are no proofs.
         MalformedDeliveryError: The root does not follow from the delivery, or a record's class is
-            not what was agreed: there is nothing true to prove.
+            not what was agreed, so there is nothing true to prove.
         TableError: There is no such record, or something given is not what it should be.
 
     Examples:
@@ -179,7 +179,7 @@ def prove(
         1
     """
     if [tracker, record, person].count(None) != 2:
-        raise TableError("say of which record: one of tracker, record and person")
+        raise TableError("say which record to prove: give one of tracker, record and person")
     held: Contract | Submission | Manifest
     if isinstance(agreed, Contract | Submission | Manifest):
         held = agreed
@@ -194,7 +194,9 @@ def prove(
         wanted = [tracker_bytes(tracker)]
         read = _read(delivery, contract, kept)
     elif kept is None or table is None:
-        raise TableError("which tracker is whose needs the manifest, and the table it was made of")
+        raise TableError(
+            "to find a person's tracker, give the manifest and the table that it was made from"
+        )
     else:
         rows = _owners_rows(kept, table, record, person)
         read = _read(delivery, contract, kept)
@@ -205,7 +207,7 @@ def prove(
 def _read(
     delivery: Delivery | Snapshot | FilePath, contract: Contract, kept: Manifest | None
 ) -> Delivery:
-    """The delivery, well-formed, undamaged, and of this job."""
+    """Return the delivery, checked to be well-formed, undamaged, and of this job."""
     held = delivery.delivery if isinstance(delivery, Snapshot) else delivery
     if isinstance(held, Delivery):
         arguments.check_types(held)
@@ -214,7 +216,7 @@ def _read(
     elif not is_path(held):
         raise TableError(f"delivery must be a Delivery or the path of one, not {shown(held)}")
     else:
-        # A delivery that lacks rows proves nothing, so without a manifest it says itself how many.
+        # Without a manifest, take the number of rows from the header: the root covers all rows.
         n_rows = read_header(held).rows if kept is None else kept.n_rows
         snapshot = read_delivery(held, contract, n_rows=n_rows)
         held, damaged = snapshot.delivery, snapshot.damaged
@@ -230,10 +232,10 @@ def _read(
 def _owners_rows(
     kept: Manifest, table: object, record: int | None, person: object
 ) -> Sequence[int]:
-    """The rows of the owner's table that are meant."""
+    """Return the rows of the owner's table that `record` or `person` names."""
     columns = columns_of(owned(table, reading_of(kept)).table)
     identifiers = [name for name, role in kept.roles.items() if role == TableRole.IDENTIFIER]
-    # Of what was read and checked, and not of what a second look at the file may find.
+    # Use the columns that were read and checked; a second read may find a changed file.
     named = {kept.person, *identifiers}
     found, _ = read_columns(
         columns, lambda name, array: array if name in named else None, prepared=kept.table
@@ -268,14 +270,14 @@ def _rows_of(person: object, name: str, array: pa.Array) -> list[int]:
 
 
 def _trackers(read: Delivery, kept: Manifest, rows: Sequence[int]) -> list[bytes]:
-    """The trackers of rows of the owner's table, if all trackers are those that were sent."""
+    """Return the trackers of rows of the owner's table; check that all are as they were sent."""
     order = np.argsort(read.records.row, kind="stable")
     sent = read.records.tracker[order]
     is_complete = np.array_equal(read.records.row[order], np.arange(kept.n_rows))
     if not is_complete or not hmac.compare_digest(sha256(sent.data).digest(), kept.tracker_column):
         raise MalformedDeliveryError(
-            "rows or trackers of the delivery are not those that were sent, so nobody's record"
-            " can be named in it"
+            "rows or trackers of the delivery are not those that were sent, so it does not tell"
+            " whose record is whose"
         )
     sent_row = np.full(kept.n_rows, -1)
     genuine = np.flatnonzero(kept.owner_row >= 0)

@@ -100,7 +100,7 @@ def test_whole_bounds_stay_whole_where_steps_are() -> None:
         ({"round_to": {"d": 0.5}}, "whole numbers of day"),
         ({"round_to": {"d": "week"}}, "one of month, quarter, year"),
         ({"round_to": {"x": "month"}}, "cannot be rounded to 'month'"),
-        ({"round_to": {"x": 1}, "representation": Representation.MEAN}, "a mean is none"),
+        ({"round_to": {"x": 1}, "representation": Representation.MEAN}, "not a mean"),
         ({"top_code": {"x": (None, None)}}, "lowest or a highest"),
         ({"top_code": {"x": (None, float("inf"))}}, "lowest or a highest"),
         ({"top_code": {"x": (5, 5)}}, "below the upper"),
@@ -111,7 +111,7 @@ def test_whole_bounds_stay_whole_where_steps_are() -> None:
         ({"representations": {"c": "mean"}}, "'c' has categories, which have no mean"),
         ({"representations": {"c": "midpoint"}}, "'c' has categories without an order"),
         ({"representations": {"x": "shares"}}, "'x' has no categories"),
-        ({"round_to": {"x": 1}, "representations": {"x": "mean"}}, "a mean is none"),
+        ({"round_to": {"x": 1}, "representations": {"x": "mean"}}, "not a mean"),
     ],
 )
 def test_options_that_do_not_fit(chosen: dict[str, Any], message: str) -> None:

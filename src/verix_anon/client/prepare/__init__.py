@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 __all__ = ["PrepareOptions", "Prepared", "prepare"]
 
 TWICE = (
-    "whoever holds two submissions of one table sees its traps, the rows that are not in both;"
+    "anyone who has two submissions of one table can find its traps, the rows not in both;"
     " send only one of them"
 )
 

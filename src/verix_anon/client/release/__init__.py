@@ -2,8 +2,7 @@
 
 Proves: every class of the published table holds at least k people and hides what the owner
 asks for, counted on the genuine records, and each interval is that of its class's own records,
-capped at the ends of its column; nothing of it is taken from the provider but which records lie
-together.
+capped at the ends of its column. The provider decides only which records lie together.
 Never published: the tree, leaf numbers and counts; they undo the joining and expose traps.
 
 The modules, in the order of the work:
@@ -111,9 +110,9 @@ class ReleaseOptions(Presentation):
         check_gate_names(self.require)
 
     def asked(self, manifest: Manifest) -> Asked:
-        """What is asked of each column; what is given here wins over the manifest's."""
+        """Return what each column must hide; these options win over the manifest."""
         diversity = manifest.diversity.items()
-        # Of a column that is not published nothing has to be hidden.
+        # A column that is not published has nothing to hide.
         found = {name: dict(asked) for name, asked in diversity if name not in self.drop}
         for measure in Measure:
             given = getattr(self, measure)
@@ -129,7 +128,7 @@ class ReleaseOptions(Presentation):
         return found
 
     def decides(self, asked: Asked) -> dict[str, object]:
-        """What decides which rows are published, and whether in the table's order."""
+        """Return the options that decide which rows are published, and in which order."""
         others = {*Measure, "form", "force", "require", "progress"}
         given = {each.name: getattr(self, each.name) for each in fields(self)}
         return {n: value for n, value in given.items() if n not in others} | {"asked": asked}
@@ -185,7 +184,7 @@ def release(
 ) -> Released[Any]:
     """Turn an accepted delivery into a table of the kind that was given.
 
-    What was a stream comes back as a pyarrow table, a LazyFrame as a DataFrame.
+    A stream comes back as a pyarrow table, and a LazyFrame as a DataFrame.
 
     Args:
         delivery: What the provider returned: in memory, or the folder or URL of its files.
@@ -199,9 +198,9 @@ def release(
         options: What to publish, and how.
         ledger: The releases so far; this one is added before the table appears under its name.
             None: no memory of releases.
-        series: The series that the release is to be part of: nobody falls below its l over all of
-            its releases, and who would has to wait. It needs `out`.
-        log: The audit log: a VIOLATION in it stands above an older or weaker pass, and so does
+        series: The series that the release becomes part of. People who would fall below its l
+            over all of its releases wait for a later release. It needs `out`.
+        log: The audit log: a VIOLATION in it overrides an older or weaker pass, and so does
             a line that was removed or changed. None: no memory of verdicts.
 
     Raises:
@@ -230,14 +229,14 @@ def release(
     table, reading, _ = owned(table, reading_of(manifest))
     usual = FORMS["excel"] if is_sheet else TextForm.like(reading or Reading())
     form = usual.changed(options.form)
-    # First the delivery, of which little is left; what is wrong with it is said after the table.
+    # Read the delivery beside the table, and keep only its leaves. Its errors come second.
     with ThreadPoolExecutor(1) as before:
         delivered = before.submit(read_leaves, delivery, manifest)
     source = read_source(table, manifest, options.person, options)
     asked = options.asked(manifest)
     looked = isinstance(ledger, LookedAt)
     if series is not None and out is None and not looked:
-        raise TableError("a series remembers the published file: say with out where it goes")
+        raise TableError("a series remembers the published file: give its path as out")
     growing = None if series is None else _growing(series, manifest, source, table)
     # 2. The verdict accepts this very delivery, and the table was not released before.
     leaves = delivered.result()
@@ -246,7 +245,7 @@ def release(
     tables = () if growing is None else [each.table for each in growing.memory.releases]
     counted = count_release(ledger, leaves, manifest, decides, persons, tables)
     against, force = counted.problems, options.force
-    # The ledger is read before the log: a line that is added in between is not missed.
+    # Read the ledger before the log, so that no line that is added in between is missed.
     remembered = () if ledger is None else ledger.audited(manifest.table)
     logged = None if log is None else log.read(manifest.submission, remembered)
     overridden = check_verdict(leaves, manifest, verdict, against, logged=logged, force=force)
@@ -346,9 +345,10 @@ def _opened(given: Memory | FilePath | None, kind: type[Memory], what: str) -> M
 
 
 def _check_memory(manifest: Manifest) -> None:
-    """Refuse what will not fit: values or cells of quasi-identifiers, and the other columns.
+    """Refuse a release that does not fit into memory.
 
-    The texts of up to so many classes are there once more while they are written.
+    It needs room for the values or cells of quasi-identifiers and for the other columns. While the
+    table is written, the texts of up to MOST_TEXTS classes are there once more.
     """
     n_rows, n_quasi = manifest.n_genuine, len(manifest.quasi)
     n_others = sum(role in ATTRIBUTES for role in manifest.roles.values())

@@ -44,9 +44,9 @@ Choose = Callable[[Ints, Ids], Flags]
 NOTHING: Ends = (math.inf, -math.inf)
 """Every value lies beyond both ends, so nothing is said about any class."""
 BLOCK = 1 << 20
-"""Records that are looked up together, since that takes as much memory again."""
+"""How many records are looked up at once, because a look-up takes as much memory again."""
 ROUNDS = 32
-"""Offers of records to suppress are accepted in so many rounds, the best first."""
+"""In how many rounds offers of records to suppress are accepted, the best first."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -56,13 +56,13 @@ class ClassCells:
     of_row: Ids
     """The class of each of the owner's rows."""
     cells: Sequence[Cells]
-    """Of each quasi-identifier that is published."""
+    """The cells of each quasi-identifier that is published."""
     losses: Sequence[ColumnLoss]
-    """What is left of each of them."""
+    """What each of these columns lost."""
     ncp_before: float
-    """NCP if each leaf was published as a class of its own."""
+    """What NCP would be if each leaf was published as a class of its own."""
     bound_owners: tuple[float, float]
-    """The shares of the records that alone own a bound: an exact one, and a printed one."""
+    """The shares of records that are the only owner of an exact bound, and of a printed one."""
     bins: Mapping[str, Bins]
     """The common bins of the columns that have them."""
 
@@ -88,7 +88,7 @@ class Classes:
     cost: Joining
     leaf_of_row: Ids
     told: float
-    """At most this share of the records is told by joining."""
+    """For at most this share of the records, joining shows that their leaf fell short."""
     suppressed: Suppressed | None = None
 
     @property
@@ -97,12 +97,12 @@ class Classes:
         return Grouped.by(self.of_row, self.is_joined.size)
 
     def write(self, wanted: Presentation, *, last: bool = False) -> ClassCells:
-        """Write out what is published; the `last` time each column's values end with it."""
+        """Write out what is published; the `last` time, free each column's values on the way."""
         grouped, quasi = self.grouped, self.source.quasi
         shown = [j for j, column in enumerate(quasi) if column.name not in wanted.drop]
         leaves = self._apart() if self.cost.records else None
         with ThreadPoolExecutor(available_cores()) as pool:
-            # Values end before texts begin, which are as large.
+            # Free the values before the texts are made, which are as large.
             found: list[Range | None] = []
             losses, before = [], []
             is_owner = np.zeros((2, self.of_row.size), np.bool_)
@@ -127,7 +127,7 @@ class Classes:
         )
 
     def _apart(self) -> Grouped:
-        """The rows of each leaf of a joined class; after these, all other rows as one group."""
+        """Group the rows of each leaf of a joined class, and all other rows as the last group."""
         of_row = np.where(self.is_joined[self.of_row], self.leaf_of_row, self.leaf_of_row.max() + 1)
         number = np.cumsum(np.bincount(of_row) > 0) - 1
         return Grouped.by(number[of_row], int(number[-1]) + 1)
@@ -219,9 +219,10 @@ def join_leaves(
 ) -> Classes:
     """Join leaves that fall short to others, and some more by chance, and group rows by class.
 
-    With `suppress`, the records that cost most to keep are left out, of at most this share of the
-    people, and the leaves without them are joined: what is left holds all that is asked for. Then
-    `choose` says which rows may stay, until all may. Leaves are joined for `wider` times l values.
+    With `suppress`, the records that cost most to keep are left out, at most those of this share of
+    the people. Then the leaves without them are joined, so what is left holds all that is asked
+    for. After that, `choose` says which rows may stay, and is asked again until all may. Leaves are
+    joined for `wider` times l values.
     """
 
     def joined(rows: Ints | None) -> Classes:
@@ -460,7 +461,7 @@ def _demands(
 
 
 def _wider(least: int, wider: int, column: privacy.Attribute) -> int:
-    """So many times l, of at most half the values that there are; never less than l."""
+    """Return `wider` times l, at most half of all distinct values, and at least l."""
     n_values = np.unique(column.codes).size
     return max(least, min(wider * least, n_values // 2)) if least > 1 else least
 
@@ -475,7 +476,7 @@ def _bins(found: Range) -> Bins:
 
 
 def _written(found: list[Range | None], j: int) -> Cells:
-    """Write a column out, after which its ranges end."""
+    """Write a column out, and free its ranges."""
     held, found[j] = found[j], None
     assert held is not None
     cells = write_cells(held)
@@ -485,7 +486,7 @@ def _written(found: list[Range | None], j: int) -> Cells:
 
 
 def _width(found: Range, domain: Domain, possible: Covered | None) -> Floats:
-    """How much of the column's range each class leaves possible; a capped end reaches its limit."""
+    """Return how much of the range each class leaves possible; a capped end goes to its limit."""
     if found.sets is None:
         low = np.where(found.is_below, domain[0], found.low)
         high = np.where(found.is_above, domain[1], found.high)
@@ -498,7 +499,7 @@ def _width(found: Range, domain: Domain, possible: Covered | None) -> Floats:
 
 def _codes(array: pa.Array) -> Ints:
     if pa.types.is_dictionary(array.type):
-        # A class of which nothing is known is told apart from every label.
+        # A class that says nothing gets a code of its own, unlike that of any label.
         codes = array.indices.fill_null(len(array.dictionary))
         return codes.to_numpy().astype(np.int64)  # type: ignore[no-any-return]
     return privacy.attribute("", "", array).codes
@@ -542,7 +543,7 @@ def bound_owners(
 ) -> tuple[Ints, Ints]:
     """Return the rows of the records that alone own a bound of their class in a column.
 
-    A record owns a bound if it has this value and nobody else in the table has it.
+    A record owns a bound if it has this value and no other person in the table has it.
 
     Args:
         values: Of every genuine record; NaN where it has none.

@@ -1,4 +1,4 @@
-"""A look at a release before it is one: its sheet, its warnings, ten records before and after."""
+"""Show a release before it is made: its sheet, its warnings, ten records before and after."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -20,38 +20,38 @@ from verix_anon.fields import Fields, to_json
 FORMAT = "verix/preview/1"
 RECORDS = 10
 LONGEST = 200
-"""Characters of a value that are shown."""
+"""How many characters of a value are shown."""
 Cell = str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A column of the table in the records that are shown, before and after."""
+    """One column of the records that are shown, before and after."""
 
     name: str
     role: str
     before: tuple[Cell, ...]
     after: Mapping[str, tuple[Cell, ...]]
-    """The columns that are published of it, none of an identifier."""
+    """The columns that are published in its place; an identifier has none."""
 
     @property
     def is_same(self) -> bool:
-        """Whether it is published as it is."""
+        """Whether the column is published unchanged."""
         return dict(self.after) == {self.name: self.before}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """What would be published; it holds records, and is the owner's alone."""
+    """What would be published. It holds records, so only the owner may see it."""
 
     root: str
     facts: Mapping[str, str]
     """The privacy sheet in words."""
     warnings: tuple[str, ...]
     missed: tuple[str, ...]
-    """What is required and not reached."""
+    """The requirements that the release does not reach."""
     options: Mapping[str, object]
-    """What was asked of the release, as far as it was given."""
+    """The options that the owner gave."""
     columns: tuple[Compared, ...]
     losses: tuple[ColumnLoss, ...] = ()
 
@@ -59,7 +59,7 @@ class Preview:
     def of(
         cls, released: Released[Any], options: ReleaseOptions, manifest: Manifest, table: object
     ) -> "Preview":
-        """Of a table that was made and not written; `options` say what is required of it."""
+        """Make the preview of a table that was not written; `options` say what it must reach."""
         return cls(
             root=released.root.hex(),
             facts=released.sheet.facts(),
@@ -71,7 +71,7 @@ class Preview:
         )
 
     def to_json(self) -> str:
-        """All of it."""
+        """Return the preview as JSON."""
         columns = [
             {"name": c.name, "role": c.role, "before": c.before, "after": dict(c.after)}
             for c in self.columns
@@ -91,7 +91,7 @@ class Preview:
 
     @classmethod
     def from_json(cls, text: str) -> "Preview":
-        """Read it back; raises TableError."""
+        """Read a preview back; raises TableError."""
         fields = Fields.parse(text, "the preview", TableError)
         fields.expect("format", FORMAT)
         facts = fields.inner("facts")
@@ -107,7 +107,7 @@ class Preview:
 
 
 def _given(options: ReleaseOptions, manifest: Manifest) -> dict[str, object]:
-    """What differs from a release of which nothing is asked."""
+    """Return the options that differ from those of a release without any."""
     found: dict[str, object] = {}
     for measure in Measure:
         value = getattr(options, measure)
@@ -123,7 +123,7 @@ def _given(options: ReleaseOptions, manifest: Manifest) -> dict[str, object]:
 def _columns(published: Published, table: object, manifest: Manifest) -> tuple[Compared, ...]:
     derived = {name: Derived.of(name, given) for name, given in manifest.derived.items()}
     held, n_rows = with_derived(columns_of(table), derived), published.class_of_row.size
-    # From the whole table: its first rows are often alike.
+    # Take them from the whole table, because its first rows are often alike.
     rows = np.unique(np.linspace(0, n_rows - 1, min(RECORDS, n_rows)).astype(np.int64))
     classes = pa.array(published.class_of_row[rows])
     kept = {} if published.kept is None else dict(columns_of(published.kept.to_native()).items())

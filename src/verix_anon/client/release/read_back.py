@@ -1,6 +1,6 @@
-"""A released table read back: intervals as numbers, sets as lists, by its dictionary.
+"""Read a released table back: intervals as numbers, sets as lists, as its dictionary says.
 
-Nothing is looked up but the table and the dictionary beside it.
+Only the table and the dictionary beside it are read.
 """
 
 import json
@@ -44,15 +44,15 @@ AND_MORE = re.compile(SET.pattern + r" and [\d,]+ more")
 RANGE = re.compile(rf"({LABEL}?)\.\.({LABEL})")
 End = float | date | datetime | None
 OpenEnds = tuple[End, End]
-"""What stands for an end below, and for one above."""
+"""The values of an end that is open below, and of one that is open above."""
 Parsed = TypeVar("Parsed")
 OR_MISSING = f" or {MISSING}"
 TEXT_SUFFIXES = (".csv", ".tsv")
 CASTS = {"integer": pa.int64(), "number": pa.float64(), "boolean": pa.bool_(), "date": pa.date32()}
-# No date is infinite, and pandas takes no interval with one end.
+# A date cannot be infinite, and pandas refuses an interval with only one end.
 OPEN_DATES = {"columns": (None, None), "pandas": (datetime.min, datetime.max)}
 LARGEST = 10_000_000
-"""Characters of a dictionary."""
+"""How many characters a dictionary may have."""
 
 
 @overload
@@ -66,9 +66,9 @@ def read_released(
 def read_released(path: str | os.PathLike[str], *, intervals: str = "columns") -> Any:
     """Read a released table with its dictionary, `NAME.schema.json` beside it.
 
-    An interval becomes two columns, `NAME_min` and `NAME_max`, infinite or null where an end is
-    open, and a set a list of the labels that are possible; a name of a hierarchy stays text.
-    Where values are missing in a class, a column `NAME_missing` is true.
+    An interval becomes two columns, `NAME_min` and `NAME_max`, which are infinite or null where an
+    end is open. A set becomes a list of the labels that are possible. A name of a hierarchy stays
+    text. A column `NAME_missing` is true where values are missing in a class.
 
     Args:
         path: The table that release() wrote.
@@ -103,7 +103,7 @@ def read_released(path: str | os.PathLike[str], *, intervals: str = "columns") -
 
 @dataclass(frozen=True, slots=True)
 class Dictionary:
-    """What `NAME.schema.json` says of a released table."""
+    """What `NAME.schema.json` says about a released table."""
 
     fields: Sequence[Fields]
     form: TextForm
@@ -134,7 +134,7 @@ class Dictionary:
         return cls(fields, form, text)
 
     def table(self, name: str) -> pa.Table:
-        """Read the table as it stands in its file; raises TableError."""
+        """Read the table as it is in its file; raises TableError."""
         if not name.lower().endswith(TEXT_SUFFIXES):
             is_sheet = name.lower().endswith(SHEET_SUFFIXES)
             found = read_table(name, Reading(sheet=TABLE) if is_sheet else None)
@@ -250,7 +250,7 @@ def _typed(
 def _parsed(
     field: Fields, texts: Sequence[str | None], open_dates: OpenEnds, decimal: str
 ) -> dict[str, pa.Array]:
-    """The columns of a quasi-identifier's distinct cells; None where all is missing."""
+    """Return the columns for a quasi-identifier's distinct cells; None where all is missing."""
     name, kind = field.text("name"), field.choice("kind", Kind)
     if kind is Kind.CATEGORICAL and field.has("hierarchy"):
         return {name: pa.array(texts, pa.string())}
@@ -311,12 +311,12 @@ def _with_intervals(table: pa.Table, spans: Sequence[str]) -> "pd.DataFrame":
 
 
 def number_end(text: str, is_last: bool) -> End:
-    """A number, for both ends alike."""
+    """Read a number, which is the same at either end."""
     return float(text.strip("()"))
 
 
 def _date_end(unit: Unit, text: str, is_last: bool) -> End:
-    """A date, or the first or last moment of a period; ValueError if Python does not know it."""
+    """Read a date, or a period's first or last moment; ValueError if Python has no such date."""
     period = PERIOD.fullmatch(text)
     kind = NUMPY_UNITS[unit]
     if period is None:
@@ -337,7 +337,7 @@ def _moment(value: "npt.NDArray[np.datetime64]") -> date | datetime:
 
 
 def interval(text: str, read: Callable[[str, bool], End], open_ends: OpenEnds) -> OpenEnds:
-    """The least and the greatest value that a cell leaves possible."""
+    """Return the least and the greatest value that a cell leaves possible."""
     if text == ANY:
         return open_ends
     below, beyond = open_ends
@@ -350,7 +350,7 @@ def interval(text: str, read: Callable[[str, bool], End], open_ends: OpenEnds) -
 
 
 class LabelSets:
-    """Sets of labels and ranges of them, of a column whose labels are known, in order."""
+    """Reads sets and ranges of labels, in a column whose labels and their order are known."""
 
     def __init__(self, levels: Sequence[str], *, is_ordered: bool) -> None:
         self.levels = list(levels)
@@ -358,14 +358,14 @@ class LabelSets:
         self.place = {label: i for i, label in enumerate(levels)}
 
     def read(self, text: str) -> list[str]:
-        """The labels that a cell leaves possible; ValueError if it is none of ours."""
+        """Return the labels that a cell leaves possible; ValueError if it is not such a cell."""
         if text == ANY:
             return self.levels
         if text.startswith("not "):
             left_out = {*self._set(text.removeprefix("not "))}
             return [label for label in self.levels if label not in left_out]
         if text.startswith("{"):
-            # Which others are meant is not said.
+            # The cell does not say which others it means.
             return self.levels if AND_MORE.fullmatch(text) else self._set(text)
         found = RANGE.fullmatch(text) if self.is_ordered else None
         if found is None:

@@ -1,13 +1,13 @@
 """How the owner wants quasi-identifiers published, and what that means for each (spec §12).
 
-What is published of a quasi-identifier are intervals, bounds, midpoints, means or shares of a
-class's own records. Since each bound is a real person's value there are three remedies:
+A quasi-identifier is published as intervals, bounds, midpoints, means or shares of a class's own
+records. Each bound is a real person's value. There are three remedies for that:
 
 - The ends of a column are capped at values that k persons reach, unless `exact_ends` is set.
 - Rounding widens a class outwards to multiples of a step.
-- Top-coding puts a cap in place of what lies beyond it. As an interval `50..>=80` reads
-  from 50 to 80 or more, `<=20..70` from 20 or less to 70, and `>=80` 80 or more; bounds and
-  midpoints take the cap for the value; a mean is of the values so capped.
+- Top-coding replaces each value beyond a cap by the cap. The interval `50..>=80` means from 50 to
+  80 or more, `<=20..70` from 20 or less to 70, and `>=80` 80 or more. Bounds and midpoints use the
+  cap as the value, and a mean is the mean of the capped values.
 
 Common bins widen every class outwards to boundaries that all classes share, so that people can
 count and group. Kept and sensitive columns are rounded, capped and binned too, value by value.
@@ -41,7 +41,7 @@ MONTHS = {"m": 1, "q": 3, "y": 12}
 MONDAY = 3
 """Days from a Monday to 1970-01-01."""
 MOST_MONTHS = 1200
-"""And days, weeks and so on: a bin is no wider."""
+"""The most months, days, weeks and so on in one bin."""
 EPOCH = 12 * 1970
 """Months from the year 0 to 1970."""
 
@@ -64,12 +64,12 @@ class ColumnForm:
 
     representation: Representation
     is_ordered: bool = False
-    """Whether its categories have an order of the owner's."""
+    """Whether the owner gave its categories an order."""
     hierarchy: Hierarchy | None = None
     is_filled: bool = False
     """For models: dates as numbers, and a class without a value takes the column's mean."""
     bins: float | str | None = None
-    """The width of common bins, or the level of a hierarchy; `auto`: it is still to be chosen."""
+    """The width of common bins, or the level of a hierarchy; `auto` if it is still to be chosen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,23 +81,23 @@ class Presentation:
     """
 
     representation: Representation | str = Representation.INTERVAL
-    """Of all columns that can be published so; others are published as intervals or sets."""
+    """For all columns that can be published so; the others become intervals or sets."""
     representations: Mapping[str, Representation | str] = field(default_factory=dict)
-    """Of single columns."""
+    """For single columns."""
     round_to: Mapping[str, float | str] = field(default_factory=dict)
-    """Bounds are rounded outwards to multiples of this; dates to month, quarter or year, too."""
+    """Round bounds outwards to multiples of this; for dates also to month, quarter or year."""
     top_code: Mapping[str, Caps] = field(default_factory=dict)
     """The lowest and the highest value that is published."""
     bins: Mapping[str, float | str] | str = field(default_factory=dict)
-    """Cells end at boundaries that all classes share: a width, of dates such as `5y`, of codes
-    how many leading characters, of another hierarchy its level; `auto` finds one. `auto` alone is
-    for all quasi-identifiers."""
+    """Let cells end at boundaries that all classes share: a width, for dates such as `5y`, for
+    codes the number of leading characters, for another hierarchy its level; `auto` finds one.
+    `auto` alone is for all quasi-identifiers."""
     drop: Sequence[str] = ()
     """Columns that are left out; not the target."""
     suppress: float = 0.0
-    """Leave out the records that cost most to keep, of at most this share of the people."""
+    """Leave out the records that cost most to keep, at most those of this share of the people."""
     exact_ends: bool = False
-    """Publish the least and the greatest value of a column though fewer than k persons reach it."""
+    """Publish a column's least and greatest value even if fewer than k persons reach it."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -111,7 +111,7 @@ class Presentation:
         hierarchies: Mapping[str, Hierarchy],
         others: Sequence[Column] = (),
     ) -> dict[str, ColumnForm]:
-        """The form of each quasi-identifier; `ordered` have categories in an order of the owner's.
+        """Return the form of each quasi-identifier; the owner gave those in `ordered` an order.
 
         `others` are the kept and sensitive columns that are not published as they are.
 
@@ -136,7 +136,7 @@ class Presentation:
         return {column.name: self._with_bins(column, found[column.name]) for column in quasi}
 
     def form_of(self, column: Column) -> ColumnForm:
-        """The form of a kept or sensitive column, of which each value is published by itself."""
+        """Return the form of a kept or sensitive column, which is published value by value."""
         form = ColumnForm(representation=Representation.INTERVAL)
         return self._with_bins(column, form)
 
@@ -148,7 +148,7 @@ class Presentation:
         problem = _unfit(wanted, column, is_ordered)
         if problem is None:
             return wanted
-        # Bounds are asked for by programs that look for their columns.
+        # A program that asks for bounds looks for their columns, so refuse.
         if own is None and wanted is not Representation.BOUNDS:
             return Representation.INTERVAL
         raise TableError(f"column {column.name!r} {problem}")
@@ -158,19 +158,19 @@ class Presentation:
 
     @property
     def _bins(self) -> Mapping[str, float | str]:
-        """The bins of each column; `auto` alone names none before `beside` knows the columns."""
+        """The bins of each column; empty for a single `auto`, until `beside` knows the columns."""
         return {} if isinstance(self.bins, str) else self.bins
 
     def remedies(self, name: str) -> dict[str, object]:
-        """What is done to a kept or sensitive column, for the dictionary; nothing if it stays."""
+        """Return what is done to a kept or sensitive column, for the dictionary."""
         given = {"round": self.round_to, "top_code": self.top_code, "bins": self._bins}
         return {each: by_name[name] for each, by_name in given.items() if name in by_name}
 
     def beside(self, said: Mapping[str, Any], quasi: Sequence[Column]) -> Self:
-        """These, and what [release] of a roles file says; what is given here wins.
+        """Return these options with those of [release] in a roles file; these win.
 
         Raises:
-            TableError: The file says something that no release can do.
+            TableError: The file asks for something that a release cannot do.
         """
         other = remedies_of(said, quasi)
         own = _for_all(self.bins, quasi)
@@ -185,7 +185,7 @@ class Presentation:
         )
 
     def check_names(self, roles: Mapping[str, str]) -> None:
-        """Raise TableError unless every remedy is for a column that may have one."""
+        """Raise TableError if a remedy is for a column that cannot have one."""
         for name in (*self.round_to, *self.top_code, *self._bins, *self.drop):
             if name not in roles:
                 raise unknown_column(name, list(roles))
@@ -198,13 +198,13 @@ class Presentation:
                 )
 
     def _with_bins(self, column: Column, form: ColumnForm) -> ColumnForm:
-        """The form with the bins that were asked for, as a number or as `5y`."""
+        """Return the form with the bins that were asked for, as a number or as `5y`."""
         given, name = self._bins.get(column.name), column.name
         is_fit = form.representation not in (Representation.MEAN, Representation.SHARES)
         if given is None or (given == AUTO and (not is_fit or name in self.round_to)):
             return form
         if not is_fit or name in self.round_to:
-            what = "it is rounded" if is_fit else f"of a {form.representation} there are none"
+            what = "it is rounded" if is_fit else f"it is published as {form.representation}"
             raise TableError(f"column {name!r} cannot have bins: {what}")
         codes = column.categories
         if given == AUTO:
@@ -212,7 +212,7 @@ class Presentation:
                 form if codes is not None and form.hierarchy is None else replace(form, bins=AUTO)
             )
         if codes is not None and form.hierarchy is None and not form.is_ordered:
-            # Leading characters name groups of codes that stand in their order.
+            # Leading characters can name groups only if the codes are sorted.
             if [*codes] != sorted(codes):
                 raise TableError(
                     f"column {name!r} needs a hierarchy to have bins: prepare with one"
@@ -224,7 +224,7 @@ class Presentation:
         for name, step in self.round_to.items():
             column = _numeric(quasi, name, "rounded")
             if name in chosen and chosen[name].representation is Representation.MEAN:
-                raise TableError(f"column {name!r}: bounds are rounded, and a mean is none")
+                raise TableError(f"column {name!r}: only bounds can be rounded, not a mean")
             if isinstance(step, str):
                 if step not in BY_NAME or column.unit is None:
                     raise TableError(
@@ -248,12 +248,12 @@ class Presentation:
                 _check_whole(column, cap)
 
     def caps(self, name: str) -> tuple[float, float]:
-        """The lowest and the highest value that is published of a column."""
+        """Return the lowest and the highest value that is published of a column."""
         low, high = self.top_code.get(name, (None, None))
         return -math.inf if low is None else low, math.inf if high is None else high
 
     def is_whole(self, name: str, bins: float | str | None = None) -> bool:
-        """Whether whole bounds stay whole."""
+        """Whether whole bounds are still whole after rounding, capping and binning."""
         chosen = (self.round_to.get(name), *self.top_code.get(name, ()), bins)
         return all(
             value is None or (not isinstance(value, str) and float(value).is_integer())
@@ -262,7 +262,7 @@ class Presentation:
 
 
 def remedies_of(said: Mapping[str, Any], quasi: Sequence[Column]) -> Presentation:
-    """What a command or [release] of a roles file says, of a table with these quasi-identifiers.
+    """Read the options of a command or of [release] in a roles file, for these quasi-identifiers.
 
     Raises:
         TableError: It says something else.
@@ -283,7 +283,7 @@ def remedies_of(said: Mapping[str, Any], quasi: Sequence[Column]) -> Presentatio
 def _for_all(
     bins: Mapping[str, float | str] | str, quasi: Sequence[Column]
 ) -> dict[str, float | str]:
-    """The bins of each column, where `auto` is for all quasi-identifiers."""
+    """Return the bins of each column; a single `auto` is for all quasi-identifiers."""
     if not isinstance(bins, str):
         return {**bins}
     if bins != AUTO:
@@ -292,21 +292,21 @@ def _for_all(
 
 
 def _unfit(wanted: Representation, column: Column, is_ordered: bool) -> str | None:
-    """Why a column cannot be published so; None if it can."""
+    """Say why a column cannot be published in this way; None if it can."""
     is_category = column.categories is not None
     match wanted:
         case Representation.BOUNDS | Representation.MIDPOINT if is_category and not is_ordered:
             what = "bounds" if wanted is Representation.BOUNDS else "midpoint"
             return (
-                f"has categories without an order of yours, so that it has no {what};"
+                f"has categories without an order of yours, so it has no {what};"
                 " publish intervals, or prepare with an order for it"
             )
         case Representation.MEAN if is_category:
-            return "has categories, which have no mean; publish intervals or shares of it"
+            return "has categories, which have no mean; publish it as intervals or shares"
         case Representation.SET if not is_category:
-            return "has no categories; publish intervals of it"
+            return "has no categories; publish it as intervals"
         case Representation.SHARES if not is_category:
-            return "has no categories of which a class could have shares; publish its mean"
+            return "has no categories, so a class has no shares of them; publish its mean"
     return None
 
 
@@ -320,7 +320,7 @@ def _numeric(quasi: Sequence[Column], name: str, what: str) -> Column:
 
 
 def bin_width(column: Column, form: ColumnForm, given: float | str) -> float | str:
-    """The width of bins as a number, or of dates as `5y`.
+    """Read the width of bins: a number, or for dates a text such as `5y`.
 
     Raises:
         TableError: A column of this kind has no such bins.
@@ -348,7 +348,7 @@ def bin_width(column: Column, form: ColumnForm, given: float | str) -> float | s
 
 
 def _caps(name: str, text: str, unit: str | None) -> Caps:
-    """The caps that LOW:HIGH says, either may be left out; dates count in numpy's `unit`, or days.
+    """Read caps from LOW:HIGH; either may be left out. Dates count in numpy's `unit`, or days.
 
     Raises:
         TableError: It says something else.
@@ -361,7 +361,7 @@ def _caps(name: str, text: str, unit: str | None) -> Caps:
 
 
 def _end(name: str, text: str, unit: str | None) -> float:
-    """A number, or a date as the number of units since 1970."""
+    """Read a number, or a date as the number of units since 1970."""
     try:
         day = np.datetime64(date.fromisoformat(text)).astype(f"M8[{unit or 'D'}]")
         return float(day.astype(np.int64))
@@ -394,7 +394,7 @@ BY_NAME = {"month": Period.MONTH, "quarter": Period.QUARTER, "year": Period.YEAR
 
 
 def starts(unit: Unit, values: Floats, period: int) -> "npt.NDArray[np.datetime64]":
-    """The month in which the period of each date begins; a period is so many months."""
+    """Return the first month of each date's period; `period` is its number of months."""
     months = values.astype(np.int64).astype(f"M8[{NUMPY_UNITS[unit]}]").astype("M8[M]")
     count: Ints = months.astype(np.int64) + EPOCH
     return (count // int(period) * int(period) - EPOCH).astype("M8[M]")
@@ -424,7 +424,7 @@ def date_bins(unit: Unit, low: Floats, high: Floats, width: str) -> tuple[Floats
 
 
 def period_of(width: str) -> tuple[Period, int]:
-    """By which periods bins of dates are named, and how many months each has; 0 if by days."""
+    """Return the period that names bins of dates, and the months of a bin; 0 if days name it."""
     found = BIN.fullmatch(width)
     months = int(found[1]) * MONTHS.get(found[2], 0) if found is not None else 0
     named = next((p for p in (12, 3, 1) if months and months % p == 0), 0)
@@ -432,7 +432,7 @@ def period_of(width: str) -> tuple[Period, int]:
 
 
 def covering(unit: Unit, low: Floats, high: Floats) -> Ints:
-    """The finest period that holds each range; years where none does, DAY where it is a moment."""
+    """Return the finest period that holds each range; years if none does, DAY for a moment."""
     found = np.full(low.size, int(Period.YEAR))
     for period in (Period.QUARTER, Period.MONTH):
         found[starts(unit, low, period) == starts(unit, high, period)] = int(period)
