@@ -228,7 +228,7 @@ def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not a number")
+    raise ValueError(f"{constant} is not a finite number")
 
 
 BY_TYPE: Mapping[object, Callable[[Fields, str], object]] = {

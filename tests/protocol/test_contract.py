@@ -310,11 +310,14 @@ def test_same_meaning_in_other_bytes_is_refused(data: bytes) -> None:
         (b"[" * 100_000, "not JSON"),
         (b'{"a":' * 100_000, "not JSON"),
         (GOLDEN.replace(b'"k":5', b'"k":' + b"9" * 100_000), "not JSON"),
-        (GOLDEN.replace(b'"k":5', b'"k":NaN'), "NaN is not a number"),
-        (GOLDEN.replace(b'"k":5', b'"k":Infinity'), "Infinity is not a number"),
+        (GOLDEN.replace(b'"k":5', b'"k":NaN'), "NaN is not a finite number"),
+        (GOLDEN.replace(b'"k":5', b'"k":Infinity'), "Infinity is not a finite number"),
         (GOLDEN.replace(b'"k":5', b'"k":1e999'), "k must be a whole number"),
-        (GOLDEN.replace(b'"min_leaf":10', b'"min_leaf":NaN'), "NaN is not a number"),
-        (GOLDEN.replace(b'"min_leaf":10', b'"min_leaf":-Infinity'), "-Infinity is not a number"),
+        (GOLDEN.replace(b'"min_leaf":10', b'"min_leaf":NaN'), "NaN is not a finite number"),
+        (
+            GOLDEN.replace(b'"min_leaf":10', b'"min_leaf":-Infinity'),
+            "-Infinity is not a finite number",
+        ),
     ],
     ids=range(18),
 )

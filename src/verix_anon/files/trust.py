@@ -1,8 +1,8 @@
 """Whose signatures count: the keys that were pinned, and those that were revoked (spec §8.5).
 
-A small file of the owner's. Several keys count at once, so that a provider can change its own; a
-revoked one never counts again. Whether a key counts is decided by the checker's clock, because the
-time in a receipt is the claim of the key's holder, and a thief would claim another.
+The owner keeps them in a small file. Several keys count at once, so that a provider can change its
+key. A revoked key never counts again. The checker's clock decides whether a key counts, because the
+time in a receipt is only the claim of the key's holder, and a thief would claim another.
 """
 
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ TIMES = ("pinned", "not_before", "not_after", "revoked")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pinned:
-    """A key that somebody decided about; times are those of the owner's clock."""
+    """A key that was pinned or revoked; times are by the owner's clock."""
 
     key: PublicKey
     name: str = ""
@@ -46,7 +46,7 @@ class Pinned:
             raise TableError("a key's time ends before it begins")
 
     def refusal(self, now: datetime) -> str:
-        """Why a signature of this key does not count now; empty if it does."""
+        """Say why a signature of this key does not count now; empty if it does."""
         if self.revoked is not None:
             why = f": {self.reason}" if self.reason else ""
             return f"was revoked on {as_time(self.revoked)}{why}"
@@ -73,10 +73,10 @@ class Pinned:
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """The keys that were decided about; a receipt decides wherever there is one at all.
+    """The keys that were pinned or revoked; with at least one, a verdict needs a valid receipt.
 
     Examples:
-        >>> nobody = verix_anon.Trust()
+        >>> no_keys = verix_anon.Trust()
     """
 
     keys: tuple[Pinned, ...] = ()
@@ -88,9 +88,9 @@ class Trust:
         return Trust(self.keys + other.keys)
 
     def refusal(self, keyid: str, now: datetime) -> str | None:
-        """Why a key does not count now, empty if it does; None if no one ever pinned it.
+        """Say why a key does not count now; empty if it does, None if it was never pinned.
 
-        What is pinned in one place and revoked in another is revoked.
+        A key that is pinned in one place and revoked in another is revoked.
         """
         found = [each for each in self.keys if each.key.keyid == keyid]
         if not found:
@@ -99,16 +99,16 @@ class Trust:
         return min((each.refusal(now) for each in revoked or found), key=len)
 
     def counting(self, now: datetime) -> tuple[PublicKey, ...]:
-        """The keys whose signatures count now."""
+        """Return the keys whose signatures count now."""
         distinct = {each.key.keyid: each.key for each in self.keys}
         return tuple(key for keyid, key in distinct.items() if self.refusal(keyid, now) == "")
 
     def name_of(self, keyid: str) -> str:
-        """What the owner calls a key; empty if nothing."""
+        """Return the owner's name for a key; empty without one."""
         return next((each.name for each in self.keys if each.key.keyid == keyid and each.name), "")
 
     def beside(self, keys: Iterable[PublicKey]) -> "Trust":
-        """With keys that were pinned elsewhere, without times; what is decided here stands."""
+        """Add keys that were pinned elsewhere, without times; entries here win."""
         decided = {each.key.keyid for each in self.keys}
         return self + Trust(tuple(Pinned(key=key) for key in keys if key.keyid not in decided))
 
@@ -117,10 +117,10 @@ NO_TRUST = Trust()
 
 
 def trust_in(paths: Iterable[FilePath]) -> Trust:
-    """The keys in files, each a public key in PEM or a trust file.
+    """Read the keys in files, each a public key in PEM or a trust file.
 
     Raises:
-        TableError: One cannot be read, or holds no key: anyone who names it means to trust some.
+        TableError: A file cannot be read, or holds no key although the caller wants to trust it.
     """
     found = NO_TRUST
     for path in paths:
@@ -147,7 +147,7 @@ def read_trust(path: FilePath) -> Trust:
     """Read a trust file.
 
     Raises:
-        TableError: There is none, or it was altered.
+        TableError: There is no such file, or it was altered.
     """
     data = small_file(path, MAX_BYTES, "trust file")
     fields = Fields.parse(data, f"{path}", TableError)

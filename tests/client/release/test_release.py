@@ -52,7 +52,7 @@ def test_each_value_lies_in_its_interval_and_classes_hold_k(case: Job) -> None:
 def test_the_table_comes_back_as_what_was_given() -> None:
     data = columns()
     in_pandas = job(pd.DataFrame(data, index=[f"i{i // 2}" for i in range(N)])).release()
-    # An index is no column.
+    # An index is not a column.
     assert list(in_pandas.table.index) == list(range(N))
     in_polars, in_arrow = job(pl.DataFrame(data)).release(), job(pa.table(data)).release()
     assert isinstance(in_pandas.table, pd.DataFrame)

@@ -299,7 +299,7 @@ def test_not_a_sheet(text: str) -> None:
 @pytest.mark.parametrize("key", ["k", "n_records", "prosecutor_max", "ncp", "class_sizes"])
 @pytest.mark.parametrize("value", ["many", float("nan"), {"a": 1}, [1]])
 def test_damaged_sheet(key: str, value: object) -> None:
-    with pytest.raises(TableError, match=f"{key}|NaN is not a number"):
+    with pytest.raises(TableError, match=f"{key}|NaN is not a finite number"):
         Sheet.from_json(json.dumps(json.loads(pages.released()) | {key: value}))
 
 

@@ -239,7 +239,7 @@ def test_what_is_drafted_is_prepared(tmp_path: Path) -> None:
 def test_dates_that_may_be_either_way_round_are_asked_for() -> None:
     table = pa.table({"day": ["01/02/2020", "03/04/2020"] * 20, "y": ["a", "b"] * 20})
     declared = Declared(target="y", quasi="all", kinds={"day": "datetime"})
-    with pytest.raises(TableError, match="dd/mm/yyyy or mm/dd/yyyy, and which days they mean"):
+    with pytest.raises(TableError, match="dd/mm/yyyy or mm/dd/yyyy, so it is not clear which"):
         read_owner_table(table, declared)
 
 

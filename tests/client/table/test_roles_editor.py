@@ -256,7 +256,7 @@ def test_what_is_to_be_thought_of(tmp_path: Path) -> None:
     assert "no target is named" in of(outcome="kept")
     assert "looks" not in of()
     found = advice(TEXT, replace(read_choices(TEXT), person="nobody"), tmp_path, tmp_path)
-    assert "'nobody', which is to tell people apart, is no column" in found.warnings
+    assert "'nobody' is to tell people apart, but there is no such column" in found.warnings
 
 
 def test_mistakes_are_those_of_prepare(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def test_the_owner_may_say_otherwise() -> None:
     assert labels([1, 2, 3], task="classes").classes == ("1", "2", "3")
     assert labels([0, 1, 1], task="quantity").values.tolist() == [0, 1, 1]
     assert labels(["1", "2.5", "3"], task="quantity").values.tolist() == [1, 2.5, 3]
-    with pytest.raises(TableError, match="the task is none"):
+    with pytest.raises(TableError, match="the task is 'none'"):
         labels([0, 1, 1], task="none")
     with pytest.raises(TableError, match="a positive class goes with two classes"):
         labels(["a", "b", "c"], positive="b")

@@ -182,7 +182,7 @@ def test_impossible_epsilons_are_refused(value: float) -> None:
 
 def test_epsilon_of_an_unknown_column() -> None:
     made = cases.prepared()
-    with pytest.raises(TableError, match="'agee', which is no quasi-identifier"):
+    with pytest.raises(TableError, match="'agee', which is not a quasi-identifier"):
         verify(
             cases.honest(made.submission),
             made.manifest,

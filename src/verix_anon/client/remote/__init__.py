@@ -1,10 +1,11 @@
-"""A provider at the other end of a wire: the owner's side of `verix-anon serve`.
+"""Have a provider's service anonymize a submission: the owner's side of `verix-anon serve`.
 
-`connection` alone speaks HTTP. `answers` reads what comes back as a stranger's word. `transfer`
-uploads and downloads files, and goes on where it was cut off. This module puts them in order.
+Only `connection` speaks HTTP. `answers` checks what comes back, because it may be hostile.
+`transfer` uploads and downloads files, and continues where it was interrupted. This module calls
+them in order.
 
-Every step can be made again: the job is found by a key that follows from the submission, the
-service says what it has of each file, and the delivery lies aside until it is complete.
+Every step can be repeated: the job is found by a key that follows from the submission, the service
+says how much of each file it has, and the delivery is kept aside until it is complete.
 """
 
 import tempfile
@@ -44,7 +45,7 @@ __all__ = ["RemoteDelivery", "RemoteOptions", "RemoteProvider", "Submitted"]
 JOBS = "/v1/jobs"
 MOST_FILES = MAX_PARTS + 5
 FIRST_POLL, MOST_POLL, LONGER = 0.1, 10.0, 1.6
-"""Seconds between questions how far a job is, at first and at the most, and how they grow."""
+"""Seconds between questions about a job: at first, at most, and the factor by which they grow."""
 
 
 class FailedError(ProviderError):
@@ -69,11 +70,11 @@ def submit_folder(
     `began` is told the job's id as soon as there is one.
 
     Returns:
-        The job's id, and whether it still lies at the service.
+        The job's id, and whether the job is still at the service.
 
     Raises:
-        ProviderError: The service cannot be reached, or refuses. Or keys are pinned, and none of
-            them signed this delivery: the job then stays at the service.
+        ProviderError: The service cannot be reached, or refuses. Or keys are pinned, and this
+            delivery has no signature by one of them: then the job stays at the service.
     """
     check_apart(out, [sent.folder.path])
     check_writable(out, overwrite=overwrite)
@@ -85,7 +86,7 @@ def submit_folder(
     try:
         _fetch(connection, job, sent, out, overwrite=overwrite)
     except RefusedError as refused:
-        # A deletion that was cut off leaves a job whose files are gone: a new one takes its place.
+        # An interrupted deletion leaves a job without files, so begin a new job.
         if refused.problem.status != HTTPStatus.NOT_FOUND:
             raise
         forget_job(connection, job.id)
@@ -106,7 +107,7 @@ def _fetch(
             download(connection, f"{JOBS}/{job.id}", file, folder, report)
             before += file.size
         if connection.keys:
-            # Before the job is deleted: afterwards there is nothing left to ask for.
+            # Check it before the job is deleted: afterwards no file can be fetched.
             check_receipt(folder, sent, connection.keys)
 
 
@@ -116,10 +117,10 @@ def run_job(
     offer: Offer,
     began: Callable[[str], None] = lambda job: None,
 ) -> RemoteJob:
-    """The job of what is sent when it is done; FailedError if it fails."""
+    """Send a submission, and return its job when it is done; FailedError if it fails."""
     job = _post(connection, sent)
     if job.state is JobState.FAILED:
-        # It failed in an earlier run. Who asks again wants it tried again.
+        # It failed in an earlier run, so try it again.
         forget_job(connection, job.id)
         job = _post(connection, sent)
     began(job.id)
@@ -135,7 +136,7 @@ def run_job(
 
 
 def _reporting(told: Progress, stage: str, before: int, total: int) -> Callable[[int], None]:
-    """Tell how far a stage is, by how much came of its present file."""
+    """Report how far a stage is, by the bytes of its current file."""
     return lambda done: told(stage, before + done, total)
 
 
@@ -153,7 +154,7 @@ def _offer(connection: Connection) -> Offer:
 
 
 def check_offer(offer: Offer, sent: Listed, pinned: frozenset[str]) -> None:
-    """Raise ProviderError if the service would refuse what is to be sent, before it is."""
+    """Raise ProviderError, before anything is sent, if the service would refuse it."""
     limits = offer.limits
     sizes = {file.name: file.size for file in sent.files}
     name = max(sizes, key=lambda name: sizes[name])
@@ -180,7 +181,7 @@ def check_offer(offer: Offer, sent: Listed, pinned: frozenset[str]) -> None:
 
 
 def _post(connection: Connection, sent: Parcel) -> RemoteJob:
-    """The job of this submission, made unless there is one."""
+    """Return the job of this submission, and make it if there is none yet."""
     files = [{"name": f.name, "size": f.size, "sha256": f.sha256} for f in sent.files]
     listed = to_json(files).encode()
     # The contract as it stands in its file: it is JSON already.
@@ -192,7 +193,7 @@ def _post(connection: Connection, sent: Parcel) -> RemoteJob:
 
 
 def _await(connection: Connection, path: str) -> RemoteJob:
-    """The job when it is done, asked for less and less often."""
+    """Ask about the job, less and less often, and return it when it is done."""
     options, began, delay = connection.options, http.now(), FIRST_POLL
     while True:
         left = options.wait - (http.now() - began)
@@ -216,7 +217,7 @@ def _await(connection: Connection, path: str) -> RemoteJob:
 
 
 def _all_files(connection: Connection, path: str, job: RemoteJob) -> tuple[File, ...]:
-    """The files of a delivery, page after page."""
+    """Return the files of a delivery, which the service lists page by page."""
     found, after = list(job.delivery), job.next_delivered
     while after:
         page, after = parse_page(connection.get(f"{path}/delivery?after={quote(after)}").body)
@@ -227,7 +228,7 @@ def _all_files(connection: Connection, path: str, job: RemoteJob) -> tuple[File,
 
 
 def forget_job(connection: Connection, job: str) -> bool:
-    """Delete a job, and whether it is gone; what cannot be deleted expires by itself."""
+    """Delete a job, and return whether it is gone; otherwise it expires by itself."""
     path = f"{JOBS}/{job}"
     try:
         connection.insist(lambda: connection.ask("DELETE", path), connection.waiting(GREETING))
@@ -250,7 +251,7 @@ class Submitted(Header):
 
     job: str
     kept: bool
-    """Whether it still lies at the service"""
+    """Whether the job is still at the service"""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
@@ -267,7 +268,7 @@ class RemoteDelivery(Delivery):
 
 
 class RemoteProvider:
-    """A provider's service, by its URL and a token of it: a Provider and a FolderProvider.
+    """A provider's service, by its URL and a token: both a Provider and a FolderProvider.
 
     Examples:
         >>> provider = verix_anon.RemoteProvider("https://provider.example", "token")
@@ -277,7 +278,7 @@ class RemoteProvider:
     def __init__(self, url: str, token: str, *, options: RemoteOptions | None = None) -> None:
         self._options = options_of(options, RemoteOptions)
         self.url, self._token = url, token
-        # What is wrong with them is said here, and not after the table was prepared.
+        # Find mistakes in these arguments now, and not after the table was prepared.
         self._connect()
 
     def __repr__(self) -> str:
@@ -286,7 +287,7 @@ class RemoteProvider:
     def anonymize(self, submission: Submission | FilePath) -> RemoteDelivery:
         """Have the submission, or the one in a folder, anonymized as its contract says.
 
-        With `provider_keys`, one of them has signed the files that came.
+        If the options have `provider_keys`, one of them has signed the files that came.
 
         Raises:
             ProviderError: The service cannot be reached, refuses, or delivers without the receipt.
@@ -315,11 +316,10 @@ class RemoteProvider:
         overwrite: bool = False,
         began: Callable[[str], None] = lambda job: None,
     ) -> Submitted:
-        """Have a submission's folder anonymized, no file of which is held in memory.
+        """Have a submission's folder anonymized, without holding its files in memory.
 
-        The delivery appears at `out` complete or not at all. A run that was interrupted goes on
-        with the same job when it is started again. `began` is told the job's id as soon as there
-        is one.
+        The delivery appears at `out` complete or not at all. If a run was interrupted, the next
+        one continues the same job. `began` is called with the job's id as soon as there is one.
 
         Raises:
             ProviderError: The service cannot be reached, refuses, or delivers without the receipt.

@@ -1,7 +1,8 @@
-"""Files to and from a service, each of which goes on where it was cut off.
+"""Upload and download files, and continue each one where it was interrupted.
 
-Which files a delivery has, how large each is and what it hashes to is the provider's word. It
-bounds what is taken; the contract bounds the word: names and sizes that a delivery has, no others.
+The provider says which files a delivery has, how large each is, and its digest. No more than that
+is downloaded. The contract limits what the provider may say: only names and sizes that a delivery
+can have.
 """
 
 import hmac
@@ -27,9 +28,9 @@ from verix_anon.protocol.statements import DELIVERED, Receipt
 
 MAX_RECEIPT_BYTES = 1 << 20
 STEP_BYTES = 1 << 16
-"""How much must come for patience to begin again."""
+"""How many bytes must come before the waiting times start over."""
 MOST_BEGINNINGS = 5
-"""How often a file is fetched from its first byte."""
+"""How often a download may start at the first byte."""
 CHUNK_BYTES = 8 << 20
 TUS, PIECE_TYPE = {"Tus-Resumable": "1.0.0"}, "application/offset+octet-stream"
 STALE = frozenset({"offset-mismatch", "upload-taken-over"})
@@ -37,7 +38,7 @@ STALE = frozenset({"offset-mismatch", "upload-taken-over"})
 MOST_SHORTS = 8
 """How often a service may say that it took less of a file than it was sent."""
 MOST_LOSSES = 3
-"""How often a service may lose what it said to have, or find another digest."""
+"""How often a service may lose bytes that it had, or find another digest."""
 
 
 def check_announced(files: Sequence[File], sent: Listed) -> None:
@@ -101,7 +102,7 @@ def check_receipt(folder: Path, sent: Listed, keys: Collection[PublicKey]) -> No
 
 
 class _Fetch:
-    """One file on its way; a connection that breaks off is made again from where it was."""
+    """One download; after a lost connection it continues where it was."""
 
     def __init__(
         self, connection: Connection, path: str, file: File, report: Callable[[int], None]
@@ -111,7 +112,7 @@ class _Fetch:
         self.beginnings = 0
 
     def begin(self, out: IO[bytes]) -> None:
-        """From the first byte, though not for ever."""
+        """Start at the first byte, at most MOST_BEGINNINGS times."""
         self.beginnings += 1
         if self.beginnings > MOST_BEGINNINGS:
             raise ProviderError(f"the service begins {self.file.name} again and again")
@@ -120,14 +121,14 @@ class _Fetch:
         self.digest, self.received, self.advanced = sha256(), 0, 0
 
     def go_on(self, out: IO[bytes]) -> None:
-        """Take what one answer gives."""
+        """Make one request, and take what its answer gives."""
         headers = {}
         if self.received:
             headers = {"Range": f"bytes={self.received}-", "If-Range": f'"{self.file.sha256}"'}
         try:
             with self.connection.stream("GET", self.path, headers=headers) as answer:
                 status, found, pieces = answer
-                # It begins where we are, or at the first byte again.
+                # The answer continues where we are, or starts at the first byte again.
                 given = found.get("Content-Range", "") if status == 206 else ""
                 if status == 200 and self.received:
                     self.begin(out)
@@ -163,7 +164,7 @@ def upload(
     report: Callable[[int], None],
     chunk_bytes: int = CHUNK_BYTES,
 ) -> None:
-    """Send what is missing of one file; `report` is told how many bytes are there."""
+    """Send the rest of one file; `report` is told how many bytes the service has."""
     sending = _Upload(connection, f"{path}/files/{quote(file.name)}", folder, file)
     offset = sending.offset()
     report(offset)
@@ -184,7 +185,7 @@ class _Upload:
         self.losses = self.shorts = 0
 
     def offset(self) -> int:
-        """How much the service has; it may not take back again and again what it had."""
+        """Ask how many bytes the service has; it may lose some only a few times."""
         answer = self.connection.insist(
             lambda: self.connection.ask("HEAD", self.path, headers=TUS), self.waits
         )
@@ -201,13 +202,13 @@ class _Upload:
 
     def _had(self, offset: int) -> None:
         if offset >= min(self.advanced + STEP_BYTES, self.file.size):
-            # A byte now and then is not worth what is sent for it.
+            # A few bytes now and then do not count as progress.
             self.advanced = offset
             self.waits.advanced()
         self.had = offset
 
     def append(self, offset: int, chunk_bytes: int) -> int:
-        """Send the next bytes; how much the service then has."""
+        """Send the next bytes, and return how many the service then has."""
         with self.folder.open(self.file.name) as source:
             try:
                 source.seek(offset)

@@ -1,14 +1,14 @@
-"""A series: a table that grows, and is published again and again (spec §15).
+"""Publish a growing table again and again, as a series of releases (spec §15).
 
 The folder of a series holds three files. `roles.toml` says what the columns are, and stays as it
 is. `series.verix` is the owner's memory, a secret. `series.json` is the public log of the releases.
 
     memory        what series.verix holds
     deduction     what an intruder deduces from all releases together
-    withholding   who has to wait, so that nobody falls below l
+    withholding   which people have to wait, so that no one falls below l
 
-A release is remembered before its table gets its name, and stands in the public log after that. If
-a process dies in between, the same command does it again, and takes the same place in the series.
+A release is remembered before its table gets its name, and enters the public log after that. If a
+process dies in between, the same command does it again, at the same place in the series.
 """
 
 import os
@@ -62,7 +62,7 @@ class Series:
     folder: Path
     passphrase: str | None
     key: SigningKey | None
-    """Signs the heads of the log."""
+    """The key that signs the heads of the log."""
 
     def __init__(
         self,
@@ -195,9 +195,9 @@ class GrowingSeries:
         log = series.log
         past = memory.releases
         if past and past[-1].table == manifest.table and len(past) > len(log.entries):
-            # It was interrupted, and takes its place.
+            # The same release was interrupted, so this one takes its place.
             past = past[:-1]
-        # What others were interrupted in counts as published.
+        # Other releases that were interrupted count as published.
         self.log = SeriesLog((*log.entries, *(e.entry for e in past[len(log.entries) :])))
         if log.signature is not None and series.key is None:
             raise TableError("the log of this series is signed: give the key that signs (--sign)")
@@ -226,14 +226,14 @@ class GrowingSeries:
 
     @property
     def place(self) -> str:
-        """Which place in which log the release takes: its number and the head before it."""
+        """The release's place in the log: the log's head before it, with its number."""
         return str(self.log.head())
 
     def over_time(self, members: ClassMembers, rows: Ints) -> OverTime:
-        """What all releases with this one reveal together.
+        """Measure what all releases reveal together, including this one.
 
         Raises:
-            NotAcceptedError: Somebody is below l who was not before.
+            NotAcceptedError: This release would make people fall below l.
         """
         self.seen = self.withholding.seen(rows, members.class_of_row)
         entries = [*_entries(self.memory), (len(self.log.entries) + 1, "")]
@@ -250,7 +250,7 @@ class GrowingSeries:
 
     @contextmanager
     def adding(self, root: Digest, cells: Digest, file: Path) -> Iterator[None]:
-        """Remember the release; its table gets its name in the block, and the log its entry after.
+        """Remember the release, let the block name its table, and then add it to the log.
 
         Raises:
             NotAcceptedError: Something else was added to the series in the meantime.
@@ -300,14 +300,14 @@ def check_series(
     Args:
         log: The log, or its file.
         file: A published file, which must be one of the log's.
-        since: A head from before: nothing up to there may have been changed.
-        keys: If there are any, one of them must have signed the head.
+        since: An earlier head: the log must be the same up to there.
+        keys: If any are given, one of them must have signed the head.
 
     Returns:
         The release that published the file; None if no file was given.
 
     Raises:
-        ProofError: Something of this does not hold.
+        ProofError: One of these checks fails.
         ReceiptError: The head is not signed by one of the keys.
     """
     found = log if isinstance(log, SeriesLog) else read_log(Path(path_text(log)))
@@ -326,7 +326,7 @@ def check_series(
 def _measured(
     memory: Memory, releases: Sequence[SeenRecords], entries: Sequence[tuple[int, str]]
 ) -> tuple[OverTime, Ints]:
-    """Run the deduction over these releases: what it finds of each, and the people below l."""
+    """Run the deduction over these releases; return its findings and the people below l."""
     seen, least = SeenRecords.of(releases), _least(memory)
     size = int(seen.person.max()) + 1
     is_below, is_certain = np.zeros((2, size), np.bool_)

@@ -1,9 +1,9 @@
-"""Who has to wait, so that nobody falls below l over all releases of a series (spec §15).
+"""Choose who has to wait, so that no one falls below l over all releases of a series (spec §15).
 
-The deduction runs over all releases with the new one. Whoever it finds below l and has been
-published before waits, the classes are made again without them, and this is repeated until it finds
-nobody. It ends at the latest when only people are left who were never published: each of them lies
-in one class of one release, which has l values.
+The deduction runs over all releases, including the new one. It finds people below l. Those of them
+who were published before have to wait: the classes are made again without them. This is repeated
+until no one is below l. It ends at the latest when only people who were never published are left,
+because each of them lies in one class of one release, which has l values.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,10 +16,10 @@ from verix_anon.client.series.deduction import SeenRecords
 from verix_anon.errors import NotAcceptedError
 
 AT_ONCE = 0.5
-"""Of those who are below l, so many wait before the deduction runs again; the fewest values first.
-Without them others may be safe."""
+"""This share of the people below l waits before the deduction runs again, those with the fewest
+values first. Without them, others may be safe."""
 FEW = 20
-"""So few wait at once, whatever their share is."""
+"""At least this many wait at once, whatever their share is."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,16 +28,16 @@ class Withholding:
 
     past: Sequence[SeenRecords]
     person: Ints
-    """Of each of the owner's rows, numbered as in the past."""
+    """The person of each of the owner's rows, numbered as in the past."""
     values: Mapping[str, Ints]
     least: Mapping[str, int]
     """How many values must stay possible, by column."""
     wider: int = 1
-    """Classes are made with so many times l values, which leaves more values possible."""
+    """Make classes with this many times l values, so that more values stay possible."""
     only_new: bool = False
-    """Let all who were published before wait; this is how the study compares."""
+    """Let everyone who was published before wait; the study compares with this."""
     excused: Ints = field(default_factory=lambda: np.empty(0, np.int64))
-    """People who are below l by what is published already."""
+    """People whom the earlier releases already leave below l."""
 
     def is_returning(self) -> Flags:
         """Whether each row's person was published before."""
@@ -45,10 +45,10 @@ class Withholding:
         return np.isin(self.person, np.concatenate(before)) if before else self.person < 0
 
     def kept(self, rows: Ints, of_class: Ids | Ints) -> Flags:
-        """Which of these rows may be published in these classes; all if nobody is below l.
+        """Return which of these rows may be published in these classes; all if no one is below l.
 
         Raises:
-            NotAcceptedError: Somebody falls below l, and it is not clear who would have to wait.
+            NotAcceptedError: People fall below l, and no one can be found who would have to wait.
         """
         is_returning = self.is_returning()[rows]
         if self.only_new:
@@ -64,12 +64,12 @@ class Withholding:
         waiting = short[is_new] * is_returning
         near = short > 0
         while not waiting.any():
-            # Others are exposed by those who return, in their classes or in classes beside these.
+            # Returning people expose them, in the same classes or in classes that share people.
             wider = np.isin(seen.person, seen.person[np.isin(seen.of_class, seen.of_class[near])])
             waiting = np.where(wider[is_new] & is_returning, 1, 0)
             if not waiting.any() and (wider == near).all():
                 raise NotAcceptedError(
-                    "people would fall below l over all releases, although nobody of them is"
+                    "people would fall below l over all releases, although none of them is"
                     " published again; ask for a smaller l in a new series"
                 )
             near = wider

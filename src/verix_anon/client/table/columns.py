@@ -1,8 +1,8 @@
-"""The columns of a table, one Arrow array each.
+"""Read the columns of a table, one Arrow array each.
 
-Tables may be pandas, polars or pyarrow, or whatever gives a stream of Arrow data: narwhals reads
-them all, and each column passes through one Arrow array, so that all give the same bytes. The
-columns of a Parquet file are read one by one, so that it need not be held whole.
+Tables may be pandas, polars or pyarrow, or anything else that gives a stream of Arrow data.
+narwhals reads them all. Each column passes through one Arrow array, so all libraries give the same
+bytes. The columns of a Parquet file are read one by one, so it is never in memory as a whole.
 """
 
 import re
@@ -26,7 +26,7 @@ from verix_anon.files.tables.table_sources import collected
 
 
 class Columns(Mapping[str, pa.Array]):
-    """Every column by name, in table order; made when it is asked for, and not kept."""
+    """Every column by name, in table order; each is made when it is asked for, and not kept."""
 
     def __init__(self, names: list[str], n_rows: int, own: Callable[[str], pa.Array]) -> None:
         self.names, self.n_rows, self.own = names, n_rows, own
@@ -51,12 +51,12 @@ CHAPTERS = (
     *("I00-I99", "J00-J99", "K00-K93", "L00-L99", "M00-M99", "N00-N99", "O00-O99", "P00-P96"),
     *("Q00-Q99", "R00-R99", "S00-T98", "U00-U99", "V01-Y84", "Z00-Z99"),
 )
-"""Of ICD-10, by their first codes."""
+"""The chapters of ICD-10, by their codes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """A column that is made of another one, or in its place, whenever the table is read."""
+    """A column made from another one, beside it or in its place, when the table is read."""
 
     source: str
     way: str
@@ -66,7 +66,7 @@ class Derived:
 
     @classmethod
     def of(cls, name: str, given: Mapping[str, object]) -> "Derived":
-        """Read what the roles file says of a derived column; raises TableError."""
+        """Read what the roles file says about a derived column; raises TableError."""
         match sorted(given.items()):
             case [("as", "age"), ("at", str(at)), ("from", str(source))]:
                 try:
@@ -85,7 +85,7 @@ class Derived:
         )
 
     def values(self, name: str, array: pa.Array) -> pa.Array:
-        """Make the column of the values of its source; raises TableError where it cannot."""
+        """Make the column from the values of its source; raises TableError if it cannot."""
         try:
             is_coded = pa.types.is_dictionary(array.type)
             return self._values(array.dictionary_decode() if is_coded else array)
@@ -148,7 +148,7 @@ def with_derived(columns: Columns, derived: Mapping[str, Derived]) -> Columns:
 
 
 def columns_of(table: object) -> Columns:
-    """The columns of a table of any library, or themselves.
+    """Return the columns of a table of any library; given columns are returned as they are.
 
     Raises:
         TableError: This is not a pandas, polars or pyarrow table with columns.
@@ -193,14 +193,14 @@ def _to_arrow(name: str, series: "nw.Series[Any]") -> pa.Array:
 
 
 def without_views(array: pa.Array) -> pa.Array:
-    """Views of text and bytes as text and bytes: much of Arrow does not know them."""
+    """Turn views of text or bytes into text or bytes: much of Arrow does not know views."""
     if array.type == pa.string_view():
         return array.cast(pa.large_string())
     return array.cast(pa.large_binary()) if array.type == pa.binary_view() else array
 
 
 def index_warnings(table: object) -> tuple[str, ...]:
-    """What to say of an index that does not merely number the rows; one with a name is refused."""
+    """Warn of an index that does not merely number the rows; refuse one with a name."""
     try:
         frame = nw.from_native(table, eager_only=True)  # type: ignore[call-overload]
     except TypeError:
@@ -213,22 +213,22 @@ def index_warnings(table: object) -> tuple[str, ...]:
             f"the index {', '.join(map(repr, index.names))} of the table has no role: make it a"
             " column, with reset_index(), and declare it; or drop it, with reset_index(drop=True)"
         )
-    return ("the index of the table is no column: it is neither sent nor published",)
+    return ("the index of the table is not a column, so it is neither sent nor published",)
 
 
 class Owned(NamedTuple):
     """A table that can be read more than once."""
 
     table: object
-    """In memory; of a Parquet file what reads its columns as they are asked for."""
+    """In memory; for a Parquet file, an object that reads columns when they are asked for."""
     reading: Reading | None
     """How its file was read; None if it came from memory."""
     notes: tuple[str, ...]
-    """What was said of it then; nothing if the caller has read it, and so has seen that."""
+    """Notes on how it was read; empty if the caller read it and has seen them."""
 
 
 def owned(table: object, reading: Reading | None) -> Owned:
-    """The table itself; a file is read as `reading` says."""
+    """Return the table; a file is read as `reading` says."""
     if is_path(table):
         read = read_table_as(table, reading, whole=False).settled()
         return Owned(read.table, read.reading, read.notes)
@@ -238,7 +238,7 @@ def owned(table: object, reading: Reading | None) -> Owned:
 
 
 def reading_of(manifest: Manifest) -> Reading | None:
-    """How the file of the table was read to prepare it; None if the table came from memory."""
+    """Return how the table's file was read by prepare; None if the table came from memory."""
     if manifest.reading is None:
         return None
     return Reading.from_json(Fields(manifest.reading, "the manifest: reading", TableError))

@@ -87,7 +87,7 @@ def encode_quasi(name: str, array: pa.Array, declared: Declared) -> EncodedColum
 
 
 def kind_of(given: pa.DataType) -> Kind | None:
-    """What values of a type are unless something else is declared; None: they cannot be sent."""
+    """Return the kind of a type's values if no other is declared; None if they cannot be sent."""
     if is_text(given) or pa.types.is_boolean(given) or pa.types.is_dictionary(given):
         return Kind.CATEGORICAL
     if _is_number(given):
@@ -112,7 +112,7 @@ def _hierarchy(name: str, kind: Kind, declared: Declared) -> Hierarchy | None:
 def _depth_first(
     name: str, hierarchy: Hierarchy, categories: Sequence[str], values: Floats
 ) -> tuple[tuple[str, ...], Floats]:
-    """The categories as their hierarchy has them, and the positions moved with them."""
+    """Put categories in the order of their hierarchy, and change the positions to match."""
     hierarchy.check(name, categories)
     ordered = tuple(hierarchy.ordered(categories))
     place = {label: i for i, label in enumerate(ordered)}
@@ -127,7 +127,7 @@ def _no_values(name: str) -> TableError:
 
 
 def _missing(column: Column, values: Floats, missing: str) -> tuple[int, float]:
-    """How many values are missing, and their lower median or mode, which is imputed for them."""
+    """Return how many values are missing, and the lower median or mode that replaces them."""
     is_missing = np.isnan(values)
     n_missing = int(is_missing.sum())
     if n_missing == 0:
@@ -146,11 +146,11 @@ def _missing(column: Column, values: Floats, missing: str) -> tuple[int, float]:
 
 
 def encode_target(name: str, array: pa.Array, declared: Declared) -> Labels:
-    """The labels of the task that was declared, or that the column looks like."""
+    """Return the labels for the declared task, or for the one that the column looks like."""
     task = declared.task or _likely_task(name, array, declared)
     if task is Task.NONE:
         raise TableError(
-            f"target {name!r} is named, but the task is none; leave out one of the two"
+            f"target {name!r} is named, but the task is 'none'; leave out one of the two"
         )
     if task is Task.QUANTITY:
         is_counted = any(test(array.type) for test in (_is_number, is_text, pa.types.is_boolean))
@@ -160,7 +160,7 @@ def encode_target(name: str, array: pa.Array, declared: Declared) -> Labels:
 
 
 def _likely_task(name: str, array: pa.Array, declared: Declared) -> Task:
-    """Text, booleans and columns of two values are classes; other numbers and dates a quantity."""
+    """Text, booleans and columns of two values are classes; other columns are a quantity."""
     kind = array.type
     if pa.types.is_nested(kind):
         raise TableError(
@@ -265,15 +265,15 @@ def moments(name: str, array: pa.Array) -> tuple[Unit, Floats]:
     else:
         raise TableError(f"column {name!r} has type {array.type} and cannot be a datetime")
     present = counts.drop_null().to_numpy(zero_copy_only=False).astype(np.int64)
-    # The coarsest unit of which all are whole numbers.
+    # Take the coarsest unit in which all are whole numbers.
     per = {unit: PER_DAY[source] // PER_DAY[unit] for unit in Unit}
-    # Of a finer unit than the source's there is none.
+    # A unit that is finer than the source's has 0 here, and is skipped.
     whole_in = (each for each in per.items() if each[1] and not (present % each[1]).any())
     unit, divisor = next(whole_in, (None, 1))
     if unit is None:
         raise TableError(f"column {name!r} has times finer than a microsecond; round them first")
     whole = present // divisor
-    # Not by np.abs, which leaves the least integer negative.
+    # Do not use np.abs, which leaves the least integer negative.
     if whole.size and (whole.min() < -EXACT or whole.max() > EXACT):
         raise TableError(f"column {name!r} has a date more than 2^53 {unit} from 1970")
     values = np.full(len(array), np.nan)
@@ -282,7 +282,7 @@ def moments(name: str, array: pa.Array) -> tuple[Unit, Floats]:
 
 
 def _parse_moments(name: str, array: pa.Array) -> pa.Array:
-    """Text as dates or times: as in ISO 8601, or in the one form that all values have."""
+    """Read text as dates or times, in ISO 8601 or in the one form that all values have."""
     errors: list[str] = []
     for zone in (None, "UTC"):
         try:
@@ -296,21 +296,21 @@ def _parse_moments(name: str, array: pa.Array) -> pa.Array:
     if found:
         forms = " or ".join(str(dates.form) for dates in found)
         raise TableError(
-            f"column {name!r} has dates as {forms}, and which days they mean is not told;"
+            f"column {name!r} has dates as {forms}, so it is not clear which days they mean;"
             " write them as yyyy-mm-dd"
         )
-    # The first says what is wrong, unless it only finds a zone, as the second then expects.
+    # The first error says what is wrong, unless it is about a zone, which the second try allows.
     reason = errors[1] if "zone offset" in errors[0] else errors[0]
     raise TableError(f"column {name!r} is not a date in ISO 8601 form ({reason})")
 
 
 def plain(array: pa.Array) -> pa.Array:
-    """The array without dictionary encoding."""
+    """Return the array without dictionary encoding."""
     return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
 
 
 def decode(column: Column, values: Floats) -> pa.Array:
-    """The user's values: labels, dates, or numbers."""
+    """Return the owner's values: labels, dates, or numbers."""
     if column.categories is not None:
         labels = pa.array(column.categories, pa.large_string())
         return labels.take(pa.array(values.astype(np.int64)))
@@ -322,6 +322,6 @@ def decode(column: Column, values: Floats) -> pa.Array:
     if column.unit is not Unit.DAY or farthest < 2**31:
         return pa.array(counts.astype(f"M8[{NUMPY_UNITS[column.unit]}]"))
     if farthest > (2**63 - 1) // PER_DAY["s"]:
-        # No table gives such a day, for Arrow could not have held it.
+        # Such a day cannot come from a table, because Arrow could not have held it.
         raise TableError(f"a date {farthest} days from 1970 is too far for a timestamp")
     return pa.array(counts * PER_DAY["s"], pa.timestamp("s"))

@@ -1,10 +1,11 @@
-"""Edit a roles file: what it says of columns and privacy, and the file with other answers in it.
+"""Read what a roles file says about columns and privacy, and edit it.
 
-An edit leaves the rest of the file as somebody wrote it, comments too; that is what tomlkit is for.
-Commands read the file with tomllib, so each edit is read back with tomllib before it is returned.
+An edit leaves the rest of the file as it was written, with its comments; tomlkit makes this
+possible. Commands read the file with tomllib, so each edit is read back with tomllib before it is
+returned.
 
-The reason of a guess is the comment on its column's line, and stays with the column whatever is
-chosen. If that is another role, the comment begins with `guessed ` and the role that was guessed.
+The reason for a guess is a comment on its column's line. It stays there whatever role is chosen. If
+the role is not the guessed one, the comment begins with `guessed ` and the guessed role.
 """
 
 import tomllib
@@ -35,7 +36,7 @@ LARGEST_K = 2**31 - 1
 
 
 class Change(NamedTuple):
-    """What one entry of the file becomes."""
+    """A new value for one entry of the file."""
 
     path: tuple[str, ...]
     """Its sections, if any, and its name."""
@@ -61,7 +62,7 @@ def edit(text: str, changes: Iterable[Change]) -> str:
             return made
     except tomllib.TOMLDecodeError:
         pass
-    # It was written in a way that tomlkit cannot edit: what it says counts more than its comments.
+    # tomlkit cannot edit the file as it was written, so keep what it says and lose its comments.
     return tomlkit.dumps(wanted)
 
 
@@ -86,13 +87,13 @@ def _apply(document: MutableMapping[str, Any], change: Change) -> None:
         return
     value = list(change.value) if isinstance(change.value, tuple) else change.value
     if isinstance(value, Mapping):
-        # Else it would become a section of its own.
+        # Otherwise it would become a section of its own.
         inline = tomlkit.inline_table()
         inline.update(value)
         value = inline
     document[name] = value
     item = document[name]
-    # Within an inline table there is no room for a comment.
+    # A comment cannot stand within an inline table.
     if change.comment is None or not isinstance(item, Item) or isinstance(document, InlineTable):
         return
     said = as_comment(change.comment)
@@ -100,7 +101,7 @@ def _apply(document: MutableMapping[str, Any], change: Change) -> None:
 
 
 def _without_empty(document: object) -> object:
-    """Leave out sections that are empty, which say nothing."""
+    """Leave out empty sections, which say nothing."""
     if not isinstance(document, Mapping):
         return document
     found = {name: _without_empty(value) for name, value in document.items()}
@@ -119,7 +120,7 @@ class ColumnChoice:
     name: str
     role: str
     kind: str = ""
-    """Empty: what its values are."""
+    """Empty: the kind that its values have."""
     order: tuple[str, ...] = ()
     hierarchy: str = ""
     bins: str = ""
@@ -130,7 +131,7 @@ class ColumnChoice:
     """The role that was guessed; empty if nothing was."""
     reason: str = ""
     is_derived: bool = False
-    """Whether what is sent or published is made of it, such as rounded amounts."""
+    """Whether a column that is made from it is sent or published, such as rounded amounts."""
 
     @property
     def is_sent(self) -> bool:
@@ -144,7 +145,7 @@ class Choices:
 
     columns: tuple[ColumnChoice, ...]
     person: str = ""
-    """Empty: nothing is said."""
+    """The column that tells people apart, or `record`; empty if not stated."""
     positive: str = ""
 
     @property
@@ -208,11 +209,11 @@ def apply_choices(text: str, wanted: Choices) -> str:
     """
     before = read_choices(text)
     if sorted(c.name for c in wanted.columns) != sorted(c.name for c in before.columns):
-        raise TableError("the roles file has other columns by now; look at it anew")
+        raise TableError("the roles file has other columns by now; look at it again")
     targets = [column for column in wanted.columns if column.role == TARGET]
     if len(targets) > 1:
         names = " and ".join(repr(column.name) for column in targets)
-        raise TableError(f"there is one target at most; {names} are chosen as such")
+        raise TableError(f"there can be one target at most, but {names} are chosen")
     return edit(text, _changed_choices(before, wanted))
 
 
@@ -242,7 +243,7 @@ def _changed_choices(before: Choices, wanted: Choices) -> Iterator[Change]:
             yield Change(("release", "bins", column.name), _number(column.bins) or None)
     was, now = (each.target.name if each.target else None for each in (before, wanted))
     if now != was:
-        # What the target is good for was said of another one, or that there is none.
+        # The task was stated for another target, or for having no target.
         yield Change(("contract", "task"), "none" if now is None else None)
     positive = wanted.positive if wanted.target is not None else ""
     if positive != before.positive:
@@ -260,16 +261,16 @@ def _number(text: str) -> int | float | str:
 
 
 class Advice(NamedTuple):
-    """What is wrong with a choice of roles, and what may be."""
+    """The mistakes in a choice of roles, and what may be one."""
 
     mistakes: tuple[str, ...]
     warnings: tuple[str, ...]
     about: Mapping[str, tuple[str, ...]]
-    """The columns that a sentence is about, if it is not about all."""
+    """The columns that a sentence is about, unless it is about all."""
 
 
 def advice(text: str, wanted: Choices, beside: Path, home: Path) -> Advice:
-    """Return what the roles file would be refused for if it said so, and what to think about.
+    """Return why the roles file would be refused with these choices, and what to think about.
 
     The file lies in the folder `beside`. Files of hierarchies are read only if they lie in `home`.
     """
@@ -297,11 +298,11 @@ def _warnings(wanted: Choices) -> Iterator[str]:
     roles = {column.name: column.role for column in wanted.columns}
     if not wanted.person and IDENTIFIER in roles.values():
         yield (
-            "nobody said who a person is: if an identifier repeats, prepare will ask whether each"
-            " record is a person"
+            "it is not stated who a person is: if an identifier repeats, prepare will ask whether"
+            " each record is a person"
         )
     if wanted.person not in ("", RECORD) and wanted.person not in roles:
-        yield f"{wanted.person!r}, which is to tell people apart, is no column"
+        yield f"{wanted.person!r} is to tell people apart, but there is no such column"
 
 
 def _column_warnings(column: ColumnChoice) -> Iterator[str]:
@@ -310,7 +311,7 @@ def _column_warnings(column: ColumnChoice) -> Iterator[str]:
     if column.guess == IDENTIFIER and is_published:
         yield f"{name!r} looks like an identifier ({column.reason}); as {role} it is published"
     elif is_published and role != QUASI and is_naming(name):
-        yield f"{name!r} is named like what names people; as {role} it is published as it stands"
+        yield f"{name!r} sounds like a name of people; as {role} it is published as it stands"
     if column.guess == SENSITIVE and role in (KEPT, QUASI):
         yield f"{name!r} looks sensitive; as {role} the privacy sheet does not measure it"
     if column.guess == QUASI and role in (KEPT, SENSITIVE):
@@ -324,13 +325,13 @@ def _column_warnings(column: ColumnChoice) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protection:
-    """What is asked of privacy: k, the contract's rule, traps and leaves, and what classes hide."""
+    """The privacy asked for: k, the contract's rule, traps and leaves, and what classes hide."""
 
     k: int = USUAL_K
     contract: Mapping[str, str] = field(default_factory=lambda: dict(USUAL))
     """`rule`, `traps` and `min_leaf`."""
     hidden: Asked = field(default_factory=dict)
-    """What every class must hide, of the target and of each sensitive column; nothing of some."""
+    """What every class must hide of the target and of sensitive columns, if anything."""
     target: str | None = None
 
     @property
@@ -340,7 +341,7 @@ class Protection:
 
 
 def read_protection(text: str, beside: Path) -> Protection:
-    """Return what a roles file, which lies in that folder, asks of privacy."""
+    """Return the privacy that a roles file asks for; the file lies in the folder `beside`."""
     k, declared = parse_roles(text, beside)
     contract = _section(_parse(text)[0], "contract")
     columns = [name for role, name in declared.named() if role.value in (TARGET, SENSITIVE)]
@@ -353,10 +354,10 @@ def read_protection(text: str, beside: Path) -> Protection:
 
 
 def apply_protection(text: str, wanted: Protection, beside: Path) -> str:
-    """Return the roles file with what is asked of privacy in it.
+    """Return the roles file with this privacy in it.
 
     Raises:
-        TableError: It is not within reason.
+        TableError: A value is out of range.
     """
     if not 2 <= wanted.k <= LARGEST_K:
         raise TableError("k must be a whole number, 2 or more")

@@ -2,8 +2,8 @@
 
     1. commitment   the root follows from the delivery, for this contract and submission
     2. sentinels    every sentinel is back
-    3. twins        both of every pair are back, in one leaf
-    4. replay       every record is the one that was sent, and lies in the leaf it must
+    3. twins        both records of every pair are back, in one leaf
+    4. replay       every record is the one that was sent, and lies in the right leaf
     5. splits       every split is the one that the rule chooses
     6. fingerprint  how far the SHAP distributions moved
     7. utility      what a model trained on the delivery is worth
@@ -11,7 +11,7 @@
 
 No layer reads what an earlier one has not checked: `splits` with the submission runs only on
 records that `replay` found to be those that were sent. Fingerprint and utility only measure, and
-the receipt is looked at only if a key of the provider's is pinned. Layers that do not rest on each
+the receipt is checked only if a key of the provider is pinned. Layers that do not rest on each
 other run side by side.
 """
 
@@ -99,8 +99,8 @@ def verify(
             is thin, and a thin one ignores it.
         profile: Which layers decide; `full` with the submission and `thin` without by default.
         skip: Informing layers to leave out, `fingerprint` and `utility`; no verdict rests on them.
-        provider_keys: The provider's public keys, or files of them, or of what was pinned and
-            revoked: with one at least, here or in the manifest, a valid receipt is needed.
+        provider_keys: The provider's public keys, or files of keys, or of pinned and revoked keys.
+            With at least one, here or in the manifest, a valid receipt is needed.
         log: The audit log; the verdict is added, and a VIOLATION found before is final. None:
             nothing is written.
         ledger: It remembers the log's last line, and the verdict warns of lines that it remembers
@@ -139,7 +139,7 @@ def verify(
     usual = Profile.THIN if submission is None else Profile.FULL
     chosen = usual if profile is None else Profile(profile)
     _check_memory(manifest, chosen, options, is_held=isinstance(submission, Submission))
-    # A thin verification shows what the manifest alone can prove, whatever is at hand.
+    # A thin verification shows what the manifest alone can prove, even with a submission.
     sent = None
     if submission is not None and chosen is not Profile.THIN:
         read = partial(read_submission_by_column, most_values=KEPT_BYTES)
@@ -214,9 +214,9 @@ def _judge(
 def _check_memory(
     manifest: Manifest, profile: Profile, options: VerifyOptions, *, is_held: bool
 ) -> None:
-    """Refuse what will not fit: the delivery with its tree, and in full values by leaf.
+    """Refuse a delivery that will not fit with its tree and, for `full`, its values by leaf.
 
-    Nothing is read yet, so a submission that is not in memory already comes on top, if it will be.
+    Nothing is read yet, so a submission that is still to be read into memory counts, too.
     """
     n_rows, n_quasi = manifest.n_rows, len(manifest.contract.quasi)
     most_leaves = n_rows // manifest.contract.min_leaf
@@ -236,7 +236,7 @@ def _check_memory(
 def _check_own(
     manifest: Manifest, submission: CaseSubmission | None, profile: Profile, options: VerifyOptions
 ) -> None:
-    """The owner's own files first: a verdict on the wrong submission would be worthless."""
+    """Check the owner's own files first: a verdict on the wrong submission would be worthless."""
     decides = set(options.skip) - INFORMING[profile]
     if decides:
         can = " and ".join(sorted(INFORMING[profile]))
@@ -245,7 +245,7 @@ def _check_own(
         )
     unknown = options.epsilon_per_feature.keys() - {c.name for c in manifest.quasi}
     if unknown:
-        raise TableError(f"an epsilon is given for {min(unknown)!r}, which is no quasi-identifier")
+        raise TableError(f"an epsilon is for {min(unknown)!r}, which is not a quasi-identifier")
     if profile is Profile.PAPER and manifest.contract.is_coded:
         raise TableError(
             "the profile 'paper' needs columns that were sent in clear, with the target:"
@@ -265,7 +265,7 @@ def _check_own(
 
 
 def _snapshot(delivery: Delivery | Snapshot | FilePath, manifest: Manifest) -> Snapshot:
-    """The delivery, well-formed, and the digests of what will be judged."""
+    """Return the delivery, checked to be well-formed, and the digests of what will be judged."""
     if not isinstance(delivery, Delivery | Snapshot):
         read = partial(
             read_delivery,
