@@ -81,7 +81,7 @@ def test_receipt_and_verdict(held: Held) -> None:
     assert said["verdict"]["outcome"] == "VERIFIED"
     assert any("its verdict was VERIFIED" in line for line in said["shown"])
     assert any("about the same files and the same root" in line for line in said["shown"])
-    assert any(line.startswith("Whether the work is right, but by") for line in said["not_shown"])
+    assert any(line.startswith("Whether the work is right, except") for line in said["not_shown"])
 
 
 def test_the_root_and_the_files(held: Held) -> None:
@@ -128,9 +128,9 @@ def test_what_is_not_so_exits_with_1(held: Held) -> None:
     held.judged(JUDGEMENT, outcome="VIOLATION")
     refused(held.both(), "its outcome is not the conjunction of its findings")
     (held.folder / "verdict.dsse.json").write_bytes(sign(held.said.to_bytes(), OTHER))
-    refused(held.both(), "it is no verdict")
+    refused(held.both(), "it is not a verdict")
     held.receipt.write_bytes(sign(JUDGEMENT.to_bytes(), OURS))
-    refused(held.check(), "it is no receipt")
+    refused(held.check(), "it is not a receipt")
     for data in (b"", b"{}", b"[" * 9999, b" " * 70_000):
         held.receipt.write_bytes(data)
         refused(held.check(), "receipt.dsse.json")

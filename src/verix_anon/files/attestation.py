@@ -1,7 +1,7 @@
-"""Check signed words about a delivery, receipts and verdicts, for third parties (spec §10).
+"""Check receipts and signed verdicts about a delivery, for third parties (spec §10).
 
-They are checked without the delivery and without a secret. The file may be hostile, so no more
-of it is read than such a file may hold.
+The check needs neither the delivery nor a secret. A file may be hostile, so no more of it is read
+than a valid one may hold.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ Said = TypeVar("Said", Receipt, Judgement)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What is to be checked: files of signed words, and what they must be about."""
+    """What to check: a receipt, perhaps a verdict, and what they must be about."""
 
     receipt: Path
     keys: tuple[Path, ...]
@@ -38,7 +38,7 @@ class Asked:
 
 @dataclass(slots=True)
 class Attested:
-    """What was shown, what is not so, and what nothing of it shows."""
+    """What the check showed, the problems it found, and what it cannot show."""
 
     receipt: Receipt | None = None
     verdict: Judgement | None = None
@@ -48,11 +48,11 @@ class Attested:
 
     @property
     def is_so(self) -> bool:
-        """Whether everything that was asked is so."""
+        """Whether everything that was asked is true."""
         return self.receipt is not None and not self.problems
 
     def to_json(self) -> dict[str, object]:
-        """All of it as JSON values."""
+        """Return the result as JSON values."""
         return {
             "ok": self.is_so,
             "receipt": None if self.receipt is None else _plain(self.receipt),
@@ -100,7 +100,7 @@ def attested(asked: Asked) -> Attested:
 def _signed(
     path: Path, trust: Trust, kind: type[Said], what: str, found: Attested
 ) -> tuple[Said | None, str]:
-    """What a trusted key has signed, and whose it is; if it does not count, why not is noted."""
+    """Return what a trusted key has signed, and whose key; otherwise note why it does not count."""
     data, now = beginning(path, MAX_BYTES + 1, what), datetime.now(UTC)
     try:
         opened = open_envelope(data, trust.counting(now), str(path))
@@ -113,7 +113,7 @@ def _signed(
     try:
         said = kind.from_bytes(opened.payload, str(path))
     except ReceiptError as error:
-        found.problems.append(f"A key that counts has signed it, but it is no {what}: {error}.")
+        found.problems.append(f"A key that counts has signed it, but it is not a {what}: {error}.")
         return None, ""
     named = [(key.keyid, trust.name_of(key.keyid)) for key in opened.keys]
     return said, " and ".join(f"the key {k}{f' ({name})' if name else ''}" for k, name in named)
@@ -169,7 +169,7 @@ def _compare_file(name: str, path: Path, found: Attested) -> None:
 
 
 def _compare_header(path: Path, receipt: Receipt, found: Attested) -> None:
-    """A signer whose receipt and delivery.json differ contradicts itself."""
+    """Note a problem if receipt and delivery.json differ: then the signer contradicts itself."""
     try:
         said = Fields.parse(beginning(path, MAX_BYTES + 1, "delivery.json"), str(path), TableError)
         names = ("root", "contract", "submission")
@@ -184,7 +184,7 @@ def _compare_header(path: Path, receipt: Receipt, found: Attested) -> None:
 
 
 def _digest(path: Path) -> str:
-    """SHA-256 of a file, or of the parts of records.parquet as a folder (spec §8.3)."""
+    """Return the SHA-256 of a file, or of the parts of records.parquet as a folder (spec §8.3)."""
     try:
         if path.is_dir():
             from verix_anon.files.folder_writer import digests_of_folder
@@ -197,14 +197,14 @@ def _digest(path: Path) -> str:
 
 
 def _left_open(asked: Asked, found: Attested) -> list[str]:
-    """What stays open however well all of it fits."""
+    """Say what the check cannot show even if it finds no problem."""
     compared = set(asked.files)
     others = [] if found.receipt is None else sorted(set(found.receipt.files) - compared)
     right = "whether the work is right: a receipt says whose it is"
     if found.verdict is not None:
         right = (
-            "whether the work is right, but by the owner's word: whoever has delivery, submission"
-            " and manifest can judge it again"
+            "whether the work is right, except by the owner's word: anyone who has delivery,"
+            " submission and manifest can judge it again"
         )
     points = [
         right,

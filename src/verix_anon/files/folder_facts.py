@@ -1,4 +1,4 @@
-"""Look into a submission or delivery without judging it: facts, first records, header, contract.
+"""Read facts, first records, header or contract of a submission or delivery, without judging it.
 
 Nothing here is a secret, and none of it has been verified.
 """
@@ -29,7 +29,7 @@ Facts = dict[str, object]
 
 
 def inspect_folder(path: FilePath) -> Facts:
-    """Facts about the submission or delivery in a folder."""
+    """Return facts about the submission or delivery in a folder."""
     folder = open_folder(path, TableError)
     if folder.has(DELIVERY_HEADER):
         return _delivery(folder.failing(MalformedDeliveryError))
@@ -96,7 +96,7 @@ GLIMPSED = 5
 
 
 class Glimpse(NamedTuple):
-    """The beginning of what the provider gets."""
+    """The first records that the provider gets."""
 
     n_rows: int
     names: list[str]
@@ -104,7 +104,7 @@ class Glimpse(NamedTuple):
 
 
 def glimpse(submission: Path) -> Glimpse:
-    """The first records of a submission, as they are sent; of a file its beginning is read."""
+    """Read the first records of a submission as they are sent, and no more of the file."""
     try:
         with pq.ParquetFile(submission / RECORDS) as file:
             batch = next(file.iter_batches(batch_size=GLIMPSED), None)
@@ -122,7 +122,7 @@ def _shown(value: object) -> str:
 
 
 def most_bytes(contract: Contract, *, n_rows: int, n_parts: int = 0) -> dict[str, int]:
-    """How large each file of a delivery may be; parts of the records share what they may."""
+    """Return how large each file of a delivery may be; parts of the records share one limit."""
     n_leaves = n_rows // contract.min_leaf
     target = {} if contract.target is None else deliveries.TARGET
     return {
@@ -134,18 +134,18 @@ def most_bytes(contract: Contract, *, n_rows: int, n_parts: int = 0) -> dict[str
 
 
 def read_header(path: FilePath) -> Header:
-    """Read only what delivery.json says."""
+    """Read the header of a delivery, delivery.json, and nothing else."""
     folder = open_folder(path, MalformedDeliveryError)
     data = folder.read(DELIVERY_HEADER, limit=deliveries.MAX_HEADER_BYTES)
     return deliveries.parse_header(data)[0]
 
 
 def read_contract(path: FilePath) -> Contract:
-    """Read a contract: contract.json, or that of a submission's folder, of which no more is read.
+    """Read a contract: contract.json itself, or the one in a submission's folder.
 
     Raises:
         ContractError: It is not a contract.
-        TableError: There is none.
+        TableError: There is no such file.
     """
     place, slash, name = path_text(path).rpartition("/")
     if not name.endswith(".json"):

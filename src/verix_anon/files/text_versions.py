@@ -1,7 +1,7 @@
-"""Files of text that several may edit: no one overwrites a version that they have not seen.
+"""Read and write text files that several people edit, so that no one overwrites unseen changes.
 
-A version is known by its digest. A writer says which one was read, and is told if it is not there
-any more.
+A version is known by its digest. A writer says which version was read, and is told if the file has
+changed since.
 """
 
 from collections.abc import Iterator
@@ -17,18 +17,18 @@ from verix_anon.files.atomic_write import begun, write_bytes
 MOST_SEEN = 64
 _WRITING = Lock()
 _seen: dict[str, str] = {}
-"""What was read last, by digest, to say what changed since."""
+"""The texts that were read last, by digest, to say what changed since."""
 
 
 class Version(NamedTuple):
-    """What a file holds, and a short name for that."""
+    """The text of a file, and its digest."""
 
     text: str
     digest: str
 
 
 def read_version(path: Path) -> Version:
-    """Return the file as it is; both fields are empty if there is none."""
+    """Return the file as it is now; both fields are empty if there is no file."""
     try:
         data = path.read_bytes()
         found = Version(data.decode("utf-8"), sha256(data).hexdigest())
@@ -48,11 +48,11 @@ def seen_version(digest: str) -> str | None:
 
 
 def replace_version(path: Path, text: str, was: str) -> Version | None:
-    """Write the file, for its owner alone, if it is as it was; else return what it is now."""
+    """Write the file, readable only for its owner; if it changed, return its version instead."""
     with _WRITING, begun(path, overwrite=True, folder=False, private=True) as aside:
         write_bytes(aside.path, text.encode())
         aside.settle()
-        # As late as can be, because other processes do not wait for this one.
+        # Check as late as possible, because other processes do not wait for this one.
         now = read_version(path)
         if now.digest != was:
             return now
@@ -67,14 +67,12 @@ def check_version(path: Path, was: str) -> None:
 
 
 def other_version(path: Path) -> TableError:
-    """Return the error for a file that is another version by now."""
-    return TableError(
-        f"{path} was changed since, by somebody else; nothing was written: look at it anew"
-    )
+    """Return the error for a file that has changed by now."""
+    return TableError(f"{path} was changed by somebody else; nothing was written: look at it again")
 
 
 def differences(old: str, new: str) -> Iterator[tuple[str, str]]:
-    """The lines that differ, with `-` or `+`, and a few around them, with a blank."""
+    """Yield the lines that differ with `-` or `+`, and a few lines around them with a blank."""
     lines = unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=1)
     for line in list(lines)[2:]:
         if not line.startswith("@"):

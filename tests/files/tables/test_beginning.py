@@ -148,5 +148,5 @@ def test_a_pipe_is_no_file(tmp_path: Path) -> None:
     """Whoever opened it would wait for ever."""
     for name in ("t.csv", "t.parquet", "t.xlsx"):
         os.mkfifo(tmp_path / name)
-        with pytest.raises(TableError, match=f"{name} is no file"):
+        with pytest.raises(TableError, match=f"{name} is not a file"):
             read_beginning(tmp_path / name, Reading(), 20)

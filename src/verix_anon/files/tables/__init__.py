@@ -57,16 +57,16 @@ __all__ = [
 ]
 
 TEXT_BYTES = 1 << 17
-"""Of a text table `read_beginning` reads so much, and takes the rows that end in it."""
+"""How much of a text table `read_beginning` reads; it takes the rows that end in it."""
 WHOLE_BYTES = 1 << 21
-"""It reads other kinds of files as a whole, or not at all."""
+"""How large a file of another kind may be; it is read as a whole, or not at all."""
 
 
 def read_table(path: FilePath, reading: Reading | None = None) -> pa.Table:
-    """Read a table: text, Parquet, Arrow, a spreadsheet, SPSS, Stata, SAS, or of a database.
+    """Read a table: text, Parquet, Arrow, a spreadsheet, SPSS, Stata, SAS, or from a database.
 
     A column of text is a whole number, a number, a date or a time if every value is, and text
-    otherwise. `reading` says what the file itself does not.
+    otherwise. `reading` says what the file itself does not say.
 
     Raises:
         TableError: There is no such file, it cannot be read as its name says, or it can be read
@@ -81,10 +81,10 @@ def read_table(path: FilePath, reading: Reading | None = None) -> pa.Table:
 
 
 def read_table_as(path: FilePath, reading: Reading | None = None, *, whole: bool = True) -> Read:
-    """Read a table, and say how; what cannot be told from it is asked, not guessed.
+    """Read a table, and say how; if the file leaves something open, ask and do not guess.
 
-    Unless the `whole` is wanted, that of a Parquet file is `Stored`: its columns are read as they
-    are asked for, which takes less memory.
+    Without `whole`, the table of a Parquet file is `Stored`: each column is read when it is asked
+    for, which takes less memory.
 
     Raises:
         TableError: There is no such file, or it cannot be read as its name says.
@@ -135,7 +135,7 @@ def _read_file(name: str, reading: Reading, whole: bool) -> Read:
 
 @contextmanager
 def _named(name: str) -> Iterator[None]:
-    """What a reader says of its file begins with the name."""
+    """Put the file's name in front of a reader's error."""
     try:
         yield
     except TableError as error:
@@ -144,7 +144,7 @@ def _named(name: str) -> Iterator[None]:
 
 @contextmanager
 def _local(name: str) -> Iterator[str]:
-    """The file's path; what lies behind a URL is fetched, for as long as it is read."""
+    """Give the file's path; a file behind a URL is downloaded, and deleted after the block."""
     if not is_url(name):
         with opened(name):
             yield name
@@ -163,8 +163,8 @@ def read_beginning(path: Path, reading: Reading, most: int) -> Read | None:
         TableError: There is no such file, or it cannot be read as its name says.
     """
     if path.exists() and not (path.is_file() or path.is_dir()):
-        # To open a pipe would wait until something is written to it.
-        raise TableError(f"{path.name} is no file")
+        # Opening a pipe would wait until something is written to it.
+        raise TableError(f"{path.name} is not a file")
     lower = path.name.lower()
     if lower.endswith(file_kinds.TEXT_SUFFIXES):
         read = _beginning_of_text(path, reading)
@@ -191,13 +191,13 @@ def _beginning_of_text(path: Path, reading: Reading) -> Read:
         head = head[:TEXT_BYTES]
         encoding = wide_encoding(head) if reading.encoding is None else reading.encoding
         if encoding and ("16" in encoding or "32" in encoding):
-            # A letter is more than a byte, so bytes cannot be cut anywhere.
+            # A letter has more than one byte, so the bytes cannot be cut just anywhere.
             wide, head = encoding, _in_utf8(head, encoding)
-        # What stands below the last row is not among the first.
+        # The lines below the last row are not among the first ones.
         given = replace(reading, footer=0, encoding=None if wide else reading.encoding)
         rows = RowEnds(path.name, head, given)
         rows.feed(head)
-        # Up to the last end of a row; all of it if there is none, which the reading then says.
+        # Cut after the last whole row. If there is none, keep everything: reading it says why.
         head = head[: len(head) - rows.since] or head
     with tempfile.TemporaryDirectory() as folder:
         name = path.name.removesuffix(".gz").removesuffix(".GZ")
@@ -211,7 +211,7 @@ def _beginning_of_text(path: Path, reading: Reading) -> Read:
 
 
 def _head(path: Path) -> bytes:
-    """The first bytes, unpacked, and one more if these are not all."""
+    """Return the first bytes, unpacked, and one more if the file goes on."""
     with path.open("rb") as file:
         packed = path.name.lower().endswith(".gz")
         plain = cast("IO[bytes]", gzip.GzipFile(fileobj=file)) if packed else file
@@ -232,21 +232,21 @@ LONGEST_CELL = 200
 
 @dataclass(frozen=True, slots=True)
 class FirstRows:
-    """What people see of a table: names, types and cells; a cell that is missing is None."""
+    """What people see of a table: names, types and cells; a missing cell is None."""
 
     names: tuple[str, ...]
     types: tuple[pa.DataType, ...]
     rows: tuple[tuple[str | None, ...], ...]
     n_columns: int
-    """More than are shown, maybe."""
+    """The number of all columns; not all may be shown."""
     said: str
-    """How it was read, in a line."""
+    """How the table was read, in one line."""
     notes: tuple[str, ...]
     questions: tuple[Question, ...]
 
 
 def first_rows(path: Path, reading: Reading) -> FirstRows | None:
-    """Return what a table begins with; None if a large file would have to be read for it.
+    """Return the first rows of a table, or None if that would mean reading a large file.
 
     Raises:
         TableError: There is no such file, or it cannot be read in this way.
@@ -268,13 +268,13 @@ def first_rows(path: Path, reading: Reading) -> FirstRows | None:
 
 
 def _cell(value: pa.Scalar) -> str | None:
-    """As Python writes it; as Arrow does where Python has no such value; else a mark."""
+    """Write a value as Python does; else as Arrow does; else as a replacement character."""
     if not value.is_valid:
         return None
     for read in (value.as_py, lambda: value.cast(pa.string()).as_py()):
         try:
             text = str(read())
         except (pa.ArrowException, OverflowError, ValueError):
-            continue  # Bytes that are no UTF-8, or a day that no calendar of Python's has.
+            continue  # Bytes that are not UTF-8, or a day that Python's calendar lacks.
         return text[:LONGEST_CELL] + "\N{HORIZONTAL ELLIPSIS}" * (len(text) > LONGEST_CELL)
     return "\N{REPLACEMENT CHARACTER}"

@@ -1,6 +1,6 @@
-"""Parquet, Feather and Arrow's own files and streams: typed columns, read as they are.
+"""Read Parquet, Feather, and Arrow's files and streams, whose columns have types.
 
-What a file says of its size is looked at first: a few bytes of either may unpack to gigabytes.
+A few bytes of such a file may unpack to gigabytes, so the sizes that it states are checked first.
 """
 
 from collections.abc import Iterator
@@ -18,15 +18,15 @@ from verix_anon.files.tables import table_sources
 
 MAGIC = b"ARROW1"
 LARGEST_SCHEMA = 64 << 20
-"""Bytes of a description of columns; 16,384 of them take a few megabytes."""
+"""How many bytes may describe the columns; 16,384 columns take a few megabytes."""
 USUAL, TIMES = 1 << 30, 64
-"""A table may take so many bytes of memory, and so many times its file's size beyond."""
+"""A table may take `USUAL` bytes of memory, plus `TIMES` times the size of its file."""
 USUAL_PAGES = 256 << 20
-"""Bytes of Parquet's pages, unpacked, that are never too many."""
+"""How many bytes of unpacked Parquet pages are always allowed."""
 
 
 class Stored:
-    """The table of a Parquet file, of which each column is read when it is asked for."""
+    """The table of a Parquet file, which reads each column when it is asked for."""
 
     def __init__(self, name: str) -> None:
         """`name` is its path or URL."""
@@ -34,7 +34,7 @@ class Stored:
         with table_sources.opened(name) as file:
             self.size = file.seek(0, 2)
             _check_schema(_footer_size(file, self.size, b"PAR1"))
-            # pq.read_table would import what reads folders of files, and pandas with it.
+            # pq.read_table would import the reader of folders, and with it pandas.
             self._metadata = pq.ParquetFile(file).metadata
         self.schema = self._metadata.schema.to_arrow_schema()
         self.num_rows: int = self._metadata.num_rows
@@ -44,25 +44,25 @@ class Stored:
 
     @property
     def column_names(self) -> list[str]:
-        """As of a table in memory."""
+        """The names of all columns, as a table in memory gives them."""
         return list(self.schema.names)
 
     def column(self, name: str) -> pa.ChunkedArray:
-        """One column.
+        """Read one column.
 
         Raises:
             TableError: It cannot be read.
         """
-        # A name with a point in it may stand for other columns too.
+        # Parquet may take a name with a point in it for other columns, too.
         return self.table([name])[name]
 
     def table(self, names: list[str] | None = None) -> pa.Table:
-        """Some of them, or all; raises TableError."""
+        """Read some columns, or all; raises TableError."""
         with self._reading(self._repeated) as file:
             return self._expanded(file.read(names, use_threads=False))
 
     def first(self, most: int) -> pa.Table:
-        """All of them, with the first so many rows; raises TableError."""
+        """Read the first rows of all columns; raises TableError."""
         with self._reading([]) as file:
             batches = islice(file.iter_batches(most, use_threads=False), 1)
             return pa.Table.from_batches(batches, self.schema)
@@ -84,7 +84,7 @@ class Stored:
             raise TableError(f"{table_sources.shown_url(self.name)} {said}") from None
 
     def _expanded(self, table: pa.Table) -> pa.Table:
-        """The columns that were read as dictionaries as what they are, if there is room."""
+        """Write out the columns that were read as dictionaries, if there is room."""
         wanted = self.schema
         held = [n for n in table.column_names if table[n].type != wanted.field(n).type]
         for name in held:
@@ -98,7 +98,7 @@ class Stored:
 
 
 def _repeated(metadata: pq.FileMetaData, size: int) -> set[str]:
-    """The columns of texts that stand once in the file, and may stand in millions of rows."""
+    """Return the columns whose texts are once in the file, and may be in millions of rows."""
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     chunks = [group.column(j) for group in groups for j in range(group.num_columns)]
     unpacked = sum(chunk.total_uncompressed_size for chunk in chunks)
@@ -115,7 +115,7 @@ def _repeated(metadata: pq.FileMetaData, size: int) -> set[str]:
 
 
 def _footer_size(file: IO[bytes], size: int, magic: bytes) -> int:
-    """As it stands before the mark at the end; without one there is no such file."""
+    """Return the footer's size, which is before the mark at the end; 0 without the mark."""
     file.seek(max(0, size - 4 - len(magic)))
     tail = file.read()
     file.seek(0)
@@ -131,7 +131,7 @@ def _check_schema(size: int) -> None:
 
 
 def _text_bytes(chunk: pa.DictionaryArray) -> int:
-    """How long all texts are, written out."""
+    """Return how many bytes all texts have when written out."""
     lengths = pc.take(pc.binary_length(chunk.dictionary), chunk.indices)
     return pc.sum(lengths.cast(pa.int64())).as_py() or 0
 
@@ -155,7 +155,7 @@ def read_ipc(path: str, _: Reading) -> tuple[pa.Table, list[str]]:
                 "is of the first version of Feather; write it again with a newer program"
             )
         is_file = head.startswith(MAGIC)
-        # A stream begins with a mark of four bytes and the length of its schema.
+        # A stream begins with a mark of four bytes, followed by the length of its schema.
         first = int.from_bytes(head[4:8], "little") if head[:4] == b"\xff" * 4 else 0
         _check_schema(_footer_size(file, file.seek(0, 2), MAGIC) if is_file else first)
         file.seek(0)
@@ -163,7 +163,7 @@ def read_ipc(path: str, _: Reading) -> tuple[pa.Table, list[str]]:
             source = pa.ipc.open_file(file) if is_file else pa.ipc.open_stream(file)
             table_sources.check_names(source.schema.names)
             table = source.read_all()
-            # Offsets that lead out of their buffers would be followed later.
+            # Check offsets now: later code would follow them out of their buffers.
             table.validate(full=True)
         except (pa.ArrowMemoryError, MemoryError):
             raise

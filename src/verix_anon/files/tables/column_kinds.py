@@ -1,4 +1,4 @@
-"""What the columns of a text table are, each over all its rows, and all together (spec §2.5)."""
+"""Recognise the kinds of a text table's columns, over all rows and all columns (spec §2.5)."""
 
 import json
 import re
@@ -56,13 +56,13 @@ class _Seen:
     numbers: Sequence[number_marks.Numbers] = ()
     dates: Sequence[Dates] = ()
     other: pa.ChunkedArray | None = None
-    """The column as what it is beyond doubt."""
+    """The column with its type, if that is beyond doubt."""
     missing: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 def recognise(text: pa.Table, reading: Reading) -> RecognisedColumns:
-    """Every column as numbers or dates if every value is one, in ways that fit together."""
+    """Turn a column into numbers or dates if all its values are, in ways that fit all columns."""
     for name in (*reading.dates, *reading.missing):
         if name not in text.column_names:
             raise TableError(f"[reading]: there is no column {name[:60]!r}")
@@ -87,7 +87,7 @@ def recognise(text: pa.Table, reading: Reading) -> RecognisedColumns:
 
 
 def _seen(reading: Reading, name: str, column: pa.ChunkedArray) -> _Seen:
-    """What a column may be; words for missing are tried where it is nothing else."""
+    """Find what a column may be; if it is only text, try it without words for missing."""
     words = tuple(reading.missing.get(name, ()))
     if words:
         column = _without(column, words)
@@ -125,7 +125,7 @@ def _look(name: str, column: pa.ChunkedArray, reading: Reading) -> _Seen:
     if form := reading.dates.get(name):
         found = dates_in(column, as_form(form))
         if not found:
-            raise TableError(f"column {name!r} has values that are no dates as {form!r} has them")
+            raise TableError(f"column {name!r} has values that are not dates of the form {form!r}")
         return _Seen(name, column, dates=found)
     marks = number_marks.marks_in(column)
     numbers = number_marks.numbers_in(column, marks)
@@ -167,7 +167,7 @@ class _Agreed:
 
 
 def _agreed(seen: Sequence[_Seen], reading: Reading) -> _Agreed:
-    """The marks of columns that can be read in one way only decide for those that cannot."""
+    """Let columns that can be read in only one way decide the marks of the other columns."""
     decimals = {} if reading.decimal is None else {reading.decimal: ""}
     groups = {} if reading.thousands is None else {reading.thousands: ""}
     unsure = []
@@ -204,12 +204,12 @@ def _agreed(seen: Sequence[_Seen], reading: Reading) -> _Agreed:
 
 
 def _may_be_codes(one: _Seen) -> bool:
-    """Whether it is digits in groups, and all values are of one length."""
+    """Whether the values are digits in groups, and all have one length."""
     return one.numbers[0].form.thousands == " " and not number_marks.is_varied(one.text)
 
 
 def _without_codes(one: _Seen, agreed: "_Agreed") -> _Seen:
-    """Digits between spaces are numbers only if the table has others that can be nothing else."""
+    """Keep digits between spaces as text, unless another column surely has such numbers."""
     if not one.numbers or agreed.thousands in number_marks.SPACES or not _may_be_codes(one):
         return one
     note = f"column {one.name!r} stays text, as codes would; for numbers give --thousands ' '"
@@ -217,7 +217,7 @@ def _without_codes(one: _Seen, agreed: "_Agreed") -> _Seen:
 
 
 def _chosen(one: _Seen, agreed: _Agreed) -> pa.ChunkedArray:
-    """The column as what it is; of several ways the one that fits, or the first for a draft."""
+    """Return the typed column; if several ways are possible, the one that fits, or the first."""
     if one.dates:
         return one.dates[0].values
     if one.numbers:
@@ -247,7 +247,7 @@ def _asked(one: _Seen) -> Question:
 
 
 def text_notes(name: str, column: pa.ChunkedArray) -> tuple[str, ...]:
-    """Of a column that stays text: what keeps it from being numbers or dates, if little does."""
+    """Say what keeps a text column from being numbers or dates, if only a little does."""
     few = column.slice(0, FEW).drop_null().to_pylist()
     if not few:
         return ()
@@ -261,14 +261,14 @@ def text_notes(name: str, column: pa.ChunkedArray) -> tuple[str, ...]:
     else:
         return ()
     other = pc.index(pc.match_substring_regex(column, pattern), False).as_py()
-    but = "their forms differ, or some are none"
+    but = f"the forms differ, or some are not {what}"
     if other >= 0:
         but = f"record {other + 1:,} has {column[other].as_py()[:40]!r}"
     return (f"column {name!r} stays text: it looks like {what}, but {but}",)
 
 
 def sentinel_notes(name: str, column: pa.ChunkedArray) -> tuple[str, ...]:
-    """Of a column of numbers: a number far from all others that may mean missing."""
+    """Warn of a number far from all others in its column, because it may mean missing."""
     if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
         return ()
     ends = pc.min_max(column)

@@ -1,7 +1,7 @@
-"""The form of a text table: delimiter, quotes, where the header and the rows stand (spec §2.5).
+"""Recognise the form of a text table: delimiter, quotes, header and rows (spec §2.5).
 
-Delimiters are few, and what libraries guess from a part of the file had to be held against all of
-it anyway, with titles and sums around it that they do not know: so none is used.
+This uses no library. Delimiters are few. A library guesses from a part of the file, without the
+titles and sums around the rows, so its guess would have to be checked against the whole file.
 """
 
 import csv
@@ -23,9 +23,9 @@ MOST_COLUMNS = 16_384
 DELIMITERS = (",", ";", "\t", "|")
 SAMPLE = 1 << 18
 NEVER = "\x1f"
-"""What stands between the columns of a table with one."""
+"""The delimiter of a table with one column: no text has it."""
 MOST_ABOVE = 50
-"""A header is looked for in so many lines."""
+"""In how many lines a header is looked for."""
 TAIL = 1 << 16
 LINE = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+\Z")
 SEP = re.compile(r'"?sep=(.)"?\s*\Z', re.I | re.S)
@@ -37,10 +37,10 @@ SUM = re.compile(
 )
 SINGLE_QUOTED = re.compile(r"'[^']+'|'[^']*'(?P<mark>[,;\t|])'[^']*'((?P=mark)'[^']*')*")
 REMARK = re.compile(r"\s*(\S[^:]{0,40}:(\s.*|\s*)|[*(©].*)", re.S)
-"""Such as `Source: ...` or `(200 rows)`, where nothing stands beside it."""
+"""A remark such as `Source: ...` or `(200 rows)`, if its row has no other fields."""
 Text = bytes | bytearray
 Row = tuple[int, list[str]]
-"""The line that it begins on, counted from 0, and its fields."""
+"""The line that the row begins on, counted from 0, and its fields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,27 +55,27 @@ class Dialect:
     start: int
     """Where the first row begins, in bytes."""
     first_line: int
-    """The number of the line there, counted from 1."""
+    """The number of the first row's line, counted from 1."""
     above: tuple[str, ...]
-    """What stands above the header."""
+    """The lines above the header."""
 
     def rows(self, texts: Iterator[str]) -> "Reader":
-        """The fields of each row, as quotes and delimiters have them."""
+        """Split each row into its fields."""
         return reader(texts, self.delimiter, self.quote, self.escape)
 
 
 def form_of(name: str, data: Text, reading: Reading, quotes: Quotes | None = None) -> Dialect:
-    """The form of a table, as given or as recognised; `quotes` if all were counted before.
+    """Return a table's form, as given or as recognised; `quotes` if all were counted before.
 
     Raises:
-        TableError: There is not a table, or its form cannot be told.
+        TableError: This is not a table, or its form is not clear.
     """
     lines = _head(data)
     if not any(text.strip() for _, text in lines):
         raise TableError(f"{name} is empty; it has no header")
     given, sep_lines = reading.delimiter, 0
     if reading.skip is None and (found := SEP.match(lines[0][1])):
-        # What Excel takes for an order, not for a row.
+        # Excel takes this line for a command, not for a row.
         given, sep_lines = given or found.group(1), 1
     texts = [text for _, text in lines]
     quote = reading.quote
@@ -106,7 +106,7 @@ def form_of(name: str, data: Text, reading: Reading, quotes: Quotes | None = Non
 
 
 def _head(data: Text) -> list[tuple[int, str]]:
-    """The first lines; the last of them is left out if it may go on."""
+    """Return the first lines, without the last one if it may go on."""
     for most in (SAMPLE, 4 * LARGEST_LINE):
         lines = list(lines_of(data, most=most))
         if len(data) <= most:
@@ -118,20 +118,20 @@ def _head(data: Text) -> list[tuple[int, str]]:
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """What a delimiter makes of the first lines."""
+    """How a delimiter splits the first lines."""
 
     delimiter: str
     width: int
     at: int
     """Which row is the header."""
     share: float
-    """How many of the rows below have as many fields."""
+    """The share of the rows below that have as many fields."""
 
 
 def _shaped(
     name: str, texts: list[str], reading: Reading, given: str | None, quote: str, above: int
 ) -> tuple[_Shape, list[Row]]:
-    """The delimiter, and the first rows as it cuts them."""
+    """Find the delimiter, and return the first rows as it splits them."""
     above = above if reading.skip is None else reading.skip
     escape = reading.escape or ""
 
@@ -141,7 +141,7 @@ def _shaped(
             if row and not is_ruler(row, delimiter):
                 found.append((before, row))
             if len(row) > MOST_COLUMNS:
-                break  # No table has so many, and a few rows of them would fill the memory.
+                break  # No table has so many columns, and a few such rows would fill the memory.
             before = above + cutting.line_num
         return found
 
@@ -157,15 +157,15 @@ def _shaped(
             error = found
     if error and not any(shapes):
         raise TableError(
-            f"{name}: its first lines are no rows ({error}); a quote may be missing, or the"
-            " delimiter is another (--delimiter)"
+            f"{name}: its first lines cannot be read as rows ({error}); a quote may be missing,"
+            " or the delimiter is another one (--delimiter)"
         )
     best = _best(name, [shape for shape in shapes if shape is not None], cut)
     return best, cut(best.delimiter)
 
 
 def _shape(delimiter: str, rows: list[Row], fixed: bool) -> _Shape | None:
-    """How even a delimiter cuts the rows; None if it cuts none."""
+    """Say how evenly a delimiter splits the rows; None if it splits no row."""
     if not rows:
         return None
     widths = [len(row) for _, row in rows]
@@ -179,13 +179,13 @@ def _shape(delimiter: str, rows: list[Row], fixed: bool) -> _Shape | None:
 
 
 def _is_header(row: list[str], width: int) -> bool:
-    """Whether it has a name for all columns, or for all but one; a title stands alone."""
+    """Whether a row has every column, and more names than a title, which has one."""
     n_named = sum(bool(field.strip()) for field in row)
     return len(row) == width and n_named > (1 if width > 2 else 0)
 
 
 def _best(name: str, shapes: list[_Shape], cut: Callable[[str], list[Row]]) -> _Shape:
-    """The delimiter that cuts the most evenly, with the least above the header."""
+    """Return the delimiter that splits most evenly, with the fewest lines above the header."""
     shapes = [shape for shape in shapes if not _is_accident(shape, cut(shape.delimiter))]
     if not shapes:
         return _Shape(NEVER, 1, 0, 1.0)
@@ -210,12 +210,12 @@ def _best(name: str, shapes: list[_Shape], cut: Callable[[str], list[Row]]) -> _
 
 
 def _is_accident(shape: _Shape, rows: list[Row]) -> bool:
-    """Whether it cuts the rows of a column, such as decimals, and not its name."""
+    """Whether a delimiter splits the values of one column, such as decimals, but not its name."""
     return shape.at > 0 and any(NUMBER.fullmatch(field) for field in rows[shape.at][1])
 
 
 def _is_headed(rows: list[Row]) -> bool:
-    """Whether a column has numbers below what is not a number."""
+    """Whether a column has numbers below a name that is not a number."""
     below = [row for _, row in rows[2:] if len(row) == 2]
     return bool(below) and any(all(NUMBER.fullmatch(row[i]) for row in below) for i in (0, 1))
 
@@ -223,7 +223,7 @@ def _is_headed(rows: list[Row]) -> bool:
 def _escape(
     name: str, data: Text, reading: Reading, delimiter: str, quote: str, quotes: Quotes | None
 ) -> str:
-    """What stands before a quote within quotes: another, or a backslash."""
+    """Return the escape before a quote within quotes: a backslash, or empty for a second quote."""
     if reading.escape is not None or not quote or quote.encode() not in data:
         return reading.escape or ""
     if quotes is None or quotes.quote != quote:
@@ -234,7 +234,7 @@ def _escape(
         bare = bytes(data).replace(rb"\\", b"xx").replace(slashed, b"xx")
         if _fit(Quotes.of(bare, quote), delimiter):
             return "\\"
-    # Quotes within fields that begin without one are as they stand; all else is an error.
+    # A quote within a field that begins without one is a plain character; others are errors.
     cutting = reader((text for _, text in lines_of(data)), delimiter, quote, "", strict=True)
     try:
         for _ in cutting:
@@ -248,26 +248,26 @@ def _escape(
 
 
 def _fit(quotes: Quotes, delimiter: str) -> bool:
-    """Whether each quote of all opens or closes a field, or is one of two within it."""
+    """Whether every quote opens or closes a field, or is one of two within it."""
     return quotes.fit(delimiter.encode()) and not quotes.is_inside
 
 
 @dataclass(frozen=True, slots=True)
 class TextFooter:
-    """Where the rows end, how many lines stand below, and the first of them that says something."""
+    """Where the rows end, how many lines are below, and the first of them with content."""
 
     end: int
     lines: int
     text: str = ""
     doubt: str = ""
-    """What stands alone in the last row, if it may be a remark."""
+    """The only field of the last row, if it may be a remark."""
 
 
 def footer_of(data: Text, form: Dialect, given: int | None) -> TextFooter:
-    """What is not a row at the end of the table, as given or as recognised."""
+    """Find the lines below the last row, as given or as recognised."""
     lines = list(lines_of(data, max(form.start, len(data) - TAIL)))
     if len(data) - form.start > TAIL:
-        lines = lines[1:]  # It may begin in the middle.
+        lines = lines[1:]  # The first line may be cut.
     while lines and not lines[-1][1].strip("\r\n "):
         lines.pop()
     if given is not None:
@@ -286,15 +286,15 @@ def _said(text: str, form: Dialect) -> bool:
 
 
 def _recognised(lines: Sequence[tuple[int, str]], form: Dialect, data: Text) -> int:
-    """How many lines from the end on are sums or remarks, or stand below an empty row."""
+    """Count the lines at the end that are sums or remarks, or are below an empty row."""
     width, found, n_alone = len(form.header), 0, 0
     for n, (_, text) in enumerate(reversed(lines), 1):
         if form.quote and text.count(form.quote) % 2:
-            break  # It may be part of a field.
+            break  # The line may be part of a field.
         row = _row(text, form)
         filled = [field for field in row if field.strip()]
         if not filled:
-            # An empty line parts rows from what is below; a row of nothing is none.
+            # An empty line separates rows from the lines below; a row of empty fields is not a row.
             found, n_alone = (n, 0) if n_alone or (row and width > 1) else (found, 0)
         elif width > 1 and (
             is_ruler(row, form.delimiter)
@@ -302,7 +302,7 @@ def _recognised(lines: Sequence[tuple[int, str]], form: Dialect, data: Text) -> 
         ):
             found, n_alone = n, 0
         elif _is_alone(row, width) and (len(row) == 1 or REMARK.fullmatch(row[0])):
-            n_alone += 1  # One of full width may be a row with a single value.
+            n_alone += 1  # A line of full width may be a row with a single value.
         else:
             return max(found, _remarks(lines, form, n - 1))
     return found
@@ -313,12 +313,12 @@ def _row(text: str, form: Dialect) -> list[str]:
 
 
 def _is_alone(row: Sequence[str], width: int) -> bool:
-    """Whether nothing stands beside the first field, or what does is as empty as Excel pads it."""
+    """Whether only the first field has a value; Excel pads such a row with empty fields."""
     return width > 2 and len(row) in (1, width) and bool(row[0].strip()) and not any(row[1:])
 
 
 def _remarks(lines: Sequence[tuple[int, str]], form: Dialect, n_below: int) -> int:
-    """How many of the lines below the last row with more than one field are remarks, if all are."""
+    """Count the lines below the last row with several fields if all are remarks; otherwise 0."""
     first = ["".join(_row(text, form)[:1]) for _, text in lines[-n_below - 1 :]]
     above, below = first[0], [text for text in first[1:] if text.strip()]
     is_like = bool(REMARK.fullmatch(above)) or not below
@@ -333,13 +333,13 @@ def _doubt(lines: Sequence[tuple[int, str]], form: Dialect) -> str:
 
 
 def _once(data: Text, text: str, form: Dialect, is_whole: bool) -> bool:
-    """Whether no other row begins alike, if it could be one."""
+    """Whether no other row begins with the same field; also true if this cannot be a row."""
     first = text.split(form.delimiter)[0]
     return not is_whole or data.count(f"\n{first}{form.delimiter}".encode()) <= 1
 
 
 def lines_of(data: Text, start: int = 0, most: int | None = None) -> Iterator[tuple[int, str]]:
-    """The lines from an offset on, each with the offset where it begins and with its end."""
+    """Yield the lines from an offset on, each with the offset where it begins."""
     end = len(data) if most is None else min(len(data), start + most)
     for found in LINE.finditer(memoryview(data), start, end):
         yield found.start(), found.group().decode("utf-8", "replace")
@@ -365,7 +365,7 @@ def reader(
 
 
 def is_ruler(row: Sequence[str], delimiter: str) -> bool:
-    """Whether it is a line drawn of dashes, as lists that are meant for print have them."""
+    """Whether the row is a line of dashes, as in lists that are made for printing."""
     filled = [field.strip() for field in row if field.strip()]
     return (
         bool(filled) and (len(row) == 1 or delimiter == "|") and all(map(RULER.fullmatch, filled))

@@ -1,6 +1,6 @@
-"""A table or a query of a database, named by a URL: SQLite, and PostgreSQL with the extra `sql`.
+"""Read a table or a query of a database by its URL: SQLite, or PostgreSQL with the extra `sql`.
 
-Nothing is written there, and no password of the URL is shown: not in an error either.
+Nothing is written to the database. A password in the URL is never shown, not even in an error.
 """
 
 import sqlite3
@@ -23,13 +23,13 @@ from verix_anon.files.tables.table_sources import check_names, reason, shown_url
 SQLITE, POSTGRESQL = ("sqlite",), ("postgresql", "postgres")
 LARGEST_ROW, ROWS = 1 << 24, 100
 USUAL, TIMES = 1 << 30, 64
-"""Rows may take so many bytes of memory, and so many times the file's size beyond."""
+"""Rows may take `USUAL` bytes of memory, plus `TIMES` times the size of the file."""
 EXAMPLE = "sqlite:///people.db?table=people"
 UNORDERED = (
     "the query has no ORDER BY: release needs the same rows in the same order again, so give it one"
 )
 MOST_DIGITS = 76
-# The driver carries infinity past the end of its integers, to before the first year there is.
+# In the driver, infinity overflows its integers and becomes a date before these.
 FIRST_DAY, FIRST_MOMENT = -3_000_000, -300_000_000_000_000_000
 PRIMARY_KEY = """
 SELECT a.attname FROM pg_index i
@@ -76,12 +76,12 @@ def _read_sqlite(place: str, table: str | None, reading: Reading) -> tuple[pa.Ta
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as base:
             base.execute("PRAGMA query_only = ON")
-            # ATTACH and VACUUM INTO would make a file of their own all the same.
+            # Without this limit, ATTACH and VACUUM INTO could still make a new file.
             base.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
             base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST_ROW)
             answer = base.execute(query)
             if answer.description is None:
-                raise TableError("gave no table: the query is no SELECT")
+                raise TableError("gave no table: the query is not a SELECT")
             names = [column[0] for column in answer.description]
             check_names(names)
             rows = _within(answer, path.stat().st_size)
@@ -96,7 +96,7 @@ def _read_sqlite(place: str, table: str | None, reading: Reading) -> tuple[pa.Ta
 
 
 def _within(answer: sqlite3.Cursor, size: int) -> list[tuple[Any, ...]]:
-    """All rows; a view may have rows without end, in a file of a few bytes."""
+    """Fetch all rows within a limit: a view in a small file may have endless rows."""
     rows: list[tuple[Any, ...]] = []
     held = 0
     while part := answer.fetchmany(ROWS):
@@ -111,12 +111,12 @@ def _within(answer: sqlite3.Cursor, size: int) -> list[tuple[Any, ...]]:
 
 
 def _read_postgresql(url: str, table: str | None, query: str | None) -> pa.Table:
-    """Read a table in the order of its primary key, or a query in the order it has."""
+    """Read a table in the order of its primary key, or a query in its own order."""
     import adbc_driver_postgresql.dbapi as driver
 
     try:
         with closing(driver.connect(url)) as connection, closing(connection.cursor()) as cursor:
-            # The driver has begun a transaction; it ends with the connection, undone.
+            # The driver has begun a transaction; closing the connection rolls it back.
             cursor.execute("SET TRANSACTION READ ONLY")
             if query:
                 return _answer(cursor, f"({query.rstrip().rstrip(';')}\n)", "")
@@ -127,7 +127,7 @@ def _read_postgresql(url: str, table: str | None, query: str | None) -> pa.Table
 
 
 def _quoted(name: str) -> str:
-    """A name as SQL writes one."""
+    """Quote a name for SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -137,7 +137,7 @@ def _rows(cursor: Any, query: str) -> list[Any]:
 
 
 def _order(cursor: Any, named: str) -> str:
-    """By the primary key; else as the rows lie, which stays while nothing is written."""
+    """Order by the primary key, or else by place: that stays until something is written."""
     literal = "'" + named.replace("'", "''") + "'"
     key = _rows(cursor, PRIMARY_KEY.format(literal))
     if not key and _rows(cursor, HAS_ROWS_OF_ITS_OWN.format(literal)) == [True]:
@@ -150,7 +150,7 @@ def _answer(cursor: Any, source: str, order: str) -> pa.Table:
     schema = cursor.fetch_arrow_table().schema
     check_names(schema.names)
     if not schema.names:
-        raise TableError("gave no table: the query is no SELECT")
+        raise TableError("gave no table: the query is not a SELECT")
     kinds = [(field.metadata or {}).get(b"POSTGRESQL:type", b"").decode() for field in schema]
     listed = ", ".join(map(_selected, schema, kinds))
     cursor.execute(f"SELECT {listed} FROM {source} AS source{order}")  # noqa: S608
@@ -160,7 +160,7 @@ def _answer(cursor: Any, source: str, order: str) -> pa.Table:
 
 
 def _selected(field: pa.Field, kind: str) -> str:
-    """What has no type of Arrow, as text; money as a number, for the driver gives cents."""
+    """Select as text what has no Arrow type; money as a number, as the driver gives cents."""
     name = _quoted(field.name)
     if kind == "money":
         return f"{name}::numeric AS {name}"
@@ -179,14 +179,14 @@ def _column(name: str, kind: str, array: pa.Array) -> pa.Array:
         least = pc.min(array.cast(width)).as_py()
         if least is not None and least < first:
             raise TableError(
-                f"has infinity as a date in column {name!r}, which is no date; leave these rows"
+                f"has infinity in the date column {name!r}, which is not a date; leave these rows"
                 f" out, or make them missing: NULLIF({name}, 'infinity')"
             )
     return array
 
 
 def _decimals(name: str, array: pa.Array) -> pa.Array:
-    """Exact, whatever their digits: whole numbers where all are, else decimals."""
+    """Return exact numbers: whole numbers if all values are whole, else decimals."""
     texts = array.to_pylist()
     values = [None if text is None or text.lower() == "nan" else Decimal(text) for text in texts]
     present = [value for value in values if value is not None]

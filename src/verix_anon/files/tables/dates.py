@@ -1,4 +1,4 @@
-"""Dates in columns of text: a form counts only if every value prints back the same (spec §2.5)."""
+"""Read dates in text columns: a form fits only if every value prints back the same (spec §2.5)."""
 
 import re
 import tomllib
@@ -31,7 +31,7 @@ ANY = frozenset(name for tables in NAMES.values() for names in tables for name i
 ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 ISO_TIMES = (pa.timestamp("us"), pa.timestamp("us", tz="UTC"))
 CLOCK = r"(?:(?P<gap>[ T%s])(?P<hour>[0-9]{2}):(?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2}))?)?"
-# For Python's expressions and for Arrow's, which cannot ask for the same mark again.
+# For Python and for Arrow, whose expressions cannot ask for the same mark again.
 DIGITS = re.compile(
     r"^(?P<first>[0-9]{1,4})(?P<mark>[./ -])(?P<middle>[0-9]{1,2})(?P<again>[./ -])"
     rf"(?P<last>[0-9]{{1,4}}){CLOCK % ''}$"
@@ -56,21 +56,21 @@ FORMS = (
 )
 ORDERS = ("dmy", "mdy", "ymd")
 NO_YEAR = 0
-"""In place of the first year that two digits may mean, where nobody said it."""
+"""Stands for an unknown first year: it is not stated which century two digits mean."""
 Moments = NDArray[np.datetime64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Apart:
-    """Values with the same marks between their parts, part by part."""
+    """Values split into their parts, which all have the same marks between them."""
 
     numbers: Sequence[Ints]
-    """Of a month with a name 0."""
+    """The numbers of each part; 0 for a month that has a name."""
     lengths: Sequence[Ints]
     months: Sequence[str]
     """The names of the months, if they have names."""
     order: Sequence[str]
-    """Which part is the day, the month and the year: `dmy` or, if it is not known, several."""
+    """Which part is the day, the month and the year, such as `dmy`; several if not known."""
     marks: tuple[str, str]
     clock: str
     """Such as ` hh:mm`."""
@@ -79,20 +79,20 @@ class _Apart:
 
 @dataclass(frozen=True, slots=True)
 class DateForm:
-    """A form of dates, in parts: what stands for day, month and year, in which order."""
+    """A form of dates: how day, month and year are written, and in which order."""
 
     parts: tuple[str, str, str]
     marks: tuple[str, str]
-    """What stands between the parts."""
+    """The marks between the parts."""
     time: str = ""
     """Such as ` hh:mm`."""
     first_year: int | None = None
-    """What two digits count from: the first of a hundred years."""
+    """The first of the hundred years that two digits may mean."""
     names: Names = ()
-    """Of the months, if they have names."""
+    """The names of the months, if the form has names."""
 
     def __str__(self) -> str:
-        """As people write it, such as dd.mm.yyyy or d. mmmm yyyy."""
+        """Return the form as people write it, such as dd.mm.yyyy or d. mmmm yyyy."""
         since = f" from {self.first_year:04}" if self.first_year else ""
         first, middle, last = self.parts
         return f"{first}{self.marks[0]}{middle}{self.marks[1]}{last}{self.time}{since}"
@@ -104,17 +104,17 @@ class DateForm:
 
     @property
     def month(self) -> str:
-        """What stands for the month."""
+        """How the month is written, such as mm or mmmm."""
         return self.parts[self.order.index("m")]
 
     def in_languages(self, months: Sequence[str]) -> Iterator["DateForm"]:
-        """The same with the names of each language that has all of these months."""
+        """Yield this form with the month names of each language that has all of these."""
         for names in NAMES[self.month]:
             if {*months} <= {*names}:
                 yield replace(self, names=names)
 
     def read(self, apart: _Apart) -> Moments | None:
-        """The dates, or None if a value is none that prints back the same."""
+        """Return the dates, or None if a value does not print back the same as a date."""
         if (apart.marks, apart.clock) != (self.marks, self.time) or self.order not in apart.order:
             return None
         said = {}
@@ -133,7 +133,7 @@ class DateForm:
         month, day = said["m"], said["d"]
         months = (12 * (year - 1970) + month - 1).astype("datetime64[M]")
         days: Moments = months.astype("datetime64[D]") + (day - 1).astype("timedelta64[D]")
-        # The 31st of February lies in March, and so does not print back the same.
+        # The 31st of February becomes a day in March, and so does not print back the same.
         is_day = (days.astype("datetime64[M]") == months) & (month >= 1) & (month <= 12)
         if not (is_day & (year >= 1) & (year <= 9999)).all():
             return None
@@ -149,18 +149,18 @@ class Dates:
 
     @property
     def lacks_century(self) -> bool:
-        """Whether it was not said which years two digits mean."""
+        """Whether it is not stated which years two digits mean."""
         return self.form.first_year == NO_YEAR
 
 
 def as_form(text: str) -> DateForm:
-    """The form that people write as dd.mm.yyyy, d. mmmm yyyy, or yy from 1925."""
+    """Read a form that people write as dd.mm.yyyy, d. mmmm yyyy, or with yy from 1925."""
     found = next(filter(None, (pattern.fullmatch(text) for pattern in FORMS)), None)
     parts = found.group(1, 3, 5) if found else ()
     if found is None or sorted(part[0] for part in parts) != ["d", "m", "y"]:
         raise TableError(
-            f"date-format: {text[:40]!r} is no form of dates; write it with dd, mm, yyyy and hh:mm,"
-            " such as dd.mm.yyyy, d/m/yyyy hh:mm, or with mmm for the name of a month"
+            f"date-format: {text[:40]!r} is not a form of dates; write it with dd, mm, yyyy and"
+            " hh:mm, such as dd.mm.yyyy, d/m/yyyy hh:mm, or with mmm for the name of a month"
         )
     if ("yy" in parts) != (found["since"] is not None):
         raise TableError(
@@ -174,13 +174,13 @@ def as_form(text: str) -> DateForm:
 
 
 def iso_dates(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """The column as dates or times if every value is one as in ISO 8601."""
+    """Return the column as dates or times if every value has the form of ISO 8601."""
     first = next((v.as_py() for v in column if v.is_valid), "")
     if not ISO.match(first):
         return None
     lengths = pc.min_max(pc.binary_length(column))
     if lengths["max"].as_py() == 10 and lengths["min"].as_py() == 10:
-        # Days repeat: each is looked at once.
+        # Days repeat, so look at each distinct day once.
         coded = column.dictionary_encode()
         days = _iso(coded.chunk(0).dictionary, ISO.pattern + "$", [pa.date32()])
         return None if days is None else pc.take(days, _places(coded))
@@ -190,7 +190,7 @@ def iso_dates(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 def _iso(
     texts: pa.ChunkedArray | pa.Array, pattern: str, kinds: Sequence[pa.DataType]
 ) -> pa.ChunkedArray | pa.Array | None:
-    """The texts as the first of some types that holds them all."""
+    """Cast the texts to the first of these types that holds them all."""
     if not pc.all(pc.match_substring_regex(texts, f"^{pattern}"), min_count=0).as_py():
         return None
     for kind in kinds:
@@ -202,12 +202,12 @@ def _iso(
 
 
 def _places(coded: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Which of the distinct values, which all chunks share, each value is."""
+    """Return the index of each value among the distinct values, which all chunks share."""
     return pa.chunked_array([chunk.indices for chunk in coded.chunks])
 
 
 def looks_like_dates(values: Sequence[str]) -> bool:
-    """Whether half of some values or more are dates in some form."""
+    """Whether at least half of these values are dates in some form."""
 
     def is_date(value: str) -> bool:
         if found := DIGITS.fullmatch(value):
@@ -219,7 +219,7 @@ def looks_like_dates(values: Sequence[str]) -> bool:
 
 
 def dates_in(column: pa.ChunkedArray, given: DateForm | None) -> list[Dates]:
-    """The forms that every value has, but those that give the same dates as an earlier one."""
+    """Return the forms that fit every value, without those that give the same dates again."""
     if column.null_count == len(column):
         return []
     coded = column.dictionary_encode()
@@ -233,7 +233,7 @@ def dates_in(column: pa.ChunkedArray, given: DateForm | None) -> list[Dates]:
 
 
 def _apart(texts: pa.Array) -> _Apart | None:
-    """None if a value is no date in any form, or if they have different marks."""
+    """Split dates into parts; None if a value is not a date, or if their marks differ."""
     found = pc.extract_regex(texts, DIGITS.pattern)
     if not found.null_count:
         return _in_parts(dict(zip(DIGITS.groupindex, found.flatten(), strict=True)), ORDERS)
@@ -249,7 +249,7 @@ def _apart(texts: pa.Array) -> _Apart | None:
 def _in_parts(part: Mapping[str, pa.Array], order: Sequence[str]) -> _Apart | None:
     marks = [pc.unique(part[name]).to_pylist() for name in ("mark", "again")]
     clock = _clock(part)
-    # Between digits both marks are the same.
+    # If all parts are digits, both marks must be the same.
     is_named = len(order) == 1
     if {len(each) for each in marks} != {1} or clock is None or (marks[0] != marks[1]) > is_named:
         return None
@@ -263,7 +263,7 @@ def _in_parts(part: Mapping[str, pa.Array], order: Sequence[str]) -> _Apart | No
 
 
 def _clock(part: Mapping[str, pa.Array]) -> tuple[str, NDArray[np.timedelta64]] | None:
-    """The form of the times and the times since midnight; None if there is none such."""
+    """Return the form of the times, and the times since midnight; None if they have no form."""
     gaps = pc.unique(part["gap"]).to_pylist()
     ends = pc.unique(pc.binary_length(part["second"])).to_pylist()
     if len(gaps) > 1 or len(ends) > 1:
@@ -283,7 +283,7 @@ def _whole(digits: pa.Array) -> Ints:
 
 
 def _forms(apart: _Apart, given: DateForm | None) -> Iterator[DateForm]:
-    """The forms that the values may have, by their lengths, or the one that is given."""
+    """Yield the forms that the values may have by their lengths, or only the given form."""
     if given is not None:
         is_named = given.month in NAMES
         if is_named == bool(apart.months):

@@ -1,4 +1,4 @@
-"""Numbers in columns of text: which marks they are written with, over all rows (spec §2.5)."""
+"""Read numbers in text columns, and find the marks they are written with (spec §2.5)."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -18,9 +18,9 @@ GROUPS: dict[str | None, tuple[str, ...]] = {
     ".": (".",),
     ",": (",",),
 }
-"""The marks that may group digits, by the one that a form names."""
+"""The marks that may group digits, for each mark that a form can name."""
 CLOSE = "+,-./:"
-"""The marks that stand beside the digits in ASCII."""
+"""The marks next to the digits in ASCII."""
 MARKS = (*CLOSE, *"eETZ", *GROUPING)
 DIGITS = b"0123456789"
 FEW = 1000
@@ -31,11 +31,11 @@ KNOWN = b".,+-eE/: TZ'" + "\u00a0\u202f\u2019".encode()
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """What stands in a column beside digits, in any row."""
+    """What a column has besides digits, in any row."""
 
     found: frozenset[str]
     others: bool
-    """Whether there is anything that no number and no date holds."""
+    """Whether the column has a character that neither numbers nor dates have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +48,14 @@ class Written:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Numbers:
-    """A way in which every value of a column is a number, and those numbers."""
+    """A form that fits every value of a column, and the numbers it gives."""
 
     form: Written
     values: pa.ChunkedArray
 
 
 def marks_in(column: pa.ChunkedArray) -> Marks:
-    """The marks of a column: each of its bytes is looked at, until there is one of no number."""
+    """Find the marks in all bytes of a column, up to the first that no number has."""
     found: set[str] = set()
     for chunk in _present(column):
         text = _bytes(chunk)
@@ -71,12 +71,12 @@ def marks_in(column: pa.ChunkedArray) -> Marks:
 
 
 def _present(column: pa.ChunkedArray) -> Iterator[pa.Array]:
-    """What is there; a missing value may still have bytes."""
+    """Yield the values that are not missing; a missing value may still have bytes."""
     return (chunk.drop_null() if chunk.null_count else chunk for chunk in column.chunks)
 
 
 def _bytes(chunk: pa.Array) -> bytes:
-    """The values one after another."""
+    """Return the bytes of all values, one after another."""
     if not len(chunk):
         return b""
     at, data = _offsets(chunk), chunk.buffers()[2]
@@ -84,14 +84,14 @@ def _bytes(chunk: pa.Array) -> bytes:
 
 
 def _offsets(chunk: pa.Array) -> Ints:
-    """Where each value begins, and where the last one ends."""
+    """Return where each value begins, and where the last one ends."""
     if not len(chunk):
         return np.zeros(1, np.int64)
     return np.frombuffer(chunk.buffers()[1], np.int32, len(chunk) + 1, chunk.offset * 4)
 
 
 def numbers_in(column: pa.ChunkedArray, marks: Marks) -> list[Numbers]:
-    """The ways in which every value of a column is a number; several if it cannot be told."""
+    """Return the forms that fit every value of a column; several if it is not clear."""
     if marks.others or marks.found & set("/:TZ"):
         return []
     points = marks.found & {".", ","}
@@ -113,7 +113,7 @@ def numbers_in(column: pa.ChunkedArray, marks: Marks) -> list[Numbers]:
 
 
 def _grouped(column: pa.ChunkedArray, forms: Sequence[Written]) -> list[Numbers]:
-    """Those of some forms with groups of three digits that fit every value."""
+    """Return those of these forms, with groups of three digits, that fit every value."""
     found = []
     for form in forms:
         marks = GROUPS.get(form.thousands, ())
@@ -125,7 +125,7 @@ def _grouped(column: pa.ChunkedArray, forms: Sequence[Written]) -> list[Numbers]
 
 
 def _fits(column: pa.ChunkedArray, pattern: str) -> bool:
-    """Whether every value matches; a value that does not is mostly among the first."""
+    """Whether every value matches; the first are tried first, as one of them often does not."""
     return all(
         pc.all(pc.match_substring_regex(part, pattern), min_count=0).as_py()
         for part in (column.slice(0, FEW), column)
@@ -133,9 +133,9 @@ def _fits(column: pa.ChunkedArray, pattern: str) -> bool:
 
 
 def _cast(column: pa.ChunkedArray, form: Written, is_whole: bool) -> list[Numbers]:
-    """The numbers; none if a value is none, or too large to be whole.
+    """Cast to numbers; return an empty list if a value is not one, or too large to be whole.
 
-    Arrow would take more for a number, such as inf or 0x10: the marks have ruled that out.
+    Arrow would also accept inf or 0x10 as numbers, but the marks have ruled these out.
     """
     for mark in GROUPS.get(form.thousands, ()):
         column = pc.replace_substring(column, mark, "")
@@ -149,14 +149,14 @@ def _cast(column: pa.ChunkedArray, form: Written, is_whole: bool) -> list[Number
 
 
 def starts_with_zero(column: pa.ChunkedArray) -> bool:
-    """Whether a value has a leading zero, as codes have: a sign may stand before it."""
+    """Whether a value has a leading zero, as codes do, with or without a sign before it."""
     for chunk in _present(column):
         if not (text := chunk.buffers()[2]):
             continue
         data, ends = np.frombuffer(text, np.uint8), _offsets(chunk)
         at, last = ends[:-1], ends[1:] - 1
         first = data[np.minimum(at, data.size - 1)]
-        # Few values begin so, and only they are looked at again.
+        # Few values begin with a zero or a sign, and only these are looked at again.
         begins = (first == ord("0")) | (first == ord("-")) | (first == ord("+"))
         at, last, first = at[begins], last[begins], first[begins]
         at = at + (first != ord("0"))

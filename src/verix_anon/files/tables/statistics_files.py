@@ -1,6 +1,7 @@
-"""SPSS, Stata and SAS: values with their labels, without what is declared missing (spec §2.6).
+"""Read and write SPSS and Stata files, and read SAS files, with value labels (spec §2.6).
 
-Run in a process of its own, with a limit to its memory: the reader is C, and believes headers.
+Values that are declared missing become missing. Reading runs in a process of its own with a memory
+limit, because the reader is written in C and trusts the headers of a file.
 """
 
 import datetime as dt
@@ -26,13 +27,13 @@ Code = float | str
 
 
 def read_statistics(path: str, reading: Reading) -> tuple[pa.Table, list[str]]:
-    """The table, and what is to be said of it; errors do not name the file."""
+    """Return the table and notes about it; errors do not name the file."""
     try:
         values, meta = _read(path)
     except MemoryError:
         raise
     except Exception as error:
-        # Of whatever kind: what is in the file decides how its reader fails.
+        # Any error: the content of the file decides how its reader fails.
         raise TableError(f"cannot be read ({reason(error)})") from None
     check_names(list(meta.column_names))
     columns: dict[str, pa.Array] = {}
@@ -43,7 +44,7 @@ def read_statistics(path: str, reading: Reading) -> tuple[pa.Table, list[str]]:
         array, note = column_of(name, cells, range(1, len(cells) + 1))
         if labels and any(cell is not None for cell in cells):
             if {cell for cell in cells if cell is not None} <= labels.keys():
-                # Ordered by the codes: the people who coded the answers ordered them.
+                # The codes give the order, which the people who coded the answers chose.
                 place = {code: i for i, code in enumerate(labels)}
                 places = pa.array([None if c is None else place[c] for c in cells], pa.int32())
                 texts = pa.array(labels.values(), pa.string())
@@ -73,19 +74,19 @@ def _read(path: str) -> tuple[Mapping[str, Sequence[Any]], Any]:
         return values, meta
     read = pyreadstat.read_dta if lower.endswith(".dta") else pyreadstat.read_sav
     values, _ = read(path, output_format="dict")
-    # Only so does it say which values are declared missing; above they are.
+    # Only this call tells which values are declared missing; above, they are missing.
     return values, read(path, metadataonly=True, user_missing=True, output_format="dict")[1]
 
 
 def _cell(cell: Any) -> Any:
-    """None for a missing value, which text writes as nothing."""
+    """Return None for a missing value; an empty text means missing."""
     if cell == "" or (isinstance(cell, float) and math.isnan(cell)):
         return None
     return cell
 
 
 def _labels(name: str, meta: Any) -> dict[Code, str]:
-    """The labels of a column's values, in the order of the values, without those of missing."""
+    """Return the labels of a column's values in their order, without those that mean missing."""
     labels = meta.variable_value_labels.get(name) or {}
     ranges = meta.missing_ranges.get(name, ())
 
@@ -93,7 +94,7 @@ def _labels(name: str, meta: Any) -> dict[Code, str]:
         return any(type(code) is type(r["lo"]) and r["lo"] <= code <= r["hi"] for r in ranges)
 
     is_text = meta.readstat_variable_types.get(name) == "string"
-    # Stata labels its missing values by letters.
+    # Stata has letters as the codes of missing values.
     codes = [c for c in labels if isinstance(c, str) == is_text and not is_missing(c)]
     texts = [labels[code] for code in sorted(codes)]
     shown = [f"{code:g}" if isinstance(code, float) else str(code) for code in sorted(codes)]
@@ -105,25 +106,25 @@ def _labels(name: str, meta: Any) -> dict[Code, str]:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What a program takes."""
+    """The names, texts and dates that a program accepts."""
 
     name: str
     pattern: re.Pattern[str]
     rule: str
     reserved: frozenset[str]
     most_bytes: int
-    """Of a text."""
+    """How many bytes a text may have."""
     first: dt.datetime
-    """Before it there are no dates."""
+    """The first date that the program knows."""
     minds_case: bool
     time: tuple[bytes, int, bytes]
-    """When a file was written stands so many bytes behind this; what is put there instead."""
+    """A mark, how many bytes after it the time of writing is, and what to write there instead."""
 
 
 SPSS = Program(
     "SPSS",
     re.compile(r"(?=.{1,64}$)[^\W\d_]([\w.$#@]*\w)?"),
-    "has up to 64 letters, digits, _ . $ # @, begins with a letter, and is no word such as ALL",
+    "has up to 64 letters, digits, _ . $ # @, begins with a letter, and is not a word such as ALL",
     frozenset(["all", "and", "by", "eq", "ge", "gt", "le", "lt", "ne", "not", "or", "to", "with"]),
     32_767,
     dt.datetime(1583, 1, 1),
@@ -137,7 +138,7 @@ STATA_WORDS = (
 STATA = Program(
     "Stata",
     re.compile(r"(?=.{1,32}$)[^\W\d]\w*"),
-    "has up to 32 letters, digits and _, begins with a letter, and is no word such as if",
+    "has up to 32 letters, digits and _, begins with a letter, and is not a word such as if",
     frozenset(STATA_WORDS),
     100_000,
     dt.datetime(1583, 1, 1),

@@ -1,9 +1,9 @@
 """Load the bytes of a text table within bounds, and give them as UTF-8 (spec §2.5).
 
-What is not a text table is refused after a few megabytes: a .gz that unpacks to far too much, NUL
-bytes, lines without an end, and rows without one. Rows end where a line does outside of quotes, so
-quotes are counted as the bytes come in. Otherwise a quote that is never closed would be noticed
-only when all of the file is in memory.
+A file that is not a text table is refused after a few megabytes: a .gz that unpacks to far too
+much, NUL bytes, or a line or row that does not end. A row ends where a line ends outside of quotes,
+so quotes are counted as the bytes come in. Otherwise a quote that is never closed would be noticed
+only when the whole file is in memory.
 """
 
 import codecs
@@ -23,14 +23,14 @@ from verix_anon.machine import check_memory
 
 CHUNK = 1 << 20
 PIECE = 1 << 20
-"""Bytes that the processor's cache holds."""
+"""How many bytes are looked at together; they fit into the processor's cache."""
 LARGEST_LINE = 1 << 22
 """Bytes: a table that holds a longer line is refused."""
 LARGEST_ROW = 2 * LARGEST_LINE
 BOMB_BYTES, BOMB_RATIO = 1 << 28, 200
-"""A .gz that unpacks to more than so many bytes, and to so many times its size, is refused."""
+"""A .gz is refused if it unpacks to more than `BOMB_BYTES`, and `BOMB_RATIO` times its size."""
 TIMES_IN_MEMORY = 4
-"""The file, the columns as text, and the columns as what they are."""
+"""Memory by size of the file: for the file, the columns as text, and the typed columns."""
 ENDS = re.compile(rb"[\r\n]")
 MARKS = (
     (codecs.BOM_UTF8, "UTF-8"),
@@ -39,7 +39,7 @@ MARKS = (
     (codecs.BOM_UTF16_LE, "UTF-16"),
     (codecs.BOM_UTF16_BE, "UTF-16"),
 )
-# What Windows-1252 never gives: signs and quotes within a word, or words all of accented letters.
+# Text in Windows-1252 never has signs or quotes within a word, or words of accented letters only.
 IMPLAUSIBLE = re.compile(
     r"[A-Za-z][\u00a1-\u00bf\u00d7\u00f7\u201a\u201e\u2026\u2020\u2021\u02c6\u2030\u201c\u201d"
     r"\u02dc\u2122\u0192]+[A-Za-z]|[\u00c0-\u00ff]{4}|[\u00a4\u0178]"
@@ -48,9 +48,9 @@ WORD = re.compile(r"\w*[^\W\x00-\x7f]+\w*")
 
 
 def load(name: str, reading: Reading) -> "tuple[bytearray, Quotes | None]":
-    """The whole file, unpacked, and its quotes, if each may open or close a field.
+    """Load the whole file, unpacked, and its quotes if each may open or close a field.
 
-    What is not a text table is refused after its first few megabytes.
+    A file that is not a text table is refused after its first few megabytes.
     """
     data, shown = bytearray(), shown_url(name)
     with opened(name) as file, ThreadPoolExecutor(1) as beside:
@@ -62,7 +62,7 @@ def load(name: str, reading: Reading) -> "tuple[bytearray, Quotes | None]":
         while chunk := plain.read(CHUNK):
             if counting:
                 counting.result()
-            # Quotes and ends of rows are looked for without the mark and the NUL bytes of wide
+            # Look for quotes and ends of rows without the byte order mark and NUL bytes of wide
             # encodings.
             text = chunk.replace(b"\0", b"")
             if rows is None:
@@ -71,9 +71,9 @@ def load(name: str, reading: Reading) -> "tuple[bytearray, Quotes | None]":
                 rows = RowEnds(shown, text, reading)
             if not may_hold_nul and b"\0" in chunk:
                 line = data.count(b"\n") + chunk[: chunk.index(b"\0")].count(b"\n") + 1
-                raise TableError(f"{shown}: line {line:,} holds a NUL byte; this is no text table")
+                raise TableError(f"{shown}: line {line:,} holds a NUL byte; it is not a text table")
             since = _since_line_end(shown, chunk, since)
-            # Takes about as long as to read the next chunk, and need not wait for it.
+            # This takes about as long as reading the next chunk, and runs beside it.
             counting = beside.submit(rows.feed, text)
             data += chunk
             if len(data) > largest:
@@ -91,22 +91,22 @@ def load(name: str, reading: Reading) -> "tuple[bytearray, Quotes | None]":
 
 
 def _since_line_end(name: str, chunk: bytes, since: int) -> int:
-    """The bytes since the last end of a line; refused if they are too many."""
+    """Return how many bytes follow the last end of a line; refuse too many."""
     first, last = _ends(chunk, 0, len(chunk))
     if since + (len(chunk) if first < 0 else first) > LARGEST_LINE:
         raise TableError(
-            f"{name} holds a line of more than {LARGEST_LINE >> 20} MiB; this is no table of"
-            " people, or its lines end in another way than in text files"
+            f"{name} holds a line of more than {LARGEST_LINE >> 20} MiB; this is not a table"
+            " of people, or its lines end in another way than in text files"
         )
     return since + len(chunk) if last < 0 else len(chunk) - last - 1
 
 
 class RowEnds:
-    """The bytes since the last end of a row, over one chunk after the other.
+    """Counts the bytes since the last end of a row, over one chunk after another.
 
-    As long as each quote opens or closes a field, or is one of two within it, which of them open
-    is known by counting. Once one does not, only those that stand at the beginning of a field are
-    taken to open it.
+    While each quote opens or closes a field, or is one of two within it, counting tells which
+    quotes open a field. After the first other quote, only a quote at the beginning of a field
+    opens it.
     """
 
     def __init__(self, name: str, head: bytes, reading: Reading) -> None:
@@ -125,7 +125,7 @@ class RowEnds:
         self.within = re.compile(rb"(?:[^\\%b]++|\\.|%b%b)*+" % ((self.quote,) * 3), re.S)
 
     def feed(self, chunk: bytes) -> None:
-        """Take the next bytes; raises if a row goes on for too long."""
+        """Take the next bytes; raises TableError if a row is too long."""
         if not self.quote or (self.quotes is None and self.quote not in chunk):
             first, last = (-1, -1) if self.is_inside else _ends(chunk, 0, len(chunk))
         else:
@@ -139,7 +139,7 @@ class RowEnds:
         self.before = chunk[-1:] or self.before
 
     def _counted(self, chunk: bytes) -> tuple[int, int] | None:
-        """Where the first and the last row end; None if a quote stands elsewhere."""
+        """Return where the first and the last row end; None if a quote is in another place."""
         if self.quotes is None:
             return None
         at = self.quotes.feed(chunk)
@@ -147,7 +147,7 @@ class RowEnds:
             self.quotes = None
             return None
         starts, self.is_inside = [] if self.is_inside else [-1], self.quotes.is_inside
-        # Between two quotes of which the first closes a field, or before the first, or after.
+        # The text outside of quotes: before the first, after a closing one, and after the last.
         edges = np.concatenate((starts, at, [] if self.is_inside else [len(chunk)]))
 
         def found(places: range) -> tuple[int, int]:
@@ -158,10 +158,10 @@ class RowEnds:
         return found(places)[0], found(places[::-1])[1]
 
     def _sought(self, chunk: bytes) -> tuple[int, int]:
-        """The same, quote by quote."""
+        """Return where the first and the last row end, looking at quote after quote."""
         text, at, first, last = self.before + chunk, 1, -1, -1
         if not self.is_inside and text[:2] == 2 * self.quote:
-            self.is_inside, at = True, 2  # Two of them, that stand in two chunks.
+            self.is_inside, at = True, 2  # A double quote, split over two chunks.
         while at < len(text):
             if self.is_inside:
                 found = self.within.match(text, at)
@@ -178,7 +178,7 @@ class RowEnds:
 
 
 def _ends(text: bytes, start: int, stop: int) -> tuple[int, int]:
-    """Where the first and the last line end; -1 if none does."""
+    """Return where the first and the last line end; -1 if no line ends."""
     found = ENDS.search(text, start, stop)
     if found is None:
         return -1, -1
@@ -186,9 +186,9 @@ def _ends(text: bytes, start: int, stop: int) -> tuple[int, int]:
 
 
 class Quotes:
-    """Quotes of which every other one opens a field, as what stands beside them may show.
+    """Counts quotes, where every second one opens a field, and notes the characters beside them.
 
-    One of two within a field closes it, and the other opens it again.
+    Of two quotes within a field, the first closes it and the second opens it again.
     """
 
     def __init__(self, quote: str) -> None:
@@ -200,14 +200,14 @@ class Quotes:
 
     @classmethod
     def of(cls, data: bytes | bytearray, quote: str) -> "Quotes":
-        """Those of a whole text."""
+        """Count the quotes of a whole text."""
         found, text = cls(quote), memoryview(data)
         for start in range(0, len(data), PIECE):
             found.feed(text[start : start + PIECE])
         return found
 
     def feed(self, text: bytes | memoryview) -> Ints:
-        """Take the next bytes; where quotes stand in them."""
+        """Take the next bytes, and return where they have quotes."""
         array = np.frombuffer(text, np.uint8)
         at = np.flatnonzero(array == self._byte)
         if not array.size:
@@ -228,14 +228,14 @@ class Quotes:
         return at
 
     def fit(self, marks: bytes) -> bool:
-        """Whether each so far opens or closes a field, if those are what may stand beside one."""
+        """Whether each quote so far opens or closes a field; `marks` may be beside a field."""
         others = self._outside.copy()
         others[[*marks, *b"\r\n", self._byte]] = False
         return not others.any()
 
 
 def wide_encoding(head: bytes | bytearray) -> str | None:
-    """An encoding with NUL bytes that the first bytes show, by a mark or by where NULs stand."""
+    """Return the wide encoding that the first bytes show, by a mark or the places of NULs."""
     for mark, label in MARKS[1:]:
         if head.startswith(mark):
             return label
@@ -247,7 +247,7 @@ def wide_encoding(head: bytes | bytearray) -> str | None:
 
 
 def to_utf8(name: str, data: bytearray, given: str | None) -> tuple[bytes | bytearray, str, str]:
-    """The text in UTF-8 without a mark, the encoding it was in, and what is to be known of it."""
+    """Return the text in UTF-8 without a mark, its encoding, and a note about it."""
     if given is not None:
         try:
             "".encode(codecs.lookup(given).name)
@@ -273,7 +273,7 @@ def _bare(data: bytearray) -> bytearray:
 
 
 def _each_decoded(data: bytearray, encoding: str, use: Callable[[str], object]) -> None:
-    """Decode piece by piece; an error says where it is in the whole."""
+    """Decode piece by piece; an error says where it is in the whole text."""
     decoder = codecs.getincrementaldecoder(encoding)("strict")
     for at in range(0, len(data), CHUNK):
         kept = len(decoder.getstate()[0])
@@ -308,10 +308,10 @@ def _line(data: bytearray, at: int) -> int:
 
 
 def _western(name: str, data: bytearray, wrong: int) -> tuple[bytearray, str, str]:
-    """Text that is not UTF-8: Windows-1252, of which Latin-1 is a part, or a question."""
+    """Decode text as Windows-1252, which includes Latin-1; raises TableError if it looks wrong."""
     way_out = "give its encoding (--encoding), or save the table again as UTF-8"
     line = _line(data, wrong)
-    # Accented letters that happen to be UTF-8 as well are next to impossible.
+    # Accented letters in another encoding are almost never valid UTF-8 by chance.
     if not data.decode("utf-8", "ignore").isascii():
         raise TableError(f"{name}: line {line:,} is not UTF-8 text, though others are; {way_out}")
     shown: list[str] = []
