@@ -1,4 +1,4 @@
-"""What a command gives: progress on stderr, lines of text, and files that appear complete."""
+"""Write a command's output: progress on stderr, lines of text, and files that appear complete."""
 
 import os
 import shlex
@@ -101,7 +101,7 @@ def progress_bar(quiet: bool) -> Iterator[Progress]:
 
 
 def during(stage: str, quiet: bool, work: Callable[[], Result]) -> Result:
-    """What some work of one piece gives, with a bar while it lasts."""
+    """Do a single piece of work, with a bar while it lasts, and return its result."""
     with progress_bar(quiet) as progress:
         progress(stage, 0, 1)
         found = work()
@@ -123,7 +123,7 @@ def counted(n: object, one: str, several: str = "") -> str:
 
 
 def tree_line(rows: int, leaves: int, root: bytes) -> str:
-    """What came of a submission, in a line."""
+    """Say in one line what happened to a submission."""
     return f"{counted(rows, 'record')} in {counted(leaves, 'leaf', 'leaves')}, root {root.hex()}"
 
 
@@ -145,7 +145,7 @@ def facts(found: Mapping[str, object], indent: str = "") -> Iterator[str]:
 
 
 def loss_lines(losses: "Sequence[ColumnLoss]") -> Iterator[str]:
-    """What is left of each column, as a table; nothing if that was not measured."""
+    """Return a table of what is left of each column; empty if that was not measured."""
     from verix_anon.client.privacy_sheet import LOSS_HEAD
 
     yield from table_lines([LOSS_HEAD, *(loss.cells for loss in losses)] if losses else [])

@@ -1,4 +1,4 @@
-"""Series: tables that grow, and are published again and again."""
+"""The commands `series`: begin a series of releases, measure its risk, and check its log."""
 
 from pathlib import Path
 from typing import Annotated
