@@ -1,4 +1,4 @@
-"""Whether a delivery may be released: its leaves fit the table, and a verdict accepts it.
+"""Check that a delivery may be released: its leaves fit the table, and a verdict accepts it.
 
 Earlier releases of the same table speak against another one; the ledger knows them.
 """

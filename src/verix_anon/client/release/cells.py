@@ -1,4 +1,4 @@
-"""Classes as cells: what is read of a quasi-identifier in the published table (spec §12).
+"""Write classes as cells: what the published table shows of a quasi-identifier (spec §12).
 
 Excel and its kin read `10-12` and `Mar-12` as dates, `-3..2` as a formula, and `01067` as 1067; to
 R and pandas `NA` is missing.

@@ -1,4 +1,4 @@
-"""Records by group, and groups that take up others."""
+"""Keep records by group, and merge groups into others."""
 
 from dataclasses import dataclass
 from typing import TypeVar

@@ -1,4 +1,4 @@
-"""What a service answers, read as the words of somebody who is not trusted.
+"""Read a service's answers strictly, because the service is not trusted.
 
 Every answer is bounded before it is read, and what is shown of it is one printable line.
 """

@@ -1,4 +1,4 @@
-"""The way to a service: one request at a time, bounded, and tried again while that may help.
+"""Send requests to a service: one at a time, bounded, and tried again while that may help.
 
 The token goes to the one service that was named, and nowhere else: no redirect is followed, and no
 error repeats it. No answer is read past its limit, nor for longer than a slow line would take. The

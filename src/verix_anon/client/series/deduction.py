@@ -1,4 +1,4 @@
-"""What an intruder deduces from several releases: which values of a person are still possible.
+"""Deduce what several releases tell an intruder: which values of a person are still possible.
 
 The intruder knows in which class of each release every person lies, and that a person keeps one
 value of a column. Each class publishes its values, one for each record, so a value is excluded for

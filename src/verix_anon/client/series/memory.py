@@ -1,4 +1,4 @@
-"""What the owner remembers of a series: who was in which class, and what the class published.
+"""Read and write the owner's memory of a series: who was in which class, and what it published.
 
 The file is for its owner alone (mode 0600), and sealed if there is a passphrase. People stand in it
 under codes, HMAC-SHA256 of the person value with the series' own key.

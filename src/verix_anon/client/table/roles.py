@@ -1,4 +1,4 @@
-"""Which column is what: every column of the owner's table has a declared role (spec §2)."""
+"""Declare the role of every column of the owner's table (spec §2)."""
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
