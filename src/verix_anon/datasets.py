@@ -1,4 +1,4 @@
-"""A table to try things on: census(), plausible people, any number of rows, the same everywhere.
+"""A table to try things on: census() makes any number of plausible people, always the same ones.
 
 Every value is looked up or counted with integers, from the raw 64-bit words of numpy's PCG64, whose
 stream is fixed; the one float is a whole number of steps divided by ten. Every column has streams

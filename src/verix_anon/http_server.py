@@ -1,4 +1,4 @@
-"""HTTP on one socket until SIGTERM or SIGINT: what the desk and the service are served by.
+"""Serve HTTP on one socket until SIGTERM or SIGINT, for the desk and the service.
 
 Connections are counted from the moment they are taken, so that silent ones, and those that never
 end their TLS handshake, leave room for others. A request's headers must come in time.

@@ -1,4 +1,4 @@
-"""Packages that are extras: there, or a sentence with the command that installs them."""
+"""Check that the packages of extras are installed, or say which command installs them."""
 
 from importlib.util import find_spec
 

@@ -1,4 +1,4 @@
-"""How an owner's table is read: what was said of its form, and what was recognised (spec §2.5)."""
+"""Say how an owner's table is read: its form as given, and as recognised (spec §2.5)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace

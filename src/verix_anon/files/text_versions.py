@@ -68,7 +68,10 @@ def check_version(path: Path, was: str) -> None:
 
 def other_version(path: Path) -> TableError:
     """Return the error for a file that has changed by now."""
-    return TableError(f"{path} was changed by somebody else; nothing was written: look at it again")
+    return TableError(
+        f"{path} was changed since it was read, by somebody else; nothing was written: look at it"
+        " again"
+    )
 
 
 def differences(old: str, new: str) -> Iterator[tuple[str, str]]:

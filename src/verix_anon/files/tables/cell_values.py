@@ -1,4 +1,4 @@
-"""Columns of cells as programs have them: read as one type each, and written in plain types."""
+"""Turn columns of cells, as programs store them, into one type each, and write plain types."""
 
 import datetime as dt
 from collections.abc import Sequence

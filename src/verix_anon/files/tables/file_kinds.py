@@ -1,4 +1,4 @@
-"""Which ending of a name is which kind of file, and what to do with those that are not taken."""
+"""Tell the kind of a file by its name's ending, and say what to do with other kinds."""
 
 import tomllib
 from importlib.resources import files

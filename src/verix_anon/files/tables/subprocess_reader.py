@@ -1,4 +1,4 @@
-"""Run the readers of binary tables in a process of their own, which may take so much memory.
+"""Run the readers of binary tables in a process of their own, with a limit to its memory.
 
 Two cells far apart, or a header that lies, can make a reader ask for all the memory there is, and
 the compiled ones then end their process. So theirs is not ours: it returns the table as a stream

@@ -1,4 +1,4 @@
-"""Where a table comes from: a path, an fsspec URL or memory; and what went wrong, in a line."""
+"""Open the source of a table, such as a path or an fsspec URL, and say in a line what failed."""
 
 import re
 from collections import Counter

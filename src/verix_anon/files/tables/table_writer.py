@@ -1,4 +1,4 @@
-"""Tables as files: complete under their name, or not there at all."""
+"""Write tables as files that are complete under their name, or not there at all."""
 
 import codecs
 from base64 import b64encode

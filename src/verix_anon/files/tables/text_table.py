@@ -1,4 +1,4 @@
-"""Text tables: every column as text, and then as what all its values are (spec §2.5)."""
+"""Read text tables: every column as text, then with the type of all its values (spec §2.5)."""
 
 import re
 from contextlib import suppress
