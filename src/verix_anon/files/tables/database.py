@@ -179,8 +179,8 @@ def _column(name: str, kind: str, array: pa.Array) -> pa.Array:
         least = pc.min(array.cast(width)).as_py()
         if least is not None and least < first:
             raise TableError(
-                f"has infinity in the date column {name!r}, which is not a date; leave these rows"
-                f" out, or make them missing: NULLIF({name}, 'infinity')"
+                f"has infinity as a date in column {name!r}, which is not a date; leave these"
+                f" rows out, or make them missing: NULLIF({name}, 'infinity')"
             )
     return array
 
