@@ -15,7 +15,7 @@ PARTED = {
 
 
 def taken(manifest: Manifest) -> str:
-    """What the target was taken for."""
+    """Say how the target was understood."""
     classes = manifest.classes
     match manifest.task:
         case Task.NONE:
@@ -28,7 +28,7 @@ def taken(manifest: Manifest) -> str:
 
 
 def parted(manifest: Manifest) -> dict[str, list[str]]:
-    """What becomes of the columns: each name under what is done with it."""
+    """Group the names of columns by what happens to them."""
     forms = {role: sent_form(role, manifest.contract) for role in TableRole}
     return parted_by({name: TableRole(role) for name, role in manifest.roles.items()}, forms)
 
@@ -36,7 +36,7 @@ def parted(manifest: Manifest) -> dict[str, list[str]]:
 def parted_by(
     roles: Mapping[str, TableRole], forms: Mapping[TableRole, SentForm]
 ) -> dict[str, list[str]]:
-    """The same by the role of each column, and how columns of each role are sent."""
+    """Group names of columns by what happens to them, from their roles and what is sent of each."""
     found: dict[str, list[str]] = {DROPPED: []}
     for name, role in roles.items():
         what = DROPPED if role is TableRole.IDENTIFIER else PARTED[forms[role]]

@@ -32,16 +32,16 @@ class Journey:
     """
 
     submission: Submission
-    """What was sent."""
+    """What the provider got."""
     manifest: Manifest
-    """What was kept."""
+    """What the owner kept."""
     delivery: Delivery
-    """What came back."""
+    """What the provider returned."""
     verdict: Verdict
     released: Released[Any] | None
     """The table to publish; None unless the verdict is VERIFIED."""
     warnings: tuple[str, ...]
-    """Those of prepare(); the verdict and the release have their own."""
+    """The warnings of prepare(); the verdict and the release have their own."""
 
 
 def run(

@@ -21,13 +21,13 @@ from verix_anon.protocol.contract import Digest
 from verix_anon.translation import share
 
 FORMAT = "verix/sheet/2"
-"""Of a sheet as a JSON file."""
+"""The format of a sheet as a JSON file."""
 SLACK = 1e-9
-"""What rounding may add to a distance."""
+"""How much rounding may add to a distance."""
 LEFT = 1 / 3
-"""What should be left of a column."""
+"""The share of a column that should be left."""
 FEW_CATEGORIES = 6
-"""So few categories are worth little unless the cell is exact."""
+"""A cell of a column with this many categories or fewer is worth little unless it is exact."""
 MOST_BARS = 12
 LOSS_HEAD = ("column", "exact", "median width", "NCP", "")
 NEARLY_ALL = 0.95
@@ -36,7 +36,7 @@ NEARLY_ALL = 0.95
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
-    """What a release was held to."""
+    """The conditions that a release had to meet."""
 
     k_agreed: int
     enforced: Asked
@@ -53,7 +53,7 @@ class Conditions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joining:
-    """What it cost to reach that from the delivered leaves without their traps."""
+    """What it cost to meet the conditions, from the delivered leaves without their traps."""
 
     records: int
     """Records in classes of several leaves."""
@@ -96,13 +96,13 @@ class ReleaseRisk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverTime:
-    """What all releases of a series together tell, by the deduction of spec §15."""
+    """What all releases of a series tell together, by the deduction of spec §15."""
 
     releases: tuple[ReleaseRisk, ...]
     least_by: Mapping[str, int]
-    """By column the fewest values that are possible for somebody."""
+    """For each column, the fewest values that are still possible for any person."""
     changing: Mapping[str, int]
-    """By column how many people have several values, so that their records are not chained."""
+    """For each column, how many people have several values, so their records are not chained."""
     returning: int = 0
     """How many people of this table were published before."""
     withheld: int = 0
@@ -225,18 +225,18 @@ class ColumnLoss:
     exact: float
     """Share of the records whose cell says exactly what the record holds."""
     median_width: float
-    """Of categories, how many a cell leaves possible; to two digits."""
+    """The median width of a cell, to two digits; of categories, how many it leaves possible."""
     unit: str
     """Of dates the largest that fits, such as `years`; `values` of categories, else empty."""
     n_categories: int
-    """0 of numbers and dates."""
+    """How many categories there are; 0 for numbers and dates."""
     ncp: float
     bars: tuple[str, ...] = ()
     """Where ranges of numbers or dates begin, or the most frequent categories and how many others
     there are; empty if there would be one bar."""
     before: tuple[float, ...] = ()
     after: tuple[float, ...] = ()
-    """The same of what is published, with each record spread evenly over its cell."""
+    """Each bar's share of what is published, with each record spread evenly over its cell."""
 
     @property
     def is_little(self) -> bool:
@@ -246,7 +246,7 @@ class ColumnLoss:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """As people read it, under `LOSS_HEAD`."""
+        """The row of a table for people, under `LOSS_HEAD`."""
         unit = "value" if (self.median_width, self.unit) == (1, "values") else self.unit
         width = f"{self.median_width:,g} {unit}".rstrip()
         left = "less than a third is left" if self.is_little else ""
@@ -317,18 +317,18 @@ class Sheet(Conditions):
     bound_owners_exact: float | None = None
     """The same if every bound was published as it is: not capped, rounded or replaced by a mean."""
     over_time: OverTime | None = None
-    """None if the release is not part of a series."""
+    """What all releases of its series tell; None if it is not part of a series."""
     linked: Linking | None = None
-    """None if nothing that is published tells which rows are of one person."""
+    """How rows can be linked; None if nothing published tells which rows are of one person."""
     told_by_joining: float | None = None
     """A bound: no more of the records can be certain by which leaves were joined, although no
     value has more than 95 % of their class; None in sheets from before this was measured."""
     warnings: tuple[str, ...] = ()
     """What the owner should know before publishing."""
     root: Digest | None = None
-    """Of the delivery that was released; None if nothing was."""
+    """The root of the delivery that was released; None if nothing was released."""
     overridden: tuple[str, ...] = ()
-    """What `force` passed over."""
+    """The objections that `force` overrode."""
 
     @property
     def has_target(self) -> bool:
@@ -342,7 +342,7 @@ class Sheet(Conditions):
 
     @property
     def unmet(self) -> tuple[str, ...]:
-        """What was to be enforced and does not hold of what is published."""
+        """The conditions that do not hold for what is published."""
         found = []
         for d in self.diversity:
             for measure, asked in self.enforced.get(d.column, {}).items():
@@ -657,7 +657,7 @@ def check_gate_names(required: Mapping[str, float]) -> None:
 
 
 def missed_gates(required: Mapping[str, float], sheet: Sheet) -> tuple[str, ...]:
-    """What the release does not reach, each in a few words."""
+    """Say what the release does not reach, each in a few words."""
     found = []
     for name, value in required.items():
         if name in HIDING and not sheet.diversity:

@@ -267,11 +267,11 @@ class Judge:
         return all(np.unique(part).size > 1 for part in parts)
 
     def raw(self) -> Mapping[str, float]:
-        """What a model of the raw records reaches; nothing where none can be made."""
+        """Score a model of the raw records; empty if no model can be made."""
         return self._scored(self.values[:, self.trained].T)
 
     def score(self, classes: Grouped) -> Mapping[str, float]:
-        """The same of the released ones: each value is the mean of its class."""
+        """Score a model of the released records, where each value is the mean of its class."""
         class_of_row = np.empty(classes.order.size, np.int64)
         class_of_row[classes.order] = np.repeat(np.arange(classes.count.size), classes.count)
         own = class_of_row[self.trained]

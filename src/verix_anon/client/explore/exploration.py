@@ -43,7 +43,7 @@ class Explored:
     l: int  # noqa: E741
     """Of the target."""
     is_chosen: bool
-    """Whether it is the one of the roles file."""
+    """Whether it is the setting of the roles file."""
     k_reached: int
     """The people in the smallest class."""
     classes: int
@@ -55,7 +55,7 @@ class Explored:
     same_target: float
     """Share of the records in classes of one label."""
     scores: Mapping[str, float]
-    """Of a model trained on the release, by the measures of the task; empty without a target."""
+    """The scores of a model trained on the release, by measure; empty without a target."""
     losses: tuple[ColumnLoss, ...] = ()
     """What is left of each quasi-identifier."""
 
@@ -81,7 +81,7 @@ class Exploration:
     left_out: tuple[str, ...] = ()
     """Settings that cannot be reached, each with the reason."""
     basis: Mapping[str, str] = field(default_factory=dict)
-    """What the roles and the table were, if they were files: see `basis_of`."""
+    """Names for the roles and the table that were explored, if they were files: see `basis_of`."""
 
     @property
     def chosen(self) -> Explored | None:
@@ -98,7 +98,7 @@ class Exploration:
 
     @property
     def titles(self) -> tuple[str, ...]:
-        """What the scores are called."""
+        """The titles of the scores."""
         return tuple(TITLES[name] for name in self.raw)
 
     @property
@@ -106,7 +106,7 @@ class Exploration:
         return len({row.rule for row in self.rows}) > 1
 
     def cells(self) -> Iterator[tuple[str, ...]]:
-        """Each row as people read it, under `head`."""
+        """Yield each row as people read it, under `head`."""
         for row in self.rows:
             target = () if self.target is None else (f"{row.same_target:.1%}",)
             rules = (row.rule,) if self._has_rules else ()
@@ -123,7 +123,7 @@ class Exploration:
             )
 
     def notes(self) -> Iterator[str]:
-        """What is to be known beside the rows."""
+        """Yield what readers of the rows need to know."""
         if self.raw:
             scores = [f"{TITLES[name]} {shown(name, value)}" for name, value in self.raw.items()]
             reached = " and ".join(scores)
@@ -138,12 +138,12 @@ class Exploration:
         return basis.items() <= self.basis.items()
 
     def marked(self, wanted: tuple[int, str, int] | None) -> "Exploration":
-        """The same, with this k, rule and l as the chosen setting, if it was tried."""
+        """Return a copy that marks this k, rule and l as chosen, if they were tried."""
         rows = (replace(r, is_chosen=(r.k, r.rule, r.l) == wanted) for r in self.rows)
         return replace(self, rows=tuple(rows))
 
     def to_json(self) -> str:
-        """All of it."""
+        """Return the exploration as JSON."""
         return to_json({"format": FORMAT, **asdict(self)})
 
     @classmethod

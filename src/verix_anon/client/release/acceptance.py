@@ -33,7 +33,7 @@ from verix_anon.protocol.tree import Tree
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class DeliveredLeaves:
-    """What a release needs of a delivery; the rest is let go once it is read."""
+    """The parts of a delivery that a release needs; the rest is freed once it is read."""
 
     header: Header
     tree: Tree
@@ -229,7 +229,7 @@ class CountedRelease:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the ledger cannot vouch for."""
+        """The ledger's warnings, and those about people in other releases."""
         return self.sharing + (() if self.ledger is None else self.ledger.warnings())
 
     def name(

@@ -65,9 +65,9 @@ class Cells:
 
     name: str
     columns: Mapping[str, pa.Array]
-    """By name, with one value per class; text as dictionaries."""
+    """The published columns by name, with one value per class; text as dictionaries."""
     described: Mapping[str, object]
-    """What the dictionary of the released table says of them."""
+    """What the dictionary of the released table says about these columns."""
 
 
 def write_cells(found: Range) -> Cells:
@@ -178,7 +178,7 @@ def _user_values(found: Range, values: Floats) -> pa.Array:
 
 
 def _described(found: Range) -> dict[str, object]:
-    """What a reader of the table has to know of a quasi-identifier's columns."""
+    """Describe a quasi-identifier's columns for readers of the table."""
     column, form = found.column, found.form
     said: dict[str, object] = {
         "role": TableRole.QUASI.value,
@@ -207,7 +207,7 @@ def _described(found: Range) -> dict[str, object]:
 
 
 def _label_words(found: Range) -> dict[str, object]:
-    """What the words of categories are."""
+    """Describe the words in the cells of categories."""
     column, form = found.column, found.form
     if form.hierarchy is not None and form.representation is Representation.INTERVAL:
         return {"hierarchy": form.hierarchy.kind}
@@ -410,7 +410,7 @@ def _prefixes(found: Range) -> tuple[pa.Array, Covered]:
 
 
 def _shared(first: str, second: str) -> str:
-    """What both begin with."""
+    """Return the beginning that both texts share."""
     pairs = enumerate(zip(first, second, strict=False))
     return first[: next((i for i, (a, b) in pairs if a != b), min(len(first), len(second)))]
 

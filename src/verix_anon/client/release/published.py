@@ -40,9 +40,9 @@ from verix_anon.files.tables import Parts, Stored, TextForm, check_table_name, t
 from verix_anon.protocol.contract import Digest, Kind, Unit
 
 FORMAT = "verix/schema/3"
-"""Of a dictionary as a JSON file."""
+"""The format of a dictionary as a JSON file."""
 OURS = "verix"
-"""What Frictionless Table Schema does not know stands under this name."""
+"""The name of the fields that Frictionless Table Schema does not know."""
 READS: Mapping[object, str] = {
     Kind.NUMERIC: "lo..hi: from lo to hi, both included; <= and >= mark a capped end; * is any.",
     Kind.DATETIME: "lo..hi as for numbers; 2024, 2024-Q1 and 2024-M01 are periods; * is any.",
@@ -71,7 +71,7 @@ TYPES = (
     (is_text, "string"),
 )
 FEW_RANKS = 10
-"""So few labels of an ordered column stay in their order, whatever it is."""
+"""An ordered column with at most this many labels keeps their order, whatever it is."""
 TableT = TypeVar("TableT")
 
 
@@ -82,29 +82,29 @@ class Published:
     kept: nw.DataFrame[Any] | None
     """The owner's columns that are published as they are, in the order of the table."""
     library: Any
-    """Of the owner's table."""
+    """The library of the owner's table."""
     names: Sequence[str]
     class_of_row: Ids
-    """Of the owner's rows, in the order of the table."""
+    """The class of each of the owner's rows, in the order of the table."""
     columns: Mapping[str, pa.Array]
     """With one value per class."""
     added: Mapping[str, pa.Array]
     """Columns that are not the owner's, with one value for each of the owner's rows."""
     of_quasi: Mapping[str, Sequence[str]]
-    """Which of these are published of each quasi-identifier."""
+    """The published columns of each quasi-identifier, by their names."""
     order: Ids | None
-    """The row, of those left, that each published row is; None: they stand as in the table."""
+    """For each published row, which of the rows left it is; None if in the order of the table."""
     left: Ints | None = None
-    """The owner's rows that are not left out; None: all."""
+    """The owner's rows that are not left out; None if all are published."""
 
     def rows(self, begin: int = 0, end: int | None = None) -> Ids:
-        """The owner's rows that these published rows are."""
+        """Return which of the owner's rows these published rows are."""
         if self.order is not None:
             return self.order[begin:end]
         return np.arange(begin, self.class_of_row.size if end is None else end, dtype=np.int32)
 
     def native(self) -> object:
-        """As a table of the owner's kind."""
+        """Return a table of the same library as the owner's."""
         order = self.rows()
         rows = pa.array(self.class_of_row[order])
         with ThreadPoolExecutor() as pool:
@@ -155,7 +155,7 @@ class Published:
         return Parts(self.class_of_row.size, part)
 
     def marked(self, cells: Iterable[Cells], mark: str) -> "Published":
-        """The same with this decimal mark in intervals, which are text."""
+        """Return the same table with this decimal mark in intervals, which are text."""
         words = {
             name: array
             for each in cells

@@ -37,7 +37,7 @@ OPEN: Ends = (-math.inf, math.inf)
 DATE_WIDTHS = {"1m": 30, "1q": 91, "1y": 365, "2y": 731, "5y": 1826, "10y": 3652, "20y": 7305}
 """Usual widths of bins of dates, with their days."""
 FEWEST, MOST = 3, 40
-"""So many bins are usual."""
+"""The usual numbers of bins."""
 OFTEN = 0.25
 """The share of the records whose cells may span several of the bins that are chosen."""
 
@@ -104,11 +104,11 @@ class Range:
     is_any: Flags
     """Where nothing may be said: `low`, `high` and `mean` are 0, and both ends are open."""
     sets: Sets | None
-    """Of a categorical column."""
+    """The sets of a categorical column; None for other columns."""
     mean: Floats
     """Empty unless means are published."""
     period: Ints
-    """Of dates, the period by which each class is published."""
+    """For dates, the period by which each class is published."""
     form: ColumnForm
     missing: Ints
     """How many records of the class have no value."""
@@ -180,7 +180,7 @@ class _Laid:
     form: ColumnForm
 
     def range(self, source: pa.DataType, wanted: Presentation, ends: Ends) -> Range:
-        """What each class publishes of it, except for a mean."""
+        """Return what each class publishes of the column, without means."""
         column, grouped = self.column, self.grouped
         first = grouped.start[:-1]
         missing = self._missing(first)
@@ -256,7 +256,7 @@ class _Laid:
         return np.add.reduceat(is_missing.astype(np.int64), first)
 
     def _periods(self, low: Floats, high: Floats, step: float | str | None) -> Ints:
-        """By which period each class of dates is published."""
+        """Return the period by which each class of dates is published."""
         if self.column.unit is not None and self.form.bins is not None:
             return np.full(low.size, int(period_of(str(self.form.bins))[0]))
         if self.column.unit is not None and isinstance(step, str):
@@ -285,7 +285,7 @@ class _Laid:
         return low, high
 
     def _around(self, end: float, step: float | str | None, period: Ints) -> tuple[Floats, Floats]:
-        """What an end is rounded to, down and up, as each class is rounded."""
+        """Return an end of the column rounded down and up, as each class is rounded."""
         found = np.array([end])
         if math.isinf(end) or (step is None and self.form.bins is None and not period.any()):
             return found, found
@@ -389,7 +389,7 @@ def multiple_below(values: Floats, step: float) -> Floats:
 
 
 def means(laid: Floats, grouped: Grouped, missing: Ints) -> Floats:
-    """Of the values that are there; 0 where there is none."""
+    """Return the mean of each class's values that are not missing; 0 if all are."""
     first, count = grouped.start[:-1], np.maximum(grouped.count - missing, 1)
     filled = np.nan_to_num(laid, nan=0.0)
     with np.errstate(over="ignore"):

@@ -46,7 +46,7 @@ class Sorted:
 
 
 def warning(classes: Classes, wanted: Presentation) -> str:
-    """What to tell an owner who keeps the order of the rows."""
+    """Warn an owner who keeps the order of the rows."""
     found = [s for j in range(len(classes.source.quasi)) if (s := _measured(classes, wanted, j))]
     said = "The rows stand in the order of the table (--keep-order)"
     if not found:
@@ -107,7 +107,7 @@ def _direction(values: Floats) -> int:
 
 
 def _ends(found: Range) -> tuple[Floats, Floats]:
-    """What a class's cell says that its values are no less and no more than."""
+    """Return the least and the greatest value that each class's cell allows."""
     low = np.where(found.is_below | found.is_empty, -np.inf, found.low)
     return low, np.where(found.is_above | found.is_empty, np.inf, found.high)
 

@@ -52,9 +52,9 @@ class Source(OwnerTable):
     changed: Mapping[str, Mapping[str, object]]
     """Which of them are not published as they are, and what was done to each."""
     rows: Ints | None = None
-    """The owner's rows that are published; None: all are."""
+    """The owner's rows that are published; None if all are."""
     domains: Sequence[Domain] = ()
-    """Of the whole table, if not all rows are published."""
+    """The domains in the whole table, if not all rows are published."""
 
     def of_quasi(self, j: int, *, last: bool = False) -> Floats:
         """The values of a quasi-identifier in the rows that are published."""
@@ -71,7 +71,7 @@ class Source(OwnerTable):
         return np.zeros(1), np.array([n_categories - 1.0])
 
     def only(self, rows: Ints) -> "Source":
-        """The same table with some of its rows left out."""
+        """Return the table with only these rows."""
         people = self.person_of_row
 
         def left(column: Attribute) -> Attribute:
@@ -220,7 +220,7 @@ def read_source(
 
 
 def _declared(manifest: Manifest) -> Declared:
-    """What the owner declared, as far as it tells how the table is encoded."""
+    """Return the owner's declarations that decide how the table is encoded."""
     with_role = {
         role: [name for name, given in manifest.roles.items() if given == role]
         for role in TableRole

@@ -25,7 +25,7 @@ class RemoteProblem:
 
     @classmethod
     def parse(cls, status: int, data: bytes) -> "RemoteProblem":
-        """What an answer says; anything but a problem of ours has no code."""
+        """Read the problem in an answer; it has no code unless our service wrote it."""
         try:
             fields = Fields.parse(data, "problem", ProviderError)
             return cls(status=status, code=fields.text("code"), detail=fields.text("detail"))

@@ -77,7 +77,7 @@ class RemoteOptions:
     wait: float = math.inf
     """Seconds after which a job that is not done is given up; it stays there"""
     seed: int | None = None
-    """Of the waits' jitter, for tests"""
+    """The seed of the waits' jitter, for tests"""
     progress: Progress = ignore
 
     def __post_init__(self) -> None:
@@ -138,7 +138,7 @@ class RefusedError(ProviderError):
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What came back, whole."""
+    """A complete answer."""
 
     status: int
     headers: Mapping[str, str]
@@ -245,7 +245,7 @@ class Connection:
         return Waiting(most if patience is None else min(most, patience), self.options.seed)
 
     def insist(self, attempt: Callable[[], Result], waits: Waiting | None = None) -> Result:
-        """What an attempt gives, made again while it is Lost and patience lasts."""
+        """Repeat an attempt while it is Lost and patience lasts, and return its result."""
         waits = waits or self.waiting()
         while True:
             try:
@@ -278,7 +278,7 @@ class Connection:
             return Response(status, found, _gathered(body, MOST_ANSWER))
 
     def get(self, path: str, patience: float | None = None) -> Response:
-        """What a path holds, with patience."""
+        """Get a path, and try again while patience lasts."""
         return self.insist(lambda: self.ask("GET", path), self.waiting(patience))
 
     @contextmanager

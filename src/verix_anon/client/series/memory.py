@@ -41,17 +41,17 @@ class PastRelease:
 
     entry: SeriesEntry
     table: Digest
-    """Of the owner's table."""
+    """The digest of the owner's table."""
     person: Ints
-    """For each published record the position of its person's code."""
+    """For each published record, the position of its person's code."""
     of_class: Ints
-    """As the public sees them: classes that look alike are one."""
+    """The class of each record as the public sees it: classes that look alike are one."""
     values: Mapping[str, Ints]
-    """For each chained column the position of each record's value among the labels."""
+    """For each chained column, the position of each record's value among the labels."""
 
     @property
     def seen(self) -> SeenRecords:
-        """As the intruder sees it."""
+        """The release as the intruder sees it."""
         return SeenRecords(self.person, self.of_class, np.zeros_like(self.person), self.values)
 
 
