@@ -1,8 +1,8 @@
-"""Aggregates of evidence: small, of no one in particular, each written and read by one type.
+"""Hold the counts and shares behind a verdict, without values of records, one type for each.
 
-The layers put them into a verdict, and the report draws its pictures from them and computes
-nothing. Each is bounded in size whatever the table's, is made of JSON values, and holds counts,
-shares and rounded ranges, never a record's value or a threshold, which is one (spec §10).
+The layers put them into a verdict. The report draws its pictures from them and computes nothing.
+Each has a bounded size whatever the table's, and consists of JSON values: counts, shares and
+rounded ranges, but never a record's value, nor a threshold, which is a record's value (spec §10).
 Reading is strict, because a verdict file may hold anything.
 """
 
@@ -86,7 +86,7 @@ class SizeHistogram:
         return cls(at_least, smallest, largest, mean, (*edges.tolist(),), (*counts.tolist(),))
 
     def to_json(self) -> Json:
-        """As JSON values."""
+        """Return it as JSON values."""
         return _plain(asdict(self))
 
     @classmethod
@@ -129,7 +129,7 @@ class ShapShift:
         return cls(feature, round(low, 9), round(high, 9), *counts)
 
     def to_json(self) -> Json:
-        """As JSON values."""
+        """Return it as JSON values."""
         return {
             "feature": self.feature,
             "from": self.low,
@@ -164,7 +164,7 @@ class EvasionCurve:
         return cls(DROPS, tuple(map(probability, DROPS)), OPERATING_DROP, at_operation)
 
     def to_json(self) -> Json:
-        """As JSON values."""
+        """Return it as JSON values."""
         return _plain(asdict(self))
 
     @classmethod
@@ -220,7 +220,7 @@ class TreeMap:
         return cls(UNITS, tuple(levels))
 
     def to_json(self) -> Json:
-        """As JSON values."""
+        """Return it as JSON values."""
         levels = [" ".join(f"{letter}{width}" for letter, width in level) for level in self.levels]
         return {"units": self.units, "levels": levels}
 

@@ -200,9 +200,9 @@ DECIDING = ("importance", "priorities", "min_leaf", "places", "max_depth")
 
 
 def basis_of(roles: FilePath, table: FilePath | None) -> Mapping[str, str]:
-    """Names for what a roles file and a table's file are now, without what is tried of them.
+    """Return names for a roles file and a table's file as they are now, without what is tried.
 
-    They are equal if the curves would be; a table that is not a file has none.
+    They are equal if the curves would be equal. A table that is not a file has no name.
     """
     declared = asdict(read_roles(roles)[1])
     hidden, _ = declared.pop("diversity"), declared.pop("release")

@@ -82,21 +82,21 @@ class VerifyOptions:
 
 
 class SentRecords(Protocol):
-    """What the layers read of the records that were sent, in memory or not."""
+    """The records that were sent, as the layers read them, in memory or not."""
 
     @property
     def n_rows(self) -> int:
-        """How many there are."""
+        """How many records there are."""
 
     @property
     def target(self) -> Bytes:
-        """Of all of them."""
+        """The target of all records."""
 
     def column(self, number: int) -> Floats | Ids:
         """All values of a quasi-identifier."""
 
     def trackers(self, first: int, end: int) -> Bytes:
-        """Those of some rows."""
+        """The trackers of some rows."""
 
 
 class CaseSubmission(Protocol):
@@ -104,14 +104,14 @@ class CaseSubmission(Protocol):
 
     @property
     def contract(self) -> Contract:
-        """What was agreed."""
+        """The contract that was agreed on."""
 
     @property
     def records(self) -> SentRecords:
-        """What was sent."""
+        """The records that were sent."""
 
     def digest(self, *, threads: int | None = None) -> Digest:
-        """What binds a delivery to it."""
+        """Return the digest that binds a delivery to this submission."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
