@@ -1,10 +1,13 @@
 """Tokens by the command: made once, listed without their secret, revoked."""
 
 import json
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import select, update
 
 from cli.jobs import Run
 from verix_anon.files import optional_packages
@@ -61,6 +64,36 @@ def test_mistakes(run: Run, tmp_path: Path) -> None:
     assert run("token", "create", "acme", "--days", 0, "--folder", folder).code == 2
 
 
+@contextmanager
+def small_files() -> Iterator[None]:
+    """The system refuses to write files of more than 1000 bytes."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def test_a_disk_that_is_full_is_said(run: Run, tmp_path: Path) -> None:
+    run("token", "create", "acme", "--folder", tmp_path)
+    database = Database(ServiceSettings(folder=tmp_path).database_url)
+    # As beside a service that runs, and where none does.
+    with database.read() as session:
+        assert session.scalars(select(TokenRow)).all()
+        with small_files():
+            beside = run("token", "create", "beta", "--folder", tmp_path)
+    database.close()
+    with small_files():
+        alone = run("token", "create", "beta", "--folder", tmp_path / "new")
+    for ended in (beside, alone):
+        assert ended.code == 2
+        assert "its disk is full" in ended.err
+        assert len(ended.err.splitlines()) == 1
+    assert "database cannot be written" in beside.err
+    assert "beta" not in run("token", "list", "--folder", tmp_path).out
+
+
 def test_a_token_that_is_over_is_listed_as_such(run: Run, tmp_path: Path) -> None:
     run("token", "create", "acme", "--days", 1, "--folder", tmp_path)
     database = Database(ServiceSettings(folder=tmp_path).database_url)
@@ -88,7 +121,7 @@ def test_an_extra_that_is_not_installed_is_named(
     )
     ended = run(*arguments)
     assert ended.code == 2
-    assert f"'.[{'s3' if missing == 's3fs' else 'service'}]'" in ended.err
+    assert f"[{'s3' if missing == 's3fs' else 'service'}]'" in ended.err
 
 
 def test_help_has_an_example(run: Run) -> None:

@@ -314,7 +314,7 @@ class Database:
             if isinstance(error, ProviderError):
                 raise
             raise ProviderError(
-                "the database cannot be reached, or this user may not change it"
+                "the database cannot be reached, its disk is full, or this user may not change it"
             ) from None
         return database
 
