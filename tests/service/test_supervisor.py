@@ -7,6 +7,7 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
+import structlog
 from sqlalchemy import update
 
 from verix_anon.service import supervisor as supervisor_module
@@ -28,6 +29,21 @@ def supervisor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Supe
     Database.opened(settings.database_url).close()
     with Supervisor(settings) as started:
         yield started
+
+
+def test_workers_that_may_take_more_than_the_machine_has_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Supervisor, "_started", Mock())
+    monkeypatch.setattr(Supervisor, "_bury", Mock())
+    monkeypatch.setattr(supervisor_module, "total_memory", lambda: 8 * 10**9)
+    for n_workers, n_warnings in ((2, 0), (3, 1)):
+        settings = ServiceSettings(folder=tmp_path, workers=n_workers, worker_bytes=4 * 10**9)
+        Database.opened(settings.database_url).close()
+        with structlog.testing.capture_logs() as logs, Supervisor(settings):
+            pass
+        said = [each for each in logs if "more memory than there is" in each["event"]]
+        assert [each["bytes"] for each in said] == [12 * 10**9] * n_warnings
 
 
 def until(holds: Callable[[], object]) -> None:

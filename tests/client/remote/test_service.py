@@ -22,6 +22,7 @@ from tools.bench.tables import submission as bench_submission
 from verix_anon import RemoteOptions, RemoteProvider
 from verix_anon.errors import ProviderError
 from verix_anon.files.keys import new_key, write_key
+from verix_anon.files.trust import read_public_key
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +92,8 @@ def test_a_receipt_comes_along_and_keys_are_compared(
 ) -> None:
     key, out = service.folder.parent / "key.pub", tmp_path / "delivery"
     write_key(new_key(), tmp_path / "other")
+    # What is put in place of the key while the service runs signs nothing and is not shown.
+    (service.folder.parent / "key").write_bytes((tmp_path / "other").read_bytes())
     given = ["submit", job / "job" / "submission", "--url", service.url, "--out", out]
     given += ["--token", service.token("keys"), "--provider-key"]
     code, _, err = run(*given, tmp_path / "other.pub")
@@ -100,6 +103,9 @@ def test_a_receipt_comes_along_and_keys_are_compared(
     assert code == 0
     assert f"--provider-key {key}" in said.replace("\n", " ")
     assert (out / "receipt.dsse.json").is_file()
+    with service.client() as client:
+        (shown,) = client.get("/v1").json()["keys"]
+    assert shown["keyid"] == read_public_key(key).keyid
     assert root_of(out) == root_of(job / "job" / "delivery")
     assert jobs_of(service, service.token("keys")) == []
 

@@ -81,7 +81,9 @@ def test_no_delivery_before_it_is_done(client: httpx2.Client, submission: Path) 
 
 def test_a_job_that_is_done_has_no_other_files(client: httpx2.Client, submission: Path) -> None:
     job = ended(client, submit(client, submission))["id"]
-    for name in ("contract.json", "..", "../upload/contract.json", "nodes.parquet/x"):
+    assert client.get(f"/v1/jobs/{job}/delivery/delivery.json").status_code == 200
+    odd = ("delivery.json%0a", "delivery.json%0D", "%0adelivery.json", "delivery.json%7f")
+    for name in ("contract.json", "..", "../upload/contract.json", "nodes.parquet/x", *odd):
         answer = client.get(f"/v1/jobs/{job}/delivery/{name.replace('..', '%2e%2e')}")
         assert code(answer, 404) == "not-found"
 
