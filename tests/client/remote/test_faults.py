@@ -73,7 +73,7 @@ def test_a_download_that_must_begin_again_does(client: Client, service: Scripted
 
 
 @pytest.mark.parametrize("kind", ["offer", "post", "head", "patch", "job", "delivery", "delete"])
-@pytest.mark.parametrize("status", [429, 503, 502, 408])
+@pytest.mark.parametrize("status", [429, 503, 502, 408, 507])
 def test_what_is_busy_is_asked_again(
     client: Client, service: Scripted, clock: clocks.Clock, kind: str, status: int
 ) -> None:
@@ -107,6 +107,19 @@ def test_patience_ends(client: Client, service: Scripted, clock: clocks.Clock) -
     service.faults["patch"] = [busy(503, "unavailable")] * 1000
     client.fails(r"does not serve \(unavailable: later\)", patience=60)
     assert 60 < clock.time < 130
+
+
+def test_a_service_that_says_when_to_come_again_is_waited_for(
+    client: Client, service: Scripted, clock: clocks.Clock
+) -> None:
+    service.faults["offer"] = [busy(503, "unavailable", Retry_After="5")] * 20
+    client.run()
+    assert client.is_whole()
+    assert clock.time > 100
+    shutil.rmtree(client.out)
+    service.faults["offer"] = [busy(502, "")] * 1000
+    client.fails("does not serve")
+    assert clock.time < 200
 
 
 def test_a_wrong_address_is_said_soon(client: Client, clock: clocks.Clock) -> None:
@@ -147,8 +160,67 @@ def test_a_job_that_was_half_deleted_is_made_again(client: Client, service: Scri
     assert client.is_whole()
     assert (len(service.jobs), service.count("delete")) == (2, 2)
     shutil.rmtree(client.out)
-    service.faults["delivery"] = [gone, gone]
+    service.faults["delivery"] = [gone] * 3
     client.fails("not-found")
+
+
+def test_a_job_that_is_deleted_while_it_is_waited_for_is_made_again(
+    client: Client, service: Scripted
+) -> None:
+    """A deletion of an earlier run goes on at the service although its client gave it up."""
+
+    def delete(handler: Handler) -> None:
+        service.keys.clear()
+        service.uploads.clear()
+        handler.problem(404, "not-found", "there is no such job")
+
+    service.states = ["queued", "running"]
+    service.faults["job"] = [None, delete]
+    service.faults["head"] = [None, delete]
+    client.run()
+    assert client.is_whole()
+    assert len(service.jobs) == 3
+
+
+@pytest.mark.parametrize("state", ["failed", "done"])
+def test_a_job_in_the_way_is_deleted_with_patience(
+    client: Client, service: Scripted, clock: clocks.Clock, state: str
+) -> None:
+    """Else the same job would be found again, and its old failure told."""
+
+    def fail(handler: Handler) -> None:
+        handler.job().update(state="failed", reason={"code": "internal", "detail": "once"})
+        handler.serve_job()
+
+    def gone(handler: Handler) -> None:
+        handler.problem(404, "not-found", "there is no such file")
+
+    if state == "failed":
+        service.faults["job"] = [fail]
+        client.fails("internal: once")
+    else:
+        service.faults["delivery"] = [gone]
+    service.faults["delete"] = [busy(503, "unavailable", Retry_After="10")] * 10
+    client.run()
+    assert client.is_whole()
+    assert len(service.jobs) == 2
+    assert clock.time > 100
+
+
+def test_a_file_that_was_not_kept_is_asked_for_again(client: Client, service: Scripted) -> None:
+    """It came whole while another request was busy with it, and that one failed."""
+
+    def uploading(handler: Handler) -> None:
+        handler.json({**handler.job(), "state": "uploading"})
+
+    service.faults["job"] = [uploading, uploading]
+    client.run()
+    assert client.is_whole()
+    assert service.count("head") == 3 * len(service.uploads)
+    shutil.rmtree(client.out)
+    service.keys.clear()
+    service.faults["job"] = [uploading] * 1000
+    client.fails("does not store what it was sent", patience=60)
 
 
 def test_a_job_that_takes_too_long_stays_there(client: Client, service: Scripted) -> None:

@@ -44,6 +44,8 @@ __all__ = ["RemoteDelivery", "RemoteOptions", "RemoteProvider", "Submitted"]
 
 JOBS = "/v1/jobs"
 MOST_FILES = MAX_PARTS + 5
+MOST_JOBS = 3
+"""How often a job is made for a submission, if it is gone before its delivery came."""
 FIRST_POLL, MOST_POLL, LONGER = 0.1, 10.0, 1.6
 """Seconds between questions about a job: at first, at most, and the factor by which they grow."""
 
@@ -82,16 +84,20 @@ def submit_folder(
         check_replaces(out, DELIVERY_HEADER)
     offer = _offer(connection)
     check_offer(offer, sent, frozenset(key.keyid for key in connection.keys))
-    job = run_job(connection, sent, offer, began)
-    try:
-        _fetch(connection, job, sent, out, overwrite=overwrite)
-    except RefusedError as refused:
-        # An interrupted deletion leaves a job without files, so begin a new job.
-        if refused.problem.status != HTTPStatus.NOT_FOUND:
-            raise
-        forget_job(connection, job.id)
-        job = run_job(connection, sent, offer, began)
-        _fetch(connection, job, sent, out, overwrite=overwrite)
+    for left in reversed(range(MOST_JOBS)):
+        job = None
+        try:
+            job = run_job(connection, sent, offer, began)
+            _fetch(connection, job, sent, out, overwrite=overwrite)
+            break
+        except RefusedError as refused:
+            # An interrupted deletion leaves a job without files, and one that still runs at the
+            # service removes the job later. So begin a new job.
+            if refused.problem.status != HTTPStatus.NOT_FOUND or not left:
+                raise
+        if job is not None:
+            _delete(connection, job.id)
+    assert job is not None
     return job.id, connection.options.keep or not forget_job(connection, job.id)
 
 
@@ -121,18 +127,23 @@ def run_job(
     job = _post(connection, sent)
     if job.state is JobState.FAILED:
         # It failed in an earlier run, so try it again.
-        forget_job(connection, job.id)
+        _delete(connection, job.id)
         job = _post(connection, sent)
     began(job.id)
     path = f"{JOBS}/{job.id}"
-    if job.state is JobState.UPLOADING:
-        chunk_bytes = min(CHUNK_BYTES, offer.limits.request_bytes)
-        total, before = sum(file.size for file in sent.files), 0
-        for file in sent.files:
+    waits, total = connection.waiting(), sum(file.size for file in sent.files)
+    chunk_bytes = min(CHUNK_BYTES, offer.limits.request_bytes)
+    while True:
+        before = 0
+        for file in sent.files if job.state is JobState.UPLOADING else ():
             report = _reporting(connection.options.progress, "upload", before, total)
             upload(connection, path, sent.folder, file, report, chunk_bytes)
             before += file.size
-    return _await(connection, path)
+        job = _await(connection, path)
+        if job.state is not JobState.UPLOADING:
+            return job
+        # It could not store a file that came whole, and tries again when it is asked for it.
+        connection.pause(http.Lost("it does not store what it was sent"), waits)
 
 
 def _reporting(told: Progress, stage: str, before: int, total: int) -> Callable[[int], None]:
@@ -142,8 +153,10 @@ def _reporting(told: Progress, stage: str, before: int, total: int) -> Callable[
 
 def _offer(connection: Connection) -> Offer:
     """What the service says about itself, if there is one."""
+    waits = connection.waiting()
+    waits.silence = GREETING
     try:
-        return Offer.parse(connection.get("/v1", GREETING).body)
+        return Offer.parse(connection.insist(lambda: connection.ask("GET", "/v1"), waits).body)
     except RefusedError as error:
         if error.problem.code or error.problem.status != HTTPStatus.NOT_FOUND:
             raise
@@ -193,7 +206,7 @@ def _post(connection: Connection, sent: Parcel) -> RemoteJob:
 
 
 def _await(connection: Connection, path: str) -> RemoteJob:
-    """Ask about the job, less and less often, and return it when it is done."""
+    """Ask about the job, less and less often, and return it when it is done or lacks files."""
     options, began, delay = connection.options, http.now(), FIRST_POLL
     while True:
         left = options.wait - (http.now() - began)
@@ -203,6 +216,8 @@ def _await(connection: Connection, path: str) -> RemoteJob:
             return replace(job, delivery=_all_files(connection, path, job), next_delivered="")
         if job.state is JobState.FAILED:
             raise FailedError(job)
+        if job.state is JobState.UPLOADING:
+            return job
         if job.state is JobState.QUEUED:
             options.progress("queue", 0, 1)
         if job.state is JobState.RUNNING:
@@ -229,14 +244,21 @@ def _all_files(connection: Connection, path: str, job: RemoteJob) -> tuple[File,
 
 def forget_job(connection: Connection, job: str) -> bool:
     """Delete a job, and return whether it is gone; otherwise it expires by itself."""
-    path = f"{JOBS}/{job}"
     try:
-        connection.insist(lambda: connection.ask("DELETE", path), connection.waiting(GREETING))
-    except RefusedError as refused:
-        return refused.problem.status == 404
+        _delete(connection, job, GREETING)
     except ProviderError:
         return False
     return True
+
+
+def _delete(connection: Connection, job: str, patience: float | None = None) -> None:
+    """Delete a job, or find that it is gone; ProviderError if it is still there."""
+    waits = connection.waiting(patience)
+    try:
+        connection.insist(lambda: connection.ask("DELETE", f"{JOBS}/{job}"), waits)
+    except RefusedError as refused:
+        if refused.problem.status != HTTPStatus.NOT_FOUND:
+            raise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

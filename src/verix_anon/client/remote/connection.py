@@ -49,7 +49,7 @@ MOST_PROBLEM = 1 << 16
 GREETING = 15.0
 """Seconds of patience with a service that never answered: its address may be wrong."""
 TOKEN = re.compile(r"[!-~]{1,4096}")
-BUSY = frozenset({408, 429, 502, 503, 504})
+BUSY = frozenset({408, 429, 502, 503, 504, 507})
 AGAIN = frozenset({"idempotency-key-in-flight"})
 """Codes that ask for the same again later, whatever their status."""
 Result = TypeVar("Result")
@@ -98,6 +98,8 @@ class Waiting:
 
     def __init__(self, patience: float, seed: int | None) -> None:
         self.patience = patience
+        self.silence = math.inf
+        """Patience until the service says for the first time when to come again."""
         # Jitter spreads clients that lost the same service; no one gains by guessing it.
         self.random = Random(seed)  # noqa: S311
         self.advanced()
@@ -108,7 +110,9 @@ class Waiting:
 
     def next_delay(self, asked: float | None = None) -> float | None:
         """Seconds to wait now, not fewer than the service asked for; None if it took too long."""
-        if now() - self.since > self.patience:
+        if asked is not None:
+            self.silence = math.inf
+        if now() - self.since > min(self.patience, self.silence):
             return None
         if asked is not None:
             # The service knows better when there is room. Jitter comes on top: else all who were
