@@ -152,6 +152,21 @@ def test_a_slow_worker_that_lost_its_job_cannot_finish_it(
     assert worker.blobs.attempts()[job.id] - {1} == {2}
 
 
+def test_a_worker_that_lost_its_job_leaves_the_upload_to_the_next(
+    worker: Worker, job: JobRow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lose() -> None:
+        leases.release(worker.database, taken_by)
+        raise TypeError("and our mistake besides")
+
+    with monkeypatch.context() as patch:
+        during(patch, lose)
+        taken_by = taken(worker)
+        worker.work(taken_by)
+    worker.work(taken_later(worker))
+    check_done(worker, job, fence=2, folder=tmp_path / "back")
+
+
 def test_a_job_that_is_deleted_meanwhile_is_dropped(
     worker: Worker, job: JobRow, monkeypatch: pytest.MonkeyPatch
 ) -> None:

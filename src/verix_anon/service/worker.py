@@ -153,7 +153,8 @@ class Worker:
         log_of.warning("failed", code=reason.code)
         with suppress(LostError):
             self._insist(lambda: leases.fail(self.database, claim, reason))
-        self._forget(claim)
+            # Not of a job that was lost: who has it now reads the files.
+            self._forget(claim)
 
     def _insist(self, say: Callable[[], Answer]) -> Answer:
         """Repeat a request until the database answers, as it may be restarted at any time."""
