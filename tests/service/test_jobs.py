@@ -71,6 +71,15 @@ def test_the_same_key_gives_the_same_job(database: Database) -> None:
     assert others.id != first.id
 
 
+def test_a_key_of_a_job_that_has_expired_makes_a_new_one(database: Database) -> None:
+    """Else its owner is told that it is done, or sends files to it, while it is swept."""
+    first, _ = jobs.create(database, made.new(key="k"), most=10, retention_seconds=-1.0)
+    again, is_new = create(database, made.new(key="k"))
+    assert is_new
+    assert jobs.find(database, None, first.id) is None
+    assert create(database, made.new(key="k"))[0].id == again.id
+
+
 def test_the_same_key_at_once_makes_one_job(database: Database, database_url: str) -> None:
     """In many threads, and on connections of their own as other processes have."""
     many = [Database(database_url) for _ in range(4)]

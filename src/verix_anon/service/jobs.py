@@ -109,7 +109,12 @@ def create(
         if new.key is not None and (row := session.scalars(with_key).one_or_none()) is not None:
             if row.request != new.request:
                 raise KeyReusedError("the Idempotency-Key was used for other files")
-            return row, False
+            if row.expires is None or row.expires >= database_time(session):
+                return row, False
+            # The sweep may have begun with its files, and finds those that are left.
+            session.delete(row)
+            session.flush()
+            daily_counts.count(session, new.tenant, daily_counts.EXPIRED)
         _check_counts(session, new.tenant, most)
         _check_bytes(session, new, tenant_bytes, room)
         daily_counts.count(session, new.tenant, daily_counts.CREATED, n_bytes=new.bytes)

@@ -19,7 +19,14 @@ from verix_anon.service import jobs
 from verix_anon.service.api import app as app_module
 from verix_anon.service.api.app import make_app
 from verix_anon.service.api.bodies import PAGE
-from verix_anon.service.api.context import COST_BYTES, LARGE_WEIGHT, MOST_AT_ONCE, Context
+from verix_anon.service.api.context import (
+    COST_BYTES,
+    LARGE_BYTES,
+    LARGE_WEIGHT,
+    MOST_AT_ONCE,
+    Context,
+)
+from verix_anon.service.api.job_routes import LARGE_BODIES
 from verix_anon.service.api.problems import Problem
 from verix_anon.service.blobs import StorageError
 from verix_anon.service.operator import SHOWN
@@ -156,15 +163,18 @@ def test_the_bytes_of_a_tenant_are_counted(tmp_path: Path, submission: Path) -> 
     context.database.close()
 
 
+@pytest.mark.parametrize(
+    "error", [StorageError(errno.EIO, "away"), OSError(errno.EMFILE, "too many open files")]
+)
 def test_a_store_that_is_away_is_told_and_tried_again(
-    client: TestClient, submission: Path, monkeypatch: pytest.MonkeyPatch
+    client: TestClient, submission: Path, monkeypatch: pytest.MonkeyPatch, error: OSError
 ) -> None:
     """Whatever the client of a cloud raises: a client of ours repeats a 503, and not a 500."""
     job = client.post("/v1/jobs", json=order(submission)).json()["id"]
     data, path = (submission / NAME).read_bytes(), f"/v1/jobs/{job}/files/{NAME}"
 
     def gone(*_: object, **__: object) -> None:
-        raise StorageError(errno.EIO, "away")
+        raise error
 
     with monkeypatch.context() as patch:
         patch.setattr("verix_anon.service.blobs.Blobs.put", gone)
@@ -334,6 +344,37 @@ async def silent(context: Context, token: str) -> list[Any]:
 
 
 SILENCE = 60.0
+
+
+def test_few_large_bodies_come_at_once_whoever_sends_them(context: Context) -> None:
+    """What waits for its turn is not read: memory is bounded for the process, not per token."""
+    tokens = [create_token(context.database, f"t{i}", TokenRole.TENANT) for i in range(9)]
+    app, reading = make_app(context, idle_seconds=SILENCE), set[str]()
+
+    async def send(message: Any) -> None:
+        return None
+
+    async def hold(token: str) -> None:
+        async def receive() -> Any:
+            reading.add(token)
+            await asyncio.sleep(SILENCE)
+
+        size = str(LARGE_BYTES + 1).encode()
+        headers = [(b"authorization", f"Bearer {token}".encode()), (b"content-length", size)]
+        scope = {"type": "http", "method": "POST", "path": "/v1/jobs", "query_string": b""}
+        await app(scope | {"asgi": {"version": "3.0"}, "headers": headers}, receive, send)
+
+    async def all_at_once() -> None:
+        tasks = [asyncio.create_task(hold(token)) for token in tokens]
+        async with asyncio.timeout(SILENCE):
+            while LARGE_BODIES.statistics().tasks_waiting < 5:
+                await asyncio.sleep(0.01)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    asyncio.run(all_at_once())
+    assert len(reading) == LARGE_BODIES.total_tokens == 4
 
 
 def test_whoever_says_nothing_is_not_waited_for(context: Context) -> None:

@@ -20,7 +20,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from verix_anon.service.api.problems import Problem, answer
-from verix_anon.service.blobs import NO_ROOM, StorageError
+from verix_anon.service.blobs import NO_ROOM
 from verix_anon.service.logs import log, where
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -236,6 +236,6 @@ def _problem_of(error: Exception) -> Problem:
         return Problem("unavailable", "The database does not answer; try again.", wait)
     if isinstance(error, OSError) and error.errno in NO_ROOM:
         return Problem("storage-full", "There is no room left; the upload can be resumed.")
-    if isinstance(error, StorageError):
-        return Problem("unavailable", "The store of files does not answer; try again.", wait)
+    if isinstance(error, OSError):
+        return Problem("unavailable", "The files cannot be read or written; try again.", wait)
     return Problem("internal", "This is a bug of the service's, and was logged.")
