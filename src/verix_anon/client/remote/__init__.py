@@ -132,9 +132,8 @@ def run_job(
     began(job.id)
     path = f"{JOBS}/{job.id}"
     waits, total = connection.waiting(), sum(file.size for file in sent.files)
-    chunk_bytes = min(CHUNK_BYTES, offer.limits.request_bytes)
     while True:
-        before = 0
+        chunk_bytes, before = min(CHUNK_BYTES, offer.limits.request_bytes), 0
         for file in sent.files if job.state is JobState.UPLOADING else ():
             report = _reporting(connection.options.progress, "upload", before, total)
             upload(connection, path, sent.folder, file, report, chunk_bytes)
