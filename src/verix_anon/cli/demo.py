@@ -1,7 +1,6 @@
 """The command `demo`: the whole journey on an embedded table, explained as it goes."""
 
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -45,15 +44,12 @@ def demo(
     With an adversary the verdict is VIOLATION and the exit code 1.
     """
     from verix_anon.adversaries import ADVERSARIES, only
-    from verix_anon.client.prepare import prepare
-    from verix_anon.client.release import release
+    from verix_anon.client.journey import run
     from verix_anon.client.remote import RemoteOptions, RemoteProvider
     from verix_anon.client.report import check_installed, render
     from verix_anon.client.verify import verify
     from verix_anon.datasets import census
     from verix_anon.files.atomic_write import check_free
-    from verix_anon.files.deliveries import read_delivery
-    from verix_anon.files.folder_writer import write_delivery
     from verix_anon.provider.local import LocalProvider
     from verix_anon.translation import known
 
@@ -73,31 +69,26 @@ def demo(
         remote = RemoteOptions(insecure_http=insecure_http, ca_file=ca_file)
         provider = RemoteProvider(url, secret, options=remote)
     table = census(rows)
-    say(f"1. The owner has a table of {rows:,} people and prepares it, k = {k:,}.")
     options = prepare_options(preset, None, rule=adversary and only(adversary))
-    make = partial(prepare, table, target="income", quasi="all", k=k, options=options)
-    prepared = during("prepare", quiet, make)
-    manifest = prepared.manifest
+    # The paper's fingerprint accuses honest runs, too; the exact layers decide on the release.
+    profile = preset if adversary else None
+    journey = partial(run, table, provider, target="income", quasi="all", k=k)
+    done = during("journey", quiet, lambda: journey(profile=profile, prepare_options=options))
+    manifest, header, verdict = done.manifest, done.delivery.header, done.verdict
+    say(f"1. The owner has a table of {rows:,} people and prepares it, k = {k:,}.")
     _say([*planted_lines(manifest), *sent_lines(manifest)])
     say(f"2. A provider ({url or adversary or 'honest'}) anonymizes it.")
-    delivery = during("anonymize", quiet, lambda: provider.anonymize(prepared.submission))
-    header = delivery.header
     say(f"   {tree_line(header.rows, header.leaves, header.root)}")
-    with tempfile.TemporaryDirectory() as scratch:
-        path = Path(scratch) / "delivery"
-        write_delivery(delivery, path)
-        say("3. The owner judges what came back.")
-        judge = partial(verify, path, manifest, submission=prepared.submission)
+    say("3. The owner judges what came back.")
+    if preset != profile:
+        judge = partial(verify, done.delivery, manifest, submission=done.submission)
         verdict = during("verify", quiet, lambda: judge(profile=preset))
-        _say(verdict_lines(verdict))
-        if preset is not None and adversary is None and not verdict:
-            verdict = during("verify", quiet, judge)
-            honest = "The provider was honest: the paper's fingerprint accuses honest runs, too."
-            _say([honest, list(verdict_lines(verdict))[-1]])
-        # A delivery that was accepted can be read; a malformed one gets as far as its verdict.
-        judged = read_delivery(path, manifest.contract, n_rows=manifest.n_rows) if verdict else None
-    released = release(judged, manifest, verdict, table=table) if judged else None
-    if released is None:
+    _say(verdict_lines(verdict))
+    if not verdict and done.verdict:
+        verdict = done.verdict
+        honest = "The provider was honest: the paper's fingerprint accuses honest runs, too."
+        _say([honest, list(verdict_lines(verdict))[-1]])
+    if (released := done.released) is None:
         say("4. Nothing is released.")
     else:
         say("4. The owner releases the table, traps removed and k checked again.")
