@@ -291,10 +291,38 @@ def modules_after(statement: str) -> set[str]:
     return set(done.stdout.split())
 
 
-def test_start_up_is_light() -> None:
-    heavy = {"numpy", "numba", "pyarrow", "narwhals", "pandas", "polars", "fsspec"}
+HEAVY = {"sklearn", "pandas", "scipy", "xgboost", "numba", "narwhals", "polars", "fsspec"}
+PREPARE = "prepare people.csv --target income --quasi all --quiet --out"
+JUDGED = "job/delivery --manifest job/manifest.verix"
+USED = {
+    "init people.csv --out roles.toml": {"narwhals"},
+    f"{PREPARE} job": {"narwhals", "numba", "scipy", "xgboost"},
+    "anonymize job/submission --out job/delivery": {"numba"},
+    f"verify {JUDGED} --skip fingerprint,utility": {"numba"},
+    f"verify {JUDGED} --submission job/submission --out v.json": {"numba", "scipy", "xgboost"},
+    f"release {JUDGED} --verdict v.json --table people.csv --out out.csv": {"narwhals"},
+    "run people.csv --target income --quasi all --out whole": {
+        *("narwhals", "numba", "scipy", "xgboost")
+    },
+    # A mistake is found before anything slow is loaded.
+    f"{PREPARE} other".replace("income", "incom"): {"narwhals"},
+}
+"""What each command loads of the packages that take long to load."""
+
+
+def test_start_up_is_light(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded = modules_after("import verix_anon, verix_anon.cli, verix_anon.errors")
-    assert not loaded & (heavy | EXTRAS.keys())
+    assert not loaded & (HEAVY | {"numpy", "pyarrow"} | EXTRAS.keys())
+    monkeypatch.setenv("VERIX_LEDGER", str(tmp_path / "ledger.jsonl"))
+    monkeypatch.chdir(tmp_path)
+    verix_anon.write_table(verix_anon.datasets.census(300), "people.csv")
+    for words, used in USED.items():
+        run = f"sys.argv = ['verix-anon', *{words.split()}]; cli.main()"
+        show = f"atexit.register(lambda: print('loaded:', *(sys.modules.keys() & {HEAVY})))"
+        code = f"import atexit, sys; from verix_anon import cli; {show}; {run}"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert done.returncode == (2 if "incom " in words else 0), done.stderr
+        assert {*done.stdout.splitlines()[-1].split()[1:]} == used, words
 
 
 def test_verify_loads_no_optional_package() -> None:

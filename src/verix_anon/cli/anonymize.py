@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from verix_anon.cli.app import app
+from verix_anon.cli.app import app, load_kernels
 from verix_anon.cli.options import (
     AsJson,
     KeyPassphraseFile,
@@ -72,7 +72,6 @@ def anonymize(
     from verix_anon.files.folder_writer import without_scheme, write_receipt
     from verix_anon.files.job_folder import DELIVERY_HEADER, RECEIPT_FILE
     from verix_anon.files.store import is_url
-    from verix_anon.provider import folder_provider
 
     if engine is Engine.SPARK:
         submission, out = without_scheme(submission), without_scheme(out)
@@ -91,6 +90,9 @@ def anonymize(
         write_receipt(folder, key=key, began=began, finished=datetime.now(UTC))
 
     finish = None if key is None else sign_delivery
+    load_kernels()
+    from verix_anon.provider import folder_provider
+
     with progress_bar(quiet) as progress:
         provider = folder_provider(
             spark=configuration, threads=threads, task_rows=task_rows, progress=progress

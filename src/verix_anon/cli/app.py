@@ -10,7 +10,8 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from types import SimpleNamespace
+from typing import Annotated, Any
 
 import typer
 
@@ -50,14 +51,24 @@ def left_out(*packages: str) -> Iterator[None]:
 
     Only commands do this: in a user's own process, others may need them.
     """
-    hidden = [package for package in packages if package not in sys.modules]
-    # Python's own sign that a package cannot be imported.
-    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]
+
+    def find_spec(name: str, *_: object) -> None:
+        if name in packages:
+            raise ModuleNotFoundError(f"{name} is left out", name=name)
+
+    finder: Any = SimpleNamespace(find_spec=find_spec)
+    sys.meta_path.insert(0, finder)
     try:
         yield
     finally:
-        for package in hidden:
-            del sys.modules[package]
+        sys.meta_path.remove(finder)
+
+
+def load_kernels() -> None:
+    """Load numba without what it looks for and no kernel uses, such as scipy's linear algebra."""
+    with left_out("scipy", "yaml", "cffi"):
+        import numba.core.typing.cffi_utils
+        import numba.np.arraymath  # noqa: F401
 
 
 def main() -> None:

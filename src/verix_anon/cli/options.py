@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from verix_anon.cli.app import left_out
 from verix_anon.errors import TableError
 from verix_anon.fields import printable
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 VARIABLE = "VERIX_PASSPHRASE"
 KEY_VARIABLE = "VERIX_KEY_PASSPHRASE"
-CLOUD = "boto3"
 
 
 def passphrase(file: Path | None, *, confirm: bool, of_key: bool = False) -> str:
@@ -113,18 +113,10 @@ def load_series(folder: Path, file: Path | None, key: "SigningKey | None" = None
 def load_envelopes() -> None:
     """Import the library of signed envelopes without the client of a cloud.
 
-    When it is imported, the library imports that client too, for ways to sign that we do not use.
-    This takes most of a second. Only a command may hide the client: in another program's process,
-    other code may need it.
+    It looks for those of all clouds when it is imported, for ways to sign that are not ours.
     """
-    is_free = CLOUD not in sys.modules
-    if is_free:
-        sys.modules[CLOUD] = None  # type: ignore[assignment]
-    try:
+    with left_out("boto3"):
         import securesystemslib.dsse  # noqa: F401
-    finally:
-        if is_free:
-            del sys.modules[CLOUD]
 
 
 def option(text: str, *names: str, panel: str | None = None, **more: Any) -> Any:
@@ -308,6 +300,11 @@ def with_reading(command: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(command)
     def run(**values: Any) -> Any:
         given = {name: values.pop(name) for name in OPTIONS}
+        import pyarrow as pa
+
+        # Arrow looks for pandas once, when it is given values: a quarter of a second.
+        with left_out("pandas"):
+            pa.array([0])
         return command(**values, reading=_given(given))
 
     return taking(parameters, run)

@@ -5,11 +5,12 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from verix_anon.cli.app import app
+from verix_anon.cli.app import app, left_out
 from verix_anon.cli.options import (
     AsJson,
     Given,
@@ -173,7 +174,28 @@ def prepare(
     secret = passphrase(passphrase_file, confirm=True) if seal or passphrase_file else None
     loaded = load_table(table, roles, reading)
     named: Any = {"quasi": quasi, "identifier": identifier, "kept": kept, "sensitive": sensitive}
-    with progress_bar(quiet) as progress:
+    options = prepare_options(
+        preset,
+        roles,
+        rule=rule,
+        importance=importance,
+        priorities=steps_by_column(priority) or None,
+        min_leaf=int(min_leaf) if min_leaf and min_leaf.isdecimal() else min_leaf,
+        clear=clear,
+        places=places,
+        traps=traps,
+        commitment=commitment,
+        witnesses=witnesses,
+        calibrate=calibrate,
+        table_name=table_name,
+        controller=controller,
+        processor=processor,
+        provider_keys=provider_key,
+        unsafe_seed=unsafe_seed,
+    )
+    # xgboost would import it: more than half a second. Only the paper's forest is made by it.
+    unused = () if options.traps == "paper" else ("sklearn",)
+    with left_out(*unused), progress_bar(quiet) as progress:
         prepared = make(
             loaded,
             target=target,
@@ -187,26 +209,7 @@ def prepare(
             person=person,
             roles=roles,
             k=k,
-            options=prepare_options(
-                preset,
-                roles,
-                rule=rule,
-                importance=importance,
-                priorities=steps_by_column(priority) or None,
-                min_leaf=int(min_leaf) if min_leaf and min_leaf.isdecimal() else min_leaf,
-                clear=clear,
-                places=places,
-                traps=traps,
-                commitment=commitment,
-                witnesses=witnesses,
-                calibrate=calibrate,
-                table_name=table_name,
-                controller=controller,
-                processor=processor,
-                provider_keys=provider_key,
-                unsafe_seed=unsafe_seed,
-                progress=progress,
-            ),
+            options=replace(options, progress=progress),
             ledger=Ledger.default(),
             series=growing,
         )

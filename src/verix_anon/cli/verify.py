@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from verix_anon.cli.app import app, left_out
+from verix_anon.cli.app import app, left_out, load_kernels
 from verix_anon.cli.options import (
     AsJson,
     DeliveryFolder,
@@ -114,6 +114,7 @@ def verify(
     With the submission at hand everything is checked exactly; without it (thin) what the
     manifest keeps is checked, and the findings say with what certainty.
     """
+    load_kernels()
     from verix_anon.client.audit_log import AuditLog
     from verix_anon.client.ledger import Ledger
     from verix_anon.client.owner_files import sign_verdict, signed_path, write_verdict

@@ -15,7 +15,6 @@ from verix_anon.client.ledger import Event, Ledger
 from verix_anon.client.manifest import Manifest
 from verix_anon.client.notebook import as_list, as_table
 from verix_anon.client.prepare.contract_columns import check_sent, send, sent_columns
-from verix_anon.client.prepare.expectations import Keeping, Watch
 from verix_anon.client.prepare.options import PrepareOptions
 from verix_anon.client.prepare.trackers import Part, Secret, assemble
 from verix_anon.client.prepare.traps import Planted, Traps, choose_twins, moved, plant
@@ -238,6 +237,9 @@ def _prepare(
     others = {name: columns[name] for name, role in roles.items() if role in ATTRIBUTES}
     prose = prose_warnings(table.quasi, others, roles)
     options.progress("encode", 1, 1)
+    # Compiled code is loaded once the table is known to fit, and not by a release.
+    from verix_anon.client.prepare.expectations import Keeping, Watch
+
     planted, twins = Planted(), np.empty(0, np.int64)
     if options.traps is not Traps.NONE:
         options.progress("sentinels", 0, 1)
