@@ -1,11 +1,25 @@
 """What a profile needs, uses and says: the paper's, and thin."""
 
+import sys
+import threading
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from types import FrameType
+
 import pytest
 
 from tools import cases
+from verix_anon import LocalProvider
+from verix_anon.arrays import Floats
+from verix_anon.client import models
+from verix_anon.client.prepare import PrepareOptions, prepare
+from verix_anon.client.table.task import Labels
 from verix_anon.client.verdict import Outcome, Profile, Status
 from verix_anon.client.verify import VerifyOptions, verify
+from verix_anon.datasets import census
 from verix_anon.errors import TableError
+from verix_anon.files.folder_writer import write_delivery, write_submission
 from verix_anon.protocol.contract import Commitment
 
 pytestmark = pytest.mark.usefixtures("quick_models")
@@ -55,3 +69,62 @@ def test_paper_profile_is_decided_by_the_fingerprint() -> None:
     )
     assert verdict.finding("fingerprint").status is Status.FAIL
     assert verdict.outcome is Outcome.VIOLATION
+
+
+def calls_of(work: Callable[[], object]) -> int:
+    """How many calls of the package's functions some work makes, in all threads."""
+    found: list[str] = []
+
+    def see(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and "verix_anon" in frame.f_code.co_filename:
+            found.append(frame.f_code.co_name)
+
+    sys.setprofile(see)
+    threading.setprofile(see)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    return len(found)
+
+
+def test_thin_does_no_more_than_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted in calls, in files that are read, and in models that are trained."""
+    made, fit, fitted = cases.prepared(), models.fit, list[int]()
+    delivery, submission = tmp_path / "delivery", tmp_path / "submission"
+    write_delivery(cases.honest(made.submission), delivery)
+    write_submission(made.submission, submission)
+
+    def counted(rows: Floats, labels: Labels) -> object:
+        fitted.append(len(rows))
+        return fit(rows, labels)
+
+    monkeypatch.setattr(models, "fit", counted)
+    judge = partial(verify, delivery, made.manifest)
+    judge(submission=submission)
+    work, trained = {}, {}
+    for profile in ("thin", "full"):
+        fitted.clear()
+        work[profile] = calls_of(partial(judge, submission=submission, profile=profile))
+        trained[profile] = sorted(fitted)
+    assert trained["thin"] == trained["full"]
+    assert 0 < work["thin"] < work["full"]
+    # Thin does not touch a submission, even one that is given.
+    assert judge(submission=tmp_path / "none", profile="thin")
+
+
+@pytest.mark.parametrize("profile", list(Profile))
+def test_models_see_at_most_5000_records(profile: Profile, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = PrepareOptions(rule="variance-reduction", clear=True, unsafe_seed=1, witnesses=1)
+    made = prepare(census(6_000), target="income", quasi="all", k=50, options=options)
+    fit, seen = models.fit, list[int]()
+
+    def counted(rows: Floats, labels: Labels) -> object:
+        seen.append(len(rows))
+        return fit(rows, labels)
+
+    monkeypatch.setattr(models, "fit", counted)
+    delivery = LocalProvider().anonymize(made.submission)
+    verify(delivery, made.manifest, submission=made.submission, profile=profile)
+    assert 0 < max(seen) <= 5_000
