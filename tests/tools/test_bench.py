@@ -4,6 +4,7 @@ The desk, the kit, the service, Spark and large tables have files of their own.
 """
 
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,9 +20,13 @@ def small(file: str) -> commands.Journey:
 
 
 @pytest.mark.long
-def test_commands_and_an_earlier_commit_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_and_an_earlier_commit_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if subprocess.run(["git", "-C", commands.ROOT, "rev-parse"], capture_output=True).returncode:
         pytest.skip("needs the repository's history")
+    # Its worktree is told from those of benchmarks that run at the same time.
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     # The second time, all that a release wrote must be gone.
     found = commands.measure("HEAD", [small("people.parquet")])
     journey = found["journeys"][0]  # type: ignore[index]
@@ -42,7 +47,7 @@ def test_commands_and_an_earlier_commit_of_them(monkeypatch: pytest.MonkeyPatch)
     worktrees = subprocess.run(
         ["git", "-C", commands.ROOT, "worktree", "list"], capture_output=True, text=True
     ).stdout
-    assert "/before " not in worktrees
+    assert str(tmp_path) not in worktrees
 
 
 def test_a_walk_begins_with_nothing_but_the_table(
