@@ -1091,6 +1091,48 @@ SERIES = [
         words=KEY,
         spoil=lambda log: (log["entries"].pop(), log.update(size=6, head=_head(log["entries"]))),
     ),
+    _log_case(FORGED, "size-true", "The size is true.", list.clear, _set("size", to=False)),
+    # The form of a signature counts, whether or not it is asked who signed.
+    _log_case(
+        FORGED, "signature-null", "No signature, in words.", spoil=_set("signature", to=None)
+    ),
+    _log_case(FORGED, "signature-empty", "Not an envelope.", spoil=_set("signature", to={})),
+    _log_case(
+        FORGED,
+        "signature-number",
+        "An envelope with a number that has no canonical form.",
+        spoil=_set("signature", "more", to=2**53 + 1),
+        signer="owner",
+    ),
+    _log_case(
+        FORGED,
+        "signature-surrogate",
+        "A keyid that is not Unicode.",
+        spoil=_set("signature", "signatures", 0, "keyid", to="\ud800"),
+        signer="owner",
+    ),
+    _log_case(
+        FORGED,
+        "signature-large",
+        "An envelope above the limit.",
+        spoil=_set("signature", "payload", to="A" * 2**16),
+        signer="owner",
+    ),
+    *(
+        _log_case(UNUSABLE, f"since-{name}", "The older head is not one.", words=("--since", head))
+        for name, head in (
+            ("words", "yesterday"),
+            ("zero", f"07:{_head(_entries(7))}"),
+            ("capitals", f"7:{_head(_entries(7)).upper()}"),
+        )
+    ),
+    _log_case(
+        UNUSABLE,
+        "since-first",
+        "The older head is not one, and the log is forged.",
+        spoil=_set("size", to=6),
+        words=("--since", "3"),
+    ),
 ]
 
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
+from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,13 +16,14 @@ from typing import Any
 from cli.jobs import exit_code
 from tools import checker_cases as made
 from verix_anon.checker import CHECKER
+from verix_anon.client.series import check_series
 from verix_anon.conform.checker_cases import ROWS
 from verix_anon.errors import Error, ProofError
 from verix_anon.files.attestation import Asked, attested
 from verix_anon.files.proofs import check_proof
+from verix_anon.files.trust import trust_in
 
 ASK = Path(__file__).with_name("ask.js")
-HAS_SERIES = find_spec("verix_anon.cli.series") is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ def by_command(question: Question, folder: Path) -> int:
 
 
 def by_functions(question: Question, folder: Path) -> int:
-    """What the functions below our command answer, about proofs and receipts; it is quicker."""
+    """What the functions below our command answer; it is quicker."""
     words = list(question.words)
     for name, data in question.files.items():
         (folder / name).write_bytes(data)
@@ -71,6 +72,15 @@ def by_functions(question: Question, folder: Path) -> int:
     try:
         if words[0] == "prove":
             check_proof(words[2], root=root or "", tracker=tracker)
+            return 0
+        if words[0] == "series":
+            now, keys = datetime.now(UTC), given.get("key")
+            check_series(
+                words[2],
+                file=next(iter(given.get("file", [])), None),
+                since=next(iter(given.get("since", [])), None),
+                keys=trust_in(keys).counting(now) if keys else None,
+            )
             return 0
         asked = Asked(
             receipt=Path(words[2]),
@@ -112,6 +122,7 @@ def by_page(page: Any, asked: Sequence[Question]) -> list[object]:
     return found
 
 
+SPACES = ["", "", " ", "\n", "\t\r", "\x0b", "\x1c", "\x85", "\xa0", "\u2003", "\ufeff"]
 NUMBERS = ["0", "-0", "1", "1.0", "1e0", "-1", "5e-324", "1e400", "9007199254740993", "0.1", "1E2"]
 WORDS = ["", "x", "\\u0041", "\\ud800", "left", "0" * 64, "f" * 64, "2026-01-01T00:00:00Z"]
 
@@ -200,34 +211,75 @@ def spoilt(question: Question, random: Random) -> Question:
     name = random.choice(kinds)
     data, words = question.files[name], question.words
     how = random.randrange(3)
-    if how == 0:
+    if name == "log":
+        data, words = _spoilt_log(data, words, random)
+    elif how == 0:
         data = spoilt_bytes(data, random)
     elif name == "proof":
         data = _recommitted(spoilt_json(data.decode(), random))
         with suppress(Exception):
             old, new = (str(json.loads(each)["root"]) for each in (question.files[name], data))
             words = tuple(new if word == old else word for word in words)
-    elif name == "log":
-        data = _rehashed(spoilt_json(data.decode(), random)) if how == 1 else data
-        data = data if how == 1 else spoilt_json(data.decode(), random).encode()
     else:
         with suppress(Exception):
             data = _resigned(data, random)
     return replace(question, files={**question.files, name: data}, words=words)
 
 
-def _rehashed(text: str) -> bytes:
-    """A log whose head is that of its entries, if it still has some."""
-    try:
+def _spoilt_log(
+    data: bytes, words: tuple[str, ...], random: Random
+) -> tuple[bytes, tuple[str, ...]]:
+    """A log with one thing changed, in its text, its entries or its signature, or another head."""
+    how = random.randrange(8)
+    if how == 0:
+        return spoilt_bytes(data, random), words
+    text = data.decode()
+    if how == 1 and "--since" in words:
+        at = words.index("--since") + 1
+        older = random.choice(
+            [
+                spoilt_bytes(words[at].encode(), random).decode("latin-1"),
+                f"{random.choice([*SPACES, *NUMBERS])}{words[at]}{random.choice(SPACES)}",
+                f"{random.randrange(9)}{words[at][1:]}",
+            ]
+        )
+        return data, (*words[:at], older, *words[at + 1 :])
+    if how <= 3:
+        return spoilt_json(text, random).encode("utf-8", "surrogatepass"), words
+    if how == 4 and '"signature"' in text:
+        # The rest is true, so that all depends on the envelope.
         log = json.loads(text)
-        return text.replace(log["head"], made._head(log["entries"])).encode()
-    except Exception:
-        return text.encode("utf-8", "surrogatepass")
+        envelope = json.dumps(log["signature"], sort_keys=True)
+        mark = "0a1b2c3d signature"
+        whole = json.dumps({**log, "signature": mark}).replace(
+            f'"{mark}"', spoilt_json(envelope, random)
+        )
+        return whole.encode("utf-8", "surrogatepass"), words
+    return _rehashed(spoilt_json(text, random), random), words
 
 
-def many(n: int, seed: int, *, with_series: bool = HAS_SERIES) -> list[Question]:
-    """Return so many spoilt questions, made of the true ones of the kit."""
+def _rehashed(text: str, random: Random) -> bytes:
+    """A log whose head is that of its entries, if it still has some, and mostly signed as such."""
+    with suppress(Exception):
+        log = json.loads(text)
+        head = made._head(log["entries"])
+        text = text.replace(log["head"], head)
+        signature = log.get("signature")
+        if signature is not None and random.randrange(4):
+            said = base64.b64decode(signature["payload"]).replace(
+                log["head"].encode(), head.encode()
+            )
+            if size := random.randrange(3):
+                n = len(log["entries"]) if size == 1 else log["size"]
+                said = said.replace(b'"size":7', b'"size":%d' % n)
+            data = said if random.randrange(2) else spoilt_json(said.decode(), random).encode()
+            signed = made._envelope(data, "owner")
+            text = json.dumps({**json.loads(text), "signature": signed})
+    return text.encode("utf-8", "surrogatepass")
+
+
+def many(n: int, seed: int, group: str = "") -> list[Question]:
+    """Return so many spoilt questions, made of the true ones of the kit; of one group if named."""
     random = Random(seed)
-    true = [q for q, kind in questions() if kind == "holds"]
-    true = [q for q in true if with_series or q.words[0] != "series"]
+    true = [q for q, kind in questions() if kind == "holds" and q.words[0].startswith(group)]
     return [spoilt(true[i % len(true)], random) for i in range(n)]

@@ -86,6 +86,14 @@ def test_months_are_published_with_nobody_below_l(folder: Path, monthly: Path, r
     assert run("series", "check", log, "--file", folder / "released1.csv").code == 1
     with pytest.raises(ProofError, match="replaced"):
         check_series(log, since="2:" + "0" * 64)
+    assert run("series", "check", log, "--since", "2:" + "0" * 64).code == 1
+    # What the caller got wrong is no answer about the log, whatever the log is.
+    forged = folder / "forged.json"
+    forged.write_text("{}")
+    for words in (("--since", "2"), ("--file", folder / "none.csv"), ("--key", log)):
+        assert [run("series", "check", each, *words).code for each in (log, forged)] == [2, 2]
+    with pytest.raises(ProofError, match="not signed"):
+        check_series(log, keys=())
     # Nothing of a person stands in the memory or in the log.
     held = Series(monthly).memory()
     assert all(b"P21" not in code.tobytes() for code in held.people)

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from verix_anon.errors import ProofError, ReceiptError
+from verix_anon.errors import ProofError, TableError
 from verix_anon.protocol.contract import Digest
-from verix_anon.protocol.series_log import Head, SeriesEntry, SeriesLog, tree_hash
+from verix_anon.protocol.series_log import MAX_BYTES, Head, SeriesEntry, SeriesLog, tree_hash
 from verix_anon.protocol.signing import SigningKey
 
 LEAVES = (
@@ -97,17 +97,43 @@ def test_a_log_that_was_changed_by_hand_is_refused(change) -> None:  # type: ign
 def test_only_the_head_that_was_signed_is_signed() -> None:
     signed = SeriesLog.parse(LOG.signed(KEY).to_json())
     signed.check_signature([OTHER.public, KEY.public])
-    with pytest.raises(ReceiptError, match="no key"):
+    with pytest.raises(ProofError, match="no key"):
         signed.check_signature([OTHER.public])
-    with pytest.raises(ReceiptError, match="another head"):
+    with pytest.raises(ProofError, match="another head"):
         SeriesLog(LOG.entries[:4], signed.signature).check_signature([KEY.public])
-    with pytest.raises(ReceiptError, match="not signed"):
+    with pytest.raises(ProofError, match="not signed"):
         LOG.check_signature([KEY.public])
+
+
+@pytest.mark.parametrize(
+    "signature",
+    [
+        "null",
+        "{}",
+        '{"a":1e400}',
+        '{"a":9007199254740993}',
+        f'{{"a":1{"0" * 5000}}}',
+        '{"a":"\\ud800"}',
+        '{"\\ud800":1}',
+        '{"a":1,"a":2}',
+        f'{{"a":{"[" * 900}{"]" * 900}}}',
+        f'{{"a":{"[" * 9000}{"]" * 9000}}}',
+    ],
+)
+def test_a_signature_that_is_no_envelope_is_refused(signature: str) -> None:
+    text = LOG.to_json().replace("{", f'{{"signature": {signature},', 1)
+    with pytest.raises(ProofError):
+        SeriesLog.parse(text)
+
+
+def test_a_log_without_end_is_refused() -> None:
+    with pytest.raises(ProofError, match="limit"):
+        SeriesLog.parse(LOG.to_json().encode() + b" " * MAX_BYTES)
 
 
 @pytest.mark.parametrize(
     "text", ["", "3", "3:", "03:" + "0" * 64, "3:" + "G" * 64, "-1:" + "0" * 64]
 )
-def test_what_is_not_a_head_is_refused(text: str) -> None:
-    with pytest.raises(ProofError):
+def test_what_is_not_a_head_is_a_mistake(text: str) -> None:
+    with pytest.raises(TableError):
         Head.parse(text)

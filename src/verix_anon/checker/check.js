@@ -815,6 +815,7 @@ const checker = (() => {
 
   const MAX_ENTRIES = 1 << 16;
   const MAX_LOG = 64 << 20;
+  const HEAD = /^[ \t\r\n]*(0|[1-9][0-9]{0,5}):([0-9a-f]{64})[ \t\r\n]*$/;
 
   function readLog(bytes) {
     if (bytes.length > MAX_LOG) throw new Refused("too-large", { limit: MAX_LOG });
@@ -831,7 +832,12 @@ const checker = (() => {
       for (const name of digests) digest(each, name);
     });
     const signature = value.get("signature");
-    if (signature !== undefined && !(signature instanceof Map)) throw wrong("signature");
+    if (signature !== undefined) {
+      const { signatures } = readEnvelope(signature);
+      if (![...signatures.keys()].every((keyid) => keyid.isWellFormed())) throw wrong("signature");
+      const { length } = utf8.encode(canonical(signature));
+      if (length > MAX_ENVELOPE) throw new Refused("too-large", { limit: MAX_ENVELOPE });
+    }
     return { entries, signature, size: whole(value, "size", 0, MAX_INT), head: digest(value, "head") };
   }
 
@@ -870,7 +876,7 @@ const checker = (() => {
   async function checkSeries(asked) {
     const answer = newAnswer();
     const keys = await readKeys(asked.keys ?? []);
-    const older = asked.head === undefined ? null : /^(0|[1-9][0-9]{0,5}):([0-9a-f]{64})$/.exec(asked.head.trim());
+    const older = asked.head === undefined ? null : HEAD.exec(asked.head);
     if (asked.head !== undefined && older === null) throw new Mistake("head-form");
     let log;
     try {
@@ -903,12 +909,8 @@ const checker = (() => {
     }
     if (keys.length > 0 && log.signature === undefined) answer.problems.push({ code: "log-unsigned" });
     else if (keys.length > 0) {
-      const open = (value) => {
-        if (utf8.encode(canonical(value)).length > MAX_ENVELOPE) throw new Refused("too-large", { limit: MAX_ENVELOPE });
-        return value;
-      };
       const now = BigInt(Math.floor(asked.now)) * 1000n;
-      const signed = await signedBy(log.signature, keys, now, readHead, "signed-head", answer, open);
+      const signed = await signedBy(log.signature, keys, now, readHead, "signed-head", answer, (read) => read);
       if (signed !== null && (signed.hash !== log.head || signed.size !== log.size)) {
         answer.problems.push({ code: "other-head" });
       } else if (signed !== null) answer.shown.push({ code: "log-signed", signer: nameSigners(signed) });

@@ -17,7 +17,6 @@ from verix_anon.cli.options import (
     secrets_option,
 )
 from verix_anon.cli.output import facts, say, table_lines
-from verix_anon.errors import ProofError
 from verix_anon.fields import to_json
 
 series = typer.Typer(
@@ -121,14 +120,18 @@ def check(
     from datetime import UTC, datetime
 
     from verix_anon.client.series import check_series, read_log
+    from verix_anon.files.store import beginning
     from verix_anon.files.trust import trust_in
+    from verix_anon.protocol.series_log import Head
 
     load_envelopes()
-    keys = trust_in(key or []).counting(datetime.now(UTC))
-    if key and not keys:
-        raise ProofError("none of these keys counts: all are revoked or out of time")
+    keys = trust_in(key).counting(datetime.now(UTC)) if key else None
+    older = None if since is None else Head.parse(since)
+    if file is not None:
+        # A file that cannot be read is a mistake, whatever the log is.
+        beginning(file, 0, "file")
     found = read_log(log)
-    entry = check_series(found, file=file, since=since, keys=keys)
+    entry = check_series(found, file=file, since=older, keys=keys)
     head = found.head()
     if as_json:
         number = None if entry is None else entry.number

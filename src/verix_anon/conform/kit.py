@@ -30,7 +30,7 @@ from verix_anon.files.folder_writer import digest_of_file
 from verix_anon.files.store import Folder, open_folder
 
 FORMAT = "verix/kit/1"
-VERSION = "1.3"
+VERSION = "1.4"
 """The version of the cases; it changes when a case is added, removed or changed."""
 KIT = "kit.json"
 MAX_KIT_BYTES = 16 << 20

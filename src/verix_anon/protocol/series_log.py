@@ -12,10 +12,10 @@ from hashlib import sha256
 
 import rfc8785
 
-from verix_anon.errors import ProofError, ReceiptError
-from verix_anon.fields import Fields, to_json
+from verix_anon.errors import ProofError, ReceiptError, TableError
+from verix_anon.fields import Fields, shown, to_json
 from verix_anon.protocol.contract import Digest
-from verix_anon.protocol.envelopes import PublicKey, open_envelope
+from verix_anon.protocol.envelopes import PublicKey, keyids_of, open_envelope
 from verix_anon.protocol.signing import SigningKey, sign
 from verix_anon.protocol.statements import as_said, read_statement, read_time, to_statement
 
@@ -24,6 +24,7 @@ SERIES = "urn:verix:series:1"
 HEAD = "head"
 """The name of the subject of a signed head."""
 MAX_ENTRIES = 1 << 16
+MAX_BYTES = 64 << 20
 LEAF, NODE = b"\0", b"\1"
 
 
@@ -74,10 +75,10 @@ class Head:
 
     @classmethod
     def parse(cls, text: str) -> "Head":
-        """Read a head as it is printed; raises ProofError."""
-        found = re.fullmatch(r"(0|[1-9][0-9]{0,5}):([0-9a-f]{64})", text.strip())
+        """Read a head as it is printed; raises TableError."""
+        found = re.fullmatch(r"(0|[1-9][0-9]{0,5}):([0-9a-f]{64})", text.strip(" \t\r\n"))
         if not found:
-            raise ProofError(
+            raise TableError(
                 "a head is a number of releases, a colon and 64 hexadecimal digits, as in 3:0a1b..."
             )
         return cls(int(found[1]), Digest(bytes.fromhex(found[2])))
@@ -123,6 +124,8 @@ class SeriesLog:
         Raises:
             ProofError: It is not such a log, or its head is not that of its entries.
         """
+        if len(data) > MAX_BYTES:
+            raise ProofError(f"{where}: larger than {MAX_BYTES} bytes, the limit")
         document = Fields.parse(data, where, ProofError)
         document.expect("format", FORMAT)
         document.only({"format", "entries", "size", "head"}, {"signature"})
@@ -131,7 +134,7 @@ class SeriesLog:
             raise ProofError(f"{where}: more than {MAX_ENTRIES} entries")
         signature = None
         if "signature" in document.values:
-            signature = rfc8785.dumps(dict(document.inner("signature").values))  # type: ignore[arg-type]
+            signature = _envelope(document.inner("signature"))
         found = cls(tuple(entry_from_json(each, i) for i, each in enumerate(listed, 1)), signature)
         stated = Head(document.whole("size"), Digest(document.digest("head")))
         if stated != found.head():
@@ -154,19 +157,34 @@ class SeriesLog:
             )
 
     def check_signature(self, keys: Collection[PublicKey], where: str = "the signed head") -> None:
-        """Raise ReceiptError unless one of the keys has signed this very head."""
+        """Raise ProofError unless one of the keys has signed this very head."""
         if self.signature is None:
-            raise ReceiptError(f"{where}: the head is not signed")
-        payload = open_envelope(self.signature, keys, where).payload
-        subjects, said = read_statement(payload, SERIES, where, needed=(HEAD,))
-        said.only({"size"})
+            raise ProofError(f"{where}: the head is not signed")
         head = self.head()
-        if subjects != {HEAD: head.hash.hex()} or said.whole("size") != head.size:
-            raise ReceiptError(f"{where}: the signature is about another head")
+        try:
+            payload = open_envelope(self.signature, keys, where).payload
+            subjects, said = read_statement(payload, SERIES, where, needed=(HEAD,))
+            said.only({"size"})
+            is_same = subjects == {HEAD: head.hash.hex()} and said.whole("size") == head.size
+        except ReceiptError as error:
+            raise ProofError(str(error)) from None
+        if not is_same:
+            raise ProofError(f"{where}: the signature is about another head")
 
     def find(self, file: Digest) -> SeriesEntry | None:
         """The release that published a file with this digest, if there is one."""
         return next((entry for entry in self.entries if entry.file == file), None)
+
+
+def _envelope(found: Fields) -> bytes:
+    """An envelope as canonical JSON. Its form is checked, and not who signed it."""
+    try:
+        data = rfc8785.dumps(dict(found.values))  # type: ignore[arg-type]
+        keyids_of(data, found.where)
+    except (ValueError, RecursionError, ReceiptError) as error:
+        # Not all that JSON can say has a canonical form, such as 1e400.
+        raise found.fail(f"{found.where}: not an envelope ({shown(str(error))})") from None
+    return data
 
 
 def entry_from_json(found: Fields, number: int) -> SeriesEntry:

@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from hashlib import sha256
+from hashlib import file_digest
 from pathlib import Path
 
 import numpy as np
@@ -38,10 +38,10 @@ from verix_anon.client.table.task import TableRole
 from verix_anon.errors import NotAcceptedError, ProofError, TableError
 from verix_anon.files import json_lines
 from verix_anon.files.atomic_write import begun, write_bytes, written_aside
-from verix_anon.files.store import path_text
+from verix_anon.files.store import beginning, path_text
 from verix_anon.protocol.contract import Digest
 from verix_anon.protocol.envelopes import PublicKey
-from verix_anon.protocol.series_log import Head, SeriesEntry, SeriesLog
+from verix_anon.protocol.series_log import MAX_BYTES, Head, SeriesEntry, SeriesLog
 from verix_anon.protocol.signing import SigningKey
 
 __all__ = ["Series", "check_series"]
@@ -262,7 +262,7 @@ class GrowingSeries:
             submission=self.manifest.submission,
             root=root,
             cells=cells,
-            file=Digest(_digest_of(file)),
+            file=_digest_of(file),
         )
         added = PastRelease(
             entry=entry,
@@ -293,7 +293,7 @@ def check_series(
     *,
     file: str | os.PathLike[str] | None = None,
     since: Head | str | None = None,
-    keys: Collection[PublicKey] = (),
+    keys: Collection[PublicKey] | None = None,
 ) -> SeriesEntry | None:
     """Check the public log of a series, as its readers do.
 
@@ -301,23 +301,26 @@ def check_series(
         log: The log, or its file.
         file: A published file, which must be one of the log's.
         since: An earlier head: the log must be the same up to there.
-        keys: If any are given, one of them must have signed the head.
+        keys: One of them must have signed the head. None: signatures are not looked at.
 
     Returns:
         The release that published the file; None if no file was given.
 
     Raises:
         ProofError: One of these checks fails.
-        ReceiptError: The head is not signed by one of the keys.
+        TableError: A file cannot be read, or the older head is not written as one.
     """
+    # What the caller cannot mean comes before any answer.
+    older = Head.parse(since) if isinstance(since, str) else since
+    digest = None if file is None else _digest_of(Path(path_text(file)))
     found = log if isinstance(log, SeriesLog) else read_log(Path(path_text(log)))
-    if since is not None:
-        found.check_since(Head.parse(since) if isinstance(since, str) else since)
-    if keys:
+    if older is not None:
+        found.check_since(older)
+    if keys is not None:
         found.check_signature(keys)
-    if file is None:
+    if digest is None:
         return None
-    entry = found.find(Digest(_digest_of(Path(path_text(file)))))
+    entry = found.find(digest)
     if entry is None:
         raise ProofError(f"{file} is not a file of this series: no release has its digest")
     return entry
@@ -408,18 +411,12 @@ def _said(value: object) -> str:
 
 def read_log(path: Path) -> SeriesLog:
     """Read a public log; raises TableError or ProofError."""
-    try:
-        return SeriesLog.parse(path.read_bytes(), str(path))
-    except OSError as error:
-        raise TableError(f"the log {path} cannot be read ({error.strerror})") from None
+    return SeriesLog.parse(beginning(path, MAX_BYTES + 1, "log"), str(path))
 
 
-def _digest_of(path: Path) -> bytes:
+def _digest_of(path: Path) -> Digest:
     try:
         with path.open("rb") as file:
-            digest = sha256()
-            while part := file.read(1 << 20):
-                digest.update(part)
+            return Digest(file_digest(file, "sha256").digest())
     except OSError as error:
         raise TableError(f"{path} cannot be read ({error.strerror})") from None
-    return digest.digest()
