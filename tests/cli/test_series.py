@@ -1,19 +1,24 @@
 """A series from its first release on: what is remembered, refused, published and checked."""
 
+import errno
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from cli import faults
-from cli.jobs import Run
-from verix_anon.client.series import Series, check_series
+from cli.jobs import Outcome, Run
+from verix_anon.client.series import GrowingSeries, Series, check_series
 from verix_anon.errors import ProofError, TableError
+from verix_anon.protocol.series_log import SeriesLog
 
 ROLES = """k = 3
 [columns]
@@ -109,7 +114,69 @@ def test_a_release_is_not_added_twice(folder: Path, monthly: Path, run: Run) -> 
     words += [folder / "month0.csv", "--verdict", job / "verdict.json", "--series", monthly]
     again = run(*words, "--out", folder / "again.csv", "--force")
     assert (again.code, "is release 1 of the series" in again.err) == (2, True)
+    table = (folder / "month0.csv").rename(folder / "renamed.csv")
+    renamed = ("--out", folder / "job", "--release", folder / "other.csv", "--quiet")
+    (folder / "ledger.jsonl").unlink()
+    again = run("run", table, "--series", monthly, *renamed)
+    assert (again.code, "is release 1 of the series" in again.err) == (2, True)
     assert len(Series(monthly).log.entries) == 1
+    # A column of another kind, in a table that is new.
+    table = write_month(folder, 1)
+    table.write_text(re.sub(r",(\d)\d,", r",about \1,", table.read_text()))
+    changed = run("prepare", table, "--series", monthly, "--out", folder / "job1")
+    assert (changed.code, "the kind of column 'age' was" in changed.err) == (2, True)
+    table.unlink()
+    # What is remembered must be what the log says.
+    mine, empty = (monthly / "series.verix").read_bytes(), folder / "empty"
+    assert run("series", "new", empty, "--roles", folder / "roles.toml").code == 0
+    (monthly / "series.verix").write_bytes((empty / "series.verix").read_bytes())
+    assert publish(run, folder, 1) == 2
+    assert not (folder / "released1.csv").exists()
+    (monthly / "series.verix").write_bytes(mine)
+    assert publish(run, folder, 1) == 0
+
+
+def test_an_interrupted_release_keeps_its_place(folder: Path, monthly: Path, run: Run) -> None:
+    def end(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "full")
+
+    def release(month: int, *more: object) -> Outcome:
+        job, out = folder / f"job{month}", folder / f"released{month}.csv"
+        words = ["release", job / "delivery", "--manifest", job / "manifest.verix", "--table"]
+        words += [write_month(folder, month), "--verdict", job / "verdict.json"]
+        return run(*words, "--series", monthly, "--out", out, "--overwrite", *more)
+
+    for month in range(3):
+        words = ("--series", monthly, "--out", folder / f"job{month}", "--quiet")
+        assert run("run", write_month(folder, month), *words).code == 0
+    for month in (0, 1):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(SeriesLog, "to_json", end)
+            assert release(month).code == 2
+    # The first has lost its place to the second, which takes its own as it was or not at all.
+    assert "is release 1 of the series" in release(0, "--force").err
+    assert "release 2 of the series was interrupted" in release(1, "--l", "job=3", "--force").err
+    assert [len(Series(monthly).memory().releases), Series(monthly).log.entries] == [2, ()]
+    assert release(1).code == 0
+    assert Series(monthly).log.entries == tuple(e.entry for e in Series(monthly).memory().releases)
+
+    # A release that comes second does not count anywhere, and can be repeated.
+    over_time = GrowingSeries.over_time
+    with pytest.MonkeyPatch.context() as patch:
+
+        def meanwhile(growing: GrowingSeries, *given: Any) -> Any:
+            held = Series(monthly).memory()
+            last = replace(held.releases[-1].entry, time="2020-01-01T00:00:00+00:00")
+            releases = (*held.releases[:-1], replace(held.releases[-1], entry=last))
+            replace(held, releases=releases).write(monthly / "series.verix", None)
+            return over_time(growing, *given)
+
+        kept = (monthly / "series.verix").read_bytes()
+        patch.setattr(GrowingSeries, "over_time", meanwhile)
+        refused = release(2)
+    assert (refused.code, "in the meantime" in refused.err) == (2, True)
+    (monthly / "series.verix").write_bytes(kept)
+    assert release(2).code == 0
 
 
 def test_other_roles_are_refused_with_the_difference(folder: Path, monthly: Path, run: Run) -> None:

@@ -323,11 +323,15 @@ def release(
                 overridden=overridden,
             )
             with files.texts_aside(found.to_json(), schema) as beside_it:
+                held: AbstractContextManager[None] = nullcontext()
                 adding: AbstractContextManager[None] = nullcontext()
                 if growing is not None and aside is not None and not looked:
                     claim = counted.claim
+                    held = growing.held(claim.release)
                     adding = growing.adding(claim.root, claim.release, aside.path)
-                counted.name(beside_it, aside, adding)
+                # The ledger must not count what the series refuses.
+                with held:
+                    counted.name(beside_it, aside, adding)
     return Released[Any](published, found)
 
 

@@ -157,14 +157,14 @@ class Series:
 
     def check(self, manifest: Manifest) -> None:
         """Raise TableError, with the difference, unless a job has the roles of the series."""
-        _check_terms(self.memory(), manifest)
+        _check_terms(self._held_together()[0], manifest)
 
     def risk(self) -> OverTime | None:
         """What all releases reveal together; None if there are none yet."""
         memory = self.memory()
         if not memory.releases:
             return None
-        return _measured(memory, [each.seen for each in memory.releases], _entries(memory))[0]
+        return _measured(memory, [each.seen for each in memory.releases], _times(memory))[0]
 
     def releases(self) -> tuple[ReleaseRisk, ...]:
         """The releases with their date, their people, and the share of these who are below l."""
@@ -173,30 +173,48 @@ class Series:
 
     def begin(self, manifest: Manifest, source: Source, table: object) -> "GrowingSeries":
         """Begin a release of this series; raises TableError unless it fits."""
-        memory = self.memory()
+        memory, log = self._held_together()
         _check_terms(memory, manifest)
         for each in memory.releases:
-            is_finished = each.entry.number <= len(self.log.entries)
-            if each.table == manifest.table and is_finished:
+            # Of those that were interrupted only the last can take its place again.
+            is_open = len(log.entries) < each.entry.number == len(memory.releases)
+            if each.table == manifest.table and not is_open:
                 raise NotAcceptedError(
                     f"this table is release {each.entry.number} of the series already; verix-anon"
                     " convert makes another format of its file"
                 )
-        return GrowingSeries(self, memory, manifest, source, table)
+        return GrowingSeries(self, memory, log, manifest, source, table)
+
+    def _held_together(self) -> tuple[Memory, SeriesLog]:
+        """The memory and the log; raises TableError if they are not of one series and time."""
+        memory, log = self.memory(), self.log
+        if _entries(memory)[: len(log.entries)] != log.entries:
+            raise TableError(
+                f"{self.folder / MEMORY} does not remember the releases of {LOG} beside it: one of"
+                " them is of another series, or an older copy; put both back as they were after"
+                " the last release"
+            )
+        return memory, log
 
 
 class GrowingSeries:
     """A series with one more release, which is not published yet."""
 
     def __init__(
-        self, series: Series, memory: Memory, manifest: Manifest, source: Source, table: object
+        self,
+        series: Series,
+        memory: Memory,
+        log: SeriesLog,
+        manifest: Manifest,
+        source: Source,
+        table: object,
     ) -> None:
         self.series, self.before, self.manifest = series, memory, manifest
-        log = series.log
         past = memory.releases
-        if past and past[-1].table == manifest.table and len(past) > len(log.entries):
+        self.interrupted = None
+        if past and past[-1].table == manifest.table:
             # The same release was interrupted, so this one takes its place.
-            past = past[:-1]
+            self.interrupted, past = past[-1].entry, past[:-1]
         # Other releases that were interrupted count as published.
         self.log = SeriesLog((*log.entries, *(e.entry for e in past[len(log.entries) :])))
         if log.signature is not None and series.key is None:
@@ -236,8 +254,8 @@ class GrowingSeries:
             NotAcceptedError: This release would make people fall below l.
         """
         self.seen = self.withholding.seen(rows, members.class_of_row)
-        entries = [*_entries(self.memory), (len(self.log.entries) + 1, "")]
-        found, below = _measured(self.memory, [*self.withholding.past, self.seen], entries)
+        times = [*_times(self.memory), (len(self.log.entries) + 1, "")]
+        found, below = _measured(self.memory, [*self.withholding.past, self.seen], times)
         if np.setdiff1d(below, self.withholding.excused).size:
             raise NotAcceptedError("people would fall below l over all releases of the series")
         people = self.withholding.person
@@ -249,11 +267,30 @@ class GrowingSeries:
         )
 
     @contextmanager
+    def held(self, cells: Digest) -> Iterator[None]:
+        """Let no other process add to the series in the block.
+
+        Raises:
+            NotAcceptedError: Something else was added to the series in the meantime, or this
+                release was interrupted and now is another one.
+        """
+        if self.interrupted is not None and self.interrupted.cells != cells:
+            raise NotAcceptedError(
+                f"release {self.interrupted.number} of the series was interrupted, and may have"
+                " been published: release the table as then, or another table"
+            )
+        with json_lines.locked(self.series.folder / LOCK):
+            if _entries(self.series.memory()) != _entries(self.before):
+                raise NotAcceptedError(
+                    "another release was added to the series in the meantime; release again"
+                )
+            yield
+
+    @contextmanager
     def adding(self, root: Digest, cells: Digest, file: Path) -> Iterator[None]:
         """Remember the release, let the block name its table, and then add it to the log.
 
-        Raises:
-            NotAcceptedError: Something else was added to the series in the meantime.
+        The series must be held.
         """
         entry = SeriesEntry(
             number=len(self.log.entries) + 1,
@@ -272,20 +309,15 @@ class GrowingSeries:
             values=self.seen.values,
         )
         series = self.series
-        with json_lines.locked(series.folder / LOCK):
-            if _entries(series.memory()) != _entries(self.before):
-                raise NotAcceptedError(
-                    "another release was added to the series in the meantime; release again"
-                )
-            memory = replace(self.memory, releases=(*self.memory.releases, added))
-            memory.write(series.folder / MEMORY, series.passphrase)
-            yield
-            log = SeriesLog((*self.log.entries, entry))
-            log = log if series.key is None else log.signed(series.key)
-            with written_aside(
-                series.folder / LOG, overwrite=True, folder=False, private=False
-            ) as aside:
-                write_bytes(aside, log.to_json().encode() + b"\n")
+        memory = replace(self.memory, releases=(*self.memory.releases, added))
+        memory.write(series.folder / MEMORY, series.passphrase)
+        yield
+        log = SeriesLog((*self.log.entries, entry))
+        log = log if series.key is None else log.signed(series.key)
+        with written_aside(
+            series.folder / LOG, overwrite=True, folder=False, private=False
+        ) as aside:
+            write_bytes(aside, log.to_json().encode() + b"\n")
 
 
 def check_series(
@@ -327,7 +359,7 @@ def check_series(
 
 
 def _measured(
-    memory: Memory, releases: Sequence[SeenRecords], entries: Sequence[tuple[int, str]]
+    memory: Memory, releases: Sequence[SeenRecords], times: Sequence[tuple[int, str]]
 ) -> tuple[OverTime, Ints]:
     """Run the deduction over these releases; return its findings and the people below l."""
     seen, least = SeenRecords.of(releases), _least(memory)
@@ -342,7 +374,7 @@ def _measured(
         is_certain[seen.person[left == 1]] = True
         np.minimum.at(fewest, seen.person, left)
     found = []
-    for (number, time), each in zip(entries, releases, strict=True):
+    for (number, time), each in zip(times, releases, strict=True):
         people = np.unique(each.person)
         found.append(
             ReleaseRisk(
@@ -368,8 +400,12 @@ def _chained(memory: Memory) -> list[str]:
     return [name for name in memory.diversity if name not in memory.changes]
 
 
-def _entries(memory: Memory) -> list[tuple[int, str]]:
-    return [(each.entry.number, each.entry.time) for each in memory.releases]
+def _entries(memory: Memory) -> tuple[SeriesEntry, ...]:
+    return tuple(each.entry for each in memory.releases)
+
+
+def _times(memory: Memory) -> list[tuple[int, str]]:
+    return [(entry.number, entry.time) for entry in _entries(memory)]
 
 
 def _check_terms(memory: Memory, manifest: Manifest) -> None:
