@@ -728,6 +728,12 @@ RECEIPTS = [
         change=_set("signatures", 0, "sig", to=lambda s: s.rstrip("=")),
     ),
     _receipt_case(
+        FORGED,
+        "padding-more",
+        "Base64 with more padding than it needs.",
+        change=_set("signatures", to=lambda s: [*s, {"keyid": "a", "sig": "AAAA===="}]),
+    ),
+    _receipt_case(
         FORGED, "no-signature", "Nobody has signed it.", change=_set("signatures", to=[])
     ),
     _receipt_case(

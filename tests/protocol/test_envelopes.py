@@ -138,6 +138,8 @@ def named(**values: object) -> Callable[[dict[str, Any]], object]:
         (named(extra=1), "unknown field 'extra'"),
         (named(payload="%%"), "payload must be Base64"),
         (named(payload="é"), "payload must be Base64"),
+        (named(payload="AAA"), "payload must be Base64"),
+        (named(payload="AAAA===="), "payload must be Base64"),
         (named(payload=7), "payload must be text"),
         (named(signatures=[]), "from 1 to 16"),
         (named(signatures=[{"keyid": str(i), "sig": ""} for i in range(17)]), "from 1 to 16"),
