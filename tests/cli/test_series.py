@@ -189,6 +189,8 @@ def test_other_roles_are_refused_with_the_difference(folder: Path, monthly: Path
     table.write_text(table.read_text().replace("sex", "gender"))
     assert run(*words).code == 2
     other.write_text(ROLES.replace('person = "id"', 'person = "record"'))
+    with pytest.raises(TableError, match="seals nothing"):
+        Series.new(folder / "another", roles=folder / "roles.toml", passphrase="")
     with pytest.raises(TableError, match="tells people apart"):
         Series.new(folder / "another", roles=other)
 

@@ -209,7 +209,7 @@ def read_manifest(path: str | os.PathLike[str], *, passphrase: str | None = None
     except OSError as error:
         raise TableError(f"{path} cannot be read ({error.strerror})") from None
     if data.startswith(SEALED):
-        data = _unseal(data[len(SEALED) :], passphrase)
+        data = unsealed(data, SEALED, passphrase, "manifest")
     elif data.startswith(PLAIN):
         digest, data = data[len(PLAIN) :][:32], data[len(PLAIN) :][32:]
         if sha256(data).digest() != digest:
@@ -228,14 +228,15 @@ def cipher(passphrase: str, salt: bytes) -> AESGCM:
     return AESGCM(Scrypt(salt=salt, length=32, **SCRYPT).derive(secret))
 
 
-def _unseal(data: bytes, passphrase: str | None) -> bytes:
+def unsealed(data: bytes, mark: bytes, passphrase: str | None, what: str) -> bytes:
+    """What was sealed under a mark; raises TableError."""
     if passphrase is None:
-        raise TableError("the manifest is sealed; give its passphrase")
-    salt, rest = data[:SCRYPT_SALT], data[SCRYPT_SALT:]
+        raise TableError(f"the {what} is sealed; give its passphrase")
+    salt, rest = data[len(mark) :][:SCRYPT_SALT], data[len(mark) + SCRYPT_SALT :]
     try:
-        return cipher(passphrase, salt).decrypt(rest[:NONCE], rest[NONCE:], SEALED)
+        return cipher(passphrase, salt).decrypt(rest[:NONCE], rest[NONCE:], mark)
     except (InvalidTag, ValueError):
-        raise TableError("the passphrase is wrong, or the manifest is damaged") from None
+        raise TableError(f"the passphrase is wrong, or the {what} is damaged") from None
 
 
 def _unpack(data: bytes) -> Manifest:

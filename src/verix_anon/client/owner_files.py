@@ -39,7 +39,7 @@ from verix_anon.client.verdict import (
 from verix_anon.errors import TableError
 from verix_anon.fields import Fields
 from verix_anon.files.atomic_write import write_bytes, written_aside
-from verix_anon.files.store import path_text
+from verix_anon.files.store import FilePath, path_text
 from verix_anon.protocol.contract import Digest, column_to_json
 from verix_anon.protocol.signing import Judged, Judgement, SigningKey, sign
 
@@ -57,14 +57,26 @@ def write_manifest(
         >>> manifest = verix_anon.read_manifest("job/manifest.verix")
         >>> verix_anon.write_manifest(manifest, "sealed.verix", passphrase="correct horse")
     """
+    write_secret(path, _pack(manifest), PLAIN, SEALED, passphrase, overwrite=overwrite)
+
+
+def write_secret(
+    path: FilePath,
+    data: bytes,
+    plain: bytes,
+    sealed: bytes,
+    passphrase: str | None,
+    *,
+    overwrite: bool,
+) -> None:
+    """Write a file for its owner alone, under one of two marks: sealed if there is a passphrase."""
     if passphrase == "":
         raise TableError("an empty passphrase seals nothing; give another, or none at all")
-    data = _pack(manifest)
     if passphrase is None:
-        data = PLAIN + sha256(data).digest() + data
+        data = plain + sha256(data).digest() + data
     else:
         salt, nonce = secrets.token_bytes(SCRYPT_SALT), secrets.token_bytes(NONCE)
-        data = SEALED + salt + nonce + cipher(passphrase, salt).encrypt(nonce, data, SEALED)
+        data = sealed + salt + nonce + cipher(passphrase, salt).encrypt(nonce, data, sealed)
     with written_aside(path, overwrite=overwrite, folder=False, private=True) as aside:
         write_bytes(aside, data)
 

@@ -222,14 +222,14 @@ class GrowingSeries:
         persons = columns_of(table)[memory.person]
         memory, person = memory.with_people(persons, manifest.submission)
         values = {}
-        for name in _chained(memory):
+        least = _least(memory)
+        for name in least:
             if name not in source.kept:
                 raise TableError(f"column {name!r} is part of the series: it cannot be left out")
             memory, values[name] = memory.with_labels(name, source.kept[name])
         kinds = {column.name: column.kind.value for column in manifest.quasi}
         self.memory = replace(memory, kinds=kinds, releases=past)
         seen = [each.seen for each in past]
-        least = _least(memory)
         excused = []
         if seen:
             whole = SeenRecords.of(seen)
@@ -393,11 +393,11 @@ def _measured(
 
 def _least(memory: Memory) -> dict[str, int]:
     """How many values must stay possible, by column, of those that are chained."""
-    return {name: int(memory.diversity[name].get(Measure.L, 1)) for name in _chained(memory)}
-
-
-def _chained(memory: Memory) -> list[str]:
-    return [name for name in memory.diversity if name not in memory.changes]
+    return {
+        name: int(asked.get(Measure.L, 1))
+        for name, asked in memory.diversity.items()
+        if name not in memory.changes
+    }
 
 
 def _entries(memory: Memory) -> tuple[SeriesEntry, ...]:

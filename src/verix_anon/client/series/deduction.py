@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from verix_anon.arrays import Ints
+from verix_anon.arrays import Flags, Ints
 from verix_anon.client.release.grouping import expand
 from verix_anon.client.release.privacy import dense, distinct
 from verix_anon.errors import NotAcceptedError
@@ -165,18 +165,8 @@ class _Edges:
 
     def exclude(self) -> bool:
         """Exclude what the classes that changed exclude; whether there was anything."""
-        from scipy.sparse import coo_array
-        from scipy.sparse.csgraph import connected_components
-
         asked = np.flatnonzero(self.is_changed[self.of_class] & self.is_possible[self.pair])
-        ends = np.concatenate([self.true_node[asked], self.node[asked]])
-        nodes, place = np.unique(ends, return_inverse=True)
-        first, second = place[: asked.size], place[asked.size :]
-        arcs = coo_array(
-            (np.ones(asked.size, np.int8), (first, second)), shape=(nodes.size, nodes.size)
-        )
-        component = connected_components(arcs, connection="strong")[1]
-        excluded = self.pair[asked[component[first] != component[second]]]
+        excluded = self.pair[asked[_apart(self.true_node[asked], self.node[asked])]]
         self.is_changed[:] = False
         self.drop(excluded)
         return bool(excluded.size)
@@ -236,9 +226,6 @@ class _Pairs:
         return found
 
     def _exclude(self, one: tuple[Ints, Ints, Ints], two: tuple[Ints, Ints, Ints]) -> bool:
-        from scipy.sparse import coo_array
-        from scipy.sparse.csgraph import connected_components
-
         edges, left = self.edges, self.edges.n_possible()
         # A record of both releases is one edge; of one alone it ends at the free node.
         width = 1 + max(int(one[1].max(initial=0)), int(two[1].max(initial=0)))
@@ -257,14 +244,7 @@ class _Pairs:
         record, pair = record[is_left], pair[is_left]
         begin, end = ends[:, record] + edges.value[pair] * (free + 1)
         is_true = self.is_true[pair]
-        begin, end = np.where(is_true, begin, end), np.where(is_true, end, begin)
-        nodes, place = np.unique(np.concatenate([begin, end]), return_inverse=True)
-        arcs = coo_array(
-            (np.ones(pair.size, np.int8), (place[: pair.size], place[pair.size :])),
-            shape=(nodes.size, nodes.size),
-        )
-        component = connected_components(arcs, connection="strong")[1]
-        fails = component[place[: pair.size]] != component[place[pair.size :]]
+        fails = _apart(np.where(is_true, begin, end), np.where(is_true, end, begin))
         # Who cannot lose the value has it for certain.
         certain = np.zeros(left.size, np.bool_)
         certain[edges.unit[pair[fails & is_true]]] = True
@@ -273,3 +253,16 @@ class _Pairs:
         excluded = np.flatnonzero(excluded)
         edges.drop(excluded)
         return bool(excluded.size)
+
+
+def _apart(begin: Ints, end: Ints) -> Flags:
+    """Whether the ends of each arc lie in different strongly connected components."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    nodes, place = np.unique(np.concatenate([begin, end]), return_inverse=True)
+    first, second = place[: begin.size], place[begin.size :]
+    ones = np.ones(begin.size, np.int8)
+    arcs = coo_array((ones, (first, second)), shape=(nodes.size, nodes.size))
+    component = connected_components(arcs, connection="strong")[1]
+    return np.asarray(component[first] != component[second])

@@ -7,7 +7,6 @@ under codes, HMAC-SHA256 of the person value with the series' own key.
 import hmac
 import io
 import json
-import secrets
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,15 +16,14 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from cryptography.exceptions import InvalidTag
 
 from verix_anon.arrays import Bytes, Ids, Ints
-from verix_anon.client.manifest import NONCE, SCRYPT_SALT, cipher
+from verix_anon.client.manifest import unsealed
+from verix_anon.client.owner_files import write_secret
 from verix_anon.client.series.deduction import SeenRecords
 from verix_anon.client.table.digest import plain_column
 from verix_anon.errors import Error, TableError
 from verix_anon.fields import Fields
-from verix_anon.files.atomic_write import write_bytes, written_aside
 from verix_anon.protocol.contract import Digest
 from verix_anon.protocol.series_log import SeriesEntry, entry_from_json
 from verix_anon.protocol.statements import as_said
@@ -116,14 +114,7 @@ class Memory:
 
     def write(self, path: Path, passphrase: str | None) -> None:
         """Write the file, sealed if there is a passphrase."""
-        data = self._pack()
-        if passphrase is None:
-            data = PLAIN + sha256(data).digest() + data
-        else:
-            salt, nonce = secrets.token_bytes(SCRYPT_SALT), secrets.token_bytes(NONCE)
-            data = SEALED + salt + nonce + cipher(passphrase, salt).encrypt(nonce, data, SEALED)
-        with written_aside(path, overwrite=True, folder=False, private=True) as aside:
-            write_bytes(aside, data)
+        write_secret(path, self._pack(), PLAIN, SEALED, passphrase, overwrite=True)
 
     def _pack(self) -> bytes:
         document = {
@@ -172,7 +163,7 @@ class Memory:
                 f" ({error.strerror}); verix-anon series new makes one"
             ) from None
         if data.startswith(SEALED):
-            data = _unsealed(data[len(SEALED) :], passphrase)
+            data = unsealed(data, SEALED, passphrase, "series")
         elif data.startswith(PLAIN):
             digest, data = data[len(PLAIN) :][:32], data[len(PLAIN) + 32 :]
             if sha256(data).digest() != digest:
@@ -203,16 +194,6 @@ def _text(value: object) -> str | None:
 
 def _names(number: int, n_values: int) -> Sequence[str]:
     return [f"{number}/{part}" for part in ("person", "class", *range(n_values))]
-
-
-def _unsealed(data: bytes, passphrase: str | None) -> bytes:
-    if passphrase is None:
-        raise TableError("the series is sealed; give its passphrase")
-    salt, rest = data[:SCRYPT_SALT], data[SCRYPT_SALT:]
-    try:
-        return cipher(passphrase, salt).decrypt(rest[:NONCE], rest[NONCE:], SEALED)
-    except (InvalidTag, ValueError):
-        raise TableError("the passphrase is wrong, or the series is damaged") from None
 
 
 def _unpack(data: bytes) -> Memory:
