@@ -1097,7 +1097,9 @@ SERIES = [
         words=KEY,
         spoil=lambda log: (log["entries"].pop(), log.update(size=6, head=_head(log["entries"]))),
     ),
-    _log_case(FORGED, "size-true", "The size is true.", list.clear, _set("size", to=False)),
+    _log_case(
+        FORGED, "size-false", "The size is false, not 0.", list.clear, _set("size", to=False)
+    ),
     # The form of a signature counts, whether or not it is asked who signed.
     _log_case(
         FORGED, "signature-null", "No signature, in words.", spoil=_set("signature", to=None)
