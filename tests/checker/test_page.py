@@ -98,7 +98,7 @@ def drop(opened: Any, question: Question, **names: str) -> None:
         for name, data in question.files.items()
     ]
     opened.set_input_files("#files", files)
-    opened.wait_for_function(f"document.querySelectorAll('#list li').length >= {len(files)}")
+    opened.locator("#list li").nth(len(files) - 1).wait_for()
     opened.wait_for_selector("article")
 
 
@@ -110,10 +110,8 @@ def test_a_reader_gets_an_answer_and_its_reasons(opened: Any) -> None:
     opened.click("article summary")
     assert "Receipt and verdict are about the same files" in opened.inner_text("article")
     opened.click("[data-language=de]")
-    opened.wait_for_function("document.documentElement.lang === 'de'")
-    opened.wait_for_function(
-        "document.querySelector('.outcome').textContent.startsWith('Die Unter')"
-    )
+    opened.wait_for_selector("html[lang=de]")
+    opened.locator(".outcome", has_text="Die Unter").first.wait_for()
     assert opened.evaluate("document.documentElement.scrollWidth") <= 390
 
 

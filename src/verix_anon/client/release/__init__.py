@@ -241,7 +241,7 @@ def release(
     # 2. The verdict accepts this very delivery, and the table was not released before.
     leaves = delivered.result()
     decides = options.decides(asked) | ({} if growing is None else {"series": growing.place})
-    persons = columns_of(table).get(source.person or "")
+    persons = columns_of(table)[source.person] if source.person else None
     tables = () if growing is None else [each.table for each in growing.memory.releases]
     counted = count_release(ledger, leaves, manifest, decides, persons, tables)
     against, force = counted.problems, options.force
