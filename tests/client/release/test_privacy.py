@@ -276,7 +276,12 @@ def test_a_damaged_sheet_is_refused_in_a_sentence(sheet: Sheet) -> None:
         "bound_owners",
         "bound_owners_exact",
         "told_by_joining",
+        "over_time",
     }
+    for name in optional:
+        for wrong in wrongs[1:]:
+            with pytest.raises(TableError, match="privacy sheet"):
+                Sheet.from_json(json.dumps(whole | {name: wrong}))
     for name in whole.keys() - optional:
         with pytest.raises(TableError, match="privacy sheet"):
             Sheet.from_json(json.dumps({key: value for key, value in whole.items() if key != name}))
