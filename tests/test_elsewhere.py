@@ -12,7 +12,9 @@ print(repr(config.CACHE_DIR), config.DISABLE_JIT)
 """
 DRAWN = """
 from verix_anon.client.report.pictures import Named, PlotLine, over_k
-print(over_k((PlotLine("a", (2, 5), (0.1, 0.2)),), None, "risk", Named("k", "it")))
+from verix_anon.translation import PageTexts
+named = Named("k", "it")
+print(over_k((PlotLine("a", (2, 5), (0.1, 0.2)),), None, "risk", named, PageTexts("en")))
 """
 
 

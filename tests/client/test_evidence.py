@@ -1,6 +1,7 @@
 """Aggregates in the evidence: right, bounded, quick, and nobody's values."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -223,7 +224,8 @@ def test_thin_replay_says_what_without_where() -> None:
     for sentence in found:
         assert sentence.endswith(".")
         assert "the first" not in sentence
-        assert "leaf " not in sentence.replace("the leaf that", "")
+        assert "leaf " not in sentence.replace("in a leaf that the tree does not", "")
+        assert not re.search(r"\b(leaf|row|node) [0-9]", sentence)
 
 
 def test_verdicts_without_a_time_are_read() -> None:

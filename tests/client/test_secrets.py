@@ -174,7 +174,7 @@ def test_thin_findings_name_no_watch_record() -> None:
     prepared = made()
     verdict = verify(deliveries()["misplaced"], prepared.manifest)
     text = json.dumps([f.summary for f in verdict.findings]) + verdict.to_json()
-    assert "watch records are not in the leaf" in text
+    assert "Watch records in a leaf that the tree does not send them to" in text
     assert not re.search(r"\brow \d", text)
 
 

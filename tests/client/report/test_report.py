@@ -74,7 +74,8 @@ def test_thin_reports_tell_no_place(name: str) -> None:
 
 def test_thin_reports_tell_how_many() -> None:
     card = pages.text_of(section(pages.report("misplaced", Profile.THIN), "replay"))
-    assert re.search(r"[0-9]+ watch records are not in the leaf that the tree sends them to", card)
+    said = r"Watch records in a leaf that the tree does not send them to: [1-9][0-9,]*\."
+    assert re.search(said, card)
 
 
 def test_thin_reports_draw_no_tree_even_if_there_were_one() -> None:

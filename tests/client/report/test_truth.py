@@ -196,7 +196,7 @@ def test_an_ordinary_run_has_no_warning_colour() -> None:
     assert not re.search(r'class="(card|badge)[^"]* (mark|bad)"', page)
 
 
-def test_what_decides_and_what_fails_keeps_its_colour() -> None:
+def test_what_decides_keeps_its_colour_and_what_informs_is_grey() -> None:
     thin = cases.prepared(witnesses=0)
     page = render(verify(cases.honest(thin.submission), thin.manifest))
     assert 'class="card inconclusive mark"' in section(page, "splits")
@@ -206,7 +206,11 @@ def test_what_decides_and_what_fails_keeps_its_colour() -> None:
         replace(f, status=Status.FAIL) if f.layer == "fingerprint" else f for f in verdict.findings
     ]
     page = render(replace(verdict, findings=tuple(failed)))
-    assert 'class="card fail mark"' in section(page, "fingerprint")
+    # Honest work may fail what only informs: it is grey, and says in words that it failed.
+    card = section(page, "fingerprint")
+    assert 'class="card fail quiet"' in card
+    assert re.search(r"\bfail\b", pages.text_of(card))
+    assert PageTexts("en")("cards.only_informs") in pages.text_of(card)
 
 
 # Words.
