@@ -304,6 +304,6 @@ def test_free_text_that_is_not_dropped_is_warned_of(role: str) -> None:
     roles = {"quasi": ["x"], role: "seen"} if role != "quasi" else {"quasi": ["x", "seen"]}
     options = PrepareOptions(importance="uniform")
     found = prepare(table, target="y", k=2, options=options, **roles)
-    assert [w for w in found.warnings if f"column 'seen' is {role}, and looks like free" in w]
+    assert [w for w in found.warnings if f"Column 'seen' is {role}, but looks like free text" in w]
     dropped = prepare(table, target="y", quasi="x", identifier="seen", person="record", k=2)
     assert not dropped.warnings

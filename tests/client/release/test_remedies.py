@@ -202,7 +202,8 @@ def test_the_worst_warning_comes_first_with_its_remedy(clinic: Job) -> None:
     sheet = clinic.release().sheet
     first = sheet.warnings[0]
     assert first.startswith("100.0% of the records are singled out")
-    assert "--bins cost=auto makes it coarse, and --drop cost leaves it out" in first
+    assert "release with --bins cost=auto, which makes it coarser, or" in first
+    assert "with --drop cost, which leaves it out." in first
     for name in ("cost", "dose", "seen"):
         coarse = clinic.release(bins={name: "auto"}).sheet
         assert coarse.singled_out_by[name] <= sheet.singled_out_by[name] / 2
@@ -221,13 +222,14 @@ def test_a_remedy_can_be_pasted() -> None:
         person="record",
     )
     warnings = job(pa.table(table), declared).release(person="record").warnings
-    assert "--drop 'the cost (EUR)' leaves it out" in warnings[0]
+    assert "--drop 'the cost (EUR)', which leaves it out" in warnings[0]
 
 
 def test_a_little_is_not_nothing() -> None:
     sheet = clinic_sheet(given_away=0.0001, singled_out=0.0002)
     assert sheet.measured_warnings[0].startswith("under 0.1% of the records are singled out")
-    assert sheet.measured_warnings[1].startswith("under 0.1% of the records lie")
+    said = "under 0.1% of the records are in classes with one single value of the target"
+    assert sheet.measured_warnings[1].startswith(said)
     assert clinic_sheet(given_away=0.4, singled_out=0.2).measured_warnings[0].startswith("40.0%")
 
 

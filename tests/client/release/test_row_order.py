@@ -171,9 +171,9 @@ def test_the_warning_measures_this_attack() -> None:
     released = people_job(table).release()
     (said,) = (line for line in released.warnings if "--keep-order" in line)
     assert "sorted by 'age'" in said
-    assert f"with the order {told(released, table):.1%} of its values" in said
-    assert f"from the cells alone {by_cells(released):.1%}" in said
-    assert f"for {below_k(released, table, 5):.1%} of the records fewer than 5 rows" in said
+    assert f"With the order, {told(released, table):.1%} of its values" in said
+    assert f"from the cells alone, {by_cells(released):.1%}" in said
+    assert f"For {below_k(released, table, 5):.1%} of the records fewer than 5 rows" in said
     assert not any("order" in line for line in people_job(table).release(keep_order=False).warnings)
 
 
