@@ -8,7 +8,7 @@ import pytest
 
 from cli.jobs import Run
 from verix_anon.conform import KitSize
-from verix_anon.conform.kit import read_kit
+from verix_anon.conform.kit import VERSION, read_kit
 
 HONEST = """
 import sys
@@ -49,7 +49,7 @@ def test_an_honest_provider(run: Run, provider: list[object], tmp_path: Path) ->
     assert done.code == 0, done
     first, *_, last = done.out.splitlines()
     assert first.split()[:3] == ["pass", "continuous", "§4.1"]
-    assert last.startswith("All 3 cases passed. Kit 1.2, small, SHA-256 ")
+    assert last.startswith(f"All 3 cases passed. Kit {VERSION}, small, SHA-256 ")
     told = json.loads(found.read_bytes())
     assert told["format"] == "verix/conformance/1"
     assert (told["side"], told["passed"]) == ("provider", True)
@@ -98,7 +98,7 @@ def test_a_kit_is_exported_and_run(run: Run, provider: list[object], tmp_path: P
     assert read_kit(kit).digest in done.out
     done = run("conform", "--kit", kit, "--only", "ties", *provider)
     assert done.code == 0
-    assert f"1 case passed. Kit 1.2, small, SHA-256 {read_kit(kit).digest}." in done.out
+    assert f"1 case passed. Kit {VERSION}, small, SHA-256 {read_kit(kit).digest}." in done.out
     (kit / "submissions" / "ties" / "contract.json").write_bytes(b"{}")
     done = run("conform", "--kit", kit, *provider)
     assert done.code == 2

@@ -211,13 +211,16 @@ def test_mistakes_in_the_roles_files_contract(
 def test_prepare_says_what_the_provider_sees(job: Path, run: Run) -> None:
     arguments = ["prepare", job / "people.parquet", "--target", "income", "--quasi", "all"]
     _, coded, err = run(*arguments, "--out", job / "coded")
-    assert "14 columns as positions, without names; no value, no label" in coded
+    told = "14 columns as positions, without names and values. It sees no label."
+    assert told in coded.replace("\n", " ")
     assert "weights" not in coded
     assert "pseudonymous" in coded
     assert "prepared before" not in err
     _, auto, err = run(*arguments, "--importance", "auto", "--out", job / "auto")
     assert "Warning: this table was prepared before" in err
-    assert "from how much each tells about the target" in auto.replace("\n", " ")
+    assert "It also sees weights, from your priorities or from the target." in auto.replace(
+        "\n", " "
+    )
     rule = ["--rule", "variance-reduction"]
     _, labels, _ = run(*arguments, *rule, "--out", job / "labels")
     assert "which of two classes each record has" in labels.replace("\n", " ")

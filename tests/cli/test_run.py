@@ -360,7 +360,7 @@ def test_options_of_one_name_mean_one_thing() -> None:
                 called = cli.run.RENAMED.get((each, name), name)
                 homes.setdefault(called, []).append(each.__name__)
     shared = {name for name, found in homes.items() if len(found) > 1}
-    by_name = {"person", "provider_key", "passphrase_file", "key_passphrase_file", "log"}
+    by_name = {"person", "provider_key", "passphrase_file", "key_passphrase_file", "log", "series"}
     assert shared == by_name | {*cli.options.OPTIONS}
 
 

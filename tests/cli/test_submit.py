@@ -53,7 +53,7 @@ def test_where_the_token_comes_from(
     bare = [*arguments[:4], *arguments[6:]]
     code, _, err = run(*bare)
     assert code == 2
-    assert "--token-file, --token or $VERIX_TOKEN" in err
+    assert "needs a token: add --token-file FILE, or set $VERIX_TOKEN" in err
     code, _, err = run(*bare, "--token-file", tmp_path / "nowhere")
     assert code == 2
     assert "cannot be read" in err
@@ -104,7 +104,7 @@ def test_before_there_is_a_job(run: Run, arguments: list[object], service: Scrip
 def test_the_demo_goes_through_a_service_and_needs_a_token(run: Run, service: Scripted) -> None:
     code, _, err = run("demo", "--url", service.url, "--token", TOKEN, "--adversary", "lazy")
     assert code == 2
-    assert "choose --url or --adversary" in err
+    assert "--url and --adversary exclude each other" in err
     # The scripted service delivers another job's work, which no layer may let pass.
     code, _, err = run("demo", "--url", service.url, "--token", TOKEN, "--rows", 1500)
     assert code in (1, 2)

@@ -148,7 +148,7 @@ def test_a_log_that_lost_a_line(job: Path, run: Run) -> None:
     (told,) = json.loads(verdict.read_text())["warnings"]
     assert lost in told
     page = (job / "audit.html").read_text()
-    assert "The audit log may not be whole." in page
+    assert "The audit log may not be complete." in page
     assert str(log) not in page
     release = (*release_arguments(job), "--out", job / "released.csv")
     code, _, err = run(*release)
@@ -220,5 +220,5 @@ def test_thin_beside_a_submission_is_warned_of(job: Path, run: Run) -> None:
     code, out, err = run(*thin)
     assert code == 0
     assert "Warning: less is checked than could be" in err
-    assert out.rstrip().endswith("moved traps are not seen.")
+    assert out.rstrip().endswith("Moved traps are not found.")
     assert "Warning: less" not in run(*thin, "--profile", "thin")[2]
