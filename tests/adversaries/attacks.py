@@ -106,7 +106,11 @@ def swaps_leaves(sent: Submission) -> Attack:
     leaf = cases.honest(sent).records.leaf.copy()
     one, two = np.flatnonzero(leaf == 2)[0], np.flatnonzero(leaf == leaf.max())[0]
     leaf[[one, two]] = leaf[[two, one]]
-    return Attack(altered(sent, leaf=leaf), "replay", "Leaf 2 holds a record that node 0")
+    return Attack(
+        altered(sent, leaf=leaf),
+        "replay",
+        "Leaf 2 holds a record that belongs on the other side of node 0",
+    )
 
 
 def swaps_trackers(sent: Submission) -> Attack:
@@ -121,7 +125,7 @@ def flips_target(sent: Submission) -> Attack:
     made = altered(sent, target=target)
     if sent.contract.target is None:
         return Attack(made, "commitment", "a target is neither 0 nor 1, or none was sent")
-    return Attack(made, "replay", "1 rows, the first row 99")
+    return Attack(made, "replay", "in 1 row, the first row 99")
 
 
 def claims_more(sent: Submission) -> Attack:

@@ -190,7 +190,7 @@ def test_echoing_passes_the_traps_but_not_replay() -> None:
     verdict = full(attack.delivery, made)
     assert verdict.finding("sentinels").status is Status.PASS
     assert verdict.finding("twins").status is Status.PASS
-    assert "one that echoes what it left out" in verdict.finding("sentinels").guarantee
+    assert "returns the dropped records unprocessed" in verdict.finding("sentinels").guarantee
 
 
 def test_forged_digest_of_zeros() -> None:

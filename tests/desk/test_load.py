@@ -118,12 +118,12 @@ def test_no_page_waits_for_the_work(tmp_path: Path) -> None:
         started = client.post("/jobs/job/verdict", data=fields, headers=headers)
         assert started.status_code == 303, started.text
         taken: dict[str, list[float]] = {page: [] for page in PAGES}
-        while "Work is running" in client.get("/").text:
+        while "Working …" in client.get("/").text:
             for page in PAGES:
                 began = time.perf_counter()
                 assert client.get(page).status_code == 200, page
                 taken[page].append(time.perf_counter() - began)
-        assert "did not end well" not in client.get("/jobs/job/verdict").text
+        assert "This step failed" not in client.get("/jobs/job/verdict").text
     greatest = {page: max(times) for page, times in taken.items()}
     # Not the second that is aimed at: machines of tests are shared, and the first plot loads much.
     assert max(greatest.values()) < 10, greatest

@@ -144,7 +144,7 @@ def test_a_page_shows_the_task_whoever_opens_it(given: Given, browser: Browser) 
     task = desk.tasks.start("job", ("wait", "2"), then="/")
     wait_for(lambda: task.stages)
     for one in (browser, Browser(given).entered()):
-        assert "Work is running" in one.get("/").text
+        assert "Working …" in one.get("/").text
     assert browser.submit("/jobs/job/task/cancel", {}).status_code == 303
     ended(task)
     assert task.is_cancelled
