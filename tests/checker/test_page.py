@@ -167,6 +167,15 @@ def test_it_is_accessible(opened: Any, scheme: str) -> None:
     assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []
 
 
+@needs_chromium
+def test_the_answers_are_printed_without_the_form(opened: Any) -> None:
+    drop(opened, BY_NAME["series-file"], log="series.json", file="released.csv")
+    opened.emulate_media(media="print")
+    assert opened.is_visible("article .outcome")
+    assert not opened.is_visible("#drop")
+    assert not opened.is_visible("[data-language=de]")
+
+
 @pytest.mark.long
 @needs_chromium
 def test_a_file_of_100_mb_is_hashed_with_a_progress_bar(opened: Any, tmp_path: Path) -> None:

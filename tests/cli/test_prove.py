@@ -150,7 +150,8 @@ def test_the_root_of_a_receipt(job: Path, run: Run) -> None:
     code, said, err = run(*check, *receipt, *key)
     assert code == 0, err
     assert f"made the delivery with the root {root_of(job)}" in said
-    code, said, _ = run(*check, *receipt, *key, "--root", root_of(job), "--json")
+    # A root that was copied from a letter may have spaces around it.
+    code, said, _ = run(*check, *receipt, *key, "--root", f" {root_of(job).upper()}\n", "--json")
     assert code == 0
     assert "signed that verix-local" in json.loads(said)["signed"]
     code, _, err = run(*check, *receipt, "--key", job / "other.key.pub")

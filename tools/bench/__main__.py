@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from tools.bench import (
+    checker,
     commands,
     desk,
     engine,
@@ -39,6 +40,7 @@ def main() -> None:
     given = parser.parse_args()
     facts = machine.facts()
     benches: dict[str, tuple[Measure, Render]] = {
+        "checker": (checker.measure, checker.render),
         "commands": (partial(commands.measure, given.before, large=given.large), commands.render),
         "desk": (desk.measure, desk.render),
         "engine": (engine.measure, render_engine),

@@ -41,18 +41,18 @@ def measure(n_rows: int = ROWS) -> dict[str, Any]:
     """Each page's answers while the work runs: how many, the median and the slowest."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        environment = _environment(folder)
+        variables = environment(folder)
         pq.write_table(table_of(submission(n_rows, COLUMNS)), folder / TABLE)
         (folder / JOB).mkdir()
         for words in WORK:
             subprocess.run(
-                [*COMMAND, *words], cwd=folder, env=environment, check=True, capture_output=True
+                [*COMMAND, *words], cwd=folder, env=variables, check=True, capture_output=True
             )
         tried = subprocess.run(
-            [*COMMAND, *TRIED], cwd=folder, env=environment, check=True, capture_output=True
+            [*COMMAND, *TRIED], cwd=folder, env=variables, check=True, capture_output=True
         )
         (folder / JOB / "explore.json").write_bytes(tried.stdout)
-        with _served(folder, environment) as client:
+        with _served(folder, variables) as client:
             taken = _asked(client)
     pages = {
         page: {"answers": len(took), "median": sorted(took)[len(took) // 2], "slowest": max(took)}
@@ -61,7 +61,7 @@ def measure(n_rows: int = ROWS) -> dict[str, Any]:
     return {"rows": n_rows, "columns": COLUMNS, "pages": pages}
 
 
-def _environment(folder: Path) -> dict[str, str]:
+def environment(folder: Path) -> dict[str, str]:
     return {
         **os.environ,
         "PYTHONPATH": str(ROOT / "src"),
@@ -70,11 +70,11 @@ def _environment(folder: Path) -> dict[str, str]:
 
 
 @contextmanager
-def _served(folder: Path, environment: dict[str, str]) -> Iterator[httpx2.Client]:
+def _served(folder: Path, variables: dict[str, str]) -> Iterator[httpx2.Client]:
     """A browser that the desk of the folder has let in."""
     process = subprocess.Popen(
         [*COMMAND, "desk", str(folder), "--no-browser"],
-        env=environment,
+        env=variables,
         stdout=subprocess.PIPE,
         text=True,
     )
