@@ -1,7 +1,10 @@
 """Fields of JSON are exactly what they must be, and every refusal is one short sentence."""
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import NewType
 
 import pytest
 
@@ -147,3 +150,62 @@ def test_what_is_shown_is_short() -> None:
     assert shown(b"a") == "b'a'"
     while nested:
         nested = nested.pop()  # type: ignore[assignment]
+
+
+Mark = NewType("Mark", bytes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spot:
+    colour: Colour
+    width: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Picture:
+    spots: tuple[Spot, ...]
+    best: Spot | None
+    mark: Mark | None
+    by_name: Mapping[str, Mapping[str, int]]
+    title: str = "untitled"
+
+
+PICTURE = {
+    "spots": [{"colour": "red", "width": 1.5}, {"colour": "blue", "width": None}],
+    "best": {"colour": "red"},
+    "mark": "0a" * 32,
+    "by_name": {"a": {"b": 1}},
+}
+
+
+def test_a_record_is_read_by_the_types_of_its_fields() -> None:
+    fields = Fields(PICTURE, "it", TableError)
+    found = fields.record(Picture, optional=("title",))
+    red, blue = Spot(colour=Colour.RED, width=1.5), Spot(colour=Colour.BLUE, width=None)
+    best = Spot(colour=Colour.RED, width=None)
+    mark = Mark(b"\n" * 32)
+    assert found == Picture(spots=(red, blue), best=best, mark=mark, by_name={"a": {"b": 1}})
+    assert fields.record(Picture, title="given").title == "given"
+    assert (
+        Fields({**PICTURE, "best": None}, "it", TableError).record(Picture, title="").best is None
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "wrong"),
+    [
+        (
+            "spots",
+            [{"colour": "green", "width": 1}],
+            r"it: spots\[0\]: colour must be one of red, b",
+        ),
+        ("spots", {}, "it: spots must be a list, not {}"),
+        ("best", 1, "it: best must hold named fields, not 1"),
+        ("by_name", {"a": {"b": -1}}, "it: by_name: a: b must be a whole number from 0"),
+    ],
+)
+def test_a_field_of_another_type_is_refused(name: str, value: object, wrong: str) -> None:
+    with refused(wrong):
+        Fields({**PICTURE, name: value}, "it", TableError).record(Picture, optional=("title",))
+    with refused("it: field 'title' is missing"):
+        Fields(PICTURE, "it", TableError).record(Picture)

@@ -15,7 +15,7 @@ PICTURE = ROOT / "docs" / "images" / "architecture.svg"
 
 # Where each package stands, in columns and rows, and what it holds.
 PLACES = {
-    "cli": (1.5, 0, "one module per command"),
+    "cli": (1.5, 0, "the commands"),
     "conform": (1.5, 1, "the conformance kit"),
     "datasets": (1.5, 3, "a table to try it on"),
     "checker": (0.0, 1, "a page that checks"),

@@ -18,7 +18,7 @@ from verix_anon.client.prepare.options import Importance
 from verix_anon.client.prepare.traps import Traps
 from verix_anon.client.table.task import Labels, Task
 from verix_anon.client.verdict import Status
-from verix_anon.client.verify import commitment, replay, sentinels, splits, twins
+from verix_anon.client.verify import commitment, replay, splits, trap_rows
 from verix_anon.client.verify.case import Case, VerifyOptions
 from verix_anon.errors import MalformedDeliveryError
 from verix_anon.protocol.contract import Column, Commitment, Kind, Rule
@@ -162,8 +162,8 @@ def _statuses(delivery: Delivery, made: Prepared, *, thin: bool) -> dict[str, st
     case = case_of(delivery, made, thin=thin)
     status = {
         "commitment": commitment.check(case).status,
-        "sentinels": sentinels.check(case).status,
-        "twins": twins.check(case).status,
+        "sentinels": trap_rows.check_sentinels(case).status,
+        "twins": trap_rows.check_twins(case).status,
         "replay": replay.check(case).status,
     }
     passed = status["replay"] is Status.PASS

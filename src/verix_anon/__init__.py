@@ -6,7 +6,7 @@ bytes, and is where hostile input ends. `client` is the data owner, who prepares
 releases, and the only holder of secrets. `provider` grows the tree and commits to it. `service` is
 the provider behind HTTP, and `desk` the owner's pages in a browser. `adversaries` are providers
 that misbehave, `conform` is the conformance kit, `checker` a page that checks, `datasets` has a
-table to try it on, and `cli` has one module per command. docs/architecture.md has the picture.
+table to try it on, and `cli` has the commands. docs/architecture.md has the picture.
 
     prepared = verix_anon.prepare(table, target="income", quasi="all", k=5)
     delivery = verix_anon.LocalProvider().anonymize(prepared.submission)

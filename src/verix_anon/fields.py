@@ -11,7 +11,17 @@ import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NoReturn, TypeGuard, TypeVar, get_type_hints
+from types import UnionType
+from typing import (
+    Any,
+    NoReturn,
+    TypeGuard,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from verix_anon.errors import Error
 
@@ -188,16 +198,38 @@ class Fields:
             raise self.wrong(name, "a list of finite numbers")
         return found
 
-    def record(self, kind: type[Read], **given: object) -> Read:
-        """Make a dataclass from the fields of the same names; `given` fields are not read.
+    def record(self, kind: type[Read], optional: Collection[str] = (), **given: object) -> Read:
+        """Make a dataclass from the fields of the same names, each read as its type says.
 
-        The type of a field says how it is read: text, true or false, a finite number, a whole
-        number from 0 up, or a list of text or numbers.
+        Fields that are `given` are not read; `optional` ones that are not there have their default.
         """
         make: Callable[..., Read] = kind
-        own = get_type_hints(kind)
-        found = {n: BY_TYPE[own[n]](self, n) for n in own if n not in given}
+        found = {
+            name: self.typed(name, hint)
+            for name, hint in get_type_hints(kind).items()
+            if name not in given and (name not in optional or self.has(name))
+        }
         return make(**found, **given)
+
+    def typed(self, name: str, hint: Any) -> Any:
+        """A field as its type says: one of `BY_TYPE`, an enum, or a dataclass as in `record`.
+
+        Also a mapping of these by name, a list of dataclasses, and what may be missing or null.
+        """
+        hint = getattr(hint, "__supertype__", hint)
+        if hint in BY_TYPE:
+            return BY_TYPE[hint](self, name)
+        origin, members = get_origin(hint), get_args(hint)
+        if origin in (Union, UnionType):
+            return self.typed(name, members[0]) if self.has(name) else None
+        if origin is Mapping:
+            inner = self.inner(name)
+            return {each: inner.typed(each, members[1]) for each in inner.values}
+        if origin is tuple:
+            return tuple(each.record(members[0]) for each in self.each(name))
+        if issubclass(hint, StrEnum):
+            return self.choice(name, hint)
+        return self.inner(name).record(hint)
 
     def inner(self, name: str) -> "Fields":
         """The fields of an object within this one."""
@@ -232,10 +264,13 @@ def _refuse(constant: str) -> NoReturn:
 
 
 BY_TYPE: Mapping[object, Callable[[Fields, str], object]] = {
+    object: Fields.value,
     str: Fields.text,
+    bytes: Fields.digest,
     bool: Fields.flag,
     int: lambda fields, name: fields.whole(name, COUNTS),
     float: Fields.number,
     tuple[str, ...]: Fields.texts,
+    Sequence[str]: Fields.texts,
     tuple[float, ...]: Fields.numbers,
 }

@@ -17,9 +17,8 @@ from verix_anon.client.verify import (
     fingerprint,
     receipt,
     replay,
-    sentinels,
     splits,
-    twins,
+    trap_rows,
     verify,
 )
 from verix_anon.conform import KitSize, owners
@@ -62,15 +61,16 @@ ALONE = {
     **{f"stated-contract{kind}": "commitment" for kind in ("", "-paper")},
 }
 """The cases that one layer alone sees."""
-MODULES = {
-    "commitment": commitment,
-    "sentinels": sentinels,
-    "twins": twins,
-    "replay": replay,
-    "splits": splits,
-    "fingerprint": fingerprint,
-    "receipt": receipt,
+CHECKS = {
+    "commitment": (commitment, "check"),
+    "sentinels": (trap_rows, "check_sentinels"),
+    "twins": (trap_rows, "check_twins"),
+    "replay": (replay, "check"),
+    "splits": (splits, "check"),
+    "fingerprint": (fingerprint, "check"),
+    "receipt": (receipt, "check"),
 }
+"""The module of each layer, and the name of its check."""
 
 
 @pytest.fixture(scope="session")
@@ -169,15 +169,15 @@ def test_a_verifier_without_a_layer_fails_a_case_by_name(
     cases = chosen(judged_kit.cases, [name])
     assert failed(try_verifier(judged_kit, cases, in_process)) == []
     passes = Finding(layer=layer, status=Status.PASS, summary="Not looked at.")
-    monkeypatch.setattr(MODULES[layer], "check", lambda *given: passes)
+    monkeypatch.setattr(*CHECKS[layer], lambda *given: passes)
     assert failed(try_verifier(judged_kit, cases, in_process)) == [name]
 
 
 WRONG = [
     ("stated-contract", commitment, 'problems.append("it was made for another contract")', "pass"),
     ("stated-contract-paper", commitment, 'append("it was made for another contract")', "copy()"),
-    ("changed-sentinel", sentinels, "failed = n_missing + n_other > 0", "failed = n_missing > 0"),
-    ("changed-twin", twins, "n_missing + n_changed + n_apart > 0", "n_missing + n_apart > 0"),
+    ("changed-sentinel", trap_rows, "failed = n_missing + n_other > 0", "failed = n_missing > 0"),
+    ("changed-twin", trap_rows, "n_missing + n_changed + n_apart > 0", "n_missing + n_apart > 0"),
     ("thin-moved", replay, "np.flatnonzero(claimed != routed)", "claimed[:0]"),
     ("receipt-other-files", receipt, 'problems.append("it names other files")', "pass"),
 ]
@@ -197,7 +197,8 @@ def test_a_layer_that_is_wrong_in_one_thing_fails_a_case_by_name(
     assert old in source
     wrong = ModuleType(module.__name__)
     exec(compile(source.replace(old, new), name, "exec"), wrong.__dict__)
-    monkeypatch.setattr(module, "check", wrong.check)
+    for check in (check for held, check in CHECKS.values() if held is module):
+        monkeypatch.setattr(module, check, getattr(wrong, check))
     assert failed(try_verifier(judged_kit, chosen(judged_kit.cases, [name]), in_process)) == [name]
 
 

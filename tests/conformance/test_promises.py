@@ -15,7 +15,7 @@ from verix_anon.client.manifest import Manifest
 from verix_anon.client.prepare.options import WATCH_RECORDS
 from verix_anon.client.prepare.traps import Traps
 from verix_anon.client.verdict import Status
-from verix_anon.client.verify import replay, sentinels, splits, twins
+from verix_anon.client.verify import replay, splits, trap_rows
 from verix_anon.client.verify.case import Audit, VerifyOptions
 from verix_anon.protocol import rules
 from verix_anon.protocol.contract import Digest
@@ -174,7 +174,7 @@ def test_traps_keep_their_promise(layer: str) -> None:
     made = cases.prepared()
     manifest, dropped = made.manifest, 0.02
     n_traps = manifest.sentinel_row.size if layer == "sentinels" else 2 * len(manifest.twin_row)
-    check = sentinels.check if layer == "sentinels" else twins.check
+    check = trap_rows.check_sentinels if layer == "sentinels" else trap_rows.check_twins
     runs, misses = 400, 0
     for seed in range(runs):
         delivery = DropsRows(dropped, seed).anonymize(made.submission)

@@ -3,21 +3,16 @@
 from verix_anon.cli import (  # noqa: F401
     anonymize,
     conform,
-    convert,
-    demo,
     desk,
     explore,
     init,
     keys,
     prepare,
     prove,
-    receipt,
     release,
-    report,
     run,
     series,
     serve,
-    submit,
     verify,
 )
 from verix_anon.cli.app import app, main

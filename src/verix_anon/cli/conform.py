@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from verix_anon.cli.anonymize import AuthoritiesFile, InsecureHttp, Token, TokenFile, token_of
 from verix_anon.cli.app import REFUSED, app
 from verix_anon.cli.options import Quiet, option, output_option, overwrite_option
 from verix_anon.cli.output import check_outputs, painted, progress_bar, quoted, say, write_text
-from verix_anon.cli.submit import AuthoritiesFile, InsecureHttp, Token, TokenFile, token_of
 from verix_anon.conform import KitSize
 from verix_anon.errors import TableError
-from verix_anon.fields import printable, to_json
+from verix_anon.fields import counted, printable, to_json
 
 if TYPE_CHECKING:
     from verix_anon.conform.kit import KitCase
@@ -140,8 +140,8 @@ def conform(
         else:
             found = read_kit(kit)
         if export is not None:
-            n = len(found.cases)
-            say(f"{n} {'case' if n == 1 else 'cases'}; kit.json has the SHA-256 {found.digest}.")
+            n = counted(len(found.cases), "case")
+            say(f"{n}; kit.json has the SHA-256 {found.digest}.")
             say(f"Written to {export}.")
         limit = limit or LIMITS[found.size]
         if command:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import typer
 
-from verix_anon.fields import printable
+from verix_anon.fields import counted, printable
 from verix_anon.parent_process import is_attended, report
 from verix_anon.progress import Progress, compiling
 
@@ -115,11 +115,6 @@ def painted(text: str, meaning: str) -> str:
     if meaning not in COLOURS or is_plain or not sys.stdout.isatty():
         return text
     return typer.style(text, fg=COLOURS[meaning], bold=True)
-
-
-def counted(n: object, one: str, several: str = "") -> str:
-    """How many of something there are: 1 leaf, 2,000 leaves."""
-    return f"{n:,} {one if n == 1 else several or one + 's'}"
 
 
 def tree_line(rows: int, leaves: int, root: bytes) -> str:

@@ -29,9 +29,9 @@ from verix_anon.cli.options import (
     steps_by_column,
     with_reading,
 )
-from verix_anon.cli.output import counted, progress_bar, quoted, say
+from verix_anon.cli.output import progress_bar, quoted, say
 from verix_anon.errors import TableError
-from verix_anon.fields import printable, to_json
+from verix_anon.fields import counted, printable, to_json
 from verix_anon.files.job_folder import DELIVERY, MANIFEST, SUBMISSION, VERDICT
 from verix_anon.parent_process import seen_roles
 
@@ -314,8 +314,7 @@ def _write(prepared: "Prepared", out: Path, secret: str | None) -> None:
 
 def sent_lines(manifest: "Manifest") -> list[str]:
     """What becomes of each column, of the target, and what the provider will see, in lines."""
-    from verix_anon.client.audit_subject import seen
-    from verix_anon.client.disclosure import parted, taken
+    from verix_anon.client.audit_subject import parted, seen, taken
 
     columns = [f"{w}: {', '.join(names) or 'nothing'}." for w, names in parted(manifest).items()]
     said = [*columns, taken(manifest), *seen(manifest.contract)]
@@ -327,7 +326,7 @@ def planted_lines(manifest: "Manifest") -> list[str]:
     planted = manifest.planted
     evasion = planted["evasion_at_drop"]
     assert isinstance(evasion, dict)
-    sentinels, twins = (planted[kind] for kind in ("sentinels", "twins"))
+    sentinels, twins = int(manifest.sentinel_row.size), len(manifest.twin_row)
     n_tests = manifest.n_rows - manifest.n_genuine
     lines = [
         f"{counted(n_tests, 'test record')} mixed in ({counted(sentinels, 'sentinel')},"

@@ -1,10 +1,12 @@
-"""The command `release`: publish a verified delivery, and measure what it reveals."""
+"""The commands `release` and `convert`: publish a verified delivery, in several kinds of file."""
 
 import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from verix_anon.cli.app import app
 from verix_anon.cli.options import (
@@ -297,7 +299,7 @@ def _check_sheet(table: str, reading: Given) -> None:
 
 def _tell(released: "Released[Any]", kept: "Manifest", done: str, *, as_json: bool) -> None:
     """The warnings, the worst first, then what was measured and where it was written."""
-    from verix_anon.client.disclosure import taken
+    from verix_anon.client.audit_subject import taken
 
     for warning in (*released.overridden, *released.warnings):
         print(f"Warning: {printable(warning)}", file=sys.stderr)
@@ -319,3 +321,24 @@ def _asked(options: list[str] | None, kept: "Manifest") -> dict[str, float]:
     if kept.target is None and not all("=" in option for option in options or []):
         raise TableError("there is no target: write COLUMN=VALUE, for a sensitive column")
     return numbers_by_column([o if "=" in o else f"{kept.target}={o}" for o in options or []])
+
+
+@app.command(
+    epilog="Example: [bold]verix-anon convert released.csv --out released.xlsx[/bold]",
+)
+def convert(
+    table: Annotated[str, typer.Argument(help="What release wrote, beside its NAME.schema.json.")],
+    out: Annotated[
+        str, option("The other file, by its ending: .csv, .parquet, .xlsx, .sav.", "--out", "-o")
+    ],
+    form: FormOption = None,
+    overwrite: Annotated[bool, overwrite_option("a table that is there")] = False,
+) -> None:
+    """Write a released table as another kind of file: the same cells in the same order.
+
+    This is not another release. It needs neither the manifest nor the delivery.
+    """
+    from verix_anon.client.release.read_back import convert_released
+
+    convert_released(table, out, form=form or "", overwrite=overwrite)
+    say(f"Written to {out}.")

@@ -1,13 +1,15 @@
 """What an audit was about: whose table, what of it was sent and how, how many records (spec §10).
 
-The verdict keeps it, so that a report needs no manifest. It has no value and no record's place.
+The owner reads it in words before anything is sent (spec §2). The verdict keeps it, so that a
+report needs no manifest. It has no value and no record's place.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from verix_anon.client.manifest import Manifest, Parties
-from verix_anon.client.table.task import TableRole
+from verix_anon.client.table.task import TableRole, Task
 from verix_anon.fields import counted
 from verix_anon.protocol.contract import MAX_SCORE, Contract, Rule
 
@@ -19,6 +21,14 @@ class SentForm(StrEnum):
     """Each value as its place among those that occur."""
     CLEAR = "clear"
     NEVER = "never sent"
+
+
+DROPPED = "Dropped for good"
+PARTED = {
+    SentForm.CODED: "Sent as positions",
+    SentForm.CLEAR: "Sent as they are",
+    SentForm.NEVER: "Kept back, joined at release",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +52,6 @@ class Account:
     twins: int
     seen: tuple[str, ...]
     """What the provider sees in all, and what that is worth."""
-
-    def to_json(self) -> dict[str, object]:
-        """The account as JSON values."""
-        return {
-            "parties": self.parties.to_json(),
-            "columns": [
-                {"name": c.name, "role": c.role.value, "form": c.form.value} for c in self.columns
-            ],
-            "genuine": self.genuine,
-            "sentinels": self.sentinels,
-            "twins": self.twins,
-            "seen": list(self.seen),
-        }
 
 
 def seen(contract: Contract) -> list[str]:
@@ -100,3 +97,33 @@ def sent_form(role: TableRole, contract: Contract) -> SentForm:
     if not is_sent:
         return SentForm.NEVER
     return SentForm.CODED if contract.is_coded else SentForm.CLEAR
+
+
+def taken(manifest: Manifest) -> str:
+    """Say how the target was understood."""
+    classes = manifest.classes
+    match manifest.task:
+        case Task.NONE:
+            return "There is no target to preserve."
+        case Task.QUANTITY:
+            return f"The target {manifest.target!r} is taken as a quantity."
+    if len(classes) == 2:
+        return f"The target {manifest.target!r} has two classes; {classes[1]!r} is class 1."
+    return f"The target {manifest.target!r} has {len(classes):,} classes."
+
+
+def parted(manifest: Manifest) -> dict[str, list[str]]:
+    """Group the names of columns by what happens to them."""
+    forms = {role: sent_form(role, manifest.contract) for role in TableRole}
+    return parted_by({name: TableRole(role) for name, role in manifest.roles.items()}, forms)
+
+
+def parted_by(
+    roles: Mapping[str, TableRole], forms: Mapping[TableRole, SentForm]
+) -> dict[str, list[str]]:
+    """Group names of columns by what happens to them, from their roles and what is sent of each."""
+    found: dict[str, list[str]] = {DROPPED: []}
+    for name, role in roles.items():
+        what = DROPPED if role is TableRole.IDENTIFIER else PARTED[forms[role]]
+        found.setdefault(what, []).append(name)
+    return found

@@ -16,8 +16,10 @@ many people another table shares with it. The key is in a file of its own beside
 The ledger also remembers where audit logs ended, so that a log that lost its end is noticed.
 """
 
+import hmac
 import os
 import secrets
+from base64 import b64decode, b64encode
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -25,9 +27,11 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
-from verix_anon.client.person_sketch import PersonSketch
+from verix_anon.arrays import Ints
+from verix_anon.client.table.digest import plain_column
 from verix_anon.errors import NotAcceptedError, TableError
 from verix_anon.fields import COUNTS, Fields, counted
 from verix_anon.files import json_lines
@@ -36,6 +40,9 @@ from verix_anon.files.store import path_text
 from verix_anon.protocol.contract import Digest
 
 FORMAT = "verix/ledger/2"
+PEOPLE_KEPT = 1_024
+"""How many codes are kept; the error of a share is about 1 / sqrt(PEOPLE_KEPT)."""
+CODE_BYTES = 6
 
 
 class Event(StrEnum):
@@ -51,6 +58,51 @@ class Event(StrEnum):
 
 MADE = dict.fromkeys(Event, "submission") | {Event.RELEASE: "root", Event.NAMED: "release"}
 """The field of an event's line that holds what it made, or what it is about."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PersonSketch:
+    """A keyed sketch of a table's people: few bytes that tell how many people two tables share.
+
+    It holds the smallest keyed codes of the people (a bottom-k sketch). Of the smallest codes of
+    two tables together, the share that is in both estimates the share of all people who are in
+    both. A code is 48 bits of an HMAC, so without the key a sketch tells nothing about anyone.
+    """
+
+    n_people: int
+    codes: Ints
+    """In ascending order."""
+
+    @classmethod
+    def of(cls, persons: pa.Array, key: bytes) -> "PersonSketch":
+        """Make the sketch of a column that tells people apart; missing values do not count."""
+        names = plain_column(persons).drop_null().unique().to_pylist()
+        found = (hmac.digest(key, str(name).encode(), "sha256")[:CODE_BYTES] for name in names)
+        codes = np.sort(np.array([int.from_bytes(code, "big") for code in found], np.int64))
+        return cls(len(names), codes[:PEOPLE_KEPT])
+
+    def shared(self, other: "PersonSketch") -> int:
+        """Estimate how many people are in both tables; exact if both are small."""
+        both = np.union1d(self.codes, other.codes)[:PEOPLE_KEPT]
+        in_both = np.isin(both, self.codes) & np.isin(both, other.codes)
+        similar = float(in_both.mean()) if both.size else 0.0
+        return round(similar * (self.n_people + other.n_people) / (1 + similar))
+
+    def to_json(self) -> dict[str, object]:
+        """Return the sketch as the ledger writes it."""
+        data = b"".join(int(code).to_bytes(CODE_BYTES, "big") for code in self.codes)
+        return {"n": self.n_people, "codes": b64encode(data).decode()}
+
+    @classmethod
+    def from_json(cls, fields: Fields) -> "PersonSketch":
+        """Read it back; raises the error of the fields."""
+        try:
+            data = b64decode(fields.text("codes"), validate=True)
+        except ValueError:
+            raise TableError("a sketch of people is damaged") from None
+        parts = [data[i : i + CODE_BYTES] for i in range(0, len(data), CODE_BYTES)]
+        codes = np.array([int.from_bytes(part, "big") for part in parts], np.int64)
+        return cls(fields.whole("n", COUNTS), np.sort(codes)[:PEOPLE_KEPT])
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,8 @@ import io
 import os
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from hashlib import sha256
-from pathlib import Path
 
 import numpy as np
 from cryptography.exceptions import InvalidTag
@@ -22,7 +21,7 @@ from verix_anon.arrays import Bytes, Floats, Ints
 from verix_anon.client.table.task import Labels, Task
 from verix_anon.errors import Error, TableError
 from verix_anon.fields import Fields
-from verix_anon.files.store import path_text
+from verix_anon.files.store import beginning
 from verix_anon.protocol.contract import Column, Contract, Digest, column_from_json
 from verix_anon.protocol.envelopes import PublicKey
 
@@ -48,15 +47,6 @@ class Parties:
                 raise TableError(
                     f"{each.name} must be one line of at most {MOST_CHARACTERS} characters"
                 )
-
-    def to_json(self) -> dict[str, str]:
-        """The names as JSON values."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, found: Fields) -> "Parties":
-        """Read them back."""
-        return cls(**{each.name: found.text(each.name) for each in fields(cls)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,17 +169,8 @@ class Manifest:
 
 
 ARRAYS = (
-    "owner_row",
-    "sentinel_row",
-    "sentinel_tracker",
-    "twin_row",
-    "twin_tracker",
-    "watch_row",
-    "watch_values",
-    "watch_target",
-    "baseline",
-    "calibration",
-    "paper_calibration",
+    *("owner_row", "sentinel_row", "sentinel_tracker", "twin_row", "twin_tracker", "watch_row"),
+    *("watch_values", "watch_target", "baseline", "calibration", "paper_calibration"),
 )
 
 
@@ -202,12 +183,7 @@ def read_manifest(path: str | os.PathLike[str], *, passphrase: str | None = None
     Examples:
         >>> manifest = verix_anon.read_manifest("job/manifest.verix")
     """
-    try:
-        data = Path(path_text(path)).read_bytes()
-    except FileNotFoundError:
-        raise TableError(f"there is no manifest {path}") from None
-    except OSError as error:
-        raise TableError(f"{path} cannot be read ({error.strerror})") from None
+    data = beginning(path, -1, "manifest")
     if data.startswith(SEALED):
         data = unsealed(data, SEALED, passphrase, "manifest")
     elif data.startswith(PLAIN):
@@ -246,38 +222,14 @@ def _unpack(data: bytes) -> Manifest:
         for name in ARRAYS:
             source = io.BytesIO(archive.read(f"{name}.npy"))
             arrays[name] = np.lib.format.read_array(source, allow_pickle=False)
-    names = ("roles", "imputed", "diversity", "hierarchies")
-    roles, imputed, diversity, hierarchies = map(fields.inner, names)
-    derived = (
-        fields.inner("derived") if fields.has("derived") else Fields({}, "derived", TableError)
-    )
-    # Manifests from before keys were kept have none.
+    # Manifests from before these and keys were kept have none.
     keys = fields.texts("provider_keys") if fields.has("provider_keys") else ()
-    return Manifest(
+    return fields.record(
+        Manifest,
+        optional=("release", "derived"),
         contract=Contract.from_bytes(fields.text("contract").encode()),
-        submission=Digest(fields.digest("submission")),
-        table=Digest(fields.digest("table")),
-        salt=fields.digest("salt"),
-        unsafe_seed=fields.flag("unsafe_seed"),
-        roles={name: roles.text(name) for name in roles.values},
         quasi=tuple(column_from_json(each) for each in fields.each("quasi")),
-        missing=fields.text("missing"),
-        diversity={name: diversity.inner(name).all_numbers() for name in diversity.values},
-        release=fields.inner("release").values if fields.has("release") else {},
-        ordered=fields.texts("ordered"),
-        hierarchies={name: hierarchies.inner(name).values for name in hierarchies.values},
-        person=fields.text("person") if fields.has("person") else None,
-        derived={name: derived.inner(name).values for name in derived.values},
-        pseudonym=fields.text("pseudonym") if fields.has("pseudonym") else None,
-        parties=Parties.from_json(fields.inner("parties")),
         provider_keys=tuple(map(PublicKey.from_pem, keys)),
-        reading=fields.inner("reading").values if fields.has("reading") else None,
-        imputed={name: imputed.whole(name) for name in imputed.values},
-        planted=fields.inner("planted").values,
-        tracker_column=Digest(fields.digest("tracker_column")),
-        target_column=Digest(fields.digest("target_column")),
-        task=fields.choice("task", Task),
-        classes=fields.texts("classes"),
         top_features=list(fields.wholes("top_features")),
         witnesses=tuple(_witness_from_json(each) for each in fields.each("witnesses")),
         **arrays,

@@ -9,12 +9,12 @@ import json
 import os
 import secrets
 import zipfile
+from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 
-from verix_anon.client.audit_subject import Account, SentColumn, SentForm
 from verix_anon.client.manifest import (
     ARRAYS,
     NONCE,
@@ -22,17 +22,13 @@ from verix_anon.client.manifest import (
     SCRYPT_SALT,
     SEALED,
     Manifest,
-    Parties,
     cipher,
 )
-from verix_anon.client.table.task import TableRole
 from verix_anon.client.verdict import (
     DECIDING,
     FORMAT,
     RECEIPT,
-    Finding,
     Outcome,
-    Profile,
     Status,
     Verdict,
 )
@@ -40,7 +36,7 @@ from verix_anon.errors import TableError
 from verix_anon.fields import Fields
 from verix_anon.files.atomic_write import write_bytes, written_aside
 from verix_anon.files.store import FilePath, path_text
-from verix_anon.protocol.contract import Digest, column_to_json
+from verix_anon.protocol.contract import column_to_json
 from verix_anon.protocol.signing import Judged, Judgement, SigningKey, sign
 
 
@@ -98,7 +94,7 @@ def _pack(manifest: Manifest) -> bytes:
         "person": manifest.person,
         "derived": {name: dict(given) for name, given in manifest.derived.items()},
         "pseudonym": manifest.pseudonym,
-        "parties": manifest.parties.to_json(),
+        "parties": asdict(manifest.parties),
         "provider_keys": [key.pem for key in manifest.provider_keys],
         "reading": manifest.reading,
         "imputed": dict(manifest.imputed),
@@ -187,32 +183,7 @@ def parse_verdict(text: str) -> Verdict:
     """Read a verdict back; the outcome is derived again from the findings."""
     fields = Fields.parse(text, "the verdict", TableError)
     fields.expect("format", FORMAT)
-    files = fields.inner("files")
-    verdict = Verdict(
-        profile=fields.choice("profile", Profile),
-        root=Digest(fields.digest("root")),
-        files={name: files.text(name) for name in files.values},
-        contract=Digest(fields.digest("contract")),
-        submission=Digest(fields.digest("submission")),
-        account=_account(fields.inner("account")) if fields.has("account") else None,
-        unsafe_seed=fields.flag("unsafe_seed"),
-        version=fields.text("version"),
-        time=fields.text("time") if fields.has("time") else "",
-        seconds=fields.number("seconds"),
-        warnings=fields.texts("warnings") if fields.has("warnings") else (),
-        findings=tuple(
-            Finding(
-                layer=each.text("layer"),
-                status=each.choice("status", Status),
-                decides=each.flag("decides"),
-                summary=each.text("summary"),
-                guarantee=each.text("guarantee"),
-                evidence=each.inner("evidence").values,
-                seconds=each.number("seconds"),
-            )
-            for each in fields.each("findings")
-        ),
-    )
+    verdict = fields.record(Verdict, optional=("time", "warnings"))
     deciding = {f.layer for f in verdict.findings if f.decides}
     if deciding - {RECEIPT} != DECIDING[verdict.profile]:
         raise TableError("the verdict's deciding layers are not those of its profile")
@@ -241,18 +212,3 @@ def _first_line(path: str | os.PathLike[str]) -> bytes:
             return file.readline(len(SEALED))
     except OSError as error:
         raise TableError(f"{path} cannot be read ({error.strerror})") from None
-
-
-def _account(found: Fields) -> Account:
-    counts = range(2**63)
-    return Account(
-        parties=Parties.from_json(found.inner("parties")),
-        columns=tuple(
-            SentColumn(c.text("name"), c.choice("role", TableRole), c.choice("form", SentForm))
-            for c in found.each("columns")
-        ),
-        genuine=found.whole("genuine", counts),
-        sentinels=found.whole("sentinels", counts),
-        twins=found.whole("twins", counts),
-        seen=found.texts("seen"),
-    )

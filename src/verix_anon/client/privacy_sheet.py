@@ -9,13 +9,14 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from verix_anon.client.evidence import SizeHistogram
 from verix_anon.client.notebook import as_list, as_table
 from verix_anon.client.table.roles import Asked, Measure, Missing
 from verix_anon.client.table.task import TableRole
 from verix_anon.errors import GateError, TableError
-from verix_anon.fields import COUNTS, Fields, counted, to_json
+from verix_anon.fields import Fields, counted, to_json
 from verix_anon.files.store import path_text
 from verix_anon.protocol.contract import Digest
 from verix_anon.translation import share
@@ -533,35 +534,20 @@ class Sheet(Conditions):
             TableError: This is not a privacy sheet, or it is damaged.
         """
         fields = _parsed(text)
-        enforced, missing = fields.inner("enforced"), fields.inner("missing")
-        bins = fields.inner("bins").values if fields.has("bins") else {}
-        left_out = fields.inner("suppressed") if fields.has("suppressed") else None
-        # The others are numbers and text, and read by their types.
+        enforced, joined = fields.inner("enforced"), fields.inner("joined")
+        # Sheets that name what is lost after joining measured both in another way.
+        others: dict[str, Any] = {"ncp_before": None} if joined.has("ncp_after") else {}
+        # What is not named here is read by its type.
         return fields.record(
             cls,
+            optional=("bins",),
             enforced={name: _asked(enforced.inner(name)) for name in enforced.values},
-            released_before=fields.whole("released_before", COUNTS)
-            if fields.has("released_before")
-            else None,
-            missing={name: missing.whole(name, COUNTS) for name in missing.values},
             class_sizes=SizeHistogram.from_json(fields.inner("class_sizes"))
             if fields.has("class_sizes")
             else None,
-            diversity=tuple(_diversity(each) for each in fields.each("diversity")),
             discernibility=fields.whole("discernibility", range(2**64)),
-            joined=_joining(fields.inner("joined")),
+            joined=joined.record(Joining, **others),
             losses=losses_of(fields),
-            singled_out_by=fields.inner("singled_out_by").all_numbers(),
-            linked=fields.inner("linked").record(Linking) if fields.has("linked") else None,
-            over_time=_over_time(fields.inner("over_time")) if fields.has("over_time") else None,
-            suppressed=left_out
-            and left_out.record(Suppressed, moved=left_out.inner("moved").all_numbers()),
-            bins={name: fields.inner("bins").inner(name).record(Bins) for name in bins},
-            **{
-                name: fields.number(name) if fields.has(name) else None
-                for name in ("bound_owners", "bound_owners_exact", "told_by_joining")
-            },
-            root=Digest(fields.digest("root")) if fields.has("root") else None,
         )
 
     @classmethod
@@ -588,32 +574,6 @@ def _parsed(text: str) -> Fields:
             " verix-anon release --sheet FILE, or print it with --json"
         ) from None
     return fields
-
-
-def _over_time(fields: Fields) -> OverTime:
-    def counts(name: str) -> dict[str, int]:
-        inner = fields.inner(name)
-        return {column: inner.whole(column, COUNTS) for column in inner.values}
-
-    return fields.record(
-        OverTime,
-        releases=tuple(each.record(ReleaseRisk) for each in fields.each("releases")),
-        least_by=counts("least_by"),
-        changing=counts("changing"),
-    )
-
-
-def _joining(fields: Fields) -> Joining:
-    # Sheets that name what is lost after joining measured both in another way.
-    is_comparable = fields.has("ncp_before") and not fields.has("ncp_after")
-    return fields.record(Joining, ncp_before=fields.number("ncp_before") if is_comparable else None)
-
-
-def _diversity(fields: Fields) -> Diversity:
-    # None if each record is a person, and missing in sheets from before this was measured.
-    optional = ("greatest_share_of_persons", "closeness_t_of_persons")
-    found = {name: fields.number(name) if fields.has(name) else None for name in optional}
-    return fields.record(Diversity, **found)
 
 
 def _asked(fields: Fields) -> dict[str, float]:

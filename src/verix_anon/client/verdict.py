@@ -168,7 +168,7 @@ class Verdict:
                 "files": dict(self.files),
                 "contract": self.contract.hex(),
                 "submission": self.submission.hex(),
-                "account": None if self.account is None else self.account.to_json(),
+                "account": None if self.account is None else asdict(self.account),
                 "unsafe_seed": self.unsafe_seed,
                 "version": self.version,
                 "time": self.time,

@@ -264,7 +264,7 @@ def small_file(path: FilePath, most: int, what: str) -> bytes:
 
 
 def beginning(path: FilePath, most: int, what: str) -> bytes:
-    """Read up to `most` bytes of a file; raises TableError."""
+    """Read up to `most` bytes of a file, or all if that is -1; raises TableError."""
     try:
         with Path(path_text(path)).open("rb") as file:
             return file.read(most)

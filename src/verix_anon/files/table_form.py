@@ -1,7 +1,8 @@
 """Say how an owner's table is read: its form as given, and as recognised (spec §2.5)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from typing import get_type_hints
 
 import pyarrow as pa
 
@@ -123,8 +124,9 @@ class Reading:
     @classmethod
     def from_json(cls, given: Fields) -> "Reading":
         """What a roles file or a manifest says."""
-        given.only((), optional=READ_AS)
-        return cls(**{name: READ_AS[name](given, name) for name in given.values})  # type: ignore[arg-type]
+        hints = get_type_hints(cls)
+        given.only((), optional=hints)
+        return cls(**{name: given.typed(name, hints[name]) for name in given.values})
 
     def but(self, **given: object) -> "Reading":
         """The same, except for what is given beside it; columns are added to those named before."""
@@ -198,24 +200,3 @@ def _plain(value: object) -> object:
     if isinstance(value, Mapping):
         return {name: _plain(one) for name, one in value.items()}
     return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
-
-
-def _by_column(read: Callable[[Fields, str], object]) -> Callable[[Fields, str], object]:
-    def read_inner(given: Fields, name: str) -> dict[str, object]:
-        inner = given.inner(name)
-        return {column: read(inner, column) for column in inner.values}
-
-    return read_inner
-
-
-TEXTS = ("delimiter", "quote", "escape", "encoding", "decimal", "thousands", "date_format")
-READ_AS: Mapping[str, Callable[[Fields, str], object]] = {
-    **dict.fromkeys((*TEXTS, "sheet", "query"), Fields.text),
-    "dates": _by_column(Fields.text),
-    "missing": _by_column(Fields.texts),
-    "skip": Fields.whole,
-    "footer": Fields.whole,
-    "null_tokens": Fields.texts,
-    "leading_zeros_are_text": Fields.flag,
-}
-"""What each field must be in a roles file or a manifest."""

@@ -195,7 +195,7 @@ def test_paths_are_those_of_the_tree() -> None:
         path = [node]
         while path[0] != 0:
             path.insert(0, parent[path[0]])
-        assert splits._path(case, leaf) == path
+        assert splits._path(tree, tree.leaf_spans()[:, 0], leaf) == path
 
 
 @pytest.mark.parametrize("name", ["audit_miss", "audit_fraction"])

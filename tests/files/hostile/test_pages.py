@@ -23,7 +23,7 @@ from tools.crafted_parquet import (
     packed,
     put,
 )
-from verix_anon.files.hostile.parquet_pages import PageError, uncompressed_size
+from verix_anon.files.hostile.parquet_reader import PageError, uncompressed_size
 
 RNG = np.random.default_rng(0)
 N_ROWS = 20_000

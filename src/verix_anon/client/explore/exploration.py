@@ -151,16 +151,8 @@ class Exploration:
         """Read it back; raises TableError."""
         fields = Fields.parse(text, "the exploration", TableError)
         fields.expect("format", FORMAT)
-        basis = fields.inner("basis") if fields.has("basis") else None
-        found = cls(
-            rows=tuple(_row(each) for each in fields.each("rows")),
-            raw=fields.inner("raw").all_numbers(),
-            target=fields.text("target") if fields.has("target") else None,
-            n_records=fields.whole("n_records"),
-            tested_on=fields.whole("tested_on"),
-            left_out=fields.texts("left_out"),
-            basis={name: basis.text(name) for name in basis.values} if basis else {},
-        )
+        rows = tuple(_row(each) for each in fields.each("rows"))
+        found = fields.record(cls, optional=("basis",), rows=rows)
         if not found.rows or not set(found.raw) <= set(TITLES):
             raise TableError("the exploration is not one that verix-anon wrote")
         if any(set(row.scores) != set(found.raw) for row in found.rows):
@@ -179,18 +171,11 @@ def shown(name: str, score: float) -> str:
 
 
 def _row(fields: Fields) -> Explored:
-    return Explored(
+    return fields.record(
+        Explored,
         k=fields.whole("k", COUNTS),
         rule=fields.choice("rule", Rule).value,
         l=fields.whole("l", COUNTS),
-        is_chosen=fields.flag("is_chosen"),
-        k_reached=fields.whole("k_reached"),
-        classes=fields.whole("classes"),
-        prosecutor_max=fields.number("prosecutor_max"),
-        prosecutor_mean=fields.number("prosecutor_mean"),
-        ncp=fields.number("ncp"),
-        same_target=fields.number("same_target"),
-        scores=fields.inner("scores").all_numbers(),
         losses=losses_of(fields),
     )
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from verix_anon.client.arguments import FilePath, is_path, opened, options_of
-from verix_anon.client.audit_subject import seen
-from verix_anon.client.disclosure import parted, taken
+from verix_anon.client.audit_subject import parted, seen, taken
 from verix_anon.client.ledger import Event, Ledger
 from verix_anon.client.manifest import Manifest
 from verix_anon.client.notebook import as_list, as_table

@@ -67,7 +67,7 @@ from verix_anon.progress import Progress, ignore
 from verix_anon.protocol.messages import Delivery
 
 if TYPE_CHECKING:
-    from verix_anon.client.series import GrowingSeries, Series
+    from verix_anon.client.series import Series
 
 __all__ = ["ReleaseOptions", "Released", "Representation", "release"]
 
@@ -237,7 +237,12 @@ def release(
     looked = isinstance(ledger, LookedAt)
     if series is not None and out is None and not looked:
         raise TableError("a series remembers the published file: give its path as out")
-    growing = None if series is None else _growing(series, manifest, source, table)
+    growing = None
+    if series is not None:
+        # Only a series needs it.
+        from verix_anon.client.series import Series
+
+        growing = opened(series, Series, Series, "series").begin(manifest, source, table)
     # 2. The verdict accepts this very delivery, and the table was not released before.
     leaves = delivered.result()
     decides = options.decides(asked) | ({} if growing is None else {"series": growing.place})
@@ -281,7 +286,7 @@ def release(
     as_they_are = source.kept.items() if is_model else ()
     model = [as_numbers(name, manifest.roles[name], array) for name, array in as_they_are]
     published = assemble(
-        *(table, source, manifest.roles, written, model),
+        *(table, source, written, model),
         keep_order=options.keep_order,
         pseudonym=pseudonym,
         derived=manifest.derived,
@@ -333,15 +338,6 @@ def release(
                 with held:
                     counted.name(beside_it, aside, adding)
     return Released[Any](published, found)
-
-
-def _growing(
-    series: "Series | FilePath", manifest: Manifest, source: Source, table: object
-) -> "GrowingSeries":
-    # Only a series needs it.
-    from verix_anon.client.series import Series
-
-    return opened(series, Series, Series, "series").begin(manifest, source, table)
 
 
 def _opened(given: Memory | FilePath | None, kind: type[Memory], what: str) -> Memory | None:

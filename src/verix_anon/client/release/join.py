@@ -13,7 +13,6 @@ NaN, are not measured.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
@@ -452,35 +451,6 @@ def _meeting_nodes(tree: Tree, end: Ints, left: Ints, right: Ints) -> Ints:
     return node
 
 
-class Widths(Protocol):
-    """One quasi-identifier's width of every slot."""
-
-    def together(self, first: Ints, second: Ints) -> Floats:
-        """The width of each pair of slots as one class."""
-
-    def take_up(self, into: Ints, parts: Ints) -> None:
-        """Each slot of `into` takes up the one of `parts` beside it."""
-
-
-def column_widths(
-    values: Iterable[Floats], is_category: Flags, grouped: Grouped, slots: Slots
-) -> list[Widths]:
-    """The widths of every quasi-identifier, of slots that are groups of records to begin with."""
-    found: list[Widths] = []
-    for of_row, is_set in zip(values, is_category, strict=True):
-        if not is_set:
-            found.append(_Numbers.of(of_row, grouped))
-            continue
-        is_there = ~np.isnan(of_row)
-        positions = of_row[is_there].astype(np.int64)
-        occurs = np.bincount(positions) > 0
-        codes, size = np.full(of_row.size, NOT_THERE), int(occurs.sum())
-        codes[is_there] = (np.cumsum(occurs) - 1)[positions]
-        few = size <= MOST_BITS
-        found.append(_Few.of(codes, size, grouped) if few else _Many(codes, size, slots))
-    return found
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Numbers:
     low: Floats
@@ -556,6 +526,29 @@ class _Many:
 
     def take_up(self, into: Ints, parts: Ints) -> None:
         """The slots know their records."""
+
+
+Widths = _Numbers | _Few | _Many
+"""One quasi-identifier's width of every slot: of two as one class, and as one takes up another."""
+
+
+def column_widths(
+    values: Iterable[Floats], is_category: Flags, grouped: Grouped, slots: Slots
+) -> list[Widths]:
+    """The widths of every quasi-identifier, of slots that are groups of records to begin with."""
+    found: list[Widths] = []
+    for of_row, is_set in zip(values, is_category, strict=True):
+        if not is_set:
+            found.append(_Numbers.of(of_row, grouped))
+            continue
+        is_there = ~np.isnan(of_row)
+        positions = of_row[is_there].astype(np.int64)
+        occurs = np.bincount(positions) > 0
+        codes, size = np.full(of_row.size, NOT_THERE), int(occurs.sum())
+        codes[is_there] = (np.cumsum(occurs) - 1)[positions]
+        few = size <= MOST_BITS
+        found.append(_Few.of(codes, size, grouped) if few else _Many(codes, size, slots))
+    return found
 
 
 def _share(n_categories: Ints, size: int) -> Floats:

@@ -94,16 +94,8 @@ class Preview:
         """Read a preview back; raises TableError."""
         fields = Fields.parse(text, "the preview", TableError)
         fields.expect("format", FORMAT)
-        facts = fields.inner("facts")
-        return cls(
-            root=fields.text("root"),
-            facts={name: facts.text(name) for name in facts.values},
-            warnings=tuple(fields.texts("warnings")),
-            missed=tuple(fields.texts("missed")),
-            options=fields.inner("options").values,
-            columns=tuple(_compared(each) for each in fields.each("columns")),
-            losses=losses_of(fields),
-        )
+        columns = tuple(_compared(each) for each in fields.each("columns"))
+        return fields.record(cls, columns=columns, losses=losses_of(fields))
 
 
 def _given(options: ReleaseOptions, manifest: Manifest) -> dict[str, object]:

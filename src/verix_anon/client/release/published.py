@@ -174,7 +174,6 @@ class Published:
 def assemble(
     table: object,
     source: Source,
-    roles: Mapping[str, str],
     written: ClassCells,
     model: Sequence[Cells],
     *,

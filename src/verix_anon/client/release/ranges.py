@@ -261,7 +261,9 @@ class _Laid:
             return np.full(low.size, int(period_of(str(self.form.bins))[0]))
         if self.column.unit is not None and isinstance(step, str):
             return np.full(low.size, int(BY_NAME[step]))
-        if self.column.unit is not None and step is None and self._is_named:
+        form = self.form
+        is_named = form.hierarchy is not None and form.representation is Representation.INTERVAL
+        if self.column.unit is not None and step is None and is_named:
             return covering(self.column.unit, low, high)
         # Read-only, and of no size: there are many classes, and most columns have no periods.
         return np.broadcast_to(np.int64(Period.DAY), low.size)
@@ -290,13 +292,6 @@ class _Laid:
         if math.isinf(end) or (step is None and self.form.bins is None and not period.any()):
             return found, found
         return self._rounded(np.full(period.size, end), np.full(period.size, end), step, period)
-
-    @property
-    def _is_named(self) -> bool:
-        """Whether dates are published by the hierarchy of periods."""
-        return (
-            self.form.hierarchy is not None and self.form.representation is Representation.INTERVAL
-        )
 
 
 def _fewest_spanning(found: Iterable[Range]) -> Range | None:

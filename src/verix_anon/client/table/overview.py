@@ -16,6 +16,7 @@ from verix_anon.client.table.guess import look, prose_in, texts_of
 from verix_anon.client.table.hierarchies import DATE, PREFIX
 from verix_anon.errors import TableError
 from verix_anon.fields import Fields, to_json
+from verix_anon.files.tables import cell_text
 from verix_anon.protocol.contract import Kind
 
 FORMAT = "verix/overview/1"
@@ -86,7 +87,7 @@ def _overview(name: str, array: pa.Array) -> ColumnOverview:
     counts = plain.value_counts()
     counts = counts.take(pc.sort_indices(counts.field("counts"), [("", "descending")]))
     times = counts.field("counts").to_numpy()
-    common = [_text(value) for value in counts.field("values")[: max(EXAMPLES, BARS)]]
+    common = [cell_text(v, LONGEST) for v in counts.field("values")[: max(EXAMPLES, BARS)]]
     seen = look(array)
     bars, shares = common[:BARS], times[:BARS] / len(values)
     if kind is not Kind.CATEGORICAL and len(times) <= BARS:
@@ -118,14 +119,6 @@ def _histogram(values: pa.Array, kind: Kind) -> tuple[list[str], Floats]:
     form = ".0f" if edges[-1] - edges[0] >= 2 * BARS else ".4g"
     names = [f"{day}.." for day in days] if dated else [f"{edge:{form}}.." for edge in edges[:-1]]
     return names, counts / max(counts.sum(), 1)
-
-
-def _text(value: pa.Scalar) -> str:
-    try:
-        text = str(value.as_py())
-    except (pa.ArrowException, OverflowError, ValueError):
-        text = "\N{REPLACEMENT CHARACTER}"
-    return text[:LONGEST] + "\N{HORIZONTAL ELLIPSIS}" * (len(text) > LONGEST)
 
 
 def coarser(value: str, hierarchy: str, bins: str = "") -> list[str]:

@@ -44,9 +44,8 @@ from verix_anon.client.verify import (
     fingerprint,
     receipt,
     replay,
-    sentinels,
     splits,
-    twins,
+    trap_rows,
     utility,
 )
 from verix_anon.client.verify.case import (
@@ -322,8 +321,8 @@ def run(case: Case, profile: Profile) -> tuple[Finding, ...]:
         futures = {
             name: pool.submit(layer, name, check, compiles=False) for name, check in alone.items()
         }
-        layer("sentinels", lambda: sentinels.check(case))  # 2
-        layer("twins", lambda: twins.check(case))  # 3
+        layer("sentinels", lambda: trap_rows.check_sentinels(case))  # 2
+        layer("twins", lambda: trap_rows.check_twins(case))  # 3
         if profile is Profile.PAPER:
             layer("replay", lambda: _skipped("replay", "the paper has no such layer"))
             layer("splits", lambda: _skipped("splits", "the paper has no such layer"))

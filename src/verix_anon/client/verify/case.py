@@ -5,7 +5,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
@@ -14,11 +13,12 @@ from verix_anon.client.arguments import check_fields
 from verix_anon.client.manifest import Manifest
 from verix_anon.client.verdict import Finding
 from verix_anon.errors import ReceiptError, TableError
+from verix_anon.files.submissions import SpilledSubmission
 from verix_anon.files.trust import NO_TRUST, Trust
 from verix_anon.machine import available_cores, shares
 from verix_anon.progress import Progress, ignore
-from verix_anon.protocol.contract import Contract, Digest
-from verix_anon.protocol.messages import Delivered, Delivery
+from verix_anon.protocol.contract import Contract
+from verix_anon.protocol.messages import Delivered, Delivery, Submission
 
 KEPT_BYTES = 1 << 28
 """Values up to this size are laid out leaf by leaf once, and kept for the next layer."""
@@ -81,37 +81,8 @@ class VerifyOptions:
             object.__setattr__(self, "skip", (self.skip,))
 
 
-class SentRecords(Protocol):
-    """The records that were sent, as the layers read them, in memory or not."""
-
-    @property
-    def n_rows(self) -> int:
-        """How many records there are."""
-
-    @property
-    def target(self) -> Bytes:
-        """The target of all records."""
-
-    def column(self, number: int) -> Floats | Ids:
-        """All values of a quasi-identifier."""
-
-    def trackers(self, first: int, end: int) -> Bytes:
-        """The trackers of some rows."""
-
-
-class CaseSubmission(Protocol):
-    """A submission, in memory or in a scratch file."""
-
-    @property
-    def contract(self) -> Contract:
-        """The contract that was agreed on."""
-
-    @property
-    def records(self) -> SentRecords:
-        """The records that were sent."""
-
-    def digest(self, *, threads: int | None = None) -> Digest:
-        """Return the digest that binds a delivery to this submission."""
+CaseSubmission = Submission | SpilledSubmission
+"""In memory, or in a scratch file."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

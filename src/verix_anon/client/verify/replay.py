@@ -19,7 +19,7 @@ import numpy as np
 from verix_anon.arrays import Bytes, Floats, Ints
 from verix_anon.client.evidence import SizeHistogram
 from verix_anon.client.verdict import Finding, Status
-from verix_anon.client.verify.case import Case, SentRecords, as_words
+from verix_anon.client.verify.case import Case, CaseSubmission, as_words
 from verix_anon.fields import counted
 from verix_anon.kernels import trees
 from verix_anon.protocol.tree import Tree
@@ -82,7 +82,7 @@ def _rows(case: Case) -> list[str]:
         trackers = "" if _is_digest_of(manifest.tracker_column, records.tracker) else "."
         targets = "" if _is_digest_of(manifest.target_column, records.target) else "."
     else:
-        trackers = _where(_other_trackers(case, case.submission.records))
+        trackers = _where(_other_trackers(case, case.submission))
         targets = _where(np.flatnonzero(case.submission.records.target != records.target))
     problems = [("Trackers", trackers), ("Labels", targets)]
     return [f"{what} are not those that were sent{where}" for what, where in problems if where]
@@ -92,11 +92,11 @@ def _is_digest_of(digest: bytes, column: Bytes) -> bool:
     return hmac.compare_digest(digest, sha256(np.ascontiguousarray(column).data).digest())
 
 
-def _other_trackers(case: Case, sent: SentRecords) -> Ints:
+def _other_trackers(case: Case, sent: CaseSubmission) -> Ints:
     """The rows whose trackers are others than those that were sent."""
     came, found = case.records.tracker, []
     for first, end in case.blocks():
-        other = as_words(sent.trackers(first, end)) != as_words(came[first:end])
+        other = as_words(sent.records.trackers(first, end)) != as_words(came[first:end])
         if other.any():
             found.append(first + np.flatnonzero(other.any(axis=1)))
     return np.concatenate(found) if found else np.empty(0, np.int64)

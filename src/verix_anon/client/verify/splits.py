@@ -29,6 +29,7 @@ from verix_anon.kernels import offers, splits
 from verix_anon.kernels.splits import Best
 from verix_anon.protocol import digests
 from verix_anon.protocol.contract import Column, Rule, show_value
+from verix_anon.protocol.tree import Tree
 
 
 def best_splits(case: Case, nodes: Ints) -> Best:
@@ -295,26 +296,20 @@ def _draw(case: Case, n_draws: int) -> Ints:
     """The nodes on the paths of so many rows, and so many nodes, all drawn at random."""
     rows = [secrets.randbelow(case.manifest.n_rows) for _ in range(n_draws)]
     nodes = {secrets.randbelow(case.delivery.tree.n_nodes) for _ in range(n_draws)}
+    tree, first_leaf = case.delivery.tree, case.delivery.tree.leaf_spans()[:, 0]
     for leaf in np.unique(case.leaves_of(np.array(rows))).tolist():
-        nodes |= set(_path(case, leaf))
+        nodes |= set(_path(tree, first_leaf, leaf))
     return np.array(sorted(nodes))
 
 
-def _path(case: Case, leaf: int) -> list[int]:
-    """The nodes from the root to a leaf."""
-    tree, path = case.delivery.tree, [0]
+def _path(tree: Tree, first_leaf: Ints, leaf: int) -> list[int]:
+    """The nodes from the root to a leaf, by the first leaf under each node."""
+    path = [0]
     # A node's right subtree starts with a greater leaf number than its left one holds.
     while tree.column[path[-1]] >= 0:
         right = int(tree.right[path[-1]])
-        path.append(right if leaf >= _first_leaf(case, right) else path[-1] + 1)
+        path.append(right if leaf >= first_leaf[right] else path[-1] + 1)
     return path
-
-
-def _first_leaf(case: Case, node: int) -> int:
-    tree = case.delivery.tree
-    while tree.column[node] >= 0:
-        node += 1
-    return int(tree.leaf[node])
 
 
 def _witnesses(case: Case) -> Finding:

@@ -9,8 +9,7 @@ from fastapi import Request, Response
 from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
 
-from verix_anon.client.audit_subject import SentForm, seen
-from verix_anon.client.disclosure import DROPPED, PARTED, parted_by
+from verix_anon.client.audit_subject import DROPPED, PARTED, SentForm, parted_by, seen
 from verix_anon.client.job import Job, JourneyStep
 from verix_anon.client.table.roles_file import read_options, read_roles
 from verix_anon.client.table.task import TableRole

@@ -47,6 +47,7 @@ __all__ = [
     "Reading",
     "Stored",
     "TextForm",
+    "cell_text",
     "check_table_name",
     "read_beginning",
     "read_table",
@@ -60,6 +61,12 @@ TEXT_BYTES = 1 << 17
 """How much of a text table `read_beginning` reads; it takes the rows that end in it."""
 WHOLE_BYTES = 1 << 21
 """How large a file of another kind may be; it is read as a whole, or not at all."""
+APART = (
+    (file_kinds.IPC_SUFFIXES, "ipc", "", ""),
+    (file_kinds.SHEET_SUFFIXES, "sheet", "python_calamine", "excel"),
+    (file_kinds.STATISTICS_SUFFIXES, "statistics", "pyreadstat", "statistics"),
+)
+"""What a process of its own reads: its reader, the package that needs, and the package's extra."""
 
 
 def read_table(path: FilePath, reading: Reading | None = None) -> pa.Table:
@@ -117,17 +124,12 @@ def _read_file(name: str, reading: Reading, whole: bool) -> Read:
         with _named(name):
             stored = Stored(name)
         return Read(stored.table() if whole else stored, reading)
-    if lower.endswith(file_kinds.IPC_SUFFIXES):
-        with _local(name) as path, _named(name):
-            return read_apart("ipc", path, reading)
-    if lower.endswith(file_kinds.SHEET_SUFFIXES):
-        need("python_calamine", "excel", f"reading {shown_url(name)}")
-        with _local(name) as path, _named(name):
-            return read_apart("sheet", path, reading)
-    if lower.endswith(file_kinds.STATISTICS_SUFFIXES):
-        need("pyreadstat", "statistics", f"reading {shown_url(name)}")
-        with _local(name) as path, _named(name):
-            return read_apart("statistics", path, reading)
+    for suffixes, reader, package, extra in APART:
+        if lower.endswith(suffixes):
+            if package:
+                need(package, extra, f"reading {shown_url(name)}")
+            with _local(name) as path, _named(name):
+                return read_apart(reader, path, reading)
     if not is_url(name) and Path(name).is_dir():
         raise TableError(f"{name} is a folder, not a table")
     raise file_kinds.not_taken(shown_url(name))
@@ -255,7 +257,10 @@ def first_rows(path: Path, reading: Reading) -> FirstRows | None:
     if read is None:
         return None
     table = read.table.select(range(min(MOST_COLUMNS, read.table.num_columns)))
-    columns = [[_cell(value) for value in column] for column in table.columns]
+    columns = [
+        [cell_text(value, LONGEST_CELL) if value.is_valid else None for value in column]
+        for column in table.columns
+    ]
     return FirstRows(
         names=tuple(table.column_names),
         types=tuple(table.schema.types),
@@ -267,14 +272,12 @@ def first_rows(path: Path, reading: Reading) -> FirstRows | None:
     )
 
 
-def _cell(value: pa.Scalar) -> str | None:
+def cell_text(value: pa.Scalar, longest: int) -> str:
     """Write a value as Python does; else as Arrow does; else as a replacement character."""
-    if not value.is_valid:
-        return None
     for read in (value.as_py, lambda: value.cast(pa.string()).as_py()):
         try:
             text = str(read())
         except (pa.ArrowException, OverflowError, ValueError):
             continue  # Bytes that are not UTF-8, or a day that Python's calendar lacks.
-        return text[:LONGEST_CELL] + "\N{HORIZONTAL ELLIPSIS}" * (len(text) > LONGEST_CELL)
+        return text[:longest] + "\N{HORIZONTAL ELLIPSIS}" * (len(text) > longest)
     return "\N{REPLACEMENT CHARACTER}"
