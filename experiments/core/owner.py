@@ -26,6 +26,7 @@ from verix_anon.protocol.messages import Delivery
 from verix_anon.protocol.tree import midpoints
 
 __all__ = [
+    "CODED",
     "ROWS",
     "K",
     "Layers",
@@ -67,6 +68,14 @@ DIABETES = [
 ]
 
 
+CODED = {
+    "variance-reduction": (Rule.VARIANCE_REDUCTION, Importance.UNIFORM),
+    "importance-spread": (Rule.IMPORTANCE_SPREAD, Importance.UNIFORM),
+    "importance-spread, weighed by a model": (Rule.IMPORTANCE_SPREAD, Importance.AUTO),
+}
+"""By name, the rules that studies compare and what weighs the columns; the second is the default"""
+
+
 def sample(name: str, *, seed: int, rows: int = ROWS) -> pa.Table:
     """So many rows of a public table, drawn without replacement, with the columns to be sent."""
     table = data.load(name)
@@ -106,13 +115,13 @@ def prepared(name: str, table: pa.Table, *, seed: int, paper: bool, calibrate: i
 
 
 def coded(
-    name: str, table: pa.Table, *, seed: int, rule: Rule, target: str | None = "target"
+    name: str, table: pa.Table, *, seed: int, under: str, target: str | None = "target"
 ) -> Prepared:
-    """The table in positions under a rule, with leaves of k records, repeatably."""
+    """The table in positions under a rule of CODED, with leaves of k records, repeatably."""
+    rule, importance = CODED[under]
     options = PrepareOptions(
         rule=rule,
-        # As it was measured: the results of three studies rest on it.
-        importance=Importance.AUTO,
+        importance=importance,
         clear=False,
         min_leaf="k",
         traps=Traps.ADAPTIVE,

@@ -4,7 +4,11 @@ from tools.figures.registry import figure, load, percents
 
 
 def _leakage(measure: str, *, whole: bool) -> str:
-    return percents(r[measure] for r in load("leakage")["rows"] if r["whole"] is whole)
+    return percents(
+        r[measure]
+        for r in load("leakage")["rows"]
+        if r["whole"] is whole and r["rule"] == "variance-reduction"
+    )
 
 
 @figure("leakage.same_target")

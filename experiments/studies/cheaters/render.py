@@ -2,7 +2,7 @@
 
 from experiments.core.cells import Result
 from experiments.core.markdown import percent, prose, rate, section, table
-from verix_anon.protocol.contract import Rule
+from experiments.core.owner import CODED
 
 __all__ = ["page", "summary"]
 
@@ -10,20 +10,21 @@ HEAD = ["provider", "deviated", "caught, full", "caught, thin", "paths touched",
 
 
 def page(found: Result) -> list[str]:
-    """A table for the paper's rule, and one for the rule that needs no target at the provider."""
+    """A table for the paper's rule, and one for each weighting of the rule without a target."""
     text = f"""Samples of {found["rows_each"]:,} rows, {found["witnesses"]} witnesses, exact layers
         only. A provider counts as deviating where some node is not the rule's; of those deliveries,
         how many `full` and `thin` caught, and what `thin` states in advance: 1 - (1 - d)^R for the
         share d of the records' paths that deviate. An honest provider must never be caught."""
-    lines = table(HEAD, _body(found, Rule.VARIANCE_REDUCTION))
-    if spread := _body(found, Rule.IMPORTANCE_SPREAD):
-        coded = f"""The same samples of {found["rows_each"]:,} rows under `importance-spread`:
-            coded, leaves of k records, no target sent."""
-        lines += ["## Cheaters that know the weights", "", prose(coded), "", *table(HEAD, spread)]
+    paper, *coded = CODED
+    lines = table(HEAD, _body(found, paper))
+    for rule in coded:
+        spread = f"""The same samples of {found["rows_each"]:,} rows under {rule}: coded, leaves of
+            k records, no target sent."""
+        lines += [f"## Under {rule}", "", prose(spread), "", *table(HEAD, _body(found, rule))]
     return section("Cheaters that know the target, against a thin verification", found, text, lines)
 
 
-def _body(found: Result, rule: Rule) -> list[list[object]]:
+def _body(found: Result, rule: str) -> list[list[object]]:
     return [
         [
             r["provider"],
@@ -45,12 +46,12 @@ def summary(found: Result) -> list[str]:
     unsure = [r for r in tried if r["stated"] < 0.999] or tried
     worst = min(unsure, key=lambda r: r["thin"] / r["deviated"] - r["stated"])
     honest = [r for r in found["rows"] if r["provider"] == "honest"]
-    below = [f"{r['provider']} under `{r['rule']}`" for r in tried if r["high"] < r["stated"]]
+    below = [f"{r['provider']} under {r['rule']}" for r in tried if r["high"] < r["stated"]]
     return [
         f"""**Thin, cheaters that know what matters:** in {sum(r["runs"] for r in honest)} more
         honest runs {sum(r["thin"] for r in honest)} false alarms; every cheater is caught at no
         less than the stated probability within the interval
         {"without exception" if not below else "but for " + ", ".join(below)} (nearest to it:
-        {worst["provider"]} under `{worst["rule"]}`,
+        {worst["provider"]} under {worst["rule"]},
         {percent(worst["thin"] / worst["deviated"])} against {percent(worst["stated"])})."""
     ]

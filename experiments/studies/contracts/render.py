@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from experiments.core.cells import Result
 from experiments.core.markdown import percent, prose, section, table
+from experiments.core.owner import CODED
 from experiments.studies.contracts.study import KINDS, LAYERS
-from verix_anon.protocol.contract import Rule
 
 __all__ = ["page", "summary"]
 
@@ -30,16 +30,16 @@ def _rows(found: Result, rule: str, kind: str) -> list[Result]:
 
 def _contracts(found: Result) -> list[str]:
     body = []
-    for rule in Rule:
+    for rule in CODED:
         for kind in KINDS.values():
-            rows = _rows(found, rule.value, kind)
+            rows = _rows(found, rule, kind)
             if not rows:
                 continue
             honest, others = rows[0], rows[1:]
             deviated = sum(r["deviated"] for r in others)
             body.append(
                 [
-                    f"`{rule}`",
+                    rule,
                     kind,
                     f"{honest['full']}, {honest['thin']} of {honest['runs']}",
                     len(others),
@@ -59,12 +59,12 @@ def _providers(found: Result) -> list[str]:
     body = []
     for name in _names(found):
         cells: list[object] = [name]
-        for rule in Rule:
+        for rule in CODED:
             row = next((r for r in _rows(found, rule, "all") if r["provider"] == name), None)
             cells += ["-", "-", "-"] if row is None else _caught(row)
         body.append(cells)
     head = ["provider"]
-    head += [f"{word}, `{rule}`" for rule in Rule for word in ("full", "thin", "paths touched")]
+    head += [f"{word}, {rule}" for rule in CODED for word in ("full", "thin", "paths touched")]
     text = """Caught of the deliveries that were not the honest one, all targets together; for
         `honest`, false alarms of runs. A dash: it cannot misbehave under that rule. 'Paths touched'
         is the mean share of the records with a split on their path that is not the rule's, where
@@ -81,7 +81,7 @@ def _caught(row: Result) -> list[str]:
 
 def _layers(found: Result) -> list[str]:
     lines = []
-    for rule in Rule:
+    for rule in CODED:
         body = []
         for row in _rows(found, rule, "all"):
             n = row["runs"] if row["provider"] == "honest" else row["deviated"]
@@ -92,7 +92,7 @@ def _layers(found: Result) -> list[str]:
             ]
             body.append([row["provider"], *shares])
         head = [f"{profile}: {layer}" for profile in ("full", "thin") for layer in LAYERS]
-        lines += [f"Under `{rule}`, the share of these in which each layer failed:", ""]
+        lines += [f"Under {rule}, the share of these in which each layer failed:", ""]
         lines += table(["provider", *head], body)
     return lines
 
@@ -106,11 +106,12 @@ def summary(found: Result) -> list[str]:
     deviated, full = (sum(r[name] for r in others) for name in ("deviated", "full"))
     missed = [r for r in others if r["thin"] < r["deviated"]]
     through = "; ".join(
-        f"{r['provider']} under `{r['rule']}` ({r['deviated'] - r['thin']} of {r['deviated']})"
+        f"{r['provider']} under {r['rule']} ({r['deviated'] - r['thin']} of {r['deviated']})"
         for r in missed
     )
     return [
-        f"""**Both rules, coded, and targets of every kind:** {alarms} false alarms in {runs} honest
-        runs, judged in full and thin; of {deviated:,} deliveries by adversaries that were not the
-        honest one, `full` caught {full:,}; `thin` missed {through or "none"}."""
+        f"""**Both rules and both weights, coded, and targets of every kind:** {alarms} false
+        alarms in {runs} honest runs, judged in full and thin; of {deviated:,} deliveries by
+        adversaries that were not the honest one, `full` caught {full:,}; `thin` missed
+        {through or "none"}."""
     ]

@@ -11,6 +11,7 @@ def page(found: Result) -> list[str]:
     """The table and what it shows."""
     rows = [
         [
+            r["rule"],
             TITLES[r["data"]],
             "whole" if r["whole"] else f"{r['records']:,.0f} rows",
             f"{r['classes']:,.0f}",
@@ -26,22 +27,23 @@ def page(found: Result) -> list[str]:
     text = """Share of the records in classes where all share the target; of the positive ones in
         classes that give them away; in such classes of ten times k records and more; the largest.
         Then two releases of one table under two salts: the share of the records that are alone in
-        the meeting of their two classes, and in a meeting of fewer than k."""
-    head = ["data set", "table", "classes", "same target", "positives", "large", "largest"]
+        the meeting of their two classes, and in a meeting of fewer than k. Under
+        `variance-reduction`, the paper's rule, and under `importance-spread`, the default."""
+    head = ["rule", "data set", "table", "classes", "same target", "positives", "large", "largest"]
     head += ["alone by two", "below k by two"]
-    return section("What a release leaks (spec §12)", found, text, table(head, rows, left=2))
+    return section("What a release leaks (spec §12)", found, text, table(head, rows, left=3))
 
 
 def summary(found: Result) -> list[str]:
     """What it comes to, in a sentence or two."""
-    parts = [r for r in found["rows"] if not r["whole"]]
 
-    def span(name: str) -> str:
-        values = [r[name] for r in parts]
+    def span(name: str, rule: str = "variance-reduction") -> str:
+        values = [r[name] for r in found["rows"] if not r["whole"] and r["rule"] == rule]
         return f"{percent(min(values), 0)} to {percent(max(values), 0)}"
 
     return [
         f"""**What a release leaks:** although every class holds k people, {span("homogeneous")} of
-        the records lie in classes where all share the target, and two releases of one table leave
-        {span("singled_out_by_two")} of the records alone in the meeting of their classes."""
+        the records lie in classes where all share the target under the paper's rule, and
+        {span("homogeneous", "importance-spread")} under the default; and two releases of one table
+        leave {span("singled_out_by_two")} of the records alone in the meeting of their classes."""
     ]

@@ -1,8 +1,8 @@
 """What a release leaks although every class holds k people (spec §12).
 
 A class where all share the target gives it away for all of them, and the target-driven rule makes
-such classes by design. Two releases of one table cut the people in two ways; who is alone in the
-meeting of two classes is singled out.
+such classes by design; the default rule does not look at the target. Two releases of one table cut
+the people in two ways; who is alone in the meeting of two classes is singled out.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from experiments.core.cells import Params, Result
-from experiments.core.owner import ROWS, K, prepared, sample
+from experiments.core.owner import CODED, ROWS, K, coded, prepared, sample
 from experiments.data import NAMES
 from verix_anon.client.release import ReleaseOptions, release
 from verix_anon.client.verify import verify
@@ -24,14 +24,21 @@ PLACE = 7
 SEEDS = (1, 2, 3)
 ALL = 10**9
 LARGE = 10 * K
+RULES = tuple(CODED)[:2]
+"""The paper's rule and the default"""
 
 
 def cells(*, quick: bool) -> list[Params]:
     """Samples under some seeds, and every table as a whole."""
     if quick:
-        return [{"data": "magic", "seed": 1, "rows": 2_000}]
+        return [{"data": "magic", "seed": 1, "rows": 2_000, "rule": rule} for rule in RULES]
     wanted = [(seed, ROWS) for seed in SEEDS] + [(1, ALL)]
-    return [{"data": name, "seed": s, "rows": rows} for name in NAMES for s, rows in wanted]
+    return [
+        {"data": name, "seed": seed, "rows": rows, "rule": rule}
+        for name in NAMES
+        for seed, rows in wanted
+        for rule in RULES
+    ]
 
 
 def run(params: Params) -> Result:
@@ -39,7 +46,9 @@ def run(params: Params) -> Result:
     name, seed = str(params["data"]), int(params["seed"])
     table = sample(name, seed=seed, rows=int(params["rows"]))
     target = table["target"].to_numpy()
-    first, second = (_classes(name, table, salt) for salt in (seed, seed + 1_000))
+    first, second = (
+        _classes(name, table, salt, str(params["rule"])) for salt in (seed, seed + 1_000)
+    )
     n_classes = int(first.max()) + 1
     size = np.bincount(first, minlength=n_classes)
     positive = np.bincount(first, weights=target, minlength=n_classes)
@@ -58,9 +67,12 @@ def run(params: Params) -> Result:
     }
 
 
-def _classes(name: str, table: pa.Table, seed: int) -> npt.NDArray[np.int64]:
+def _classes(name: str, table: pa.Table, seed: int, rule: str) -> npt.NDArray[np.int64]:
     """The class of every record of a release, as the public sees classes: by their values."""
-    made = prepared(name, table, seed=seed, paper=False)
+    if rule == RULES[0]:
+        made = prepared(name, table, seed=seed, paper=False)
+    else:
+        made = coded(name, table, seed=seed, under=rule)
     delivery = LocalProvider(threads=1).anonymize(made.submission)
     verdict = verify(delivery, made.manifest, submission=made.submission)
     options = ReleaseOptions(keep_order=True)
@@ -74,12 +86,12 @@ def _classes(name: str, table: pa.Table, seed: int) -> npt.NDArray[np.int64]:
 
 
 def summarize(found: Sequence[tuple[Params, Result]]) -> Result:
-    """Per data set: the mean over the samples, and the whole table."""
+    """Per rule and data set: the mean over the samples, and the whole table."""
+    groups: dict[tuple[str, str, bool], list[Result]] = {}
+    for p, r in found:
+        groups.setdefault((str(p["rule"]), str(p["data"]), p["rows"] == ALL), []).append(r)
     rows = []
-    for data in dict.fromkeys(str(p["data"]) for p, _ in found):
-        for whole in (False, True):
-            group = [r for p, r in found if p["data"] == data and (p["rows"] == ALL) is whole]
-            if group:
-                means = {k: float(np.mean([float(r[k]) for r in group])) for k in group[0]}
-                rows.append({"data": data, "whole": whole, "runs": len(group), **means})
+    for (rule, data, whole), group in sorted(groups.items(), key=lambda g: g[0][0] != RULES[0]):
+        means = {name: float(np.mean([float(r[name]) for r in group])) for name in group[0]}
+        rows.append({"rule": rule, "data": data, "whole": whole, "runs": len(group), **means})
     return {"rows": rows}

@@ -16,7 +16,6 @@ from experiments.core.cells import Params, Result
 from experiments.core.inference import paired
 from experiments.core.owner import coded, sample, two_classes
 from verix_anon.client import models
-from verix_anon.protocol.contract import Rule
 
 __all__ = ["GROUPS", "certainty", "matched", "measure", "summarize", "suspicious"]
 
@@ -33,7 +32,7 @@ def measure(params: Params) -> Result:
     """The certainty of the people beside sentinels, of those suspected, and of those like them."""
     name, seed = str(params["data"]), int(params["seed"])
     table = sample(name, seed=seed, rows=int(params["rows"]))
-    made = coded(name, table, seed=seed, rule=Rule.IMPORTANCE_SPREAD)
+    made = coded(name, table, seed=seed, under="importance-spread")
     manifest, points = made.manifest, _points(made.submission.records.values)
     genuine = np.flatnonzero(manifest.owner_row >= 0)
     certain = certainty(points[genuine], table["target"].to_numpy()[manifest.owner_row[genuine]])
