@@ -1,6 +1,6 @@
 """A series: what batches reveal together, and what each remedy costs.
 
-Six batches, each with a share of the people of the one before and new ones in place of the
+Twelve batches, each with a share of the people of the one before and new ones in place of the
 others. k = 5, the journey without traps, which do not reach a release. What is chained is the
 occupation in Adult, and the health insurer in the admissions of tools/hospital.py, of which each
 patient has one. NCP is over the rows that are published, as the privacy sheet has it.
@@ -39,7 +39,7 @@ __all__ = ["cells", "run", "summarize"]
 
 PLACE = 17
 PERSON = "person"
-BATCHES, PEOPLE = 6, 500
+BATCHES, PEOPLE = 12, 300
 RETURNING = (0.3, 0.6, 0.9, 0.99)
 ASKED = (2, 3)
 WIDER = (1, 2, 3)
