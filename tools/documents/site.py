@@ -46,17 +46,22 @@ def build(folder: Path) -> "subprocess.CompletedProcess[str]":
     gather(folder)
     shutil.rmtree(folder / SITE, ignore_errors=True)
     shutil.copy(ROOT / CONFIG, folder / CONFIG)
-    (folder / "src").unlink(missing_ok=True)
-    (folder / "src").symlink_to(ROOT / "src")
-    done = subprocess.run(
-        [sys.executable, "-m", "zensical", "build", "--clean", "--strict"],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    source = folder / "src"
+    source.unlink(missing_ok=True)
+    source.symlink_to(ROOT / "src")
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "zensical", "build", "--clean", "--strict"],
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+    finally:
+        # A link that stays would be followed by whoever builds the wheel, which then is empty.
+        source.unlink()
     for page in (folder / SITE).rglob("*.html"):
         text = page.read_text(encoding="utf-8")
         page.write_text(text.replace(REMOTE, ""), encoding="utf-8")

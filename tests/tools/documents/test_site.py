@@ -27,6 +27,10 @@ def parsed(site: Path) -> dict[Path, Html]:
     return {path: Html(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")}
 
 
+def test_no_link_stays_that_a_build_of_the_wheel_would_follow(site: Path) -> None:
+    assert not [path for path in site.parent.iterdir() if path.is_symlink()]
+
+
 def test_every_page_is_in_the_menu() -> None:
     config = (ROOT / CONFIG).read_text(encoding="utf-8")
     listed = set(re.findall(r'= "([^"]+\.md)"', config))
