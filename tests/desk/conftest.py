@@ -9,6 +9,7 @@ from desk.browsing import Browser, Given
 from verix_anon.desk.rendering import Desk
 from verix_anon.desk.sessions import Sessions
 from verix_anon.desk.tasks import Tasks
+from verix_anon.provider.local import LocalProvider
 
 
 @pytest.fixture
@@ -18,7 +19,7 @@ def given(tmp_path: Path) -> Iterator[Given]:
     folder.mkdir()
     tasks = Tasks(folder)
     try:
-        yield Given(Desk(folder, tasks), Sessions())
+        yield Given(Desk(folder, tasks, LocalProvider()), Sessions())
     finally:
         tasks.close()
 

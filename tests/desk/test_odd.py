@@ -11,6 +11,7 @@ from desk.browsing import ORIGIN, Browser, Given, wait_for
 from verix_anon.desk.rendering import Desk
 from verix_anon.desk.sessions import Sessions
 from verix_anon.desk.tasks import Tasks
+from verix_anon.provider.local import LocalProvider
 
 ROLES = 'table = "../t.csv"\nk = 5\ntarget = "b"\n\n[columns]\n"a" = "quasi"\n'
 PRIVACY = {"k": "5", "rule": "importance-spread", "traps": "adaptive", "min_leaf": "k"}
@@ -40,7 +41,7 @@ def given(tmp_path: Path) -> Iterator[Given]:
     (tmp_path / "t.csv").write_text("a,b\n1,2\n")
     tasks = Tasks(tmp_path, (sys.executable, "-c", "input()"))
     try:
-        yield Given(Desk(tmp_path, tasks), Sessions())
+        yield Given(Desk(tmp_path, tasks, LocalProvider()), Sessions())
     finally:
         tasks.close()
 

@@ -1,15 +1,17 @@
 """Privacy: what is chosen is written unless somebody else wrote; plots mark what is chosen."""
 
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from desk.browsing import Browser, Given, Shown, fields, wait_for
 from verix_anon.client.explore.exploration import Exploration, Explored, basis_of
 from verix_anon.client.privacy_sheet import ColumnLoss
-from verix_anon.client.table.overview import ColumnOverview, Overview
+from verix_anon.client.table.overview import ColumnOverview, Overview, overview, sample_of
 
 SAYS = "import sys; print(sys.argv[1:])"
 ROLES = """k = 5
@@ -281,3 +283,43 @@ def test_what_was_tried_is_read_back() -> None:
     whole = replace(tried(), basis={"columns": "x", "table": "1 2"})
     assert Exploration.from_json(whole.to_json()) == whole
     assert Exploration.from_json(tried().to_json()) == tried()
+
+
+def sampled(folder: Path, n: int = 400) -> None:
+    """A job whose values were read, of a table with ages and incomes."""
+    rows = pa.table({"age": [i % 90 for i in range(n)], "rich": ["yes", "no"] * (n // 2)})
+    (folder / "sample.arrow").write_bytes(sample_of(rows))
+    (folder / "overview.json").write_text(overview(rows).to_json())
+    (folder / "roles.toml").write_text('k = 5\ntarget = "rich"\n[columns]\nage = "quasi"\n')
+
+
+def test_a_change_shows_at_once_what_it_does(folder: Path, browser: Browser) -> None:
+    sampled(folder)
+    before = (folder / "roles.toml").read_text()
+    assert 'data-advice="/jobs/job/privacy/preview"' in browser.get("/jobs/job/privacy").text
+    said = {}
+    for k in ("5", "100"):
+        answer = browser.submit("/jobs/job/privacy/preview", {**CHOSEN, "k": k})
+        shown = " ".join(Shown(answer.text).words)
+        assert answer.status_code == 200
+        assert "all 400 rows" in shown
+        assert shown.count("before: ") == 10
+        said[k] = re.search(r"Largest share of one person in a group:\s+([0-9.]+)", shown)
+    assert said["5"]
+    assert said["100"]
+    assert 0 < float(said["100"][1]) < float(said["5"][1]) <= 20
+    assert (folder / "roles.toml").read_text() == before
+
+
+def test_a_preview_says_why_there_is_none(folder: Path, browser: Browser) -> None:
+    sampled(folder)
+
+    def problem(**typed: str) -> str:
+        return browser.submit("/jobs/job/privacy/preview", CHOSEN | typed).text
+
+    assert "k must be a whole number" in problem(k="many")
+    assert "500" in problem(k="500")
+    (folder / "sample.arrow").write_bytes(b"ARROW1")
+    assert "read its values again" in problem()
+    (folder / "sample.arrow").unlink()
+    assert "there is no sample of the table" in problem()

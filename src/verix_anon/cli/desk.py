@@ -57,6 +57,7 @@ def desk(
         say(found)
         return
     from verix_anon.desk.server import serve
+    from verix_anon.provider.local import LocalProvider
 
     with tempfile.TemporaryDirectory(prefix="verix-desk-") as private:
 
@@ -65,7 +66,7 @@ def desk(
             if not no_browser:
                 _open(address, Path(private))
 
-        serve(folder, port, ready=ready)
+        serve(folder, port, provider=LocalProvider(), ready=ready)
 
 
 def _open(address: str, private: Path) -> None:

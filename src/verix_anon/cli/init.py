@@ -15,7 +15,7 @@ from verix_anon.cli.options import (
     tell_reading,
     with_reading,
 )
-from verix_anon.cli.output import check_outputs, during, quoted, say, write_text
+from verix_anon.cli.output import check_outputs, during, quoted, say, write_data, write_text
 from verix_anon.fields import printable, to_json
 from verix_anon.parent_process import seen_roles
 
@@ -40,7 +40,10 @@ def init(
     ] = False,
     overview: Annotated[
         Path | None,
-        option("Write examples, counts and shares of each column here, for the desk to show."),
+        option(
+            "Write examples, counts and shares of each column here, for the desk to show, and some"
+            " rows beside it."
+        ),
     ] = None,
     overwrite: Annotated[bool, option("Replace a file that is there.", "--overwrite")] = False,
     as_json: AsJson = False,
@@ -66,6 +69,8 @@ def init(
 
         looked = during("look", quiet, lambda: looking.overview(read.table))
         write_text(looked.to_json(), overview, overwrite=overwrite)
+        sample = overview.with_name(looking.SAMPLE)
+        write_data(looking.sample_of(read.table), sample, overwrite=overwrite)
     if as_json:
         say(to_json(guesses.to_json()))
     elif explain:

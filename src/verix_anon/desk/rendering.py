@@ -17,6 +17,7 @@ from verix_anon.client.job import Job, JourneyStep
 from verix_anon.desk.tasks import Tasks
 from verix_anon.fields import printable
 from verix_anon.html_templates import templates_of
+from verix_anon.protocol.providers import Provider
 from verix_anon.translation import number
 
 LANGUAGES = ("en", "de")
@@ -69,6 +70,8 @@ class Desk:
 
     folder: Path
     tasks: Tasks
+    provider: Provider
+    """Who grows the trees of previews, on this machine"""
 
 
 @dataclass(frozen=True, slots=True)

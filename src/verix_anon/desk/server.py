@@ -17,6 +17,7 @@ from verix_anon.desk.rendering import Desk, page
 from verix_anon.desk.sessions import Sessions, link_file
 from verix_anon.desk.tasks import Tasks
 from verix_anon.errors import Error, TableError
+from verix_anon.protocol.providers import Provider
 
 HOST = "127.0.0.1"
 GRACE_SECONDS = 1
@@ -27,7 +28,7 @@ STATIC = {"desk.css": "text/css", "desk.js": "text/javascript", "desk.svg": "ima
 router = APIRouter()
 
 
-def serve(folder: Path, port: int, *, ready: Callable[[str], None]) -> None:
+def serve(folder: Path, port: int, *, provider: Provider, ready: Callable[[str], None]) -> None:
     """Serve until SIGTERM or SIGINT; `ready` gets the URL that lets a browser in."""
     folder = folder.resolve()
     if not folder.is_dir():
@@ -44,7 +45,7 @@ def serve(folder: Path, port: int, *, ready: Callable[[str], None]) -> None:
             return f"http://{HOST}:{port}/enter?token={token}"
 
         sessions = Sessions(lambda token: write_link(link(token)))
-        app = make_app(Desk(folder, tasks), sessions, port)
+        app = make_app(Desk(folder, tasks, provider), sessions, port)
         http_server.end_by_signal()
         ready(link(sessions.token))
         http_server.serve(app, listener, grace=GRACE_SECONDS)

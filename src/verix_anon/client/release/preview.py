@@ -1,21 +1,30 @@
-"""Show a release before it is made: its sheet, its warnings, ten records before and after."""
+"""Show a release before it is made: its sheet, its warnings, ten records before and after.
+
+Of a sample, this can be shown at once: it is prepared, anonymized and released here.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from numbers import Real
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from verix_anon.client.manifest import Manifest
-from verix_anon.client.privacy_sheet import ColumnLoss, losses_of, missed_gates
-from verix_anon.client.release import ReleaseOptions
+from verix_anon.client.prepare import PrepareOptions, prepare
+from verix_anon.client.prepare.traps import Traps
+from verix_anon.client.privacy_sheet import ColumnLoss, Sheet, losses_of, missed_gates
+from verix_anon.client.release import ReleaseOptions, release
 from verix_anon.client.release.published import Published, Released
 from verix_anon.client.table.columns import Derived, columns_of, with_derived
 from verix_anon.client.table.roles import Measure
+from verix_anon.client.table.roles_file import parse_roles
 from verix_anon.errors import TableError
 from verix_anon.fields import Fields, to_json
+from verix_anon.protocol.providers import Provider
 
 FORMAT = "verix/preview/1"
 RECORDS = 10
@@ -96,6 +105,25 @@ class Preview:
         fields.expect("format", FORMAT)
         columns = tuple(_compared(each) for each in fields.each("columns"))
         return fields.record(cls, columns=columns, losses=losses_of(fields))
+
+
+def preview_sample(
+    sample: pa.Table, roles: str, beside: Path, provider: Provider
+) -> tuple[Sheet, Preview]:
+    """Show what a release of these rows would be, by the text of a roles file in that folder.
+
+    Nothing is sent or kept, so there are no traps, and nothing needs to be secret.
+    """
+    k, declared = parse_roles(roles, beside)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "roles.toml"
+        path.write_text(roles, encoding="utf-8")
+        options = PrepareOptions.of_roles(path, traps=Traps.NONE, witnesses=0, unsafe_seed=0)
+    made = prepare(sample, roles=declared, k=k, options=options)
+    delivery = provider.anonymize(made.submission)
+    asked = ReleaseOptions(force=True)
+    released = release(delivery, made.manifest, None, table=sample, options=asked)
+    return released.sheet, Preview.of(released, asked, made.manifest, sample)
 
 
 def _given(options: ReleaseOptions, manifest: Manifest) -> dict[str, object]:

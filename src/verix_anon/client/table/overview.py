@@ -22,6 +22,10 @@ from verix_anon.protocol.contract import Kind
 FORMAT = "verix/overview/1"
 OVERVIEW = "overview.json"
 """What it is called in the folder of a job."""
+SAMPLE = "sample.arrow"
+"""Some rows of the table, beside the overview."""
+MOST_ROWS, MOST_CELLS = 20_000, 320_000
+"""So much of a table is a sample: from that, a preview takes about a second."""
 EXAMPLES, BARS, LONGEST = 5, 10, 60
 MANY_ONCE = 0.05
 """A larger share of values that occur once singles many people out."""
@@ -76,6 +80,26 @@ def overview(table: object) -> Overview:
     columns = columns_of(table)
     found = {name: _overview(name, columns[name]) for name in columns}
     return Overview(n_rows=columns.n_rows, columns=found)
+
+
+def sample_of(table: object) -> bytes:
+    """Return rows of a table at random, in their order; all of them if it is small."""
+    columns = columns_of(table)
+    n = min(columns.n_rows, MOST_ROWS, MOST_CELLS // max(len(columns), 1))
+    some = pa.array(np.sort(np.random.default_rng().permutation(columns.n_rows)[:n]))
+    held = pa.table({name: columns[name].take(some) for name in columns})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, held.schema) as writer:
+        writer.write_table(held)
+    return bytes(sink.getvalue())
+
+
+def read_sample(data: bytes) -> pa.Table:
+    """Read a sample back; raises TableError."""
+    try:
+        return pa.ipc.open_file(data).read_all()
+    except pa.ArrowException:
+        raise TableError("the sample of the table cannot be read; read its values again") from None
 
 
 def _overview(name: str, array: pa.Array) -> ColumnOverview:

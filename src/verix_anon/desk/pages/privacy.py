@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from threading import Lock
 from typing import NamedTuple
 
 from fastapi import Request, Response
@@ -13,6 +14,8 @@ from verix_anon.client.explore.exploration import Exploration, basis_of
 from verix_anon.client.job import Job, JourneyStep
 from verix_anon.client.prepare.options import PrepareOptions
 from verix_anon.client.prepare.traps import Traps
+from verix_anon.client.release.preview import preview_sample
+from verix_anon.client.table.overview import SAMPLE, read_sample
 from verix_anon.client.table.roles import Measure
 from verix_anon.client.table.roles_editor import (
     Protection,
@@ -25,8 +28,8 @@ from verix_anon.client.table.task import TableRole
 from verix_anon.desk.gate import Form
 from verix_anon.desk.pages import forms
 from verix_anon.desk.pages.columns import overview_of
-from verix_anon.desk.rendering import href_of, page
-from verix_anon.errors import TableError
+from verix_anon.desk.rendering import desk_of, fragment, href_of, page
+from verix_anon.errors import Error, TableError
 from verix_anon.files.job_folder import EXPLORED, ROLES
 from verix_anon.files.text_versions import Version, read_version, replace_version
 from verix_anon.protocol.contract import Rule
@@ -50,6 +53,7 @@ PURPOSES = {
     "public": Purpose(25, 3, 0.9, has_bins=True),
 }
 USUAL = ",".join(str(purpose.k) for purpose in PURPOSES.values())
+_LOOKING = Lock()
 ROOM = 0.1
 """A cap is required only if the share of the most common value is lower by at least this."""
 
@@ -154,6 +158,32 @@ def choose_purpose(request: Request, job: forms.GivenJob, form: forms.Posted) ->
     if job.table is None:
         return forms.go_to(request, "privacy", job=job.name)
     return forms.start(request, job, _words(job, forms.table_of(request, job), USUAL, ""))
+
+
+@router.post("/jobs/{job}/privacy/preview")
+def look_ahead(request: Request, job: forms.GivenJob, form: forms.Posted) -> Response:
+    """Show what the choices would make of a sample of the table; nothing is saved."""
+    sheet, preview, problem = None, None, ""
+    try:
+        sample = read_sample(job.path(SAMPLE).read_bytes())
+        roles = read_version(job.path(ROLES)).text
+        text = apply_protection(
+            roles, _wanted(form, read_protection(roles, job.folder)), job.folder
+        )
+        # One at a time: who changes five fields in a second waits for the last of them alone.
+        with _LOOKING:
+            provider = desk_of(request).provider
+            sheet, preview = preview_sample(sample, text, job.folder, provider)
+    except FileNotFoundError:
+        problem = (
+            "there is no sample of the table; read its values again on the page of its columns"
+        )
+    except Error as error:
+        problem = str(error)
+    looked = overview_of(job)
+    n_rows = 0 if looked is None else looked.n_rows
+    view = {"sheet": sheet, "preview": preview, "problem": problem, "n_rows": n_rows}
+    return fragment(request, "ahead.html", view)
 
 
 @router.post("/jobs/{job}/privacy")

@@ -81,7 +81,7 @@ function refresh(form) {
 // Each part of the answer takes the place of the part of the page with its id.
 function advise(form) {
   let last = 0;
-  form.addEventListener("change", async () => {
+  const ask = async () => {
     const mine = ++last;
     const answer = await fetch(form.dataset.advice, {
       method: "POST",
@@ -93,7 +93,9 @@ function advise(form) {
     for (const part of found.querySelectorAll("[id]")) {
       document.getElementById(part.id)?.replaceChildren(...part.childNodes);
     }
-  });
+  };
+  form.addEventListener("change", ask);
+  if ("atOnce" in form.dataset) ask();
 }
 
 // Sort a table by its columns, and show only some of its rows.
