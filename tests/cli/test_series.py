@@ -78,6 +78,11 @@ def test_months_are_published_with_nobody_below_l(folder: Path, monthly: Path, r
         assert told["returning"] == (0 if month == 0 else pytest.approx(40, abs=15))
     assert [each.below for each in Series(monthly).releases()] == [0.0] * 3
     assert "below l" in run("series", "risk", monthly).out
+    for language, said in (("en", "below l (wide bars)"), ("de", "unter l (breite Balken)")):
+        page = folder / f"{language}.html"
+        verdict = folder / "job2" / "verdict.json"
+        assert run("report", verdict, "--language", language, "--out", page).code == 0
+        assert said in page.read_text(encoding="utf-8")
     log = monthly / "series.json"
     for month, head in enumerate(heads):
         file = folder / f"released{month}.csv"

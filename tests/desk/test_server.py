@@ -10,6 +10,7 @@ from tools.desk_process import another_url, serving
 from verix_anon.desk.server import serve
 from verix_anon.desk.sessions import FILE, link_file, link_of
 from verix_anon.errors import TableError
+from verix_anon.provider.local import LocalProvider
 
 
 def test_a_desk_from_its_start_to_its_end(tmp_path: Path) -> None:
@@ -29,7 +30,7 @@ def test_a_desk_from_its_start_to_its_end(tmp_path: Path) -> None:
         unused = another_url(tmp_path).stdout.strip()
         assert (tmp_path / FILE).stat().st_mode & 0o777 == 0o600
         with pytest.raises(TableError, match="a desk is running"):
-            serve(tmp_path, 0, ready=print)
+            serve(tmp_path, 0, provider=LocalProvider(), ready=print)
         code, said = desk.end()
     assert code == 0
     for secret in (desk.url.split("=")[1], session, unused.split("=")[1]):

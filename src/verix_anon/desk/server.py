@@ -12,7 +12,7 @@ from starlette.types import ASGIApp
 
 from verix_anon import http_server
 from verix_anon.desk.gate import DeskGate
-from verix_anon.desk.pages import columns, jobs, privacy, release, send, table, verdict
+from verix_anon.desk.pages import columns, jobs, privacy, release, send, series, table, verdict
 from verix_anon.desk.rendering import Desk, page
 from verix_anon.desk.sessions import Sessions, link_file
 from verix_anon.desk.tasks import Tasks
@@ -22,7 +22,7 @@ from verix_anon.protocol.providers import Provider
 HOST = "127.0.0.1"
 GRACE_SECONDS = 1
 """How long the end waits for open requests: event streams do not end by themselves."""
-PAGES = (jobs, table, columns, privacy, send, verdict, release)
+PAGES = (jobs, series, table, columns, privacy, send, verdict, release)
 STATIC = {"desk.css": "text/css", "desk.js": "text/javascript", "desk.svg": "image/svg+xml"}
 """The style, the script and the icon: ours, and small enough to be read."""
 router = APIRouter()

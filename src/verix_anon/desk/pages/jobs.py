@@ -13,6 +13,7 @@ from starlette.responses import RedirectResponse
 from verix_anon.client.job import jobs_in, new_job
 from verix_anon.datasets import census
 from verix_anon.desk.pages.forms import GivenJob, Posted, go_to, one
+from verix_anon.desk.pages.series import series_in
 from verix_anon.desk.rendering import LANGUAGE_COOKIE, LANGUAGES, desk_of, href_of, page
 from verix_anon.desk.tasks import DeskTask
 from verix_anon.errors import TableError
@@ -64,6 +65,7 @@ def _list(request: Request, name: str, problem: str, status: int) -> Response:
     tasks = [desk.tasks.of(job.name) for job in found]
     running = {task.job for task in tasks if task is not None and task.is_running}
     view = {"jobs": found, "running": running, "name": name, "problem": problem}
+    view["series"] = series_in(desk.folder)
     return page(request, "jobs.html", {**view, "command": BEGINS}, status=status)
 
 

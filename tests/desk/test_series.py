@@ -1,0 +1,47 @@
+"""A series at the desk: what was published, and what all of it tells together."""
+
+from pathlib import Path
+
+import pytest
+
+from cli import jobs
+from cli.test_series import ROLES, write_month
+from desk.browsing import Browser, Given, Shown
+
+
+@pytest.fixture
+def folder(given: Given, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A desk's folder with a series of two releases, sealed."""
+    made = given.desk.folder
+    monkeypatch.setenv("VERIX_LEDGER", str(made / "ledger.jsonl"))
+    monkeypatch.setenv("VERIX_PASSPHRASE", "a long passphrase")
+    (made / "roles.toml").write_text(ROLES)
+    new = ("series", "new", made / "monthly", "--roles", made / "roles.toml", "--seal")
+    assert jobs.exit_code(*new) == 0
+    for month in (1, 2):
+        words = ("--series", made / "monthly", "--out", made / f"job{month}")
+        table, out = write_month(made, month), made / f"released{month}.csv"
+        assert jobs.exit_code("run", table, *words, "--release", out, "--quiet") == 0
+    monkeypatch.delenv("VERIX_PASSPHRASE")
+    return made
+
+
+def test_a_series_shows_its_releases_and_what_they_tell(folder: Path, browser: Browser) -> None:
+    assert 'href="/series/monthly"' in browser.get("/").text
+    page = browser.get("/series/monthly")
+    assert page.text.count('<th scope="row">') == 2
+    told = browser.submit("/series/monthly", {"passphrase": "a long passphrase"})
+    words = " ".join(Shown(told.text).words)
+    assert told.status_code == 200
+    assert "Below l" in words
+    assert 'class="bars"' in told.text
+    refused = browser.submit("/series/monthly", {"passphrase": "another one"})
+    assert refused.status_code == 400
+    assert 'href="/language/de?back=/series/monthly"' in refused.text
+    assert "Below l" not in " ".join(Shown(refused.text).words)
+    # Only a series of the folder is shown.
+    for name in ("job1", "%2e%2e%2fmonthly", "none", "."):
+        assert browser.get(f"/series/{name}").status_code in (307, 404)
+    (folder / "monthly" / "series.json").write_text("{}")
+    assert browser.get("/series/monthly").status_code == 400
+    assert browser.get("/").status_code == 200
