@@ -12,12 +12,11 @@ from hypothesis import settings
 from cli import jobs
 from client.release import releases
 from client.table.tables import MAKERS, Make
+from conform.in_process import of_side
 from files.samples import delivered
 from tools import cases
 from verix_anon.client import models
-from verix_anon.conform import KitSize, owners
-from verix_anon.conform.kit import Kit, write_kit
-from verix_anon.conform.provider_cases import for_providers
+from verix_anon.conform.kit import Kit, unpack_kit
 from verix_anon.files.folder_writer import write_delivery
 
 # pytest keeps the tests that it rewrote only if bytecode is kept; else each run rewrites them all,
@@ -56,8 +55,7 @@ def quick_models() -> Iterator[None]:
         patch.setattr(models, "ROUNDS", 2)
         yield
     # What such a model measured must not be kept: other tests in this process want the real one.
-    for made in (owners.owner, owners.honest, cases.prepared):
-        made.cache_clear()
+    cases.prepared.cache_clear()
 
 
 @pytest.fixture
@@ -99,6 +97,12 @@ def case() -> releases.Job:
 
 
 @pytest.fixture(scope="session")
-def small_kit(tmp_path_factory: pytest.TempPathFactory) -> Kit:
+def package_kit(tmp_path_factory: pytest.TempPathFactory) -> Kit:
+    """The kit that the package holds; not to be changed."""
+    return unpack_kit(tmp_path_factory.mktemp("kit") / "kit")
+
+
+@pytest.fixture(scope="session")
+def small_kit(package_kit: Kit) -> Kit:
     """What a provider is shown; not to be changed."""
-    return write_kit(tmp_path_factory.mktemp("kit") / "kit", for_providers(), KitSize.SMALL)
+    return of_side(package_kit, "provider")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from verix_anon.conform import independent
+from tools.kit import independent
 from verix_anon.protocol.contract import Column, Commitment, Contract, Kind, Role, Rule
 from verix_anon.protocol.messages import Delivery, Submission
 from verix_anon.protocol.table import Records, wire_columns

@@ -3,14 +3,13 @@
 The files are those of the kit's cases, so that the pictures are the same whenever they are made.
 """
 
-import json
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tools.browser import chromium
+from tools.kit.checker_cases import checker_cases
 from verix_anon.checker import write_page
-from verix_anon.conform.checker_cases import ROWS
 
 SHOWN = {
     "check-subject": (
@@ -38,7 +37,7 @@ SHOWN = {
 
 def main(folder: Path) -> None:
     """Drop the files, and take a picture of what the page says."""
-    rows = {row["id"]: row for row in json.loads(ROWS.read_text(encoding="utf-8"))}
+    found = {case.id: case for case in checker_cases()}
     with TemporaryDirectory() as scratch, chromium() as browser:
         place = write_page(Path(scratch) / "x")
         for name, (cases, has_root) in SHOWN.items():
@@ -48,10 +47,10 @@ def main(folder: Path) -> None:
             page.goto(place.as_uri())
             for case, names in cases.items():
                 for each, to in names.items():
-                    (Path(scratch) / to).write_text(rows[case]["files"][each], encoding="utf-8")
+                    (Path(scratch) / to).write_bytes(found[case].files[each])
                 page.set_input_files("#files", [Path(scratch) / to for to in names.values()])
                 if has_root:
-                    words = rows[case]["words"]
+                    words = found[case].words
                     page.click("#more summary")
                     page.fill("#root", words[words.index("--root") + 1])
             page.wait_for_selector("article .outcome:not(:empty)")

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from verix_anon.conform.independent import (
+from tools.kit.independent import (
     Leaf,
     Split,
     Work,

@@ -11,8 +11,8 @@ import json
 from pathlib import Path
 
 from tools import independent_proofs, signed_vectors
-from verix_anon.conform import independent
-from verix_anon.conform.provider_cases import ANSWERED, submission
+from tools.kit import independent
+from tools.kit.provider_cases import ANSWERED, submission
 
 FOLDER = Path(__file__).parent.parent / "tests" / "vectors"
 

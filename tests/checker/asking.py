@@ -14,10 +14,10 @@ from random import Random
 from typing import Any
 
 from cli.jobs import exit_code
-from tools import checker_cases as made
+from tools.kit import checker_cases as made
 from verix_anon.checker import CHECKER
 from verix_anon.client.series import check_series
-from verix_anon.conform.checker_cases import ROWS
+from verix_anon.conform.kit import CaseKind
 from verix_anon.errors import Error, ProofError
 from verix_anon.files.attestation import Asked, attested
 from verix_anon.files.proofs import check_proof
@@ -39,14 +39,12 @@ class Question:
         return {"words": self.words, "files": files}
 
 
-def questions() -> list[tuple[Question, str]]:
+def questions() -> list[tuple[Question, CaseKind]]:
     """The questions of the kit, and the kind of each."""
-    found = []
-    for row in json.loads(ROWS.read_text(encoding="utf-8")):
-        files = {name: text.encode() for name, text in row["files"].items()}
-        files |= {name: base64.b64decode(t) for name, t in row.get("base64", {}).items()}
-        found.append((Question(row["id"], tuple(row["words"]), files), row["kind"]))
-    return found
+    return [
+        (Question(case.id, tuple(case.words), case.files), case.kind)
+        for case in made.checker_cases()
+    ]
 
 
 def by_command(question: Question, folder: Path) -> int:

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from cli.jobs import Run
-from verix_anon.conform import KitSize
-from verix_anon.conform.kit import VERSION, read_kit
+from verix_anon.conform.kit import VERSION, KitSize, read_kit
 
 HONEST = """
 import sys

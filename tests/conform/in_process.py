@@ -1,5 +1,6 @@
 """Providers as the kit asks one, without a process for each case."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -43,3 +44,8 @@ def some_of_each_kind(kit: Kit) -> list[KitCase]:
     kinds = (CaseKind.ANSWERED, CaseKind.REFUSED)
     by_kind = [[case for case in kit.cases if case.kind is kind] for kind in kinds]
     return [case for cases in by_kind for case in cases[:: len(cases) // 4][:4]]
+
+
+def of_side(kit: Kit, side: str) -> Kit:
+    """The kit with the cases of one side alone; its files are all there."""
+    return replace(kit, cases=tuple(case for case in kit.cases if case.kind.side == side))

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from support import assert_same
-from verix_anon.conform import independent
+from tools.kit import independent
+from tools.kit.provider_cases import ANSWERED, CONTRACTS, DAMAGED
+from tools.kit.provider_cases import submission as submission_of
 from verix_anon.conform.kit import Kit, chosen
-from verix_anon.conform.provider_cases import ANSWERED, CONTRACTS, DAMAGED
-from verix_anon.conform.provider_cases import submission as submission_of
 from verix_anon.errors import Error
 from verix_anon.files.deliveries import read_delivery
 from verix_anon.files.submissions import read_submission

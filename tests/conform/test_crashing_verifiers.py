@@ -1,20 +1,19 @@
 """A verifier is judged by what it exits with, and a crash is no verdict."""
 
 import sys
+from dataclasses import replace
 
 import pytest
 
-from verix_anon.conform import KitSize
-from verix_anon.conform.kit import Kit, chosen, write_kit
+from verix_anon.conform.kit import Kit, chosen
 from verix_anon.conform.trials import command_verifier, try_verifier
-from verix_anon.conform.verifier_cases import for_verifiers
 
 
 @pytest.fixture(scope="module")
-def kit(tmp_path_factory: pytest.TempPathFactory) -> Kit:
+def kit(package_kit: Kit) -> Kit:
     """Something to accept, a cheat, and what is malformed."""
-    some = chosen(for_verifiers(), ["honest-coded", "forged-root", "malformed-loop"])
-    return write_kit(tmp_path_factory.mktemp("judging") / "kit", some, KitSize.SMALL)
+    some = chosen(package_kit.cases, ["honest-coded", "forged-root", "malformed-loop"])
+    return replace(package_kit, cases=tuple(some))
 
 
 def said(kit: Kit, code: str) -> dict[str, str]:

@@ -1,26 +1,59 @@
 """A kit as a folder: everything is listed, and nothing is read that is not."""
 
 import json
+import shutil
+import tarfile
 from pathlib import Path
 
 import pytest
 
-from verix_anon.conform import KitSize
-from verix_anon.conform.kit import Kit, KitCase, chosen, read_kit, write_kit
-from verix_anon.conform.provider_cases import for_providers
+from tools.kit.packing import PLACE, make_kit, pack
+from tools.kit.writing import VERSION, files_of
+from verix_anon.conform.kit import Kit, KitSize, chosen, export_kit, read_kit
 from verix_anon.errors import TableError
 
 
 @pytest.fixture
-def kit(tmp_path: Path) -> Kit:
-    return write_kit(tmp_path / "kit", chosen(for_providers(), ["ties", "pure"]), KitSize.SMALL)
+def kit(package_kit: Kit, tmp_path: Path) -> Kit:
+    return export_kit(package_kit, chosen(package_kit.cases, ["ties", "pure"]), tmp_path / "kit")
 
 
-def test_what_is_written_is_read_again(kit: Kit) -> None:
+def test_the_package_holds_the_kit_that_is_made_again(package_kit: Kit, tmp_path: Path) -> None:
+    """If this fails, run `python -m tools.kit --write`; a change of a case needs a new version."""
+    made = make_kit(tmp_path / "kit")
+    files = files_of(made.folder)
+    assert files == files_of(package_kit.folder)
+    others = [
+        f for f in files if (made.folder / f).read_bytes() != (package_kit.folder / f).read_bytes()
+    ]
+    assert others == []
+    assert (made.digest, made.cases) == (package_kit.digest, package_kit.cases)
+
+
+def test_the_file_of_the_package_tells_nothing_of_its_maker(package_kit: Kit) -> None:
+    with tarfile.open(PLACE) as archive:
+        members = archive.getmembers()
+    assert [member.name for member in members] == files_of(package_kit.folder)
+    assert all(member.isfile() for member in members)
+    assert {(m.mtime, m.uid, m.gid, m.uname, m.gname, m.mode) for m in members} == {
+        (0, 0, 0, "", "", 0o644)
+    }
+
+
+def test_a_kit_is_packed_alike_wherever_it_lies(kit: Kit, tmp_path: Path) -> None:
+    shutil.copytree(kit.folder, tmp_path / "other", copy_function=shutil.copyfile)
+    for number, folder in enumerate((kit.folder, tmp_path / "other")):
+        pack(folder, tmp_path / f"{number}.tar.xz")
+    assert (tmp_path / "0.tar.xz").read_bytes() == (tmp_path / "1.tar.xz").read_bytes()
+
+
+def test_what_is_exported_is_read_again(kit: Kit, package_kit: Kit, tmp_path: Path) -> None:
     assert [case.id for case in kit.cases] == ["pure", "ties"]
     assert all(kit.path(case, name).is_dir() for case in kit.cases for name in case.paths)
     assert read_kit(kit.folder) == kit
-    assert (kit.size, kit.version) == (KitSize.SMALL, "1.4")
+    assert (kit.size, kit.version) == (KitSize.SMALL, VERSION)
+    whole = export_kit(package_kit, package_kit.cases, tmp_path / "whole")
+    assert (whole.digest, whole.cases) == (package_kit.digest, package_kit.cases)
 
 
 def spoil_file(folder: Path) -> None:
@@ -111,14 +144,8 @@ def test_a_list_that_is_none_is_refused(kit: Kit) -> None:
         (kit.folder / "kit.json").write_bytes(before)
 
 
-def test_cases_are_chosen_by_name_or_pattern() -> None:
-    found: list[str] = [case.id for case in chosen(for_providers(), ["*s-paper"])]
+def test_cases_are_chosen_by_name_or_pattern(small_kit: Kit) -> None:
+    found: list[str] = [case.id for case in chosen(small_kit.cases, ["*s-paper"])]
     assert found == ["continuous-paper", "extremes-paper", "names-paper", "halves-paper"]
     with pytest.raises(TableError, match="'nonsense' fits no case"):
-        chosen(for_providers(), ["ties", "nonsense"])
-
-
-def test_the_same_kit_comes_of_the_same_cases(kit: Kit, tmp_path: Path) -> None:
-    again = write_kit(tmp_path / "again", chosen(for_providers(), ["ties", "pure"]), KitSize.SMALL)
-    assert again.digest == kit.digest
-    assert all(isinstance(case, KitCase) for case in again.cases)
+        chosen(small_kit.cases, ["ties", "nonsense"])

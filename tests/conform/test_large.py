@@ -2,9 +2,9 @@
 
 import pytest
 
-from verix_anon.conform import KitSize, independent, large
-from verix_anon.conform.kit import CaseKind
-from verix_anon.conform.provider_cases import ANSWERED, LARGE, for_providers, submission
+from tools.kit import independent, large
+from tools.kit.provider_cases import ANSWERED, LARGE, for_providers, submission
+from verix_anon.conform.kit import CaseKind, KitSize
 
 
 @pytest.mark.parametrize("name", [name for name in ANSWERED if "chunk" not in name])

@@ -9,8 +9,8 @@ from types import ModuleType
 import pytest
 
 from conform.in_process import asked_example
+from tools.kit.provider_cases import CONTRACTS, submission
 from verix_anon.conform.kit import Kit, chosen
-from verix_anon.conform.provider_cases import CONTRACTS, submission
 from verix_anon.conform.trials import try_provider
 
 SOURCE = (Path(__file__).parents[2] / "examples" / "provider.py").read_text(encoding="utf-8")

@@ -15,11 +15,11 @@ import pytest
 
 from conform.in_process import asked, some_of_each_kind
 from service.running import running
+from tools.kit.tables import canonical
 from verix_anon.adversaries import ADVERSARIES
 from verix_anon.client.remote.connection import RemoteOptions
 from verix_anon.conform.kit import CaseKind, Kit, chosen, read_kit
 from verix_anon.conform.results import Result
-from verix_anon.conform.tables import canonical
 from verix_anon.conform.trials import (
     Answer,
     Asked,

@@ -10,6 +10,8 @@ from types import ModuleType
 import pytest
 
 from cli import jobs
+from conform.in_process import of_side
+from tools.kit.verifier_cases import EXITS
 from verix_anon.client.verdict import DECIDING, RECEIPT, Finding, Status, Verdict
 from verix_anon.client.verify import (
     VerifyOptions,
@@ -21,13 +23,10 @@ from verix_anon.client.verify import (
     trap_rows,
     verify,
 )
-from verix_anon.conform import KitSize, owners
 from verix_anon.conform.foreign_command import Ended
-from verix_anon.conform.kit import CaseKind, Kit, KitCase, chosen, write_kit
-from verix_anon.conform.provider_cases import for_providers
+from verix_anon.conform.kit import CaseKind, Kit, KitCase, chosen
 from verix_anon.conform.results import Result
 from verix_anon.conform.trials import Judge, command_verifier, try_verifier
-from verix_anon.conform.verifier_cases import EXITS, for_verifiers
 from verix_anon.errors import TableError
 from verix_anon.fields import Fields
 from verix_anon.files.hashed_files import Files
@@ -74,9 +73,9 @@ CHECKS = {
 
 
 @pytest.fixture(scope="session")
-def judged_kit(tmp_path_factory: pytest.TempPathFactory) -> Kit:
-    """Not to be changed."""
-    return write_kit(tmp_path_factory.mktemp("judged") / "kit", for_verifiers(), KitSize.SMALL)
+def judged_kit(package_kit: Kit) -> Kit:
+    """What a verifier is shown; not to be changed."""
+    return of_side(package_kit, "verifier")
 
 
 def in_process(shown: Mapping[str, object]) -> Ended:
@@ -251,20 +250,6 @@ def test_a_command_names_all_places_or_none(tmp_path: Path, judged_kit: Kit) -> 
     assert failed(try_verifier(judged_kit, cases, command_verifier(command, limit=60))) == []
 
 
-def test_ids_are_those_of_one_kit() -> None:
-    ids = [case.id for case in [*for_providers(), *for_verifiers()]]
-    assert len(set(ids)) == len(ids)
-
-
-def test_the_same_kit_comes_of_the_same_cases(judged_kit: Kit, tmp_path: Path) -> None:
-    wanted = ["honest-coded", "adversary-lazy", "receipt-honest", "moved-twin"]
-    first = write_kit(tmp_path / "first", chosen(for_verifiers(), wanted), KitSize.SMALL)
-    for cached in (owners.owner, owners.honest):
-        cached.cache_clear()
-    again = write_kit(tmp_path / "again", chosen(for_verifiers(), wanted), KitSize.SMALL)
-    assert again.digest == first.digest
-
-
 def test_the_command_line(run: jobs.Run, tmp_path: Path) -> None:
     wanted = ["--only", "forged-root", "--only", "honest-coded"]
     shown = ["--json", tmp_path / "out.json", "--html", tmp_path / "out.html", "--quiet"]
@@ -288,7 +273,5 @@ def test_an_exported_kit_holds_both_sides(run: jobs.Run, tmp_path: Path) -> None
     assert run("conform", "--only", "pure", "--export", only, "--quiet").code == 0
     ended = run("conform", "--kit", only, "--verifier", "false")
     assert (ended.code, "no case for a verifier" in ended.err) == (2, True)
-    ended = run("conform", "--verifier", "--size", "large", "false")
-    assert (ended.code, "all that a verifier is shown is small" in ended.err) == (2, True)
     ended = run("conform", "--verifier", "--url", "https://localhost")
     assert (ended.code, "in place of a command" in ended.err) == (2, True)

@@ -4,9 +4,9 @@ import re
 from fnmatch import fnmatchcase
 
 from tools.documents.markdown import ROOT, blocks
-from verix_anon.conform.checker_cases import for_checkers
-from verix_anon.conform.provider_cases import LARGE, for_providers
-from verix_anon.conform.verifier_cases import for_verifiers
+from tools.kit.checker_cases import for_checkers
+from tools.kit.provider_cases import LARGE, for_providers
+from tools.kit.verifier_cases import for_verifiers
 
 TEXT = (ROOT / "docs" / "implementers.md").read_text(encoding="utf-8")
 EXAMPLE = "examples/provider.py"

@@ -18,12 +18,12 @@ import pytest
 from conform.in_process import asked_example, some_of_each_kind
 from support import coded, submission
 from tools import cases
+from tools.kit import folders
+from tools.kit.tables import clear
 from verix_anon.client.verdict import Outcome as Judged
 from verix_anon.client.verify import VerifyOptions, verify
-from verix_anon.conform import folders
 from verix_anon.conform.kit import CaseKind, Kit
 from verix_anon.conform.results import Result
-from verix_anon.conform.tables import clear
 from verix_anon.conform.trials import command_provider, try_provider
 from verix_anon.files.deliveries import Snapshot, read_delivery
 from verix_anon.files.folder_writer import write_submission

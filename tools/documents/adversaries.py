@@ -4,9 +4,9 @@ import inspect
 import re
 from collections.abc import Mapping
 
+from tools.kit.verifier_cases import SEEN
 from verix_anon.adversaries import ADVERSARIES, only
 from verix_anon.client.verdict import LAYERS
-from verix_anon.conform.verifier_cases import SEEN
 
 FULL = SEEN
 """The layers that must see each adversary with the submission at hand."""

@@ -15,19 +15,13 @@ from verix_anon.cli.anonymize import AuthoritiesFile, InsecureHttp, Token, Token
 from verix_anon.cli.app import REFUSED, app
 from verix_anon.cli.options import Quiet, option, output_option, overwrite_option
 from verix_anon.cli.output import check_outputs, painted, progress_bar, quoted, say, write_text
-from verix_anon.conform import KitSize
 from verix_anon.errors import TableError
 from verix_anon.fields import counted, printable, to_json
 
 if TYPE_CHECKING:
-    from verix_anon.conform.kit import KitCase
     from verix_anon.conform.results import Result
 
     Trial = Callable[..., list[Result]]
-
-
-LIMITS = {KitSize.SMALL: 60.0, KitSize.LARGE: 1800.0}
-"""Seconds that a case may take, unless it is said."""
 
 cases_option = partial(option, panel="Cases")
 running_option = partial(option, panel="Running")
@@ -69,9 +63,6 @@ def conform(
             "Only this case, or those that fit a pattern such as 'spread*'; may be repeated."
         ),
     ] = None,
-    size: Annotated[
-        KitSize, cases_option("Small tables, or two of a million rows, which take minutes to make.")
-    ] = KitSize.SMALL,
     kit: Annotated[Path | None, cases_option("Run a kit that was exported.")] = None,
     export: Annotated[
         Path | None, cases_option("Write the kit as a folder; without a command, that is all.")
@@ -86,7 +77,8 @@ def conform(
     limit: Annotated[
         float | None,
         running_option(
-            "Seconds that a case may take; 60, or 1,800 with --size large, by default.", min=0.1
+            "Seconds that a case may take; by default 60, or 1,800 for a kit of large tables.",
+            min=0.1,
         ),
     ] = None,
     jobs: Annotated[
@@ -106,13 +98,13 @@ def conform(
     malformed ones, and must leave with the exit code of `verix-anon verify`. A checker is shown
     proofs, receipts, signed verdicts and logs of series, true and forged ones, and must leave with
     the exit code of `prove check`, `receipt check` and `series check`. A crash, such as with a
-    traceback, counts as no answer, whatever its exit code. Cases are made from seeds; nothing is
-    downloaded, and no secret is needed.
+    traceback, counts as no answer, whatever its exit code. The cases are part of this package;
+    nothing is downloaded, and no secret is needed.
 
     Exit codes: 0 all cases passed, 1 some did not, 2 a mistake of the caller's.
     """
     from verix_anon.client.report import check_installed, render_conformance
-    from verix_anon.conform.kit import chosen, read_kit, write_kit
+    from verix_anon.conform.kit import chosen, export_kit, read_kit, unpack_kit
     from verix_anon.conform.results import Report
     from verix_anon.files.atomic_write import check_replaces
     from verix_anon.machine import available_cores
@@ -133,17 +125,17 @@ def conform(
     side = "verifier" if verifier else "checker" if checker else "provider"
     with _interruptible(), TemporaryDirectory(prefix="verix-kit-") as place:
         if kit is None:
-            cases = chosen(_cases("all" if export is not None else side, size), only or [])
-            folder = export or Path(place) / "kit"
             with progress_bar(quiet) as progress:
-                found = write_kit(folder, cases, size, overwrite=overwrite, progress=progress)
+                found = unpack_kit(Path(place) / "kit", progress)
         else:
             found = read_kit(kit)
         if export is not None:
+            cases = chosen(found.cases, only or [])
+            found = export_kit(found, cases, export, overwrite=overwrite)
             n = counted(len(found.cases), "case")
             say(f"{n}; kit.json has the SHA-256 {found.digest}.")
             say(f"Written to {export}.")
-        limit = limit or LIMITS[found.size]
+        limit = limit or found.size.limit
         if command:
             trial = _command(command, limit, side)
         elif url is not None:
@@ -180,23 +172,6 @@ def _interruptible() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _cases(side: str, size: KitSize) -> "list[KitCase]":
-    from verix_anon.conform.checker_cases import for_checkers
-    from verix_anon.conform.provider_cases import for_providers
-
-    if side in ("verifier", "checker") and size is KitSize.LARGE:
-        raise TableError(f"all that a {side} is shown is small; leave --size out")
-    cases = for_providers(size) if side in ("provider", "all") else []
-    if side in ("verifier", "all") and size is KitSize.SMALL:
-        # Imported where it is used: who asks a provider needs neither models nor adversaries.
-        from verix_anon.conform.verifier_cases import for_verifiers
-
-        cases += for_verifiers()
-    if side in ("checker", "all") and size is KitSize.SMALL:
-        cases += for_checkers()
-    return cases
 
 
 def _command(command: Sequence[str], limit: float, side: str) -> "Trial":

@@ -1,4 +1,4 @@
-"""Write a kit as a folder, and read one that somebody else exported.
+"""Read a kit: the one that the package holds, or a folder that somebody exported.
 
     kit.json                                  every case, and the SHA-256 of every file
     submissions/ID/   deliveries/ID/          what a provider must answer, and with what
@@ -7,34 +7,49 @@
     accepted/ID/   cheats/ID/   malformed/ID/ deliveries that a verifier is shown
     checks/ID/                                files that a checker is shown
 
-The format has a version of its own. Only files that are listed with their digest are read.
+The format has a version of its own, and the cases have another. Only files that are listed with
+their digest are read. `python -m tools.kit` makes kits.
 """
 
+import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+import tarfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from hashlib import sha256
+from importlib.resources import files
 from pathlib import Path, PurePosixPath
 
 import rfc8785
 
-from verix_anon.conform import KitSize
 from verix_anon.errors import TableError
 from verix_anon.fields import Fields
 from verix_anon.files.atomic_write import write_bytes, written_aside
-from verix_anon.files.folder_writer import digest_of_file
 from verix_anon.files.store import Folder, open_folder
+from verix_anon.progress import Progress, ignore
 
 FORMAT = "verix/kit/1"
-VERSION = "1.4"
-"""The version of the cases; it changes when a case is added, removed or changed."""
 KIT = "kit.json"
+PACKED = "kit.tar.xz"
+"""The file of this package that holds the kit with small tables"""
 MAX_KIT_BYTES = 16 << 20
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
+
+
+class KitSize(StrEnum):
+    """How much the tables of a kit hold."""
+
+    SMALL = "small"
+    LARGE = "large"
+
+    @property
+    def limit(self) -> float:
+        """Seconds that a case may take by default."""
+        return 60.0 if self is KitSize.SMALL else 1800.0
 
 
 class CaseKind(StrEnum):
@@ -77,24 +92,18 @@ class CaseKind(StrEnum):
         return ("submission", "delivery", "manifest") if self.side == "verifier" else ()
 
 
-Made = tuple[Mapping[str, str], Mapping[str, object]]
-"""A case that was made: its paths, and what is expected."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KitCase:
-    """One case: a row of the tables of cases before it is made, then as kit.json lists it."""
+    """One case, as kit.json lists it."""
 
     id: str
     title: str
     section: str
     """Of the specification"""
     kind: CaseKind
-    paths: Mapping[str, str] = field(default_factory=dict)
+    paths: Mapping[str, str]
     """What is shown (`submission`, `delivery`, `manifest`, `proof`): where it lies in the kit"""
-    expected: Mapping[str, object] = field(default_factory=dict)
-    make: Callable[[Path], Made] | None = None
-    """Writes the files of a case that is not made yet into the kit's folder"""
+    expected: Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,45 +128,41 @@ class Kit:
         return target
 
 
-def write_kit(
-    folder: str | os.PathLike[str],
-    cases: Sequence[KitCase],
-    size: KitSize,
-    *,
-    overwrite: bool = False,
-    progress: Callable[[str, int, int], None] = lambda stage, done, total: None,
-) -> Kit:
-    """Make all cases and write them as a kit; it appears complete or not at all."""
-    with written_aside(folder, overwrite=overwrite, folder=True, private=False) as aside:
-        listed = []
-        for done, case in enumerate(cases):
-            progress("make", done, len(cases))
-            assert case.make is not None, "a case that was read from a kit is not made again"
-            paths, expected = case.make(aside)
-            listed.append(
-                {
-                    "id": case.id,
-                    "title": case.title,
-                    "section": case.section,
-                    "kind": case.kind.value,
-                    "paths": dict(paths),
-                    "expected": dict(expected),
-                }
-            )
-        stated = {
-            "format": FORMAT,
-            "version": VERSION,
-            "size": size.value,
-            "cases": listed,
-            "files": {name: digest_of_file(aside / name) for name in _files(aside)},
-        }
-        write_bytes(aside / KIT, rfc8785.dumps(stated))  # type: ignore[arg-type]
+def unpack_kit(folder: str | os.PathLike[str], progress: Progress = ignore) -> Kit:
+    """Unpack the kit of this package into a folder that is not there yet, and read it."""
+    packed = files("verix_anon.conform") / PACKED
+    with packed.open("rb") as file, tarfile.open(fileobj=file, mode="r:xz") as archive:
+        members = archive.getmembers()
+        for done, member in enumerate(members):
+            progress("unpack", done, len(members))
+            archive.extract(member, folder, filter="data")
     return read_kit(folder)
 
 
-def _files(folder: Path) -> list[str]:
-    found = (Path(place) / name for place, _, names in os.walk(folder) for name in names)
-    return sorted(path.relative_to(folder).as_posix() for path in found)
+def export_kit(
+    kit: Kit, cases: Sequence[KitCase], folder: str | os.PathLike[str], *, overwrite: bool = False
+) -> Kit:
+    """Copy some cases of a kit to a folder, as a kit; it appears complete or not at all."""
+    stated = json.loads((kit.folder / KIT).read_bytes())
+    ids = {case.id for case in cases}
+    shown = {path for case in cases for path in case.paths.values()}
+    stated["cases"] = [case for case in stated["cases"] if case["id"] in ids]
+    stated["files"] = {
+        name: digest
+        for name, digest in stated["files"].items()
+        if not shown.isdisjoint(_places(name))
+    }
+    with written_aside(folder, overwrite=overwrite, folder=True, private=False) as aside:
+        for name in stated["files"]:
+            (aside / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(kit.folder / name, aside / name)
+        write_bytes(aside / KIT, rfc8785.dumps(stated))
+    return read_kit(folder)
+
+
+def _places(name: str) -> set[str]:
+    """A file and the folders that it lies in."""
+    return {name, *(str(place) for place in PurePosixPath(name).parents)} - {"."}
 
 
 def read_kit(folder: str | os.PathLike[str]) -> Kit:
@@ -174,11 +179,10 @@ def read_kit(folder: str | os.PathLike[str]) -> Kit:
     cases = tuple(_case(each) for each in fields.each("cases"))
     if len({case.id for case in cases}) < len(cases):
         raise TableError(f"{KIT}: a case is listed twice")
-    files = fields.inner("files")
-    _check_files(opened, Path(folder), files)
+    listed = fields.inner("files")
+    _check_files(opened, Path(folder), listed)
     # What cases show are listed files, or folders of some: no link is one.
-    there = {str(place) for name in files.values for place in PurePosixPath(name).parents}
-    there = (there | files.values.keys()) - {"."}
+    there = {place for name in listed.values for place in _places(name)}
     for case in cases:
         for path in case.paths.values():
             if path not in there:
@@ -224,7 +228,8 @@ def _within(path: str) -> str:
 
 
 def _check_files(opened: Folder, folder: Path, listed: Fields) -> None:
-    there = set(_files(folder)) - {KIT}
+    found = (Path(place) / name for place, _, names in os.walk(folder) for name in names)
+    there = {path.relative_to(folder).as_posix() for path in found} - {KIT}
     if others := sorted(there - listed.values.keys()):
         raise TableError(f"the kit {folder} holds {others[0]!r}, which {KIT} does not list")
     for name in sorted(listed.values):

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from verix_anon.conform.independent import Leaf, Split, Work
+from tools.kit.independent import Leaf, Split, Work
 
 Rows = npt.NDArray[np.int64]
 

@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from verix_anon.conform import independent
-from verix_anon.conform.tables import KitSubmission, canonical, one_file, uniform
+from tools.kit import independent
+from tools.kit.tables import KitSubmission, canonical, one_file, uniform
 
 RECORDS = "records.parquet"
 TRACKER = pa.binary(32)

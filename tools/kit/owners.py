@@ -13,11 +13,11 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from tools.kit import folders, independent
+from tools.kit.independent import Anonymized, Leaf, Split, Work
+from tools.kit.tables import KitSubmission, uniform, whole
 from verix_anon.client.owner_files import write_manifest
 from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
-from verix_anon.conform import folders, independent
-from verix_anon.conform.independent import Anonymized, Leaf, Split, Work
-from verix_anon.conform.tables import KitSubmission, uniform, whole
 from verix_anon.files.deliveries import read_delivery
 from verix_anon.protocol.contract import Rule
 from verix_anon.protocol.messages import Delivery

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +20,15 @@ import pyarrow.parquet as pq
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from tools.kit import folders, owners
+from tools.kit.tables import canonical, pretty
+from tools.kit.writing import Made, UnmadeCase
 from verix_anon.adversaries import ADVERSARIES, only
 from verix_anon.adversaries.forged_deliveries import restamped
 from verix_anon.client.owner_files import write_manifest
 from verix_anon.client.prepare import Prepared
 from verix_anon.client.verdict import Profile
-from verix_anon.conform import folders, owners
-from verix_anon.conform.kit import CaseKind, KitCase, Made
-from verix_anon.conform.tables import canonical, pretty
+from verix_anon.conform.kit import CaseKind
 from verix_anon.files.folder_facts import read_header
 from verix_anon.files.folder_writer import digests_of_folder, write_delivery
 from verix_anon.files.hostile import thrift
@@ -62,7 +62,7 @@ EXITS = {
 """The exit code of a verifier (spec §10)."""
 
 _cases: dict[str, dict[str, Any]] = tomllib.loads(
-    (files("verix_anon.conform") / "verifier_cases.toml").read_text("utf-8")
+    Path(__file__).with_suffix(".toml").read_text("utf-8")
 )
 SEEN = {name: set(layers) for name, layers in _cases["seen"].items()}
 """The layers that see each adversary with the submission at hand; others may as well."""
@@ -70,7 +70,7 @@ SEEN = {name: set(layers) for name, layers in _cases["seen"].items()}
 NEEDS_LABELS = {"sampled-scores"}
 
 
-def for_verifiers() -> list[KitCase]:
+def for_verifiers() -> list[UnmadeCase]:
     """What a verifier is shown."""
     found = [_case(CaseKind.ACCEPTED, *case) for case in _cases["accepted"].items()]
     found += [_case(CaseKind.CHEAT, f"adversary-{n}", _adversary_row(n)) for n in ADVERSARIES]
@@ -96,8 +96,8 @@ def _adversary_row(name: str) -> Row:
     }
 
 
-def _case(kind: CaseKind, name: str, row: Row) -> KitCase:
-    return KitCase(
+def _case(kind: CaseKind, name: str, row: Row) -> UnmadeCase:
+    return UnmadeCase(
         id=name,
         title=row["title"],
         section=row["section"],

@@ -4,14 +4,13 @@ Each is a row of a table: what is changed about true files, and the words that a
 as `prove check {proof} --root …`. A forged proof is as consistent as can be: its root follows from
 what was `committed`, as if a provider had committed to it. What was `claimed` changes after that.
 All of it is made by the text of the specification, without the code that checks: it is the exam.
-
-`python -m tools.checker_cases` writes them to src/verix_anon/conform/checker_cases.json.
 """
 
 import json
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Mapping
 from copy import deepcopy
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,15 +19,14 @@ import rfc8785
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from verix_anon.conform.independent import f64, sha256, u64
+from tools.kit.independent import f64, sha256, u64
+from tools.kit.writing import Made, UnmadeCase
 from verix_anon.conform.kit import CaseKind
 
 Json = dict[str, Any]
 Change = Callable[[Any], object]
 Bytes = Callable[[bytes], bytes]
 
-HERE = Path(__file__).parent.parent
-PLACE = HERE / "src" / "verix_anon" / "conform" / "checker_cases.json"
 TYPE = "application/vnd.in-toto+json"
 DER = bytes.fromhex("302a300506032b6570032100")
 ORDER = 2**252 + 27742317777372353535851937790883648493
@@ -47,25 +45,51 @@ SMALL = {
 """Points of small order (spec §8.5), and encodings of y that are 2^255 - 19 or more."""
 
 
-def render() -> str:
-    """The file of all cases."""
-    rows = [*PROOFS, *_proof_bytes(), *RECEIPTS, *_weak_keys(), *SERIES]
-    return "[\n" + ",\n".join(json.dumps(row, ensure_ascii=True) for row in rows) + "\n]\n"
+EXITS = {CaseKind.HOLDS: 0, CaseKind.FORGED: 1, CaseKind.UNUSABLE: 2}
+"""The exit code of a checker (spec §10)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckerCase:
+    """The files of one case, and the words that ask about them."""
+
+    id: str
+    kind: CaseKind
+    section: str
+    title: str
+    words: list[str]
+    files: dict[str, bytes]
+
+    def write(self, kit: Path) -> Made:
+        """Write the files into a kit's folder."""
+        place = f"checks/{self.id}"
+        (kit / place).mkdir(parents=True)
+        for name, data in self.files.items():
+            (kit / place / name).write_bytes(data)
+        paths = {name: f"{place}/{name}" for name in self.files}
+        return paths, {"exit": EXITS[self.kind], "words": self.words}
+
+
+def checker_cases() -> list[CheckerCase]:
+    """Every case with its files."""
+    return [*PROOFS, *_proof_bytes(), *RECEIPTS, *_weak_keys(), *SERIES]
+
+
+def for_checkers() -> list[UnmadeCase]:
+    """What a checker is shown."""
+    return [
+        UnmadeCase(
+            id=case.id, title=case.title, section=case.section, kind=case.kind, make=case.write
+        )
+        for case in checker_cases()
+    ]
 
 
 def _case(
     kind: CaseKind, name: str, section: str, title: str, make: Callable[[], tuple[Json, list[str]]]
-) -> Json:
-    """One row; files that are not text are in Base64."""
+) -> CheckerCase:
     files, words = make()
-    text, more = {}, {}
-    for each, data in files.items():
-        try:
-            text[each] = data.decode()
-        except UnicodeDecodeError:
-            more[each] = b64encode(data).decode()
-    found = {"id": name, "kind": kind.value, "section": section, "title": title, "words": words}
-    return {**found, "files": text, **({"base64": more} if more else {})}
+    return CheckerCase(id=name, kind=kind, section=section, title=title, words=words, files=files)
 
 
 # Proofs of inclusion (spec §14)
@@ -177,7 +201,7 @@ def _true_proof(
     committed: Change = _same,
     claimed: Change = _same,
     asked: Callable[[Json], list[str]] | None = None,
-) -> Json:
+) -> CheckerCase:
     make = partial(_shown_proof, committed, claimed, _same, asked or _of())
     return _case(CaseKind.HOLDS, f"proof-{name}", "14", title, make)
 
@@ -190,7 +214,7 @@ def _false_proof(
     spoil: Bytes = _same,
     asked: Callable[[Json], list[str]] | None = None,
     kind: CaseKind = CaseKind.FORGED,
-) -> Json:
+) -> CheckerCase:
     make = partial(_shown_proof, committed, claimed, spoil, asked or _of())
     return _case(kind, f"proof-{name}", "14", title, make)
 
@@ -478,7 +502,7 @@ SPOILT: dict[str, tuple[str, Bytes]] = {
 """Bytes that are not the canonical form of a true proof."""
 
 
-def _proof_bytes() -> list[Json]:
+def _proof_bytes() -> list[CheckerCase]:
     return [_false_proof(f"bytes-{n}", title, spoil=s) for n, (title, s) in SPOILT.items()]
 
 
@@ -588,7 +612,7 @@ def _receipt_case(
     verdict: Change | None = None,
     keys: Mapping[str, bytes] | None = None,
     words: tuple[str, ...] = (),
-) -> Json:
+) -> CheckerCase:
     make = partial(_shown_receipt, said, spoil, change, verdict, keys, words)
     return _case(kind, f"signed-{name}", "8.5", title, make)
 
@@ -932,7 +956,7 @@ RECEIPTS = [
 ]
 
 
-def _weak_keys() -> list[Json]:
+def _weak_keys() -> list[CheckerCase]:
     """For each of these points anybody can write a signature that fits almost any statement."""
 
     def forged(raw: bytes) -> Change:
@@ -1004,7 +1028,7 @@ def _log_case(
     spoil: Change = _same,
     signer: str | None = None,
     words: tuple[str, ...] = (),
-) -> Json:
+) -> CheckerCase:
     make = partial(_shown_log, change, spoil, signer, words)
     return _case(kind, f"series-{name}", "15", title, make)
 
@@ -1142,7 +1166,3 @@ SERIES = [
         words=("--since", "3"),
     ),
 ]
-
-
-if __name__ == "__main__":
-    PLACE.write_text(render(), encoding="utf-8")

@@ -8,17 +8,17 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from verix_anon.conform import KitSize, folders, independent, large, tables
-from verix_anon.conform.folders import as_in_cluster, parts, with_cell, with_type
-from verix_anon.conform.kit import CaseKind, KitCase, Made
-from verix_anon.conform.tables import KitSubmission, canonical, one_file
+from tools.kit import folders, independent, large, tables
+from tools.kit.folders import as_in_cluster, parts, with_cell, with_type
+from tools.kit.tables import KitSubmission, canonical, one_file
+from tools.kit.writing import Made, UnmadeCase
+from verix_anon.conform.kit import CaseKind, KitSize
 
 Row = Mapping[str, Any]
 """What the table of cases says of one."""
@@ -28,18 +28,18 @@ MANY = 100_000
 OTHER = "0" * 64
 
 _cases: dict[str, dict[str, Row]] = tomllib.loads(
-    (files("verix_anon.conform") / "provider_cases.toml").read_text("utf-8")
+    Path(__file__).with_suffix(".toml").read_text("utf-8")
 )
 ANSWERED, LARGE = _cases["answered"], _cases["large"]
 CONTRACTS, DAMAGED = _cases["contracts"], _cases["damaged"]
 
 
-def for_providers(size: KitSize = KitSize.SMALL) -> list[KitCase]:
+def for_providers(size: KitSize = KitSize.SMALL) -> list[UnmadeCase]:
     """What a provider is shown: what it must answer, and, in small, what it must refuse."""
 
-    def cases(kind: CaseKind, rows: dict[str, Row], write: Callable[..., Made]) -> list[KitCase]:
+    def cases(kind: CaseKind, rows: dict[str, Row], write: Callable[..., Made]) -> list[UnmadeCase]:
         return [
-            KitCase(
+            UnmadeCase(
                 id=name,
                 title=row["title"],
                 section=row["section"],
@@ -62,6 +62,7 @@ def _write_answered(name: str, row: Row, kit: Path) -> Made:
     paths = {"submission": f"submissions/{name}", "delivery": f"deliveries/{name}"}
     folders.write_submission(sent, kit / paths["submission"])
     folders.write_delivery(sent, result, kit / paths["delivery"])
+    # The names that these modules had when this version of the cases was first made.
     grown = "verix_anon.conform.large" if by else "verix_anon.conform.independent"
     return paths, {"root": result.root, "grown_by": grown}
 
