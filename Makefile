@@ -13,7 +13,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c c
 # The versions that pyproject.toml claims.
 PYTHONS := $(shell sed -n 's/.*"Programming Language :: Python :: \(3\.[0-9]*\)".*/\1/p' pyproject.toml)
 
-.PHONY: setup system check test test-all test-times coverage pythons audit release bench paper paper-quick peers vectors stamps map figures fuzz recheck demo screenshot pictures docs reference notebooks spark-env clean
+.PHONY: setup system check test test-all test-times coverage pythons audit release bench paper paper-quick peers vectors kit stamps map figures fuzz recheck demo screenshot pictures docs reference notebooks spark-env clean
 
 setup: $(STAMP)
 
@@ -151,6 +151,10 @@ figures: setup
 
 vectors: setup
 	$(BIN)/python -m tools.vectors
+
+# The conformance kit that the package holds, after a change of its cases.
+kit: setup
+	$(BIN)/python -m tools.kit --write
 
 # Spoiled deliveries and submissions, then odd tables to release; `make fuzz SEED=7` is one run again.
 COUNT ?= 1000000

@@ -2,7 +2,7 @@
 
     python -m tools.vectors
 
-What is expected comes from src/verix_anon/conform/independent.py and tools/independent_proofs.py,
+What is expected comes from tools/kit/independent.py and tools/independent_proofs.py,
 written from the text alone, so the engine has no part in its own exam. Floats are written in the
 shortest decimal form that reads back to the same binary64.
 """

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from cli.jobs import Run
-from verix_anon.conform.kit import VERSION, KitSize, read_kit
+from tools.kit.writing import VERSION
+from verix_anon.conform.kit import KitSize, read_kit
 
 HONEST = """
 import sys

@@ -46,5 +46,5 @@ def test_cases_are_named_rightly_in_the_tables_too() -> None:
         cases = [name for row in rows for name in re.findall(r"`([^`]+)`", row)]
         assert cases
         assert [n for n in cases if not any(fnmatchcase(case, n) for case in ids)] == []
-    assert "--size large" in TEXT
+    assert "--size large --out large" in TEXT
     assert LARGE

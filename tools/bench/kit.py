@@ -1,4 +1,4 @@
-"""How long the kit of conform takes a provider: its cases are made, shown and compared."""
+"""How long the kit of conform takes a provider: its cases are unpacked, shown and compared."""
 
 import json
 import os
