@@ -9,7 +9,8 @@ import pytest
 
 from tools.kit.packing import PLACE, make_kit, pack
 from tools.kit.writing import VERSION, files_of
-from verix_anon.conform.kit import Kit, KitSize, chosen, export_kit, read_kit
+from verix_anon.conform import kit as kit_module
+from verix_anon.conform.kit import PACKED, Kit, KitSize, chosen, export_kit, read_kit, unpack_kit
 from verix_anon.errors import TableError
 
 
@@ -38,6 +39,15 @@ def test_the_file_of_the_package_tells_nothing_of_its_maker(package_kit: Kit) ->
     assert {(m.mtime, m.uid, m.gid, m.uname, m.gname, m.mode) for m in members} == {
         (0, 0, 0, "", "", 0o644)
     }
+
+
+def test_nothing_is_unpacked_elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / PACKED, "w:xz") as archive:
+        archive.addfile(tarfile.TarInfo("../outside"))
+    monkeypatch.setattr(kit_module, "files", lambda package: tmp_path)
+    with pytest.raises(TableError, match="leads out of the kit"):
+        unpack_kit(tmp_path / "kit")
+    assert not (tmp_path / "outside").exists()
 
 
 def test_a_kit_is_packed_alike_wherever_it_lies(kit: Kit, tmp_path: Path) -> None:

@@ -130,12 +130,18 @@ class Kit:
 
 def unpack_kit(folder: str | os.PathLike[str], progress: Progress = ignore) -> Kit:
     """Unpack the kit of this package into a folder that is not there yet, and read it."""
-    packed = files("verix_anon.conform") / PACKED
-    with packed.open("rb") as file, tarfile.open(fileobj=file, mode="r:xz") as archive:
+    place = files("verix_anon.conform") / PACKED
+    with place.open("rb") as packed, tarfile.open(fileobj=packed, mode="r:xz") as archive:
         members = archive.getmembers()
         for done, member in enumerate(members):
             progress("unpack", done, len(members))
-            archive.extract(member, folder, filter="data")
+            # Bytes alone, without links, times or modes. Early releases of Python 3.11 have no
+            # `filter="data"`, which would do the same.
+            file = archive.extractfile(member)
+            assert file is not None, f"{PACKED} holds files alone"
+            path = Path(folder) / _within(member.name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(file.read())
     return read_kit(folder)
 
 
