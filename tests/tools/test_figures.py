@@ -213,4 +213,5 @@ def test_whole_tables_are_kept_apart_from_samples() -> None:
     for name in ("leakage.same_target_whole", "leakage.singled_out_whole"):
         least, greatest = re.findall(r"\d+", FIGURES[name]())
         shares = [float(share) for share in re.findall(r"([\d.]+) %", section)]
-        assert {int(least), int(greatest)} <= {round(share) for share in shares}
+        # The page rounds to tenths, and the figure to whole numbers.
+        assert all(min(abs(n - s) for s in shares) <= 0.5 for n in (int(least), int(greatest)))
