@@ -7,6 +7,8 @@ there is a file `go`.
 import os
 import signal
 import time
+from pathlib import Path
+from typing import Any
 
 from verix_anon.protocol.messages import Header
 from verix_anon.service import engines, worker
@@ -15,13 +17,13 @@ from verix_anon.service.settings import ServiceSettings
 honest = engines.run
 
 
-def run(name: str, settings: ServiceSettings, task: engines.EngineTask) -> Header:
+def run(name: str, settings: ServiceSettings, *folders: Path, **options: Any) -> Header:
     (settings.folder / f"begun-{os.getpid()}").touch()
     if os.environ["VERIX_TEST_ENGINE"] == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
     while not (settings.folder / "go").exists():
         time.sleep(0.02)
-    return honest(name, settings, task)
+    return honest(name, settings, *folders, **options)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from verix_anon.errors import ProviderError
 from verix_anon.progress import ignore
 from verix_anon.provider.spark import SparkProvider
 from verix_anon.service import engines
-from verix_anon.service.engines import EngineTask, JobTooLargeError, Shape
+from verix_anon.service.engines import JobTooLargeError, Shape
 from verix_anon.service.settings import ServiceLimits, ServiceSettings
 from verix_anon.service.supervisor import Supervisor
 
@@ -64,11 +64,12 @@ def test_spark_is_given_folders_its_settings_and_memory_without_the_workers_limi
         seen.append((self.configuration, self.progress, given, finish, limit))
 
     monkeypatch.setattr(SparkProvider, "anonymize_folder", anonymize)
-    task = EngineTask(submission=Path("a"), delivery=Path("b"), progress=ignore, finish=print)
     resource.setrlimit(resource.RLIMIT_AS, (1 << 40, own[1]))
     try:
         conf = {"spark.master": "local[2]"}
-        engines.run(engines.SPARK, dataclasses.replace(settings, spark=conf), task)
+        own_settings = dataclasses.replace(settings, spark=conf)
+        folders = (Path("a"), Path("b"))
+        engines.run(engines.SPARK, own_settings, *folders, progress=ignore, finish=print)
         assert resource.getrlimit(resource.RLIMIT_AS)[0] == 1 << 40
     finally:
         resource.setrlimit(resource.RLIMIT_AS, own)

@@ -21,6 +21,7 @@ from verix_anon.provider import local
 from verix_anon.service import worker as worker_module
 from verix_anon.service.blobs import Blobs
 from verix_anon.service.database import JobRow
+from verix_anon.service.leases import LeasedJob
 from verix_anon.service.worker import Worker
 
 
@@ -47,12 +48,12 @@ def small_files() -> Iterator[None]:
 
 @pytest.mark.parametrize(
     ("module", "step"),
-    [(worker_module, "_fetch"), (local, "write_delivery"), (worker_module, "_store")],
+    [(Worker, "_fetch"), (local, "write_delivery"), (Worker, "_store")],
 )
 def test_a_full_disk_puts_the_job_back(
     place: tuple[Worker, JobRow, Path],
     monkeypatch: pytest.MonkeyPatch,
-    module: ModuleType,
+    module: ModuleType | type,
     step: str,
 ) -> None:
     worker, job, tmp_path = place
@@ -143,10 +144,10 @@ def test_a_disk_that_is_full_for_the_database_is_waited_for(
 ) -> None:
     if not worker.database.is_sqlite:
         pytest.skip("PostgreSQL has a disk of its own")
-    store, full, slept = worker_module._store, ExitStack(), []
+    store, full, slept = worker._store, ExitStack(), []
 
-    def fill(place: worker_module.Workplace) -> tuple[File, ...]:
-        stored = store(place)
+    def fill(claim: LeasedJob, folder: Path) -> tuple[File, ...]:
+        stored = store(claim, folder)
         full.enter_context(small_files())
         return stored
 
@@ -154,7 +155,7 @@ def test_a_disk_that_is_full_for_the_database_is_waited_for(
         slept.append(seconds)
         full.close()
 
-    monkeypatch.setattr(worker_module, "_store", fill)
+    monkeypatch.setattr(worker, "_store", fill)
     monkeypatch.setattr(time, "sleep", make_room)
     worker.work(taken(worker))
     monkeypatch.undo()

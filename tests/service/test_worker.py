@@ -18,6 +18,7 @@ from service.working import check_done, during, result, taken, taken_later
 from verix_anon.errors import ProviderError
 from verix_anon.files.job_folder import RECEIPT_FILE
 from verix_anon.files.keys import new_key, write_key
+from verix_anon.progress import Progress
 from verix_anon.protocol.envelopes import open_envelope
 from verix_anon.protocol.messages import Header
 from verix_anon.protocol.providers import JobState
@@ -25,7 +26,6 @@ from verix_anon.protocol.statements import Receipt
 from verix_anon.service import blobs, engines, jobs, leases
 from verix_anon.service import worker as worker_module
 from verix_anon.service.database import JobRow
-from verix_anon.service.engines import EngineTask
 from verix_anon.service.leases import LostError
 from verix_anon.service.server import with_key
 from verix_anon.service.settings import ServiceSettings
@@ -181,12 +181,12 @@ def test_work_ends_once_the_heart_knows_that_it_is_lost(
     worker.settings = dataclasses.replace(worker.settings, lease_seconds=0.1)
     beaten = 0
 
-    def run_endlessly(_: str, __: ServiceSettings, task: EngineTask) -> Header:
+    def run_endlessly(*_: object, progress: Progress, **__: object) -> Header:
         nonlocal beaten
         jobs.delete(worker.database, made.TENANT, job.id)
         while True:
             beaten += 1
-            task.progress("grow", beaten, 10**9)
+            progress("grow", beaten, 10**9)
 
     monkeypatch.setattr(engines, "run", run_endlessly)
     worker.work(taken(worker))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,6 @@ from verix_anon.protocol.providers import JobState
 from verix_anon.provider.local import LocalProvider
 from verix_anon.service import blobs, engines, jobs, leases
 from verix_anon.service.database import JobRow
-from verix_anon.service.engines import EngineTask
 from verix_anon.service.leases import LeasedJob
 from verix_anon.service.settings import ServiceSettings
 from verix_anon.service.worker import Worker
@@ -51,9 +51,9 @@ def during(monkeypatch: pytest.MonkeyPatch, happen: Callable[[], object]) -> Non
     """Something happens in the midst of an engine's work."""
     honest = engines.run
 
-    def run(name: str, settings: ServiceSettings, task: EngineTask) -> Header:
+    def run(name: str, settings: ServiceSettings, *folders: Path, **options: Any) -> Header:
         happen()
-        return honest(name, settings, task)
+        return honest(name, settings, *folders, **options)
 
     monkeypatch.setattr(engines, "run", run)
 

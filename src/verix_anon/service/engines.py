@@ -41,17 +41,6 @@ class Shape:
     """Of all files that are uploaded"""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineTask:
-    """What an engine is given."""
-
-    submission: Path
-    delivery: Path
-    progress: Progress
-    finish: Callable[[Path], object] | None
-    """Called with the delivery's folder before it takes its name"""
-
-
 def names(settings: ServiceSettings) -> tuple[str, ...]:
     """The engines that may be chosen."""
     return (LOCAL,) if settings.spark_above is None else (LOCAL, SPARK)
@@ -95,18 +84,26 @@ def choose(settings: ServiceSettings, shape: Shape) -> str:
     return LOCAL
 
 
-def run(name: str, settings: ServiceSettings, task: EngineTask) -> Header:
-    """Let the engine of this name make the delivery's folder from the submission's folder."""
-    provider = folder_provider(
-        spark=settings.spark if name == SPARK else None,
-        threads=threads(settings),
-        progress=task.progress,
-    )
+def run(
+    name: str,
+    settings: ServiceSettings,
+    submission: Path,
+    delivery: Path,
+    *,
+    progress: Progress,
+    finish: Callable[[Path], object],
+) -> Header:
+    """Let the engine of this name make the delivery's folder from the submission's folder.
+
+    `finish` is called with the delivery's folder before that takes its name.
+    """
+    spark = settings.spark if name == SPARK else None
+    provider = folder_provider(spark=spark, threads=threads(settings), progress=progress)
     limits = resource.getrlimit(resource.RLIMIT_AS)
     if name == SPARK:
         # Java sets aside far more than it takes, and Spark keeps to limits of its own.
         resource.setrlimit(resource.RLIMIT_AS, (limits[1], limits[1]))
     try:
-        return provider.anonymize_folder(task.submission, task.delivery, finish=task.finish)
+        return provider.anonymize_folder(submission, delivery, finish=finish)
     finally:
         resource.setrlimit(resource.RLIMIT_AS, limits)

@@ -69,14 +69,6 @@ class NewJob:
         return sha256("\n".join([str(self.rows), *sorted(asked)]).encode()).hexdigest()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
-    """Some jobs, newest first, and where the next page begins."""
-
-    jobs: tuple[JobRow, ...]
-    next: str | None
-
-
 def create(
     database: Database,
     new: NewJob,
@@ -179,8 +171,10 @@ def files(
     return tuple(rows[:limit]), rows[limit - 1].name if len(rows) > limit else None
 
 
-def page(database: Database, tenant: str | None, *, limit: int, after: str | None = None) -> Page:
-    """Return a page of a tenant's jobs, newest first; of all tenants' jobs if that is None.
+def page(
+    database: Database, tenant: str | None, *, limit: int, after: str | None = None
+) -> tuple[tuple[JobRow, ...], str | None]:
+    """Return a tenant's jobs, newest first, and where the next page begins; all if that is None.
 
     The jobs come without their files. `after` is the `next` of the page before.
 
@@ -195,8 +189,7 @@ def page(database: Database, tenant: str | None, *, limit: int, after: str | Non
     with database.read() as session:
         rows = session.scalars(wanted).all()
     last = rows[limit - 1] if len(rows) > limit else None
-    next_page = f"{last.created.hex()}_{last.id}" if last else None
-    return Page(jobs=tuple(rows[:limit]), next=next_page)
+    return tuple(rows[:limit]), f"{last.created.hex()}_{last.id}" if last else None
 
 
 def delete(database: Database, tenant: str, job_id: str) -> bool:
@@ -269,8 +262,6 @@ def _new_row(session: Session, new: NewJob, retention_seconds: float) -> JobRow:
         updated=at,
         expires=at + retention_seconds,
         retention=retention_seconds,
-        fence=0,
-        lost=0,
     )
     session.add(row)
     session.flush()

@@ -21,15 +21,13 @@ from verix_anon.protocol.providers import JobState
 from verix_anon.service import daily_counts as daily
 from verix_anon.service import jobs
 from verix_anon.service.api.bodies import time_of
-from verix_anon.service.api.context import AS_OPERATOR, OperatorRoute, context_of, workers
+from verix_anon.service.api.context import AS_OPERATOR, context_of, workers
 from verix_anon.service.api.job_routes import AFTER
 from verix_anon.service.api.problems import answers_of
 from verix_anon.service.database import DailyRow, Database, JobRow, TenantRow
 from verix_anon.service.settings import ServiceSettings
 
-router = APIRouter(
-    route_class=OperatorRoute, tags=["operation"], dependencies=[Security(AS_OPERATOR)]
-)
+router = APIRouter(tags=["operation"], dependencies=[Security(AS_OPERATOR)])
 REFRESH_SECONDS = 10
 SHOWN = 100
 # The style is ours and has no character special to HTML; the policy names its digest.
@@ -57,7 +55,7 @@ def page(
     """What happened today and in a week, the machine, the tenants, and their jobs."""
     context = context_of(request)
     database, settings = context.database, context.settings
-    shown = jobs.page(database, None, limit=SHOWN, after=after)
+    shown, next_page = jobs.page(database, None, limit=SHOWN, after=after)
     with database.read() as session:
         at = jobs.database_time(session)
     text = TEMPLATES.get_template("operator.html").render(
@@ -70,8 +68,8 @@ def page(
         tenants=list(_tenants(database)),
         most=_size(settings.limits.tenant_bytes),
         counts=[(state.value, count) for state, count in jobs.counts(database).items()],
-        jobs=[_line(job, at) for job in shown.jobs],
-        next=shown.next,
+        jobs=[_line(job, at) for job in shown],
+        next=next_page,
     )
     return HTMLResponse(text, headers=HEADERS)
 

@@ -183,17 +183,7 @@ class Supervisor:
         sweep(self.settings, self.database, self.blobs)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Swept:
-    """How much was deleted."""
-
-    jobs: int
-    """That had expired"""
-    leftovers: int
-    """Folders of lost attempts and of jobs that are gone"""
-
-
-def sweep(settings: ServiceSettings, database: Database, store: Blobs) -> Swept:
+def sweep(settings: ServiceSettings, database: Database, store: Blobs) -> None:
     """Delete expired jobs, and all files that belong to no job or to a lost attempt."""
     stored = store.attempts()
     staged, worked = _names(settings.staging), _names(settings.work)
@@ -223,7 +213,6 @@ def sweep(settings: ServiceSettings, database: Database, store: Blobs) -> Swept:
         swept = session.scalars(over.returning(JobRow.tenant)).all()
         daily_counts.count(session, swept, daily_counts.EXPIRED)
         daily_counts.forget_old(session)
-    return Swept(jobs=len(expired), leftovers=len(gone) + len(lost) + len(idle))
 
 
 def _names(folder: Path) -> list[str]:

@@ -10,7 +10,7 @@ import fcntl
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from hashlib import file_digest, sha256
 from pathlib import Path
@@ -80,9 +80,15 @@ class Upload:
         If two requests finish at the same time, the second leaves the work to the first and does
         not wait, because a large file takes long. Earlier writers can no longer write.
         """
-        with self._alone() as is_first:
-            if not is_first or not self._is_whole():
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(self._locked("finishing", fcntl.LOCK_EX | fcntl.LOCK_NB))
+            except BlockingIOError:
                 return
+            with self._locked() as lock:
+                _next_number(lock)
+                if self.offset() != self.file.size:
+                    return
             with self.path.open("rb+") as file:
                 found = file_digest(file, "sha256").hexdigest()
                 if found != self.file.sha256:
@@ -96,29 +102,12 @@ class Upload:
                 _next_number(lock)
                 self.path.unlink(missing_ok=True)
 
-    def _is_whole(self) -> bool:
-        """Whether all bytes are there; earlier writers can no longer write."""
-        with self._locked() as lock:
-            _next_number(lock)
-            return self.offset() == self.file.size
-
     @contextmanager
-    def _locked(self) -> Iterator[int]:
-        lock = _open(self.path.with_suffix(".writer"), os.O_RDWR)
+    def _locked(self, name: str = "writer", how: int = fcntl.LOCK_EX) -> Iterator[int]:
+        lock = _open(self.path.with_suffix(f".{name}"), os.O_RDWR)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            fcntl.flock(lock, how)
             yield lock
-        finally:
-            os.close(lock)
-
-    @contextmanager
-    def _alone(self) -> Iterator[bool]:
-        lock = _open(self.path.with_suffix(".finishing"), os.O_RDWR)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            yield True
-        except BlockingIOError:
-            yield False
         finally:
             os.close(lock)
 

@@ -21,7 +21,6 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from shutil import rmtree
@@ -40,7 +39,7 @@ from verix_anon.provider import local
 from verix_anon.service import blobs, engines, jobs, leases
 from verix_anon.service.blobs import Blobs
 from verix_anon.service.database import Database, JobProgress, JobRow, Reason
-from verix_anon.service.engines import EngineTask, JobTooLargeError, Shape
+from verix_anon.service.engines import JobTooLargeError, Shape
 from verix_anon.service.leases import LeasedJob, LostError
 from verix_anon.service.logs import configure, log
 from verix_anon.service.settings import ServiceSettings
@@ -109,13 +108,12 @@ class Worker:
         """Do a job, and note how it ended."""
         log_of = log.bind(job=claim.job_id, fence=claim.fence, worker=self.name)
         log_of.info("taken")
-        place = Workplace(settings=self.settings, store=self.blobs, claim=claim)
         try:
             with Heartbeat(self, claim) as heart:
                 job = self._insist(lambda: jobs.find(self.database, None, claim.job_id))
                 if job is None:
                     raise LostError("the job was deleted")
-                root, files = deliver(place, job, heart.progress)
+                root, files = self._deliver(claim, job, heart.progress)
                 self._insist(lambda: leases.finish(self.database, claim, root=root, delivery=files))
             self._forget(claim)
             log_of.info("done")
@@ -139,9 +137,70 @@ class Worker:
         if (claim := self.claim) is not None:
             with suppress(LostError, DBAPIError):
                 leases.release(self.database, claim)
-            Workplace(settings=self.settings, store=self.blobs, claim=claim).clear()
+            rmtree(self._folder(claim), ignore_errors=True)
         # Not sys.exit, which would wait for the engine's threads.
         os._exit(0)
+
+    def _folder(self, claim: LeasedJob) -> Path:
+        """Return the claim's own folder; its name tells the sweep which claim it belongs to."""
+        return self.settings.work / f"{claim.job_id}-{claim.fence}"
+
+    def _deliver(
+        self, claim: LeasedJob, job: JobRow, progress: Progress
+    ) -> tuple[str, tuple[File, ...]]:
+        """Return the root of the job's delivery and its files, which are then in the blobs."""
+        began, settings, folder = datetime.now(UTC), self.settings, self._folder(claim)
+        submission, delivery = folder / "submission", folder / "delivery"
+        key = settings.signer
+
+        def sign(made: Path) -> None:
+            if key is not None:
+                write_receipt(made, key, began, datetime.now(UTC))
+
+        with _judged(job, settings):
+            # Only this user may read it.
+            folder.mkdir(mode=0o700, parents=True)
+            try:
+                engine = _chosen(job, settings)
+                # Submission and delivery lie in this folder before the delivery is stored.
+                settings.check_room(2 * shape(job).file_bytes)
+                progress("fetch", 0, 1)
+                self._fetch(job, submission)
+                progress("read", 0, 1)
+                stated = open_submission(submission)
+                found = (stated.n_rows, len(stated.contract.quasi), stated.contract.min_leaf)
+                if found != (job.rows, job.columns, job.min_leaf):
+                    # It does not have the announced size, for which there is room.
+                    raise JobFailedError(DAMAGED)
+                header = engines.run(
+                    engine, settings, submission, delivery, progress=progress, finish=sign
+                )
+                progress("store", 0, 1)
+                return header.root.hex(), self._store(claim, delivery)
+            finally:
+                rmtree(folder, ignore_errors=True)
+
+    def _fetch(self, job: JobRow, folder: Path) -> None:
+        for file in job.files:
+            target = folder / file.name
+            try:
+                self.blobs.get(blobs.upload(job.id, file.name), target, file.size)
+            except FileNotFoundError:
+                # This happens when a database was restored without the blobs: the file is lost.
+                log.error("missing in the blobs", job=job.id)
+                raise JobFailedError(INTERNAL) from None
+            if digest_of_file(target) != file.sha256:
+                # The digest was right when the file was uploaded.
+                log.error("damaged in the blobs", job=job.id)
+                raise JobFailedError(INTERNAL)
+
+    def _store(self, claim: LeasedJob, folder: Path) -> tuple[File, ...]:
+        files = []
+        for path in sorted(each for each in folder.rglob("*") if each.is_file()):
+            name = path.relative_to(folder).as_posix()
+            self.blobs.put(blobs.attempt(claim.job_id, claim.fence, name), path)
+            files.append(File(name=name, size=path.stat().st_size, sha256=digest_of_file(path)))
+        return tuple(files)
 
     def _forget(self, claim: LeasedJob) -> None:
         """Delete the uploaded files of a job that has ended: they are not needed any more."""
@@ -211,73 +270,8 @@ class Heartbeat:
             if is_late and not self._is_over.is_set():
                 # Nothing else would end the engine, even if the job was lost.
                 log.warning("failed", code="too-long", job=claim.job_id, worker=of.name)
-                Workplace(settings=settings, store=of.blobs, claim=claim).clear()
+                rmtree(of._folder(claim), ignore_errors=True)
                 os._exit(1)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workplace:
-    """The folder of a claim, which only this user may read, and what the work needs."""
-
-    settings: ServiceSettings
-    store: Blobs
-    claim: LeasedJob
-
-    @property
-    def folder(self) -> Path:
-        """The claim's own folder; its name tells the sweep which claim it belongs to."""
-        return self.settings.work / f"{self.claim.job_id}-{self.claim.fence}"
-
-    @property
-    def submission(self) -> Path:
-        """The folder of the fetched submission."""
-        return self.folder / "submission"
-
-    @property
-    def delivery(self) -> Path:
-        """The folder of the delivery."""
-        return self.folder / "delivery"
-
-    def __enter__(self) -> None:
-        self.folder.mkdir(mode=0o700, parents=True)
-
-    def __exit__(self, *_: object) -> None:
-        self.clear()
-
-    def clear(self) -> None:
-        """Remove the folder."""
-        rmtree(self.folder, ignore_errors=True)
-
-
-def deliver(place: Workplace, job: JobRow, progress: Progress) -> tuple[str, tuple[File, ...]]:
-    """Do a job; return the root of its delivery and the files, which are then in the blobs."""
-    began, key = datetime.now(UTC), place.settings.signer
-
-    def sign(folder: Path) -> None:
-        if key is not None:
-            write_receipt(folder, key, began, datetime.now(UTC))
-
-    with _judged(job, place.settings), place:
-        engine = _chosen(job, place.settings)
-        # The submission and the delivery lie in the work folder before the delivery is stored.
-        place.settings.check_room(2 * shape(job).file_bytes)
-        progress("fetch", 0, 1)
-        _fetch(place, job)
-        progress("read", 0, 1)
-        stated = open_submission(place.submission)
-        found = (stated.n_rows, len(stated.contract.quasi), stated.contract.min_leaf)
-        if found != (job.rows, job.columns, job.min_leaf):
-            # It does not have the announced size, for which there is room.
-            raise JobFailedError(DAMAGED)
-        task = EngineTask(
-            submission=place.submission,
-            delivery=place.delivery,
-            progress=progress,
-            finish=sign,
-        )
-        header = engines.run(engine, place.settings, task)
-        progress("store", 0, 1)
-        return header.root.hex(), _store(place)
 
 
 def shape(job: JobRow) -> Shape:
@@ -342,31 +336,6 @@ def _chosen(job: JobRow, settings: ServiceSettings) -> str:
     if engine == engines.LOCAL and available is not None and needed > available:
         raise LaterError("memory")
     return engine
-
-
-def _fetch(place: Workplace, job: JobRow) -> None:
-    for file in job.files:
-        target = place.submission / file.name
-        try:
-            place.store.get(blobs.upload(job.id, file.name), target, file.size)
-        except FileNotFoundError:
-            # This happens when a database was restored without the blobs: the file is lost.
-            log.error("missing in the blobs", job=job.id)
-            raise JobFailedError(INTERNAL) from None
-        if digest_of_file(target) != file.sha256:
-            # The digest was right when the file was uploaded.
-            log.error("damaged in the blobs", job=job.id)
-            raise JobFailedError(INTERNAL)
-
-
-def _store(place: Workplace) -> tuple[File, ...]:
-    folder, claim = place.delivery, place.claim
-    files = []
-    for path in sorted(each for each in folder.rglob("*") if each.is_file()):
-        name = path.relative_to(folder).as_posix()
-        place.store.put(blobs.attempt(claim.job_id, claim.fence, name), path)
-        files.append(File(name=name, size=path.stat().st_size, sha256=digest_of_file(path)))
-    return tuple(files)
 
 
 def limit_memory(beyond: int) -> None:

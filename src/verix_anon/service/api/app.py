@@ -20,14 +20,7 @@ from verix_anon.protocol.contract import Rule
 from verix_anon.protocol.providers import SERVICE_FORMAT
 from verix_anon.service import engines, operator
 from verix_anon.service.api import bodies, file_routes, job_routes
-from verix_anon.service.api.context import (
-    AS_OPERATOR,
-    AS_TENANT,
-    Context,
-    OperatorRoute,
-    TenantRoute,
-    context_of,
-)
+from verix_anon.service.api.context import AS_OPERATOR, AS_TENANT, Context, context_of
 from verix_anon.service.api.gate import CONTENT_TYPE, ServiceGate
 from verix_anon.service.api.problems import (
     Problem,
@@ -41,12 +34,8 @@ TITLE = "verix-anon service"
 IDLE_SECONDS = 60.0
 
 public = APIRouter(tags=["operation"])
-for_operator = APIRouter(
-    route_class=OperatorRoute, tags=["operation"], dependencies=[Security(AS_OPERATOR)]
-)
-for_tenants = APIRouter(
-    route_class=TenantRoute, tags=["operation", "about"], dependencies=[Security(AS_TENANT)]
-)
+for_operator = APIRouter(tags=["operation"], dependencies=[Security(AS_OPERATOR)])
+for_tenants = APIRouter(tags=["operation", "about"], dependencies=[Security(AS_TENANT)])
 
 
 class Health(BaseModel):

@@ -1,7 +1,6 @@
 """What goes over the wire in JSON, as OpenAPI describes it."""
 
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -36,7 +35,7 @@ State = Literal["uploading", "queued", "running", "done", "failed"]
 class Strict(BaseModel):
     """Nothing else than what is named, and no number as text."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, from_attributes=True)
 
 
 class FileOrder(Strict):
@@ -167,11 +166,6 @@ def upload_of(staging: Path, job: JobRow, file: FileRow) -> Upload:
     return Upload(staging, job.id, File(name=file.name, size=file.size, sha256=file.sha256))
 
 
-def line_of(job: JobRow) -> JobLine:
-    """A job in a list."""
-    return JobLine.model_validate(job, from_attributes=True)
-
-
 def uploaded(database: Database, job: JobRow, staging: Path, after: str = "") -> UploadedFiles:
     """A page of a job's files, and how much of each is there."""
     found, next_page = jobs.files(database, job.id, FileRow, limit=PAGE, after=after)
@@ -185,18 +179,17 @@ def uploaded(database: Database, job: JobRow, staging: Path, after: str = "") ->
 def delivered(database: Database, job: JobRow, after: str = "") -> DeliveredFiles:
     """A page of the files of a job's delivery."""
     found, next_page = jobs.files(database, job.id, DeliveredRow, limit=PAGE, after=after)
-    of_row = partial(DeliveredBody.model_validate, from_attributes=True)
-    return DeliveredFiles(files=[of_row(file) for file in found], next=next_page)
+    files = [DeliveredBody.model_validate(file) for file in found]
+    return DeliveredFiles(files=files, next=next_page)
 
 
 def seen(database: Database, job: JobRow, staging: Path) -> JobBody:
     """A job as its owner sees it."""
-    sent, back = uploaded(database, job, staging), None
-    if job.state is JobState.DONE:
-        back = delivered(database, job)
+    sent = uploaded(database, job, staging)
+    back = delivered(database, job) if job.state is JobState.DONE else None
     # All of its parts are checked already.
     return JobBody.model_construct(
-        **dict(line_of(job)),
+        **dict(JobLine.model_validate(job)),
         files=sent.files,
         next_file=sent.next,
         delivery=back and back.files,

@@ -9,15 +9,12 @@ import base64
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
 from threading import Lock
-from typing import Any
 
-from fastapi import Request, Response
+from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.routing import APIRoute
 from fastapi.security import HTTPBasic, HTTPBearer
 from limits import RateLimitItemPerMinute
 from limits.storage import MemoryStorage
@@ -33,11 +30,6 @@ from verix_anon.service.logs import log
 from verix_anon.service.settings import ServiceSettings
 from verix_anon.service.tenants import TokenRole, find
 
-# These describe; the routes below decide, before FastAPI reads anything.
-AS_TENANT = HTTPBearer(scheme_name="token", auto_error=False, description="A tenant's token")
-AS_OPERATOR = HTTPBasic(
-    scheme_name="operator", auto_error=False, description="User `operator`, the operator's token"
-)
 MAX_TOKEN = 200
 USER = "operator"
 KEPT_SECONDS = 1.0
@@ -150,28 +142,6 @@ def tenant_of(request: Request) -> str:
     return token.tenant
 
 
-class TenantRoute(APIRoute):
-    """A route for tenants."""
-
-    role = TokenRole.TENANT
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """The handler, behind the guard."""
-        inner = super().get_route_handler()
-
-        async def guarded(request: Request) -> Response:
-            await _admit(request, self.role)
-            return await inner(request)
-
-        return guarded
-
-
-class OperatorRoute(TenantRoute):
-    """A route for the operator."""
-
-    role = TokenRole.OPERATOR
-
-
 async def token_of(request: Request, role: TokenRole) -> TokenRow:
     """Return the valid token that a request came with."""
     context = context_of(request)
@@ -185,6 +155,23 @@ async def token_of(request: Request, role: TokenRole) -> TokenRow:
             {"WWW-Authenticate": challenge},
         )
     return token
+
+
+class _TenantGuard(HTTPBearer):
+    async def __call__(self, request: Request) -> None:  # type: ignore[override]
+        await _admit(request, TokenRole.TENANT)
+
+
+class _OperatorGuard(HTTPBasic):
+    async def __call__(self, request: Request) -> None:  # type: ignore[override]
+        await _admit(request, TokenRole.OPERATOR)
+
+
+# Routers name these as their first dependency, so they decide before anything else is looked at.
+AS_TENANT = _TenantGuard(scheme_name="token", description="A tenant's token")
+AS_OPERATOR = _OperatorGuard(
+    scheme_name="operator", description="User `operator`, the operator's token"
+)
 
 
 async def _admit(request: Request, role: TokenRole) -> None:

@@ -5,7 +5,7 @@ Both go on where a client stopped. Files and digests are worked on in threads.
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated
 
 from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
@@ -17,7 +17,7 @@ from starlette.requests import ClientDisconnect
 
 from verix_anon.service import blobs, jobs
 from verix_anon.service.api.bodies import upload_of
-from verix_anon.service.api.context import AS_TENANT, Context, TenantRoute, context_of, token_of
+from verix_anon.service.api.context import AS_TENANT, Context, context_of, token_of
 from verix_anon.service.api.job_routes import Found
 from verix_anon.service.api.problems import Problem, answers_of, body_of
 from verix_anon.service.database import FileRow, JobRow
@@ -31,9 +31,13 @@ from verix_anon.service.uploads import (
     UploadTooLargeError,
 )
 
-TENANT: dict[str, Any] = {"route_class": TenantRoute, "dependencies": [Security(AS_TENANT)]}
-uploads = APIRouter(prefix="/v1/jobs/{job}/files/{name:path}", tags=["uploads"], **TENANT)
-deliveries = APIRouter(prefix="/v1/jobs/{job}/delivery", tags=["deliveries"], **TENANT)
+FOR_TENANTS = [Security(AS_TENANT)]
+uploads = APIRouter(
+    prefix="/v1/jobs/{job}/files/{name:path}", tags=["uploads"], dependencies=FOR_TENANTS
+)
+deliveries = APIRouter(
+    prefix="/v1/jobs/{job}/delivery", tags=["deliveries"], dependencies=FOR_TENANTS
+)
 VERSION = "1.0.0"
 UPLOAD_TYPE = "application/offset+octet-stream"
 UPLOAD_CHUNK = 1 << 20
@@ -187,15 +191,10 @@ def _answer(status: int, offset: int, more: dict[str, str] | None = None) -> Res
     return Response(status_code=status, headers=headers | (more or {}))
 
 
-class Span(NamedTuple):
-    """Bytes `start` to `end`, the end not included."""
-
-    start: int
-    end: int
-
-
-def wanted(size: int, etag: str, range_header: str | None, if_range: str | None) -> Span | None:
-    """Which bytes are asked for; None for the whole file.
+def wanted(
+    size: int, etag: str, range_header: str | None, if_range: str | None
+) -> tuple[int, int] | None:
+    """Which bytes are asked for, the end not included; None for the whole file.
 
     With `If-Range` the range counts only if the file is still the one it was begun with.
     """
@@ -206,23 +205,19 @@ def wanted(size: int, etag: str, range_header: str | None, if_range: str | None)
     if not (first or last) or (first and last and int(last) < int(first)):
         return None
     if first:
-        span = Span(int(first), min(size, int(last) + 1) if last else size)
+        start, end = int(first), min(size, int(last) + 1) if last else size
     else:
-        span = Span(max(0, size - int(last)), size)
-    if span.start >= span.end:
+        start, end = max(0, size - int(last)), size
+    if start >= end:
         raise Problem(
             "range-not-satisfiable",
             f"The file has {size:,} bytes.",
             {"Content-Range": f"bytes */{size}"},
         )
-    return span
+    return start, end
 
 
-@deliveries.get(
-    "/{name:path}",
-    response_class=Response,
-    responses=answers_of("download"),
-)
+@deliveries.get("/{name:path}", response_class=Response, responses=answers_of("download"))
 def download(
     request: Request,
     job: Found,
@@ -238,15 +233,15 @@ def download(
         raise Problem("not-found", "The delivery has no such file.")
     etag = f'"{file.sha256}"'
     span = wanted(file.size, etag, range_, if_range)
+    start, end = span or (0, file.size)
     headers = {"ETag": etag, "Accept-Ranges": "bytes", "Cache-Control": "private, no-transform"}
     if span is not None:
-        headers["Content-Range"] = f"bytes {span.start}-{span.end - 1}/{file.size}"
-    part = span or Span(0, file.size)
-    headers["Content-Length"] = str(part.end - part.start)
+        headers["Content-Range"] = f"bytes {start}-{end - 1}/{file.size}"
+    headers["Content-Length"] = str(end - start)
     try:
         # Before the answer begins: of a job that was deleted meanwhile nothing is sent.
         name = blobs.attempt(job.id, job.fence, file.name)
-        pieces = context_of(request).blobs.pieces(name, part.start, part.end)
+        pieces = context_of(request).blobs.pieces(name, start, end)
     except FileNotFoundError:
         raise Problem("not-found", "There is no such job.") from None
     status = 200 if span is None else 206

@@ -17,12 +17,11 @@ from verix_anon.protocol.contract import Contract, Rule
 from verix_anon.protocol.providers import File, JobState
 from verix_anon.service import blobs, daily_counts, engines, jobs
 from verix_anon.service.api import bodies
-from verix_anon.service.api.bodies import delivered, line_of, seen, uploaded
+from verix_anon.service.api.bodies import delivered, seen, uploaded
 from verix_anon.service.api.context import (
     AS_TENANT,
     LARGE_BYTES,
     Context,
-    TenantRoute,
     context_of,
     tenant_of,
 )
@@ -30,9 +29,7 @@ from verix_anon.service.api.problems import Problem, answers_of, body_of, from_v
 from verix_anon.service.database import DatabaseError, JobRow
 from verix_anon.service.uploads import remove_uploads
 
-router = APIRouter(
-    prefix="/v1/jobs", route_class=TenantRoute, tags=["jobs"], dependencies=[Security(AS_TENANT)]
-)
+router = APIRouter(prefix="/v1/jobs", tags=["jobs"], dependencies=[Security(AS_TENANT)])
 ID = re.compile(r"[0-9a-f]{32}\Z", re.ASCII)
 AFTER = r"^0x1\.[0-9a-f]{13}p\+[0-9]{1,2}_[0-9a-f]{32}$"
 AfterFile = Annotated[
@@ -224,8 +221,8 @@ def listed(
 ) -> bodies.Jobs:
     """The tenant's jobs, newest first, without their files."""
     database = context_of(request).database
-    page = jobs.page(database, tenant_of(request), limit=limit, after=after)
-    return bodies.Jobs(jobs=[line_of(job) for job in page.jobs], next=page.next)
+    found, next_page = jobs.page(database, tenant_of(request), limit=limit, after=after)
+    return bodies.Jobs(jobs=[bodies.JobLine.model_validate(job) for job in found], next=next_page)
 
 
 @router.get("/{job}", responses=answers_of("show"))

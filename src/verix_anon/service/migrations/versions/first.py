@@ -33,12 +33,6 @@ def upgrade() -> None:
     _make_files("delivered")
 
 
-def downgrade() -> None:
-    """Drop them."""
-    for table in ("delivered", "files", "jobs", "tokens", "tenants"):
-        op.drop_table(table)
-
-
 def _make_jobs() -> None:
     op.create_table(
         "jobs",

@@ -36,11 +36,3 @@ def upgrade() -> None:
     op.add_column("tenants", sa.Column("served", sa.Double))
     for statement in COUNTED:
         op.execute(statement)
-
-
-def downgrade() -> None:
-    """Drop them."""
-    op.drop_column("tenants", "served")
-    for name in ("bytes", "missing"):
-        op.drop_column("jobs", name)
-    op.drop_table("servers")

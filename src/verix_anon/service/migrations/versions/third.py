@@ -19,8 +19,3 @@ def upgrade() -> None:
         sa.Column("seconds", sa.Double, nullable=False),
         sa.PrimaryKeyConstraint("day", "tenant", "event", name="pk_daily"),
     )
-
-
-def downgrade() -> None:
-    """Drop it."""
-    op.drop_table("daily")
