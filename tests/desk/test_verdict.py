@@ -11,7 +11,7 @@ from desk.browsing import Browser, Given, Shown, wait_for
 from verix_anon.client.job import find_job
 from verix_anon.client.owner_files import read_verdict, write_verdict
 from verix_anon.client.verdict import Outcome, Status, Verdict
-from verix_anon.desk.gate import HEADERS, POLICIES, REPORT
+from verix_anon.desk.gate import HEADERS, REPORT_HEADERS
 
 SAYS = "import sys; print(*sys.argv[1:]); sys.exit({})"
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -156,10 +156,10 @@ def test_a_report_is_served_apart_from_the_desk(
     for query in ("", "?save=1"):
         answer = browser.get(f"/jobs/job/report{query}")
         assert answer.status_code == 200
-        for name, value in POLICIES[REPORT].items():
+        for name, value in REPORT_HEADERS.items():
             assert answer.headers.get_list(name) == [value]
     assert "attachment" in answer.headers["content-disposition"]
-    policy = POLICIES[REPORT]["Content-Security-Policy"].split("; ")
+    policy = REPORT_HEADERS["Content-Security-Policy"].split("; ")
     assert "sandbox" in policy
     assert not [part for part in policy if "script" in part or "'self'" in part]
     for path in ("/jobs/job/verdict", "/jobs/none/report"):

@@ -23,8 +23,6 @@ FORM_BYTES = 8 << 20
 FORM_FIELDS = 200_000
 FORM_TYPE = "application/x-www-form-urlencoded"
 SAFE, CHANGING = frozenset({"GET", "HEAD"}), frozenset({"POST", "PUT"})
-REPORT = "report"
-"""The name of the policy for a page with its own style, which is not a page of the desk."""
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self';"
     " img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none';"
@@ -37,16 +35,15 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
-POLICIES = {
-    REPORT: {
-        **HEADERS,
-        # No script, no form, and an origin of its own: what is in it cannot reach the desk.
-        "Content-Security-Policy": "sandbox; default-src 'none'; style-src 'unsafe-inline';"
-        " img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-        # Browsers refuse a sandboxed page that wants to be alone with its origin.
-        "Cross-Origin-Opener-Policy": "unsafe-none",
-    }
+REPORT_HEADERS = {
+    **HEADERS,
+    # No script, no form, and an origin of its own: what is in it cannot reach the desk.
+    "Content-Security-Policy": "sandbox; default-src 'none'; style-src 'unsafe-inline';"
+    " img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    # Browsers refuse a sandboxed page that wants to be alone with its origin.
+    "Cross-Origin-Opener-Policy": "unsafe-none",
 }
+"""For a page with its own style, which is not a page of the desk."""
 
 
 class Passed(NamedTuple):
@@ -73,7 +70,7 @@ class DeskGate:
 
         async def sent(message: Message) -> None:
             if message["type"] == "http.response.start":
-                policy = POLICIES.get(scope.get("state", {}).get("policy"), HEADERS)
+                policy = scope.get("state", {}).get("policy", HEADERS)
                 ours = {name.lower().encode(): value.encode() for name, value in policy.items()}
                 kept = [(name, value) for name, value in message["headers"] if name not in ours]
                 message["headers"] = [*kept, *ours.items()]

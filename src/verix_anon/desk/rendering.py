@@ -2,9 +2,9 @@
 
 import shlex
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from verix_anon.desk.tasks import Tasks
 from verix_anon.fields import printable
 from verix_anon.html_templates import templates_of
 from verix_anon.protocol.providers import Provider
-from verix_anon.translation import number
+from verix_anon.translation import PageTexts
 
 LANGUAGES = ("en", "de")
 LANGUAGE_COOKIE = "verix-desk-language"
@@ -55,11 +55,6 @@ def language_of(headers: Headers) -> str:
     return able[0] if able else LANGUAGES[0]
 
 
-def numbered(language: str, value: float, form: str = ",") -> str:
-    """Return a number as the language writes it; Python's format says how many places."""
-    return number(value, form, language)
-
-
 TEMPLATES = templates_of("verix_anon.desk", "verix_anon.client.report")
 TEMPLATES.filters["printable"] = printable
 
@@ -74,16 +69,6 @@ class Desk:
     """Who grows the trees of previews, on this machine"""
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
-    """A page of the journey, as the navigation shows it."""
-
-    step: JourneyStep
-    href: str | None
-    """None if the page cannot be opened yet."""
-    is_here: bool
-
-
 def desk_of(request: Request) -> Desk:
     """Return the desk that a request came to."""
     found = request.app.state.desk
@@ -93,17 +78,12 @@ def desk_of(request: Request) -> Desk:
 
 def plain(headers: Headers, name: str) -> str:
     """Return a page for browsers that are not let in; it shows nothing of the folder."""
-    language = language_of(headers)
-    view = {"t": _say(language), "language": language, "name": name}
-    return TEMPLATES.get_template("plain.html").render(view)
+    return TEMPLATES.get_template("plain.html").render(_shared(headers), name=name)
 
 
 def fragment(request: Request, template: str, view: Mapping[str, object]) -> HTMLResponse:
     """Return a part of a page; a script replaces the old part with it."""
-    language = language_of(request.headers)
-    number = partial(numbered, language)
-    shown = {"t": _say(language), "number": number, "language": language, **view}
-    return HTMLResponse(TEMPLATES.get_template(template).render(shown))
+    return HTMLResponse(TEMPLATES.get_template(template).render(_shared(request.headers), **view))
 
 
 def page(
@@ -116,35 +96,34 @@ def page(
     command: Sequence[str] = (),
 ) -> HTMLResponse:
     """Return a page: its template in the layout, between the navigation and the command."""
-    language = language_of(request.headers)
     desk, here = desk_of(request), _here(request)
     task = desk.tasks.of(job.name) if job else None
-    shown: dict[str, object] = {
-        "t": _say(language),
-        "number": partial(numbered, language),
-        "language": language,
-        "others": [other for other in LANGUAGES if other != language],
+    shared = _shared(request.headers)
+    shown = shared | {
+        "others": [other for other in LANGUAGES if other != shared["language"]],
         "here": here,
         "csrf": request.state.csrf,
         "folder": str(desk.folder),
         "job": job,
-        "stops": _stops(request, job, here),
+        "stops": _stops(request, job, here) if job else (),
         # Shown while the task runs, or if it did not end well.
         "task": task if task is not None and not task.is_well else None,
         "command": shlex.join(["verix-anon", *command]) if command else "",
     }
-    return HTMLResponse(TEMPLATES.get_template(template).render(shown | dict(view)), status)
+    return HTMLResponse(TEMPLATES.get_template(template).render(shown | {**view}), status)
 
 
-def _say(language: str) -> Callable[..., str]:
-    """Return a function that gives the text of a key, with values put in."""
+def _shared(headers: Headers) -> dict[str, object]:
+    """Return what every template is given: the language, its texts, and its numbers."""
+    language = language_of(headers)
+    number = PageTexts(language).number
 
     def say(key: str, **values: object) -> str:
         text = texts(language)[key]
-        shown = {n: numbered(language, v) if type(v) is int else v for n, v in values.items()}
+        shown = {name: number(v) if type(v) is int else v for name, v in values.items()}
         return text.format(**shown) if shown else text
 
-    return say
+    return {"language": language, "t": say, "number": number}
 
 
 def href_of(request: Request, step: JourneyStep, job: Job) -> str:
@@ -165,13 +144,10 @@ def _here(request: Request) -> str:
     return str(request.app.url_path_for(step, job=request.path_params["job"]))
 
 
-def _stops(request: Request, job: Job | None, here: str) -> list[Stop]:
-    if job is None:
-        return []
-    found = []
+def _stops(request: Request, job: Job, here: str) -> Iterator[dict[str, object]]:
+    """Yield the pages of the journey; those that cannot be opened yet have no `href`."""
     for step in JourneyStep:
         href = href_of(request, step, job)
         is_open = href and step in job.open_steps
         is_here = bool(href) and f"{here}/".startswith(f"{href}/")
-        found.append(Stop(step, href if is_open else None, is_here))
-    return found
+        yield {"step": step, "href": href if is_open else None, "is_here": is_here}

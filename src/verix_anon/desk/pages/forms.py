@@ -105,6 +105,12 @@ def given_file(request: Request, given: str) -> str:
     return f"./{found.relative_to(folder.resolve()).as_posix()}"
 
 
+def provider_key(request: Request, form: Form) -> list[str]:
+    """Return the option that names the provider's key; empty if the form names no file."""
+    key = given_file(request, one(form, "provider_key"))
+    return ["--provider-key", key] if key else []
+
+
 def table_of(request: Request, job: Job) -> str:
     """Return the job's table, as a word of a command that is shown."""
     folder = desk_of(request).folder.resolve()

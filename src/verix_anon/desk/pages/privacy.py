@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import Lock
 from typing import NamedTuple
 
@@ -58,16 +58,6 @@ ROOM = 0.1
 """A cap is required only if the share of the most common value is lower by at least this."""
 
 
-@dataclass(frozen=True, slots=True)
-class Filled:
-    """The values in the fields of the form: from the roles file, or as they were typed."""
-
-    contract: Mapping[str, object]
-    """The contract's options, and k."""
-    hidden: Mapping[str, Mapping[str, float | str]]
-    """The measures of each column; typed values are text."""
-
-
 @router.get("/jobs/{job}/privacy")
 def privacy(request: Request, job: forms.GivenJob) -> Response:
     """Show what the roles file asks for, and the settings that were tested."""
@@ -75,13 +65,19 @@ def privacy(request: Request, job: forms.GivenJob) -> Response:
     if not now.digest:
         raise HTTPException(404)
     wanted = read_protection(now.text, job.folder)
-    filled = Filled({"k": wanted.k, **wanted.contract}, wanted.hidden)
+    filled = {"contract": {"k": wanted.k, **wanted.contract}, "hidden": wanted.hidden}
     return _page(request, job, now, wanted, filled)
 
 
 def _page(
-    request: Request, job: Job, now: Version, wanted: Protection, filled: Filled, problem: str = ""
+    request: Request,
+    job: Job,
+    now: Version,
+    wanted: Protection,
+    filled: Mapping[str, object],
+    problem: str = "",
 ) -> Response:
+    """Show the page; `filled` are the values in the fields, from the roles file or as typed."""
     point, found, tried = None, None, read_version(job.path(EXPLORED))
     # There may be none, or one that is to be tried again.
     with suppress(TableError):
@@ -206,13 +202,14 @@ def choose_privacy(request: Request, job: forms.GivenJob, form: forms.Posted) ->
     return RedirectResponse(href_of(request, step, job), 303)
 
 
-def _filled(form: Form, before: Protection) -> Filled:
+def _filled(form: Form, before: Protection) -> dict[str, object]:
     """Return the posted values unchecked; a column that the form does not name stays as it is."""
     hidden: dict[str, Mapping[str, float | str]] = {**before.hidden}
     for name, i in forms.columns_of(form).items():
         if name in hidden:
             hidden[name] = {m.value: forms.one(form, f"{m.value}-{i}") for m in Measure}
-    return Filled({name: forms.one(form, name) for name in ("k", *before.contract)}, hidden)
+    contract = {name: forms.one(form, name) for name in ("k", *before.contract)}
+    return {"contract": contract, "hidden": hidden}
 
 
 def _wanted(form: Form, before: Protection) -> Protection:

@@ -93,22 +93,22 @@ def _preview(job: Job, root: str) -> tuple[Preview | None, str]:
 
 def _given(options: Mapping[str, object]) -> dict[str, object]:
     """Return the options of a preview, as fields of the form."""
-    found: dict[str, object] = {"as": options.get("representation", "")}
-    for measure in Measure:
-        asked = options.get(measure.value)
-        first = next(iter(asked.values()), "") if isinstance(asked, dict) else ""
-        found[measure.value] = _said(first)
-    required = options.get("require")
-    for name in GATES:
-        value = required.get(name, "") if isinstance(required, dict) else ""
-        found[f"require-{name}"] = _said(value)
-    bins, rounded = (options.get(name) for name in ("bins", "round_to"))
-    found["bins"] = bins if isinstance(bins, dict) else {}
-    found["round_to"] = rounded if isinstance(rounded, dict) else {}
-    found["drop"] = options.get("drop", [])
+
+    def by_name(option: str) -> Mapping[str, object]:
+        asked = options.get(option)
+        return asked if isinstance(asked, dict) else {}
+
     share = options.get("suppress", 0.0)
-    found["suppress"] = _said(round(100 * share, 6)) if isinstance(share, float) and share else ""
-    return found | {name: bool(options.get(name)) for name in SWITCHES}
+    percent = _said(round(100 * share, 6)) if isinstance(share, float) and share else ""
+    return {
+        "as": options.get("representation", ""),
+        **{each.value: _said(next(iter(by_name(each.value).values()), "")) for each in Measure},
+        **{f"require-{name}": _said(by_name("require").get(name, "")) for name in GATES},
+        **{name: by_name(name) for name in ("bins", "round_to")},
+        "drop": options.get("drop", []),
+        "suppress": percent,
+        **{name: bool(options.get(name)) for name in SWITCHES},
+    }
 
 
 def _unsent(verdict: Verdict) -> list[str]:

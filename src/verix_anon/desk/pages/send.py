@@ -54,7 +54,7 @@ def _page(request: Request, job: Job, *, changed: bool = False) -> Response:
         "changed": changed,
         "tables": forms.tables_for(request, job),
     }
-    words = _prepare(job, forms.table_of(request, job), "", is_sealed=False)
+    words = _prepare(job, forms.table_of(request, job))
     status = 409 if changed else 200
     return page(request, "prepare.html", view, job=job, command=words, status=status)
 
@@ -92,20 +92,18 @@ def prepare(request: Request, job: forms.GivenJob, form: forms.Posted) -> Respon
         raise TableError("this job is prepared already")
     if read_version(job.path(ROLES)).digest != forms.one(form, "digest"):
         return _page(request, job, changed=True)
-    key = forms.given_file(request, forms.one(form, "provider_key"))
+    options = forms.provider_key(request, form)
     table = forms.given_table(request, job, form)
-    words = _prepare(job, table, key, is_sealed=bool(forms.one(form, "passphrase")))
+    options += ["--seal"] if forms.one(form, "passphrase") else []
     said = {name: forms.one(form, name).strip() for name in PARTIES}
     # One word, so that nothing that is typed is taken for an option.
-    words += tuple(f"--{name.replace('_', '-')}={value}" for name, value in said.items() if value)
+    options += [f"--{name.replace('_', '-')}={value}" for name, value in said.items() if value]
     environment = forms.passphrase(form) | {SEEN: forms.one(form, "digest")}
-    return forms.start(request, job, words, environment=environment)
+    return forms.start(request, job, (*_prepare(job, table), *options), environment=environment)
 
 
-def _prepare(job: Job, table: str, key: str, *, is_sealed: bool) -> tuple[str, ...]:
-    words = ["prepare", table, "--roles", forms.at(job, ROLES), "--out", forms.at(job, "")]
-    words += ["--provider-key", key] if key else []
-    return (*words, "--seal") if is_sealed else tuple(words)
+def _prepare(job: Job, table: str) -> tuple[str, ...]:
+    return ("prepare", table, "--roles", forms.at(job, ROLES), "--out", forms.at(job, ""))
 
 
 @router.get("/jobs/{job}/submission.zip")
@@ -140,8 +138,7 @@ def submit(request: Request, job: forms.GivenJob, form: forms.Posted) -> Respons
         raise TableError("the service's address begins with https:// and holds no password")
     if not token:
         raise TableError("the service wants a token")
-    key = forms.given_file(request, forms.one(form, "provider_key"))
-    words = (*_submit(job, url), *(("--provider-key", key) if key else ()))
+    words = (*_submit(job, url), *forms.provider_key(request, form))
     return forms.start(
         request, job, words, then=JourneyStep.VERDICT, environment={"VERIX_TOKEN": token}
     )

@@ -9,7 +9,7 @@ from starlette.responses import FileResponse
 from verix_anon.client.job import Job, JourneyState, JourneyStep, report_of
 from verix_anon.client.owner_files import is_sealed, read_verdict
 from verix_anon.client.verdict import LAYERS, Outcome, Profile, Verdict
-from verix_anon.desk import gate
+from verix_anon.desk.gate import REPORT_HEADERS
 from verix_anon.desk.pages import forms
 from verix_anon.desk.rendering import language_of, page
 from verix_anon.errors import TableError
@@ -45,7 +45,7 @@ def verdict(request: Request, job: forms.GivenJob) -> Response:
         "is_thin": not job.path(SUBMISSION).is_dir(),
         "profiles": [profile.value for profile in Profile],
     }
-    command = _words(job, "", "", language_of(request.headers))
+    command = _words(request, job)
     return page(request, "verdict.html", view, job=job, command=command)
 
 
@@ -56,8 +56,8 @@ def verify(request: Request, job: forms.GivenJob, form: forms.Posted) -> Respons
     profile = forms.one(form, "profile")
     if profile and profile not in set(Profile):
         raise TableError("there is no such profile")
-    key = forms.given_file(request, forms.one(form, "provider_key"))
-    words = _words(job, profile, key, language_of(request.headers))
+    chosen = ["--profile", profile] if profile else []
+    words = _words(request, job, *chosen, *forms.provider_key(request, form))
     return forms.start(request, job, words, good=FOUND, environment=forms.passphrase(form))
 
 
@@ -65,7 +65,7 @@ def verify(request: Request, job: forms.GivenJob, form: forms.Posted) -> Respons
 def make_report(request: Request, job: forms.GivenJob) -> Response:
     """Write the report again, with the privacy sheet if there is one now."""
     words = ("report", forms.at(job, VERDICT), "--out", forms.at(job, REPORT), "--overwrite")
-    return forms.start(request, job, (*words, *_in(language_of(request.headers))))
+    return forms.start(request, job, (*words, *_language(request)))
 
 
 @router.get("/jobs/{job}/report")
@@ -77,7 +77,7 @@ def report(
     path = None if found is None else report_of(job, found)
     if path is None:
         raise HTTPException(404)
-    request.state.policy = gate.REPORT
+    request.state.policy = REPORT_HEADERS
     name = f"{job.name}.html" if save else None
     return FileResponse(path, media_type="text/html; charset=utf-8", filename=name)
 
@@ -91,19 +91,18 @@ def _verdict(job: Job) -> Verdict | None:
     return read_verdict(job.path(VERDICT)) if job.state in JUDGED else None
 
 
-def _in(language: str) -> tuple[str, ...]:
+def _language(request: Request) -> tuple[str, ...]:
     """The option for a report in the language of the pages; English is usual."""
+    language = language_of(request.headers)
     return () if language == RECORD else ("--language", language)
 
 
-def _words(job: Job, profile: str, key: str, language: str) -> tuple[str, ...]:
-    """Return the command. It takes the submission if it is there; profile and key are optional."""
+def _words(request: Request, job: Job, *chosen: str) -> tuple[str, ...]:
+    """Return the command, with the options that were chosen. It takes the submission if there."""
     words = ["verify", forms.at(job, DELIVERY), "--manifest", forms.at(job, MANIFEST)]
     if job.path(SUBMISSION).is_dir():
         words += ["--submission", forms.at(job, SUBMISSION)]
-    words += ["--profile", profile] if profile else []
-    words += ["--provider-key", key] if key else []
-    words += ["--out", forms.at(job, VERDICT), "--report", forms.at(job, REPORT)]
-    words += _in(language)
+    words += [*chosen, "--out", forms.at(job, VERDICT), "--report", forms.at(job, REPORT)]
+    words += _language(request)
     is_again = any(job.path(name).exists() for name in (VERDICT, REPORT))
     return (*words, "--overwrite") if is_again else tuple(words)
