@@ -85,7 +85,8 @@ def test_whoever_lost_a_job_cannot_touch_it(database: Database, job: JobRow, wor
     }
     slow = taken(database)
     pass_time(database)
-    leases.expire(database)
+    with database.write() as session:
+        leases.expire(session)
     with pytest.raises(LostError):
         words[word](slow)
     quick = taken(database, "two")

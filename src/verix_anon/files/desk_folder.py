@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
 from verix_anon.errors import TableError
@@ -101,9 +102,8 @@ def clean_name(given: str) -> str:
 class Receiving:
     """A file that is handed over piece by piece; it has its name once all of it is here."""
 
-    def __init__(self, aside: Aside) -> None:
-        self._aside = aside
-        self._file = aside.path.open("wb")
+    def __init__(self, aside: Aside, file: IO[bytes]) -> None:
+        self._aside, self._file = aside, file
         self._looked = self.size = 0
 
     @property
@@ -122,13 +122,9 @@ class Receiving:
         except OSError as error:
             raise TableError(f"{self.name} cannot be written ({reason(error)})") from None
 
-    def close(self) -> None:
-        """Nothing more comes."""
-        self._file.close()
-
     def done(self) -> None:
         """All is here: it takes its name."""
-        self.close()
+        self._file.close()
         self._aside.take_name()
 
 
@@ -143,12 +139,9 @@ def receiving(folder: Path, name: str, size: int | None) -> Iterator[Receiving]:
     if not cleaned.lower().endswith(TAKEN):
         raise not_taken(cleaned)
     check_room(folder, size or 0)
-    with begun(_free(folder / cleaned), overwrite=False, folder=False, private=True) as aside:
-        received = Receiving(aside)
-        try:
-            yield received
-        finally:
-            received.close()
+    place = begun(_free(folder / cleaned), overwrite=False, folder=False, private=True)
+    with place as aside, aside.path.open("wb") as file:
+        yield Receiving(aside, file)
 
 
 def check_room(folder: Path, size: int) -> None:

@@ -15,7 +15,7 @@ from sqlalchemy import delete as delete_rows
 from sqlalchemy import func, insert, select, tuple_
 from sqlalchemy.orm import Session, selectinload
 
-from verix_anon.errors import ProviderError
+from verix_anon.errors import Error, ProviderError
 from verix_anon.protocol.providers import File, JobState
 from verix_anon.service import daily_counts
 from verix_anon.service.database import Database, DeliveredRow, FileRow, JobRow, TenantRow, now
@@ -26,20 +26,13 @@ MOST_KEPT = 1_000
 """Jobs of a tenant, those that have ended included"""
 
 
-class TooManyJobsError(ProviderError):
-    """The tenant already has as many open jobs as it may have."""
+class RefusedError(Error):
+    """A request of an owner's that cannot be met; the sentence repeats nothing that was sent."""
 
-
-class TooManyBytesError(ProviderError):
-    """The tenant's files already take as much room as they may."""
-
-
-class NoRoomError(ProviderError):
-    """The disk has no room for the files, beside the files that other jobs have announced."""
-
-
-class KeyReusedError(ProviderError):
-    """The Idempotency-Key was used for something else."""
+    def __init__(self, code: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.code = code
+        """The code of the problem (`api/openapi.toml`)"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,10 +81,8 @@ def create(
     disk has for all files that are announced and not yet uploaded.
 
     Raises:
-        KeyReusedError: The key was used for something else.
-        TooManyJobsError: The tenant has `most` open jobs.
-        TooManyBytesError: The tenant's files would have more than `tenant_bytes`.
-        NoRoomError: The disk has no room for them.
+        RefusedError: The key was used for something else, the tenant has `most` open jobs or would
+            have files of more than `tenant_bytes`, or the disk has no room.
     """
     with database.write() as session:
         tenant = select(TenantRow).where(TenantRow.name == new.tenant)
@@ -100,7 +91,7 @@ def create(
         with_key = select(JobRow).where(*used)
         if new.key is not None and (row := session.scalars(with_key).one_or_none()) is not None:
             if row.request != new.request:
-                raise KeyReusedError("the Idempotency-Key was used for other files")
+                raise RefusedError("idempotency-key-reused", "The key was used for other files.")
             if row.expires is None or row.expires >= database_time(session):
                 return row, False
             # The sweep may have begun with its files, and finds those that are left.
@@ -114,14 +105,16 @@ def create(
 
 
 def _check_counts(session: Session, tenant: str, most: int) -> None:
-    """Raise TooManyJobsError unless the tenant may have one more."""
+    """Raise RefusedError unless the tenant may have one more."""
     by_state = select(JobRow.state, func.count()).where(JobRow.tenant == tenant)
     rows = session.execute(by_state.group_by(JobRow.state))
     found = {state: int(n) for state, n in rows}
     if sum(n for state, n in found.items() if state in OPEN) >= most:
-        raise TooManyJobsError(f"{most:,} jobs are open, and no more may be: wait for one to end")
+        sentence = f"{most:,} jobs are open, and no more may be: wait for one to end"
+        raise RefusedError("too-many-jobs", sentence)
     if sum(found.values()) >= MOST_KEPT:
-        raise TooManyJobsError(f"{MOST_KEPT:,} jobs are kept, and no more may be: delete some")
+        sentence = f"{MOST_KEPT:,} jobs are kept, and no more may be: delete some"
+        raise RefusedError("too-many-jobs", sentence)
 
 
 def _check_bytes(session: Session, new: NewJob, tenant_bytes: float, room: float) -> None:
@@ -129,13 +122,14 @@ def _check_bytes(session: Session, new: NewJob, tenant_bytes: float, room: float
     kept = (JobRow.tenant == new.tenant, JobRow.state != JobState.FAILED)
     its = session.scalar(select(func.sum(JobRow.bytes)).where(*kept))
     if int(its or 0) + new.bytes > tenant_bytes:
-        raise TooManyBytesError(
+        raise RefusedError(
+            "too-many-bytes",
             f"all files of a tenant together have at most {tenant_bytes:,.0f} bytes: fetch and"
-            " delete a job that is done, or wait for one to end"
+            " delete a job that is done, or wait for one to end",
         )
     promised = select(func.sum(JobRow.missing)).where(JobRow.state == JobState.UPLOADING)
     if int(session.scalar(promised) or 0) + new.bytes > room:
-        raise NoRoomError("the disk has no room for these files besides those announced before")
+        raise RefusedError("storage-full", "There is no room for these files now.")
 
 
 def find(

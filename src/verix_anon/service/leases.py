@@ -74,7 +74,7 @@ def claim(database: Database, worker: str, *, lease_seconds: float) -> LeasedJob
     # Skips a job that another worker is claiming right now; SQLite has one write at a time.
     free = first.with_for_update(skip_locked=True, of=JobRow).correlate(None).scalar_subquery()
     with database.write() as session:
-        _expire(session)
+        expire(session)
         found = session.execute(
             update(JobRow)
             .where(JobRow.id == free)
@@ -145,16 +145,11 @@ def lose(database: Database, worker: str) -> None:
     its = (JobRow.worker == worker, JobRow.state == JobState.RUNNING)
     with database.write() as session:
         session.execute(update(JobRow).where(*its).values(lease=0.0))
-        _expire(session)
+        expire(session)
 
 
-def expire(database: Database) -> None:
+def expire(session: Session) -> None:
     """Queue jobs again whose lease has run out; a job that was lost too often fails."""
-    with database.write() as session:
-        _expire(session)
-
-
-def _expire(session: Session) -> None:
     is_last = JobRow.lost + 1 >= MAX_LOST
     ended = session.execute(
         update(JobRow)

@@ -206,8 +206,8 @@ def sweep(settings: ServiceSettings, database: Database, store: Blobs) -> None:
         rmtree(folder, ignore_errors=True)
     for prefix in gone + lost:
         store.delete(prefix)
-    leases.expire(database)
     with database.write() as session:
+        leases.expire(session)
         session.execute(delete(ServerRow).where(ServerRow.seen < now() - FORGOTTEN_SECONDS))
         over = delete(JobRow).where(JobRow.id.in_(expired), JobRow.expires < now())
         swept = session.scalars(over.returning(JobRow.tenant)).all()

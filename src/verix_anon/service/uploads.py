@@ -15,32 +15,12 @@ from dataclasses import dataclass
 from hashlib import file_digest, sha256
 from pathlib import Path
 
-from verix_anon.errors import Error
 from verix_anon.files.store import PART
 from verix_anon.protocol.providers import File
+from verix_anon.service.jobs import RefusedError
 
 PATTERN = rf"^(submission\.json|contract\.json|records\.parquet(/{PART})?)$"
 """The files of a submission's folder (spec §8)"""
-
-
-class GoneError(Error):
-    """The job was deleted meanwhile, and its folder with it."""
-
-
-class OffsetMismatchError(Error):
-    """The upload is not where the sender believes."""
-
-
-class TakenOverError(Error):
-    """Another writer has begun."""
-
-
-class UploadTooLargeError(Error):
-    """More was sent than was stated."""
-
-
-class DigestMismatchError(Error):
-    """All bytes are there, but they do not have the stated digest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +51,7 @@ class Upload:
         self.path.parent.mkdir(mode=0o700, exist_ok=True)
         with self._locked() as lock:
             if self.offset() != offset:
-                raise OffsetMismatchError(f"the upload is at {self.offset()}")
+                raise RefusedError("offset-mismatch", f"The upload is at {self.offset()}.")
             return UploadWriter(self, _next_number(lock))
 
     def finish(self, keep: Callable[[Path], None]) -> None:
@@ -95,7 +75,10 @@ class Upload:
                     with self._locked() as lock:
                         _next_number(lock)
                         file.truncate(0)
-                    raise DigestMismatchError("the SHA-256 is another")
+                    raise RefusedError(
+                        "digest-mismatch",
+                        "The bytes do not have the stated SHA-256; upload the file again.",
+                    )
                 os.fsync(file.fileno())
             keep(self.path)
             with self._locked() as lock:
@@ -124,11 +107,11 @@ class UploadWriter:
         upload = self.upload
         with upload._locked() as lock:
             if _number(lock) != self.number:
-                raise TakenOverError("another request continues this upload")
+                raise RefusedError("upload-taken-over", "Another request continues this upload.")
             file = _open(upload.path, os.O_WRONLY | os.O_APPEND)
             try:
                 if os.fstat(file).st_size + len(data) > upload.file.size:
-                    raise UploadTooLargeError("more was sent than was stated")
+                    raise too_large()
                 left = memoryview(data)
                 while left:
                     # A full disk takes only a part; the file's size then says how much.
@@ -142,7 +125,12 @@ def _open(path: Path, flags: int) -> int:
     try:
         return os.open(path, flags | os.O_CREAT, 0o600)
     except FileNotFoundError:
-        raise GoneError("the job was deleted") from None
+        raise RefusedError("not-found", "There is no such job.") from None
+
+
+def too_large() -> RefusedError:
+    """Return what the sender of too many bytes is told."""
+    return RefusedError("upload-too-large", "More was sent than the file's stated size.")
 
 
 def _number(lock: int) -> int:

@@ -15,15 +15,10 @@ from verix_anon.client.job import Job, JourneyStep
 from verix_anon.client.prepare.options import PrepareOptions
 from verix_anon.client.prepare.traps import Traps
 from verix_anon.client.release.preview import preview_sample
+from verix_anon.client.table import roles_editor
 from verix_anon.client.table.overview import SAMPLE, read_sample
 from verix_anon.client.table.roles import Measure
-from verix_anon.client.table.roles_editor import (
-    Protection,
-    apply_choices,
-    apply_protection,
-    read_choices,
-    read_protection,
-)
+from verix_anon.client.table.roles_editor import Protection
 from verix_anon.client.table.task import TableRole
 from verix_anon.desk.gate import Form
 from verix_anon.desk.pages import forms
@@ -64,7 +59,7 @@ def privacy(request: Request, job: forms.GivenJob) -> Response:
     now = read_version(job.path(ROLES))
     if not now.digest:
         raise HTTPException(404)
-    wanted = read_protection(now.text, job.folder)
+    wanted = roles_editor.read_protection(now.text, job.folder)
     filled = {"contract": {"k": wanted.k, **wanted.contract}, "hidden": wanted.hidden}
     return _page(request, job, now, wanted, filled)
 
@@ -138,16 +133,18 @@ def choose_purpose(request: Request, job: forms.GivenJob, form: forms.Posted) ->
     if (purpose := PURPOSES.get(forms.one(form, "do"))) is None:
         raise TableError("there is no such purpose")
     now = read_version(job.path(ROLES))
-    before, was = read_protection(now.text, job.folder), forms.one(form, "digest")
+    before, was = roles_editor.read_protection(now.text, job.folder), forms.one(form, "digest")
     hidden = _hidden(job, purpose, before.hidden)
-    text = apply_protection(now.text, replace(before, k=purpose.k, hidden=hidden), job.folder)
+    text = roles_editor.apply_protection(
+        now.text, replace(before, k=purpose.k, hidden=hidden), job.folder
+    )
     bins = "auto" if purpose.has_bins else ""
-    choices = read_choices(text)
+    choices = roles_editor.read_choices(text)
     columns = (
         replace(c, bins=bins) if c.role == TableRole.QUASI and c.bins in ("", "auto") else c
         for c in choices.columns
     )
-    text = apply_choices(text, replace(choices, columns=tuple(columns)))
+    text = roles_editor.apply_choices(text, replace(choices, columns=tuple(columns)))
     changed = replace_version(job.path(ROLES), text, was)
     if changed is not None:
         return forms.conflict(request, job, changed, text, form)
@@ -187,11 +184,11 @@ def choose_privacy(request: Request, job: forms.GivenJob, form: forms.Posted) ->
     """Save the choices, unless they hold a mistake or the roles file has changed meanwhile."""
     forms.check_open(request, job)
     now = read_version(job.path(ROLES))
-    before, was = read_protection(now.text, job.folder), forms.one(form, "digest")
+    before, was = roles_editor.read_protection(now.text, job.folder), forms.one(form, "digest")
     try:
         if now.digest == was:
             forms.check_known(forms.columns_of(form), before.hidden)
-        text = apply_protection(now.text, _wanted(form, before), job.folder)
+        text = roles_editor.apply_protection(now.text, _wanted(form, before), job.folder)
     except TableError as error:
         filled = _filled(form, before)
         return _page(request, job, Version(now.text, was), before, filled, str(error))

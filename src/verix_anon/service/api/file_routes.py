@@ -21,15 +21,9 @@ from verix_anon.service.api.context import AS_TENANT, Context, context_of, token
 from verix_anon.service.api.job_routes import Found
 from verix_anon.service.api.problems import Problem, answers_of, body_of
 from verix_anon.service.database import FileRow, JobRow
+from verix_anon.service.jobs import RefusedError
 from verix_anon.service.tenants import TokenRole
-from verix_anon.service.uploads import (
-    DigestMismatchError,
-    GoneError,
-    OffsetMismatchError,
-    TakenOverError,
-    Upload,
-    UploadTooLargeError,
-)
+from verix_anon.service.uploads import Upload, too_large
 
 FOR_TENANTS = [Security(AS_TENANT)]
 uploads = APIRouter(
@@ -86,10 +80,10 @@ async def offset(request: Request, job: Found, name: str, version: Version = "")
     if at == file.size and not file.is_complete:
         try:
             await run_sync(_finish, context, upload, limiter=FINISHING)
-        except DigestMismatchError:
+        except RefusedError as error:
+            if error.code != "digest-mismatch":
+                raise Problem(error.code, str(error)) from None
             at = 0
-        except GoneError:
-            raise Problem("not-found", "There is no such job.") from None
     return _answer(200, at, {"Upload-Length": str(file.size)})
 
 
@@ -106,29 +100,21 @@ async def append(
     if file.is_complete and at != file.size:
         raise _mismatch(file.size)
     stated = request.headers.get("content-length", "")
-    if stated.isdecimal() and int(stated) > max(0, file.size - at):
-        # Refused before any of it is read.
-        raise _too_large()
-    if file.is_complete:
-        return _answer(204, file.size)
     try:
+        if stated.isdecimal() and int(stated) > max(0, file.size - at):
+            # Refused before any of it is read.
+            raise too_large()
+        if file.is_complete:
+            return _answer(204, file.size)
         reached = await _received(request, context, upload, at)
         # The upload may have taken long, and the token may have been revoked meanwhile.
         await token_of(request, TokenRole.TENANT)
         if reached == upload.file.size:
             await run_sync(_finish, context, upload, limiter=FINISHING)
-    except OffsetMismatchError:
-        raise _mismatch(upload.offset()) from None
-    except TakenOverError:
-        raise Problem("upload-taken-over", "Another request continues this upload.") from None
-    except UploadTooLargeError:
-        raise _too_large() from None
-    except DigestMismatchError:
-        raise Problem(
-            "digest-mismatch", "The bytes do not have the stated SHA-256; upload the file again."
-        ) from None
-    except GoneError:
-        raise Problem("not-found", "There is no such job.") from None
+    except RefusedError as error:
+        if error.code == "offset-mismatch":
+            raise _mismatch(upload.offset()) from None
+        raise Problem(error.code, str(error)) from None
     return _answer(204, reached)
 
 
@@ -176,10 +162,6 @@ def _check_version(version: str) -> None:
         raise Problem(
             "unsupported-tus-version", f"tus {VERSION} is spoken here.", {"Tus-Version": VERSION}
         )
-
-
-def _too_large() -> Problem:
-    return Problem("upload-too-large", "More was sent than the file's stated size.")
 
 
 def _mismatch(offset: int) -> Problem:

@@ -133,15 +133,11 @@ def _create(context: Context, tenant: str, body: bytes, key: str | None) -> bodi
             tenant_bytes=settings.limits.tenant_bytes,
             room=settings.room(),
         )
-    except jobs.NoRoomError:
-        raise Problem("storage-full", "There is no room for these files now.") from None
-    except jobs.TooManyBytesError as error:
-        raise Problem("too-many-bytes", str(error), {"Retry-After": str(OPEN_SECONDS)}) from None
-    except jobs.TooManyJobsError as error:
-        # Its sentence holds a limit and nothing else.
-        raise Problem("too-many-jobs", str(error), {"Retry-After": str(OPEN_SECONDS)}) from None
-    except jobs.KeyReusedError:
-        raise Problem("idempotency-key-reused", "The key was used for other files.") from None
+    except jobs.RefusedError as error:
+        # Room comes when another job of the tenant ends.
+        is_passing = error.code in ("too-many-jobs", "too-many-bytes")
+        wait = {"Retry-After": str(OPEN_SECONDS)} if is_passing else {}
+        raise Problem(error.code, str(error), wait) from None
     return seen(context.database, job, settings.staging)
 
 
