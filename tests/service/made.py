@@ -41,7 +41,6 @@ def new(files: tuple[File, ...] = (), *, key: str | None = None, owner: str = TE
         rows=N_ROWS,
         columns=len(sent().contract.quasi),
         min_leaf=sent().contract.min_leaf,
-        engine="verix-local",
         files=files,
         key=key,
     )
@@ -51,7 +50,9 @@ def created(
     database: Database, asked: NewJob | None = None, *, retention: float = 1000.0
 ) -> JobRow:
     """A job whose files are still to come."""
-    made, _ = jobs.create(database, asked or new(), most=1000, retention_seconds=retention)
+    made, _ = jobs.create(
+        database, asked or new(), engine="verix-local", most=1000, retention_seconds=retention
+    )
     found = jobs.find(database, None, made.id)
     assert found is not None
     return found

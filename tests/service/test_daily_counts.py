@@ -56,7 +56,7 @@ def test_a_job_is_counted_on_its_way(database: Database) -> None:
 def test_what_happens_once_is_counted_once(database: Database) -> None:
     made.tenant(database)
     job = made.created(database, made.new(key="k"))
-    jobs.create(database, made.new(key="k"), most=9, retention_seconds=9)
+    jobs.create(database, made.new(key="k"), engine="verix-local", most=9, retention_seconds=9)
     for file in (job.files[0], *job.files):
         jobs.complete_file(database, job.id, file.name)
     held = leases.claim(database, "one", lease_seconds=30)

@@ -8,13 +8,21 @@ import pytest
 
 from verix_anon.errors import ProviderError
 from verix_anon.progress import ignore
+from verix_anon.protocol.providers import File
 from verix_anon.provider.spark import SparkProvider
 from verix_anon.service import engines
-from verix_anon.service.engines import JobTooLargeError, Shape
+from verix_anon.service.engines import JobTooLargeError
+from verix_anon.service.jobs import NewJob
 from verix_anon.service.settings import ServiceLimits, ServiceSettings
 from verix_anon.service.supervisor import Supervisor
 
-SHAPE = Shape(rows=1_000_000, columns=10, min_leaf=5, file_bytes=50_000_000)
+
+def job(n_bytes: int = 50_000_000, rows: int = 1_000_000) -> NewJob:
+    files = (File(name="a", size=n_bytes, sha256=""),)
+    return NewJob(tenant="a", rows=rows, columns=10, min_leaf=5, files=files)
+
+
+JOB = job()
 
 
 @pytest.fixture
@@ -23,28 +31,27 @@ def settings(tmp_path: Path) -> ServiceSettings:
 
 
 def test_a_job_that_fits_is_done_here(settings: ServiceSettings) -> None:
-    assert engines.choose(settings, SHAPE) == engines.LOCAL
+    assert engines.choose(settings, JOB) == engines.LOCAL
     assert engines.names(settings) == (engines.LOCAL,)
 
 
 def test_a_job_that_does_not_fit_is_refused_with_both_figures(settings: ServiceSettings) -> None:
-    needed = engines.needed_bytes(SHAPE, threads=engines.threads(settings))
-    engines.choose(dataclasses.replace(settings, worker_bytes=needed), SHAPE)
+    needed = engines.needed_bytes(settings, JOB)
+    engines.choose(dataclasses.replace(settings, worker_bytes=needed), JOB)
     small = dataclasses.replace(settings, worker_bytes=123_000_000)
     with pytest.raises(JobTooLargeError, match=rf"{needed / 1e9:.2f} GB .* 0\.12 GB"):
-        engines.choose(small, SHAPE)
+        engines.choose(small, JOB)
 
 
 def test_what_is_read_counts_too(settings: ServiceSettings) -> None:
-    more = dataclasses.replace(SHAPE, file_bytes=10**10)
-    assert engines.needed_bytes(more, threads=1) > 10**10
+    assert engines.needed_bytes(settings, job(10**10)) > 10**10
 
 
 def test_large_jobs_are_for_spark_and_without_it_the_service_does_not_start(
     settings: ServiceSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    large = dataclasses.replace(settings, spark_above=SHAPE.rows - 1, worker_bytes=1)
-    assert engines.choose(large, SHAPE) == engines.SPARK
+    large = dataclasses.replace(settings, spark_above=JOB.rows - 1, worker_bytes=1)
+    assert engines.choose(large, JOB) == engines.SPARK
     assert engines.names(large) == (engines.LOCAL, engines.SPARK)
     monkeypatch.setattr(engines, "find_spec", lambda _: None)
     with pytest.raises(ProviderError, match=r"Spark.* pip install"):
@@ -92,9 +99,9 @@ def test_a_job_that_the_machine_can_never_hold_is_refused(
 ) -> None:
     """A worker that is allowed more than there is would put it back for ever."""
     settings = ServiceSettings(folder=tmp_path, worker_bytes=10**15)
-    shape = Shape(rows=10**9, columns=10, min_leaf=5, file_bytes=10**9)
+    huge = job(10**9, rows=10**9)
     monkeypatch.setattr(engines, "total_memory", lambda: 16 * 10**9)
     with pytest.raises(JobTooLargeError, match=r"a worker here has 16\.00 GB"):
-        engines.choose(settings, shape)
+        engines.choose(settings, huge)
     monkeypatch.setattr(engines, "total_memory", lambda: None)
-    assert engines.choose(settings, shape) == engines.LOCAL
+    assert engines.choose(settings, huge) == engines.LOCAL

@@ -22,7 +22,7 @@ def _tenants(database: Database) -> None:
 
 
 def create(database: Database, asked: jobs.NewJob, most: int = 10) -> tuple[JobRow, bool]:
-    return jobs.create(database, asked, most=most, retention_seconds=100)
+    return jobs.create(database, asked, engine="verix-local", most=most, retention_seconds=100)
 
 
 def test_a_new_job_waits_for_its_files(database: Database) -> None:
@@ -73,7 +73,9 @@ def test_the_same_key_gives_the_same_job(database: Database) -> None:
 
 def test_a_key_of_a_job_that_has_expired_makes_a_new_one(database: Database) -> None:
     """Else its owner is told that it is done, or sends files to it, while it is swept."""
-    first, _ = jobs.create(database, made.new(key="k"), most=10, retention_seconds=-1.0)
+    first, _ = jobs.create(
+        database, made.new(key="k"), engine="verix-local", most=10, retention_seconds=-1.0
+    )
     again, is_new = create(database, made.new(key="k"))
     assert is_new
     assert jobs.find(database, None, first.id) is None

@@ -12,7 +12,7 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from verix_anon.service.database import DailyRow, Database, now
+from verix_anon.service.database import DailyRow, Database, database_time
 
 CREATED, RECEIVED, DELIVERED = "created", "received", "delivered"
 FAILED, REFUSED = "failed: ", "refused: "
@@ -92,4 +92,4 @@ def forget_old(session: Session) -> None:
 
 def _today(session: Session) -> int:
     """Days since 1970."""
-    return int(session.scalars(select(now())).one() // DAY)
+    return int(database_time(session) // DAY)

@@ -51,6 +51,11 @@ def _now_postgresql(*_: Any, **__: Any) -> str:
     return "extract(epoch from clock_timestamp())::float8"
 
 
+def database_time(session: Session) -> float:
+    """Return the database's time, in seconds since 1970."""
+    return float(session.scalars(sa.select(now())).one())
+
+
 class _StateText(sa.TypeDecorator[JobState]):
     """A job's state, which is stored as text."""
 

@@ -6,7 +6,6 @@ is.
 
 import resource
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -16,6 +15,8 @@ from verix_anon.machine import available_cores, total_memory
 from verix_anon.progress import Progress
 from verix_anon.protocol.messages import Header
 from verix_anon.provider import folder_provider, local
+from verix_anon.service.database import JobRow
+from verix_anon.service.jobs import NewJob
 from verix_anon.service.settings import ServiceSettings
 
 LOCAL, SPARK = "verix-local", "verix-spark"
@@ -27,18 +28,6 @@ LEAST_BYTES = 100_000_000
 
 class JobTooLargeError(ProviderError):
     """The job fits none of the configured engines."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
-    """The numbers that decide how much memory a job takes."""
-
-    rows: int
-    columns: int
-    """Quasi-identifiers"""
-    min_leaf: int
-    file_bytes: int
-    """Of all files that are uploaded"""
 
 
 def names(settings: ServiceSettings) -> tuple[str, ...]:
@@ -60,24 +49,24 @@ def threads(settings: ServiceSettings) -> int:
     return max(1, available_cores() // max(1, settings.workers))
 
 
-def needed_bytes(shape: Shape, *, threads: int) -> int:
+def needed_bytes(settings: ServiceSettings, job: NewJob | JobRow) -> int:
     """About how much memory a worker takes for a job, reading and writing included."""
-    records = (8 * shape.columns + ROW_BYTES) * shape.rows
+    records = (8 * job.columns + ROW_BYTES) * job.rows
     # The files are held while they are read; what the engine takes comes after.
-    work = local.needed_bytes(shape.rows, shape.columns, shape.min_leaf, threads=threads)
-    return LEAST_BYTES + records + max(shape.file_bytes, work)
+    work = local.needed_bytes(job.rows, job.columns, job.min_leaf, threads=threads(settings))
+    return LEAST_BYTES + records + max(job.bytes, work)
 
 
-def choose(settings: ServiceSettings, shape: Shape) -> str:
+def choose(settings: ServiceSettings, job: NewJob | JobRow) -> str:
     """The name of the engine for a job; JobTooLargeError if it fits none."""
-    if settings.spark_above is not None and shape.rows > settings.spark_above:
+    if settings.spark_above is not None and job.rows > settings.spark_above:
         return SPARK
-    needed = needed_bytes(shape, threads=threads(settings))
+    needed = needed_bytes(settings, job)
     # A worker may be allowed more than there is: then the job would wait for ever.
     most = min(settings.worker_bytes, total_memory() or settings.worker_bytes)
     if needed > most:
         raise JobTooLargeError(
-            f"a job of {shape.rows:,} records with {shape.columns:,} quasi-identifiers needs about"
+            f"a job of {job.rows:,} records with {job.columns:,} quasi-identifiers needs about"
             f" {needed / 1e9:,.2f} GB of memory, and a worker here has"
             f" {most / 1e9:,.2f} GB"
         )

@@ -18,7 +18,14 @@ from sqlalchemy.orm import Session, selectinload
 from verix_anon.errors import Error, ProviderError
 from verix_anon.protocol.providers import File, JobState
 from verix_anon.service import daily_counts
-from verix_anon.service.database import Database, DeliveredRow, FileRow, JobRow, TenantRow, now
+from verix_anon.service.database import (
+    Database,
+    DeliveredRow,
+    FileRow,
+    JobRow,
+    TenantRow,
+    database_time,
+)
 
 OPEN = (JobState.UPLOADING, JobState.QUEUED, JobState.RUNNING)
 """The states in which a job counts towards a tenant's concurrent jobs"""
@@ -44,8 +51,6 @@ class NewJob:
     columns: int
     """Quasi-identifiers"""
     min_leaf: int
-    engine: str
-    """The engine that `engines.choose` chose"""
     files: tuple[File, ...]
     key: str | None = None
     """The Idempotency-Key"""
@@ -66,6 +71,7 @@ def create(
     database: Database,
     new: NewJob,
     *,
+    engine: str,
     most: int,
     retention_seconds: float,
     tenant_bytes: float = math.inf,
@@ -101,7 +107,7 @@ def create(
         _check_counts(session, new.tenant, most)
         _check_bytes(session, new, tenant_bytes, room)
         daily_counts.count(session, new.tenant, daily_counts.CREATED, n_bytes=new.bytes)
-        return _new_row(session, new, retention_seconds), True
+        return _new_row(session, new, engine, retention_seconds), True
 
 
 def _check_counts(session: Session, tenant: str, most: int) -> None:
@@ -233,12 +239,7 @@ def counts(database: Database) -> dict[JobState, int]:
     return {state: by_state.get(state, 0) for state in JobState}
 
 
-def database_time(session: Session) -> float:
-    """Return the database's time, in seconds since 1970."""
-    return float(session.scalars(select(now())).one())
-
-
-def _new_row(session: Session, new: NewJob, retention_seconds: float) -> JobRow:
+def _new_row(session: Session, new: NewJob, engine: str, retention_seconds: float) -> JobRow:
     at = database_time(session)
     row = JobRow(
         id=secrets.token_hex(16),
@@ -251,7 +252,7 @@ def _new_row(session: Session, new: NewJob, retention_seconds: float) -> JobRow:
         min_leaf=new.min_leaf,
         bytes=new.bytes,
         missing=new.bytes,
-        engine=new.engine,
+        engine=engine,
         created=at,
         updated=at,
         expires=at + retention_seconds,

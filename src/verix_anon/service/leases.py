@@ -5,11 +5,12 @@ of its claim. So a worker that was slow, cut off or stopped cannot change a job 
 has taken up since. The clocks of processes play no part.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Result, Row, case, func, select, update
+from sqlalchemy import Row, case, func, select, update
 from sqlalchemy.orm import Session
-from sqlalchemy.sql.dml import ReturningUpdate
 
 from verix_anon.errors import ProviderError
 from verix_anon.protocol.providers import File, JobState
@@ -46,17 +47,13 @@ class LeasedJob:
     job_id: str
     fence: int
 
-    @property
-    def change(self) -> ReturningUpdate[str, float | None, float | None]:
-        """A statement that changes the job if this worker still holds it."""
-        row = (JobRow.id == self.job_id, JobRow.fence == self.fence)
-        held = update(JobRow).where(*row, JobRow.state == JobState.RUNNING)
-        return held.returning(JobRow.tenant, JobRow.started, JobRow.finished)
-
-    def check(
-        self, changed: Result[str, float | None, float | None]
+    def change(
+        self, session: Session, values: Mapping[str, Any]
     ) -> Row[str, float | None, float | None]:
-        """Return the tenant, start and end of the changed job; LostError if none was changed."""
+        """Change the job, and return its tenant, start and end; LostError if the lease was lost."""
+        its = (JobRow.id == self.job_id, JobRow.fence == self.fence)
+        held = update(JobRow).where(*its, JobRow.state == JobState.RUNNING).values(**values)
+        changed = session.execute(held.returning(JobRow.tenant, JobRow.started, JobRow.finished))
         if (row := changed.one_or_none()) is None:
             raise LostError("another worker has the job now, or it was deleted")
         return row
@@ -97,17 +94,17 @@ def renew(
 ) -> None:
     """Extend the lease, and say how far the job is; LostError if the lease was lost."""
     stage, done, total = progress or (None, None, None)
+    kept = {"lease": now() + lease_seconds, "updated": now()}
     with database.write() as session:
-        kept = held.change.values(lease=now() + lease_seconds, updated=now())
-        held.check(session.execute(kept.values(stage=stage, done=done, total=total)))
+        held.change(session, {**kept, "stage": stage, "done": done, "total": total})
 
 
 def finish(database: Database, held: LeasedJob, *, root: str, delivery: tuple[File, ...]) -> None:
     """Mark the job as done and its delivery as visible; LostError if the lease was lost."""
+    n_bytes = sum(file.size for file in delivery)
+    done = {"state": JobState.DONE, "root": root, "bytes": n_bytes, **ENDED}
     with database.write() as session:
-        done = held.change.values(state=JobState.DONE, root=root, **ENDED)
-        n_bytes = sum(file.size for file in delivery)
-        tenant, started, finished = held.check(session.execute(done.values(bytes=n_bytes)))
+        tenant, started, finished = held.change(session, done)
         seconds = (finished or 0.0) - (started or 0.0)
         event = daily_counts.DELIVERED
         daily_counts.count(session, tenant, event, n_bytes=n_bytes, seconds=seconds)
@@ -119,17 +116,17 @@ def finish(database: Database, held: LeasedJob, *, root: str, delivery: tuple[Fi
 
 def fail(database: Database, held: LeasedJob, reason: Reason) -> None:
     """Mark the job as failed for good; LostError if the lease was lost."""
-    failed = {"state": JobState.FAILED, "code": reason.code, "detail": reason.detail}
+    failed = {"state": JobState.FAILED, "code": reason.code, "detail": reason.detail, **ENDED}
     with database.write() as session:
-        tenant, _, _ = held.check(session.execute(held.change.values(**failed, **ENDED)))
+        tenant, _, _ = held.change(session, failed)
         daily_counts.count(session, tenant, daily_counts.FAILED + reason.code)
 
 
 def release(database: Database, held: LeasedJob, *, delay_seconds: float = 0.0) -> None:
     """Queue the job again, to start after a delay at the earliest; LostError if it was lost."""
+    back = {"state": JobState.QUEUED, "not_before": now() + delay_seconds, **FREED}
     with database.write() as session:
-        back = held.change.values(not_before=now() + delay_seconds, state=JobState.QUEUED)
-        held.check(session.execute(back.values(**FREED)))
+        held.change(session, back)
 
 
 def is_overdue(database: Database, held: LeasedJob, settings: ServiceSettings) -> bool:

@@ -24,7 +24,7 @@ from verix_anon.service.api.bodies import time_of
 from verix_anon.service.api.context import AS_OPERATOR, context_of, workers
 from verix_anon.service.api.job_routes import AFTER
 from verix_anon.service.api.problems import answers_of
-from verix_anon.service.database import DailyRow, Database, JobRow, TenantRow
+from verix_anon.service.database import DailyRow, Database, JobRow, TenantRow, database_time
 from verix_anon.service.settings import ServiceSettings
 
 router = APIRouter(tags=["operation"], dependencies=[Security(AS_OPERATOR)])
@@ -57,7 +57,7 @@ def page(
     database, settings = context.database, context.settings
     shown, next_page = jobs.page(database, None, limit=SHOWN, after=after)
     with database.read() as session:
-        at = jobs.database_time(session)
+        at = database_time(session)
     text = TEMPLATES.get_template("operator.html").render(
         version=__version__,
         style=Markup(STYLE),  # noqa: S704, a file of this package

@@ -15,7 +15,6 @@ from verix_anon.files.store import reason
 from verix_anon.protocol.providers import is_loopback
 from verix_anon.service import daily_counts, jobs
 from verix_anon.service.api.app import make_app
-from verix_anon.service.api.bodies import Key
 from verix_anon.service.api.context import Context, Rates, Readiness, workers
 from verix_anon.service.api.gate import LookedUp, Metrics
 from verix_anon.service.blobs import Blobs
@@ -37,7 +36,7 @@ def make_context(settings: ServiceSettings) -> Context:
         blobs.check()
     except OSError as error:
         raise ProviderError(f"a folder of the service cannot be used ({reason(error)})") from None
-    database, signer = Database.opened(settings.database_url), settings.signer
+    database = Database.opened(settings.database_url)
     return Context(
         settings=settings,
         database=database,
@@ -62,7 +61,6 @@ def make_context(settings: ServiceSettings) -> Context:
                 lambda: zip(("free", "reserve"), settings.disk(), strict=True),
             ),
         ),
-        keys=(Key(keyid=signer.public.keyid, public=signer.public.pem),) if signer else (),
     )
 
 

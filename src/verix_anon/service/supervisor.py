@@ -25,7 +25,7 @@ from verix_anon.machine import total_memory
 from verix_anon.protocol.providers import JobState
 from verix_anon.service import blobs, daily_counts, engines, leases
 from verix_anon.service.blobs import Blobs
-from verix_anon.service.database import Database, JobRow, ServerRow, now
+from verix_anon.service.database import Database, JobRow, ServerRow, database_time, now
 from verix_anon.service.logs import log, where
 from verix_anon.service.settings import ServiceSettings
 
@@ -175,8 +175,7 @@ class Supervisor:
             log.warning("the files cannot be written", error=type(error).__name__)
             is_storing = False
         with self.database.write() as session:
-            at, name = session.scalars(select(now())).one(), self.settings.server
-            alive = len(self.pids)
+            name, at, alive = self.settings.server, database_time(session), len(self.pids)
             session.merge(ServerRow(name=name, seen=at, workers=alive, is_storing=is_storing))
 
     def _sweep(self) -> None:

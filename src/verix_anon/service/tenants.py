@@ -7,7 +7,7 @@ from hashlib import sha256
 from sqlalchemy import or_, select, update
 
 from verix_anon.errors import ProviderError
-from verix_anon.service.database import Database, TenantRow, TokenRow, now
+from verix_anon.service.database import Database, TenantRow, TokenRow, database_time, now
 
 PREFIX = "vrx_"
 """The prefix by which people and scanners recognize a leaked token"""
@@ -34,7 +34,7 @@ def create_token(
         raise ProviderError(f"a tenant's name has 1 to {MAX_NAME} printable characters")
     token = PREFIX + secrets.token_urlsafe(32)
     with database.write() as session:
-        at = session.scalars(select(now())).one()
+        at = database_time(session)
         if tenant is not None and session.get(TenantRow, tenant) is None:
             session.add(TenantRow(name=tenant, created=at))
             session.flush()

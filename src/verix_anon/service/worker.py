@@ -39,7 +39,7 @@ from verix_anon.provider import local
 from verix_anon.service import blobs, engines, jobs, leases
 from verix_anon.service.blobs import Blobs
 from verix_anon.service.database import Database, JobProgress, JobRow, Reason
-from verix_anon.service.engines import JobTooLargeError, Shape
+from verix_anon.service.engines import JobTooLargeError
 from verix_anon.service.leases import LeasedJob, LostError
 from verix_anon.service.logs import configure, log
 from verix_anon.service.settings import ServiceSettings
@@ -163,7 +163,7 @@ class Worker:
             try:
                 engine = _chosen(job, settings)
                 # Submission and delivery lie in this folder before the delivery is stored.
-                settings.check_room(2 * shape(job).file_bytes)
+                settings.check_room(2 * job.bytes)
                 progress("fetch", 0, 1)
                 self._fetch(job, submission)
                 progress("read", 0, 1)
@@ -274,11 +274,6 @@ class Heartbeat:
                 os._exit(1)
 
 
-def shape(job: JobRow) -> Shape:
-    """Return the numbers that decide how much memory a job takes."""
-    return Shape(rows=job.rows, columns=job.columns, min_leaf=job.min_leaf, file_bytes=job.bytes)
-
-
 @contextmanager
 def _judged(job: JobRow, settings: ServiceSettings) -> Iterator[None]:
     """Turn every error into what it means for the job: failed, or later."""
@@ -317,7 +312,7 @@ def _why(error: OSError) -> str:
 
 
 def _too_large(job: JobRow, settings: ServiceSettings) -> Reason:
-    needed = engines.needed_bytes(shape(job), threads=engines.threads(settings))
+    needed = engines.needed_bytes(settings, job)
     return Reason(
         code="job-too-large",
         detail=f"the job took more than the {settings.worker_bytes / 1e9:,.2f} GB of memory that a"
@@ -328,11 +323,11 @@ def _too_large(job: JobRow, settings: ServiceSettings) -> Reason:
 def _chosen(job: JobRow, settings: ServiceSettings) -> str:
     """Choose the engine again, because settings may have changed since the job was announced."""
     try:
-        engine = engines.choose(settings, shape(job))
+        engine = engines.choose(settings, job)
     except JobTooLargeError as error:
         raise JobFailedError(Reason(code="job-too-large", detail=str(error))) from None
     available = available_memory()
-    needed = engines.needed_bytes(shape(job), threads=engines.threads(settings))
+    needed = engines.needed_bytes(settings, job)
     if engine == engines.LOCAL and available is not None and needed > available:
         raise LaterError("memory")
     return engine

@@ -419,5 +419,5 @@ def test_the_operators_pages(context: Context, client: TestClient, submission: P
 
 
 def create_job(context: Context) -> None:
-    new = jobs.NewJob(tenant="acme", rows=1, columns=1, min_leaf=2, engine="verix-local", files=())
-    jobs.create(context.database, new, most=10_000, retention_seconds=60.0)
+    new = jobs.NewJob(tenant="acme", rows=1, columns=1, min_leaf=2, files=())
+    jobs.create(context.database, new, engine="verix-local", most=10_000, retention_seconds=60.0)

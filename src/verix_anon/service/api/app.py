@@ -71,16 +71,16 @@ def metrics(request: Request) -> Response:
 @for_tenants.get("/v1", responses=answers_of("about"))
 def about(request: Request) -> bodies.AboutService:
     """Limits, rules, engines, and the keys that receipts are signed with."""
-    context = context_of(request)
-    settings, limits = context.settings, context.settings.limits
+    settings = context_of(request).settings
+    signer = settings.signer
     return bodies.AboutService(
         format=SERVICE_FORMAT,
         version=__version__,
         rules=[rule.value for rule in Rule],
         engines=list(engines.names(settings)),
-        keys=list(context.keys),
+        keys=[bodies.Key(keyid=signer.public.keyid, public=signer.public.pem)] if signer else [],
         limits=bodies.LimitsBody(
-            **asdict(limits),
+            **asdict(settings.limits),
             worker_bytes=settings.worker_bytes,
             retention_seconds=int(settings.retention_seconds),
         ),

@@ -21,7 +21,6 @@ from limits.storage import MemoryStorage
 from limits.strategies import SlidingWindowCounterRateLimiter
 from sqlalchemy import select
 
-from verix_anon.service.api.bodies import Key
 from verix_anon.service.api.gate import Metrics
 from verix_anon.service.api.problems import Problem
 from verix_anon.service.blobs import Blobs
@@ -125,8 +124,6 @@ class Context:
     rates: Rates
     readiness: Readiness
     metrics: Metrics
-    keys: tuple[Key, ...] = ()
-    """Receipts are signed with one of these"""
 
 
 def context_of(request: Request) -> Context:

@@ -105,29 +105,25 @@ def _create(context: Context, tenant: str, body: bytes, key: str | None) -> bodi
     order = _order(body)
     _check_files(context, order)
     contract = _contract(context, order)
-    settings, n_quasi = context.settings, len(contract.quasi)
-    size = sum(file.size for file in order.files)
-    shape = engines.Shape(
-        rows=order.rows, columns=n_quasi, min_leaf=contract.min_leaf, file_bytes=size
-    )
-    try:
-        engine = engines.choose(settings, shape)
-    except engines.JobTooLargeError as error:
-        # Refused before anything is uploaded. Its sentence holds counts and two figures of memory.
-        raise Problem("job-too-large", str(error)) from None
+    settings = context.settings
     new = jobs.NewJob(
         tenant=tenant,
         rows=order.rows,
-        columns=n_quasi,
+        columns=len(contract.quasi),
         min_leaf=contract.min_leaf,
-        engine=engine,
         files=tuple(File(**file.model_dump()) for file in order.files),
         key=key,
     )
     try:
+        engine = engines.choose(settings, new)
+    except engines.JobTooLargeError as error:
+        # Refused before anything is uploaded. Its sentence holds counts and two figures of memory.
+        raise Problem("job-too-large", str(error)) from None
+    try:
         job, _ = jobs.create(
             context.database,
             new,
+            engine=engine,
             most=settings.limits.concurrent_jobs,
             retention_seconds=settings.retention_seconds,
             tenant_bytes=settings.limits.tenant_bytes,
