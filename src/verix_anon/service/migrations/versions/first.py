@@ -1,5 +1,8 @@
 """The first tables."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -17,13 +20,10 @@ def upgrade() -> None:
     )
     op.create_table(
         "tokens",
-        sa.Column("id", sa.String, nullable=False),
-        sa.Column("digest", sa.String, nullable=False),
-        sa.Column("role", sa.String, nullable=False),
+        *_columns(sa.String, "id", "digest", "role"),
         sa.Column("tenant", sa.String),
         sa.Column("created", sa.Double, nullable=False),
-        sa.Column("expires", sa.Double),
-        sa.Column("revoked", sa.Double),
+        *_columns(sa.Double, "expires", "revoked", nullable=True),
         sa.ForeignKeyConstraint(["tenant"], ["tenants.name"], name="fk_tokens_tenant"),
         sa.PrimaryKeyConstraint("id", name="pk_tokens"),
         sa.UniqueConstraint("digest", name="uq_tokens_digest"),
@@ -33,36 +33,30 @@ def upgrade() -> None:
     _make_files("delivered")
 
 
+def _columns(
+    kind: type[sa.types.TypeEngine[Any]], *names: str, nullable: bool = False
+) -> Iterator[sa.Column[Any]]:
+    return (sa.Column(name, kind, nullable=nullable) for name in names)
+
+
 def _make_jobs() -> None:
     op.create_table(
         "jobs",
-        sa.Column("id", sa.String, nullable=False),
-        sa.Column("tenant", sa.String, nullable=False),
-        sa.Column("state", sa.String, nullable=False),
+        *_columns(sa.String, "id", "tenant", "state"),
         sa.Column("key", sa.String),
         sa.Column("request", sa.String, nullable=False),
-        sa.Column("rows", sa.BigInteger, nullable=False),
-        sa.Column("columns", sa.BigInteger, nullable=False),
-        sa.Column("min_leaf", sa.BigInteger, nullable=False),
+        *_columns(sa.BigInteger, "rows", "columns", "min_leaf"),
         sa.Column("engine", sa.String, nullable=False),
-        sa.Column("created", sa.Double, nullable=False),
-        sa.Column("updated", sa.Double, nullable=False),
+        *_columns(sa.Double, "created", "updated"),
         sa.Column("expires", sa.Double),
         sa.Column("retention", sa.Double, nullable=False),
-        sa.Column("queued", sa.Double),
-        sa.Column("not_before", sa.Double),
-        sa.Column("started", sa.Double),
-        sa.Column("finished", sa.Double),
-        sa.Column("fence", sa.BigInteger, nullable=False),
-        sa.Column("lost", sa.BigInteger, nullable=False),
+        *_columns(sa.Double, "queued", "not_before", "started", "finished", nullable=True),
+        *_columns(sa.BigInteger, "fence", "lost"),
         sa.Column("worker", sa.String),
         sa.Column("lease", sa.Double),
         sa.Column("stage", sa.String),
-        sa.Column("done", sa.BigInteger),
-        sa.Column("total", sa.BigInteger),
-        sa.Column("code", sa.String),
-        sa.Column("detail", sa.String),
-        sa.Column("root", sa.String),
+        *_columns(sa.BigInteger, "done", "total", nullable=True),
+        *_columns(sa.String, "code", "detail", "root", nullable=True),
         sa.ForeignKeyConstraint(["tenant"], ["tenants.name"], name="fk_jobs_tenant"),
         sa.PrimaryKeyConstraint("id", name="pk_jobs"),
         sa.UniqueConstraint("tenant", "key", name="uq_jobs_tenant"),
@@ -74,8 +68,7 @@ def _make_jobs() -> None:
 def _make_files(table: str, *more: sa.Column[bool]) -> None:
     op.create_table(
         table,
-        sa.Column("job", sa.String, nullable=False),
-        sa.Column("name", sa.String, nullable=False),
+        *_columns(sa.String, "job", "name"),
         sa.Column("size", sa.BigInteger, nullable=False),
         sa.Column("sha256", sa.String, nullable=False),
         *more,
