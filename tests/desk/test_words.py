@@ -31,7 +31,7 @@ TEMPLATES = sorted(
 TERMS = ("k", "l", "cap", "t", "rule", "traps", "leaf", "loss")
 WAY = ("prepare", "anonymize", "verify", "release")
 GROUPS: dict[str, Sequence[str]] = {
-    "columns.fates.": columns.FATES,
+    "columns.fates.": (*columns.ROLE_NAMES, "prose", "named", "singles"),
     "columns.hierarchies.": ["none", "prefix", "date", "file"],
     "priorities.": tuple(PRIORITIES),
     "kinds.": columns.KIND_NAMES,

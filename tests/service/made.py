@@ -50,7 +50,7 @@ def created(
     database: Database, asked: NewJob | None = None, *, retention: float = 1000.0
 ) -> JobRow:
     """A job whose files are still to come."""
-    made, _ = jobs.create(
+    made = jobs.create(
         database, asked or new(), engine="verix-local", most=1000, retention_seconds=retention
     )
     found = jobs.find(database, None, made.id)

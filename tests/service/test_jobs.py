@@ -21,7 +21,7 @@ def _tenants(database: Database) -> None:
         made.tenant(database, name)
 
 
-def create(database: Database, asked: jobs.NewJob, most: int = 10) -> tuple[JobRow, bool]:
+def create(database: Database, asked: jobs.NewJob, most: int = 10) -> JobRow:
     return jobs.create(database, asked, engine="verix-local", most=most, retention_seconds=100)
 
 
@@ -60,26 +60,23 @@ def test_files_that_are_completed_together_queue_the_job(database: Database) -> 
 
 
 def test_the_same_key_gives_the_same_job(database: Database) -> None:
-    first, is_new = create(database, made.new(key="k"))
-    assert is_new
-    again, is_new = create(database, made.new(key="k"))
-    assert (again.id, again.request, is_new) == (first.id, first.request, False)
+    first = create(database, made.new(key="k"))
+    again = create(database, made.new(key="k"))
+    assert (again.id, again.request) == (first.id, first.request)
     with pytest.raises(RefusedError, match="other files"):
         create(database, made.new(OTHER, key="k"))
-    others, is_new = create(database, made.new(key="k", owner="other"))
-    assert is_new
+    others = create(database, made.new(key="k", owner="other"))
     assert others.id != first.id
 
 
 def test_a_key_of_a_job_that_has_expired_makes_a_new_one(database: Database) -> None:
     """Else its owner is told that it is done, or sends files to it, while it is swept."""
-    first, _ = jobs.create(
+    first = jobs.create(
         database, made.new(key="k"), engine="verix-local", most=10, retention_seconds=-1.0
     )
-    again, is_new = create(database, made.new(key="k"))
-    assert is_new
+    again = create(database, made.new(key="k"))
     assert jobs.find(database, None, first.id) is None
-    assert create(database, made.new(key="k"))[0].id == again.id
+    assert create(database, made.new(key="k")).id == again.id
 
 
 def test_the_same_key_at_once_makes_one_job(database: Database, database_url: str) -> None:
@@ -88,8 +85,7 @@ def test_the_same_key_at_once_makes_one_job(database: Database, database_url: st
 
     with ThreadPoolExecutor(16) as pool:
         answers = list(pool.map(lambda at: create(at, made.new(key="k")), many * 4))
-    assert len({job.id for job, _ in answers}) == 1
-    assert sum(is_new for _, is_new in answers) == 1
+    assert len({job.id for job in answers}) == 1
     assert len(jobs.page(database, made.TENANT, limit=10)[0]) == 1
     for each in many:
         each.close()
@@ -100,7 +96,7 @@ def test_a_request_waits_for_one_with_the_same_key(
 ) -> None:
     """The second is on a connection of its own, as another process is."""
     make, other = jobs._new_row, Database(database_url)
-    later: list[Future[tuple[JobRow, bool]]] = []
+    later: list[Future[JobRow]] = []
 
     def make_slowly(*of: Any) -> JobRow:
         later.append(pool.submit(create, other, made.new(key="k")))
@@ -109,9 +105,9 @@ def test_a_request_waits_for_one_with_the_same_key(
 
     monkeypatch.setattr(jobs, "_new_row", make_slowly)
     with ThreadPoolExecutor(1) as pool:
-        first, is_new = create(database, made.new(key="k"))
-        again, is_again_new = later[0].result()
-    assert (again.id, is_new, is_again_new) == (first.id, True, False)
+        first = create(database, made.new(key="k"))
+        again = later[0].result()
+    assert (again.id, len(later)) == (first.id, 1)
     other.close()
 
 
@@ -126,7 +122,8 @@ def test_open_jobs_are_counted_by_tenant(database: Database) -> None:
 def test_requests_at_once_do_not_exceed_the_count(database: Database) -> None:
     def ask(_: int) -> bool:
         try:
-            return create(database, made.new(), most=3)[1]
+            create(database, made.new(), most=3)
+            return True
         except RefusedError:
             return False
 

@@ -6,7 +6,6 @@ of another origin. A request that changes something has our Origin and the sessi
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers
@@ -46,12 +45,8 @@ REPORT_HEADERS = {
 """For a page with its own style, which is not a page of the desk."""
 
 
-class Passed(NamedTuple):
-    """A request that may go on, with what is left of its body."""
-
-    session: str
-    form: Form
-    receive: Receive
+Passed = tuple[str, Form, Receive]
+"""Of a request that may go on: its session, its form, and what is left of its body."""
 
 
 class DeskGate:
@@ -81,10 +76,9 @@ class DeskGate:
         if isinstance(found, Response):
             await found(scope, receive, sent)
             return
-        scope.setdefault("state", {}).update(
-            form=found.form, csrf=self.sessions.csrf(found.session)
-        )
-        await self.app(scope, found.receive, sent)
+        session, form, rest = found
+        scope.setdefault("state", {}).update(form=form, csrf=self.sessions.csrf(session))
+        await self.app(scope, rest, sent)
 
     def _ours(self, scope: Scope, headers: Headers) -> Response | None:
         """The answers that need no session."""
@@ -119,7 +113,7 @@ class DeskGate:
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin") and not is_moving:
             return _refused()
         if scope["method"] in SAFE:
-            return Passed(session, {}, receive)
+            return session, {}, receive
         if scope["method"] not in CHANGING:
             return PlainTextResponse("Not allowed.\n", 405)
         if not _is_own_origin(headers):
@@ -132,7 +126,7 @@ class DeskGate:
         """Read the form and check that it is the session's; other bodies send a header instead."""
         if headers.get("content-type", "").partition(";")[0].strip().lower() != FORM_TYPE:
             is_ours = self.sessions.is_csrf(session, headers.get(CSRF_HEADER, ""))
-            return Passed(session, {}, receive) if is_ours else _refused()
+            return (session, {}, receive) if is_ours else _refused()
         body = await _body(receive)
         if body is None:
             return PlainTextResponse("The form is too large.\n", 413)
@@ -143,7 +137,7 @@ class DeskGate:
             return PlainTextResponse("The form cannot be read.\n", 400)
         if not self.sessions.is_csrf(session, form.get(CSRF_FIELD, [""])[0]):
             return _refused()
-        return Passed(session, form, _nothing)
+        return session, form, _nothing
 
 
 def _is_own_origin(headers: Headers) -> bool:

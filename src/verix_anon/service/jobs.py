@@ -76,10 +76,8 @@ def create(
     retention_seconds: float,
     tenant_bytes: float = math.inf,
     room: float = math.inf,
-) -> tuple[JobRow, bool]:
-    """Return a new job, or the job that this key was used for before, and whether it is new.
-
-    The job comes without its files.
+) -> JobRow:
+    """Return a new job, or the job that this key was used for before, without its files.
 
     Requests of one tenant are handled one after the other, by the lock on the tenant's row or, in
     SQLite, because there is one write at a time. So if two requests with the same key come at once,
@@ -99,7 +97,7 @@ def create(
             if row.request != new.request:
                 raise RefusedError("idempotency-key-reused", "The key was used for other files.")
             if row.expires is None or row.expires >= database_time(session):
-                return row, False
+                return row
             # The sweep may have begun with its files, and finds those that are left.
             session.delete(row)
             session.flush()
@@ -107,7 +105,7 @@ def create(
         _check_counts(session, new.tenant, most)
         _check_bytes(session, new, tenant_bytes, room)
         daily_counts.count(session, new.tenant, daily_counts.CREATED, n_bytes=new.bytes)
-        return _new_row(session, new, engine, retention_seconds), True
+        return _new_row(session, new, engine, retention_seconds)
 
 
 def _check_counts(session: Session, tenant: str, most: int) -> None:

@@ -39,8 +39,6 @@ BINS = {
     Kind.CATEGORICAL: ("auto", "1", "2", "3"),
 }
 """The proposed common bins: widths, years, or the first characters."""
-FATES = (*ROLE_NAMES, "prose", "named", "singles")
-"""What happens to a column: by its role, or a danger that is worse."""
 KIND_NAMES = tuple(kind.value for kind in (Kind.NUMERIC, Kind.CATEGORICAL, Kind.DATETIME))
 
 

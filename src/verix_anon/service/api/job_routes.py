@@ -120,7 +120,7 @@ def _create(context: Context, tenant: str, body: bytes, key: str | None) -> bodi
         # Refused before anything is uploaded. Its sentence holds counts and two figures of memory.
         raise Problem("job-too-large", str(error)) from None
     try:
-        job, _ = jobs.create(
+        job = jobs.create(
             context.database,
             new,
             engine=engine,
