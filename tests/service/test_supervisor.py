@@ -113,6 +113,6 @@ def test_workers_are_told_to_end_before_a_sweep_that_hangs_is_waited_for(
     monkeypatch.setattr(sweeping, "join", lambda _: order.append("sweep"))
     process = Mock(poll=lambda: 0, terminate=lambda: order.append("worker"))
     supervisor._workers.append(supervisor_module._Started(process, "one", "none"))
-    supervisor.stop()
+    supervisor.__exit__()
     assert order == ["worker", "sweep"]
     supervisor._workers.clear()

@@ -16,7 +16,7 @@ from verix_anon.progress import Progress
 from verix_anon.protocol.messages import Header
 from verix_anon.provider import folder_provider, local
 from verix_anon.service.database import JobRow
-from verix_anon.service.jobs import NewJob
+from verix_anon.service.jobs import NewJob, RefusedError
 from verix_anon.service.settings import ServiceSettings
 
 LOCAL, SPARK = "verix-local", "verix-spark"
@@ -24,10 +24,6 @@ ROW_BYTES = 34
 """Of a record beside its quasi-identifiers: tracker, target, whether it is there"""
 LEAST_BYTES = 100_000_000
 """Of stacks and buffers, however small the job is"""
-
-
-class JobTooLargeError(ProviderError):
-    """The job fits none of the configured engines."""
 
 
 def names(settings: ServiceSettings) -> tuple[str, ...]:
@@ -58,17 +54,18 @@ def needed_bytes(settings: ServiceSettings, job: NewJob | JobRow) -> int:
 
 
 def choose(settings: ServiceSettings, job: NewJob | JobRow) -> str:
-    """The name of the engine for a job; JobTooLargeError if it fits none."""
+    """The name of the engine for a job; RefusedError if it fits none."""
     if settings.spark_above is not None and job.rows > settings.spark_above:
         return SPARK
     needed = needed_bytes(settings, job)
     # A worker may be allowed more than there is: then the job would wait for ever.
     most = min(settings.worker_bytes, total_memory() or settings.worker_bytes)
     if needed > most:
-        raise JobTooLargeError(
+        raise RefusedError(
+            "job-too-large",
             f"a job of {job.rows:,} records with {job.columns:,} quasi-identifiers needs about"
             f" {needed / 1e9:,.2f} GB of memory, and a worker here has"
-            f" {most / 1e9:,.2f} GB"
+            f" {most / 1e9:,.2f} GB",
         )
     return LOCAL
 

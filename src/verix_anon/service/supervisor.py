@@ -56,7 +56,7 @@ class _Started:
 
 
 class Supervisor:
-    """The workers of this server, from `start` to `stop`; a context manager too.
+    """The workers of this server, which run while it is entered.
 
     Beyond the first HTTP process, which is this one, it also runs those that share the listener.
     """
@@ -76,20 +76,13 @@ class Supervisor:
         )
         self._threads = [Thread(target=self._repeat, args=each, daemon=True) for each in rounds]
 
-    def __enter__(self) -> "Supervisor":
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
     @property
     def pids(self) -> tuple[int, ...]:
         """The processes of the workers that run."""
         workers = (each for each in self._workers if each.module != HTTP_MODULE)
         return tuple(each.process.pid for each in workers if each.process.poll() is None)
 
-    def start(self) -> None:
+    def __enter__(self) -> "Supervisor":
         """Start the workers, and watch them from threads."""
         needed, there = self.settings.workers * self.settings.worker_bytes, total_memory()
         if there is not None and needed > there:
@@ -100,8 +93,9 @@ class Supervisor:
         self._survive(self._probe)
         for thread in self._threads:
             thread.start()
+        return self
 
-    def stop(self) -> None:
+    def __exit__(self, *_: object) -> None:
         """End the workers: each puts its job back for others first."""
         self._is_over.set()
         # It starts no worker after this. A store that hangs holds up the others, but not the end.

@@ -39,7 +39,7 @@ from verix_anon.provider import local
 from verix_anon.service import blobs, engines, jobs, leases
 from verix_anon.service.blobs import Blobs
 from verix_anon.service.database import Database, JobProgress, JobRow, Reason
-from verix_anon.service.engines import JobTooLargeError
+from verix_anon.service.jobs import RefusedError
 from verix_anon.service.leases import LeasedJob, LostError
 from verix_anon.service.logs import configure, log
 from verix_anon.service.settings import ServiceSettings
@@ -324,8 +324,8 @@ def _chosen(job: JobRow, settings: ServiceSettings) -> str:
     """Choose the engine again, because settings may have changed since the job was announced."""
     try:
         engine = engines.choose(settings, job)
-    except JobTooLargeError as error:
-        raise JobFailedError(Reason(code="job-too-large", detail=str(error))) from None
+    except RefusedError as error:
+        raise JobFailedError(Reason(code=error.code, detail=str(error))) from None
     available = available_memory()
     needed = engines.needed_bytes(settings, job)
     if engine == engines.LOCAL and available is not None and needed > available:

@@ -116,10 +116,6 @@ def _create(context: Context, tenant: str, body: bytes, key: str | None) -> bodi
     )
     try:
         engine = engines.choose(settings, new)
-    except engines.JobTooLargeError as error:
-        # Refused before anything is uploaded. Its sentence holds counts and two figures of memory.
-        raise Problem("job-too-large", str(error)) from None
-    try:
         job = jobs.create(
             context.database,
             new,
