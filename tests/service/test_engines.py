@@ -11,7 +11,7 @@ from verix_anon.progress import ignore
 from verix_anon.protocol.providers import File
 from verix_anon.provider.spark import SparkProvider
 from verix_anon.service import engines
-from verix_anon.service.jobs import NewJob, RefusedError
+from verix_anon.service.jobs import NewJob, RequestRefusedError
 from verix_anon.service.settings import ServiceLimits, ServiceSettings
 from verix_anon.service.supervisor import Supervisor
 
@@ -38,7 +38,7 @@ def test_a_job_that_does_not_fit_is_refused_with_both_figures(settings: ServiceS
     needed = engines.needed_bytes(settings, JOB)
     engines.choose(dataclasses.replace(settings, worker_bytes=needed), JOB)
     small = dataclasses.replace(settings, worker_bytes=123_000_000)
-    with pytest.raises(RefusedError, match=rf"{needed / 1e9:.2f} GB .* 0\.12 GB"):
+    with pytest.raises(RequestRefusedError, match=rf"{needed / 1e9:.2f} GB .* 0\.12 GB"):
         engines.choose(small, JOB)
 
 
@@ -100,7 +100,7 @@ def test_a_job_that_the_machine_can_never_hold_is_refused(
     settings = ServiceSettings(folder=tmp_path, worker_bytes=10**15)
     huge = job(10**9, rows=10**9)
     monkeypatch.setattr(engines, "total_memory", lambda: 16 * 10**9)
-    with pytest.raises(RefusedError, match=r"a worker here has 16\.00 GB"):
+    with pytest.raises(RequestRefusedError, match=r"a worker here has 16\.00 GB"):
         engines.choose(settings, huge)
     monkeypatch.setattr(engines, "total_memory", lambda: None)
     assert engines.choose(settings, huge) == engines.LOCAL

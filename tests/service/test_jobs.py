@@ -10,7 +10,7 @@ from verix_anon.errors import ProviderError
 from verix_anon.protocol.providers import File, JobState
 from verix_anon.service import jobs
 from verix_anon.service.database import Database, JobRow
-from verix_anon.service.jobs import RefusedError
+from verix_anon.service.jobs import RequestRefusedError
 
 OTHER = (File(name="a", size=1, sha256="9" * 64),)
 
@@ -63,7 +63,7 @@ def test_the_same_key_gives_the_same_job(database: Database) -> None:
     first = create(database, made.new(key="k"))
     again = create(database, made.new(key="k"))
     assert (again.id, again.request) == (first.id, first.request)
-    with pytest.raises(RefusedError, match="other files"):
+    with pytest.raises(RequestRefusedError, match="other files"):
         create(database, made.new(OTHER, key="k"))
     others = create(database, made.new(key="k", owner="other"))
     assert others.id != first.id
@@ -114,7 +114,7 @@ def test_a_request_waits_for_one_with_the_same_key(
 def test_open_jobs_are_counted_by_tenant(database: Database) -> None:
     for _ in range(3):
         create(database, made.new(), most=3)
-    with pytest.raises(RefusedError, match="3 jobs are open"):
+    with pytest.raises(RequestRefusedError, match="3 jobs are open"):
         create(database, made.new(), most=3)
     create(database, made.new(owner="other"), most=3)
 
@@ -124,7 +124,7 @@ def test_requests_at_once_do_not_exceed_the_count(database: Database) -> None:
         try:
             create(database, made.new(), most=3)
             return True
-        except RefusedError:
+        except RequestRefusedError:
             return False
 
     with ThreadPoolExecutor(8) as pool:
@@ -149,7 +149,7 @@ def test_jobs_that_have_ended_count_too(
     monkeypatch.setattr(jobs, "MOST_KEPT", 2)
     for _ in range(2):
         made.created(database)
-    with pytest.raises(RefusedError, match="delete some"):
+    with pytest.raises(RequestRefusedError, match="delete some"):
         made.created(database)
 
 

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from verix_anon.protocol.providers import File
 from verix_anon.service.api.bodies import FileOrder
-from verix_anon.service.jobs import RefusedError
+from verix_anon.service.jobs import RequestRefusedError
 from verix_anon.service.uploads import (
     Upload,
     remove_uploads,
@@ -57,7 +57,7 @@ def test_an_upload_that_lacks_bytes_is_not_kept(tmp_path: Path) -> None:
 def test_another_digest_begins_anew(tmp_path: Path) -> None:
     upload_ = upload(tmp_path)
     upload_.begin(0).append(bytes(len(DATA)))
-    with pytest.raises(RefusedError, match="SHA-256"):
+    with pytest.raises(RequestRefusedError, match="SHA-256"):
         upload_.finish(lambda path: pytest.fail("kept"))
     assert upload_.offset() == 0
     assert upload_.begin(0).append(DATA) == len(DATA)
@@ -68,7 +68,7 @@ def test_a_dead_writer_is_taken_over_at_once(tmp_path: Path) -> None:
     dead = upload_.begin(0)
     dead.append(DATA[:10])
     alive = upload_.begin(10)
-    with pytest.raises(RefusedError, match="Another request"):
+    with pytest.raises(RequestRefusedError, match="Another request"):
         dead.append(DATA[10:20])
     assert alive.append(DATA[10:20]) == 20
 
@@ -77,7 +77,7 @@ def test_a_wrong_offset_takes_nothing_over(tmp_path: Path) -> None:
     upload_ = upload(tmp_path)
     writer = upload_.begin(0)
     for wrong in (1, 10**18):
-        with pytest.raises(RefusedError, match="upload is at 0"):
+        with pytest.raises(RequestRefusedError, match="upload is at 0"):
             upload_.begin(wrong)
     assert writer.append(DATA) == len(DATA)
 
@@ -86,7 +86,7 @@ def test_nothing_is_written_beyond_the_size(tmp_path: Path) -> None:
     upload_ = upload(tmp_path)
     writer = upload_.begin(0)
     writer.append(DATA[:-1])
-    with pytest.raises(RefusedError, match="stated size"):
+    with pytest.raises(RequestRefusedError, match="stated size"):
         writer.append(b"12")
     assert upload_.offset() == len(DATA) - 1
 
@@ -106,9 +106,9 @@ def test_a_job_that_is_deleted_takes_no_more(tmp_path: Path) -> None:
     upload_ = upload(tmp_path)
     writer = upload_.begin(0)
     remove_uploads(tmp_path, JOB)
-    with pytest.raises(RefusedError, match="no such job"):
+    with pytest.raises(RequestRefusedError, match="no such job"):
         writer.append(DATA)
-    with pytest.raises(RefusedError, match="no such job"):
+    with pytest.raises(RequestRefusedError, match="no such job"):
         upload_.finish(lambda path: pytest.fail("kept"))
 
 
@@ -171,7 +171,7 @@ def test_nobody_waits_while_a_large_file_is_kept(tmp_path: Path) -> None:
 
     def keep(path: Path) -> None:
         upload_.finish(lambda path: pytest.fail("kept twice"))
-        with pytest.raises(RefusedError, match="Another request"):
+        with pytest.raises(RequestRefusedError, match="Another request"):
             writer.append(b"")
         upload_.begin(len(DATA))
 
@@ -183,8 +183,8 @@ def test_who_began_before_a_wrong_digest_was_found_writes_no_more(tmp_path: Path
     upload_ = upload(tmp_path)
     upload_.begin(0).append(b"x" * len(DATA))
     late = upload_.begin(len(DATA))
-    with pytest.raises(RefusedError, match="SHA-256"):
+    with pytest.raises(RequestRefusedError, match="SHA-256"):
         upload_.finish(lambda path: pytest.fail("kept"))
-    with pytest.raises(RefusedError, match="Another request"):
+    with pytest.raises(RequestRefusedError, match="Another request"):
         late.append(b"x")
     assert upload_.offset() == 0

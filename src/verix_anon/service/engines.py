@@ -16,7 +16,7 @@ from verix_anon.progress import Progress
 from verix_anon.protocol.messages import Header
 from verix_anon.provider import folder_provider, local
 from verix_anon.service.database import JobRow
-from verix_anon.service.jobs import NewJob, RefusedError
+from verix_anon.service.jobs import NewJob, RequestRefusedError
 from verix_anon.service.settings import ServiceSettings
 
 LOCAL, SPARK = "verix-local", "verix-spark"
@@ -54,14 +54,14 @@ def needed_bytes(settings: ServiceSettings, job: NewJob | JobRow) -> int:
 
 
 def choose(settings: ServiceSettings, job: NewJob | JobRow) -> str:
-    """The name of the engine for a job; RefusedError if it fits none."""
+    """The name of the engine for a job; RequestRefusedError if it fits none."""
     if settings.spark_above is not None and job.rows > settings.spark_above:
         return SPARK
     needed = needed_bytes(settings, job)
     # A worker may be allowed more than there is: then the job would wait for ever.
     most = min(settings.worker_bytes, total_memory() or settings.worker_bytes)
     if needed > most:
-        raise RefusedError(
+        raise RequestRefusedError(
             "job-too-large",
             f"a job of {job.rows:,} records with {job.columns:,} quasi-identifiers needs about"
             f" {needed / 1e9:,.2f} GB of memory, and a worker here has"

@@ -33,7 +33,7 @@ MOST_KEPT = 1_000
 """Jobs of a tenant, those that have ended included"""
 
 
-class RefusedError(Error):
+class RequestRefusedError(Error):
     """A request of an owner's that cannot be met; the sentence repeats nothing that was sent."""
 
     def __init__(self, code: str, sentence: str) -> None:
@@ -85,7 +85,7 @@ def create(
     disk has for all files that are announced and not yet uploaded.
 
     Raises:
-        RefusedError: The key was used for something else, the tenant has `most` open jobs or would
+        RequestRefusedError: The key was used for something else, the tenant has `most` open jobs or would
             have files of more than `tenant_bytes`, or the disk has no room.
     """
     with database.write() as session:
@@ -95,7 +95,9 @@ def create(
         with_key = select(JobRow).where(*used)
         if new.key is not None and (row := session.scalars(with_key).one_or_none()) is not None:
             if row.request != new.request:
-                raise RefusedError("idempotency-key-reused", "The key was used for other files.")
+                raise RequestRefusedError(
+                    "idempotency-key-reused", "The key was used for other files."
+                )
             if row.expires is None or row.expires >= database_time(session):
                 return row
             # The sweep may have begun with its files, and finds those that are left.
@@ -109,16 +111,16 @@ def create(
 
 
 def _check_counts(session: Session, tenant: str, most: int) -> None:
-    """Raise RefusedError unless the tenant may have one more."""
+    """Raise RequestRefusedError unless the tenant may have one more."""
     by_state = select(JobRow.state, func.count()).where(JobRow.tenant == tenant)
     rows = session.execute(by_state.group_by(JobRow.state))
     found = {state: int(n) for state, n in rows}
     if sum(n for state, n in found.items() if state in OPEN) >= most:
         sentence = f"{most:,} jobs are open, and no more may be: wait for one to end"
-        raise RefusedError("too-many-jobs", sentence)
+        raise RequestRefusedError("too-many-jobs", sentence)
     if sum(found.values()) >= MOST_KEPT:
         sentence = f"{MOST_KEPT:,} jobs are kept, and no more may be: delete some"
-        raise RefusedError("too-many-jobs", sentence)
+        raise RequestRefusedError("too-many-jobs", sentence)
 
 
 def _check_bytes(session: Session, new: NewJob, tenant_bytes: float, room: float) -> None:
@@ -126,14 +128,14 @@ def _check_bytes(session: Session, new: NewJob, tenant_bytes: float, room: float
     kept = (JobRow.tenant == new.tenant, JobRow.state != JobState.FAILED)
     its = session.scalar(select(func.sum(JobRow.bytes)).where(*kept))
     if int(its or 0) + new.bytes > tenant_bytes:
-        raise RefusedError(
+        raise RequestRefusedError(
             "too-many-bytes",
             f"all files of a tenant together have at most {tenant_bytes:,.0f} bytes: fetch and"
             " delete a job that is done, or wait for one to end",
         )
     promised = select(func.sum(JobRow.missing)).where(JobRow.state == JobState.UPLOADING)
     if int(session.scalar(promised) or 0) + new.bytes > room:
-        raise RefusedError("storage-full", "There is no room for these files now.")
+        raise RequestRefusedError("storage-full", "There is no room for these files now.")
 
 
 def find(

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from verix_anon.files.store import PART
 from verix_anon.protocol.providers import File
-from verix_anon.service.jobs import RefusedError
+from verix_anon.service.jobs import RequestRefusedError
 
 PATTERN = rf"^(submission\.json|contract\.json|records\.parquet(/{PART})?)$"
 """The files of a submission's folder (spec §8)"""
@@ -51,7 +51,7 @@ class Upload:
         self.path.parent.mkdir(mode=0o700, exist_ok=True)
         with self._locked() as lock:
             if self.offset() != offset:
-                raise RefusedError("offset-mismatch", f"The upload is at {self.offset()}.")
+                raise RequestRefusedError("offset-mismatch", f"The upload is at {self.offset()}.")
             return UploadWriter(self, _next_number(lock))
 
     def finish(self, keep: Callable[[Path], None]) -> None:
@@ -75,7 +75,7 @@ class Upload:
                     with self._locked() as lock:
                         _next_number(lock)
                         file.truncate(0)
-                    raise RefusedError(
+                    raise RequestRefusedError(
                         "digest-mismatch",
                         "The bytes do not have the stated SHA-256; upload the file again.",
                     )
@@ -107,7 +107,9 @@ class UploadWriter:
         upload = self.upload
         with upload._locked() as lock:
             if _number(lock) != self.number:
-                raise RefusedError("upload-taken-over", "Another request continues this upload.")
+                raise RequestRefusedError(
+                    "upload-taken-over", "Another request continues this upload."
+                )
             file = _open(upload.path, os.O_WRONLY | os.O_APPEND)
             try:
                 if os.fstat(file).st_size + len(data) > upload.file.size:
@@ -125,12 +127,12 @@ def _open(path: Path, flags: int) -> int:
     try:
         return os.open(path, flags | os.O_CREAT, 0o600)
     except FileNotFoundError:
-        raise RefusedError("not-found", "There is no such job.") from None
+        raise RequestRefusedError("not-found", "There is no such job.") from None
 
 
-def too_large() -> RefusedError:
+def too_large() -> RequestRefusedError:
     """Return what the sender of too many bytes is told."""
-    return RefusedError("upload-too-large", "More was sent than the file's stated size.")
+    return RequestRefusedError("upload-too-large", "More was sent than the file's stated size.")
 
 
 def _number(lock: int) -> int:

@@ -39,7 +39,7 @@ from verix_anon.provider import local
 from verix_anon.service import blobs, engines, jobs, leases
 from verix_anon.service.blobs import Blobs
 from verix_anon.service.database import Database, JobProgress, JobRow, Reason
-from verix_anon.service.jobs import RefusedError
+from verix_anon.service.jobs import RequestRefusedError
 from verix_anon.service.leases import LeasedJob, LostError
 from verix_anon.service.logs import configure, log
 from verix_anon.service.settings import ServiceSettings
@@ -324,7 +324,7 @@ def _chosen(job: JobRow, settings: ServiceSettings) -> str:
     """Choose the engine again, because settings may have changed since the job was announced."""
     try:
         engine = engines.choose(settings, job)
-    except RefusedError as error:
+    except RequestRefusedError as error:
         raise JobFailedError(Reason(code=error.code, detail=str(error))) from None
     available = available_memory()
     needed = engines.needed_bytes(settings, job)

@@ -78,7 +78,9 @@ def _page(
     with suppress(TableError):
         found = Exploration.from_json(tried.text)
     if found is not None:
-        point = _point(job, wanted, found)
+        # Nothing is marked on the curves of other columns or of another table.
+        if found.is_on(basis_of(job.path(ROLES), job.table)):
+            point = wanted.k, wanted.contract["rule"], wanted.of_target
         found = found.marked(point)
     view = {
         "filled": filled,
@@ -97,13 +99,6 @@ def _page(
     }
     words, status = _words(job, forms.table_of(request, job), "", ""), 400 if problem else 200
     return page(request, "privacy.html", view, job=job, command=words, status=status)
-
-
-def _point(job: Job, wanted: Protection, found: Exploration) -> tuple[int, str, int] | None:
-    """The k, rule and l to mark: none on the curves of other columns or of another table."""
-    if not found.is_on(basis_of(job.path(ROLES), job.table)):
-        return None
-    return wanted.k, wanted.contract["rule"], wanted.of_target
 
 
 def _hidden(job: Job, purpose: Purpose, names: Iterable[str]) -> dict[str, dict[str, float]]:

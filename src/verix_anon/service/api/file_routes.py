@@ -21,7 +21,7 @@ from verix_anon.service.api.context import AS_TENANT, Context, context_of, token
 from verix_anon.service.api.job_routes import Found
 from verix_anon.service.api.problems import Problem, answers_of, body_of
 from verix_anon.service.database import FileRow, JobRow
-from verix_anon.service.jobs import RefusedError
+from verix_anon.service.jobs import RequestRefusedError
 from verix_anon.service.tenants import TokenRole
 from verix_anon.service.uploads import Upload, too_large
 
@@ -80,7 +80,7 @@ async def offset(request: Request, job: Found, name: str, version: Version = "")
     if at == file.size and not file.is_complete:
         try:
             await run_sync(_finish, context, upload, limiter=FINISHING)
-        except RefusedError as error:
+        except RequestRefusedError as error:
             if error.code != "digest-mismatch":
                 raise Problem(error.code, str(error)) from None
             at = 0
@@ -111,7 +111,7 @@ async def append(
         await token_of(request, TokenRole.TENANT)
         if reached == upload.file.size:
             await run_sync(_finish, context, upload, limiter=FINISHING)
-    except RefusedError as error:
+    except RequestRefusedError as error:
         if error.code == "offset-mismatch":
             raise _mismatch(upload.offset()) from None
         raise Problem(error.code, str(error)) from None

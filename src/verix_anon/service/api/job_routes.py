@@ -125,7 +125,7 @@ def _create(context: Context, tenant: str, body: bytes, key: str | None) -> bodi
             tenant_bytes=settings.limits.tenant_bytes,
             room=settings.room(),
         )
-    except jobs.RefusedError as error:
+    except jobs.RequestRefusedError as error:
         # Room comes when another job of the tenant ends.
         is_passing = error.code in ("too-many-jobs", "too-many-bytes")
         wait = {"Retry-After": str(OPEN_SECONDS)} if is_passing else {}
