@@ -85,8 +85,8 @@ def create(
     disk has for all files that are announced and not yet uploaded.
 
     Raises:
-        RequestRefusedError: The key was used for something else, the tenant has `most` open jobs or would
-            have files of more than `tenant_bytes`, or the disk has no room.
+        RequestRefusedError: The key was used for something else, the tenant has `most` open jobs
+            or would have files of more than `tenant_bytes`, or the disk has no room.
     """
     with database.write() as session:
         tenant = select(TenantRow).where(TenantRow.name == new.tenant)
