@@ -155,10 +155,9 @@ def look_ahead(request: Request, job: forms.GivenJob, form: forms.Posted) -> Res
     try:
         sample = read_sample(job.path(SAMPLE).read_bytes())
         roles = read_version(job.path(ROLES)).text
-        text = apply_protection(
-            roles, _wanted(form, read_protection(roles, job.folder)), job.folder
-        )
-        # One at a time: who changes five fields in a second waits for the last of them alone.
+        wanted = _wanted(form, roles_editor.read_protection(roles, job.folder))
+        text = roles_editor.apply_protection(roles, wanted, job.folder)
+        # One at a time, so that several quick changes do not compete for the machine.
         with _LOOKING:
             provider = desk_of(request).provider
             sheet, preview = preview_sample(sample, text, job.folder, provider)
