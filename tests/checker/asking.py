@@ -19,7 +19,7 @@ from verix_anon.checker import CHECKER
 from verix_anon.client.series import check_series
 from verix_anon.conform.kit import CaseKind
 from verix_anon.errors import Error, ProofError
-from verix_anon.files.attestation import Asked, attested
+from verix_anon.files.attestation import attested
 from verix_anon.files.proofs import check_proof
 from verix_anon.files.trust import trust_in
 
@@ -80,15 +80,15 @@ def by_functions(question: Question, folder: Path) -> int:
                 keys=trust_in(keys).counting(now) if keys else None,
             )
             return 0
-        asked = Asked(
-            receipt=Path(words[2]),
-            keys=tuple(map(Path, given["key"])),
+        found = attested(
+            Path(words[2]),
+            [*map(Path, given["key"])],
             verdict=None if verdict is None else Path(verdict),
-            owner_keys=tuple(map(Path, given.get("owner-key", []))),
+            owner_keys=[*map(Path, given.get("owner-key", []))],
             root=root,
             files={n: Path(p) for n, p in (each.split("=", 1) for each in given.get("file", []))},
         )
-        return 0 if attested(asked).is_so else 1
+        return 0 if found.is_so else 1
     except ProofError:
         return 1
     except Error:

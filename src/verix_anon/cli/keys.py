@@ -215,7 +215,7 @@ def check(
     """
     if (verdict is None) is not (not owner_key):
         raise TableError("--verdict and --owner-key belong together")
-    from verix_anon.files.attestation import Asked, attested
+    from verix_anon.files.attestation import attested
 
     load_envelopes()
     if page:
@@ -223,14 +223,12 @@ def check(
 
         write_page(file)
     found = attested(
-        Asked(
-            receipt=file,
-            keys=tuple(key),
-            verdict=verdict,
-            owner_keys=tuple(owner_key or ()),
-            root=root,
-            files=dict(map(_pair, files or [])),
-        )
+        file,
+        key,
+        verdict=verdict,
+        owner_keys=owner_key or (),
+        root=root,
+        files=dict(map(_pair, files or [])),
     )
     if as_json:
         say(to_json(found.to_json()))

@@ -196,10 +196,10 @@ def _signed(
         raise TableError("--receipt and --key belong together")
     if receipt is None:
         return None, None
-    from verix_anon.files.attestation import Asked, attested
+    from verix_anon.files.attestation import attested
 
     load_envelopes()
-    found = attested(Asked(receipt=receipt, keys=tuple(keys), root=root))
+    found = attested(receipt, keys, root=root)
     if found.receipt is None or not found.is_so:
         raise ProofError(f"the receipt does not count: {' '.join(found.problems)}")
     return found.receipt, found.shown[0]

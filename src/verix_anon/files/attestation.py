@@ -4,7 +4,7 @@ The check needs neither the delivery nor a secret. A file may be hostile, so no 
 than a valid one may hold.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -22,18 +22,6 @@ from verix_anon.protocol.signing import VERDICT_FILE, Judgement
 from verix_anon.protocol.statements import Receipt
 
 Said = TypeVar("Said", Receipt, Judgement)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What to check: a receipt, perhaps a verdict, and what they must be about."""
-
-    receipt: Path
-    keys: tuple[Path, ...]
-    verdict: Path | None = None
-    owner_keys: tuple[Path, ...] = ()
-    root: str | None = None
-    files: Mapping[str, Path] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -55,45 +43,55 @@ class Attested:
         """Return the result as JSON values."""
         return {
             "ok": self.is_so,
-            "receipt": None if self.receipt is None else _plain(self.receipt),
-            "verdict": None if self.verdict is None else _plain(self.verdict),
+            "receipt": _plain(self.receipt),
+            "verdict": _plain(self.verdict),
             "shown": self.shown,
             "problems": self.problems,
             "not_shown": self.not_shown,
         }
 
 
-def attested(asked: Asked) -> Attested:
-    """Check signatures first, then what was signed; raises TableError if files cannot be read."""
-    found = Attested()
-    receipt, holder = _signed(asked.receipt, trust_in(asked.keys), Receipt, "receipt", found)
-    if receipt is not None:
-        found.receipt = receipt
-        maker = f"{receipt.engine} {receipt.version}".strip() or "an unnamed engine"
+def attested(
+    receipt: Path,
+    keys: Sequence[Path],
+    *,
+    verdict: Path | None = None,
+    owner_keys: Sequence[Path] = (),
+    root: str | None = None,
+    files: Mapping[str, Path] | None = None,
+) -> Attested:
+    """Check a receipt, perhaps a verdict, and that they are about this root and these files.
+
+    Signatures are checked first, and then what was signed; raises TableError if files cannot be
+    read.
+    """
+    found, files = Attested(), files or {}
+    found.receipt, holder = _signed(receipt, trust_in(keys), Receipt, "receipt", found)
+    if (said := found.receipt) is not None:
+        maker = f"{said.engine} {said.version}".strip() or "an unnamed engine"
         found.shown.append(
             f"The holder of {holder} signed that {maker} made the delivery with the root"
-            f" {receipt.root.hex()} of the submission {receipt.submission.hex()} under the contract"
-            f" {receipt.contract.hex()}: {receipt.rows:,} records in {receipt.leaves:,} leaves,"
-            f" from {receipt.began} to {receipt.finished} by its own clock."
+            f" {said.root.hex()} of the submission {said.submission.hex()} under the contract"
+            f" {said.contract.hex()}: {said.rows:,} records in {said.leaves:,} leaves,"
+            f" from {said.began} to {said.finished} by its own clock."
         )
-    if asked.verdict is not None:
-        trust = trust_in(asked.owner_keys)
-        verdict, holder = _signed(asked.verdict, trust, Judgement, "verdict", found)
-        if verdict is not None:
-            found.verdict = verdict
-            decided = [f"{each.layer} {each.status}" for each in verdict.findings if each.decides]
+    if verdict is not None:
+        trust = trust_in(owner_keys)
+        found.verdict, holder = _signed(verdict, trust, Judgement, "verdict", found)
+        if (judged := found.verdict) is not None:
+            decided = [f"{each.layer} {each.status}" for each in judged.findings if each.decides]
             found.shown.append(
-                f"The holder of {holder} signed that its verdict was {verdict.outcome} (profile"
-                f" {verdict.profile}, verix-anon {verdict.version}, {verdict.time} by its own"
+                f"The holder of {holder} signed that its verdict was {judged.outcome} (profile"
+                f" {judged.profile}, verix-anon {judged.version}, {judged.time} by its own"
                 f" clock), decided by: {', '.join(decided) or 'nothing'}."
             )
     if found.receipt is not None and found.verdict is not None:
         _compare(found.receipt, found.verdict, found)
-    if asked.root is not None:
-        _compare_root(asked.root, found)
-    for name, path in asked.files.items():
+    if root is not None:
+        _compare_root(root, found)
+    for name, path in files.items():
         _compare_file(name, path, found)
-    found.not_shown += _left_open(asked, found)
+    found.not_shown += _left_open(files, found)
     return found
 
 
@@ -196,10 +194,9 @@ def _digest(path: Path) -> str:
         raise TableError(f"{path} cannot be read ({reason(error)})") from None
 
 
-def _left_open(asked: Asked, found: Attested) -> list[str]:
+def _left_open(compared: Mapping[str, Path], found: Attested) -> list[str]:
     """Say what the check cannot show even if it finds no problem."""
-    compared = set(asked.files)
-    others = [] if found.receipt is None else sorted(set(found.receipt.files) - compared)
+    others = [] if found.receipt is None else sorted(set(found.receipt.files) - set(compared))
     right = "whether the work is right: a receipt says whose it is"
     if found.verdict is not None:
         right = (
@@ -217,8 +214,7 @@ def _left_open(asked: Asked, found: Attested) -> list[str]:
     return [f"{point[0].upper()}{point[1:]}." for point in points]
 
 
-def _plain(said: Receipt | Judgement) -> dict[str, object]:
-    return {
-        name: value.hex() if isinstance(value, bytes) else value
-        for name, value in asdict(said).items()
-    }
+def _plain(said: Receipt | Judgement | None) -> dict[str, object] | None:
+    if said is None:
+        return None
+    return {name: v.hex() if isinstance(v, bytes) else v for name, v in asdict(said).items()}

@@ -89,38 +89,32 @@ class Exploration:
         return next((row for row in self.rows if row.is_chosen), None)
 
     @property
+    def has_rules(self) -> bool:
+        """Whether several rules were tried."""
+        return len({row.rule for row in self.rows}) > 1
+
+    @property
     def head(self) -> tuple[str, ...]:
         """The titles of the columns, as people read them."""
-        target = () if self.target is None else ("one label",)
-        rules = ("rule",) if self._has_rules else ()
-        own = ("k", *rules, "l", "classes", "risk", "mean risk", "NCP", *target)
-        return (*own, *self.titles)
-
-    @property
-    def titles(self) -> tuple[str, ...]:
-        """The titles of the scores."""
-        return tuple(TITLES[name] for name in self.raw)
-
-    @property
-    def _has_rules(self) -> bool:
-        return len({row.rule for row in self.rows}) > 1
+        return tuple(self._shown(self.rows[0]))
 
     def cells(self) -> Iterator[tuple[str, ...]]:
         """Yield each row as people read it, under `head`."""
-        for row in self.rows:
-            target = () if self.target is None else (f"{row.same_target:.1%}",)
-            rules = (row.rule,) if self._has_rules else ()
-            yield (
-                f"{row.k:,}",
-                *rules,
-                f"{row.l:,}",
-                f"{row.classes:,}",
-                f"{row.prosecutor_max:.3f}",
-                f"{row.prosecutor_mean:.4f}",
-                f"{row.ncp:.3f}",
-                *target,
-                *(shown(name, value) for name, value in row.scores.items()),
-            )
+        yield from (tuple(self._shown(row).values()) for row in self.rows)
+
+    def _shown(self, row: Explored) -> dict[str, str]:
+        """A row as people read it, by the titles of its columns."""
+        return {
+            "k": f"{row.k:,}",
+            **({"rule": row.rule} if self.has_rules else {}),
+            "l": f"{row.l:,}",
+            "classes": f"{row.classes:,}",
+            "risk": f"{row.prosecutor_max:.3f}",
+            "mean risk": f"{row.prosecutor_mean:.4f}",
+            "NCP": f"{row.ncp:.3f}",
+            **({} if self.target is None else {"one label": f"{row.same_target:.1%}"}),
+            **{TITLES[name]: shown(name, row.scores[name]) for name in self.raw},
+        }
 
     def notes(self) -> Iterator[str]:
         """Yield what readers of the rows need to know."""

@@ -81,22 +81,7 @@ class Preview:
 
     def to_json(self) -> str:
         """Return the preview as JSON."""
-        columns = [
-            {"name": c.name, "role": c.role, "before": c.before, "after": dict(c.after)}
-            for c in self.columns
-        ]
-        return to_json(
-            {
-                "format": FORMAT,
-                "root": self.root,
-                "facts": dict(self.facts),
-                "warnings": list(self.warnings),
-                "missed": list(self.missed),
-                "options": dict(self.options),
-                "columns": columns,
-                "losses": [asdict(loss) for loss in self.losses],
-            }
-        )
+        return to_json({"format": FORMAT, **asdict(self)})
 
     @classmethod
     def from_json(cls, text: str) -> "Preview":
@@ -169,13 +154,8 @@ def _text(value: object) -> str:
 
 
 def _compared(fields: Fields) -> Compared:
-    after = fields.inner("after")
-    return Compared(
-        fields.text("name"),
-        fields.text("role"),
-        _read(fields.values["before"]),
-        {name: _read(value) for name, value in after.values.items()},
-    )
+    after = {name: _read(value) for name, value in fields.inner("after").values.items()}
+    return fields.record(Compared, before=_read(fields.values["before"]), after=after)
 
 
 def _read(value: object) -> tuple[Cell, ...]:

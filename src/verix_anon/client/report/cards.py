@@ -1,16 +1,15 @@
 """One card per layer: what it found, its figures, its pictures, and which were left out."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from verix_anon.client.evidence import EvasionCurve, SizeHistogram, TreeMap
 from verix_anon.client.report import pictures
-from verix_anon.client.report.glossary import Words, words
 from verix_anon.client.report.head import LINE, EvidenceReader, evidence_of
 from verix_anon.client.report.pictures import Named
-from verix_anon.client.verdict import MEASURES, Finding, Profile, Status
+from verix_anon.client.verdict import LAYERS, MEASURES, Finding, Profile, Status
 from verix_anon.fields import odds, printable
 from verix_anon.translation import PageTexts
 
@@ -33,6 +32,8 @@ FIGURES = {
     "utility": ("tested_on",),
 }
 """The counts that are shown. The others are not."""
+LESS_IF_THIN = ("replay", "splits")
+"""The layers that prove less in a thin verification."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,40 +63,47 @@ class Card:
     tone: str
     """How alarming it is: good, bad, mark or quiet."""
     decides: bool
-    words: Words
+    question: str
+    proves: str
+    proves_not: str
     summary: str
     guarantee: str
     seconds: float
     figures: list[tuple[str, str]]
     details: list[str]
     """Where and what, if the layer failed."""
-    note: str = ""
-    pictures: list[Picture] = field(default_factory=list)
-    left_out: list[str] = field(default_factory=list)
+    note: str
+    pictures: list[Picture]
+    left_out: list[str]
 
 
 def card(finding: Finding, profile: Profile, t: PageTexts) -> Card:
     """What the page shows of a finding; thresholds and places of watch records stay out."""
     evidence, layer = evidence_of(finding), printable(finding.layer, LINE)
     is_thin = profile is Profile.THIN
-    own = words(layer, profile, t)
-    made = Card(
+    known = layer if layer in LAYERS else "unknown"
+    proved = f"{known}.thin" if is_thin and layer in LESS_IF_THIN else known
+    drawn: Sequence[Picture | str] = ()
+    if layer in DRAW and finding.status is not Status.SKIPPED:
+        drawn = list(DRAW[layer](layer, evidence, is_thin, t))
+    return Card(
         layer=layer,
-        title=own.title,
+        title=t(f"layer.{known}.title") if layer in LAYERS else layer,
         status=finding.status.value,
         tone=(TONES if finding.decides else INFORMING_TONES)[finding.status],
         decides=bool(finding.decides),
-        words=own,
+        question=t(f"layer.{known}.question"),
+        proves=t(f"layer.{proved}.proves"),
+        proves_not=t(f"layer.{proved}.proves_not"),
         summary=_summary(finding, evidence, is_thin, t),
         guarantee=t.say(printable(finding.guarantee, MOST_WORDS)),
         seconds=float(finding.seconds),
         figures=_figures(evidence, layer, t),
         details=_details(finding, evidence, is_thin, t),
         note=_note(finding, evidence, is_thin, t),
+        pictures=[each for each in drawn if isinstance(each, Picture)],
+        left_out=[each for each in drawn if isinstance(each, str)],
     )
-    if layer in DRAW and finding.status is not Status.SKIPPED:
-        DRAW[layer](made, evidence, is_thin, t)
-    return made
 
 
 def _figures(evidence: EvidenceReader, layer: str, t: PageTexts) -> list[tuple[str, str]]:
@@ -110,7 +118,7 @@ def _figures(evidence: EvidenceReader, layer: str, t: PageTexts) -> list[tuple[s
     if layer == "fingerprint" and (p := evidence.number("p_value")) is not None:
         found.append((t("figures.p_value"), t.number(p, ".3g")))
     for key in ("raw", "delivery") if layer == "utility" else ():
-        if (scores := evidence.inner(key)) is not None:
+        if (scores := evidence.part(key, EvidenceReader)) is not None:
             measured = [(shown, scores.number(name)) for name, shown in MEASURES.items()]
             parts = [t.say(shown.format(value)) for shown, value in measured if value is not None]
             found.append((t(f"figures.trained.{key}"), ", ".join(parts)))
@@ -146,47 +154,47 @@ def _details(finding: Finding, evidence: EvidenceReader, is_thin: bool, t: PageT
 
 
 def _note(finding: Finding, evidence: EvidenceReader, is_thin: bool, t: PageTexts) -> str:
-    if finding.status is Status.FAIL and not finding.decides:
-        return t("cards.only_informs")
-    if finding.status is not Status.FAIL or finding.layer not in ("replay", "splits"):
+    if finding.status is not Status.FAIL:
         return ""
-    if is_thin:
+    if not finding.decides:
+        return t("cards.only_informs")
+    if is_thin and finding.layer in LESS_IF_THIN:
         return t("cards.place_hidden")
-    if finding.layer == "replay":
+    if finding.layer != "splits":
         return ""
     shown, total = len(evidence.each("deviating", 10)), evidence.count("deviations") or 0
     more = t("cards.first_named", n=shown) + " " if shown < total else ""
     return more + t("cards.values_hidden")
 
 
-def _left_out(made: Card, what: str, why: str, t: PageTexts) -> None:
-    made.left_out.append(
-        t("cards.left_out", what=t(f"cards.what.{what}"), why=t(f"cards.why.{why}"))
-    )
+Drawn = Iterator[Picture | str]
+"""Pictures, and a sentence for each one that is left out."""
 
 
-def _draw_traps(made: Card, evidence: EvidenceReader, _: bool, t: PageTexts) -> None:
+def _left_out(what: str, why: str, t: PageTexts) -> str:
+    return t("cards.left_out", what=t(f"cards.what.{what}"), why=t(f"cards.why.{why}"))
+
+
+def _draw_traps(layer: str, evidence: EvidenceReader, _: bool, t: PageTexts) -> Drawn:
     if evidence.count("sentinels") == 0 or evidence.count("pairs") == 0:
-        _left_out(made, "evasion", "nothing_planted", t)
+        yield _left_out("evasion", "nothing_planted", t)
         return
     curve = evidence.part("evasion_curve", EvasionCurve.from_json)
     if curve is None:
-        _left_out(made, "evasion", "old", t)
+        yield _left_out("evasion", "old", t)
         return
     chance = t.say(odds(curve.operating_probability))
     caption = t("cards.evasion", drop=t.percent(curve.operating_drop), chance=chance)
     label = f"{t('cards.what.evasion')}. {caption}"
-    made.pictures.append(
-        Picture(
-            svg=pictures.evasion(curve, Named(made.layer, label), t),
-            title=t("cards.evasion_title"),
-            caption=caption,
-            head=(t("pictures.dropped"), t("pictures.to_pass")),
-            rows=tuple(
-                (t.percent(drop), t.say(odds(chance)))
-                for drop, chance in zip(curve.drop, curve.probability, strict=True)
-            ),
-        )
+    yield Picture(
+        svg=pictures.evasion(curve, Named(layer, label), t),
+        title=t("cards.evasion_title"),
+        caption=caption,
+        head=(t("pictures.dropped"), t("pictures.to_pass")),
+        rows=tuple(
+            (t.percent(drop), t.say(odds(chance)))
+            for drop, chance in zip(curve.drop, curve.probability, strict=True)
+        ),
     )
 
 
@@ -226,18 +234,15 @@ def size_picture(found: SizeHistogram, what: str, t: PageTexts) -> Picture:
     )
 
 
-def _draw_replay(made: Card, evidence: EvidenceReader, _: bool, t: PageTexts) -> None:
+def _draw_replay(_: str, evidence: EvidenceReader, __: bool, t: PageTexts) -> Drawn:
     found = evidence.part("leaf_sizes", SizeHistogram.from_json)
-    if found is None:
-        _left_out(made, "histogram", "old", t)
-        return
-    made.pictures.append(size_picture(found, "group", t))
+    yield _left_out("histogram", "old", t) if found is None else size_picture(found, "group", t)
 
 
-def _draw_splits(made: Card, evidence: EvidenceReader, is_thin: bool, t: PageTexts) -> None:
+def _draw_splits(layer: str, evidence: EvidenceReader, is_thin: bool, t: PageTexts) -> Drawn:
     found = None if is_thin else evidence.part("tree_map", TreeMap.from_json)
     if found is None:
-        _left_out(made, "map", "witnesses" if is_thin else "old", t)
+        yield _left_out("map", "witnesses" if is_thin else "old", t)
         return
     letters = {letter for level in found.levels for letter, _ in level}
     legend = tuple(
@@ -246,47 +251,32 @@ def _draw_splits(made: Card, evidence: EvidenceReader, is_thin: bool, t: PageTex
         if letters & set(marks)
     )
     caption, title = t("cards.map", n=len(found.levels)), t("cards.what.map")
-    made.pictures.append(
-        Picture(
-            svg=pictures.tree(found, Named(made.layer, f"{title}. {caption}")),
-            title=title,
-            caption=caption,
-            legend=legend,
-            is_wide=True,
-        )
-    )
+    svg = pictures.tree(found, Named(layer, f"{title}. {caption}"))
+    yield Picture(svg=svg, title=title, caption=caption, legend=legend, is_wide=True)
 
 
-def _draw_fingerprint(made: Card, evidence: EvidenceReader, _: bool, t: PageTexts) -> None:
+def _draw_fingerprint(_: str, evidence: EvidenceReader, __: bool, t: PageTexts) -> Drawn:
     shifts = evidence.shifts()
     if not shifts:
-        _left_out(made, "shap", "old", t)
+        yield _left_out("shap", "old", t)
     for i, (found, distance, epsilon) in enumerate(shifts):
         moved, at = t.number(distance, ".3f"), "" if epsilon is None else t.number(epsilon, ".3f")
         caption = t(f"cards.{'moved_of' if at else 'moved'}", distance=moved, threshold=at)
         step = (found.high - found.low) / max(len(found.before), 1)
-        made.pictures.append(
-            Picture(
-                svg=pictures.shift(
-                    found, Named(f"shap-{i}", f"{t('pictures.shap')}. {caption}"), t
-                ),
-                title=t("cards.shap_of"),
-                name=printable(found.feature, LINE),
-                caption=caption,
-                head=(t("cards.shap_from"), t("pictures.raw"), t("pictures.delivery")),
-                rows=tuple(
-                    (t.number(found.low + i * step, ".3f"), t.number(before), t.number(after))
-                    for i, (before, after) in enumerate(zip(found.before, found.after, strict=True))
-                ),
-            )
+        yield Picture(
+            svg=pictures.shift(found, Named(f"shap-{i}", f"{t('pictures.shap')}. {caption}"), t),
+            title=t("cards.shap_of"),
+            name=printable(found.feature, LINE),
+            caption=caption,
+            head=(t("cards.shap_from"), t("pictures.raw"), t("pictures.delivery")),
+            rows=tuple(
+                (t.number(found.low + i * step, ".3f"), t.number(before), t.number(after))
+                for i, (before, after) in enumerate(zip(found.before, found.after, strict=True))
+            ),
         )
-    _draw_honest(made, evidence, t)
-
-
-def _draw_honest(made: Card, evidence: EvidenceReader, t: PageTexts) -> None:
     honest, distances = evidence.numbers("honest"), evidence.numbers("distance") or (0.0,)
     if not honest:
-        _left_out(made, "honest", "old" if honest is None else "no_honest", t)
+        yield _left_out("honest", "old" if honest is None else "no_honest", t)
         return
     observed = max(distances)
     caption = t(
@@ -297,18 +287,16 @@ def _draw_honest(made: Card, evidence: EvidenceReader, t: PageTexts) -> None:
         high=t.number(max(honest), ".3f"),
     )
     label = Named("honest", f"{t('pictures.honest')}. {caption}")
-    made.pictures.append(
-        Picture(
-            svg=pictures.honest_runs(honest, observed, label, t),
-            title=t("cards.honest_title"),
-            caption=caption,
-            head=(t("cards.honest_head"),),
-            rows=tuple((t.number(distance, ".3f"),) for distance in honest),
-        )
+    yield Picture(
+        svg=pictures.honest_runs(honest, observed, label, t),
+        title=t("cards.honest_title"),
+        caption=caption,
+        head=(t("cards.honest_head"),),
+        rows=tuple((t.number(distance, ".3f"),) for distance in honest),
     )
 
 
-DRAW: dict[str, Callable[[Card, EvidenceReader, bool, PageTexts], None]] = {
+DRAW: dict[str, Callable[[str, EvidenceReader, bool, PageTexts], Drawn]] = {
     "sentinels": _draw_traps,
     "twins": _draw_traps,
     "replay": _draw_replay,

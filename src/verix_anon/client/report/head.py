@@ -4,7 +4,7 @@ There are three answers: was the work done as agreed, how sure is that, and what
 Evidence is read strictly, because a verdict file may hold anything.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -20,8 +20,6 @@ from verix_anon.translation import PageTexts
 
 if TYPE_CHECKING:
     from verix_anon.client.report.cards import Card
-
-    Cards = Sequence[Card]
 
 Read = TypeVar("Read")
 
@@ -58,10 +56,6 @@ class EvidenceReader:
         """One short line, empty if there is none."""
         return printable(str(self.fields.values.get(name, "")), most)
 
-    def inner(self, name: str) -> "EvidenceReader | None":
-        """The fields of an object within this one."""
-        return self.part(name, EvidenceReader)
-
     def each(self, name: str, most: int) -> "list[EvidenceReader]":
         """The fields of the first objects in a list."""
         return [EvidenceReader(found) for found in (self._read(name, Fields.each) or ())[:most]]
@@ -90,35 +84,21 @@ RELEASED = {TableRole.IDENTIFIER: "dropped", TableRole.QUASI: "generalized"}
 """What a release does with columns of a role; the others are published as they are."""
 
 
-@dataclass(frozen=True, slots=True)
-class About:
-    """An account as the page shows it."""
-
-    parties: list[tuple[str, str]]
-    counts: list[tuple[str, str]]
-    columns: list[tuple[str, str, str, str]]
-    """Name, role, what was sent, what a release does with it."""
-    n_more: int
-    """Columns beyond those that are shown."""
-    dropped: list[str]
-    seen: list[str]
-
-
-def about(account: Account, t: PageTexts) -> About:
+def about(account: Account, t: PageTexts) -> dict[str, object]:
     """All that the page says of a submission."""
     parties, shown = account.parties, account.columns[:MOST_COLUMNS]
-    return About(
-        parties=[
+    return {
+        "parties": [
             (t("about.table"), printable(parties.table_name, 200)),
             (t("about.controller"), printable(parties.controller, 200)),
             (t("about.processor"), printable(parties.processor, 200)),
         ],
-        counts=[
+        "counts": [
             (t("about.genuine"), t.number(account.genuine)),
             (t("about.sentinels"), t.number(account.sentinels)),
             (t("about.twins"), t.number(account.twins)),
         ],
-        columns=[
+        "columns": [
             (
                 printable(c.name, LINE),
                 t(f"role.{c.role}"),
@@ -127,10 +107,10 @@ def about(account: Account, t: PageTexts) -> About:
             )
             for c in shown
         ],
-        n_more=len(account.columns) - len(shown),
-        dropped=[printable(c.name, LINE) for c in shown if c.role is TableRole.IDENTIFIER],
-        seen=[t.say(printable(line, 900)) for line in account.seen],
-    )
+        "n_more": len(account.columns) - len(shown),
+        "dropped": [printable(c.name, LINE) for c in shown if c.role is TableRole.IDENTIFIER],
+        "seen": [t.say(printable(line, 900)) for line in account.seen],
+    }
 
 
 def _sent(column: SentColumn) -> str:
@@ -178,24 +158,16 @@ def left_open(verdict: Verdict, sheet: Sheet | None, t: PageTexts) -> LeftOpen:
     return LeftOpen(tone=tone, points=tuple(points))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answers:
-    """What somebody who reads ten lines should know."""
-
-    headline: str
-    done: str
-    sure: str
-    statement: tuple[str, ...] = ()
-
-
 def evidence_of(finding: Finding) -> EvidenceReader:
     """The evidence of a finding, to be read strictly."""
     where = f"the layer {printable(finding.layer, LINE)}"
     return EvidenceReader(Fields(finding.evidence, where, TableError))
 
 
-def answers(verdict: Verdict, cards: "Cards", sheet: Sheet | None, t: PageTexts) -> Answers:
-    """The answers that the findings give, in words that may be shown."""
+def answers(
+    verdict: Verdict, cards: "Sequence[Card]", sheet: Sheet | None, t: PageTexts
+) -> dict[str, object]:
+    """What somebody who reads ten lines should know: a headline, two answers and a statement."""
     open_ = [f.layer for f in verdict.findings if f.decides and f.status is not Status.PASS]
     shown = {card.layer: card for card in cards}
     more: dict[str, object] = {}
@@ -206,24 +178,14 @@ def answers(verdict: Verdict, cards: "Cards", sheet: Sheet | None, t: PageTexts)
         case, more = _verified(verdict, t)
     elif verdict.outcome is Outcome.VIOLATION:
         failed = [f.layer for f in verdict.findings if f.decides and f.status is Status.FAIL]
-        case, more = (
-            _violation(failed),
-            {
-                "all": sum(f.decides for f in verdict.findings),
-                "failed": len(failed),
-                "reasons": " ".join(
-                    f"{shown[name].title}: {shown[name].summary}" for name in failed
-                ),
-            },
-        )
+        reasons = " ".join(f"{shown[name].title}: {shown[name].summary}" for name in failed)
+        n_deciding = sum(f.decides for f in verdict.findings)
+        case, more = _violation(failed), {"all": n_deciding, "failed": len(failed)}
+        more["reasons"] = reasons
     else:
         case, more = "inconclusive", {"layers": ", ".join(shown[name].title for name in open_)}
-    headline, done, sure = (t(f"answers.{case}.{part}", **more) for part in PARTS)
-    said = Answers(headline=headline, done=done, sure=sure)
-    return replace(said, statement=tuple(_statement(verdict, said, sheet, t)))
-
-
-PARTS = ("headline", "done", "sure")
+    said = {part: t(f"answers.{case}.{part}", **more) for part in ("headline", "done", "sure")}
+    return {**said, "statement": [*_statement(verdict, said, sheet, t)]}
 
 
 def _verified(verdict: Verdict, t: PageTexts) -> tuple[str, dict[str, object]]:
@@ -251,7 +213,9 @@ def _violation(failed: Sequence[str]) -> str:
     return "rule" if "splits" in failed else "records"
 
 
-def _statement(verdict: Verdict, said: Answers, sheet: Sheet | None, t: PageTexts) -> Iterator[str]:
+def _statement(
+    verdict: Verdict, said: Mapping[str, str], sheet: Sheet | None, t: PageTexts
+) -> Iterator[str]:
     """What to tell the regulator."""
     outcome = verdict.outcome.value
     audited = t(
@@ -262,8 +226,8 @@ def _statement(verdict: Verdict, said: Answers, sheet: Sheet | None, t: PageText
         outcome=t(f"outcome.{outcome}"),
     )
     yield audited[:1].upper() + audited[1:]
-    yield f"{t('report.was_done')} {said.done}"
-    yield f"{t('statement.how_sure')} {said.sure}"
+    yield f"{t('report.was_done')} {said['done']}"
+    yield f"{t('statement.how_sure')} {said['sure']}"
     if sheet is None:
         yield f"{t(f'statement.action.{outcome}')} {t('statement.not_told')}"
     else:

@@ -7,7 +7,6 @@ from verix_anon import __version__
 from verix_anon.client.privacy_sheet import Sheet
 from verix_anon.client.report import mark_of, pictures
 from verix_anon.client.report.cards import Picture, card, size_picture
-from verix_anon.client.report.glossary import glossary
 from verix_anon.client.report.head import LINE, about, answers, left_open
 from verix_anon.client.verdict import Verdict
 from verix_anon.errors import TableError
@@ -63,6 +62,19 @@ def _loss_words(t: PageTexts) -> dict[str, object]:
     return {**words, "units": {unit: t(f"losses.units.{unit}") for unit in units}}
 
 
+def glossary(t: PageTexts) -> dict[str, list[tuple[str, str]]]:
+    """Terms and their meanings, by subject, for a reader who has not read the specification."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for key in keys("glossary"):
+        group, _, part = key.partition(".")
+        if part == "title":
+            found[group] = []
+        elif part.endswith(".term"):
+            meaning = part.removesuffix("term") + "meaning"
+            found[group].append((t(f"glossary.{key}"), t(f"glossary.{group}.{meaning}")))
+    return {t(f"glossary.{group}.title"): entries for group, entries in found.items()}
+
+
 def exploration_page(found: "Exploration", language: str) -> str:
     """The whole file."""
     t = PageTexts(language)
@@ -106,11 +118,10 @@ def _pictures(found: "Exploration", t: PageTexts) -> Iterator[Picture]:
 
 def _lines(found: "Exploration", of: "Callable[[Explored], float]") -> Iterator[pictures.PlotLine]:
     """One for each rule and l."""
-    has_rules = len({row.rule for row in found.rows}) > 1
     for rule, l in dict.fromkeys((row.rule, row.l) for row in found.rows):  # noqa: E741
         rows = sorted((r for r in found.rows if (r.rule, r.l) == (rule, l)), key=lambda r: r.k)
         yield pictures.PlotLine(
-            f"{rule}, l = {l:,}" if has_rules else f"l = {l:,}",
+            f"{rule}, l = {l:,}" if found.has_rules else f"l = {l:,}",
             tuple(row.k for row in rows),
             tuple(of(row) for row in rows),
             next((row.k for row in rows if row.is_chosen), None),
