@@ -28,7 +28,7 @@ from verix_anon.errors import ContractError, MalformedDeliveryError, ProofError,
 from verix_anon.fields import shown
 from verix_anon.files.deliveries import MIXED_UP, Snapshot, damage, read_delivery
 from verix_anon.files.folder_facts import read_contract, read_header
-from verix_anon.files.proofs import tracker_bytes
+from verix_anon.files.proofs import digest_bytes
 from verix_anon.protocol import inclusion, merkle
 from verix_anon.protocol.contract import Commitment, Contract, Digest
 from verix_anon.protocol.digests import binding_root
@@ -191,7 +191,7 @@ def prove(
     kept = held if isinstance(held, Manifest) else None
     contract = held if isinstance(held, Contract) else held.contract
     if tracker is not None:
-        wanted = [tracker_bytes(tracker)]
+        wanted = [digest_bytes(tracker, "a tracker")]
         read = _read(delivery, contract, kept)
     elif kept is None or table is None:
         raise TableError(

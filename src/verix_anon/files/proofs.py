@@ -37,8 +37,8 @@ def check_proof(
         >>> root = verix_anon.read_verdict("job/verdict.json").root
         >>> proof = verix_anon.check_proof("job/proof.json", root=root)
     """
-    wanted = None if tracker is None else tracker_bytes(tracker)
-    committed = Digest(_bytes(root, "a root"))
+    wanted = None if tracker is None else digest_bytes(tracker, "a tracker")
+    committed = Digest(digest_bytes(root, "a root"))
     # A proof in memory is checked like a file, because annotations do not bind a caller.
     found = Proof.from_bytes(proof.to_bytes()) if isinstance(proof, Proof) else read_proof(proof)
     inclusion.check(found, root=committed, tracker=wanted)
@@ -73,12 +73,8 @@ def write_proof(proof: Proof, path: FilePath, *, overwrite: bool = False) -> Non
         write_bytes(aside, proof.to_bytes())
 
 
-def tracker_bytes(given: str | bytes) -> bytes:
-    """A tracker, as 32 bytes or as 64 hexadecimal digits."""
-    return _bytes(given, "a tracker")
-
-
-def _bytes(given: object, what: str) -> bytes:
+def digest_bytes(given: object, what: str) -> bytes:
+    """A root or a tracker, as 32 bytes or as 64 hexadecimal digits."""
     if isinstance(given, bytes) and len(given) == 32:
         return given
     # What is copied from a letter may have spaces around it.

@@ -26,9 +26,6 @@ from verix_anon.protocol.digests import binding_root, leaf_digest, node_digest
 FORMAT = "verix/proof/1"
 MAX_BYTES = 16 << 20
 """The size limit of a proof, enough for a class of more than a hundred thousand records."""
-FIELDS = frozenset(
-    {"format", "root", "submission", "contract", "tracker", "count", "bounds", "members", "path"}
-)
 COUNTS = range(2**53)
 
 
@@ -115,7 +112,7 @@ class Proof:
             raise ProofError(f"the proof is larger than {MAX_BYTES:,} bytes, which is the limit")
         fields = Fields.parse(data, "proof", ProofError)
         fields.expect("format", FORMAT)
-        fields.only(FIELDS)
+        fields.only({"format", *cls.__dataclass_fields__})
         try:
             contract = Contract.from_fields(fields.inner("contract"))
         except ContractError as error:

@@ -19,7 +19,7 @@ from verix_anon.client.owner_files import parse_verdict, read_verdict, write_ver
 from verix_anon.client.prepare import PrepareOptions, prepare
 from verix_anon.client.privacy_sheet import Sheet
 from verix_anon.client.report import is_report_of, render
-from verix_anon.client.report.head import LINE
+from verix_anon.client.report.cards import LINE
 from verix_anon.client.verdict import Profile, Verdict
 from verix_anon.client.verify import verify
 from verix_anon.errors import TableError

@@ -14,8 +14,7 @@ from verix_anon.client.manifest import Parties
 from verix_anon.client.prepare.traps import Traps
 from verix_anon.client.privacy_sheet import Sheet
 from verix_anon.client.report import render
-from verix_anon.client.report.head import MOST_COLUMNS
-from verix_anon.client.report.page import glossary
+from verix_anon.client.report.page import MOST_COLUMNS, glossary
 from verix_anon.client.table.roles import Measure
 from verix_anon.client.table.task import TableRole
 from verix_anon.client.verdict import LAYERS, MEASURES, Outcome, Profile, Status

@@ -155,7 +155,7 @@ def _offer(connection: Connection) -> Offer:
     waits = connection.waiting()
     waits.silence = GREETING
     try:
-        return Offer.parse(connection.insist(lambda: connection.ask("GET", "/v1"), waits).body)
+        return Offer.parse(connection.insist("GET", "/v1", waits).body)
     except RefusedError as error:
         if error.problem.code or error.problem.status != HTTPStatus.NOT_FOUND:
             raise
@@ -200,7 +200,7 @@ def _post(connection: Connection, sent: Parcel) -> RemoteJob:
     body = b'{"contract":%b,"rows":%d,"files":%b}' % (sent.terms, sent.n_rows, listed)
     key = sha256(b"verix/idempotency/1\0" + sent.digest.encode() + b"\0" + listed).hexdigest()
     headers = {"Content-Type": "application/json", "Idempotency-Key": key}
-    answer = connection.insist(lambda: connection.ask("POST", JOBS, headers=headers, content=body))
+    answer = connection.insist("POST", JOBS, headers=headers, content=body)
     return RemoteJob.parse(answer.body)
 
 
@@ -252,9 +252,8 @@ def forget_job(connection: Connection, job: str) -> bool:
 
 def _delete(connection: Connection, job: str, patience: float | None = None) -> None:
     """Delete a job, or find that it is gone; ProviderError if it is still there."""
-    waits = connection.waiting(patience)
     try:
-        connection.insist(lambda: connection.ask("DELETE", f"{JOBS}/{job}"), waits)
+        connection.insist("DELETE", f"{JOBS}/{job}", connection.waiting(patience))
     except RefusedError as refused:
         if refused.problem.status != HTTPStatus.NOT_FOUND:
             raise

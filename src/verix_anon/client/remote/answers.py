@@ -27,8 +27,7 @@ class RemoteProblem:
     def parse(cls, status: int, data: bytes) -> "RemoteProblem":
         """Read the problem in an answer; it has no code unless our service wrote it."""
         try:
-            fields = Fields.parse(data, "problem", ProviderError)
-            return cls(status=status, code=fields.text("code"), detail=fields.text("detail"))
+            return Fields.parse(data, "problem", ProviderError).record(cls, status=status)
         except Error:
             return cls(status=status, code="", detail="")
 
@@ -98,8 +97,7 @@ class RemoteJob:
             done = min(progress.whole("done", COUNTS), total)
         job_id, state = fields.digest("id", 16).hex(), fields.choice("state", JobState)
         if fields.has("reason"):
-            why = fields.inner("reason")
-            reason = RemoteProblem(status=0, code=why.text("code"), detail=why.text("detail"))
+            reason = fields.inner("reason").record(RemoteProblem, status=0)
         return cls(
             id=job_id,
             state=state,

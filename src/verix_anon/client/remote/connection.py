@@ -10,13 +10,13 @@ import math
 import re
 import ssl
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, partialmethod
 from random import Random
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from verix_anon.client.arguments import check_fields
 from verix_anon.client.remote.answers import RemoteProblem
@@ -52,7 +52,6 @@ TOKEN = re.compile(r"[!-~]{1,4096}")
 BUSY = frozenset({408, 429, 502, 503, 504, 507})
 AGAIN = frozenset({"idempotency-key-in-flight"})
 """Codes that ask for the same again later, whatever their status."""
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,12 +247,12 @@ class Connection:
         most = self.options.patience
         return Waiting(most if patience is None else min(most, patience), self.options.seed)
 
-    def insist(self, attempt: Callable[[], Result], waits: Waiting | None = None) -> Result:
-        """Repeat an attempt while it is Lost and patience lasts, and return its result."""
+    def insist(self, method: str, path: str, waits: Waiting | None = None, **more: Any) -> Response:
+        """Ask again while the answer is Lost and patience lasts, and return it."""
         waits = waits or self.waiting()
         while True:
             try:
-                return attempt()
+                return self.ask(method, path, **more)
             except Lost as lost:
                 self.pause(lost, waits)
 
@@ -283,7 +282,7 @@ class Connection:
 
     def get(self, path: str, patience: float | None = None) -> Response:
         """Get a path, and try again while patience lasts."""
-        return self.insist(lambda: self.ask("GET", path), self.waiting(patience))
+        return self.insist("GET", path, self.waiting(patience))
 
     @contextmanager
     def stream(

@@ -186,9 +186,7 @@ class _Upload:
 
     def offset(self) -> int:
         """Ask how many bytes the service has; it may lose some only a few times."""
-        answer = self.connection.insist(
-            lambda: self.connection.ask("HEAD", self.path, headers=TUS), self.waits
-        )
+        answer = self.connection.insist("HEAD", self.path, self.waits, headers=TUS)
         length, offset = _count(answer, "Upload-Length"), _count(answer, "Upload-Offset")
         if length != self.file.size or offset > length:
             raise ProviderError(

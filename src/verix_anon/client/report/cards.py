@@ -1,18 +1,32 @@
-"""One card per layer: what it found, its figures, its pictures, and which were left out."""
+"""One card per layer: what it found, its figures, its pictures, and which were left out.
+
+Evidence is read strictly, because a verdict file may hold anything.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from markupsafe import Markup
 
-from verix_anon.client.evidence import EvasionCurve, SizeHistogram, TreeMap
+from verix_anon.client.evidence import (
+    EvasionCurve,
+    ShapShift,
+    SizeHistogram,
+    TreeMap,
+    short_numbers,
+)
 from verix_anon.client.report import pictures
-from verix_anon.client.report.head import LINE, EvidenceReader, evidence_of
 from verix_anon.client.report.pictures import Named
 from verix_anon.client.verdict import LAYERS, MEASURES, Finding, Profile, Status
-from verix_anon.fields import odds, printable
+from verix_anon.errors import TableError
+from verix_anon.fields import COUNTS, Fields, odds, printable
 from verix_anon.translation import PageTexts
 
+Read = TypeVar("Read")
+
+LINE = 100
+"""Characters that are shown of a name or another short text."""
 MOST_WORDS = 900
 TONES = {
     Status.PASS: "good",
@@ -34,6 +48,64 @@ FIGURES = {
 """The counts that are shown. The others are not."""
 LESS_IF_THIN = ("replay", "splits")
 """The layers that prove less in a thin verification."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceReader:
+    """The fields of one finding's evidence: None if one is absent, an error if it is wrong."""
+
+    fields: Fields
+
+    def _read(self, name: str, how: Callable[[Fields, str], Read]) -> Read | None:
+        return how(self.fields, name) if self.fields.has(name) else None
+
+    def number(self, name: str) -> float | None:
+        """A finite number."""
+        return self._read(name, Fields.number)
+
+    def count(self, name: str) -> int | None:
+        """A whole number that is not negative."""
+        return self._read(name, lambda fields, name: fields.whole(name, COUNTS))
+
+    def numbers(self, name: str) -> tuple[float, ...] | None:
+        """Not too many finite numbers."""
+        return self._read(name, short_numbers)
+
+    def lines(self, name: str, most: int = 10) -> list[str]:
+        """Short lines of text, none if there are none."""
+        return [printable(str(line), 400) for line in (self._read(name, Fields.items) or ())[:most]]
+
+    def line(self, name: str, most: int = LINE) -> str:
+        """One short line, empty if there is none."""
+        return printable(str(self.fields.values.get(name, "")), most)
+
+    def each(self, name: str, most: int) -> "list[EvidenceReader]":
+        """The fields of the first objects in a list."""
+        return [EvidenceReader(found) for found in (self._read(name, Fields.each) or ())[:most]]
+
+    def part(self, name: str, read: Callable[[Fields], Read]) -> Read | None:
+        """One of the aggregates above, as its `from_json` reads it."""
+        return self._read(name, lambda fields, name: read(fields.inner(name)))
+
+    def shifts(self) -> list[tuple[ShapShift, float, float | None]]:
+        """The shift of each column, how far that is, and the threshold, if there is one."""
+        if not self.fields.has("shap"):
+            return []
+        found = self.fields.each("shap")
+        distances, epsilons = short_numbers(self.fields, "distance"), self.fields.items("epsilon")
+        if not len(distances) == len(epsilons) == len(found):
+            raise self.fields.wrong("shap", "one distribution for each distance and epsilon")
+        thresholds = (
+            EvidenceReader(replace(fields, values={"epsilon": epsilon})).number("epsilon")
+            for fields, epsilon in zip(found, epsilons, strict=True)
+        )
+        return [*zip(map(ShapShift.from_json, found), distances, thresholds, strict=True)]
+
+
+def evidence_of(finding: Finding) -> EvidenceReader:
+    """The evidence of a finding, to be read strictly."""
+    where = f"the layer {printable(finding.layer, LINE)}"
+    return EvidenceReader(Fields(finding.evidence, where, TableError))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
