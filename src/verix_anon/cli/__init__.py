@@ -4,7 +4,6 @@ from verix_anon.cli import (  # noqa: F401
     anonymize,
     conform,
     desk,
-    explore,
     init,
     keys,
     prepare,
