@@ -194,12 +194,10 @@ def explore(
     from verix_anon.client.explore import explore as compare
     from verix_anon.client.explore.exploration import basis_of
     from verix_anon.client.report import check_installed, render_exploration
-    from verix_anon.translation import known
 
     is_page = out is not None and out.suffix != ".json"
     if is_page:
-        check_installed()
-        known(language)
+        check_installed(language)
     check_outputs([out], [table, roles], overwrite=overwrite)
     rules = None if rule is None else [name.strip() for name in rule.split(",")]
     priorities = steps_by_column(priority)

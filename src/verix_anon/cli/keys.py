@@ -3,11 +3,11 @@
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from verix_anon.cli.app import app
+from verix_anon.cli.app import REFUSED, app
 from verix_anon.cli.options import (
     AsJson,
     KeyPassphraseFile,
@@ -21,11 +21,6 @@ from verix_anon.cli.options import (
 from verix_anon.cli.output import facts, painted, quoted, say
 from verix_anon.errors import TableError
 from verix_anon.fields import printable, to_json
-
-if TYPE_CHECKING:
-    from verix_anon.files.trust import Trust
-
-NOT_SO = 1
 
 keys = typer.Typer(
     help="Make keys that sign receipts and verdicts, and keep the list of those that count.",
@@ -98,9 +93,9 @@ def pin(
     """
     from verix_anon.files.keys import pin as pin_key
     from verix_anon.files.keys import write_trust
-    from verix_anon.files.trust import Pinned, read_public_key
+    from verix_anon.files.trust import NO_TRUST, Pinned, read_public_key, read_trust
 
-    known, key = _known(trust, must_exist=False), read_public_key(public)
+    known, key = read_trust(trust) if trust.exists() else NO_TRUST, read_public_key(public)
     pinned = Pinned(
         key=key,
         name=name,
@@ -128,32 +123,27 @@ def revoke(
     """
     from verix_anon.files.keys import revoke as revoke_key
     from verix_anon.files.keys import write_trust
-    from verix_anon.files.trust import read_public_key
+    from verix_anon.files.trust import read_public_key, read_trust
 
     keyid = read_public_key(key).keyid if Path(key).is_file() else key
-    write_trust(revoke_key(_known(trust, must_exist=True), keyid, _now(), reason), trust)
+    write_trust(revoke_key(read_trust(trust), keyid, _now(), reason), trust)
     say(f"Revoked in {trust}: receipts signed with it do not count any more.")
 
 
 @keys.command("list", epilog="Example: [bold]verix-anon keys list --trust keys.json[/bold]")
 def list_keys(trust: TrustFile, as_json: AsJson = False) -> None:
     """List the keys that were pinned, and whether each counts now."""
-    known, now = _known(trust, must_exist=True), datetime.now(UTC)
-    if as_json:
-        from verix_anon.files.keys import pinned_to_json
+    from verix_anon.files.keys import pinned_to_json
+    from verix_anon.files.trust import read_trust
 
+    known, now = read_trust(trust), datetime.now(UTC)
+    if as_json:
         found = [{**pinned_to_json(each), "counts": not each.refusal(now)} for each in known.keys]
         say(to_json(found))
         return
     for each in known.keys:
         said = each.refusal(now) or "counts"
         say(f"{each.key.keyid}  {printable(each.name) or '(no name)'}: {printable(said)}")
-
-
-def _known(path: Path, *, must_exist: bool) -> "Trust":
-    from verix_anon.files.trust import NO_TRUST, read_trust
-
-    return read_trust(path) if must_exist or path.exists() else NO_TRUST
 
 
 def _now() -> datetime:
@@ -240,7 +230,7 @@ def check(
         if sentences and not as_json:
             say(f"{painted(title, 'fail') if title == 'NOT SO' else title}:")
             say("\n".join(f"  - {printable(sentence)}" for sentence in sentences))
-    sys.exit(0 if found.is_so else NOT_SO)
+    sys.exit(0 if found.is_so else REFUSED)
 
 
 def _pair(text: str) -> tuple[str, Path]:

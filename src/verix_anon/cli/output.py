@@ -192,14 +192,9 @@ def check_outputs(
             check_writable(output, overwrite=overwrite)
 
 
-def write_text(text: str, out: Path, *, overwrite: bool) -> None:
+def write_text(text: str | bytes, out: Path, *, overwrite: bool) -> None:
     """Write text for its owner alone, which appears under its name when it is complete."""
-    write_data(text.encode(), out, overwrite=overwrite)
-
-
-def write_data(data: bytes, out: Path, *, overwrite: bool) -> None:
-    """The same with bytes."""
     from verix_anon.files.atomic_write import write_bytes, written_aside
 
     with written_aside(out, overwrite=overwrite, folder=False, private=True) as aside:
-        write_bytes(aside, data)
+        write_bytes(aside, text.encode() if isinstance(text, str) else text)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from verix_anon.cli.app import REFUSED
 from verix_anon.cli.app import app as whole
 from verix_anon.cli.options import (
     AsJson,
@@ -37,7 +38,6 @@ DOES_NOT_SHOW = (
     " it is. Some records of the class may be ones that the owner planted."
 )
 TRUSTED_ROOT = "The root must come from somebody you trust for it, such as a signed receipt."
-REFUSED = 1
 
 
 class _MakesByDefault(TyperGroup):

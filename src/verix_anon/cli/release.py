@@ -212,8 +212,21 @@ def release(
     from verix_anon.client.table.columns import reading_of
     from verix_anon.files.tables.file_kinds import SHEET_SUFFIXES
 
-    _check_wanted(out, preview, privacy_sheet)
-    _check_sheet(table, reading)
+    if (out is None) == (preview is None):
+        raise TableError(
+            "give either --out (the table to publish) or --preview (a file for a look at it)"
+        )
+    if preview is not None and privacy_sheet is not None:
+        raise TableError(
+            "--privacy-sheet goes with --out; what --preview writes holds the same figures"
+        )
+    is_spreadsheet = table.lower().endswith(SHEET_SUFFIXES)
+    if "sheet" in reading and not is_spreadsheet:
+        # It once was the privacy sheet's file, which a table of text would not miss.
+        raise TableError(
+            "--sheet is for a table that is a spreadsheet; --privacy-sheet says where the privacy"
+            " sheet goes"
+        )
     inputs = [delivery, manifest, verdict, table]
     check_outputs([out, privacy_sheet, preview], inputs, overwrite=overwrite)
     kept = load_manifest(manifest, passphrase_file)
@@ -233,7 +246,7 @@ def release(
             exact_ends=exact_ends,
             keep_order=keep_order,
             # A sheet has a form only once it is text, and then it is for Excel.
-            form=("excel," if table.lower().endswith(SHEET_SUFFIXES) else "") + (form or ""),
+            form=("excel," if is_spreadsheet else "") + (form or ""),
             force=force,
             l=_asked(l, kept),
             cap=_asked(cap, kept),
@@ -273,28 +286,6 @@ def release(
     _tell(released, kept, f"Nothing is published; what would be is in {preview}.", as_json=as_json)
     if found.missed:
         raise gate_error(found.missed)
-
-
-def _check_wanted(out: str | None, preview: Path | None, sheet: Path | None) -> None:
-    if (out is None) == (preview is None):
-        raise TableError(
-            "give either --out (the table to publish) or --preview (a file for a look at it)"
-        )
-    if preview is not None and sheet is not None:
-        raise TableError(
-            "--privacy-sheet goes with --out; what --preview writes holds the same figures"
-        )
-
-
-def _check_sheet(table: str, reading: Given) -> None:
-    """Refuse what once was the privacy sheet's file, which a table of text would not miss."""
-    from verix_anon.files.tables.file_kinds import SHEET_SUFFIXES
-
-    if "sheet" in reading and not table.lower().endswith(SHEET_SUFFIXES):
-        raise TableError(
-            "--sheet is for a table that is a spreadsheet; --privacy-sheet says where the privacy"
-            " sheet goes"
-        )
 
 
 def _tell(released: "Released[Any]", kept: "Manifest", done: str, *, as_json: bool) -> None:

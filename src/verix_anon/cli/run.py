@@ -312,11 +312,9 @@ def demo(
     from verix_anon.datasets import census
     from verix_anon.files.atomic_write import check_free
     from verix_anon.provider.local import LocalProvider
-    from verix_anon.translation import known
 
     if report is not None:
-        check_installed()
-        known(language)
+        check_installed(language)
         check_free(report, overwrite=False)
     if adversary is not None and adversary not in ADVERSARIES:
         raise TableError(f"adversaries are {', '.join(ADVERSARIES)}, not {adversary!r}")

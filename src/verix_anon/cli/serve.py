@@ -232,9 +232,7 @@ def list_tokens(folder: Folder = None, database: DatabaseUrl = "", as_json: AsJs
                 "id": each.id,
                 "role": each.role,
                 "tenant": each.tenant,
-                "created": _time(each.created),
-                "expires": _time(each.expires),
-                "revoked": _time(each.revoked),
+                **{name: _time(getattr(each, name)) for name in ("created", "expires", "revoked")},
             }
             for each in known
         ]

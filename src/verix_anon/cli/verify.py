@@ -34,7 +34,6 @@ from verix_anon.cli.output import (
     quoted,
     say,
     verdict_lines,
-    write_data,
     write_text,
 )
 from verix_anon.errors import TableError
@@ -125,7 +124,6 @@ def verify(
     from verix_anon.client.verify import VerifyOptions
     from verix_anon.client.verify import verify as judge
     from verix_anon.files.atomic_write import check_apart
-    from verix_anon.translation import known
 
     if sign is not None and out is None:
         raise TableError("--sign signs the verdict's file: say with --out where it goes")
@@ -135,8 +133,7 @@ def verify(
     check_apart(audit_log.path, inputs)
     audit_log.check()
     if report is not None:
-        check_installed()
-        known(language)
+        check_installed(language)
     check_outputs([out, report, signed], [*inputs, audit_log.path], overwrite=overwrite)
     options = VerifyOptions(
         audit=audit,
@@ -176,7 +173,7 @@ def verify(
         write_verdict(verdict, out, overwrite=overwrite)
         if key is not None:
             words = sign_verdict(verdict, out.read_bytes(), key)
-            write_data(words, signed_path(out), overwrite=overwrite)
+            write_text(words, signed_path(out), overwrite=overwrite)
     if report is not None:
         write_text(render(verdict, language=language), report, overwrite=overwrite)
     if as_json:
@@ -240,14 +237,13 @@ def report(
     if release is not None:
         sheet = Sheet.read(release)
     elif beside.exists():
-        left_out = "it is of another delivery"
         try:
             sheet = Sheet.read(beside)
+            if sheet.root != found.root:
+                raise TableError("it is of another delivery")
         except TableError as error:
-            left_out = printable(str(error))
-        if sheet is None or sheet.root != found.root:
-            print(f"Warning: {beside} is left out: {left_out}", file=sys.stderr)
             sheet = None
+            print(f"Warning: {beside} is left out: {printable(str(error))}", file=sys.stderr)
     page = during("draw", quiet, lambda: render(found, sheet, language))
     write_text(page, target, overwrite=overwrite)
     is_beside = release is None and sheet is not None

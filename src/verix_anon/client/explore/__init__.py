@@ -249,22 +249,14 @@ class Judge:
 
     @classmethod
     def of(cls, values: Floats, labels: Labels) -> "Judge":
-        """Records at random, the same ones each time."""
+        """Records at random, the same ones each time; none are tested if no model can be made."""
         some = np.random.default_rng(0).permutation(values.shape[1])[:SAMPLE_ROWS]
         is_test = np.arange(some.size) % TEST_EVERY == TEST_EVERY - 1
-        return cls(values, labels, some[~is_test], some[is_test])
-
-    @property
-    def n_tested(self) -> int:
-        """On how many records models are tested; 0 if there are none to make."""
-        return self.tested.size if self._can_score else 0
-
-    @property
-    def _can_score(self) -> bool:
-        if self.labels.task is Task.NONE:
-            return False
-        parts = (self.labels.values[rows] for rows in (self.trained, self.tested))
-        return all(np.unique(part).size > 1 for part in parts)
+        trained, tested = some[~is_test], some[is_test]
+        can_score = labels.task is not Task.NONE and all(
+            np.unique(labels.values[rows]).size > 1 for rows in (trained, tested)
+        )
+        return cls(values, labels, trained, tested if can_score else tested[:0])
 
     def raw(self) -> Mapping[str, float]:
         """Score a model of the raw records; empty if no model can be made."""
@@ -285,7 +277,7 @@ class Judge:
         return self._scored(released)
 
     def _scored(self, rows: Floats) -> Mapping[str, float]:
-        if not self._can_score:
+        if not self.tested.size:
             return {}
         unseen = self.values[:, self.tested].T
         said = models.predict(rows, self.labels.of(self.trained), unseen)
@@ -333,7 +325,7 @@ def _explored(
         raw=raw.result(),
         target=trial.declared.target,
         n_records=trial.source.n_rows,
-        tested_on=judge.n_tested,
+        tested_on=judge.tested.size,
         left_out=tuple(left_out),
     )
 

@@ -32,17 +32,17 @@ __all__ = [
     "render_exploration",
 ]
 
-EXTRA = ("jinja2", "matplotlib")
 MOST_BYTES = 2_000_000
 MARK = re.compile(r'<meta name="verix-verdict" content="([0-9a-f]{64})">')
 BEGINNING = 4096
 """Characters of a report within which its mark stands."""
 
 
-def check_installed() -> None:
-    """Raise unless the packages of the extra `report` are there."""
-    for package in EXTRA:
+def check_installed(language: str = RECORD) -> None:
+    """Raise unless the packages of the extra `report` are there, and texts in the language."""
+    for package in ("jinja2", "matplotlib"):
         need(package, "report", "a report")
+    known(language)
 
 
 def render(verdict: Verdict, sheet: "Sheet | None" = None, language: str = RECORD) -> str:
@@ -57,12 +57,12 @@ def render(verdict: Verdict, sheet: "Sheet | None" = None, language: str = RECOR
         TableError: The extra is not installed, the language is not known, the sheet is that of
             another delivery, or the evidence is not what verix-anon writes.
     """
-    check_installed()
+    check_installed(language)
     from verix_anon.client.report.page import page
 
     if sheet is not None and sheet.root != verdict.root:
         raise TableError("the privacy sheet is that of another delivery than the verdict's")
-    text = page(verdict, sheet, known(language))
+    text = page(verdict, sheet, language)
     if len(text.encode()) > MOST_BYTES:
         raise TableError("the verdict holds too much to be one that verix-anon wrote")
     return text
@@ -89,10 +89,10 @@ def render_exploration(found: "Exploration", language: str = RECORD) -> str:
     Raises:
         TableError: The extra is not installed.
     """
-    check_installed()
+    check_installed(language)
     from verix_anon.client.report.page import exploration_page
 
-    return exploration_page(found, known(language))
+    return exploration_page(found, language)
 
 
 def render_conformance(found: Mapping[str, object]) -> str:
