@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cli.jobs import Run
-from verix_anon.client.explore.exploration import basis_of
+from verix_anon.client.explore import basis_of
 from verix_anon.datasets import census
 from verix_anon.files.tables import write_table
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from desk.browsing import Browser, Given, Shown, fields, wait_for
-from verix_anon.client.explore.exploration import Exploration, Explored, basis_of
+from verix_anon.client.explore import Exploration, Explored, basis_of
 from verix_anon.client.privacy_sheet import ColumnLoss
 from verix_anon.client.table.overview import ColumnOverview, Overview, overview, sample_of
 

@@ -190,9 +190,8 @@ def explore(
     Everything is grown on this machine, without planted records: nothing is sent, kept or counted
     as a release. The setting of the roles file is marked.
     """
-    from verix_anon.client.explore import ExploreOptions
+    from verix_anon.client.explore import ExploreOptions, basis_of
     from verix_anon.client.explore import explore as compare
-    from verix_anon.client.explore.exploration import basis_of
     from verix_anon.client.report import check_installed, render_exploration
 
     is_page = out is not None and out.suffix != ".json"

@@ -19,7 +19,7 @@ from verix_anon.files.optional_packages import need
 from verix_anon.translation import RECORD, PageTexts, known
 
 if TYPE_CHECKING:
-    from verix_anon.client.explore.exploration import Exploration
+    from verix_anon.client.explore import Exploration
     from verix_anon.client.privacy_sheet import Sheet
 
 __all__ = [

@@ -22,7 +22,7 @@ from verix_anon.html_templates import templates_of
 from verix_anon.translation import PageTexts, keys
 
 if TYPE_CHECKING:
-    from verix_anon.client.explore.exploration import Exploration, Explored
+    from verix_anon.client.explore import Exploration, Explored
 
 MOST_FINDINGS = 20
 MOST_FILES = 100
@@ -287,7 +287,7 @@ def exploration_page(found: "Exploration", language: str) -> str:
 
 def _pictures(found: "Exploration", t: PageTexts) -> Iterator[Picture]:
     # With it comes the release, which the report of a verdict does not need.
-    from verix_anon.client.explore.exploration import TITLES
+    from verix_anon.client.explore import TITLES
 
     def picture(
         name: str, caption: str, of: "Callable[[Explored], float]", level: float | None = None

@@ -10,7 +10,7 @@ from fastapi import Request, Response
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse
 
-from verix_anon.client.explore.exploration import Exploration, basis_of
+from verix_anon.client.explore import Exploration, basis_of
 from verix_anon.client.job import Job, JourneyStep
 from verix_anon.client.prepare.options import PrepareOptions
 from verix_anon.client.prepare.traps import Traps
