@@ -18,6 +18,7 @@ from verix_anon.cli.options import (
     KeyPassphraseFile,
     Overwrite,
     Quiet,
+    first_line,
     load_key,
     option,
     receipt_option,
@@ -134,12 +135,7 @@ def spark_settings(spark: list[str]) -> dict[str, str]:
 
 
 TOKEN_VARIABLE = "VERIX_TOKEN"
-NEXT = (
-    "Verify it:\n  verix-anon verify {given} --manifest {manifest} --submission {sent}"
-    " --out {verdict}{keys}"
-)
 
-Url = Annotated[str, option("The provider's service, such as https://host.")]
 TokenFile = Annotated[
     Path | None, service_option(f"A file whose first line is the token; else ${TOKEN_VARIABLE}.")
 ]
@@ -164,7 +160,7 @@ AuthoritiesFile = Annotated[
 )
 def submit(
     submission: Annotated[str, typer.Argument(help="The submission's folder or URL.")],
-    url: Url,
+    url: Annotated[str, option("The provider's service, such as https://host.")],
     out: Annotated[str, option("Where the delivery goes.", "--out", "-o")],
     token_file: TokenFile = None,
     token: Token = None,
@@ -234,19 +230,17 @@ def submit(
     beside = Path(submission).parent / MANIFEST
     manifest = quoted(beside) if beside.is_file() else "MANIFEST"
     keys = "".join(f" --provider-key {quoted(key)}" for key in provider_key or [])
-    verdict = quoted(Path(out).parent / VERDICT)
-    found = {"given": quoted(out), "manifest": manifest, "sent": quoted(submission)}
-    say(NEXT.format(**found, verdict=verdict, keys=keys))
+    verdict = quoted("--out", Path(out).parent / VERDICT)
+    say(
+        f"Verify it:\n  verix-anon verify {quoted(out)} --manifest {manifest}"
+        f" {quoted('--submission', submission)} {verdict}{keys}"
+    )
 
 
 def token_of(given: str | None, file: Path | None) -> str:
     """The token from a file, the command line or the environment."""
     if file is not None:
-        try:
-            first = file.read_text(encoding="utf-8").split("\n", 1)[0].strip()
-        except (OSError, UnicodeDecodeError):
-            raise TableError(f"the token file {file} cannot be read") from None
-        if not first:
+        if not (first := first_line(file, "token").strip()):
             raise TableError(f"the token file {file} is empty")
         return first
     found = given or os.environ.get(TOKEN_VARIABLE)

@@ -38,10 +38,7 @@ def passphrase(file: Path | None, *, confirm: bool, of_key: bool = False) -> str
     """
     variable = KEY_VARIABLE if of_key else VARIABLE
     if file is not None:
-        try:
-            found = file.read_text(encoding="utf-8").split("\n", 1)[0].rstrip("\r")
-        except (OSError, UnicodeDecodeError):
-            raise TableError(f"the passphrase file {file} cannot be read") from None
+        found = first_line(file, "passphrase")
     elif variable in os.environ:
         found = os.environ[variable]
     elif sys.stdin.isatty():
@@ -60,6 +57,14 @@ def passphrase(file: Path | None, *, confirm: bool, of_key: bool = False) -> str
     if not found:
         raise TableError("the passphrase is empty")
     return found
+
+
+def first_line(file: Path, what: str) -> str:
+    """Read a secret from the first line of its file; it may be empty."""
+    try:
+        return file.read_text(encoding="utf-8").split("\n", 1)[0].rstrip("\r")
+    except (OSError, UnicodeDecodeError):
+        raise TableError(f"the {what} file {file} cannot be read") from None
 
 
 _HELD: dict[str, Any] | None = None

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from verix_anon.client.verdict import Finding
 
 TABLE = "--table TABLE"
-NEXT = f"Release it, with your table:\n  verix-anon release {{given}} {TABLE} --out released.csv"
 AFTER = (
     "Do not release it. Keep everything: delivery, submission, manifest, verdict and log.\n"
     "To see whether the folder is another job's, or damaged: verix-anon inspect {delivery}\n"
@@ -181,8 +180,9 @@ def verify(
     else:
         say("\n".join(verdict_lines(verdict)))
         if verdict and out is not None:
-            given = (delivery, "--manifest", manifest, "--verdict", out)
-            say(NEXT.format(given=quoted(*given)))
+            given = quoted(delivery, "--manifest", manifest, "--verdict", out)
+            released = f"verix-anon release {given} {TABLE} --out released.csv"
+            say(f"Release it, with your table:\n  {released}")
         if verdict.outcome.value == "VIOLATION":
             say(AFTER.format(delivery=quoted(delivery)))
     sys.exit(EXIT_CODES[verdict.outcome.value])

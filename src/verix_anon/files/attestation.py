@@ -118,16 +118,8 @@ def _signed(
 
 
 def _compare(receipt: Receipt, verdict: Judgement, found: Attested) -> None:
-    differing = [
-        what
-        for what, one, other in (
-            ("root", receipt.root, verdict.root),
-            ("files", dict(receipt.files), dict(verdict.files)),
-            ("contract", receipt.contract, verdict.contract),
-            ("submission", receipt.submission, verdict.submission),
-        )
-        if one != other
-    ]
+    names = ("root", "files", "contract", "submission")
+    differing = [name for name in names if getattr(receipt, name) != getattr(verdict, name)]
     if differing:
         found.problems.append(
             f"The verdict is on another delivery than the receipt: another {', '.join(differing)}."

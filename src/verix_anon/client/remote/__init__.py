@@ -226,7 +226,7 @@ def _await(connection: Connection, path: str) -> RemoteJob:
                 f"the job {job.id} is not done after {options.wait:,.0f} s; it stays at the"
                 " service, and the same submission finds it again"
             )
-        http.sleep(max(delay, min(answer.asked or 0.0, MOST_POLL)))
+        http.sleep(max(delay, min(http.asked_seconds(answer.headers) or 0.0, MOST_POLL)))
         delay = min(MOST_POLL, LONGER * delay)
 
 

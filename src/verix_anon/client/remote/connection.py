@@ -147,11 +147,6 @@ class Response:
     headers: Mapping[str, str]
     body: bytes
 
-    @property
-    def asked(self) -> float | None:
-        """Seconds after which the service asks to be asked again."""
-        return _seconds(self.headers)
-
 
 class Deadline:
     """When a request is given up: a minute, and more by what was moved at the least rate."""
@@ -373,11 +368,12 @@ def _failure(response: "httpx2.Response", pieces: Iterator[bytes]) -> Exception:
     data = _gathered(pieces, MOST_PROBLEM) if is_problem else b""
     problem = RemoteProblem.parse(status, data)
     if status in BUSY or problem.code in AGAIN:
-        return Lost(str(problem), _seconds(response.headers))
+        return Lost(str(problem), asked_seconds(response.headers))
     return RefusedError(problem)
 
 
-def _seconds(headers: Mapping[str, str]) -> float | None:
+def asked_seconds(headers: Mapping[str, str]) -> float | None:
+    """Seconds after which the service asks to be asked again."""
     text = headers.get("Retry-After", "").strip()
     return float(text) if text.isascii() and text.isdigit() and len(text) <= 9 else None
 
