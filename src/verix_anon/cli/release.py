@@ -314,9 +314,7 @@ def _asked(options: list[str] | None, kept: "Manifest") -> dict[str, float]:
     return numbers_by_column([o if "=" in o else f"{kept.target}={o}" for o in options or []])
 
 
-@app.command(
-    epilog="Example: [bold]verix-anon convert released.csv --out released.xlsx[/bold]",
-)
+@app.command(epilog="Example: [bold]verix-anon convert released.csv --out released.xlsx[/bold]")
 def convert(
     table: Annotated[str, typer.Argument(help="What release wrote, beside its NAME.schema.json.")],
     out: Annotated[

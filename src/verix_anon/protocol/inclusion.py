@@ -117,11 +117,9 @@ class Proof:
             contract = Contract.from_fields(fields.inner("contract"))
         except ContractError as error:
             raise ProofError(f"proof: {error}") from None
-        proof = cls(
-            root=Digest(fields.digest("root")),
-            submission=Digest(fields.digest("submission")),
+        proof = fields.record(
+            cls,
             contract=contract,
-            tracker=fields.digest("tracker"),
             count=fields.whole("count", COUNTS),
             bounds=tuple(map(_bound, fields.each("bounds"))),
             members=tuple(map(_member, fields.each("members"))),
@@ -144,13 +142,9 @@ def _member(fields: Fields) -> tuple[int, bytes]:
 
 
 def _turn(fields: Fields) -> Turn:
-    fields.only({"column", "threshold", "side", "sibling"})
-    return Turn(
-        column=fields.whole("column", range(2**31)),
-        threshold=float(fields.number("threshold")),
-        side=fields.choice("side", Side),
-        sibling=Digest(fields.digest("sibling")),
-    )
+    fields.only(Turn.__dataclass_fields__)
+    column = fields.whole("column", range(2**31))
+    return fields.record(Turn, column=column, threshold=float(fields.number("threshold")))
 
 
 def check(proof: Proof, *, root: Digest, tracker: bytes | None = None) -> None:
