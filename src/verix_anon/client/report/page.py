@@ -62,7 +62,6 @@ def rendered(template: str, view: Mapping[str, object], t: PageTexts) -> str:
 
 
 def _loss_words(t: PageTexts) -> dict[str, object]:
-    """The words of the table of losses."""
     names = keys("losses")
     units = [name.partition(".")[2] for name in names if "." in name]
     words = {name: t(f"losses.{name}") for name in names if "." not in name}
@@ -108,23 +107,13 @@ def _sent(column: SentColumn) -> str:
     return "coded_target" if is_target else column.form.name.lower()
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    """One figure, and the rest of its sentence."""
-
-    figure: str
-    meaning: str
-
-    def __str__(self) -> str:
-        return f"{self.figure} {self.meaning}".lstrip()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOpen:
     """The second half of the head."""
 
     tone: str
-    points: tuple[Point, ...] = ()
+    points: tuple[tuple[str, str], ...] = ()
+    """Figures, each with the rest of its sentence."""
     note: str = ""
 
 
@@ -134,15 +123,15 @@ def left_open(verdict: Verdict, sheet: Sheet | None, t: PageTexts) -> LeftOpen:
         refused = "" if verdict else " " + t("open.refused")
         return LeftOpen(tone="quiet", note=t("open.unknown") + refused)
     by = "singled_out" if sheet.singled_out_by else "none_to_single_out"
-    points = [Point(t.share(sheet.singled_out), t(f"open.{by}"))]
+    points = [(t.share(sheet.singled_out), t(f"open.{by}"))]
     if sheet.has_target:
-        points.append(Point(t.share(sheet.same_target), t("open.target")))
+        points.append((t.share(sheet.same_target), t("open.target")))
     else:
-        points.append(Point(t("open.no_target"), t("open.no_target_said")))
+        points.append((t("open.no_target"), t("open.no_target_said")))
     worst = max((d.given_away for d in sheet.diversity if not d.is_target), default=0.0)
     if worst:
-        points.append(Point(t.share(worst), t("open.sensitive")))
-    points.append(Point(t.number(sheet.joined.records), t("open.joined", n=sheet.n_records)))
+        points.append((t.share(worst), t("open.sensitive")))
+    points.append((t.number(sheet.joined.records), t("open.joined", n=sheet.n_records)))
     is_open = sheet.singled_out or any(d.given_away for d in sheet.diversity)
     tone = "mark" if is_open or sheet.overridden else "good"
     return LeftOpen(tone=tone, points=tuple(points))
@@ -222,7 +211,7 @@ def _statement(
             agreed=sheet.k_agreed,
             risk=t.share(sheet.prosecutor_max),
         )
-        points = "; ".join(str(point) for point in left_open(verdict, sheet, t).points)
+        points = "; ".join(" ".join(point) for point in left_open(verdict, sheet, t).points)
         yield t("statement.open", points=points)
     yield t("statement.kept")
 
