@@ -30,7 +30,6 @@ from verix_anon.cli.output import (
     progress_bar,
     quoted,
     say,
-    write_data,
     write_text,
 )
 from verix_anon.errors import TableError
@@ -92,7 +91,7 @@ def init(
         looked = during("look", quiet, lambda: looking.overview(read.table))
         write_text(looked.to_json(), overview, overwrite=overwrite)
         sample = overview.with_name(looking.SAMPLE)
-        write_data(looking.sample_of(read.table), sample, overwrite=overwrite)
+        write_text(looking.sample_of(read.table), sample, overwrite=overwrite)
     if as_json:
         say(to_json(guesses.to_json()))
     elif explain:
