@@ -111,16 +111,25 @@ def test_a_remedy_is_a_button_that_only_looks(
 ) -> None:
     monkeypatch.setattr(release, "_unsent", lambda _: ["<b>ill", "cost"])
     found = json.loads((folder / "preview.json").read_text())
-    found["warnings"] = ["75% are singled out; the most telling column is 'cost'"]
+    learns = "Anyone learns it. To prevent it, release with --l "
+    found["warnings"] = [
+        "75% are singled out; the most telling column is 'cost'",
+        f"One value of column '<b>ill'. {learns}'<b>ill=2'.",
+        f"One value of the target. {learns}2.",
+    ]
     (folder / "preview.json").write_text(json.dumps(found))
     shown = Shown(browser.get("/jobs/job/release").text)
     # The first is what Enter presses: it asks for no remedy.
     buttons = [b.get("value") for b in shown.all("button") if b.get("form") == "look"]
-    assert buttons == [None, "auto-1", "drop-1"]
+    assert buttons == [None, "auto-1", "drop-1", "hide-0", "drop-0", "hide"]
     assert not shown.all("b")
     browser.given.desk.tasks.program = (sys.executable, "-c", SAYS)
     assert browser.submit("/jobs/job/preview", {"do": "drop-1"}).status_code == 303
     assert words(browser)[-2:] == ("--drop", "cost")
+    assert browser.submit("/jobs/job/preview", {"do": "hide-0"}).status_code == 303
+    assert words(browser)[-2:] == ("--l", "<b>ill=2")
+    assert browser.submit("/jobs/job/preview", {"do": "hide"}).status_code == 303
+    assert words(browser)[-2:] == ("--l", "2")
     assert "--preview" in words(browser)
     assert "--out" not in words(browser)
 

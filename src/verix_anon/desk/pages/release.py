@@ -37,7 +37,7 @@ BY_NAME = {
 """Options that are given once for each name."""
 UNSENT = frozenset({TableRole.KEPT, TableRole.SENSITIVE})
 """Columns of these roles are published as they are, unless a remedy is chosen."""
-REMEDIES = ("leave", "auto", "drop")
+REMEDIES = ("leave", "auto", "drop", "hide")
 SWITCHES = {"exact_ends": "--exact-ends", "keep_order": "--keep-order"}
 """Options without a value."""
 
@@ -53,12 +53,12 @@ def _page(request: Request, job: Job, *, changed: bool = False) -> Response:
         raise HTTPException(404)
     verdict = read_verdict(job.path(VERDICT))
     preview, digest = _preview(job, verdict.root.hex())
-    account = verdict.account
+    account, unsent = verdict.account, _unsent(verdict)
     view = {
         "preview": preview,
         "digest": digest,
-        "given": _given({} if preview is None else preview.options),
-        "unsent": _unsent(verdict),
+        "given": _given({} if preview is None else preview.options, unsent),
+        "unsent": unsent,
         "remedies": REMEDIES,
         "changed": changed,
         "gates": GATES,
@@ -91,21 +91,25 @@ def _preview(job: Job, root: str) -> tuple[Preview | None, str]:
     return (found, now.digest) if found.root == root else (None, "")
 
 
-def _given(options: Mapping[str, object]) -> dict[str, object]:
+def _given(options: Mapping[str, object], unsent: Sequence[str]) -> dict[str, object]:
     """Return the options of a preview, as fields of the form."""
 
     def by_name(option: str) -> Mapping[str, object]:
         asked = options.get(option)
         return asked if isinstance(asked, dict) else {}
 
+    def of_target(measure: Measure) -> object:
+        return next((v for name, v in by_name(measure).items() if name not in unsent), "")
+
     share = options.get("suppress", 0.0)
     percent = _said(round(100 * share, 6)) if isinstance(share, float) and share else ""
     return {
         "as": options.get("representation", ""),
-        **{each.value: _said(next(iter(by_name(each.value).values()), "")) for each in Measure},
+        **{each.value: _said(of_target(each)) for each in Measure},
         **{f"require-{name}": _said(by_name("require").get(name, "")) for name in GATES},
         **{name: by_name(name) for name in ("bins", "round_to")},
         "drop": options.get("drop", []),
+        "hide": [*by_name(Measure.L)],
         "suppress": percent,
         **{name: bool(options.get(name)) for name in SWITCHES},
     }
@@ -132,7 +136,8 @@ def _asked(form: Form) -> list[str]:
     if chosen in set(Representation) and chosen != Representation.INTERVAL:
         words += ["--as", chosen]
     for measure in Measure:
-        if value := _number(form, measure.value):
+        pressed = "2" if measure is Measure.L and forms.one(form, "do") == "hide" else ""
+        if value := _number(form, measure.value) or pressed:
             words += [f"--{measure.value}", value]
     words += [option for name, option in SWITCHES.items() if forms.one(form, name)]
     for name in GATES:
@@ -142,7 +147,7 @@ def _asked(form: Form) -> list[str]:
 
 
 def _remedies(form: Form, unsent: Sequence[str]) -> list[str]:
-    """Return the options that coarsen columns, use common bins, or leave people out."""
+    """Return the options that coarsen or hide columns, use common bins, or leave people out."""
     words = []
     # A button wins over the list: `auto-2` is for the third column.
     pressed, _, at = forms.one(form, "do").partition("-")
@@ -151,6 +156,8 @@ def _remedies(form: Form, unsent: Sequence[str]) -> list[str]:
         chosen = pressed if at == str(i) and pressed in REMEDIES else chosen
         if chosen == "drop":
             words += ["--drop", name]
+        elif chosen == "hide":
+            words += ["--l", f"{name}=2"]
         elif chosen == "auto":
             words += ["--bins", f"{name}=auto"]
         elif step:
