@@ -34,7 +34,7 @@ ALLOWED = {
     "shows at most 95 %": "a definition",
     "has more than 95 % of the records": "a definition",
     "more than 50 times as likely as another": "a definition",
-    "1 GiB and 64 times the file's size, unpacked": "a limit",
+    "1 GiB plus 64 times the file's size, unpacked": "a limit",
     "more than 1 GiB and 64 times its size (256 MiB for its pages)": "a limit",
     "longer than 16 MiB": "a limit",
     "a zip that unpacks to more than 100 times its size": "a limit",
