@@ -45,7 +45,7 @@ def new(
 ) -> None:
     """Make a pair of keys: the private half to sign with, the public half to hand out.
 
-    Tell the other party the keyid by another way than the files, such as by telephone. An
+    Tell the other party the keyid apart from the files, for example by telephone. An
     existing key is never replaced.
     """
     from verix_anon.files.keys import new_key, public_path, write_key
@@ -89,7 +89,7 @@ def pin(
 ) -> None:
     """Pin a key: its signatures count from now on, beside those of the other keys.
 
-    First compare its keyid with the one that its holder tells you by another way.
+    First compare its keyid with the one that its holder tells you, for example by telephone.
     """
     from verix_anon.files.keys import pin as pin_key
     from verix_anon.files.keys import write_trust
