@@ -200,6 +200,18 @@ def test_other_roles_are_refused_with_the_difference(folder: Path, monthly: Path
         Series.new(folder / "another", roles=other)
 
 
+def test_the_roles_file_says_which_columns_change(folder: Path, run: Run) -> None:
+    roles = folder / "roles.toml"
+    roles.write_text(ROLES.replace("quasi", "sensitive", 1) + '[series]\nchanges = ["job"]\n')
+    words = ("series", "new", folder / "monthly", "--roles", roles)
+    assert run(*words, "--changes", "sex").code == 2
+    assert "whose values stay the same" in run(*words, "--changes", "age").err
+    assert run(*words, "--changes", "job").code == 0
+    assert Series(folder / "monthly").memory().changes == ("job",)
+    roles.write_text(roles.read_text().replace("changes", "change"))
+    assert "'change'" in run("series", "new", folder / "another", "--roles", roles).err
+
+
 def test_a_sealed_series_and_a_signed_log(folder: Path, run: Run) -> None:
     secret, key = folder / "secret", folder / "owner.key"
     secret.write_text("correct horse\n")

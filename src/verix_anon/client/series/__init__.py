@@ -33,7 +33,7 @@ from verix_anon.client.series.withholding import Withholding
 from verix_anon.client.table.columns import columns_of
 from verix_anon.client.table.owner_table import RECORD
 from verix_anon.client.table.roles import Measure, check_asked
-from verix_anon.client.table.roles_file import read_roles
+from verix_anon.client.table.roles_file import read_changing, read_roles
 from verix_anon.client.table.task import TableRole
 from verix_anon.errors import NotAcceptedError, ProofError, TableError
 from verix_anon.files import json_lines
@@ -101,7 +101,8 @@ class Series:
                 and over all releases, where the roles file asks for nothing.
             cap: The greatest share of one value in a class, likewise.
             t: The greatest distance of a class to the table, likewise.
-            changes: Columns whose values change from one release to the next.
+            changes: Columns whose values change from one release to the next, besides those in
+                the section [series] of the roles file.
             passphrase: Seals the memory of the series.
 
         Raises:
@@ -115,6 +116,7 @@ class Series:
                 "a series needs the column that tells people apart, the same in every release:"
                 ' person = "..." in the section [contract] of the roles file'
             )
+        changes = dict.fromkeys([*read_changing(roles), *changes])
         if unknown := [name for name in changes if name not in columns]:
             raise TableError(f"column {unknown[0]!r} is neither the target nor sensitive")
         if not {*columns} - {*changes}:

@@ -31,7 +31,7 @@ from verix_anon.protocol.contract import Kind
 
 USUAL_K = 5
 SECTIONS = ("columns", "kinds", "orders", "diversity", "hierarchies")
-OPTIONAL = ("contract", "report", "reading", "priorities", "derived", "release")
+OPTIONAL = ("contract", "report", "reading", "priorities", "derived", "release", "series")
 KNOWN = frozenset({"table", "k", "target", "positive", "missing", *OPTIONAL, *SECTIONS})
 CONTRACT = frozenset({"rule", "importance", "min_leaf", "traps", "clear", "places"})
 """What the section [contract] may hold beside task and person: options of prepare()."""
@@ -248,6 +248,12 @@ def read_reading(path: FilePath) -> Reading:
     return Reading.from_json(_section(_read(path), "reading"))
 
 
+def read_changing(path: FilePath) -> tuple[str, ...]:
+    """Read which columns change from release to release, from the file's section [series]."""
+    series = _section(_read(path), "series")
+    return series.texts("changes") if series.has("changes") else ()
+
+
 def parse_roles(text: str, beside: Path) -> tuple[int, Declared]:
     """Return k and the declared roles of a roles file's text, which lies in that folder."""
     return _declared(_parsed(text, "the roles file"), beside)
@@ -277,6 +283,7 @@ def _parsed(text: str, where: str) -> Fields:
         fields.text("table")
     _section(fields, "contract").only((), optional={*CONTRACT, "task", "person", "pseudonym"})
     _section(fields, "report").only((), optional=REPORT)
+    _section(fields, "series").only((), optional={"changes"})
     return fields
 
 
