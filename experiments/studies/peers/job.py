@@ -1,13 +1,13 @@
 """verix on a table as the peers get it, in a process of its own; prints its times as JSON.
 
-python -m experiments.studies.peers.job TABLE.csv K OUT.csv
+python -m experiments.studies.peers.job --tool verix --l 1 --suppress 0 TABLE.csv K OUT.csv
 """
 
+import argparse
 import json
-import sys
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.csv
@@ -20,21 +20,22 @@ from verix_anon.protocol.contract import Commitment
 from verix_anon.provider.local import LocalProvider
 
 TIMES = 3
+PAPER = "verix_paper"
 T = TypeVar("T")
 
 
-def main(source: str, k: int, out: str) -> dict[str, object]:
+def main(asked: argparse.Namespace) -> dict[str, object]:
     """The engine alone, table to table without proof, and the whole way, cold and warm."""
-    table = pyarrow.csv.read_csv(source)
-    _, cold = _whole(table, k)
-    runs = [_whole(table, k) for _ in range(TIMES)]
+    table = pyarrow.csv.read_csv(asked.source)
+    _, cold = _whole(table, asked)
+    runs = [_whole(table, asked) for _ in range(TIMES)]
     released, whole = min(runs, key=lambda run: sum(run[1].values()))
-    plain = min(_timed(lambda: _plain(table, k))[1] for _ in range(TIMES))
-    submission = _bare(table, k).submission
+    plain = min(_timed(lambda: _plain(table, asked))[1] for _ in range(TIMES))
+    submission = _bare(table, asked).submission
     engine = min(_timed(lambda: LocalProvider().anonymize(submission))[1] for _ in range(TIMES))
     published = released.table.drop_columns(["target"])
     row = pa.array(released.rows)
-    pyarrow.csv.write_csv(published.append_column("row", row), out)
+    pyarrow.csv.write_csv(published.append_column("row", row), asked.out)
     return {
         "engine": engine,
         "plain": plain,
@@ -45,29 +46,44 @@ def main(source: str, k: int, out: str) -> dict[str, object]:
     }
 
 
-def _bare(table: pa.Table, k: int) -> Prepared:
-    bare = PrepareOptions.paper(traps=Traps.NONE, commitment=Commitment.BINDING, witnesses=0)
-    return prepare(table, target="target", quasi="all", k=k, options=bare)
+def _bare(table: pa.Table, asked: argparse.Namespace) -> Prepared:
+    bare: dict[str, Any] = {"traps": Traps.NONE, "witnesses": 0}
+    if asked.tool == PAPER:
+        options = PrepareOptions.paper(commitment=Commitment.BINDING, **bare)
+    else:
+        options = PrepareOptions(**bare)
+    return prepare(table, target="target", quasi="all", k=asked.k, options=options)
 
 
-def _plain(table: pa.Table, k: int) -> Released[pa.Table]:
+def _plain(table: pa.Table, asked: argparse.Namespace) -> Released[pa.Table]:
     """What the peers do: from a table to what is published, with no traps and no proof."""
-    prepared = _bare(table, k)
+    prepared = _bare(table, asked)
     delivery = LocalProvider().anonymize(prepared.submission)
-    options = ReleaseOptions(force=True)
-    return release(delivery, prepared.manifest, None, table=table, options=options)
+    return release(
+        delivery, prepared.manifest, None, table=table, options=_wanted(asked, force=True)
+    )
 
 
-def _whole(table: pa.Table, k: int) -> tuple[Released[pa.Table], dict[str, float]]:
-    options = PrepareOptions.paper(traps=Traps.ADAPTIVE, commitment=Commitment.BINDING)
+def _wanted(asked: argparse.Namespace, *, force: bool = False) -> ReleaseOptions:
+    return ReleaseOptions(l=asked.l, suppress=asked.suppress, force=force)
+
+
+def _whole(
+    table: pa.Table, asked: argparse.Namespace
+) -> tuple[Released[pa.Table], dict[str, float]]:
+    options = PrepareOptions()
+    if asked.tool == PAPER:
+        options = PrepareOptions.paper(traps=Traps.ADAPTIVE, commitment=Commitment.BINDING)
     prepared, t_prepare = _timed(
-        lambda: prepare(table, target="target", quasi="all", k=k, options=options)
+        lambda: prepare(table, target="target", quasi="all", k=asked.k, options=options)
     )
     delivery, t_anonymize = _timed(lambda: LocalProvider().anonymize(prepared.submission))
     verdict, t_verify = _timed(
         lambda: verify(delivery, prepared.manifest, submission=prepared.submission)
     )
-    released, t_release = _timed(lambda: release(delivery, prepared.manifest, verdict, table=table))
+    released, t_release = _timed(
+        lambda: release(delivery, prepared.manifest, verdict, table=table, options=_wanted(asked))
+    )
     return released, {
         "prepare": t_prepare,
         "anonymize": t_anonymize,
@@ -83,4 +99,10 @@ def _timed(work: Callable[[], T]) -> tuple[T, float]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(sys.argv[1], int(sys.argv[2]), sys.argv[3])))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tool", default="verix")
+    parser.add_argument("--l", type=int, default=1)
+    parser.add_argument("--suppress", type=float, default=0.0)
+    for name, kind in (("source", str), ("k", int), ("out", str)):
+        parser.add_argument(name, type=kind)
+    print(json.dumps(main(parser.parse_args())))

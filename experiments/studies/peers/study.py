@@ -1,5 +1,6 @@
 """Other anonymizers beside verix on the whole Adult table: time, classes, loss, and who checks.
 
+Tools are compared at the same k, and where they can, at the same l and share of records left out.
 Every tool gets the same rows and quasi-identifiers as CSV and gives back what it publishes, row by
 row. Classes are read off that: records whose published values are equal. Loss and the models are
 then measured the same way for all, on the range of the true values of each class, which is
@@ -33,7 +34,7 @@ from verix_anon.client.table.owner_table import read_owner_table
 from verix_anon.client.table.roles import Declared
 from verix_anon.client.verify.utility import auc, f1
 
-__all__ = ["ALONE", "KS", "cells", "run", "summarize"]
+__all__ = ["ALONE", "OURS", "cells", "run", "summarize"]
 
 PLACE = 10
 ALONE = True
@@ -41,13 +42,22 @@ ALONE = True
 
 ROWS = 48_842
 KS = (2, 5, 10, 25, 50, 100)
-PEERS = {
-    "ai_privacy_toolkit": KS,
-    "anonypy": KS,
-    # It takes about as long for every k.
-    "anjana": (5, 25, 100),
-}
-"""Each peer, and the values of k it has time for."""
+FEW = (5, 25, 100)
+OURS = ("verix", "verix_paper")
+"""The default, and the system of the paper"""
+WANTED: Sequence[tuple[str, Sequence[int], int, float]] = (
+    ("verix", KS, 1, 0.0),
+    ("verix_paper", KS, 1, 0.0),
+    ("ai_privacy_toolkit", FEW, 1, 0.0),
+    ("anonypy", FEW, 1, 0.0),
+    ("anjana", FEW, 1, 0.05),
+    ("anjana", (5,), 1, 0.0),
+    ("anjana", (5,), 2, 0.05),
+    ("verix", (5,), 1, 0.05),
+    ("verix", (5,), 2, 0.0),
+    ("verix", (5,), 2, 0.05),
+)
+"""Each tool, the values of k it has time for, l of the target, and the share it may leave out"""
 LIMIT = 180
 """Seconds after which a peer is stopped."""
 CHECKER = "pycanon"
@@ -60,27 +70,28 @@ Ints = npt.NDArray[np.int64]
 
 def cells(*, quick: bool) -> list[Params]:
     """A tool at a value of k; peers that are not installed are cells too, and say so."""
-    wanted = {"verix": KS, **PEERS}
     return [
         {
             "tool": tool,
             "k": k,
+            "l": least,
+            "suppress": share,
             "rows": 1_000 if quick else ROWS,
             # Only peers are stopped: ours runs the whole way several times over.
-            "limit": 3_600 if tool == "verix" else 20 if quick else LIMIT,
+            "limit": 3_600 if tool in OURS else 20 if quick else LIMIT,
             "tools": _installed(tool),
             "checker": _installed(CHECKER),
             "machine": provenance.machine(),
         }
-        for tool, ks in wanted.items()
-        for k in ((5,) if quick else ks)
+        for tool, ks, least, share in WANTED
+        for k in (ks[:1] if quick else ks)
     ]
 
 
 def _installed(tool: str) -> str:
     """What stands for the version of a peer and of what drives it; empty if it is not there."""
-    if tool == "verix":
-        return "verix"
+    if tool in OURS:
+        return tool
     if setup.python_of(tool) is None:
         return ""
     script = next(TOOLS.glob(f"*_{tool}.py"))
@@ -90,7 +101,6 @@ def _installed(tool: str) -> str:
 
 def run(params: Params) -> Result:
     """One tool at one k, measured and checked."""
-    tool, k = str(params["tool"]), int(params["k"])
     if not params["tools"]:
         return {"outcome": "absent"}
     sample = _sample(int(params["rows"]))
@@ -98,7 +108,7 @@ def run(params: Params) -> Result:
         source, out = Path(folder) / "table.csv", Path(folder) / "published.csv"
         pyarrow.csv.write_csv(sample.table, source)
         try:
-            words = [*_command(tool), str(source), str(k), str(out)]
+            words = [*_command(params), str(source), str(params["k"]), str(out)]
             printed = _run(words, int(params["limit"]))
         except subprocess.TimeoutExpired:
             return {"outcome": "too long", "limit": params["limit"]}
@@ -108,10 +118,14 @@ def run(params: Params) -> Result:
         return {"outcome": "done", **printed, "checked_k": checked, **_measured(sample, out)}
 
 
-def _command(tool: str) -> list[str]:
-    if tool == "verix":
-        return [sys.executable, "-m", "experiments.studies.peers.job"]
-    return [str(setup.python_of(tool)), str(TOOLS / f"run_{tool}.py")]
+def _command(params: Params) -> list[str]:
+    tool = str(params["tool"])
+    asked = [f"--l={params['l']}", f"--suppress={params['suppress']}"]
+    if tool in OURS:
+        return [sys.executable, "-m", "experiments.studies.peers.job", f"--tool={tool}", *asked]
+    # The other peers know neither.
+    asked = asked if tool == "anjana" else []
+    return [str(setup.python_of(tool)), str(TOOLS / f"run_{tool}.py"), *asked]
 
 
 def _run(words: Sequence[str], limit: int) -> Result:
@@ -181,10 +195,17 @@ def _measured(sample: _Sample, published: Path) -> Result:
     return {
         "classes": n_classes,
         "smallest": int(count.min()),
+        "least_values": _least_values(sample.target[row], class_of),
         "left_out": n_left_out,
         "ncp": ncp,
         **_tested(sample, row, middle[class_of]),
     }
+
+
+def _least_values(target: npt.NDArray[np.uint8], class_of: Ints) -> int:
+    """The fewest values of the target in a class: the l that was reached."""
+    pairs = np.unique(np.column_stack([class_of, target]), axis=0)
+    return int(np.bincount(pairs[:, 0]).min())
 
 
 def _classes(published: pa.Table) -> Ints:
@@ -211,7 +232,8 @@ def _tested(sample: _Sample, row: Ints, seen: Floats) -> dict[str, float]:
 def summarize(results: Sequence[tuple[Params, Result]]) -> Result:
     """A row for each tool and k, and how much faster verix is than the fastest peer."""
     rows = [
-        {"tool": params["tool"], "k": params["k"], "n": params["rows"], **_flat(result)}
+        {name: params[name] for name in ("tool", "k", "l", "suppress")}
+        | {"n": params["rows"], **_flat(result)}
         for params, result in results
     ]
     ks = sorted({int(params["k"]) for params, _ in results})
@@ -226,8 +248,9 @@ def _flat(result: Result) -> Result:
 def _ratio(rows: Sequence[Result], k: int) -> Result | None:
     """How verix stands against the fastest peer that finished at this k; None without one."""
     done = [row for row in rows if row["k"] == k and row["outcome"] == "done"]
-    ours = next((row for row in done if row["tool"] == "verix"), None)
-    peers = [row for row in done if row["tool"] != "verix"]
+    plain = [row for row in done if row["l"] == 1]
+    ours = next((row for row in plain if row["tool"] == "verix" and not row["suppress"]), None)
+    peers = [row for row in plain if row["tool"] not in OURS]
     if ours is None or not peers:
         return None
     fastest = min(peers, key=lambda row: row["seconds"])

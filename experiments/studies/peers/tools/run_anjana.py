@@ -1,8 +1,9 @@
 """anjana: one generalization of each column for the whole table, with some records left out.
 
-python run_anjana.py TABLE.csv K OUT.csv
+python run_anjana.py --l 1 --suppress 0.05 TABLE.csv K OUT.csv
 """
 
+import argparse
 import contextlib
 import json
 import sys
@@ -11,17 +12,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from anjana.anonymity import k_anonymity
+from anjana.anonymity import k_anonymity, l_diversity
 
 PARTS = (32, 16, 8, 4, 2)
-SUPPRESSED = 5.0
-"""At most this share of the records is left out, per cent."""
 
 
 def hierarchy(values: "pd.Series[Any]") -> dict[int, Any]:
     """Levels of one column: a number in ever fewer equal intervals, then nothing; a text nothing.
 
-    Whoever knows the columns writes better ones; the tool has none of its own.
+    The tool has no hierarchies of its own. Somebody who knows the columns can write better ones.
     """
     distinct = values.unique()
     levels = {0: distinct}
@@ -36,7 +35,7 @@ def hierarchy(values: "pd.Series[Any]") -> dict[int, Any]:
     return levels
 
 
-def main(source: str, k: int, out: str) -> None:
+def main(source: str, k: int, out: str, least: int, suppress: float) -> None:
     """Anonymize every column but the target."""
     table = pd.read_csv(source)
     names = [name for name in table.columns if name != "target"]
@@ -44,7 +43,10 @@ def main(source: str, k: int, out: str) -> None:
     # Its own word `index` for what is left after suppression is the row each record had.
     began = time.perf_counter()
     with contextlib.redirect_stdout(sys.stderr):
-        published = k_anonymity(table, [], names, k, SUPPRESSED, levels)
+        if least == 1:
+            published = k_anonymity(table, [], names, k, 100 * suppress, levels)
+        else:
+            published = l_diversity(table, [], names, "target", k, least, 100 * suppress, levels)
     seconds = time.perf_counter() - began
     if "index" not in published:
         published["index"] = published.index
@@ -53,4 +55,10 @@ def main(source: str, k: int, out: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), sys.argv[3])
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--l", type=int, required=True)
+    parser.add_argument("--suppress", type=float, required=True)
+    for name, kind in (("source", str), ("k", int), ("out", str)):
+        parser.add_argument(name, type=kind)
+    asked = parser.parse_args()
+    main(asked.source, asked.k, asked.out, asked.l, asked.suppress)

@@ -15,7 +15,8 @@ def test_peers_that_are_absent_slow_or_broken_are_told_apart(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     params: dict[str, str | int | float] = {
-        "tool": "anonypy", "k": 5, "rows": 300, "limit": 1, "tools": "", "checker": ""
+        "tool": "anonypy", "k": 5, "l": 1, "suppress": 0.0, "rows": 300, "limit": 1, "tools": "",
+        "checker": "",
     }  # fmt: skip
     assert peers.run(params) == {"outcome": "absent"}
 
@@ -36,7 +37,7 @@ def test_peers_that_are_absent_slow_or_broken_are_told_apart(
     assert outcomes[0] == {"outcome": "too long", "limit": 1}
     assert outcomes[1] == {"outcome": "failed", "reason": "NameError: gone"}
     rows: list[tuple[Params, Result]] = [
-        ({"tool": "anonypy", "k": 5, "rows": 300}, one) for one in outcomes
+        ({"tool": "anonypy", "k": 5, "l": 1, "suppress": 0.0, "rows": 300}, one) for one in outcomes
     ]
     found = {
         "study": "peers", "commit": "", "date": "", "n_cells": 2, "machine": "", "python": "",
@@ -52,3 +53,6 @@ def test_classes_are_records_published_alike() -> None:
     numbers = peers._classes(published)
     assert numbers[0] == numbers[1]
     assert len({int(numbers[i]) for i in (0, 2, 3)}) == 3
+    target = np.array([0, 1, 1, 0], np.uint8)
+    assert peers._least_values(target, numbers) == 1
+    assert peers._least_values(target, np.zeros(4, np.int64)) == 2
