@@ -1,14 +1,15 @@
 """Which results are of this version: `python -m experiments --status`.
 
 A result is stale if the code that it depends on has changed since it was measured. For a study,
-that is all code that it imports, directly or not, inside functions too. A benchmark starts
-commands, so it depends on the whole package. Comments, docstrings and the layout of lines do not
-count. A result that was measured on uncommitted changes, or on a commit that is not in the history,
-is stale.
+that is all code that it imports, directly or not, inside functions too. A benchmark that starts
+commands also depends on the code that these commands may load. Comments, docstrings and the layout
+of lines do not count. A result that was measured on uncommitted changes, or on a commit that is not
+in the history, is stale.
 """
 
 import ast
 import json
+import re
 import subprocess
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -20,6 +21,13 @@ from experiments.core.sources import ROOT
 RESULTS = ROOT / "results"
 HOMES = ROOT / "src" / "verix_anon" / "__init__.pyi"
 """Where each public name of the package comes from"""
+BY_ITSELF = frozenset({"owner", "primitives", "reading"})
+"""Benchmarks that start no command"""
+OF_SOME = frozenset({"adversaries", "checker", "conform", "desk", "service"})
+"""Packages that only commands about them load"""
+WITH_ALL = frozenset({"chaos", "checker", "desk", "kit", "service"})
+"""Benchmarks of commands that load one of these packages"""
+PROGRAM = re.compile(r"tools\.bench\.(\w+)")
 MOST_SHOWN = 3
 
 
@@ -77,17 +85,26 @@ def _status(name: str, commit: str) -> ResultStatus:
 def _depends_on(name: str) -> set[Path]:
     """Return every file of this repository that a study or a benchmark depends on."""
     bench = name.removeprefix("bench-")
-    if bench != name:
-        package = (ROOT / "src" / "verix_anon").rglob("*.py")
-        todo = [ROOT / "tools" / "bench" / f"{bench}.py", *package]
-    else:
+    tools = ROOT / "tools"
+    if bench == name:
         todo = sorted((ROOT / "experiments" / "studies" / name).rglob("*.py"))
+    else:
+        todo = [tools / "bench" / f"{bench}.py", *(tools / bench).glob("*.py")]
+        # A benchmark starts other modules as programs, by their dotted names.
+        named = PROGRAM.findall("".join(p.read_text("utf-8") for p in todo if p.is_file()))
+        todo += [tools / "bench" / f"{program}.py" for program in named]
     seen: set[Path] = set()
     while todo:
         path = todo.pop()
         if path not in seen and path.is_file():
             seen.add(path)
             todo += _imports(path)
+    if bench != name and bench not in BY_ITSELF:
+        package = ROOT / "src" / "verix_anon"
+        left_out = frozenset() if bench in WITH_ALL else OF_SOME
+        seen.update(
+            p for p in package.rglob("*.py") if p.relative_to(package).parts[0] not in left_out
+        )
     return seen
 
 

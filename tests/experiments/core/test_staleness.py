@@ -21,7 +21,11 @@ class Repository:
         for name in ("made", "join", "other"):
             self.write(f"src/verix_anon/client/{name}.py", f'"""Text."""\n{name} = 1\n')
         self.write("experiments/studies/small/study.py", STUDY)
-        self.write("tools/bench/fast.py", "")
+        self.write("src/verix_anon/desk/page.py", "page = 1\n")
+        for name in ("fast", "desk", "job"):
+            self.write(f"tools/bench/{name}.py", "")
+        self.write("tools/bench/owner.py", 'JOB = "tools.bench.job"\n')
+        self.write("tools/chaos/faults.py", "")
         self.git("init", "-q")
         self.measured = self.commit()
         self.result("small", self.measured)
@@ -85,6 +89,22 @@ def test_code_that_only_commands_use(repository: Repository) -> None:
     path = "src/verix_anon/client/other.py"
     repository.write(path, "other = 2\n")
     assert repository.changed() == {"bench-fast": (path,), "small": ()}
+
+
+@pytest.mark.parametrize(
+    ("path", "stale"),
+    [
+        ("src/verix_anon/desk/page.py", {"bench-chaos", "bench-desk"}),
+        ("src/verix_anon/client/other.py", {"bench-chaos", "bench-desk", "bench-fast"}),
+        ("tools/bench/job.py", {"bench-owner"}),
+        ("tools/chaos/faults.py", {"bench-chaos"}),
+    ],
+)
+def test_what_a_benchmark_starts(repository: Repository, path: str, stale: set[str]) -> None:
+    for name in ("bench-chaos", "bench-desk", "bench-owner"):
+        repository.result(name, repository.measured)
+    repository.write(path, "other = 2\n")
+    assert {name for name, changed in repository.changed().items() if changed} == stale
 
 
 @pytest.mark.parametrize("commit", ["{}-dirty", "0123456"])
