@@ -31,7 +31,7 @@ from verix_anon.client.release.source import Source, read_source
 from verix_anon.client.series.deduction import SeenRecords
 from verix_anon.client.series.withholding import Withholding
 from verix_anon.client.table.roles import Declared
-from verix_anon.errors import TableError
+from verix_anon.errors import NotAcceptedError
 from verix_anon.files.tables import read_table
 from verix_anon.protocol.tree import Tree
 from verix_anon.provider.local import LocalProvider
@@ -222,7 +222,7 @@ def _classes(
     choose = None if remedy == "independent" else asked.kept
     try:
         classes = join_leaves(*given, choose=choose, wider=wider)
-    except TableError:
+    except NotAcceptedError:
         # Fewer than k people are left: this batch publishes nothing, and all of them wait.
         return join_leaves(*given), np.empty(0, np.int64)
     rows = classes.source.rows
