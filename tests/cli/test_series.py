@@ -17,6 +17,7 @@ import pytest
 from cli import faults
 from cli.jobs import Outcome, Run
 from verix_anon.client.series import GrowingSeries, Series, check_series
+from verix_anon.client.series.withholding import Withholding
 from verix_anon.errors import ProofError, TableError
 from verix_anon.protocol.series_log import SeriesLog
 
@@ -210,6 +211,19 @@ def test_the_roles_file_says_which_columns_change(folder: Path, run: Run) -> Non
     assert Series(folder / "monthly").memory().changes == ("job",)
     roles.write_text(roles.read_text().replace("changes", "change"))
     assert "'change'" in run("series", "new", folder / "another", "--roles", roles).err
+
+
+def test_a_month_in_which_too_many_people_wait(
+    folder: Path, monthly: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert publish(run, folder, 0) == 0
+    monkeypatch.setattr(Withholding, "kept", lambda self, rows, of_class: np.arange(rows.size) < 2)
+    words = ("--series", monthly, "--out", folder / "job1", "--release", folder / "r.csv")
+    refused = run("run", write_month(folder, 1), *words, "--quiet")
+    assert (refused.code, (folder / "r.csv").exists()) == (2, False)
+    assert "nothing can be published this time" in refused.err
+    assert "the table holds 2 people, fewer than k = 3)" in refused.err
+    assert len(Series(monthly).log.entries) == 1
 
 
 def test_a_sealed_series_and_a_signed_log(folder: Path, run: Run) -> None:

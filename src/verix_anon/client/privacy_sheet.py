@@ -242,7 +242,8 @@ class ColumnLoss:
     @property
     def is_little(self) -> bool:
         """Whether less than a third is left (spec §12)."""
-        is_few = 0 < self.n_categories <= FEW_CATEGORIES
+        # Cells of one value that are not exact only say that some records lack a value.
+        is_few = 0 < self.n_categories <= FEW_CATEGORIES and self.median_width > 1
         return self.ncp > 1 - LEFT or (is_few and self.exact < LEFT)
 
     @property

@@ -186,6 +186,8 @@ def test_numbers_too_large_or_too_close_for_bars() -> None:
         # Sex with two of three values together.
         ({"ncp": 0.45, "exact": 0.08, "n_categories": 3, "unit": "values"}, True),
         ({"ncp": 0.45, "exact": 0.4, "n_categories": 3, "unit": "values"}, False),
+        # Sex is known of everybody who has one, in classes where some have none.
+        ({"ncp": 0.0, "exact": 0.0, "n_categories": 3, "median_width": 1.0}, False),
         # A postcode within a town.
         ({"ncp": 0.01, "exact": 0.02, "n_categories": 1000, "unit": "values"}, False),
     ],

@@ -236,7 +236,14 @@ def join_leaves(
     rows = np.arange(leaf_of_row.size) if classes.source.rows is None else classes.source.rows
     while not (is_kept := choose(rows, classes.of_row)).all():
         rows = rows[is_kept]
-        classes = replace(joined(rows), suppressed=classes.suppressed)
+        try:
+            classes = replace(joined(rows), suppressed=classes.suppressed)
+        except NotAcceptedError as error:
+            reason, _, _ = str(error).rpartition("; ")
+            raise NotAcceptedError(
+                "nothing can be published this time, because too many people have to wait"
+                f" (without them, {reason}); publish the next table, which has new people"
+            ) from None
     return classes
 
 
