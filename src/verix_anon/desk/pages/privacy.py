@@ -153,7 +153,11 @@ def look_ahead(request: Request, job: forms.GivenJob, form: forms.Posted) -> Res
     """Show what the choices would make of a sample of the table; nothing is saved."""
     sheet, preview, problem = None, None, ""
     try:
-        sample = read_sample(job.path(SAMPLE).read_bytes())
+        try:
+            sample = read_sample(job.path(SAMPLE).read_bytes())
+        except OSError:  # Arrow raises a plain one for most kinds of damage.
+            again = "read its values again on the page of its columns"
+            raise TableError(f"the sample of the table is missing or damaged; {again}") from None
         roles = read_version(job.path(ROLES)).text
         wanted = _wanted(form, roles_editor.read_protection(roles, job.folder))
         text = roles_editor.apply_protection(roles, wanted, job.folder)
@@ -161,10 +165,6 @@ def look_ahead(request: Request, job: forms.GivenJob, form: forms.Posted) -> Res
         with _LOOKING:
             provider = desk_of(request).provider
             sheet, preview = preview_sample(sample, text, job.folder, provider)
-    except FileNotFoundError:
-        problem = (
-            "there is no sample of the table; read its values again on the page of its columns"
-        )
     except Error as error:
         problem = str(error)
     looked = overview_of(job)

@@ -1,6 +1,7 @@
 """A series: what was published so far, and what all of it tells together."""
 
 from pathlib import Path
+from shlex import quote
 
 from fastapi import APIRouter, Request, Response
 from starlette.exceptions import HTTPException
@@ -11,13 +12,16 @@ from verix_anon.client.series.memory import is_sealed
 from verix_anon.desk.pages import forms
 from verix_anon.desk.rendering import desk_of, page
 from verix_anon.errors import TableError
+from verix_anon.files.desk_folder import is_text
 
 router = APIRouter()
 
 
 def series_in(folder: Path) -> list[str]:
-    """Return the names of the series in a folder."""
-    return sorted(path.parent.name for path in folder.glob(f"*/{LOG}") if path.is_file())
+    """Return the names of the series in a folder; as of jobs, without links and hidden ones."""
+    places = (log.parent for log in folder.glob(f"*/{LOG}") if log.is_file())
+    shown = (p for p in places if not p.name.startswith(".") and not p.is_symlink())
+    return sorted(place.name for place in shown if is_text(place.name))
 
 
 @router.get("/series/{name}")
@@ -57,6 +61,7 @@ def _page(
         "found": found,
         "is_sealed": is_sealed(folder / MEMORY),
         "problem": problem,
+        "next": f"verix-anon run TABLE --series {quote(f'./{name}')} --out JOB --release RELEASED",
     }
     words = ("series", "risk", f"./{name}")
     return page(request, "series.html", view, command=words, status=400 if problem else 200)
