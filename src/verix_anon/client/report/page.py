@@ -83,9 +83,8 @@ def about(account: Account, t: PageTexts) -> dict[str, object]:
             (t("about.processor"), printable(parties.processor, 200)),
         ],
         "counts": [
-            (t("about.genuine"), t.number(account.genuine)),
-            (t("about.sentinels"), t.number(account.sentinels)),
-            (t("about.twins"), t.number(account.twins)),
+            (t(f"about.{name}"), t.number(getattr(account, name)))
+            for name in ("genuine", "sentinels", "twins")
         ],
         "columns": [
             (

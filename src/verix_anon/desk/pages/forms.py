@@ -134,12 +134,8 @@ def given_table(request: Request, job: Job, form: Form) -> str:
 def tables_here(request: Request) -> list[str]:
     """Return the tables in the desk's folder, without the samples that lie beside overviews."""
     folder = desk_of(request).folder
-
-    def is_sample(name: str) -> bool:
-        path = folder / name
-        return path.name == SAMPLE and path.with_name(OVERVIEW).exists()
-
-    return [name for name in tables_in(folder) if not is_sample(name)]
+    samples = {f"{path.parent.name}/{SAMPLE}" for path in folder.glob(f"*/{OVERVIEW}")}
+    return [name for name in tables_in(folder) if name not in samples]
 
 
 def tables_for(request: Request, job: Job) -> list[str]:

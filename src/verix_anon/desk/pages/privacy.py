@@ -129,10 +129,8 @@ def choose_purpose(request: Request, job: forms.GivenJob, form: forms.Posted) ->
         raise TableError("there is no such purpose")
     now = read_version(job.path(ROLES))
     before, was = roles_editor.read_protection(now.text, job.folder), forms.one(form, "digest")
-    hidden = _hidden(job, purpose, before.hidden)
-    text = roles_editor.apply_protection(
-        now.text, replace(before, k=purpose.k, hidden=hidden), job.folder
-    )
+    wanted = replace(before, k=purpose.k, hidden=_hidden(job, purpose, before.hidden))
+    text = roles_editor.apply_protection(now.text, wanted, job.folder)
     bins = "auto" if purpose.has_bins else ""
     choices = roles_editor.read_choices(text)
     columns = (

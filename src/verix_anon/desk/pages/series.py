@@ -19,9 +19,8 @@ router = APIRouter()
 
 def series_in(folder: Path) -> list[str]:
     """Return the names of the series in a folder; as of jobs, without links and hidden ones."""
-    places = (log.parent for log in folder.glob(f"*/{LOG}") if log.is_file())
-    shown = (p for p in places if not p.name.startswith(".") and not p.is_symlink())
-    return sorted(place.name for place in shown if is_text(place.name))
+    places = (log.parent for log in folder.glob(f"[!.]*/{LOG}") if log.is_file())
+    return sorted(each.name for each in places if is_text(each.name) and not each.is_symlink())
 
 
 @router.get("/series/{name}")
@@ -35,10 +34,9 @@ def measure(request: Request, name: str, form: forms.Posted) -> Response:
     """Show what all releases tell together; a sealed memory needs its passphrase."""
     secret = forms.one(form, "passphrase") or None
     try:
-        found = Series(_folder(request, name), passphrase=secret).risk()
+        return _page(request, name, Series(_folder(request, name), passphrase=secret).risk())
     except TableError as error:
         return _page(request, name, problem=str(error))
-    return _page(request, name, found)
 
 
 def _folder(request: Request, name: str) -> Path:
