@@ -535,7 +535,7 @@ class Sheet(Conditions):
         """
         fields = _parsed(text)
         enforced, joined = fields.inner("enforced"), fields.inner("joined")
-        # Sheets that name what is lost after joining measured both in another way.
+        # A sheet with `ncp_after` measured both in another way, so `ncp_before` is left out.
         others: dict[str, Any] = {"ncp_before": None} if joined.has("ncp_after") else {}
         # What is not named here is read by its type.
         return fields.record(

@@ -1,6 +1,6 @@
 """Show a release before it is made: its sheet, its warnings, ten records before and after.
 
-Of a sample, this can be shown at once: it is prepared, anonymized and released here.
+A sample is prepared, anonymized and released here, so that its preview can be shown at once.
 """
 
 from collections.abc import Mapping, Sequence

@@ -170,7 +170,7 @@ def _verified(verdict: Verdict, t: PageTexts) -> tuple[str, dict[str, object]]:
         return "thin", splits
     evidence = evidence_of(finding)
     examined = evidence.count("examined")
-    # What a verdict does not say was checked was not.
+    # Nodes that the verdict does not count as examined were not examined.
     is_sample = examined is None or examined != evidence.count("nodes")
     return ("sample", splits) if is_sample else ("full", {})
 

@@ -23,9 +23,9 @@ FORMAT = "verix/overview/1"
 OVERVIEW = "overview.json"
 """What it is called in the folder of a job."""
 SAMPLE = "sample.arrow"
-"""Some rows of the table, beside the overview."""
+"""What some rows of the table are called, beside the overview."""
 MOST_ROWS, MOST_CELLS = 20_000, 320_000
-"""So much of a table is a sample: from that, a preview takes about a second."""
+"""A sample has no more rows and cells, so that a preview of it takes about a second."""
 EXAMPLES, BARS, LONGEST = 5, 10, 60
 MANY_ONCE = 0.05
 """A larger share of values that occur once singles many people out."""
