@@ -11,6 +11,7 @@ from verix_anon.files.tables import write_table
 MANIFEST = ("--manifest", "no.verix")
 COMMANDS = {
     "init": ("init", "no.csv", "--out"),
+    "overview": ("init", "no.csv", "--overview"),
     "explore": ("explore", "no.csv", "--roles", "no.toml", "--out"),
     "prepare": ("prepare", "no.csv", *JOB, "--out"),
     "anonymize": ("anonymize", "no", "--out"),
@@ -46,6 +47,8 @@ def test_the_sample_beside_an_overview_replaces_no_table(
     before, made = table.read_bytes(), ("--overview", tmp_path / "overview.json")
     code, _, err = run("init", table, "--out", tmp_path / "roles.toml", *made, *overwrite)
     assert (code, "sample.arrow" in err) == (2, True)
+    for folder in (".", "/"):
+        assert run("init", table, "--overview", folder, *overwrite).code == 2
     assert [*tmp_path.iterdir()] == [table]
     assert table.read_bytes() == before
 

@@ -78,7 +78,7 @@ def init(
     from verix_anon.client.table.roles_file import roles_text
     from verix_anon.files.tables import shown_url
 
-    sample = None if overview is None else overview.with_name(looking.SAMPLE)
+    sample = None if overview is None else overview.parent / looking.SAMPLE
     check_outputs([out, overview, sample], [table], overwrite=overwrite)
     read = during("read", quiet, lambda: load_open(table, None, reading))
     guesses = during("guess", quiet, lambda: guess_roles(read.table, target))
