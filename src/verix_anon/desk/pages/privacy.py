@@ -165,9 +165,7 @@ def look_ahead(request: Request, job: forms.GivenJob, form: forms.Posted) -> Res
             sheet, preview = preview_sample(sample, text, job.folder, provider)
     except Error as error:
         problem = str(error)
-    looked = overview_of(job)
-    n_rows = 0 if looked is None else looked.n_rows
-    view = {"sheet": sheet, "preview": preview, "problem": problem, "n_rows": n_rows}
+    view = {"sheet": sheet, "preview": preview, "problem": problem, "looked": overview_of(job)}
     return fragment(request, "ahead.html", view)
 
 
