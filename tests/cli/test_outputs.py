@@ -2,13 +2,16 @@
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from cli.jobs import JOB, Run
+from verix_anon.files.tables import write_table
 
 MANIFEST = ("--manifest", "no.verix")
 COMMANDS = {
     "init": ("init", "no.csv", "--out"),
+    "overview": ("init", "no.csv", "--overview"),
     "explore": ("explore", "no.csv", "--roles", "no.toml", "--out"),
     "prepare": ("prepare", "no.csv", *JOB, "--out"),
     "anonymize": ("anonymize", "no", "--out"),
@@ -33,6 +36,21 @@ def test_a_folder_that_cannot_be_written_is_told_first(
     assert code == 2
     assert f"{out} cannot be written" in err
     assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("overwrite", [(), ("--overwrite",)])
+def test_the_sample_beside_an_overview_replaces_no_table(
+    run: Run, tmp_path: Path, overwrite: tuple[str, ...]
+) -> None:
+    table = tmp_path / "sample.arrow"
+    write_table(pa.table({"x": range(50), "y": [0, 1] * 25}), table)
+    before, made = table.read_bytes(), ("--overview", tmp_path / "overview.json")
+    code, _, err = run("init", table, "--out", tmp_path / "roles.toml", *made, *overwrite)
+    assert (code, "sample.arrow" in err) == (2, True)
+    for folder in (".", "/"):
+        assert run("init", table, "--overview", folder, *overwrite).code == 2
+    assert [*tmp_path.iterdir()] == [table]
+    assert table.read_bytes() == before
 
 
 def test_a_jobs_folder_in_place_of_its_submission(job: Path, run: Run) -> None:

@@ -27,11 +27,14 @@ def modes(folder: Path) -> dict[str, str]:
 
 def test_prepare_and_init(run: Run, prepared: Path, tmp_path: Path) -> None:
     table = prepared / "people.parquet"
-    assert run("init", table, "--target", "income", "--out", tmp_path / "roles.toml").code == 0
+    made = ("--out", tmp_path / "roles.toml", "--overview", tmp_path / "overview.json")
+    assert run("init", table, "--target", "income", *made).code == 0
     assert run("prepare", table, "--out", tmp_path / "job", *JOB).code == 0
     assert modes(tmp_path) == {
         "ledger.jsonl": "0o600",
+        "overview.json": "0o600",
         "roles.toml": "0o600",
+        "sample.arrow": "0o600",
         "job": "0o700",
         "job/manifest.verix": "0o600",
         "job/submission": "0o700",

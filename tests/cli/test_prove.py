@@ -14,7 +14,9 @@ import pytest
 
 import verix_anon
 from cli.jobs import JOB, Run
+from verix_anon.errors import TableError
 from verix_anon.files.keys import read_signing_key
+from verix_anon.files.proofs import digest_bytes
 from verix_anon.protocol.contract import Digest
 from verix_anon.protocol.envelopes import open_envelope
 from verix_anon.protocol.signing import sign
@@ -257,3 +259,9 @@ def test_check_needs_nothing_heavy(job: Path, run: Run) -> None:
         [sys.executable, "-c", LIGHT, *map(str, words)], capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines()[-1] == "loaded:"
+
+
+def test_a_root_may_be_copied_with_any_spaces_around_it() -> None:
+    assert digest_bytes("\u00a0" + "Ab" * 32 + "\n", "a root") == bytes.fromhex("ab" * 32)
+    with pytest.raises(TableError, match="64 hexadecimal digits"):
+        digest_bytes("\u00a0" + "a" * 63, "a root")

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserType
+from playwright.sync_api import BrowserType, Route
 
 from cli import jobs
 from desk.browsing import wait_for
@@ -245,6 +245,27 @@ def test_a_command_that_fails_says_why_to_everybody(browser: BrowserType, desk: 
         walk.submit("explore")
         page.wait_for_selector("pre.said")
         check_everybody(page)
+
+
+def test_of_quick_changes_only_the_last_is_previewed(browser: BrowserType, desk: Served) -> None:
+    drafted(desk, "quick", seed=13)
+    asked: list[Route] = []
+    with Visit(browser, desk) as page:
+        page.route("**/privacy/preview", lambda route: asked.append(route))
+        with page.expect_request("**/privacy/preview"):
+            Walk(page, desk.origin, "quick", lambda name: None).goto("privacy")
+        page.click("details:has(#k) > summary")
+        for k in ("6", "7", "8"):
+            page.fill("#k", k)
+            page.dispatch_event("#k", "change")
+        assert len(asked) == 1
+        asked[0].fulfill(body="<div id=ahead>the first</div>")
+        while len(asked) < 2:
+            page.wait_for_timeout(50)
+        asked[1].fulfill(body="<div id=ahead>the last</div>")
+        page.wait_for_selector("#ahead:has-text('the last')")
+        assert len(asked) == 2
+        assert "k=8" in str(asked[1].request.post_data)
 
 
 def test_closing_the_browser_in_the_middle_loses_nothing(

@@ -11,7 +11,13 @@ import pytest
 from desk.browsing import Browser, Given, Shown, fields, wait_for
 from verix_anon.client.explore import Exploration, Explored, basis_of
 from verix_anon.client.privacy_sheet import ColumnLoss
-from verix_anon.client.table.overview import ColumnOverview, Overview, overview, sample_of
+from verix_anon.client.table.overview import (
+    ColumnOverview,
+    Overview,
+    overview,
+    read_sample,
+    sample_of,
+)
 
 SAYS = "import sys; print(sys.argv[1:])"
 ROLES = """k = 5
@@ -309,6 +315,9 @@ def test_a_change_shows_at_once_what_it_does(folder: Path, browser: Browser) -> 
     assert said["100"]
     assert 0 < float(said["100"][1]) < float(said["5"][1]) <= 20
     assert (folder / "roles.toml").read_text() == before
+    table = read_sample(folder / "sample.arrow")
+    (folder / "sample.arrow").write_bytes(sample_of(table.slice(0, 200)))
+    assert "200 of the 400 rows" in browser.submit("/jobs/job/privacy/preview", CHOSEN).text
 
 
 def test_a_preview_says_why_there_is_none(folder: Path, browser: Browser) -> None:
@@ -319,7 +328,10 @@ def test_a_preview_says_why_there_is_none(folder: Path, browser: Browser) -> Non
 
     assert "k must be a whole number" in problem(k="many")
     assert "500" in problem(k="500")
-    (folder / "sample.arrow").write_bytes(b"ARROW1")
-    assert "read its values again" in problem()
+    whole = (folder / "sample.arrow").read_bytes()
+    # Arrow raises errors of several kinds.
+    for damaged in (b"", b"ARROW1", whole[:-60] + b"\xff" * 40 + whole[-20:]):
+        (folder / "sample.arrow").write_bytes(damaged)
+        assert "read its values again" in problem()
     (folder / "sample.arrow").unlink()
-    assert "there is no sample of the table" in problem()
+    assert "the sample of the table is missing or damaged" in problem()

@@ -1,5 +1,8 @@
 """A series at the desk: what was published, and what all of it tells together."""
 
+import os
+import re
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -7,6 +10,7 @@ import pytest
 from cli import jobs
 from cli.test_series import ROLES, write_month
 from desk.browsing import Browser, Given, Shown
+from verix_anon.protocol.series_log import SeriesLog
 
 
 @pytest.fixture
@@ -45,3 +49,17 @@ def test_a_series_shows_its_releases_and_what_they_tell(folder: Path, browser: B
     (folder / "monthly" / "series.json").write_text("{}")
     assert browser.get("/series/monthly").status_code == 400
     assert browser.get("/").status_code == 200
+
+
+def test_odd_names_are_quoted_or_left_out(given: Given, browser: Browser) -> None:
+    home = given.desk.folder
+    for name in (b"a b; $(id)", b".hidden", b"gr\xfcn"):
+        folder = Path(os.fsdecode(os.fsencode(home) + b"/" + name))
+        folder.mkdir()
+        (folder / "series.json").write_text(SeriesLog(()).to_json())
+    (home / "link").symlink_to(home / "a b; $(id)")
+    front = browser.get("/")
+    assert front.status_code == 200
+    assert re.findall(r'href="/series/([^"]+)"', front.text) == ["a%20b%3B%20%24%28id%29"]
+    page = browser.get("/series/a%20b%3B%20%24%28id%29")
+    assert "--series './a b; $(id)' --out JOB" in unescape(page.text)

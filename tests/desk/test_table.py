@@ -56,6 +56,13 @@ def test_the_first_rows_are_shown_as_read(browser: Browser, folder: Path) -> Non
     assert COMMAND in page
 
 
+def test_the_sample_of_a_job_is_not_listed_as_a_table(browser: Browser, folder: Path) -> None:
+    (folder / "job" / "sample.arrow").touch()
+    assert "job/sample.arrow" in browser.get("/jobs/job/table").text
+    (folder / "job" / "overview.json").touch()
+    assert "job/sample.arrow" not in browser.get("/jobs/job/table").text
+
+
 def test_what_is_said_of_the_table_changes_the_rows_at_once(browser: Browser, folder: Path) -> None:
     query = "table=people.csv"
     page = browser.get(f"/jobs/job/table?{query}&delimiter=|").text

@@ -73,11 +73,13 @@ def init(
     reading: Given,
 ) -> None:
     """Draft the roles of a table's columns, with a guess and a reason for each, to be edited."""
+    from verix_anon.client.table import overview as looking
     from verix_anon.client.table.guess import guess_roles
     from verix_anon.client.table.roles_file import roles_text
     from verix_anon.files.tables import shown_url
 
-    check_outputs([out, overview], [table], overwrite=overwrite)
+    sample = None if overview is None else overview.parent / looking.SAMPLE
+    check_outputs([out, overview, sample], [table], overwrite=overwrite)
     read = during("read", quiet, lambda: load_open(table, None, reading))
     guesses = during("guess", quiet, lambda: guess_roles(read.table, target))
     beside = None if out is None else out.parent
@@ -85,12 +87,9 @@ def init(
     tell_reading(table, read)
     if out is not None:
         _write(text, out, overwrite=overwrite)
-    if overview is not None:
-        from verix_anon.client.table import overview as looking
-
+    if overview is not None and sample is not None:
         looked = during("look", quiet, lambda: looking.overview(read.table))
         write_text(looked.to_json(), overview, overwrite=overwrite)
-        sample = overview.with_name(looking.SAMPLE)
         write_text(looking.sample_of(read.table), sample, overwrite=overwrite)
     if as_json:
         say(to_json(guesses.to_json()))

@@ -167,11 +167,6 @@ receipt = typer.Typer(help="Check signed receipts and verdicts, offline.", no_ar
 app.add_typer(receipt, name="receipt")
 
 
-@receipt.callback()
-def _group() -> None:
-    """Check signed receipts and verdicts, offline."""
-
-
 @receipt.command(
     epilog="Example: [bold]verix-anon receipt check receipt.dsse.json --key provider.key.pub"
     " --verdict verdict.dsse.json --owner-key owner.key.pub[/bold]\n\n"

@@ -222,7 +222,7 @@ def _unpack(data: bytes) -> Manifest:
         for name in ARRAYS:
             source = io.BytesIO(archive.read(f"{name}.npy"))
             arrays[name] = np.lib.format.read_array(source, allow_pickle=False)
-    # Manifests from before these and keys were kept have none.
+    # Older manifests have no release, no derived columns and no keys.
     keys = fields.texts("provider_keys") if fields.has("provider_keys") else ()
     return fields.record(
         Manifest,

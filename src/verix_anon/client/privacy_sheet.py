@@ -536,10 +536,10 @@ class Sheet(Conditions):
         """
         fields = _parsed(text)
         enforced, joined = fields.inner("enforced"), fields.inner("joined")
-        # Sheets that name what is lost after joining measured both in another way.
+        # A sheet with `ncp_after` measured both in another way, so `ncp_before` is left out.
         others: dict[str, Any] = {"ncp_before": None} if joined.has("ncp_after") else {}
         # What is not named here is read by its type.
-        return fields.record(
+        found = fields.record(
             cls,
             optional=("bins",),
             enforced={name: _asked(enforced.inner(name)) for name in enforced.values},
@@ -550,6 +550,10 @@ class Sheet(Conditions):
             joined=joined.record(Joining, **others),
             losses=losses_of(fields),
         )
+        over_time = found.over_time
+        if over_time is not None and not (over_time.releases and over_time.least_by):
+            raise fields.fail("the privacy sheet: over_time lacks a release or a column")
+        return found
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> "Sheet":

@@ -46,7 +46,7 @@ REPORT_HEADERS = {
 
 
 Passed = tuple[str, Form, Receive]
-"""Of a request that may go on: its session, its form, and what is left of its body."""
+"""A request that may go on: its session, its form, and what is left of its body."""
 
 
 class DeskGate:

@@ -1,6 +1,7 @@
 """The names of all files and folders of a job, whichever command, page or program uses them.
 
     roles.toml            what each column is (init), and how privacy is asked for
+    overview.json, sample.arrow   what the desk shows of the columns, and some rows (init)
     explore.json          what settings would cost (explore)
     submission/           what is sent (prepare): submission.json, contract.json, records.parquet
     manifest.verix        the owner's secrets (prepare)

@@ -78,6 +78,6 @@ def digest_bytes(given: object, what: str) -> bytes:
     if isinstance(given, bytes) and len(given) == 32:
         return given
     # What is copied from a letter may have spaces around it.
-    if isinstance(given, str) and re.fullmatch(r"[0-9a-fA-F]{64}", given.strip()):
-        return bytes.fromhex(given)
+    if isinstance(given, str) and re.fullmatch(r"[0-9a-fA-F]{64}", digits := given.strip()):
+        return bytes.fromhex(digits)
     raise TableError(f"{what} has 64 hexadecimal digits, not {shown(given)}")

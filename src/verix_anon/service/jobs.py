@@ -174,7 +174,7 @@ def files(
 def page(
     database: Database, tenant: str | None, *, limit: int, after: str | None = None
 ) -> tuple[tuple[JobRow, ...], str | None]:
-    """Return a tenant's jobs, newest first, and where the next page begins; all if that is None.
+    """Return a tenant's jobs, or all if it is None, newest first, and where the next page begins.
 
     The jobs come without their files. `after` is the `next` of the page before.
 

@@ -3,13 +3,15 @@
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from client.release import releases
 from verix_anon.client.ledger import Ledger, LookedAt
 from verix_anon.client.release import ReleaseOptions
-from verix_anon.client.release.preview import Preview
+from verix_anon.client.release.preview import Preview, preview_sample
 from verix_anon.errors import TableError
+from verix_anon.provider.local import LocalProvider
 
 
 def look(case: releases.Job, ledger: Ledger | None = None, **options: Any) -> Preview:
@@ -62,3 +64,12 @@ def test_it_is_read_back(case: releases.Job) -> None:
         Preview.from_json("{}")
     with pytest.raises(TableError):
         Preview.from_json(found.to_json().replace('"before": [', '"before": [[', 1))
+    with pytest.raises(TableError, match="cells must be a list"):
+        Preview.from_json(found.to_json().replace('"before": [', '"other": [', 1))
+
+
+def test_a_mistake_in_the_roles_of_a_sample_names_no_copy(tmp_path: Path) -> None:
+    rows = pa.table({"age": [1, 2, 3] * 10, "sex": ["f", "m", "f"] * 10})
+    roles = '[columns]\nage = "quasi"\nsex = "quasi"\n[report]\ntable_name = "a\\nb"\n'
+    with pytest.raises(TableError, match=r"^table_name"):
+        preview_sample(rows, roles, tmp_path, LocalProvider())

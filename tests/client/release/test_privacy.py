@@ -293,6 +293,9 @@ def test_a_damaged_sheet_is_refused_in_a_sentence(sheet: Sheet) -> None:
     for name, inner in within.items():
         with pytest.raises(TableError, match=name):
             Sheet.from_json(json.dumps(whole | {name: inner}))
+    empty = {"releases": [], "least_by": {"y": 2}, "changing": {}, "returning": 0, "withheld": 0}
+    with pytest.raises(TableError, match="over_time"):
+        Sheet.from_json(json.dumps(whole | {"over_time": empty}))
     for root in ("", "0" * 63, "F" * 64, 5):
         with pytest.raises(TableError, match="root"):
             Sheet.from_json(json.dumps(whole | {"root": root}))

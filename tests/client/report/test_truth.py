@@ -87,6 +87,22 @@ def test_head_and_statement_say_what_is_left_open(changes: dict[str, object]) ->
     assert page.index("leaves open") < page.index('id="answers"')
 
 
+def test_what_stays_possible_over_time_is_told_of_each_column() -> None:
+    risk = {"number": 1, "time": "", "people": 100, "below": 0.25, "certain": 0.125, "least": 1}
+    told = {"releases": [risk], "changing": {}, "returning": 0, "withheld": 0}
+    by_column = {"ill": 1, "rich": 3}
+    found = Sheet.from_json(sheet(over_time=told | {"least_by": by_column}))
+    for language, rich, ill in (
+        ("en", "At least 3 values stay possible", "At least 1 value stays possible"),
+        ("de", "bleiben mindestens 3 Werte möglich", "bleibt mindestens 1 Wert möglich"),
+    ):
+        text = pages.text_of(render(pages.judged("honest"), found, language))
+        assert re.search(f"ill ?: [^.]*{ill}", text)
+        assert re.search(f"rich ?: [^.]*{rich}", text)
+    found = Sheet.from_json(sheet(over_time=told | {"least_by": {"ill": 1}}))
+    assert "stays possible" not in pages.text_of(render(pages.judged("honest"), found))
+
+
 def test_a_little_is_not_nothing() -> None:
     assert [share(value) for value in (0.0, 0.0009, 0.001, 0.5, 0.9991, 1.0)] == [
         "0.0%",

@@ -529,7 +529,7 @@ class _Many:
 
 
 Widths = _Numbers | _Few | _Many
-"""One quasi-identifier's width of every slot: of two as one class, and as one takes up another."""
+"""One quasi-identifier's width of every slot, and of two slots as one class."""
 
 
 def column_widths(

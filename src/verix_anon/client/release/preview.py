@@ -1,6 +1,6 @@
 """Show a release before it is made: its sheet, its warnings, ten records before and after.
 
-Of a sample, this can be shown at once: it is prepared, anonymized and released here.
+A sample is prepared, anonymized and released here, so that its preview can be shown at once.
 """
 
 from collections.abc import Mapping, Sequence
@@ -103,7 +103,11 @@ def preview_sample(
     with TemporaryDirectory() as folder:
         path = Path(folder) / "roles.toml"
         path.write_text(roles, encoding="utf-8")
-        options = PrepareOptions.of_roles(path, traps=Traps.NONE, witnesses=0, unsafe_seed=0)
+        try:
+            options = PrepareOptions.of_roles(path, traps=Traps.NONE, witnesses=0, unsafe_seed=0)
+        except TableError as error:
+            # The owner knows of no copy.
+            raise TableError(str(error).removeprefix(f"{path}: ")) from None
     made = prepare(sample, roles=declared, k=k, options=options)
     delivery = provider.anonymize(made.submission)
     asked = ReleaseOptions(force=True)
@@ -155,7 +159,7 @@ def _text(value: object) -> str:
 
 def _compared(fields: Fields) -> Compared:
     after = {name: _read(value) for name, value in fields.inner("after").values.items()}
-    return fields.record(Compared, before=_read(fields.values["before"]), after=after)
+    return fields.record(Compared, before=_read(fields.values.get("before")), after=after)
 
 
 def _read(value: object) -> tuple[Cell, ...]:

@@ -83,9 +83,8 @@ def about(account: Account, t: PageTexts) -> dict[str, object]:
             (t("about.processor"), printable(parties.processor, 200)),
         ],
         "counts": [
-            (t("about.genuine"), t.number(account.genuine)),
-            (t("about.sentinels"), t.number(account.sentinels)),
-            (t("about.twins"), t.number(account.twins)),
+            (t(f"about.{name}"), t.number(getattr(account, name)))
+            for name in ("genuine", "sentinels", "twins")
         ],
         "columns": [
             (
@@ -171,7 +170,7 @@ def _verified(verdict: Verdict, t: PageTexts) -> tuple[str, dict[str, object]]:
         return "thin", splits
     evidence = evidence_of(finding)
     examined = evidence.count("examined")
-    # What a verdict does not say was checked was not.
+    # Nodes that the verdict does not count as examined were not examined.
     is_sample = examined is None or examined != evidence.count("nodes")
     return ("sample", splits) if is_sample else ("full", {})
 

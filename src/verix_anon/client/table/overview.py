@@ -4,6 +4,7 @@ It holds values of the table, so it is written for its owner alone, and nothing 
 """
 
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -23,9 +24,9 @@ FORMAT = "verix/overview/1"
 OVERVIEW = "overview.json"
 """What it is called in the folder of a job."""
 SAMPLE = "sample.arrow"
-"""Some rows of the table, beside the overview."""
+"""What some rows of the table are called, beside the overview."""
 MOST_ROWS, MOST_CELLS = 20_000, 320_000
-"""So much of a table is a sample: from that, a preview takes about a second."""
+"""A sample has no more rows and cells, so that a preview of it takes about a second."""
 EXAMPLES, BARS, LONGEST = 5, 10, 60
 MANY_ONCE = 0.05
 """A larger share of values that occur once singles many people out."""
@@ -94,12 +95,15 @@ def sample_of(table: object) -> bytes:
     return bytes(sink.getvalue())
 
 
-def read_sample(data: bytes) -> pa.Table:
-    """Read a sample back; raises TableError."""
+def read_sample(path: Path) -> pa.Table:
+    """Read the file of a sample back; raises TableError."""
     try:
-        return pa.ipc.open_file(data).read_all()
-    except pa.ArrowException:
-        raise TableError("the sample of the table cannot be read; read its values again") from None
+        return pa.ipc.open_file(path.read_bytes()).read_all()
+    except (pa.ArrowException, OSError):
+        raise TableError(
+            "the sample of the table is missing or damaged; read its values again on the page of"
+            " its columns"
+        ) from None
 
 
 def _overview(name: str, array: pa.Array) -> ColumnOverview:

@@ -9,6 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse
 
 from verix_anon.client.job import Job, JourneyStep, find_job
+from verix_anon.client.table.overview import OVERVIEW, SAMPLE
 from verix_anon.desk.gate import CSRF_FIELD, Form
 from verix_anon.desk.rendering import desk_of, href_of, page
 from verix_anon.errors import TableError
@@ -130,9 +131,16 @@ def given_table(request: Request, job: Job, form: Form) -> str:
     raise TableError("nothing in the job's folder says which table it is: choose one")
 
 
+def tables_here(request: Request) -> list[str]:
+    """Return the tables in the desk's folder, without the samples that lie beside overviews."""
+    folder = desk_of(request).folder
+    samples = {f"{path.parent.name}/{SAMPLE}" for path in folder.glob(f"*/{OVERVIEW}")}
+    return [name for name in tables_in(folder) if name not in samples]
+
+
 def tables_for(request: Request, job: Job) -> list[str]:
     """Return the tables to choose from, if the job does not name its table."""
-    return tables_in(desk_of(request).folder) if job.table is None else []
+    return tables_here(request) if job.table is None else []
 
 
 def reading_words(reading: Reading) -> list[str]:

@@ -129,10 +129,8 @@ def choose_purpose(request: Request, job: forms.GivenJob, form: forms.Posted) ->
         raise TableError("there is no such purpose")
     now = read_version(job.path(ROLES))
     before, was = roles_editor.read_protection(now.text, job.folder), forms.one(form, "digest")
-    hidden = _hidden(job, purpose, before.hidden)
-    text = roles_editor.apply_protection(
-        now.text, replace(before, k=purpose.k, hidden=hidden), job.folder
-    )
+    wanted = replace(before, k=purpose.k, hidden=_hidden(job, purpose, before.hidden))
+    text = roles_editor.apply_protection(now.text, wanted, job.folder)
     bins = "auto" if purpose.has_bins else ""
     choices = roles_editor.read_choices(text)
     columns = (
@@ -153,7 +151,7 @@ def look_ahead(request: Request, job: forms.GivenJob, form: forms.Posted) -> Res
     """Show what the choices would make of a sample of the table; nothing is saved."""
     sheet, preview, problem = None, None, ""
     try:
-        sample = read_sample(job.path(SAMPLE).read_bytes())
+        sample = read_sample(job.path(SAMPLE))
         roles = read_version(job.path(ROLES)).text
         wanted = _wanted(form, roles_editor.read_protection(roles, job.folder))
         text = roles_editor.apply_protection(roles, wanted, job.folder)
@@ -161,15 +159,9 @@ def look_ahead(request: Request, job: forms.GivenJob, form: forms.Posted) -> Res
         with _LOOKING:
             provider = desk_of(request).provider
             sheet, preview = preview_sample(sample, text, job.folder, provider)
-    except FileNotFoundError:
-        problem = (
-            "there is no sample of the table; read its values again on the page of its columns"
-        )
     except Error as error:
         problem = str(error)
-    looked = overview_of(job)
-    n_rows = 0 if looked is None else looked.n_rows
-    view = {"sheet": sheet, "preview": preview, "problem": problem, "n_rows": n_rows}
+    view = {"sheet": sheet, "preview": preview, "problem": problem, "looked": overview_of(job)}
     return fragment(request, "ahead.html", view)
 
 

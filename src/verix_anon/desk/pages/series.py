@@ -1,6 +1,7 @@
 """A series: what was published so far, and what all of it tells together."""
 
 from pathlib import Path
+from shlex import quote
 
 from fastapi import APIRouter, Request, Response
 from starlette.exceptions import HTTPException
@@ -11,13 +12,15 @@ from verix_anon.client.series.memory import is_sealed
 from verix_anon.desk.pages import forms
 from verix_anon.desk.rendering import desk_of, page
 from verix_anon.errors import TableError
+from verix_anon.files.desk_folder import is_text
 
 router = APIRouter()
 
 
 def series_in(folder: Path) -> list[str]:
-    """Return the names of the series in a folder."""
-    return sorted(path.parent.name for path in folder.glob(f"*/{LOG}") if path.is_file())
+    """Return the names of the series in a folder; as of jobs, without links and hidden ones."""
+    places = (log.parent for log in folder.glob(f"[!.]*/{LOG}") if log.is_file())
+    return sorted(each.name for each in places if is_text(each.name) and not each.is_symlink())
 
 
 @router.get("/series/{name}")
@@ -31,10 +34,9 @@ def measure(request: Request, name: str, form: forms.Posted) -> Response:
     """Show what all releases tell together; a sealed memory needs its passphrase."""
     secret = forms.one(form, "passphrase") or None
     try:
-        found = Series(_folder(request, name), passphrase=secret).risk()
+        return _page(request, name, Series(_folder(request, name), passphrase=secret).risk())
     except TableError as error:
         return _page(request, name, problem=str(error))
-    return _page(request, name, found)
 
 
 def _folder(request: Request, name: str) -> Path:
@@ -57,6 +59,7 @@ def _page(
         "found": found,
         "is_sealed": is_sealed(folder / MEMORY),
         "problem": problem,
+        "next": f"verix-anon run TABLE --series {quote(f'./{name}')} --out JOB --release RELEASED",
     }
     words = ("series", "risk", f"./{name}")
     return page(request, "series.html", view, command=words, status=400 if problem else 200)

@@ -21,7 +21,7 @@ from verix_anon.desk.gate import Form
 from verix_anon.desk.pages import forms
 from verix_anon.desk.rendering import desk_of, href_of, page
 from verix_anon.errors import Error, TableError
-from verix_anon.files.desk_folder import inside, receiving, tables_in
+from verix_anon.files.desk_folder import inside, receiving
 from verix_anon.files.job_folder import ROLES
 from verix_anon.files.table_form import from_typed, to_typed
 from verix_anon.files.tables import NULL_TOKENS, FirstRows, Reading, first_rows
@@ -61,7 +61,7 @@ def _page(
     request: Request, job: Job, asked: dict[str, str], digest: str, problem: str = ""
 ) -> Response:
     view = {
-        "tables": tables_in(desk_of(request).folder),
+        "tables": forms.tables_here(request),
         "asked": asked,
         "fields": FIELDS,
         "digest": digest,

@@ -98,7 +98,7 @@ def _language(request: Request) -> tuple[str, ...]:
 
 
 def _words(request: Request, job: Job, *chosen: str) -> tuple[str, ...]:
-    """Return the command, with the options that were chosen. It takes the submission if there."""
+    """Return the command with the chosen options, and with the submission if there is one."""
     words = ["verify", forms.at(job, DELIVERY), "--manifest", forms.at(job, MANIFEST)]
     if job.path(SUBMISSION).is_dir():
         words += ["--submission", forms.at(job, SUBMISSION)]

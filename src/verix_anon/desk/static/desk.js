@@ -78,20 +78,28 @@ function refresh(form) {
   });
 }
 
-// Each part of the answer takes the place of the part of the page with its id.
+// Each part of the answer takes the place of the part of the page with its id. An answer may take
+// seconds, so the form is sent again only when the last answer is here.
 function advise(form) {
-  let last = 0;
+  let isAsking = false, isOutdated = false;
   const ask = async () => {
-    const mine = ++last;
-    const answer = await fetch(form.dataset.advice, {
-      method: "POST",
-      body: new URLSearchParams(new FormData(form)),
-    });
-    const text = await answer.text();
-    if (!answer.ok || mine !== last) return;
-    const found = new DOMParser().parseFromString(text, "text/html");
-    for (const part of found.querySelectorAll("[id]")) {
-      document.getElementById(part.id)?.replaceChildren(...part.childNodes);
+    isOutdated = isAsking;
+    if (isAsking) return;
+    isAsking = true;
+    try {
+      const answer = await fetch(form.dataset.advice, {
+        method: "POST",
+        body: new URLSearchParams(new FormData(form)),
+      });
+      const text = await answer.text();
+      if (!answer.ok || isOutdated) return;
+      const found = new DOMParser().parseFromString(text, "text/html");
+      for (const part of found.querySelectorAll("[id]")) {
+        document.getElementById(part.id)?.replaceChildren(...part.childNodes);
+      }
+    } finally {
+      isAsking = false;
+      if (isOutdated) ask();
     }
   };
   form.addEventListener("change", ask);

@@ -66,7 +66,7 @@ APART = (
     (file_kinds.SHEET_SUFFIXES, "sheet", "python_calamine", "excel"),
     (file_kinds.STATISTICS_SUFFIXES, "statistics", "pyreadstat", "statistics"),
 )
-"""What a process of its own reads: its reader, the package that needs, and the package's extra."""
+"""What a separate process reads: endings, reader, the package it needs, and that one's extra."""
 
 
 def read_table(path: FilePath, reading: Reading | None = None) -> pa.Table:
