@@ -21,7 +21,7 @@ from verix_anon.provider.local import LocalProvider
 __all__ = ["KINDS", "LAYERS", "cells", "run", "summarize"]
 
 PLACE = 12
-SEEDS = range(301, 304)
+SEEDS = range(301, 306)
 ROWS = 4_000
 OTHERS = ("education", "hours-per-week", "")
 """Targets of Adult that `variance-reduction` cannot have; the last one is none."""

@@ -27,7 +27,7 @@ PLACE = 6
 NAMES = ("adult", "credit", "magic")
 FRACTIONS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 WITNESSES = (5, 20, 100)
-SEEDS = range(1, 4)
+SEEDS = range(1, 5)
 ROWS = 16_000
 DRAWS, AUDITS = 400, 50
 

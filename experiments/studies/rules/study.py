@@ -38,7 +38,7 @@ PLACE = 11
 K = owner.K
 TEST_SHARE = 0.3
 WHOLE = 10**9
-SEEDS, WHOLE_SEEDS = 2, 2
+SEEDS, WHOLE_SEEDS = 3, 3
 EIGHT = (
     "age",
     "workclass",

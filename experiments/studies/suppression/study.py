@@ -28,7 +28,7 @@ __all__ = ["cells", "run", "summarize"]
 PLACE = 15
 TARGET = "target"
 TEST_SHARE = 0.3
-ROWS, SEEDS = 4_000, 1
+ROWS, SEEDS = 4_000, 2
 SHARES = (0.0, 0.01, 0.02, 0.05)
 ASKED = (1, 2)
 

@@ -27,7 +27,7 @@ from verix_anon.provider.local import LocalProvider
 __all__ = ["STATISTICS", "cells", "regret", "run", "summarize"]
 
 PLACE = 5
-SEEDS = range(101, 111)
+SEEDS = range(101, 121)
 FIXED, MARGIN = 0.45, 1.1
 LEAST, SIDE = 60, 0.15
 STATISTICS = ("distance", "f1_gap", "regret")

@@ -20,8 +20,8 @@ from verix_anon.adversaries import DropsUntrapped, trap_hunters
 __all__ = ["cells", "run", "summarize"]
 
 PLACE = 3
-SEEDS = range(1, 4)
-FEW_SEEDS = range(1, 2)
+SEEDS = range(1, 6)
+FEW_SEEDS = range(1, 3)
 SHARES = (0.05, 0.4)
 UNSENT = "unsent"
 """In place of a kind of traps: today's, in a coded submission without the target."""

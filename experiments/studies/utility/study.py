@@ -34,7 +34,7 @@ __all__ = ["KS", "METHODS", "cells", "run", "summarize"]
 PLACE = 9
 KS = (2, 3, 4, 5, 7, 10, 12, 15, 20, 25, 30)
 ROWS, TEST_SHARE = 5_000, 0.2
-SEEDS = 5
+SEEDS = 6
 
 Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
