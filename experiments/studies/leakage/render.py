@@ -44,6 +44,8 @@ def summary(found: Result) -> list[str]:
     return [
         f"""**What a release leaks:** although every class holds k people, {span("homogeneous")} of
         the records lie in classes where all share the target under the paper's rule, and
-        {span("homogeneous", "importance-spread")} under the default; and two releases of one table
-        leave {span("singled_out_by_two")} of the records alone in the meeting of their classes."""
+        {span("homogeneous", "importance-spread")} under the default. Two releases of one table
+        leave {span("singled_out_by_two")} of the records alone in the meeting of their classes
+        under the paper's rule, and {span("singled_out_by_two", "importance-spread")} under the
+        default."""
     ]
