@@ -40,7 +40,7 @@ def main(out: Path) -> None:
             for selector in ("header.head", "article.fail")
         ]
     height = sum(shot.height for shot in shots) + MARGIN * (len(shots) + 1)
-    picture = Image.new("RGB", (shots[0].width + 2 * MARGIN, height), "#f4f5f7")
+    picture = Image.new("RGB", (shots[0].width + 2 * MARGIN, height), "#f6f8fa")
     at = MARGIN
     for shot in shots:
         picture.paste(shot, (MARGIN, at))

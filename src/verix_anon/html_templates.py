@@ -7,12 +7,12 @@ from verix_anon.translation import translated
 
 
 def templates_of(*packages: str) -> Environment:
-    """Return the templates of packages such as `verix_anon.desk`; earlier packages win.
+    """Return the templates of packages such as `verix_anon.desk`, and the design; earlier ones win.
 
     The filter `say` shows a sentence of the client in the page's `language`.
     """
     environment = Environment(
-        loader=ChoiceLoader([PackageLoader(package) for package in packages]),
+        loader=ChoiceLoader([*map(PackageLoader, packages), PackageLoader("verix_anon", "design")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -1,6 +1,7 @@
 """Nobody is let in but the browser that was given the token, and nothing from another page."""
 
 import asyncio
+import re
 from pathlib import Path
 
 import pytest
@@ -66,7 +67,9 @@ def test_every_route_is_behind_the_gate(given: Given) -> None:
                 assert answer.status_code == 403, (path, headers)
 
 
-@pytest.mark.parametrize("path", ["/", "/nothing", "/static/desk.css", "/enter", "/entered"])
+@pytest.mark.parametrize(
+    "path", ["/", "/nothing", "/static/desk.css", "/static/design.css", "/enter", "/entered"]
+)
 def test_every_answer_has_the_headers(browser: Browser, path: str) -> None:
     for answer in (browser.get(path), browser.get(path, headers={"Host": "evil.example"})):
         for name, value in HEADERS.items():
@@ -80,6 +83,16 @@ def test_the_policy_allows_nothing_from_elsewhere_and_nothing_inline() -> None:
     assert policy.pop("default-src") == "'none'"
     assert policy.pop("base-uri") == policy.pop("frame-ancestors") == "'none'"
     assert set(policy.values()) == {"'self'"}
+
+
+def test_a_page_for_strangers_has_its_style(given: Given) -> None:
+    stranger = Browser(given)
+    page = stranger.get("/")
+    assert page.status_code == 401
+    (sheet,) = re.findall(r'rel="stylesheet" href="([^"]+)"', page.text)
+    answer = stranger.get(sheet)
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "text/css; charset=utf-8")
+    assert "color-scheme: light dark" in answer.text
 
 
 def test_a_token_is_exchanged_once_for_a_cookie_of_this_port(given: Given) -> None:

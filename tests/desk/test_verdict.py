@@ -36,7 +36,7 @@ def judge(browser: Browser, **fields: str) -> int | None:
 
 def states(browser: Browser) -> list[str]:
     shown = Shown(browser.get("/jobs/job/verdict").text)
-    return [str(found.get("class")) for found in shown.all("span") if "state" in str(found)]
+    return [str(found.get("class")) for found in shown.all("span") if "badge" in str(found)]
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def spoiled(verdict: Verdict, status: Status) -> Verdict:
 def test_a_delivery_that_was_not_judged_has_no_colour(folder: Path, browser: Browser) -> None:
     text = browser.get("/jobs/job/verdict").text
     assert "has not been verified yet" in text
-    assert states(browser) == ["state state-delivered"]
+    assert states(browser) == ["badge state-delivered"]
     assert (
         "verify job/delivery --manifest job/manifest.verix --submission job/submission"
         " --out job/verdict.json --report job/verdict.html" in text
@@ -86,10 +86,10 @@ def test_the_verdict_is_shown_as_it_is(
     assert HOSTILE in shown.words
     assert not shown.all("img")
     job, large, *layers = states(browser)
-    assert job == large == f"state state-{outcome.value.lower()}"
+    assert job == large == f"badge state-{outcome.value.lower()}"
     assert len(layers) == len(verdict.findings)
     # What failed comes first, and what was not run last.
-    assert layers[-1 if status is Status.SKIPPED else 0] == f"state status-{status.value}"
+    assert layers[-1 if status is Status.SKIPPED else 0] == f"badge status-{status.value}"
     is_good = outcome is Outcome.VERIFIED
     assert ("/jobs/job/release" in answer.text) == is_good
     if not is_good:
@@ -106,14 +106,14 @@ def test_a_verdict_on_another_delivery_is_not_shown(
     write_verdict(replace(verdict, root=Digest(bytes(32))), folder / "verdict.json")
     text = browser.get("/jobs/job/verdict").text
     assert "on another delivery" in text
-    assert states(browser) == ["state state-delivered"]
+    assert states(browser) == ["badge state-delivered"]
     assert "--overwrite" in text
 
 
 def test_what_is_no_delivery_is_judged_so(folder: Path, given: Given, browser: Browser) -> None:
     (folder / "delivery" / "delivery.json").write_text("{}")
     assert judge(browser) == 1
-    assert states(browser)[:2] == ["state state-violation"] * 2
+    assert states(browser)[:2] == ["badge state-violation"] * 2
     page = browser.get("/jobs/job/report")
     assert page.status_code == 200
     assert "VIOLATION" in page.text

@@ -1,8 +1,10 @@
 """The operator's page in a real browser: behind its token, and without anything that runs."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
 from files.samples import sent
@@ -75,12 +77,13 @@ def test_jobs_are_shown(browser: Browser, service: Service, width: int) -> None:
     page.context.close()
 
 
-def test_it_is_dark_for_those_who_want_it_dark(browser: Browser, service: Service) -> None:
+def test_it_is_accessible_light_and_dark(browser: Browser, service: Service) -> None:
     page, trouble = opened(browser, service, service.token(None), 390)
     seen = "getComputedStyle(document.body).backgroundColor"
-    assert page.evaluate(seen) == "rgb(255, 255, 255)"
-    page.emulate_media(color_scheme="dark")
-    assert page.evaluate(seen) == "rgb(20, 23, 26)"
+    for scheme, least, most in (("light", 690, 765), ("dark", 0, 120)):
+        page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+        assert least <= sum(map(int, re.findall(r"\d+", page.evaluate(seen)))) <= most
+        assert Axe().run(page).response["violations"] == []
     assert not trouble
     page.context.close()
 

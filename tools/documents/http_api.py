@@ -42,7 +42,7 @@ def http_page() -> str:
         f"| [`{method.upper()} {path}`](#{_anchor(method, path)}) | {_sentence(operation)} |"
         for method, path, operation in calls
     )
-    parts = [HEAD, "\n".join(["| request | |", "| --- | --- |", *lines])]
+    parts = [HEAD, "\n".join(["| request | what it does |", "| --- | --- |", *lines])]
     for call in calls:
         parts += _operation(*call)
     parts += ["## Bodies", "All are JSON objects. A request with any other field is refused."]
@@ -50,7 +50,11 @@ def http_page() -> str:
         if part.get("type") == "object" and "Validation" not in name:
             parts += [f"### {name}", f"{part.get('description', '')}", _fields(part)]
     rows = (f"| `{code}` | {kind.status} | {kind.title} |" for code, kind in PROBLEMS.items())
-    parts += ["## Problems", NOTE, "\n".join(["| code | status | |", "| --- | --- | --- |", *rows])]
+    parts += [
+        "## Problems",
+        NOTE,
+        "\n".join(["| code | status | what it says |", "| --- | --- | --- |", *rows]),
+    ]
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
 
@@ -82,7 +86,9 @@ def _operation(method: str, path: str, operation: Mapping[str, Any]) -> Iterator
         for each in operation.get("parameters", ())
     ]
     if rows:
-        yield "\n".join(["| parameter | where | type | |", "| --- | --- | --- | --- |", *rows])
+        yield "\n".join(
+            ["| parameter | where | type | meaning |", "| --- | --- | --- | --- |", *rows]
+        )
     if body := operation.get("requestBody"):
         yield f"Body: {_content(body['content'])}"
     yield "\n".join(["| status | answer |", "| --- | --- |", *_answers(operation["responses"])])
@@ -115,7 +121,7 @@ def _fields(part: Mapping[str, Any]) -> str:
         f"| `{name}` | {_type(field)}{'' if name in needed else ', optional'} | {_about(field)} |"
         for name, field in part.get("properties", {}).items()
     ]
-    return "\n".join(["| field | type | |", "| --- | --- | --- |", *rows])
+    return "\n".join(["| field | type | meaning |", "| --- | --- | --- |", *rows])
 
 
 def _type(field: Mapping[str, Any]) -> str:

@@ -35,7 +35,7 @@ def cli_page() -> str:
     """The whole page."""
     # The objects behind typer carry no public types; what is read of them is plain text.
     group = cast(Any, typer.main.get_command(app))
-    parts = [HEAD, "| command | |\n| --- | --- |"]
+    parts = [HEAD, "| command | what it does |\n| --- | --- |"]
     commands = dict(commands_of(group))
     for name, command in commands.items():
         anchor = name.replace(" ", "-")
@@ -64,11 +64,11 @@ def _command(name: str, command: Any) -> str:
     parts = [f"## verix-anon {name}", _prose(command.help), f"    {usage}"]
     rows = [f"| `{p.name.upper()}` | {_sentence(p)} |" for p in arguments]
     if rows:
-        parts.append("\n".join(["| argument | |", "| --- | --- |", *rows]))
+        parts.append("\n".join(["| argument | meaning |", "| --- | --- |", *rows]))
     hints = get_type_hints(inspect.unwrap(command.callback))
     for panel, members in _panels(options):
         rows = [f"| {_names(p, hints)} | {_sentence(p)} |" for p in members]
-        parts.append("\n".join([f"| {panel} | |", "| --- | --- |", *rows]))
+        parts.append("\n".join([f"| {panel} | meaning |", "| --- | --- |", *rows]))
     parts += list(_epilog(command.epilog or ""))
     return "\n\n".join(parts)
 

@@ -17,9 +17,12 @@ HERE = ROOT / "build" / "docs"
 """Where `make docs` builds; the builder keeps its cache beside the pages."""
 REMOTE = '<script src="https://unpkg.com/iframe-worker/shim" type="text/javascript"></script>'
 """What the builder would load from elsewhere; docs/assets/worker.js does the same."""
+LINE = re.compile(r'<a id="__codelineno[^>]*></a>')
+"""A link to a line of code, which has no text and would take the focus"""
 KEEPING = re.compile(r"<!-- (?:given: .*?|figure: .*?|/figure) -->|[ \t]+# by hand: [^\n]*")
 """What the tests of the pages read, and no reader needs."""
 MEMBER = re.compile(r"/api\.html#verix_anon\.\w+\.")
+DESIGN = ROOT / "src" / "verix_anon" / "design" / "design.css"
 SHOWN = (".md", ".svg", ".png", ".ipynb", ".html", ".css", ".js")
 
 
@@ -36,6 +39,9 @@ def gather(folder: Path) -> None:
             shutil.copy(source, target)
             if source.suffix == ".md" and source.name != "CONTRIBUTING.md":
                 target.write_text(KEEPING.sub("", source.read_text("utf-8")), "utf-8")
+    # The theme has base rules of its own, so the site takes the first rule: colours and sizes.
+    tokens, _, _ = DESIGN.read_text("utf-8").partition("/* Base rules */")
+    (pages / "docs" / "assets" / "design.css").write_text(tokens, encoding="utf-8")
     for notebook in notebooks():
         target = pages / notebook.relative_to(ROOT).with_suffix(".md")
         target.write_text(as_page(notebook), encoding="utf-8")
@@ -64,7 +70,7 @@ def build(folder: Path) -> "subprocess.CompletedProcess[str]":
         source.unlink()
     for page in (folder / SITE).rglob("*.html"):
         text = page.read_text(encoding="utf-8")
-        page.write_text(text.replace(REMOTE, ""), encoding="utf-8")
+        page.write_text(LINE.sub("", text.replace(REMOTE, "")), encoding="utf-8")
     for index in (folder / SITE).glob("search.js*"):
         index.write_text(_searched(index.read_text(encoding="utf-8")), encoding="utf-8")
     return done

@@ -2,7 +2,7 @@
 
 check.js      what is checked; written from docs/spec.md alone, in a language of its own
 texts.js      its sentences, in English and German
-page.html, page.css, page.js   the page around it
+page.html, page.css, page.js   the page around it, in the design of all our pages
 checker.mjs   the same for a terminal, for node
 
 The page loads nothing: its policy allows its own script and style by their digests, and no
@@ -28,7 +28,7 @@ CHECKER = _HERE / "checker.mjs"
 def page() -> str:
     """Return check.html."""
     script = "".join(_read(name) for name in ("check.js", "texts.js", "page.js"))
-    style = _read("page.css")
+    style = _read("../design/design.css") + _read("page.css")
     policy = (
         f"default-src 'none'; script-src '{_source(script)}'; style-src '{_source(style)}';"
         " base-uri 'none'; form-action 'none'"

@@ -13,7 +13,7 @@ from starlette.requests import cookie_parser
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from verix_anon.desk.rendering import plain
+from verix_anon.desk.rendering import TEMPLATES, plain
 from verix_anon.desk.sessions import Sessions
 
 Form = Mapping[str, list[str]]
@@ -89,6 +89,9 @@ class DeskGate:
                 return self._enter(scope, headers)
             case "GET", "/entered":
                 return HTMLResponse(plain(headers, "entered"))
+            case "GET", "/static/design.css":
+                style = TEMPLATES.get_template("design.css").render()
+                return Response(style, media_type="text/css")
         return None
 
     def _enter(self, scope: Scope, headers: Headers) -> Response:

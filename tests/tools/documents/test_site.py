@@ -31,6 +31,12 @@ def test_no_link_stays_that_a_build_of_the_wheel_would_follow(site: Path) -> Non
     assert not [path for path in site.parent.iterdir() if path.is_symlink()]
 
 
+def test_it_takes_the_colours_of_all_pages_and_no_more(site: Path) -> None:
+    style = (site / "docs" / "assets" / "design.css").read_text(encoding="utf-8")
+    assert "--paper: light-dark(" in style
+    assert "body" not in style
+
+
 def test_every_page_is_in_the_menu() -> None:
     config = (ROOT / CONFIG).read_text(encoding="utf-8")
     listed = set(re.findall(r'= "([^"]+\.md)"', config))

@@ -21,9 +21,9 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 from verix_anon.client.evidence import EvasionCurve, ShapShift, SizeHistogram, TreeMap
 from verix_anon.translation import PageTexts
 
-NAMES = ("soft", "line", "before", "after", "good", "bad", "mark", "quiet", "card")
+NAMES = ("quiet", "line", "before", "after", "good", "bad", "mark", "card")
 VARIABLES = {f"#0000{i:02x}": name for i, name in enumerate(NAMES, 1)}
-INK, LINE, BEFORE, AFTER, GOOD, BAD, MARK, QUIET, CARD = VARIABLES
+INK, LINE, BEFORE, AFTER, GOOD, BAD, MARK, CARD = VARIABLES
 SETTINGS: dict[str, object] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "verix",
@@ -55,7 +55,7 @@ WIDTH, HEIGHT = 4.3, 2.75
 LEAST_CHANCE = 1e-8
 LINE_COLOURS = (AFTER, MARK, GOOD, BEFORE)
 LINE_STYLES = ("-", "--", "-.")
-TREE_COLOURS = {"u": QUIET, "r": GOOD, "w": BAD, "U": QUIET, "R": GOOD, "W": BAD, "M": MARK}
+TREE_COLOURS = {"u": LINE, "r": GOOD, "w": BAD, "U": LINE, "R": GOOD, "W": BAD, "M": MARK}
 
 
 @contextmanager
