@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserType, Route
+from playwright.sync_api import BrowserType, Locator, Route
 
 from cli import jobs
 from desk.browsing import wait_for
@@ -17,6 +17,7 @@ from tools.browser import driver, needs_chromium
 from tools.desk import Service, Walk, german_table
 from tools.desk_process import Served, serving
 from verix_anon.client.job import JourneyState, look_at
+from verix_anon.client.table.roles_file import read_roles
 from verix_anon.files.job_folder import MANIFEST
 from verix_anon.files.tables import read_table
 
@@ -158,6 +159,67 @@ def test_a_hostile_table_that_a_command_prepared_is_text_on_every_page(
         assert page.locator("#main").get_by_text(HOSTILE[2]).count()
         assert page.evaluate("window.hacked") is None
     assert look_at(job).state is JourneyState.RELEASED
+
+
+def test_values_are_put_into_groups_by_drag_by_key_and_by_lists(
+    browser: BrowserType, desk: Served
+) -> None:
+    table, job = german_table(desk.folder / "grouped.csv", seed=4), desk.folder / "grouped"
+    job.mkdir()
+    roles, overview = job / "roles.toml", job / "overview.json"
+    assert jobs.exit_code("init", table, "--out", roles, "--overview", overview) == 0
+    with Visit(browser, desk) as page:
+        walk = Walk(page, desk.origin, "grouped", lambda name: None)
+        walk.goto("columns")
+        row = page.locator("tr[data-name=plz]")
+        row.locator("summary").click()
+        row.locator("[data-groups]").click()
+        dialog = page.locator("dialog[open]")
+        dialog.wait_for()
+
+        def chip(value: str) -> Locator:
+            return dialog.locator(f"[data-value='{value}']")
+
+        def boxes() -> list[list[str]]:
+            return [
+                [str(one.get_attribute("data-value")) for one in box.locator("[data-value]").all()]
+                for box in dialog.locator(".box").all()
+            ]
+
+        assert boxes() == [["10115", "10117", "20095", "50667", "80331"]]
+        chip("10117").drag_to(chip("10115"))
+        assert boxes() == [["20095", "50667", "80331"], ["10115", "10117"]]
+        check_everybody(page)
+        chip("80331").focus()
+        page.keyboard.press("Enter")
+        assert page.evaluate(RINGED)
+        page.keyboard.press("Escape")
+        assert dialog.is_visible(), "it only puts the value back"
+        for value in ("80331", "20095"):
+            chip(value).focus()
+            page.keyboard.press(" ")
+        assert boxes() == [["50667"], ["10115", "10117"], ["20095", "80331"]]
+        assert chip("80331").evaluate("one => one === document.activeElement")
+        page.select_option("#groups-what", "50667")
+        page.select_option("#groups-where", label="Group 1")
+        dialog.get_by_role("button", name="Move").click()
+        chip("80331").click()
+        dialog.get_by_role("button", name="Put it here").click()
+        assert boxes() == [["20095", "80331"], ["10115", "10117", "50667"]]
+        chip("20095").drag_to(chip("80331"))
+        check_everybody(page)
+        with page.expect_response("**/advice"):
+            dialog.get_by_role("button", name="Use these groups").click()
+        assert page.locator("p.problem").count() == 0
+        walk.submit("columns", "[value=on]")
+        walk.until("#try-k")
+    west, east = "10115, 10117, 50667", "20095, 80331"
+    found = read_roles(roles)[1].hierarchy("PLZ").levels
+    assert found == {
+        **dict.fromkeys(west.split(", "), (west,)),
+        **dict.fromkeys(east.split(", "), (east,)),
+    }
+    assert jobs.exit_code("prepare", table, "--roles", roles, "--out", job) == 0
 
 
 def test_the_second_tab_is_told(browser: BrowserType, desk: Served) -> None:

@@ -9,10 +9,10 @@ import pytest
 
 from desk.browsing import Browser, Given, Shown, fields
 from verix_anon.client.prepare.options import PrepareOptions
-from verix_anon.client.table.overview import overview
+from verix_anon.client.table.overview import overview, sample_of
 from verix_anon.client.table.roles_file import read_reading, read_roles, roles_text
 from verix_anon.desk.pages.forms import reading_words
-from verix_anon.files.tables import Reading
+from verix_anon.files.tables import Reading, write_table
 
 HOSTILE = "<script>alert(1)</script>"
 TABLE = pa.table(
@@ -291,6 +291,84 @@ def test_groups_and_words_that_mean_missing_are_chosen(browser: Browser, roles: 
     assert browser.submit("/jobs/job/columns", {**sent, f"bins-{i}": ""}).status_code == 303
     assert read_roles(roles)[1].release == {"bins": {}}
     assert read_reading(roles).missing == {"age": ("99", "n/a")}
+
+
+GROUPS = "/jobs/job/columns/groups"
+WARDS = ["Süd; 1", 'Nord "A"', "Ost", "West"]
+
+
+@pytest.fixture
+def wards(given: Given) -> Path:
+    """A job on a table of wards; its sample lacks the last of them."""
+    table = pa.table({"ward": WARDS * 10, "age": [*range(40)]})
+    write_table(table, given.desk.folder / "wards.parquet")
+    folder = given.desk.folder / "job"
+    folder.mkdir()
+    text = 'table = "../wards.parquet"\n[columns]\n"ward" = "quasi"\n"age" = "quasi"\n'
+    (folder / "roles.toml").write_text(text)
+    (folder / "overview.json").write_text(overview(table).to_json())
+    (folder / "sample.arrow").write_bytes(sample_of(table.take([0, 1, 2, 4])))
+    return folder
+
+
+def test_values_are_put_into_groups_that_commands_read(browser: Browser, wards: Path) -> None:
+    assert 'data-groups="ward"' in browser.get("/jobs/job/columns").text
+    found = browser.get(GROUPS, params={"column": "ward"}).json()
+    assert found == [[ward, 0.25, ward] for ward in sorted(WARDS)], "read from the whole table"
+    south = ", ".join(WARDS[:2])
+    named = {WARDS[0]: south, WARDS[1]: south}
+    given = {"column": "ward", "value": WARDS, "group": [named.get(w, w) for w in WARDS]}
+    answer = browser.submit(GROUPS, given)
+    assert answer.status_code == 200, answer.text
+    file = answer.json()["hierarchy"]
+    sent = fields(browser.get("/jobs/job/columns").text)
+    i = at(sent, "ward")
+    assert browser.submit("/jobs/job/columns", {**sent, f"hierarchy-{i}": file}).status_code == 303
+    declared = read_roles(wards / "roles.toml")[1]
+    assert declared.hierarchy("ward").levels == {ward: (named.get(ward, ward),) for ward in WARDS}
+    again = browser.get(GROUPS, params={"column": "ward", "hierarchy": file}).json()
+    assert [[value, group] for value, _, group in again] == [
+        [ward, named.get(ward, ward)] for ward in sorted(WARDS)
+    ]
+    assert "your own groups: " in browser.get("/jobs/job/columns").text
+    assert ".hierarchy" not in browser.get("/jobs/job/table").text, "it is not a table"
+
+
+@pytest.mark.parametrize("column", ["age", "gone"])
+def test_a_column_without_values_to_group_is_told(
+    browser: Browser, wards: Path, column: str
+) -> None:
+    looked = overview(pa.table({"age": [str(i) for i in range(201)]}))
+    (wards / "overview.json").write_text(looked.to_json())
+    answer = browser.get(GROUPS, params={"column": column})
+    assert (answer.status_code, "too many to put them together" in answer.text) == (400, True)
+
+
+def test_a_value_that_no_group_can_hold_is_told(browser: Browser, wards: Path) -> None:
+    given = {"column": "ward", "value": "a\u2028b", "group": "g"}
+    answer = browser.submit(GROUPS, given)
+    assert (answer.status_code, "line break" in answer.text) == (400, True)
+    assert not list(wards.glob("*.hierarchy"))
+
+
+def test_groups_of_a_prepared_job_stay(browser: Browser, wards: Path) -> None:
+    (wards / "manifest.verix").touch()
+    answer = browser.submit(GROUPS, {"column": "ward", "value": "Ost", "group": "g"})
+    assert answer.status_code == 400
+    assert not list(wards.glob("*.hierarchy"))
+
+
+def test_groups_are_not_read_from_outside_the_folder(
+    given: Given, browser: Browser, wards: Path
+) -> None:
+    outside = given.desk.folder.parent / "outside.hierarchy"
+    outside.write_text("Ost;secret\n")
+    params = {"column": "ward", "hierarchy": f"../../{outside.name}"}
+    assert "secret" not in browser.get(GROUPS, params=params).text
+    text = (wards / "roles.toml").read_text()
+    (wards / "roles.toml").write_text(text.replace("../wards", "../../wards"))
+    (given.desk.folder / "wards.parquet").rename(given.desk.folder.parent / "wards.parquet")
+    assert browser.get(GROUPS, params={"column": "ward"}).status_code == 400
 
 
 def test_how_a_table_is_read_is_said_in_options() -> None:

@@ -191,11 +191,12 @@ def test_a_second_writer_is_told(given: Given, browser: Browser, folder: Path) -
 def test_a_draft_is_told_what_it_may_replace(given: Given, browser: Browser, folder: Path) -> None:
     draft(given, browser, table="people.csv")
     seen = digest(browser.get("/jobs/job/table").text)
-    given.desk.tasks.program = (sys.executable, "-c", f"import os; print(os.environ[{SEEN!r}])")
+    says = f"import os, sys; print(os.environ[{SEEN!r}], file=sys.stderr)"
+    given.desk.tasks.program = (sys.executable, "-c", says)
     draft(given, browser, table="people.csv")
     task = given.desk.tasks.of("job")
     assert task is not None
-    assert task.out.split() == [seen]
+    assert list(task.lines) == [seen]
     assert seen not in task.shown
 
 

@@ -57,8 +57,8 @@ def ended(task: DeskTask) -> DeskTask:
 def test_what_a_command_says_is_taken_down(tmp_path: Path) -> None:
     task = ended(running(tmp_path, STEPS).start("job", ("go", "0"), then="/next"))
     assert task.stages == {"grow": (4, 4)}
-    assert list(task.lines) == ["a word to people"]
-    assert (task.out, task.code) == ("the result\n", 0)
+    assert list(task.lines) == ["a word to people"], "and not its result"
+    assert task.code == 0
     assert task.shown == "verix-anon go 0"
 
 
@@ -102,9 +102,9 @@ def test_the_whole_group_is_ended_though_it_does_not_listen(
 
 
 def test_secrets_go_by_the_environment(tmp_path: Path) -> None:
-    code = "import os; print(os.environ['VERIX_TOKEN'], os.environ['VERIX_ATTENDED'])"
+    code = "import os, sys; sys.exit(os.environ['VERIX_TOKEN'] + os.environ['VERIX_ATTENDED'])"
     task = running(tmp_path, code).start("job", (), then="/", environment={"VERIX_TOKEN": "secret"})
-    assert ended(task).out == "secret 1\n"
+    assert list(ended(task).lines) == ["secret1"]
     assert "secret" not in task.shown
 
 
@@ -113,7 +113,6 @@ def test_a_module_that_lies_in_the_folder_is_not_run(tmp_path: Path) -> None:
         (tmp_path / f"{name}.py").write_text("raise SystemExit(99)")
     task = ended(Tasks(tmp_path).start("job", ("--version",), then="/"))
     assert task.code == 0
-    assert task.out.startswith("verix-anon ")
 
 
 def test_progress_comes_as_events(given: Given, browser: Browser) -> None:

@@ -13,7 +13,7 @@ from verix_anon.client.owner_files import read_verdict, write_verdict
 from verix_anon.client.verdict import Outcome, Status, Verdict
 from verix_anon.desk.gate import HEADERS, REPORT_HEADERS
 
-SAYS = "import sys; print(*sys.argv[1:]); sys.exit({})"
+SAYS = "import sys; print(*sys.argv[1:], file=sys.stderr); sys.exit({})"
 HOSTILE = "<img src=x onerror=alert(1)>"
 
 
@@ -130,7 +130,7 @@ def test_a_verdict_is_a_result_whichever_it_is(
     task = browser.given.desk.tasks.of("job")
     assert task is not None
     assert "--profile thin" in task.shown
-    assert "secret" not in task.shown + task.out
+    assert "secret" not in task.shown + "".join(task.lines)
     found = json.loads(browser.get("/jobs/job/task/events").text.split("data: ")[-1].split("\n")[0])
     assert (found["then"] == "/jobs/job/verdict") == is_well
     assert ("This step failed" in browser.get("/jobs/job/verdict").text) != is_well

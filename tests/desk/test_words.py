@@ -198,6 +198,7 @@ def test_all_forms_are_tried() -> None:
     others = {"/jobs", "/example", "/series/{name}"} | {
         "task/cancel",
         "columns/advice",
+        "columns/groups",
         "privacy/preview",
     }
     assert sent - others == {form for form, _ in FORMS}

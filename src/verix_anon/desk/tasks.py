@@ -16,7 +16,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock, Thread, Timer
-from typing import IO
 
 from verix_anon.errors import TableError
 from verix_anon.parent_process import ATTENDED, reported
@@ -27,7 +26,6 @@ PROGRAM = (sys.executable, "-P", "-m", "verix_anon")
 GRACE_SECONDS = 10.0
 """How long a command has to remove its unfinished files."""
 MOST_LINES = 200
-MOST_OUTPUT = 1 << 20
 LONGEST_LINE = 1 << 14
 TOUCHING = frozenset({"init", "prepare"})
 BUSY = "a command runs for this job; wait for it, or cancel it"
@@ -49,7 +47,6 @@ class DeskTask:
     """For each stage, in order: how much is done, and how much there is to do."""
     lines: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_LINES))
     """The last lines of its stderr."""
-    out: str = ""
     code: int | None = None
     """The exit code; None while the command runs."""
     is_cancelled: bool = False
@@ -105,10 +102,7 @@ class DeskTask:
 
     def attend(self) -> None:
         """Collect the command's output until it ends."""
-        assert self.process.stdout is not None
         assert self.process.stderr is not None
-        beside = Thread(target=self._keep, args=(self.process.stdout,), daemon=True)
-        beside.start()
         while line := self.process.stderr.readline(LONGEST_LINE):
             text = line.decode("utf-8", "replace").rstrip()
             if (progress := reported(text)) is None:
@@ -116,18 +110,11 @@ class DeskTask:
             else:
                 stage, done, total = progress
                 self.stages[stage] = (done, total)
-        beside.join()
         code = self.process.wait()
-        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+        for stream in (self.process.stdin, self.process.stderr):
             assert stream is not None
             stream.close()
         self.code = code
-
-    def _keep(self, stream: IO[bytes]) -> None:
-        found = stream.read(MOST_OUTPUT)
-        while stream.read(LONGEST_LINE):
-            pass
-        self.out = found.decode("utf-8", "replace")
 
 
 class Tasks:
@@ -178,7 +165,7 @@ class Tasks:
                     # The command ends when the other end of this is closed, however this process
                     # ended.
                     stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
                     stderr=subprocess.PIPE,
                     start_new_session=True,
                 )

@@ -2,6 +2,7 @@
 
     roles.toml            what each column is (init), and how privacy is asked for
     overview.json, sample.arrow   what the desk shows of the columns, and some rows (init)
+    *.hierarchy           groups of a column's values (desk), which the roles file names
     explore.json          what settings would cost (explore)
     submission/           what is sent (prepare): submission.json, contract.json, records.parquet
     manifest.verix        the owner's secrets (prepare)

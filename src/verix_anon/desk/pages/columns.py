@@ -1,23 +1,36 @@
-"""Columns: for each column the proposed role with its reason, and the owner's choice."""
+"""Columns: for each column the proposed role with its reason, and the owner's choice.
 
+The owner may put values of a column into groups, which become a hierarchy beside the roles file.
+"""
+
+import csv
+import io
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from hashlib import sha256
 from urllib.parse import unquote
 
 from fastapi import Request, Response
+from fastapi.responses import JSONResponse
 from starlette.responses import RedirectResponse
 
 from verix_anon.client.job import Job, JourneyStep
 from verix_anon.client.prepare.options import PRIORITIES
 from verix_anon.client.table import roles_editor
-from verix_anon.client.table.hierarchies import DATE, PREFIX
+from verix_anon.client.table.categories import positions
+from verix_anon.client.table.columns import columns_of, owned
+from verix_anon.client.table.hierarchies import DATE, PREFIX, Hierarchy
 from verix_anon.client.table.overview import (
     MANY_ONCE,
     OVERVIEW,
+    SAMPLE,
     ColumnOverview,
     Overview,
     coarser,
+    read_sample,
 )
 from verix_anon.client.table.owner_table import RECORD
 from verix_anon.client.table.roles_file import parse_reading
@@ -26,6 +39,7 @@ from verix_anon.desk.gate import Form
 from verix_anon.desk.pages import forms
 from verix_anon.desk.rendering import desk_of, fragment, href_of, page
 from verix_anon.errors import TableError
+from verix_anon.files.desk_folder import inside
 from verix_anon.files.job_folder import ROLES
 from verix_anon.files.text_versions import Version, read_version, replace_version
 from verix_anon.protocol.contract import Kind
@@ -39,6 +53,10 @@ BINS = {
     Kind.CATEGORICAL: ("auto", "1", "2", "3"),
 }
 """The proposed common bins: widths, years, or the first characters."""
+MOST_GROUPED = 200
+"""More values than these cannot be put together by hand."""
+GROUPED = ".hierarchy"
+"""How files of groups end: not like tables, which the desk would offer to anonymize."""
 KIND_NAMES = tuple(kind.value for kind in (Kind.NUMERIC, Kind.CATEGORICAL, Kind.DATETIME))
 
 
@@ -64,6 +82,9 @@ def _page(
         "hierarchies": (PREFIX, DATE),
         "bins": {kind.value: bins for kind, bins in BINS.items()},
         "coarser": coarser,
+        "grouped": {c.name: _first_level(request, job, c.hierarchy) for c in wanted.columns},
+        "ending": GROUPED,
+        "most_grouped": MOST_GROUPED,
         "priorities": tuple(PRIORITIES),
         "record": RECORD,
         "digest": now.digest,
@@ -155,6 +176,55 @@ def choose_columns(request: Request, job: forms.GivenJob, form: forms.Posted) ->
         return forms.conflict(request, job, changed, text, form)
     on = href_of(request, JourneyStep.PRIVACY, job) if forms.one(form, "do") == "on" else ""
     return RedirectResponse(on or href_of(request, JourneyStep.COLUMNS, job), 303)
+
+
+@router.get("/jobs/{job}/columns/groups")
+def groups(request: Request, job: forms.GivenJob, column: str, hierarchy: str = "") -> Response:
+    """Return a column's values, the share of each, and the group in which a hierarchy puts it."""
+    roles, looked = read_version(job.path(ROLES)).text, overview_of(job)
+    seen = None if looked is None else looked.columns.get(column)
+    order = {c.name: c.order or None for c in roles_editor.read_choices(roles).columns}.get(column)
+    if seen is None or not 0 < seen.n_distinct <= MOST_GROUPED:
+        raise TableError(f"column {column!r} has no values, or too many to put them together")
+    array = read_sample(job.path(SAMPLE))[column].combine_chunks()
+    labels, at = positions(column, array, order)
+    if len(labels) < seen.n_distinct:
+        # The sample of a large table lacks some. The desk must not read tables elsewhere.
+        table = inside(desk_of(request).folder, str(job.table))
+        array = columns_of(owned(table, parse_reading(roles)).table)[column]
+        labels, at = positions(column, array, order)
+    counts, group_of = Counter(at.tolist()), _first_level(request, job, hierarchy)
+    return JSONResponse(
+        [[each, counts[i] / len(at), group_of.get(each, each)] for i, each in enumerate(labels)]
+    )
+
+
+def _first_level(request: Request, job: Job, hierarchy: str) -> Mapping[str, str]:
+    """Return the lowest name above each value, if the hierarchy is a file in the desk's folder."""
+    if hierarchy not in ("", PREFIX, DATE):
+        with suppress(TableError):
+            path = inside(desk_of(request).folder, str(job.path(hierarchy)))
+            return {value: names[0] for value, names in Hierarchy.of(str(path)).levels.items()}
+    return {}
+
+
+@router.post("/jobs/{job}/columns/groups")
+def save_groups(request: Request, job: forms.GivenJob, form: forms.Posted) -> Response:
+    """Write the groups as a hierarchy beside the roles file, and return its name."""
+    forms.check_open(request, job)
+    column, values = forms.one(form, "column"), form.get("value", [])
+    out = io.StringIO()
+    rows = zip(values, form.get("group", []), strict=False)
+    csv.writer(out, delimiter=";", lineterminator="\n").writerows(rows)
+    if len(out.getvalue().splitlines()) != len(values):
+        raise TableError(
+            f"column {column!r} has a value with a line break, which no group can hold"
+        )
+    # Two columns may differ only in signs that no file name can hold.
+    digest = sha256(column.encode()).hexdigest()
+    path = job.path(f"{re.sub(r'[^0-9A-Za-z]+', '-', column)[:30]}-{digest[:6]}{GROUPED}")
+    replace_version(path, out.getvalue(), read_version(path).digest)
+    return JSONResponse({"hierarchy": path.name})
 
 
 def _applied(text: str, wanted: roles_editor.Choices, form: Form) -> str:

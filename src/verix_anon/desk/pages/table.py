@@ -1,7 +1,6 @@
 """Table: which file it is, how it is read, its first rows; then the columns are drafted."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -156,10 +155,6 @@ def _init(job: Job, asked: dict[str, str], *, overwrite: bool = False) -> tuple[
     return ("init", path, "--out", forms.at(job, ROLES), *options, *more)
 
 
-PIECE = 1 << 20
-"""How many bytes are held at once."""
-
-
 @router.put("/jobs/{job}/upload")
 async def upload(request: Request, job: forms.GivenJob, name: Annotated[str, Query()]) -> Response:
     """Save the body as a file; answer with its name here, or why it was not accepted."""
@@ -167,7 +162,7 @@ async def upload(request: Request, job: forms.GivenJob, name: Annotated[str, Que
     size = int(length) if length.isdecimal() else None
     try:
         with receiving(desk_of(request).folder, name, size) as received:
-            async for piece in _pieces(request):
+            async for piece in request.stream():
                 await asyncio.to_thread(received.write, piece)
             await asyncio.to_thread(received.done)
     except TableError as error:
@@ -175,14 +170,3 @@ async def upload(request: Request, job: forms.GivenJob, name: Annotated[str, Que
     except ClientDisconnect:
         return Response(status_code=400)
     return JSONResponse({"table": received.name})
-
-
-async def _pieces(request: Request) -> AsyncIterator[bytes]:
-    held = bytearray()
-    async for chunk in request.stream():
-        held += chunk
-        if len(held) >= PIECE:
-            yield bytes(held)
-            held.clear()
-    if held:
-        yield bytes(held)

@@ -17,14 +17,7 @@ from verix_anon.files.job_folder import DELIVERY, MANIFEST, REPORT, SUBMISSION, 
 from verix_anon.translation import RECORD
 
 router = forms.step_router(JourneyStep.VERDICT)
-JUDGED = frozenset(
-    {
-        JourneyState.VERIFIED,
-        JourneyState.VIOLATION,
-        JourneyState.INCONCLUSIVE,
-        JourneyState.RELEASED,
-    }
-)
+JUDGED = {JourneyState.RELEASED, *(JourneyState(each.lower()) for each in Outcome)}
 FOUND = frozenset({0, 1, 3})
 """The exit codes of `verify` with which it gives a verdict, good or bad."""
 

@@ -183,7 +183,220 @@ function upload(zone) {
   });
 }
 
+// Groups of a column's values. A value is dragged onto another one, or it is picked up and put down
+// by click or by key, or two lists say where it goes. A group holds two values or more.
+function grouping(dialog) {
+  const part = Object.fromEntries([...dialog.querySelectorAll("[data-part]")].map((one) => [one.dataset.part, one]));
+  const words = dialog.dataset;
+  const shownAtMost = 5;
+  let opener = null, picked = null, dragged = null;
+
+  const chipsIn = (box) => [...box.querySelectorAll("[role=button]")];
+  const groups = () => [...part.boxes.children].filter((box) => box !== part.alone);
+  const all = () => chipsIn(part.boxes).sort((a, b) => a.dataset.at - b.dataset.at);
+  const isAlone = (chip) => part.alone.contains(chip);
+
+  const add = (box, chip) => {
+    const item = chip.parentElement;
+    const list = box.querySelector("ul");
+    const next = chipsIn(list).find((other) => Number(other.dataset.at) > Number(chip.dataset.at));
+    list.insertBefore(item, next ? next.parentElement : null);
+  };
+  const open = () => part.boxes.appendChild(part.template.content.firstElementChild.cloneNode(true));
+
+  // The names of the groups, and the lists of what may go where.
+  const refresh = () => {
+    const taken = new Set(chipsIn(part.alone).map((chip) => chip.dataset.value));
+    groups().forEach((box, i) => {
+      const values = chipsIn(box).map((chip) => chip.dataset.value);
+      let name = values.slice(0, shownAtMost).join(", ");
+      if (values.length > shownAtMost) name += ", +" + (values.length - shownAtMost);
+      while (taken.has(name)) name += "\u2026";
+      taken.add(name);
+      box.dataset.name = name;
+      box.querySelector("h3").textContent = words.group + " " + (i + 1);
+      box.querySelector("bdi").textContent = name;
+    });
+    const [what, where] = [part.what.value, part.where.value];
+    part.what.replaceChildren(...all().map((chip) => new Option(chip.dataset.value, chip.dataset.at)));
+    if (part.what.querySelector(`[value="${what}"]`)) part.what.value = what;
+    part.where.replaceChildren(
+      ...groups().map((box, i) => new Option(box.querySelector("h3").textContent, "group-" + i)),
+      ...chipsIn(part.alone).filter((chip) => chip.dataset.at !== part.what.value)
+        .map((chip) => new Option(chip.dataset.value, chip.dataset.at)),
+      new Option(part.alone.querySelector("h3").textContent, "alone"),
+    );
+    if (part.where.querySelector(`[value="${where}"]`)) part.where.value = where;
+    part.leave.hidden = !picked || isAlone(picked);
+  };
+  const pick = (chip) => {
+    if (picked) picked.setAttribute("aria-pressed", "false");
+    picked = chip;
+    if (chip) {
+      chip.setAttribute("aria-pressed", "true");
+      part.said.textContent = words.picked.replace("{value}", () => chip.dataset.value);
+    }
+    part.leave.hidden = !chip || isAlone(chip);
+  };
+  // To another value or to a box.
+  const put = (chip, target) => {
+    pick(null);
+    let box = target.closest(".box");
+    if (target !== chip && target !== box && box === part.alone) {
+      box = open();
+      add(box, target);
+    }
+    add(box, chip);
+    for (const each of groups()) {
+      const left = chipsIn(each);
+      if (left.length > 1) continue;
+      for (const one of left) add(part.alone, one);
+      each.remove();
+    }
+    refresh();
+    const name = chip.closest(".box").dataset.name;
+    const said = isAlone(chip) ? words.left : words.joined.replace("{group}", () => name);
+    part.said.textContent = said.replace("{value}", () => chip.dataset.value);
+  };
+  const press = (chip) => {
+    if (picked && picked !== chip) {
+      const moved = picked;
+      put(moved, chip);
+      moved.focus();
+    } else pick(picked ? null : chip);
+  };
+  const fill = (rows) => {
+    for (const box of groups()) box.remove();
+    part.alone.querySelector("ul").replaceChildren();
+    const boxes = new Map();
+    const share = new Intl.NumberFormat(document.documentElement.lang, { style: "percent", maximumFractionDigits: 1 });
+    rows.forEach(([value, portion, name], i) => {
+      const item = document.createElement("li");
+      const chip = document.createElement("span");
+      const small = document.createElement("small");
+      Object.assign(chip.dataset, { value, at: i });
+      chip.tabIndex = 0;
+      chip.draggable = true;
+      chip.setAttribute("role", "button");
+      chip.setAttribute("aria-pressed", "false");
+      small.textContent = share.format(portion);
+      chip.append(value, " ", small);
+      item.append(chip);
+      const isGrouped = rows.some((other) => other[2] === name && other[0] !== value);
+      if (isGrouped && !boxes.has(name)) boxes.set(name, open());
+      (boxes.get(name) || part.alone).querySelector("ul").append(item);
+    });
+    picked = null;
+    refresh();
+  };
+  // An answer in JSON, or the sentence that the desk says about a mistake.
+  const ask = async (url, options) => {
+    const problem = document.createElement("p");
+    problem.className = "problem";
+    problem.textContent = words.failed;
+    part.problem.replaceChildren();
+    try {
+      const answer = await fetch(url, options);
+      if (answer.ok) return await answer.json();
+      const found = new DOMParser().parseFromString(await answer.text(), "text/html");
+      problem.textContent = found.querySelector("main .problem")?.textContent || words.failed;
+    } catch { /* the desk has ended */ }
+    part.problem.append(problem);
+    return null;
+  };
+  const listOf = (button) => document.getElementById("hierarchy-" + button.dataset.row);
+
+  for (const button of document.querySelectorAll("[data-groups]")) {
+    button.hidden = false;
+    button.addEventListener("click", async () => {
+      opener = button;
+      const column = decodeURIComponent(button.dataset.groups);
+      const query = new URLSearchParams({ column, hierarchy: listOf(button).value });
+      part.column.textContent = column;
+      part.said.textContent = "";
+      const rows = await ask(words.url + "?" + query);
+      fill(rows || []);
+      part.save.disabled = !rows;
+      dialog.showModal();
+    });
+  }
+  dialog.addEventListener("click", (event) => {
+    const chip = event.target.closest("[role=button]");
+    if (chip) press(chip);
+  });
+  dialog.addEventListener("keydown", (event) => {
+    const chip = event.target.closest("[role=button]");
+    if (!chip || (event.key !== "Enter" && event.key !== " ")) return;
+    event.preventDefault();
+    press(chip);
+  });
+  dialog.addEventListener("cancel", (event) => {
+    if (!picked) return;
+    event.preventDefault();
+    pick(null);
+    part.said.textContent = "";
+  });
+  dialog.addEventListener("input", (event) => event.stopPropagation());
+  dialog.addEventListener("dragstart", (event) => {
+    dragged = event.target.closest("[role=button]");
+    event.dataTransfer.setData("text/plain", dragged.dataset.value);
+  });
+  const over = (event) => {
+    const box = dragged && event.target.closest(".box");
+    for (const each of part.boxes.children) each.classList.toggle("over", each === box);
+    return box;
+  };
+  dialog.addEventListener("dragover", (event) => { if (over(event)) event.preventDefault(); });
+  dialog.addEventListener("drop", (event) => {
+    const box = over(event);
+    if (!box) return;
+    event.preventDefault();
+    put(dragged, event.target.closest("[role=button]") || box);
+  });
+  dialog.addEventListener("dragend", () => {
+    dragged = null;
+    for (const each of part.boxes.children) each.classList.remove("over");
+  });
+  part.leave.addEventListener("click", () => {
+    const moved = picked;
+    put(moved, part.alone);
+    moved.focus();
+  });
+  part.what.addEventListener("change", refresh);
+  part.move.addEventListener("click", () => {
+    const chip = all()[part.what.value];
+    const where = part.where.value;
+    if (where === "alone") put(chip, part.alone);
+    else put(chip, where.startsWith("group-") ? groups()[where.slice("group-".length)] : all()[where]);
+  });
+  part.close.addEventListener("click", () => dialog.close());
+  part.save.addEventListener("click", async () => {
+    const list = listOf(opener);
+    if (groups().length) {
+      const body = new URLSearchParams({ csrf: csrf(), column: decodeURIComponent(opener.dataset.groups) });
+      for (const chip of all()) {
+        body.append("value", chip.dataset.value);
+        body.append("group", chip.closest(".box").dataset.name || chip.dataset.value);
+      }
+      const found = await ask(words.url, { method: "POST", body });
+      if (!found) return;
+      const known = [...list.options].find((each) => each.value === found.hierarchy);
+      const own = known || list.appendChild(new Option("", found.hierarchy));
+      const first = chipsIn(groups()[0])[0];
+      own.textContent = `${words.own}: ${first.dataset.value} \u2192 ${groups()[0].dataset.name}`;
+      list.value = found.hierarchy;
+      // The groups stand in the order of the values, and no column may have both.
+      document.getElementById("order-" + opener.dataset.row).value = "";
+    } else list.value = "";
+    isEdited = true;
+    dialog.close();
+    list.dispatchEvent(new Event("change", { bubbles: true }));
+    list.focus();
+  });
+}
+
 for (const form of document.querySelectorAll("[data-refresh]")) refresh(form);
 for (const form of document.querySelectorAll("[data-advice]")) advise(form);
 for (const table of document.querySelectorAll("[data-sorted]")) tool(table);
 for (const zone of document.querySelectorAll("[data-upload]")) upload(zone);
+for (const dialog of document.querySelectorAll("dialog.groups")) grouping(dialog);
