@@ -6,13 +6,14 @@ Nothing here depends on the language that the desk speaks.
 import io
 import os
 import random
+import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from PIL import Image
 from playwright.sync_api import Download, Page
@@ -20,16 +21,65 @@ from playwright.sync_api import Download, Page
 from tools.browser import chromium
 from tools.desk_process import serving
 
-WIDTH, HEIGHT, TALLEST = 1280, 700, 1300
-PICTURES = ("jobs", "table", "columns", "privacy", "send", "verdict", "release")
-"""The pages that are shown, each from its top."""
-NARROW, NARROW_TALLEST = 390, 900
+HEIGHT = 700
+PICTURES = {
+    "jobs": "The first page",
+    "table": "Table",
+    "columns": "Columns",
+    "groups": "Columns: groups of values",
+    "privacy": "Privacy",
+    "prepare": "Send, before the table is prepared",
+    "send": "Send",
+    "verdict": "Verdict",
+    "release": "Release",
+    "series": "Series",
+}
+"""The pages that are shown, each from its top, and what they are called."""
+
+
+class Look(NamedTuple):
+    """How a page is looked at for a picture."""
+
+    width: int
+    scheme: Literal["light", "dark"]
+    tallest: int
+    ending: str
+    """Of the picture's name"""
+
+    @property
+    def said(self) -> str:
+        """The same in words."""
+        return f"{self.width} pixels, {self.scheme}"
+
+
+LOOKS = (
+    Look(1280, "light", 1300, ""),
+    Look(1280, "dark", 1300, "-dark"),
+    Look(390, "light", 900, "-narrow-light"),
+    Look(390, "dark", 900, "-narrow"),
+)
+LANGUAGES = {"en": ("", "English"), "de": ("-de", "German")}
+"""What the name of a picture has of its language, and what the language is called."""
+HOME = "/home/owner/data"
+SERIES = "monthly"
+SERIES_ROLES = """[columns]
+"Patientennummer" = "identifier"
+"Geburtsdatum" = "quasi"
+"PLZ" = "quasi"
+"Geschlecht" = "quasi"
+"Größe" = "identifier"
+"Diagnose" = "sensitive"
+"Rückfall" = "kept"
+[contract]
+task = "none"
+person = "Patientennummer"
+"""
 RENAME = """([was, now]) => {
   const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (texts.nextNode()) texts.currentNode.data = texts.currentNode.data.replace(was, now);
 }"""
 """The folder of a picture is nobody's."""
-MOST_BYTES = 120_000
+MOST_BYTES, MOST_BYTES_OF_ALL = 120_000, 4_000_000
 SECONDS = 180.0
 QUIET = "body:not(:has([data-events]))"
 """A page on which no work runs any more."""
@@ -165,6 +215,7 @@ class Walk:
     def release(self) -> Download:
         """Look at what would be published, publish it, and take it along."""
         self.goto("release")
+        self.page.click("#look summary")
         self.page.fill("#require-k", "5")
         self.submit("preview")
         self.until("#records")
@@ -178,46 +229,99 @@ class Walk:
 
 
 def take_pictures(out: Path) -> None:
-    """A picture of each page, on the way of one job."""
+    """Pictures of each page in each language, on the way of one job."""
     with TemporaryDirectory() as scratch, chromium() as browser:
         os.environ["VERIX_LEDGER"] = f"{scratch}/ledger.jsonl"
-        table = german_table(Path(scratch) / "patients.csv")
-        folder = Path(scratch) / "desk"
-        (folder / "survey 2025").mkdir(parents=True)
-        with serving(folder) as desk:
-            page = browser.new_page(
-                viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="light", locale="en"
-            )
-            page.set_default_timeout(1000 * SECONDS)
-            page.goto(desk.url)
-            page.wait_for_selector("#name")
+        for language, (end, _) in LANGUAGES.items():
+            folder = Path(scratch) / language
+            (folder / "survey 2025").mkdir(parents=True)
+            begin_series(folder)
+            with serving(folder) as desk:
+                page = browser.new_page(viewport={"width": 1280, "height": HEIGHT}, locale=language)
+                page.set_default_timeout(1000 * SECONDS)
+                page.goto(desk.url)
+                page.wait_for_selector("#name")
 
-            def look(name: str) -> None:
-                page.evaluate(RENAME, [str(folder), "/home/owner/data"])
-                if name in PICTURES:
-                    _keep(page, name, out)
+                def look(name: str, page: Page = page, end: str = end) -> None:
+                    page.evaluate(RENAME, [page.locator(".where code").inner_text(), HOME])
+                    if name in PICTURES:
+                        _keep(page, name, end, out)
+                    if name == "columns":
+                        _put_together(page)
+                        _keep(page, "groups", end, out, is_whole=False)
+                        page.locator("dialog [data-part=close]").click()
 
-            Walk(page, desk.origin, "clinic", look).whole(table)
+                table = german_table(Path(scratch) / "patients.csv")
+                Walk(page, desk.origin, "clinic", look).whole(table)
+                page.goto(f"{desk.origin}/series/{SERIES}")
+                page.click("form button")
+                page.wait_for_selector("main .bars")
+                look("series")
+                page.close()
 
 
-def _keep(page: Page, name: str, out: Path) -> None:
-    """Pictures of a page, small: wide and light, and as on a phone in the dark."""
-    for ending, width, scheme, tallest in (
-        ("", WIDTH, "light", TALLEST),
-        ("-narrow", NARROW, "dark", NARROW_TALLEST),
-    ):
-        page.set_viewport_size({"width": width, "height": HEIGHT})
-        page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
-        shot = Image.open(io.BytesIO(page.screenshot(full_page=True))).convert("RGB")
-        path = out / f"desk-{name}{ending}.png"
-        shown = shot.crop((0, 0, shot.width, min(shot.height, tallest)))
+def begin_series(folder: Path) -> None:
+    """Publish three months of one table, by commands."""
+    (folder / "roles.toml").write_text(SERIES_ROLES, encoding="utf-8")
+    commands = [["series", "new", SERIES, "--roles", "roles.toml", "--l", "2"]]
+    for month in ("2026-01", "2026-02", "2026-03"):
+        n_rows = 300 + 100 * len(commands)
+        german_table(folder / f"{month}.csv", n_rows=n_rows)
+        given = ["--series", SERIES, "--out", month, "--release", f"released {month}.csv"]
+        commands.append(["run", f"{month}.csv", *given, "--quiet"])
+    for words in commands:
+        command = [sys.executable, "-m", "verix_anon", *words]
+        subprocess.run(command, cwd=folder, check=True, capture_output=True)
+
+
+def _put_together(page: Page) -> None:
+    """Open the groups of the postcodes, and drag two into one."""
+    row = page.locator("tr[data-name=plz]")
+    row.locator("summary").click()
+    row.locator("[data-groups]").click()
+    page.locator("dialog [data-value='10117']").drag_to(page.locator("[data-value='10115']"))
+
+
+def _keep(page: Page, name: str, language: str, out: Path, *, is_whole: bool = True) -> None:
+    """Pictures of a page, small; not the whole page if it lies under a dialogue."""
+    for look in LOOKS:
+        page.set_viewport_size({"width": look.width, "height": HEIGHT})
+        page.emulate_media(color_scheme=look.scheme)
+        shot = Image.open(io.BytesIO(page.screenshot(full_page=is_whole))).convert("RGB")
+        path = out / f"desk-{name}{language}{look.ending}.png"
+        shown = shot.crop((0, 0, shot.width, min(shot.height, look.tallest)))
         shown.quantize(32).save(path, optimize=True)
         size = path.stat().st_size
         assert size <= MOST_BYTES, f"{path}: {size:,} bytes"
         print(f"{path}: {size:,} bytes")
-    page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
+    page.set_viewport_size({"width": 1280, "height": HEIGHT})
     page.emulate_media(color_scheme="light")
+
+
+def gallery() -> Iterator[str]:
+    """Yield the lines of the page that shows all pictures."""
+    yield "# The desk: pictures of every page"
+    yield ""
+    yield "[The desk](desk.md) says what each page is for."
+    for name, title in PICTURES.items():
+        yield ""
+        yield f"## {title}"
+        for width in (1280, 390):
+            shown = [
+                (f"{spoken}, {look.said}", f"{language}{look.ending}")
+                for language, spoken in LANGUAGES.values()
+                for look in LOOKS
+                if look.width == width
+            ]
+            yield ""
+            yield f"| {' | '.join(said for said, _ in shown)} |"
+            yield f"| {' | '.join('---' for _ in shown)} |"
+            cells = (f"![{title}, {said}](../images/desk-{name}{end}.png)" for said, end in shown)
+            yield f"| {' | '.join(cells)} |"
 
 
 if __name__ == "__main__":
     take_pictures(Path(sys.argv[1]))
+    (Path(sys.argv[1]).parent / "how-to" / "desk-pictures.md").write_text(
+        "\n".join([*gallery(), ""]), encoding="utf-8"
+    )

@@ -11,8 +11,9 @@ from playwright.sync_api import BrowserType, Locator, Route
 
 from cli import jobs
 from desk.browsing import wait_for
-from desk.visiting import Visit, check_everybody
+from desk.visiting import OUTSIDE, Visit, check_everybody
 from service.running import running
+from tools import hospital
 from tools.browser import driver, needs_chromium
 from tools.desk import Service, Walk, german_table
 from tools.desk_process import Served, serving
@@ -90,6 +91,82 @@ def test_the_whole_journey_with_a_service(
         assert "released" in page.locator("[data-job]", has_text="sent").inner_text()
         assert given.token not in page.content()
     check_released(tmp_path / "o.csv")
+
+
+COUNT = """() => {
+  const add = (n) => { sessionStorage.clicks = Number(sessionStorage.clicks || 0) + n; };
+  addEventListener("click", (event) => { if (event.isTrusted) add(1); }, true);
+  // A list is opened, and one of its lines is chosen.
+  addEventListener("change", (event) => { if (event.target.matches("select")) add(2); }, true);
+}"""
+READ = """() => {
+  for (const details of document.querySelectorAll("details")) details.open = true;
+  const lists = [...document.querySelectorAll(".glossary")];
+  for (const list of lists) list.hidden = true;
+  const text = document.querySelector("main").innerText;
+  for (const list of lists) list.hidden = false;
+  for (const details of document.querySelectorAll("details")) details.open = false;
+  return text;
+}"""
+"""All that a page says, but for its list of words."""
+EXPLAINED = {
+    "k": r"\bk\b(?!\.A\.)",
+    "l": r"\bl\b",
+    "cap": r"\bcap\b",
+    "traps": r"\b(trap|sentinel|twin|[Tt]est record)s?\b|Testdatens|Wächter",
+    "loss": r"\bNCP\b",
+    "class": r"\b[Cc]lass(es)?\b|\bKlassen?\b",
+    "sheet": r"\bprivacy sheet\b|\bSchutzblatt\b",
+    "manifest": r"\b[Mm]anifest\b",
+    "receipt": r"\breceipt\b|\bQuittung\b",
+    "tracker": r"\btracker\b",
+    "model": r"\b(SHAP|AUC|F1)\b",
+    "quasi": r"\b[Qq]uasi-[Ii]dentifi",
+    "target": r"\btarget\b|\bZiel(spalte)?\b",
+}
+"""Words that a newcomer does not know, by their entry; a tree's words are on one page alone."""
+
+
+@pytest.mark.parametrize(("language", "width"), [("en", 390), ("de", 1280)])
+def test_a_newcomer_publishes_the_hospital_table_with_15_clicks(
+    browser: BrowserType, desk: Served, language: str, width: int
+) -> None:
+    name = f"hospital-{language}"
+    hospital.write(desk.folder / f"{name}.csv", 1_500, language=language)
+    visit = Visit(browser, desk, language)
+    visit.context.add_init_script(f"({COUNT})()")
+    with visit as page:
+        page.set_viewport_size({"width": width, "height": 800})
+        walk = Walk(page, desk.origin, name, lambda name: None)
+
+        def press(button: str, then: str) -> None:
+            page.click(button)
+            walk.until(then)
+            text = page.evaluate(READ)
+            assert page.evaluate(OUTSIDE) <= 0, page.url
+            entries = page.locator(".glossary [data-term]").evaluate_all(
+                "all => all.map(one => one.dataset.term)"
+            )
+            found = {term for term, words in EXPLAINED.items() if re.search(words, text)}
+            assert found <= {*entries}, page.url
+
+        page.reload()
+        page.fill("#name", name)
+        press("form[action='/jobs'] button", "#table")
+        page.select_option("#table", f"{name}.csv")
+        press("[value=draft]", "#role-0")
+        press("[value=on]", "#try-k")
+        press("[value=internal]", ".cards .chosen .share")
+        press("[value=on]", "#becomes")
+        press("form[action$='/prepare'] button", "#glimpse")
+        press("form[action$='/anonymize'] button", "#profile")
+        press("form[action$='/verdict'] button", "#layers")
+        press("main a[href$='/release']", "#require-k")
+        press("form[action$='/preview'] > button", "#records")
+        press("form[action$='/release'] button", "#released")
+        with page.expect_download():
+            page.click("a[href$='released.csv']")
+        assert 0 < int(page.evaluate("sessionStorage.clicks")) <= 15
 
 
 def drafted(desk: Served, name: str, seed: int) -> Path:

@@ -29,12 +29,18 @@ TEMPLATES = sorted(
     for path in (files("verix_anon.desk") / "templates").iterdir()
 )
 TERMS = ("k", "l", "cap", "t", "rule", "traps", "leaf", "loss")
+MORE_TERMS = (
+    *("quasi", "target", "class", "risk", "sheet", "bound"),
+    *("manifest", "receipt", "tracker", "model", "tree", "log"),
+)
 WAY = ("prepare", "anonymize", "verify", "release")
 GROUPS: dict[str, Sequence[str]] = {
     "columns.fates.": (*columns.ROLE_NAMES, "prose", "named", "singles"),
     "columns.hierarchies.": ["none", "prefix", "date", "file"],
     "priorities.": tuple(PRIORITIES),
     "kinds.": columns.KIND_NAMES,
+    "glossary.terms.": MORE_TERMS,
+    "glossary.terms_said.": MORE_TERMS,
     "languages.": LANGUAGES,
     "losses.units.": [*UNITS, "values", "value"],
     "plain.": ("entered", "unknown", "used"),
