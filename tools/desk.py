@@ -231,8 +231,9 @@ class Walk:
 def take_pictures(out: Path) -> None:
     """Pictures of each page in each language, on the way of one job."""
     with TemporaryDirectory() as scratch, chromium() as browser:
-        os.environ["VERIX_LEDGER"] = f"{scratch}/ledger.jsonl"
         for language, (end, _) in LANGUAGES.items():
+            # It would not let the same table be released for the other language.
+            os.environ["VERIX_LEDGER"] = f"{scratch}/{language}.jsonl"
             folder = Path(scratch) / language
             (folder / "survey 2025").mkdir(parents=True)
             begin_series(folder)
@@ -266,8 +267,8 @@ def begin_series(folder: Path) -> None:
     commands = [["series", "new", SERIES, "--roles", "roles.toml", "--l", "2"]]
     for month in ("2026-01", "2026-02", "2026-03"):
         n_rows = 300 + 100 * len(commands)
-        german_table(folder / f"{month}.csv", n_rows=n_rows)
-        given = ["--series", SERIES, "--out", month, "--release", f"released {month}.csv"]
+        german_table(folder / f"{month}.csv", n_rows=n_rows, seed=6)
+        given = ["--series", SERIES, "--out", month, "--release", f"{month}/released.csv"]
         commands.append(["run", f"{month}.csv", *given, "--quiet"])
     for words in commands:
         command = [sys.executable, "-m", "verix_anon", *words]
@@ -290,7 +291,7 @@ def _keep(page: Page, name: str, language: str, out: Path, *, is_whole: bool = T
         shot = Image.open(io.BytesIO(page.screenshot(full_page=is_whole))).convert("RGB")
         path = out / f"desk-{name}{language}{look.ending}.png"
         shown = shot.crop((0, 0, shot.width, min(shot.height, look.tallest)))
-        shown.quantize(32).save(path, optimize=True)
+        shown.quantize(64).save(path, optimize=True)
         size = path.stat().st_size
         assert size <= MOST_BYTES, f"{path}: {size:,} bytes"
         print(f"{path}: {size:,} bytes")

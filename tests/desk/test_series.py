@@ -31,7 +31,9 @@ def folder(given: Given, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_series_shows_its_releases_and_what_they_tell(folder: Path, browser: Browser) -> None:
-    assert 'href="/series/monthly"' in browser.get("/").text
+    first = browser.get("/").text
+    assert 'href="/series/monthly"' in first
+    assert 'data-job="monthly"' not in first, "it is not a job, though it has a roles file"
     page = browser.get("/series/monthly")
     assert page.text.count('<th scope="row">') == 2
     told = browser.submit("/series/monthly", {"passphrase": "a long passphrase"})

@@ -72,10 +72,9 @@ def columns(request: Request, job: forms.GivenJob) -> Response:
 def _page(
     request: Request, job: Job, wanted: roles_editor.Choices, now: Version, *, refused: bool = False
 ) -> Response:
-    reading, looked = parse_reading(now.text), overview_of(job)
+    reading = parse_reading(now.text)
     view = {
         **_rows(request, job, now, wanted),
-        "n_rows": 0 if looked is None else looked.n_rows,
         "words": reading.missing,
         "roles": ROLE_NAMES,
         "kinds": KIND_NAMES,
@@ -110,7 +109,7 @@ def _rows(
     """Return what the table of columns and the advice on it show."""
     looked = overview_of(job)
     seen: Mapping[str, ColumnOverview] = {} if looked is None else looked.columns
-    found = _advice(request, job, now, wanted)
+    found = roles_editor.advice(now.text, wanted, job.folder, desk_of(request).folder)
     return {
         "wanted": wanted,
         "seen": seen,
@@ -130,12 +129,6 @@ def _fate(column: roles_editor.ColumnChoice, seen: ColumnOverview | None) -> str
         return "named"
     is_exact = column.role in (TableRole.KEPT, TableRole.SENSITIVE) and not column.is_derived
     return "singles" if is_exact and seen is not None and seen.once >= MANY_ONCE else column.role
-
-
-def _advice(
-    request: Request, job: Job, now: Version, wanted: roles_editor.Choices
-) -> roles_editor.Advice:
-    return roles_editor.advice(now.text, wanted, job.folder, desk_of(request).folder)
 
 
 @router.post("/jobs/{job}/columns/advice")
@@ -167,7 +160,8 @@ def choose_columns(request: Request, job: forms.GivenJob, form: forms.Posted) ->
         names = {column.name for column in before.columns}
         forms.check_known(forms.columns_of(form), names)
         forms.check_known([wanted.person], {"", RECORD, before.person, *names})
-        if _advice(request, job, now, wanted).mistakes:
+        home = desk_of(request).folder
+        if roles_editor.advice(now.text, wanted, job.folder, home).mistakes:
             return _page(request, job, wanted, now, refused=True)
     text = _applied(now.text, wanted, form)
     changed = replace_version(job.path(ROLES), text, was)

@@ -61,11 +61,11 @@ def try_example(request: Request) -> Response:
 
 def _list(request: Request, name: str, problem: str, status: int) -> Response:
     desk = desk_of(request)
-    found = jobs_in(desk.folder)
+    series = series_in(desk.folder)
+    found = [job for job in jobs_in(desk.folder) if job.name not in series]
     tasks = [desk.tasks.of(job.name) for job in found]
     running = {task.job for task in tasks if task is not None and task.is_running}
-    view = {"jobs": found, "running": running, "name": name, "problem": problem}
-    view["series"] = series_in(desk.folder)
+    view = {"jobs": found, "running": running, "series": series, "name": name, "problem": problem}
     return page(request, "jobs.html", {**view, "command": BEGINS}, status=status)
 
 

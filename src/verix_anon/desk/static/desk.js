@@ -221,7 +221,8 @@ function grouping(dialog) {
     part.what.replaceChildren(...all().map((chip) => new Option(chip.dataset.value, chip.dataset.at)));
     if (part.what.querySelector(`[value="${what}"]`)) part.what.value = what;
     part.where.replaceChildren(
-      ...groups().map((box, i) => new Option(box.querySelector("h3").textContent, "group-" + i)),
+      ...groups().map((box, i) => new Option(box.querySelector("h3").textContent, "group-" + i))
+        .filter((each, i) => !groups()[i].querySelector(`[data-at="${part.what.value}"]`)),
       ...chipsIn(part.alone).filter((chip) => chip.dataset.at !== part.what.value)
         .map((chip) => new Option(chip.dataset.value, chip.dataset.at)),
       new Option(part.alone.querySelector("h3").textContent, "alone"),
