@@ -97,7 +97,7 @@ def _sentence(parameter: Any) -> str:
     if parameter.required and parameter.param_type_name == "option":
         return f"{text} Required."
     is_shown = parameter.param_type_name == "option" and not parameter.is_flag
-    if is_shown and parameter.default is not None:
+    if is_shown and parameter.default not in (None, ""):
         return f"{text} Default: `{parameter.default}`."
     return text
 
