@@ -139,7 +139,7 @@ def verify(
         epsilon_per_feature=numbers_by_column(epsilon_per_feature or []),
     )
     kept = load_manifest(manifest, passphrase_file)
-    if profile is None and submission is None:
+    if profile in (None, "full") and submission is None:
         beside = manifest.parent / SUBMISSION
         if beside.is_dir():
             print(
