@@ -103,7 +103,7 @@ def prepare(
     preset: Annotated[
         str | None,
         contract_option(
-            "paper: the system of the VeriX-Anon paper. Other options override its settings."
+            "A preset: paper is the system of the VeriX-Anon paper. Other options override it."
         ),
     ] = None,
     rule: Annotated[

@@ -289,7 +289,9 @@ def demo(
     ] = None,
     rows: Annotated[int, option("How many records the table has.", min=200)] = 20_000,
     k: Annotated[int, option("Every class holds at least this many people.", min=2)] = 5,
-    preset: Annotated[str | None, option("paper: the system of the VeriX-Anon paper.")] = None,
+    preset: Annotated[
+        str | None, option("A preset: paper is the VeriX-Anon paper's system.")
+    ] = None,
     report: Annotated[Path | None, option("Write the audit report here, as one HTML page.")] = None,
     language: PageLanguage = "en",
     url: Annotated[str | None, service_option("Let the service at this URL anonymize.")] = None,
