@@ -108,7 +108,7 @@ def test_a_kit_is_exported_and_run(run: Run, provider: list[object], tmp_path: P
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ((), "nothing to try"),
+        ((), "nothing to test"),
         (("--only", "nonsense", "true"), "--only 'nonsense' fits no case of the kit"),
         (("--only", "ties", "no-such-command"), "'no-such-command' cannot be started"),
         (("--url", "http://127.0.0.1:1", "--token", "t", "true"), "in place of a command"),

@@ -155,7 +155,7 @@ def test_priorities_in_the_roles_file_and_at_the_prompt(job: Path, run: Run) -> 
         ("age=0", "the priority of column 'age' must be fine, normal, coarse or a number greater"),
         ("age=-1", "the priority of column 'age' must be"),
         ("age=nan", "the priority of column 'age' must be"),
-        ("age=2x", "'2x' for column 'age' is not a number"),
+        ("age=2x", "'2x' for 'age' is not a number"),
         ("age", "'age' is not of the form COLUMN=VALUE"),
     ],
 )

@@ -217,7 +217,7 @@ def test_the_owner_signs_its_verdict(tmp_path: Path, run: Run, signed_job: Path)
 def test_sign_needs_a_file_to_sign(run: Run, signed_job: Path) -> None:
     done = run(*verify_arguments(signed_job), "--sign", signed_job / "owner")
     assert done.code == 2
-    assert "say with --out where it goes" in done.err
+    assert "add --out FILE" in done.err
 
 
 def test_without_its_receipt_a_delivery_is_not_accepted(run: Run, signed_job: Path) -> None:

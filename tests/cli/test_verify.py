@@ -219,6 +219,6 @@ def test_thin_beside_a_submission_is_warned_of(job: Path, run: Run) -> None:
     thin = verify_arguments(job)[:4]
     code, out, err = run(*thin)
     assert code == 0
-    assert "Warning: less is checked than could be" in err
+    assert "Warning: without the submission, less is checked" in err
     assert out.rstrip().endswith("Moved traps are not found.")
     assert "Warning: less" not in run(*thin, "--profile", "thin")[2]

@@ -202,7 +202,7 @@ def test_roles_that_are_none_are_said(table: pa.Table) -> None:
         found(table, {"aim": "income"})
     with pytest.raises(TableError, match="roles must be the file"):
         found(table, 5)
-    with pytest.raises(TableError, match="no target that l could be asked of"):
+    with pytest.raises(TableError, match="no target, so leave out l"):
         found(table, {"quasi": "all", "task": "none"}, l=[2])
 
 

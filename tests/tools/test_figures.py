@@ -69,7 +69,7 @@ ALLOWED = {
     # Follow from other numbers on the spot.
     "0.9^20, about 12 %": "arithmetic",
     "about 12 % with the default of 20": "arithmetic",
-    "For 20 witnesses and d = 10 %": "arithmetic",
+    "For d = 10 %": "arithmetic",
     # Of others, with their source.
     "The paper estimates 88 MB": "the paper",
     "from 19 to 320 seconds": "published in July 2025, linked under Sources",

@@ -15,19 +15,22 @@ THIN = FULL | {"wide-bounds": {"splits"}, "cut-node": set[str]()}
 
 HEAD = """# Adversaries and the layers that see them
 
-Every adversary that is built in, by the name that `verix-anon demo --adversary NAME` and the
-studies use. Made by `make reference` from the providers and from
-`tests/adversaries/test_named.py`, which runs each of them and wants VIOLATION by at least these
-layers, with the submission at hand and without it, on a table of 2,000 records. A layer that a row
-does not name may fail as well, or be skipped since an earlier one failed. The column `thin` is
-about that run: without the submission `splits`, `sentinels` and `twins` see a deviation with a
-probability, and where it names no layer they mostly do not. How surely, and what no layer can see,
-is in [the threat model](../threat-model.md#deviations).
+This page lists every adversary that is built in: a provider that misbehaves in one way. The names
+are those of `verix-anon demo --adversary NAME` and of the studies. `make reference` makes the page
+from the code.
 
-Each does under the rule `importance-spread` what its misbehaviour means there, and is tested under
-both rules. Some can misbehave under one rule alone: no labels are sent that could be flipped, or
-there are no weights to mix. The column `rule` names it, `verix_anon.adversaries.only(NAME)` gives
-it, `under(RULE)` all that can misbehave under a rule, and `demo` prepares the table by it.
+The last two columns name the layers that must fail, with the submission (`full`) and without it
+(`thin`). `tests/adversaries/test_named.py` runs each adversary both ways, on a table of 2,000
+records, and expects VIOLATION by at least these layers. Other layers may fail too, or be skipped
+because an earlier one failed. Without the submission, `splits` sees a deviation only with a
+probability. "by chance" means that it mostly misses this one. [The threat
+model](../threat-model.md#deviations) says how certain each layer is, and what no layer can see.
+
+Some adversaries can misbehave under one rule only. For example, under `importance-spread` no labels
+are sent that could be flipped, and `variance-reduction` has no weights to mix. The column `rule`
+names that rule, and `demo` prepares the table by it. In Python, `verix_anon.adversaries.only(NAME)`
+returns it, and `under(RULE)` returns all adversaries that can misbehave under a rule. Each
+adversary is tested under every rule under which it can misbehave.
 
 """
 

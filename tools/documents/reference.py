@@ -11,21 +11,24 @@ from verix_anon.cli import app
 
 HEAD = """# The command
 
-Made from the command itself by `make reference`; `verix-anon COMMAND --help` says the same. Results
-go to stdout, progress and errors to stderr.
+`make reference` makes this page from the command itself. `verix-anon COMMAND --help` says the same.
+Results go to stdout, progress and errors to stderr.
 
 | exit code | meaning |
 | --- | --- |
 | 0 | done, or VERIFIED |
-| 1 | VIOLATION, a gate of `release` not passed, or a proof or receipt that does not hold |
+| 1 | VIOLATION, `--require` not met, or a proof, receipt or log that does not hold |
+| 2 | a mistake in how the command was called; one sentence on stderr says which |
 | 3 | INCONCLUSIVE |
-| 2 | a mistake of the caller's; one sentence on stderr says which |
 | 70 | a bug in this software; `VERIX_DEBUG=1` shows where |
+| 130 | interrupted |
 
 | variable | meaning |
 | --- | --- |
-| `VERIX_PASSPHRASE` | the manifest's passphrase, where no file is given |
-| `VERIX_KEY_PASSPHRASE` | the passphrase of a key that signs, where no file is given |
+| `VERIX_PASSPHRASE` | the passphrase of a manifest or series, if no file is given |
+| `VERIX_KEY_PASSPHRASE` | the passphrase of a private key, if no file is given |
+| `VERIX_TOKEN` | the token for a provider's service, if no file is given |
+| `VERIX_DATABASE` | the service's database, if `--database` is not given |
 | `VERIX_LEDGER` | the ledger of releases, in place of the user's own |
 | `VERIX_DEBUG` | show where an internal error happened |
 """
@@ -94,7 +97,7 @@ def _sentence(parameter: Any) -> str:
     if parameter.required and parameter.param_type_name == "option":
         return f"{text} Required."
     is_shown = parameter.param_type_name == "option" and not parameter.is_flag
-    if is_shown and parameter.default is not None:
+    if is_shown and parameter.default not in (None, ""):
         return f"{text} Default: `{parameter.default}`."
     return text
 
@@ -105,7 +108,7 @@ def _first_line(text: str) -> str:
 
 def _prose(text: str) -> str:
     paragraphs = [" ".join(p.split()) for p in text.strip().split("\n\n")]
-    return "\n\n".join(paragraphs)
+    return re.sub(r"\[bold\](.*?)\[/bold\]", r"`\1`", "\n\n".join(paragraphs))
 
 
 def _epilog(text: str) -> Iterator[str]:

@@ -206,3 +206,10 @@ def audit_ratio_small() -> str:
 def audit_ratio_million() -> str:
     """The same at 1,000,000 records."""
     return _audit_ratio("1000000x16")
+
+
+@figure("audit.of_reexecution")
+def audit_of_reexecution() -> str:
+    """What decides, as a multiple of running the engine again with hashing; the paper's rule."""
+    (at,) = (row for row in load("scale")["rows"] if (row["rows"], row["columns"]) == (10**6, 16))
+    return f"{at['audit'] / at['reexecute']:.2f}"

@@ -94,37 +94,41 @@ def write(results: Path = RESULTS) -> str:
 HEAD = """<!-- Made by `python -m tools.guesses`; do not edit. -->
 # What `init` guesses right
 
-`verix-anon init` guesses a role for every column, its kind, and a hierarchy where one is likely;
-`init --explain` says why. The guesses were compared with truths that were written by hand before
-any guess was seen: for the seven public tables of the paper, and for five tables made by code, as
-a hospital, a firm, a bank and a survey may have them. The last one, `hospital export`, is the table
-of `python -m tools.hospital`. It was made for rules that were known: free text, lists in a cell,
-codes of ICD-10 and coded sex.
+`verix-anon init` guesses a role for every column, its kind, and a hierarchy if one is likely.
+`init --explain` says why. For twelve tables we wrote down the right answers by hand, before we saw
+any guess, and compared the guesses with them. Seven are the public tables of the *VeriX-Anon*
+paper. Five are made by code, as a hospital, a firm, a bank and a survey may have them. The last
+one, `hospital export`, is the table of `python -m tools.hospital`. It was made to try rules that
+we knew: for free text, lists in a cell, codes of ICD-10 and coded sex.
 
-The counts flatter the rules. Truths, rules and the five tables are by the same hand. The rules
-were written after the truths, with the names of all these columns known, and have words from
-them: `nbr`, `resp`, `attrition`, `verstorben`. In the public tables the target is always called
-`target`. Names are known in English and in German alone. After the first count three things
-changed, for the sake of other tables: a column of two values is not taken for free text, nor one
-of floats for numbers of rows, and codes are matched in another way. The counts stayed the same.
-What is listed as wrong below was left as it is.
+The counts are better than they would be on other tables. The same people wrote the answers, the
+rules and the five tables. They wrote the rules after the answers, knew the names of all these
+columns, and put some words from them into the rules: `nbr`, `resp`, `attrition`, `verstorben`. In
+the public tables the target is always called `target`. The rules know names in English and German
+only. After the first count we changed three things for the sake of other tables. A column with two
+values is not taken for free text. A column of floats is not taken for row numbers. Codes are
+matched in another way. The counts stayed the same. We left the mistakes below as they are.
 
-A column that is dropped by mistake is lost, and `prepare` says so; an identifier that is missed
-would be sent or published. Kinds count for quasi-identifiers that were known as such; `said` are
-the target, its class 1 and who is a person.
+- *dropped by mistake*: columns that are not identifiers and were guessed to be. Such a column is
+  lost, and `prepare` says which columns are dropped.
+- *missed*: identifiers that were guessed to be something else. They would be sent or published.
+- *right kind*: counted for the quasi-identifiers that were guessed to be quasi-identifiers.
+- *target and person*: whether the target, its class 1 and the column of persons are right.
 
-| table | columns | right role | dropped by mistake | missed | right kind | said |
+| table | columns | right role | dropped by mistake | missed | right kind | target and person |
 | --- | --: | --: | --: | --: | --: | --: |
 """
 WRONG = """
 ## What is wrong
 
-A truth says who holds what: health and money are sensitive, a column that others know is a
-quasi-identifier. `init` sees names and values only: that *metformin* is a drug, or that 1, 2 and
-3 are codes, it cannot know. Check every line.
+In our answers, health and money are sensitive, and a column that others know is a
+quasi-identifier. `init` sees only names and values. It cannot know that *metformin* is a drug, or
+that 1, 2 and 3 are codes. So check every line of what it drafts. Each entry below names the guess
+first and the right answer second.
 
-`init` drops some columns on purpose that a truth calls sensitive: a cell with a list of diagnoses
-is published as it stands if it is sensitive, and there are nearly as many lists as people.
+`init` drops some sensitive columns on purpose, such as a column with a list of diagnoses in each
+cell. If such a column is sensitive, its cells are published as they are, and nearly every list
+belongs to one person only.
 """
 
 

@@ -40,7 +40,7 @@ class Engine(StrEnum):
 SparkSettings = Annotated[
     list[str] | None,
     spark_option(
-        "A setting of Spark's, such as spark.master=local[4]; may be given several times.",
+        "A setting of Spark's, such as spark.master=local[4]; may be repeated.",
         metavar="NAME=VALUE",
     ),
 ]
@@ -49,7 +49,7 @@ SparkSettings = Annotated[
 @app.command(epilog="Example: [bold]verix-anon anonymize job/submission --out job/delivery[/bold]")
 def anonymize(
     submission: Annotated[str, typer.Argument(help="The submission's folder or URL.")],
-    out: Annotated[str, option("Where the delivery goes; by Spark, a URL as well.", "--out", "-o")],
+    out: Annotated[str, option("The delivery's folder; with Spark, also a URL.", "--out", "-o")],
     threads: Annotated[int | None, option("How many threads; all cores by default.", min=1)] = None,
     engine: Annotated[
         Engine, option("Where the work is done: on this machine, or on Spark.")
@@ -58,7 +58,7 @@ def anonymize(
     task_rows: Annotated[
         int | None,
         spark_option(
-            "How many records a task finishes at most; by the executors' memory by default.", min=1
+            "How many records a task finishes at most. Default: by the executors' memory.", min=1
         ),
     ] = None,
     sign: Annotated[
@@ -72,8 +72,8 @@ def anonymize(
 ) -> None:
     """Anonymize a submission: the provider's whole work.
 
-    The delivery appears under its name when it is complete, and is the same to the byte for
-    any number of threads, except for the time it took. On Spark the root is the same.
+    The delivery appears under its name when it is complete. Its bytes are the same for any
+    number of threads, except for the time it took. On Spark the root is the same.
     """
     from verix_anon.files.atomic_write import check_apart, check_replaces, check_writable
     from verix_anon.files.folder_writer import without_scheme, write_receipt
@@ -137,20 +137,19 @@ def spark_settings(spark: list[str]) -> dict[str, str]:
 TOKEN_VARIABLE = "VERIX_TOKEN"
 
 TokenFile = Annotated[
-    Path | None, service_option(f"A file whose first line is the token; else ${TOKEN_VARIABLE}.")
+    Path | None,
+    service_option(f"A file with the token in line 1. Default: ${TOKEN_VARIABLE}."),
 ]
 Token = Annotated[
     str | None,
-    service_option(
-        "The token itself, which others on this machine can see in the list of processes."
-    ),
+    service_option("The token itself. Others on this machine can see it in the list of processes."),
 ]
 InsecureHttp = Annotated[
     bool, service_option("Send the token unencrypted to another machine.", "--insecure-http")
 ]
 AuthoritiesFile = Annotated[
     Path | None,
-    service_option("Certificates to trust in place of the system's, in PEM.", "--ca-file"),
+    service_option("Certificates to trust instead of the system's, in PEM.", "--ca-file"),
 ]
 
 
@@ -161,19 +160,19 @@ AuthoritiesFile = Annotated[
 def submit(
     submission: Annotated[str, typer.Argument(help="The submission's folder or URL.")],
     url: Annotated[str, option("The provider's service, such as https://host.")],
-    out: Annotated[str, option("Where the delivery goes.", "--out", "-o")],
+    out: Annotated[str, option("The delivery's folder.", "--out", "-o")],
     token_file: TokenFile = None,
     token: Token = None,
     keep: Annotated[
-        bool, option("Leave the job at the service after the download.", "--keep")
+        bool, option("Do not delete the job at the service afterwards.", "--keep")
     ] = False,
     wait: Annotated[
-        float | None, option("Give up waiting after so many seconds; the job stays there.", min=0)
+        float | None, option("Stop waiting after this many seconds; the job stays there.", min=0)
     ] = None,
     provider_key: Annotated[
         list[Path] | None,
         service_option(
-            "The provider's public key, which must have signed the delivery. May be repeated."
+            "The provider's public key, which must have signed the delivery; may be repeated."
         ),
     ] = None,
     insecure_http: InsecureHttp = False,
@@ -184,9 +183,9 @@ def submit(
 ) -> None:
     """Have a submission anonymized by a provider's service, and fetch the delivery.
 
-    What was interrupted goes on with the same job: run the same command again. The job is
+    If it is interrupted, run the same command again, and it goes on with the same job. The job is
     deleted at the service when the delivery is here. With --provider-key the receipt is checked
-    before that: if none of the keys signed the files, the job stays and the command fails.
+    first. If none of the keys signed the files, the job stays and the command fails.
     """
     from verix_anon.client.remote import RemoteOptions, RemoteProvider
     from verix_anon.files.job_folder import MANIFEST, RECEIPT_FILE, VERDICT
@@ -259,8 +258,8 @@ def inspect(
 ) -> None:
     """Show what a submission or delivery holds: contract, counts, digests, sizes.
 
-    A submission is read whole and checked against its contract. Of a delivery only the
-    header is read; that it is well-formed, let alone true, is for `verix-anon verify` to say.
+    A submission is read as a whole and checked against its contract. Of a delivery only the
+    header is read, which is only the provider's claim: check it with `verix-anon verify`.
     """
     from verix_anon.files.folder_facts import inspect_folder
 

@@ -28,11 +28,11 @@ REFUSED, MISTAKE, OUR_BUG, INTERRUPTED = 1, 2, 70, 130
 JOURNEY = """
 Start: [bold]verix-anon demo[/bold] shows the whole journey on an embedded table.
 
-On your own table: [bold]verix-anon init people.csv --out roles.toml[/bold], then run; or prepare, \
-anonymize, verify, release, where each owner's step prints the next. Each --help has an example.
+On your own table: [bold]verix-anon init people.csv --out roles.toml[/bold]. Each of the owner's \
+steps prints the next command. Each --help has an example.
 
-Exit codes: 0 done or VERIFIED, 1 VIOLATION, a gate not passed, or a proof or \
-receipt that does not hold, 3 INCONCLUSIVE, 2 a mistake of the caller's, 70 a bug.
+Exit codes: 0 done or VERIFIED, 1 VIOLATION, --require not met, or a proof or \
+receipt that does not hold, 3 INCONCLUSIVE, 2 a mistake in the call, 70 a bug.
 """
 
 app = typer.Typer(
@@ -83,7 +83,7 @@ def main() -> None:
             _complain(str(reason))
         sys.exit(REFUSED if isinstance(error, GateError | ProofError) else MISTAKE)
     except KeyboardInterrupt:
-        _complain("interrupted; nothing half-written was left")
+        _complain("interrupted; no half-written file was left")
         sys.exit(INTERRUPTED)
     except MemoryError:
         _complain(lacking("this"))

@@ -35,40 +35,40 @@ def conform(
     command: Annotated[
         list[str] | None,
         typer.Argument(
-            help="The provider: a command that is given the folder of a submission and that of the"
-            " delivery, where it says {submission} and {delivery}, or at its end. Or a verifier, or"
-            " a checker.",
+            help="The provider's command. The folders of a submission and of the delivery take the"
+            " places of {submission} and {delivery}, or are added at its end. Or the command of a"
+            " verifier or checker.",
             metavar="COMMAND...",
         ),
     ] = None,
     verifier: Annotated[
         bool,
         option(
-            "The command is a verifier: it is given a delivery, --manifest, --submission and"
-            " --profile, or what it names as {delivery}, {manifest}, {submission} and {profile}.",
+            "The command is a verifier. It gets a delivery, --manifest, --submission and --profile,"
+            " or these in place of {delivery}, {manifest}, {submission} and {profile}.",
             "--verifier",
         ),
     ] = False,
     checker: Annotated[
         bool,
         option(
-            "The command is a checker: it is given the words of prove check, receipt check and"
-            " series check, at its end.",
+            "The command is a checker. The words of prove check, receipt check or series check are"
+            " added at its end.",
             "--checker",
         ),
     ] = False,
     only: Annotated[
         list[str] | None,
         cases_option(
-            "Only this case, or those that fit a pattern such as 'spread*'; may be repeated."
+            "Run only this case, or those that fit a pattern such as 'spread*'; may be repeated."
         ),
     ] = None,
-    kit: Annotated[Path | None, cases_option("Run a kit that was exported.")] = None,
+    kit: Annotated[Path | None, cases_option("Run a kit that was exported to this folder.")] = None,
     export: Annotated[
-        Path | None, cases_option("Write the kit as a folder; without a command, that is all.")
+        Path | None, cases_option("Write the kit to this folder. Without a command, do no more.")
     ] = None,
     url: Annotated[
-        str | None, option("Try a provider's service, such as https://host, in place of a command.")
+        str | None, option("Test a provider's service, such as https://host, not a command.")
     ] = None,
     token_file: TokenFile = None,
     token: Token = None,
@@ -77,20 +77,20 @@ def conform(
     limit: Annotated[
         float | None,
         running_option(
-            "Seconds that a case may take; by default 60, or 1,800 for a kit of large tables.",
+            "Seconds that a case may take. Default: 60, or 1,800 for a kit of large tables.",
             min=0.1,
         ),
     ] = None,
     jobs: Annotated[
         int | None,
-        running_option("How many cases at a time; as many as there are cores by default.", min=1),
+        running_option("How many cases at a time. Default: as many as there are cores.", min=1),
     ] = None,
     json: Annotated[Path | None, output_option("Write the results as JSON.", "--json")] = None,
     html: Annotated[Path | None, output_option("Write the results as a page.", "--html")] = None,
     overwrite: Annotated[bool, overwrite_option("results that are there")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Try whether a provider does what the specification demands; or a verifier, or a checker.
+    """Test a provider, a verifier or a checker against the specification.
 
     Each case is a submission that must be answered with exactly the delivery that the
     specification gives, or one that must be refused: with an exit code from 1 to 125 that is not
@@ -101,7 +101,7 @@ def conform(
     traceback, counts as no answer, whatever its exit code. The cases are part of this package;
     nothing is downloaded, and no secret is needed.
 
-    Exit codes: 0 all cases passed, 1 some did not, 2 a mistake of the caller's.
+    Exit codes: 0 all cases passed, 1 some did not, 2 a mistake in the call.
     """
     from verix_anon.client.report import check_installed, render_conformance
     from verix_anon.conform.kit import chosen, export_kit, read_kit, unpack_kit
@@ -115,7 +115,7 @@ def conform(
     if html is not None:
         check_installed()
     if export is None and not command and url is None:
-        raise TableError("nothing to try: give a command, --url or --export FOLDER")
+        raise TableError("nothing to test: give a command, --url or --export FOLDER")
     if verifier and checker:
         raise TableError("a command is a verifier or a checker; give one of --verifier, --checker")
     if (command or verifier or checker) and url is not None:

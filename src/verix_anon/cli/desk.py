@@ -22,23 +22,23 @@ OPENING = '<!doctype html><title>verix-anon</title><meta http-equiv="refresh" co
 @app.command(epilog="Example: [bold]verix-anon desk[/bold], in the folder that holds the table.")
 def desk(
     folder: Annotated[
-        Path, typer.Argument(help="The folder of tables and jobs; this one if not given.")
+        Path, typer.Argument(help="The folder with tables and jobs. Default: this one.")
     ] = Path(),
     port: Annotated[int, option("The port; 0 for any free one.", min=0, max=65535)] = 0,
     no_browser: Annotated[
         bool, option("Print the address, and open no browser.", "--no-browser")
     ] = False,
     url: Annotated[
-        bool, option("Print another address of the desk that runs; good once.", "--url")
+        bool, option("Print a new address of the running desk. It works once.", "--url")
     ] = False,
     install: Annotated[
-        bool, option("Put a shortcut to this desk on your desktop, and start none.", "--install")
+        bool, option("Put a shortcut on your desktop, and do not start the desk.", "--install")
     ] = False,
 ) -> None:
     """Do the whole journey in a browser, on this machine only.
 
     The pages work on the folders of the other commands, and show the command of each step. The
-    address lets one browser in, once; Ctrl-C ends the desk and all that it runs.
+    address works once, for one browser. Ctrl-C ends the desk and everything that it runs.
     """
     from verix_anon.files.optional_packages import need
 

@@ -53,11 +53,11 @@ NARROWEST = 100
 def init(
     table: SourceTable,
     out: Annotated[
-        Path | None, option("Write the draft here; else to stdout.", "--out", "-o")
+        Path | None, option("Write the draft here. Default: stdout.", "--out", "-o")
     ] = None,
-    target: Annotated[str | None, option("The column to preserve, if you know it.")] = None,
+    target: Annotated[str | None, option("The target, if you know it.")] = None,
     explain: Annotated[
-        bool, option("Show the reason for each guess, and what else it may be.", "--explain")
+        bool, option("Show the reason for each guess, and the second-best guess.", "--explain")
     ] = False,
     overview: Annotated[
         Path | None,
@@ -72,7 +72,7 @@ def init(
     *,
     reading: Given,
 ) -> None:
-    """Draft the roles of a table's columns, with a guess and a reason for each, to be edited."""
+    """Draft a roles file: a guess and a reason for each column, for you to check and edit."""
     from verix_anon.client.table import overview as looking
     from verix_anon.client.table.guess import guess_roles
     from verix_anon.client.table.roles_file import roles_text
@@ -158,22 +158,21 @@ def _drawn(table: "Table", console: "Console") -> str:
 @with_reading
 def explore(
     table: SourceTable,
-    roles: Annotated[Path, option("The file that init drafted, edited.")],
+    roles: Annotated[Path, option("The roles file: the draft of init, checked by you.")],
     k: Annotated[
-        str | None, option("Which k to try, such as 5,10; else 2, 5, 10, 25 and the file's.")
+        str | None, option("The k to try, such as 5,10. Default: 2, 5, 10, 25 and the file's.")
     ] = None,
     rule: Annotated[
-        str | None,
-        option("Which rules: importance-spread, variance-reduction or both; else the file's."),
+        str | None, option("The rules to try, such as importance-spread,variance-reduction.")
     ] = None,
     l: Annotated[  # noqa: E741
-        str | None, option("Which l of the target; else 1, 2 and the file's.", "--l")
+        str | None, option("The l of the target to try. Default: 1, 2 and the roles file's.", "--l")
     ] = None,
     priority: Priority = None,
     out: Annotated[
         Path | None,
         output_option(
-            "Write one HTML page with plots here, or JSON if the name ends so.", "--out", "-o"
+            "Write one HTML page with plots here, or JSON if the name ends in .json.", "--out", "-o"
         ),
     ] = None,
     language: PageLanguage = "en",
@@ -183,9 +182,9 @@ def explore(
     *,
     reading: Given,
 ) -> None:
-    """Try k, rules and diversity on a table: risk, what is lost, and what a model is still worth.
+    """Try settings on a table: the risk, what is lost, and how well a model still predicts.
 
-    Everything is grown on this machine, without planted records: nothing is sent, kept or counted
+    It grows all trees on this machine, without planted records. Nothing is sent, kept or counted
     as a release. The setting of the roles file is marked.
     """
     from verix_anon.client.explore import ExploreOptions, basis_of

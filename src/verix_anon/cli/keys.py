@@ -28,25 +28,25 @@ keys = typer.Typer(
 )
 app.add_typer(keys, name="keys")
 
-TrustFile = Annotated[Path, option("The file of keys that count.", "--trust")]
+TrustFile = Annotated[Path, option("The file of pinned keys, such as keys.json.", "--trust")]
 
 
 @keys.command(epilog="Example: [bold]verix-anon keys new provider.key[/bold]")
 def new(
     name: Annotated[
-        Path, typer.Argument(help="Where to write the private key; the public key gets .pub added.")
+        Path, typer.Argument(help="Where to write the private key. The public key gets .pub added.")
     ],
     seal: Annotated[
         bool,
-        secrets_option("Encrypt the private key; --key-passphrase-file alone does too.", "--seal"),
+        secrets_option("Encrypt the private key. --key-passphrase-file does so too.", "--seal"),
     ] = False,
     key_passphrase_file: KeyPassphraseFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a pair of keys: the private half to sign with, the public half to hand out.
 
-    Tell the other party the keyid apart from the files, for example by telephone. An
-    existing key is never replaced.
+    Do not send the keyid along with the files: tell it to the other party in another way, for
+    example by telephone. An existing key is never replaced.
     """
     from verix_anon.files.keys import new_key, public_path, write_key
 
@@ -83,11 +83,11 @@ def show(
 def pin(
     public: Annotated[Path, typer.Argument(help="The public key.")],
     trust: TrustFile,
-    name: Annotated[str, option("What you call it.")] = "",
-    not_before: Annotated[str | None, option("It counts from this time, in UTC.")] = None,
-    not_after: Annotated[str | None, option("It counts to this time, in UTC.")] = None,
+    name: Annotated[str, option("Your name for the key.")] = "",
+    not_before: Annotated[str | None, option("The key counts from this time, in UTC.")] = None,
+    not_after: Annotated[str | None, option("The key counts until this time, in UTC.")] = None,
 ) -> None:
-    """Pin a key: its signatures count from now on, beside those of the other keys.
+    """Pin a key: from now on its signatures count, like those of other pinned keys.
 
     First compare its keyid with the one that its holder tells you, for example by telephone.
     """
@@ -105,18 +105,18 @@ def pin(
     )
     write_trust(pin_key(known, pinned), trust)
     say(f"Pinned in {trust}: {key.keyid}")
-    say(f"Judge by it: verix-anon verify DELIVERY ... --provider-key {quoted(trust)}")
+    say(f"Verify with it: verix-anon verify DELIVERY ... --provider-key {quoted(trust)}")
 
 
 @keys.command(
     epilog="Example: [bold]verix-anon keys revoke 3f9a --trust keys.json --reason stolen[/bold]"
 )
 def revoke(
-    key: Annotated[str, typer.Argument(help="The keyid, or how it begins; or the public key.")],
+    key: Annotated[str, typer.Argument(help="The keyid, its first digits, or the key's file.")],
     trust: TrustFile,
     reason: Annotated[str, option("The reason, which later verdicts show.")],
 ) -> None:
-    """Revoke a key for good: nothing that it signed counts any more, however old it says it is.
+    """Revoke a key for good: nothing that it signed counts any more, whatever time it states.
 
     The time in a receipt is only the claim of the key's holder, so no one can tell which receipts
     were signed before the key was lost.
@@ -170,7 +170,7 @@ app.add_typer(receipt, name="receipt")
 @receipt.command(
     epilog="Example: [bold]verix-anon receipt check receipt.dsse.json --key provider.key.pub"
     " --verdict verdict.dsse.json --owner-key owner.key.pub[/bold]\n\n"
-    "Exit codes: 0 all of it is so, 1 something is not, 2 a mistake of the caller's, 70 a bug."
+    "Exit codes: 0 everything holds, 1 something does not, 2 a mistake in the call, 70 a bug."
 )
 def check(
     file: Annotated[Path, typer.Argument(metavar="RECEIPT", help="The provider's receipt.")],
@@ -182,12 +182,12 @@ def check(
         list[Path] | None, option("The owner's public key, or a file of pinned keys.")
     ] = None,
     root: Annotated[
-        str | None, option("The root that it must be about, in hexadecimal digits.")
+        str | None, option("The root that the receipt must state, in hexadecimal digits.")
     ] = None,
     files: Annotated[
         list[str] | None,
         option(
-            "A file that it must be about: NAME=PATH, such as records.parquet=copy.parquet.",
+            "A file that the receipt must name: NAME=PATH, as in records.parquet=copy.parquet.",
             "--file",
         ),
     ] = None,

@@ -87,7 +87,7 @@ def load_manifest(path: Path, file: Path | None) -> "Manifest":
     from verix_anon.client.owner_files import is_sealed
 
     if not path.is_file():
-        raise TableError(f"there is no manifest {path}")
+        raise TableError(f"there is no manifest {path}; prepare wrote it as manifest.verix")
     held = {} if _HELD is None else _HELD
     if str(path) not in held:
         secret = passphrase(file, confirm=False) if is_sealed(path) else None
@@ -142,14 +142,14 @@ def overwrite_option(what: str) -> Any:
 
 
 DeliveryFolder = Annotated[str, typer.Argument(help="The delivery's folder or URL.")]
-SourceTable = Annotated[str, typer.Argument(help="The table: a file by its ending, or a URL.")]
-ManifestFile = Annotated[Path, option("The manifest of the job.", "--manifest", "-m")]
+SourceTable = Annotated[str, typer.Argument(help="The table: a file such as people.csv, or a URL.")]
+ManifestFile = Annotated[Path, option("The job's manifest.verix.", "--manifest", "-m")]
 Series = Annotated[
-    Path | None, option("The series that the table is part of: its folder.", metavar="FOLDER")
+    Path | None, option("The folder of the series that the table belongs to.", metavar="FOLDER")
 ]
 AsJson = Annotated[bool, output_option("Print the result as JSON.", "--json")]
 Page = Annotated[
-    bool, output_option("Also write check.html beside it, which checks it in a browser.", "--page")
+    bool, output_option("Also write check.html beside it: a page that checks it.", "--page")
 ]
 PageLanguage = Annotated[
     str, output_option("The language of the page: en or de.", "--language", metavar="LANGUAGE")
@@ -157,27 +157,25 @@ PageLanguage = Annotated[
 Overwrite = Annotated[bool, overwrite_option("a delivery that is there")]
 Priority = Annotated[
     list[str] | None,
-    option("How fine columns stay: COLUMN=fine, normal, coarse or a number; with commas between."),
+    option("How fine a column stays: COLUMN=fine, normal, coarse or a number; several by commas."),
 ]
 FormOption = Annotated[
     str | None,
     output_option(
-        "How a .csv is written: plain, excel, excel-de, or such as"
-        " delimiter=semicolon,decimal=comma,encoding=utf-8-bom; else as the input was.",
+        "The form of a .csv: plain, excel, excel-de, or parts such as"
+        " delimiter=semicolon,decimal=comma,encoding=utf-8-bom. Default: that of the input.",
         "--form",
     ),
 ]
-Quiet = Annotated[bool, output_option("No progress on stderr.", "--quiet", "-q")]
+Quiet = Annotated[bool, output_option("Show no progress.", "--quiet", "-q")]
 PassphraseFile = Annotated[
     Path | None,
-    secrets_option(
-        f"A file whose first line is the manifest's passphrase; else ${VARIABLE}, else asked."
-    ),
+    secrets_option(f"A file with the passphrase in line 1. Default: ${VARIABLE}, or a question."),
 ]
 KeyPassphraseFile = Annotated[
     Path | None,
     secrets_option(
-        f"A file whose first line is the key's passphrase; else ${KEY_VARIABLE}, else asked."
+        f"A file with the key's passphrase in line 1. Default: ${KEY_VARIABLE}, or a question."
     ),
 ]
 
@@ -228,7 +226,7 @@ def _number(name: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise TableError(f"{text!r} for column {name!r} is not a number") from None
+        raise TableError(f"{text!r} for {name!r} is not a number") from None
 
 
 Given = dict[str, object]
@@ -241,10 +239,10 @@ def _reads(kind: Any, text: str, *names: str, **more: Any) -> Any:
 
 OPTIONS = {
     "delimiter": _reads(str, "The character between columns, such as ';' or tab."),
-    "quote": _reads(str, "The quote around fields that need one, or none."),
+    "quote": _reads(str, "The quote around fields, such as '\"', or none."),
     "encoding": _reads(str, "The encoding, such as windows-1252."),
     "decimal": _reads(str, "The decimal mark: a point or a comma."),
-    "thousands": _reads(str, "What groups digits: . or , or ' or a space; or none."),
+    "thousands": _reads(str, "The mark between groups of digits: . or , or ' or a space; or none."),
     "date_format": _reads(
         list[str],
         "The form of dates, such as dd.mm.yyyy, or COLUMN=FORM; may be repeated.",
@@ -253,15 +251,15 @@ OPTIONS = {
     "skip": _reads(int, "How many lines stand above the header.", min=0),
     "footer": _reads(int, "How many lines stand below the last row.", min=0),
     "null": _reads(
-        list[str], "A word that means missing, in place of the usual ones; may be repeated."
+        list[str], "A word for a missing value, instead of the usual ones; may be repeated."
     ),
     "leading_zeros": _reads(
         bool,
-        "Whether a leading zero keeps a column text; the default is yes.",
+        "Whether a column with values such as 007 stays text; by default it does.",
         "--leading-zeros/--no-leading-zeros",
     ),
-    "sheet": _reads(str, "The sheet of a spreadsheet that is the table.", metavar="NAME"),
-    "query": _reads(str, "A query to a database, in place of one of its tables.", metavar="SQL"),
+    "sheet": _reads(str, "The sheet of the spreadsheet to read.", metavar="NAME"),
+    "query": _reads(str, "A query to a database, instead of one of its tables.", metavar="SQL"),
 }
 FIELDS = {"null": "null_tokens", "leading_zeros": "leading_zeros_are_text"}
 """Options whose name is not that of the field they fill."""

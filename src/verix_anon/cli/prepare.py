@@ -55,43 +55,44 @@ report_option = partial(option, panel="Report")
 @with_reading
 def prepare(
     table: SourceTable,
-    out: Annotated[str, option("The job's folder: submission and manifest.", "--out", "-o")],
+    out: Annotated[str, option("The job's new folder.", "--out", "-o")],
     k: Annotated[
-        int | None, option("Every class holds at least this many people; 5 if nothing is said.")
+        int | None, option("Every class holds at least this many people; 5 by default.")
     ] = None,
-    roles: Annotated[Path | None, roles_option("The file that init drafted, edited.")] = None,
-    target: Annotated[str | None, roles_option("The column to preserve.")] = None,
+    roles: Annotated[Path | None, roles_option("The roles file, drafted by init.")] = None,
+    target: Annotated[str | None, roles_option("The column to predict, if any.")] = None,
     task: Annotated[
         str | None,
-        roles_option("What the target is: classes, quantity or none; else what it looks like."),
+        roles_option("What the target is: classes, quantity or none; guessed by default."),
     ] = None,
     person: Annotated[
-        str | None, roles_option("The column that tells people apart, or record; k counts people.")
+        str | None,
+        roles_option("The column that tells people apart, or record if rows are people."),
     ] = None,
-    positive: Annotated[str | None, roles_option("The target's value that is class 1.")] = None,
+    positive: Annotated[str | None, roles_option("The target's class 1.")] = None,
     quasi: Annotated[
         list[str] | None,
-        roles_option("Columns to generalize: one each, or a,b,c; or all: the rest."),
+        roles_option("Columns to make coarser: COLUMN, or a,b,c, or all for all the others."),
     ] = None,
     identifier: Annotated[
-        list[str] | None, roles_option("Columns that name people: dropped for good.")
+        list[str] | None, roles_option("Columns that name people. They are left out.")
     ] = None,
     kept: Annotated[
-        list[str] | None, roles_option("Columns never sent, joined back at release.")
+        list[str] | None, roles_option("Columns that are not sent, and come back at release.")
     ] = None,
     sensitive: Annotated[
-        list[str] | None, roles_option("Like kept, and measured by the privacy sheet.")
+        list[str] | None, roles_option("Like kept, and the privacy sheet measures them.")
     ] = None,
     kinds: Annotated[
-        list[str] | None, roles_option("Not as guessed: COLUMN=numeric, categorical or datetime.")
+        list[str] | None, roles_option("A column's kind: COLUMN=numeric, categorical or datetime.")
     ] = None,
     orders: Annotated[
-        list[str] | None, roles_option("The order of its categories: COLUMN=a,b,c.")
+        list[str] | None, roles_option("The order of a column's categories: COLUMN=a,b,c.")
     ] = None,
     hierarchies: Annotated[
         list[str] | None,
         roles_option(
-            "Names for groups of its values: COLUMN=prefix, date or a file in ARX's form.",
+            "Names for groups of values: COLUMN=prefix, date or a file in ARX's form.",
             "--hierarchy",
         ),
     ] = None,
@@ -102,7 +103,7 @@ def prepare(
     preset: Annotated[
         str | None,
         contract_option(
-            "All at once: paper is the paper's system as published; options beside it win."
+            "A preset: paper is the system of the VeriX-Anon paper. Other options override it."
         ),
     ] = None,
     rule: Annotated[
@@ -111,46 +112,46 @@ def prepare(
     ] = None,
     importance: Annotated[
         str | None,
-        contract_option("What weighs the columns: uniform (the default), or auto, a model."),
+        contract_option("The columns' weights: uniform (the default), or auto, by a model."),
     ] = None,
     priority: Priority = None,
     min_leaf: Annotated[
-        str | None, contract_option("The least records in a leaf: a number, or k, 2k, …")
+        str | None, contract_option("How many records a leaf has at least: a number, or k, 2k, …")
     ] = None,
     clear: Annotated[
         bool | None,
-        contract_option("Send names, values and labels, or positions only.", "--clear/--coded"),
+        contract_option("Send values and names, or positions only.", "--clear/--coded"),
     ] = None,
     places: Annotated[
-        int | None, contract_option("At most so many positions a column, by quantiles.")
+        int | None, contract_option("Send at most this many positions per column, by quantiles.")
     ] = None,
     traps: Annotated[
-        str | None, protection_option("Records planted: adaptive (the default), paper or none.")
+        str | None, protection_option("Test records: adaptive (the default), paper or none.")
     ] = None,
     witnesses: Annotated[
-        int, protection_option("Honest paths to keep, for verifying without the submission.")
+        int, protection_option("How many honest paths to keep, to verify without the submission.")
     ] = 20,
     calibrate: Annotated[
-        int, protection_option("Honest runs that calibrate the fingerprint; slow.")
+        int, protection_option("How many honest runs calibrate the fingerprint; slow.")
     ] = 0,
     commitment: Annotated[
-        str | None, protection_option("What the root binds: binding, or paper to reproduce it.")
+        str | None, protection_option("What the root covers: binding, or paper to reproduce it.")
     ] = None,
-    table_name: Annotated[str | None, report_option("What the table is called.")] = None,
-    controller: Annotated[str | None, report_option("Who answers for it.")] = None,
-    processor: Annotated[str | None, report_option("Who anonymizes it.")] = None,
+    table_name: Annotated[str | None, report_option("The table's name.")] = None,
+    controller: Annotated[str | None, report_option("Who is responsible for the table.")] = None,
+    processor: Annotated[str | None, report_option("Who anonymizes the table.")] = None,
     provider_key: Annotated[
         list[Path] | None,
         receipt_option(
-            "The provider's public key, or a file of pinned keys: verify needs its receipt."
+            "The provider's public key, or a file of pinned keys. verify then demands a receipt."
         ),
     ] = None,
     seal: Annotated[
-        bool, secrets_option("Encrypt the manifest; --passphrase-file alone does too.", "--seal")
+        bool, secrets_option("Encrypt the manifest. --passphrase-file does so too.", "--seal")
     ] = False,
     passphrase_file: PassphraseFile = None,
     unsafe_seed: Annotated[
-        int | None, secrets_option("For experiments: repeatable, and so not secret.")
+        int | None, secrets_option("For experiments only: the same seed makes the same secrets.")
     ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -159,8 +160,8 @@ def prepare(
 ) -> Any:
     """Prepare a table for a provider: a submission to send, and a manifest to keep.
 
-    Every column needs a role: from the file that `verix-anon init` drafted, or by the options
-    below. Only quasi-identifiers are sent, and the target where the rule needs it.
+    Every column needs a role: from the file that `verix-anon init` drafted, or from the options
+    below. Only quasi-identifiers are sent, and the target if the rule needs it.
     """
     from verix_anon.client.ledger import Ledger
     from verix_anon.client.prepare import prepare as make

@@ -67,16 +67,16 @@ owner_option = partial(option, panel="For the owner")
 @with_reading
 def make(
     delivery: DeliveryFolder,
-    out: Annotated[Path, option("The proof; several are called NAME-1, NAME-2 …", "--out", "-o")],
+    out: Annotated[Path, option("The proof's file; several are NAME-1, NAME-2 …", "--out", "-o")],
     tracker: Annotated[
         str | None,
         option("Prove the record with this tracker, 64 hexadecimal digits.", metavar="HEX"),
     ] = None,
     submission: Annotated[
-        str | None, option("What was sent; only its contract is read.", "--submission", "-s")
+        str | None, option("The submission; only its contract is read.", "--submission", "-s")
     ] = None,
     contract: Annotated[
-        str | None, option("The contract alone, contract.json.", metavar="PATH")
+        str | None, option("The contract's file, contract.json.", metavar="PATH")
     ] = None,
     manifest: Annotated[
         Path | None, owner_option("The manifest of the job.", "--manifest", "-m")
@@ -104,8 +104,8 @@ def make(
 ) -> None:
     """Prove in which class of the delivery a record lies, under its root.
 
-    The record is named by its tracker, if the delivery and the contract are at hand; or, by the
-    owner, by its row or its person. The proof is for the person concerned: do not publish it.
+    Name the record by its tracker, with --submission or --contract. The owner can name it by its
+    row or person. The proof is for the person concerned: do not publish it.
     """
     from verix_anon.checker import write_page
     from verix_anon.client.prove import prove
@@ -117,7 +117,7 @@ def make(
     kept = None if manifest is None else load_manifest(manifest, passphrase_file)
     agreed = [each for each in (kept, submission, contract) if each is not None]
     if len(agreed) != 1:
-        raise TableError("give one of --manifest, --submission and --contract")
+        raise TableError("give exactly one of --manifest, --submission and --contract")
     loaded = None if table is None or kept is None else load_table(table, reading_of(kept), reading)
     find = partial(prove, tracker=tracker, record=record, person=person, table=loaded)
     made = during("prove", quiet, lambda: find(delivery, agreed[0]))
@@ -142,10 +142,10 @@ def make(
 
 @app.command(
     epilog="Example: [bold]verix-anon prove check proof.json --root ROOT[/bold]\n\n"
-    "Exit codes: 0 it holds, 1 it does not, 2 a mistake of the caller's, 70 a bug."
+    "Exit codes: 0 it holds, 1 it does not, 2 a mistake in the call, 70 a bug."
 )
 def check(
-    proof: Annotated[Path, typer.Argument(help="What prove wrote.")],
+    proof: Annotated[Path, typer.Argument(help="The proof that prove make wrote.")],
     root: Annotated[
         str | None,
         option("The root, 64 hexadecimal digits, from somebody you trust for it.", metavar="HEX"),
@@ -163,8 +163,8 @@ def check(
 ) -> None:
     """Check a proof, offline: neither the delivery nor a secret is needed.
 
-    The root is given, or taken from a receipt whose signature counts. The answer says in words
-    what the proof shows, and what it does not.
+    Give the root, or a receipt whose signature counts. The answer says in words what the proof
+    shows, and what it does not.
     """
     from verix_anon.files.proofs import check_proof
 
@@ -172,7 +172,7 @@ def check(
         said, signed = _signed(receipt, key or [], root)
         committed = root if said is None else said.root
         if committed is None:
-            raise TableError("give the root, by --root or by --receipt and --key")
+            raise TableError("give the root: add --root HEX, or --receipt FILE and --key FILE")
         found = check_proof(proof, root=committed, tracker=tracker)
         if said and (said.contract, said.submission) != (found.contract.digest, found.submission):
             # The root binds both, so the signer contradicts itself.

@@ -66,7 +66,7 @@ def release(
     out: Annotated[
         str | None,
         option(
-            "The table to publish, by its ending: .csv, .parquet, .xlsx, .sav and others.",
+            "The table to publish: a .csv, .parquet, .xlsx, .sav or other file.",
             "--out",
             "-o",
         ),
@@ -74,13 +74,14 @@ def release(
     preview: Annotated[
         Path | None,
         option(
-            "Publish nothing: write here what would be published, with ten records before and"
-            " after, as JSON."
+            "Publish nothing, but write a preview here as JSON, with ten records before and after."
         ),
     ] = None,
-    verdict: Annotated[Path | None, option("What verify --out wrote.", "--verdict", "-v")] = None,
+    verdict: Annotated[
+        Path | None, option("The verdict, from verify --out.", "--verdict", "-v")
+    ] = None,
     person: Annotated[
-        str | None, option("The column that tells people apart, or record; else as at prepare.")
+        str | None, option("The column that tells people apart, or record; as for prepare.")
     ] = None,
     pseudonym: Annotated[
         str | None,
@@ -93,7 +94,7 @@ def release(
     l: Annotated[  # noqa: E741
         list[str] | None,
         privacy_option(
-            "At least N values of the target in every class; COLUMN=N of a sensitive column.",
+            "Each class has at least N values of the target, or with COLUMN=N of that column.",
             "--l",
             metavar="N",
         ),
@@ -101,14 +102,14 @@ def release(
     cap: Annotated[
         list[str] | None,
         privacy_option(
-            "At most this share of one value in every class; COLUMN=SHARE likewise.",
+            "No value of the target has more than this share of a class; COLUMN=SHARE likewise.",
             metavar="SHARE",
         ),
     ] = None,
     t: Annotated[
         list[str] | None,
         privacy_option(
-            "At most this distance of every class to the table; COLUMN=X likewise.",
+            "No class is further than this from the whole table; COLUMN=X likewise.",
             "--t",
             metavar="X",
         ),
@@ -116,7 +117,7 @@ def release(
     represent: Annotated[
         list[str] | None,
         values_option(
-            "How values read: interval, set, bounds, midpoint, mean, shares or model; or"
+            "How values are written: interval, set, bounds, midpoint, mean, shares, model; or"
             " COLUMN=FORM.",
             "--as",
             metavar="FORM",
@@ -125,26 +126,26 @@ def release(
     round_to: Annotated[
         list[str] | None,
         values_option(
-            "Round bounds outwards, and kept and sensitive values: COLUMN=STEP; for dates days, or"
-            " month, quarter, year.",
+            "Round bounds outwards, and other values to the nearest: COLUMN=STEP. For dates: days,"
+            " month, quarter or year.",
             "--round",
         ),
     ] = None,
     top_code: Annotated[
         list[str] | None,
-        values_option("Publish nothing beyond: COLUMN=LOW:HIGH, dates as 2024-01-31."),
+        values_option("Hide how far values go beyond LOW or HIGH: COLUMN=LOW:HIGH."),
     ] = None,
     bins: Annotated[
         list[str] | None,
         values_option(
-            "Let cells end at common boundaries: COLUMN=WIDTH, as in age=10,born=5y,zip=2; or"
+            "Make cells end at shared boundaries: COLUMN=WIDTH, as in age=10,born=5y,zip=2; or"
             " auto.",
             metavar="COLUMN=WIDTH",
         ),
     ] = None,
     drop: Annotated[
         list[str] | None,
-        values_option("Leave a column out; any number of times.", metavar="COLUMN"),
+        values_option("Leave this column out; may be repeated.", metavar="COLUMN"),
     ] = None,
     form: FormOption = None,
     exact_ends: Annotated[
@@ -158,22 +159,22 @@ def release(
     keep_order: Annotated[
         bool,
         values_option(
-            "Leave the rows in the order of the table, with a warning of what that gives away.",
+            "Keep the rows in the order of the table. A warning says what that gives away.",
             "--keep-order",
         ),
     ] = False,
     suppress: Annotated[
         str | None,
         privacy_option(
-            "Leave out the records that cost most to keep, of at most this share of the people.",
+            "Leave out the records that cost most detail, of at most this share of the people.",
             metavar="2%",
         ),
     ] = None,
     require: Annotated[
         list[str] | None,
         privacy_option(
-            "Publish nothing, with exit code 1, unless NAME=VALUE is reached: k, l, cap, t,"
-            " risk, singled-out, bound-owners, linked-k, over-time-l or ncp; any number of times.",
+            "Publish nothing, and exit with 1, unless NAME=VALUE is met. Names: k, l, cap, t,"
+            " risk, singled-out, bound-owners, linked-k, over-time-l, ncp; may be repeated.",
             metavar="NAME=VALUE",
         ),
     ] = None,
@@ -183,16 +184,16 @@ def release(
     ] = None,
     key_passphrase_file: KeyPassphraseFile = None,
     log: Annotated[
-        Path | None, option("The audit log; audit.jsonl beside the manifest if not given.")
+        Path | None, option("The audit log. Default: audit.jsonl beside the manifest.")
     ] = None,
     force: Annotated[
         bool,
-        option("Without a matching VERIFIED verdict, or once more; says what it is.", "--force"),
+        option("Release even without a VERIFIED verdict, or a second time; it warns.", "--force"),
     ] = False,
     passphrase_file: PassphraseFile = None,
     overwrite: Annotated[bool, overwrite_option("a table or sheet that is there")] = False,
     privacy_sheet: Annotated[
-        Path | None, output_option("Write the privacy sheet here as JSON, for report.")
+        Path | None, output_option("Write the privacy sheet here, as JSON. report reads it.")
     ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -201,8 +202,8 @@ def release(
 ) -> None:
     """Turn a verified delivery into a table to publish, and measure what it reveals.
 
-    Traps are taken out, k is checked again on the genuine records, what --l, --cap and --t ask
-    for is enforced, and the rows are put in random order.
+    It removes the traps, checks k again on the genuine records, enforces --l, --cap and --t, and
+    puts the rows in random order.
     """
     from verix_anon.client.ledger import Ledger, LookedAt
     from verix_anon.client.privacy_sheet import gate_error
@@ -214,7 +215,7 @@ def release(
 
     if (out is None) == (preview is None):
         raise TableError(
-            "give either --out (the table to publish) or --preview (a file for a look at it)"
+            "add either --out FILE to publish the table, or --preview FILE to look at it first"
         )
     if preview is not None and privacy_sheet is not None:
         raise TableError(
@@ -231,7 +232,7 @@ def release(
     check_outputs([out, privacy_sheet, preview], inputs, overwrite=overwrite)
     kept = load_manifest(manifest, passphrase_file)
     if sign is not None and series is None:
-        raise TableError("--sign signs the head of a series: say with --series which")
+        raise TableError("--sign signs the log of a series: add --series FOLDER")
     key = None if sign is None else load_key(sign, key_passphrase_file)
     growing = None if series is None else load_series(series, passphrase_file, key)
     if verdict is None and not force and (beside := manifest.parent / VERDICT).is_file():
@@ -316,9 +317,9 @@ def _asked(options: list[str] | None, kept: "Manifest") -> dict[str, float]:
 
 @app.command(epilog="Example: [bold]verix-anon convert released.csv --out released.xlsx[/bold]")
 def convert(
-    table: Annotated[str, typer.Argument(help="What release wrote, beside its NAME.schema.json.")],
+    table: Annotated[str, typer.Argument(help="A released table, beside its NAME.schema.json.")],
     out: Annotated[
-        str, option("The other file, by its ending: .csv, .parquet, .xlsx, .sav.", "--out", "-o")
+        str, option("The other file: a .csv, .parquet, .xlsx, .sav or other file.", "--out", "-o")
     ],
     form: FormOption = None,
     overwrite: Annotated[bool, overwrite_option("a table that is there")] = False,

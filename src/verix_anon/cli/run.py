@@ -128,16 +128,15 @@ def _do(work: Callable[..., Any], values: Values, said: Said, **given: object) -
 
 @app.command(
     epilog="Example: [bold]verix-anon run people.csv --target income --quasi all --out job[/bold]"
-    "\n\nExit codes: 0 done, 1 VIOLATION or a gate not passed, 3 INCONCLUSIVE, 2 a mistake of"
-    " the caller's, 70 a bug. Nothing is released unless the verdict is VERIFIED."
+    "\n\nExit codes: 0 done, 1 VIOLATION or --require not met, 3 INCONCLUSIVE, 2 a mistake in"
+    " the call, 70 a bug. Nothing is released unless the verdict is VERIFIED."
 )
 @_with_steps
 def run(
     table: SourceTable,
-    out: Annotated[str, option("The job's folder: all files of the steps.", "--out", "-o")],
+    out: Annotated[str, option("The job's folder, for the files of all steps.", "--out", "-o")],
     release: Annotated[
-        str | None,
-        option("The table to publish, by its ending: .csv, .parquet, .xlsx, .sav and others."),
+        str | None, option("The table to publish: a .csv, .parquet, .xlsx, .sav or other file.")
     ] = None,
     resume: Annotated[
         bool, option("Go on with the job in --out where it stopped.", "--resume")
@@ -155,8 +154,8 @@ def run(
 
     [bold]verix-anon run people.csv --roles roles.toml --out job --resume[/bold]
 
-    The files are those that the four commands write, and each of these can go on with the job.
-    The provider is this machine, a service with --url, or Spark with --engine spark.
+    It writes the same files as the four commands, and each of these can go on with the job. The
+    provider is this machine, or a service with --url, or Spark with --engine spark.
     """
     from verix_anon.client.owner_files import read_verdict
 
@@ -288,10 +287,12 @@ def demo(
     adversary: Annotated[
         str | None, option("A provider that misbehaves: lazy, dumb, approximate, informed, ...")
     ] = None,
-    rows: Annotated[int, option("How many records.", min=200)] = 20_000,
+    rows: Annotated[int, option("How many records the table has.", min=200)] = 20_000,
     k: Annotated[int, option("Every class holds at least this many people.", min=2)] = 5,
-    preset: Annotated[str | None, option("The paper's system, as published: paper.")] = None,
-    report: Annotated[Path | None, option("Write the audit report here: one HTML page.")] = None,
+    preset: Annotated[
+        str | None, option("A preset: paper is the VeriX-Anon paper's system.")
+    ] = None,
+    report: Annotated[Path | None, option("Write the audit report here, as one HTML page.")] = None,
     language: PageLanguage = "en",
     url: Annotated[str | None, service_option("Let the service at this URL anonymize.")] = None,
     token_file: TokenFile = None,

@@ -35,26 +35,26 @@ def new(
     folder: Folder,
     roles: Annotated[Path, option("The roles file of all releases; it is copied.")],
     k: Annotated[
-        int | None, option("Every class holds at least this many people; else as in the roles.")
+        int | None, option("Every class holds at least this many people. Default: as in the roles.")
     ] = None,
     l: Annotated[  # noqa: E741
         int,
         option(
-            "At least so many values of the target and of each sensitive column, in every class"
-            " and for every person over all releases, unless the roles ask for another number.",
+            "At least this many values of the target and of each sensitive column in every class,"
+            " and for every person over all releases. The roles file may ask for another number.",
             "--l",
         ),
     ] = 2,
-    cap: Annotated[float | None, option("The greatest share of one value, likewise.")] = None,
+    cap: Annotated[float | None, option("The greatest share of one value in a class.")] = None,
     t: Annotated[
-        float | None, option("The greatest distance to the table, likewise.", "--t")
+        float | None, option("The greatest distance of a class to the table.", "--t")
     ] = None,
     changes: Annotated[
         list[str] | None,
-        option("A column whose values change between releases; any number of times."),
+        option("A column whose values change between releases; may be repeated."),
     ] = None,
     seal: Annotated[
-        bool, secrets_option("Encrypt series.verix; --passphrase-file alone does too.", "--seal")
+        bool, secrets_option("Encrypt series.verix. --passphrase-file does so too.", "--seal")
     ] = False,
     passphrase_file: PassphraseFile = None,
 ) -> None:
@@ -71,7 +71,7 @@ def new(
 
 @series.command(epilog="Example: [bold]verix-anon series risk monthly[/bold]")
 def risk(folder: Folder, passphrase_file: PassphraseFile = None, as_json: AsJson = False) -> None:
-    """Deduce what all releases together tell: who is below l, and whose value is certain."""
+    """Deduce what all releases tell together: how many people are below l, or certain."""
     from dataclasses import asdict
 
     from verix_anon.translation import share
@@ -108,15 +108,15 @@ def check(
     file: Annotated[Path | None, option("A published file that must be in the log.")] = None,
     since: Annotated[
         str | None,
-        option("A head that you kept: nothing up to it may have changed.", metavar="HEAD"),
+        option("A head that you kept. Nothing before it may have changed.", metavar="HEAD"),
     ] = None,
     key: Annotated[
         list[Path] | None,
-        receipt_option("The owner's public key, which must have signed the head; or pinned keys."),
+        receipt_option("The owner's public key, or a file of pinned keys, to require a signature."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check a public log: that a file is a published one, and that nothing older was replaced."""
+    """Check a public log: a file is a published one, and nothing older was replaced."""
     from datetime import UTC, datetime
 
     from verix_anon.client.series import check_series, read_log

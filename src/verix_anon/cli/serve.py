@@ -27,7 +27,7 @@ MEGABYTE = 10**6
 DatabaseUrl = Annotated[
     str,
     option(
-        "URL of a PostgreSQL in place of SQLite in the folder.",
+        "URL of a PostgreSQL database. Default: SQLite in the folder.",
         "--database",
         envvar="VERIX_DATABASE",
         show_envvar=False,
@@ -47,7 +47,7 @@ limits_option = partial(option, panel="Limits")
 )
 def serve(
     folder: Annotated[
-        Path, typer.Argument(help="Where uploads grow; the database and the files too, by default.")
+        Path, typer.Argument(help="The service's folder, for uploads and, by default, all else.")
     ],
     database: DatabaseUrl = "",
     blobs: Annotated[
@@ -58,17 +58,17 @@ def serve(
         ),
     ] = "",
     store_timeout: Annotated[
-        float, option("Seconds after which a store in a cloud is given up for now.", min=1)
+        float, option("Seconds to wait for a store in a cloud before it counts as away.", min=1)
     ] = 30.0,
     workers: Annotated[
         int | None, option("Worker processes; as many as cores by default.", min=1)
     ] = None,
     http_processes: Annotated[int, option("Processes that answer requests.", min=1)] = 1,
     job_timeout: Annotated[
-        float, option("Seconds after which a running job is failed.", min=1)
+        float, option("Seconds after which a running job fails.", min=1)
     ] = 21_600.0,
     worker_memory: Annotated[
-        int, option("Megabytes of memory for the job of a worker.", min=100)
+        int, option("Megabytes of memory for the job of one worker.", min=100)
     ] = 4_000,
     key_file: Annotated[
         Path | None, option("The private key that signs receipts, not sealed.")
@@ -91,23 +91,21 @@ def serve(
         ),
     ] = False,
     max_connections: Annotated[
-        int, network_option("Connections that each HTTP process holds.", min=1)
+        int, network_option("Connections to each HTTP process.", min=1)
     ] = 4_096,
     max_per_address: Annotated[
         int,
-        network_option(
-            "Connections from one address, this machine and --behind-proxy aside.", min=1
-        ),
+        network_option("Connections from one other machine; no limit with --behind-proxy.", min=1),
     ] = 256,
     max_upload: Annotated[int, limits_option("Megabytes of one submission.", min=1)] = 20_000,
     max_rows: Annotated[int, limits_option("Rows of one submission.", min=1)] = 50_000_000,
     max_columns: Annotated[int, limits_option("Columns of one contract.", min=1)] = 1_000,
     max_jobs: Annotated[int, limits_option("Open jobs of one tenant.", min=1)] = 20,
     max_request: Annotated[
-        int, limits_option("Megabytes of one request, uploads aside.", min=1)
+        int, limits_option("Megabytes of one request that is not an upload.", min=1)
     ] = 16,
     tenant_bytes: Annotated[
-        int, limits_option("Bytes that one tenant may announce and have kept.", min=1)
+        int, limits_option("Bytes that one tenant may announce and store.", min=1)
     ] = 100_000_000_000,
     reserve: Annotated[
         int | None,
@@ -118,15 +116,13 @@ def serve(
     rate: Annotated[int, limits_option("Requests of one token in a minute.", min=1)] = 1_200,
     retention_days: Annotated[
         float,
-        limits_option(
-            "Delete what ended, and uploads that did not, after so many days.", min=0.0001
-        ),
+        limits_option("Delete ended jobs and unfinished uploads after this many days.", min=0.0001),
     ] = 7.0,
 ) -> None:
     """Serve the provider over HTTP: uploads, worker processes, deliveries.
 
-    Logs are JSON lines on stderr and hold no data. SIGTERM ends it; jobs that were running are
-    taken up at the next start, and transfers are resumed by their clients.
+    Logs are JSON lines on stderr and hold no tenant's data. SIGTERM ends it. At the next start, it
+    takes up the jobs that were running, and clients resume their transfers.
     """
     need_service(blobs)
     from verix_anon.machine import available_cores
@@ -192,10 +188,10 @@ Folder = Annotated[
 @token.command(epilog="Example: [bold]verix-anon token create acme --folder service[/bold]")
 def create(
     name: Annotated[
-        str | None, typer.Argument(help="The tenant's name; a new one begins to exist.")
+        str | None, typer.Argument(help="The tenant's name; a new name makes a new tenant.")
     ] = None,
     operator: Annotated[
-        bool, option("The operator's token, for pages and figures.", "--operator")
+        bool, option("Make the operator's token, for /operator and /metrics.", "--operator")
     ] = False,
     days: Annotated[
         float | None, option("After how many days it ends; never by default.", min=0.0001)
@@ -203,12 +199,12 @@ def create(
     folder: Folder = None,
     database: DatabaseUrl = "",
 ) -> None:
-    """Make a token and print it, this once: the service keeps no more than its digest."""
+    """Make a token and print it. Store it: the service keeps only its digest."""
     need_service()
     from verix_anon.service.tenants import TokenRole, create_token, find
 
     if (name is None) is not operator:
-        raise ProviderError("name a tenant or say --operator, not both")
+        raise ProviderError("give either a tenant's name or --operator")
     role = TokenRole.OPERATOR if operator else TokenRole.TENANT
     with _opened(folder, database, begin=True) as opened:
         made = create_token(opened, name, role, None if days is None else days * DAY)
@@ -220,7 +216,7 @@ def create(
 
 @token.command("list", epilog="Example: [bold]verix-anon token list --folder service[/bold]")
 def list_tokens(folder: Folder = None, database: DatabaseUrl = "", as_json: AsJson = False) -> None:
-    """List all tokens by their ids: whose they are, and until when."""
+    """List all tokens: their ids, whose they are, and when they end."""
     need_service()
     from verix_anon.service.tenants import tokens
 
@@ -255,7 +251,7 @@ def revoke(
     folder: Folder = None,
     database: DatabaseUrl = "",
 ) -> None:
-    """End a token at once; jobs that it began go on."""
+    """End a token at once. Jobs that were begun with it go on."""
     need_service()
     from verix_anon.service.tenants import revoke as revoke_token
 
@@ -271,7 +267,7 @@ def _opened(folder: Path | None, url: str, *, begin: bool = False) -> "Iterator[
     from verix_anon.service.settings import DATABASE_FILE, ServiceSettings
 
     if folder is None and not url:
-        raise ProviderError("say which service's: --folder, or --database if it has one of its own")
+        raise ProviderError("which service? Add --folder FOLDER, or --database URL")
     folder = (folder or Path()).absolute()
     settings = ServiceSettings(folder=folder, database=url)
     is_new = not url and not (folder / DATABASE_FILE).exists()
@@ -289,7 +285,7 @@ def _opened(folder: Path | None, url: str, *, begin: bool = False) -> "Iterator[
     finally:
         opened.close()
     if is_new:
-        print(f"There was no service in {folder}: its database is begun.", file=sys.stderr)
+        print(f"There was no service in {folder}, so its database was made.", file=sys.stderr)
 
 
 def _time(seconds: float | None) -> str | None:

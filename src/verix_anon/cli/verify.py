@@ -58,33 +58,32 @@ fingerprint_option = partial(option, panel="Fingerprint")
 @app.command(
     epilog="Example: [bold]verix-anon verify job/delivery --manifest job/manifest.verix"
     " --submission job/submission --out job/verdict.json[/bold]\n\n"
-    "Exit codes: 0 VERIFIED, 1 VIOLATION, 3 INCONCLUSIVE, 2 a mistake of the caller's, 70 a bug."
+    "Exit codes: 0 VERIFIED, 1 VIOLATION, 3 INCONCLUSIVE, 2 a mistake in the call, 70 a bug."
 )
 def verify(
     delivery: DeliveryFolder,
     manifest: ManifestFile,
     submission: Annotated[
-        str | None, option("What was sent; without it less is proved.", "--submission", "-s")
+        str | None, option("The submission. Without it, less is checked.", "--submission", "-s")
     ] = None,
     profile: Annotated[
-        str | None,
-        option("Which layers decide: full, thin or paper; by what is at hand if not said."),
+        str | None, option("The layers that decide: full, thin (without submission) or paper.")
     ] = None,
     out: Annotated[
         Path | None, output_option("Write the verdict here, for release.", "--out", "-o")
     ] = None,
     report: Annotated[
-        Path | None, output_option("Write the audit report here: one HTML page, for people.")
+        Path | None, output_option("Write the audit report here, as one HTML page.")
     ] = None,
     language: PageLanguage = "en",
     skip: Annotated[
-        str | None, option("Informing layers to leave out: fingerprint, utility or both.")
+        str | None, option("Layers to skip: fingerprint, utility or fingerprint,utility.")
     ] = None,
-    audit: Annotated[str, splits_option("Check all nodes, or a sample.")] = "all",
+    audit: Annotated[str, splits_option("Which nodes to check: all or sample.")] = "all",
     audit_miss: Annotated[
-        float, splits_option("A sample misses with at most this chance ...")
+        float, splits_option("The greatest chance that a sample misses deviations ...")
     ] = 0.01,
-    audit_fraction: Annotated[float, splits_option("... deviations that touch this share.")] = 0.01,
+    audit_fraction: Annotated[float, splits_option("... that touch at least this share.")] = 0.01,
     epsilon: Annotated[float | None, fingerprint_option("How far SHAP values may move.")] = None,
     epsilon_per_feature: Annotated[
         list[str] | None, fingerprint_option("The same for one column: COLUMN=NUMBER.")
@@ -92,28 +91,26 @@ def verify(
     provider_key: Annotated[
         list[Path] | None,
         receipt_option(
-            "The provider's public key, or a file of pinned keys: its receipt is needed."
+            "The provider's public key, or a file of pinned keys. The receipt is then required."
         ),
     ] = None,
     sign: Annotated[
         Path | None,
-        receipt_option(
-            "Sign the verdict with this private key, in a file beside it, for others to check."
-        ),
+        receipt_option("Sign the verdict with this private key, so that others can check it."),
     ] = None,
     passphrase_file: PassphraseFile = None,
     key_passphrase_file: KeyPassphraseFile = None,
     log: Annotated[
-        Path | None, output_option("The audit log; audit.jsonl beside the manifest if not given.")
+        Path | None, output_option("The audit log. Default: audit.jsonl beside the manifest.")
     ] = None,
     overwrite: Annotated[bool, overwrite_option("a verdict or report that is there")] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Judge a delivery: whether the agreed work was done, on all the records.
+    """Judge a delivery: say whether the agreed work was done on all records.
 
-    With the submission at hand everything is checked exactly; without it (thin) what the
-    manifest keeps is checked, and the findings say with what certainty.
+    With the submission, everything is checked exactly. Without it, the manifest allows a smaller
+    check, and each finding says how certain it is.
     """
     load_kernels()
     from verix_anon.client.audit_log import AuditLog
@@ -125,7 +122,7 @@ def verify(
     from verix_anon.files.atomic_write import check_apart
 
     if sign is not None and out is None:
-        raise TableError("--sign signs the verdict's file: say with --out where it goes")
+        raise TableError("--sign signs the verdict's file: add --out FILE")
     inputs: list[object] = [delivery, manifest, submission, sign, *(provider_key or [])]
     signed = signed_path(out) if sign and out else None
     audit_log = AuditLog(log or manifest.parent / AUDIT_LOG)
@@ -141,15 +138,15 @@ def verify(
         epsilon=epsilon,
         epsilon_per_feature=numbers_by_column(epsilon_per_feature or []),
     )
-    if profile is None and submission is None:
+    kept = load_manifest(manifest, passphrase_file)
+    if profile in (None, "full") and submission is None:
         beside = manifest.parent / SUBMISSION
         if beside.is_dir():
             print(
-                f"Warning: less is checked than could be: the submission lies beside the manifest."
-                f" To check everything, add --submission {quoted(beside)}",
+                "Warning: without the submission, less is checked. It lies beside the manifest: add"
+                f" --submission {quoted(beside)}",
                 file=sys.stderr,
             )
-    kept = load_manifest(manifest, passphrase_file)
     if provider_key or kept.provider_keys:
         load_envelopes()
     key = None if sign is None else load_key(sign, key_passphrase_file)
@@ -202,15 +199,15 @@ def _tell(quiet: bool, findings: "Sequence[Finding]") -> None:
     " --out job/audit.html[/bold]"
 )
 def report(
-    verdict: Annotated[Path, typer.Argument(help="What verify --out wrote.")],
+    verdict: Annotated[Path, typer.Argument(help="The verdict that verify --out wrote.")],
     out: Annotated[
-        Path | None, option("The HTML file; else named like the verdict.", "--out", "-o")
+        Path | None, option("The HTML file. Default: the verdict's name with .html.", "--out", "-o")
     ] = None,
     release: Annotated[
         Path | None,
         option(
-            "What release --privacy-sheet wrote; else sheet.json beside the verdict, if it is"
-            " there.",
+            "The privacy sheet that release --privacy-sheet wrote. Default: sheet.json beside the"
+            " verdict.",
             "--release",
             "-r",
         ),
@@ -221,7 +218,7 @@ def report(
 ) -> None:
     """Turn a verdict into one HTML page for a data protection officer.
 
-    The page holds aggregates only, loads nothing, and prints on A4. It exits with 0 whatever
+    The page holds only aggregates, loads nothing, and prints on A4. The exit code is 0, whatever
     the verdict is.
     """
     from verix_anon.client.owner_files import read_verdict

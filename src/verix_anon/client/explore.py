@@ -354,7 +354,7 @@ def _settings(options: ExploreOptions, chosen: _Setting, task: Task) -> list[_Se
     ls = options.l or sorted({*USUAL_LS, chosen.l})
     if task is Task.NONE:
         if options.l not in (None, [1], (1,)):
-            raise TableError("there is no target that l could be asked of")
+            raise TableError("there is no target, so leave out l (--l)")
         ls = [1]
     found = [_Setting(int(k), rule, int(l)) for rule in rules for k in ks for l in ls]  # noqa: E741
     return [replace(s, is_chosen=s == chosen) for s in dict.fromkeys(found)]

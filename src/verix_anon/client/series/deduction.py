@@ -6,13 +6,13 @@ a person if no complete assignment of the class's values to its records gives it
 What is excluded in one class is excluded in all classes of that person; this is repeated until
 nothing changes (spec §15).
 
-Within a class the answer is exact. The true values are one complete assignment. Any other one moves
-values along cycles, from the true value of a record to a value that is still possible for it. So a
-value is possible if it lies on a cycle with the true one: in the same strongly connected component
-of a graph whose nodes are the values of the class.
+Within a class the answer is exact, if each person has one record there. The true values are one
+complete assignment. Any other one moves values along cycles, from the true value of a record to a
+value that is still possible for it. So a value is possible if it lies on a cycle with the true one:
+in the same strongly connected component of a graph whose nodes are the values of the class.
 
-Does not find: what follows only from several classes considered together. No method that is known
-finds that for large tables.
+Does not find: all that follows from a person's records having one value; and what follows only from
+several classes considered together. No method that is known finds that for large tables.
 """
 
 from collections.abc import Mapping, Sequence

@@ -46,7 +46,7 @@ class Health(BaseModel):
 
 @public.get("/healthz", responses=answers_of("healthz", public=True))
 async def healthz() -> Health:
-    """Whether the process answers, whatever its threads are busy with."""
+    """Whether the process answers, even if all its threads are busy."""
     return Health()
 
 

@@ -47,7 +47,7 @@ class FileOrder(Strict):
 
 
 class JobOrder(Strict):
-    """What a job is asked for with."""
+    """A request for a job."""
 
     contract: dict[str, Any] = Field(description="What contract.json holds")
     rows: Annotated[int, Field(ge=1, le=MOST)]
@@ -136,7 +136,7 @@ class Key(Strict):
 
 
 class LimitsBody(Strict):
-    """What this service takes at most."""
+    """The limits of this service."""
 
     upload_bytes: Count
     file_bytes: Count

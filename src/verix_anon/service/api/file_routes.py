@@ -58,7 +58,7 @@ DOWNLOAD_TYPE = "application/octet-stream"
 
 @uploads.options("", status_code=204, responses=answers_of("spoken"))
 def spoken(request: Request, job: Found, name: str) -> Response:
-    """Which version of tus is spoken, and what a file has at most."""
+    """The version of tus, and the greatest size of a file."""
     _file(job, name)
     return Response(
         status_code=204,
@@ -72,7 +72,7 @@ def spoken(request: Request, job: Found, name: str) -> Response:
 
 @uploads.head("", responses=answers_of("offset"))
 async def offset(request: Request, job: Found, name: str, version: Version = "") -> Response:
-    """How much of a file is there; what is whole but not yet kept is kept now."""
+    """How many bytes of a file have arrived. If all have, the file is stored at the latest now."""
     _check_version(version)
     context, file = context_of(request), _file(job, name)
     upload = upload_of(context.settings.staging, job, file)
@@ -91,7 +91,7 @@ async def offset(request: Request, job: Found, name: str, version: Version = "")
 async def append(
     request: Request, job: Found, name: str, at: Offset, version: Version = ""
 ) -> Response:
-    """Add bytes to a file at an offset; with the last of them its SHA-256 is compared."""
+    """Add bytes to a file at an offset. After the last byte its SHA-256 is compared."""
     _check_version(version)
     if request.headers.get("content-type") != UPLOAD_TYPE:
         raise Problem("unsupported-media-type", f"Uploads are {UPLOAD_TYPE}.")

@@ -215,7 +215,7 @@ def listed(
 
 @router.get("/{job}", responses=answers_of("show"))
 def show(request: Request, response: Response, job: Found) -> bodies.JobBody:
-    """How a job stands."""
+    """The state of a job."""
     if wait := POLL_SECONDS.get(job.state):
         response.headers["Retry-After"] = str(wait)
     context = context_of(request)
@@ -237,7 +237,7 @@ def list_delivery(request: Request, job: Found, after: AfterFile = "") -> bodies
 
 @router.delete("/{job}", status_code=204, responses=answers_of("delete"))
 def delete(request: Request, job: Found) -> None:
-    """Delete a job with all its files; one that runs is given up."""
+    """Delete a job with all its files. If it is running, it is given up."""
     context = context_of(request)
     # Files first: a full disk takes no row, and gains room by this. Until all files are gone the
     # row is there, so that the same request can be made again.
