@@ -14,10 +14,11 @@ from verix_anon.client.job import jobs_in, new_job
 from verix_anon.datasets import census
 from verix_anon.desk.pages.forms import GivenJob, Posted, go_to, one
 from verix_anon.desk.pages.series import series_in
-from verix_anon.desk.rendering import LANGUAGE_COOKIE, LANGUAGES, desk_of, href_of, page
+from verix_anon.desk.rendering import LANGUAGE_COOKIE, desk_of, href_of, page
 from verix_anon.desk.tasks import DeskTask
 from verix_anon.errors import TableError
 from verix_anon.files.job_folder import ROLES
+from verix_anon.translation import LANGUAGES
 
 router = APIRouter()
 BEGINS = f"mkdir NAME && verix-anon init TABLE --out NAME/{ROLES}"
