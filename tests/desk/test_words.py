@@ -15,7 +15,6 @@ from verix_anon.client.prepare.options import PRIORITIES
 from verix_anon.client.prepare.traps import Traps
 from verix_anon.client.privacy_sheet import GATES
 from verix_anon.client.release import Representation
-from verix_anon.client.release.privacy import UNITS
 from verix_anon.client.table.roles import Measure
 from verix_anon.client.verdict import LAYERS, Outcome, Profile, Status
 from verix_anon.desk.pages import columns, privacy, release, send, table
@@ -35,7 +34,6 @@ GROUPS: dict[str, Sequence[str]] = {
     "columns.hierarchies.": ["none", "prefix", "date", "file"],
     "priorities.": tuple(PRIORITIES),
     "kinds.": columns.KIND_NAMES,
-    "losses.units.": [*UNITS, "values"],
     "plain.": ("entered", "unknown", "used"),
     "privacy.measures.": [*Measure],
     "privacy.purposes.": [*privacy.PURPOSES],

@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse
 from starlette.routing import NoMatchFound
 
 from verix_anon.client.job import Job, JourneyStep
-from verix_anon.desk.tasks import Tasks
+from verix_anon.desk.tasks import DeskTask, Tasks
 from verix_anon.fields import printable
 from verix_anon.html_templates import templates_of
 from verix_anon.protocol.providers import Provider
@@ -89,9 +89,16 @@ def page(
         "stops": _stops(request, job, here) if job else (),
         # Shown while the task runs, or if it did not end well.
         "task": task if task is not None and not task.is_well else None,
+        "stage": stage_name(request.headers, task) if task is not None else "",
         "command": shlex.join(["verix-anon", *command]) if command else "",
     }
     return HTMLResponse(TEMPLATES.get_template(template).render(shown | {**view}), status)
+
+
+def stage_name(headers: Headers, task: DeskTask) -> str:
+    """Return what the task is doing, in the reader's language."""
+    name = task.stage[0]
+    return texts(language_of(headers)).get(f"desk.stages.{name}", name)
 
 
 def _shared(headers: Headers) -> dict[str, object]:
@@ -105,7 +112,7 @@ def _shared(headers: Headers) -> dict[str, object]:
         own = f"desk.{key}"
         return t(own if own in texts(t.language) else key, **values)
 
-    return {"language": t.language, "t": say, "number": t.number}
+    return {"language": t.language, "t": say, "number": t.number, "date": t.date}
 
 
 def href_of(request: Request, step: JourneyStep, job: Job) -> str:
