@@ -98,7 +98,7 @@ PARTS = (
         "give its encoding",
         "fields, the header",
     ),
-    "read as Windows-1252 it holds",
+    *("read as Windows-1252 it holds", "preparing 3 records"),
 )
 """Parts of longer sentences, which the catalogues hold as a whole."""
 CODE = re.compile(r"[\\^|\n]|\[\]|\(\?|^\W|^import |^x (?:=|from) x$|^the reader of tables failed")
@@ -136,8 +136,10 @@ class Said:
         """Every other text of three words or more, except what Python or a pattern reads."""
         inner = {id(part) for each in self.messages() for part in ast.walk(each)}
         for node in ast.walk(self.tree):
-            if isinstance(node, ast.Expr | ast.JoinedStr | ast.Subscript | ast.AnnAssign):
+            if isinstance(node, ast.JoinedStr | ast.Subscript | ast.AnnAssign):
                 inner |= {id(part) for part in ast.walk(node) if part is not node}
+            elif isinstance(node, ast.Expr):
+                inner.add(id(node.value))
             if isinstance(node, ast.JoinedStr | ast.Constant) and id(node) not in inner:
                 words = [each for each in self.samples(node) if len(each.split()) > 2]
                 if words and not CODE.search(words[0]):
@@ -152,6 +154,8 @@ class Said:
                 return self._joined(values, depth)
             case ast.IfExp(body=body, orelse=orelse):
                 return [*self.samples(body, depth), *self.samples(orelse, depth)]
+            case ast.BinOp(left=ast.Constant(value=str(text)), op=ast.Mult()):
+                return ["", text]
             case ast.BoolOp(values=values):
                 return [text for each in values for text in self.samples(each, depth)]
             case ast.Call(func=ast.Attribute(value=ast.Name() as name, attr="format")):
