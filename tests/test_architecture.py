@@ -88,7 +88,7 @@ ALLOWED = {
     # It shows cases and compares; what makes them is in tools/kit.
     "conform": {"errors", "fields", "platform", "progress", "protocol", "files", "client"},
     # A page and its program in another language; Python only puts it together.
-    "checker": {"errors", "files"},
+    "checker": {"errors", "files", "translation"},
     "cli": {
         "checker",
         "errors",

@@ -19,13 +19,14 @@ from verix_anon.client.prepare import PrepareOptions, prepare
 from verix_anon.client.prepare.traps import Traps
 from verix_anon.client.privacy_sheet import Linking, Sheet
 from verix_anon.client.release import ReleaseOptions, release
+from verix_anon.client.release.privacy import UNITS
 from verix_anon.client.report import render, render_exploration
 from verix_anon.client.verdict import Profile, Verdict
 from verix_anon.client.verify import VerifyOptions, verify
 from verix_anon.client.verify.case import Audit
 from verix_anon.errors import TableError
 from verix_anon.provider.local import LocalProvider
-from verix_anon.translation import LANGUAGES, RECORD, date, number, text, texts, translated
+from verix_anon.translation import LANGUAGES, RECORD, date, keys, number, text, texts, translated
 
 pytestmark = pytest.mark.usefixtures("quick_models")
 OTHERS = [language for language in LANGUAGES if language != RECORD]
@@ -55,6 +56,10 @@ def test_no_sentence_is_hidden_by_another() -> None:
     for key, sentence in texts(RECORD).items():
         if key.startswith("say.") and "{" not in sentence:
             assert translated(sentence, "de") == texts("de")[key], key
+
+
+def test_every_unit_of_a_width_has_a_word() -> None:
+    assert {*UNITS, "values"} <= set(keys("losses.units"))
 
 
 def test_values_are_in_the_readers_form() -> None:

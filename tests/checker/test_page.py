@@ -1,4 +1,4 @@
-"""check.html: one file that needs no network, in two languages, for everybody."""
+"""check.html: one file that needs no network, in every language, for everybody."""
 
 import json
 import re
@@ -14,19 +14,13 @@ from checker.asking import Question, questions
 from cli.jobs import Run
 from tools.browser import chromium, needs_chromium
 from verix_anon.checker import CHECKER, PAGE, page, write_page
+from verix_anon.translation import LANGUAGES, keys, texts
 
 SOURCES = CHECKER.parent
 BY_NAME = {question.name: question for question, _ in questions()}
 AXE_RULES = {
     "runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21aa", "best-practice"]}
 }
-
-
-def texts() -> dict[str, dict[str, str]]:
-    script = f"console.log(JSON.stringify(require({json.dumps(str(SOURCES / 'texts.js'))}).texts))"
-    done = subprocess.run(["node", "-e", script], capture_output=True, check=True)
-    found: dict[str, dict[str, str]] = json.loads(done.stdout)
-    return found
 
 
 def test_it_is_one_small_file_that_loads_nothing() -> None:
@@ -37,21 +31,35 @@ def test_it_is_one_small_file_that_loads_nothing() -> None:
     assert not re.search(r"<(link|img|iframe)|\bsrc=|innerHTML|\bimport\(|\beval\(|fetch\(", made)
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="there is no node")
-def test_every_sentence_is_there_in_both_languages() -> None:
-    found = texts()
-    assert found["en"].keys() == found["de"].keys()
-    for code, english in found["en"].items():
-        german = found["de"][code]
-        assert set(re.findall(r"\{\w+\}", english)) == set(re.findall(r"\{\w+\}", german)), code
-        assert german
-        assert english
+def test_every_sentence_is_in_the_catalogue() -> None:
     written = "".join((SOURCES / name).read_text("utf-8") for name in ("check.js", "page.js"))
     said = re.findall(r'(?:Refused\(|Mistake\(|code: )"([a-z0-9-]+)"', written)
     said += re.findall(r'require\(.*, "([a-z-]+)"(?:, \{.*\})?\);', written)
     said += re.findall(r'data-text="([a-z-]+)"', (SOURCES / "page.html").read_text("utf-8"))
     assert len(said) > 60
-    assert set(said) - found["en"].keys() == set()
+    assert set(said) - set(keys("check")) == set()
+
+
+def test_the_page_holds_every_language_and_no_text_ends_its_script() -> None:
+    made = page()
+    _, _, held = made.partition("const catalogue = ")
+    catalogue, _ = json.JSONDecoder().raw_decode(held)
+    assert catalogue.keys() == {*LANGUAGES}
+    for language, words in catalogue.items():
+        said = {code: texts(language)[f"check.{code}"] for code in keys("check")}
+        assert words == said | {"language": texts(language)["form.language"]}
+    assert "<" not in held.partition("\n")[0]
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="there is no node")
+def test_the_program_for_node_reads_the_same_texts(tmp_path: Path) -> None:
+    for name, data in BY_NAME["proof-bytes-key-twice"].files.items():
+        (tmp_path / name).write_bytes(data)
+    words = ["prove", "check", str(next(tmp_path.iterdir())), "--root", "0" * 64]
+    done = subprocess.run(["node", str(CHECKER), *words], capture_output=True, check=False)
+    (problem,) = json.loads(done.stdout)["problems"]
+    assert problem["text"].endswith(texts("en")[f"check.{problem['code']}"])
+    assert not any(re.search(r'\\u|\\[^"\\]', texts("en")[f"check.{c}"]) for c in keys("check"))
 
 
 def test_it_is_written_beside_a_file_once(tmp_path: Path) -> None:

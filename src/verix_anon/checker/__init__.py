@@ -1,7 +1,7 @@
 """check.html: one file with which anybody checks proofs, receipts, verdicts and logs in a browser.
 
 check.js      what is checked; written from docs/spec.md alone, in a language of its own
-texts.js      its sentences, in English and German
+words.js      puts its answers in words: the section [check] of each catalogue in texts/
 page.html, page.css, page.js   the page around it, in the design of all our pages
 checker.mjs   the same for a terminal, for node
 
@@ -10,12 +10,14 @@ network.
 """
 
 import hashlib
+import json
 from base64 import b64encode
 from pathlib import Path
 
 from verix_anon import __version__
 from verix_anon.errors import TableError
 from verix_anon.files.atomic_write import write_bytes, written_aside
+from verix_anon.translation import LANGUAGES, RECORD, keys, texts
 
 __all__ = ["CHECKER", "PAGE", "page", "write_page"]
 
@@ -27,16 +29,28 @@ CHECKER = _HERE / "checker.mjs"
 
 def page() -> str:
     """Return check.html."""
-    script = "".join(_read(name) for name in ("check.js", "texts.js", "page.js"))
+    catalogue = {
+        each: {code: texts(each)[f"check.{code}"] for code in keys("check")}
+        | {"language": texts(each)["form.language"]}
+        for each in LANGUAGES
+    }
+    # No text can end the script that holds it.
+    written = json.dumps(catalogue, ensure_ascii=False).replace("<", "\\u003c")
+    script = "".join(map(_read, ("check.js", "words.js", "page.js")))
+    script = script.replace("{catalogue}", written)
     style = _read("../design/design.css") + _read("page.css")
     policy = (
         f"default-src 'none'; script-src '{_source(script)}'; style-src '{_source(style)}';"
         " base-uri 'none'; form-action 'none'"
     )
-    parts = {"policy": policy, "version": __version__, "style": style, "script": script}
+    parts = {"policy": policy, "version": __version__, "style": style}
+    parts["title"] = catalogue[RECORD]["page-title"]
+    parts["needs"] = "".join(
+        f'<p lang="{each}">{words["page-needs-script"]}</p>' for each, words in catalogue.items()
+    )
     made = _read("page.html")
-    for name, text in parts.items():
-        made = made.replace(f"{{{name}}}", text)
+    for name, part in (parts | {"script": script}).items():
+        made = made.replace(f"{{{name}}}", part)
     return made
 
 

@@ -3,7 +3,7 @@
 //
 // It uses the engine's own SHA-256 and Ed25519 (WebCrypto) and nothing else. It reads no clock, no file and no
 // network: the caller gives bytes and the time. An answer is { ok, problems, shown, open, facts }. Its sentences
-// are codes with values, such as { code: "other-root" }; texts.js holds the words.
+// are codes with values, such as { code: "other-root" }; words.js puts them in words.
 "use strict";
 const checker = (() => {
   const utf8 = new TextEncoder();

@@ -12,7 +12,11 @@ import { createRequire } from "node:module";
 
 const require = createRequire(import.meta.url);
 const checker = require("./check.js");
-const { inWords } = require("./texts.js");
+const { inWords } = require("./words.js");
+// The section [check] of the English catalogue. Its lines are `code = "text"`, with strings as in JSON.
+const [, section] = readFileSync(new URL("../texts/en.toml", import.meta.url), "utf8").split("\n[check]\n");
+const lines = section.split("\n[")[0].matchAll(/^([\w-]+) = (".*")$/gm);
+const texts = Object.fromEntries([...lines].map(([, code, text]) => [code, JSON.parse(text)]));
 
 const LISTS = ["key", "owner-key", "file"];
 const OPTIONS = {
@@ -82,13 +86,13 @@ async function answered({ group, path, given }) {
 
 try {
   const answer = await answered(parsed(process.argv.slice(2)));
-  const words = (sentences) => sentences.map((each) => ({ ...each, text: inWords(each, "en") }));
+  const words = (sentences) => sentences.map((each) => ({ ...each, text: inWords(each, texts) }));
   const { ok, problems, shown, open } = answer;
   const said = { ok, problems: words(problems), shown: words(shown), not_shown: words(open) };
   console.log(JSON.stringify(said, null, 1));
   process.exitCode = ok ? 0 : 1;
 } catch (error) {
   if (!(error instanceof checker.Mistake || error instanceof Usage)) throw error;
-  console.log(error instanceof Usage ? error.message : inWords(error.reason, "en"));
+  console.log(error instanceof Usage ? error.message : inWords(error.reason, texts));
   process.exitCode = 2;
 }

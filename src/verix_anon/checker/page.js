@@ -9,11 +9,14 @@
   const FORMATS = { "verix/proof/1": "proof", "verix/series/1": "log", "verix/keys/1": "key" };
   const at = (id) => document.getElementById(id);
   const files = [];
-  let language = (navigator.language ?? "en").startsWith("de") ? "de" : "en";
+  /** The texts of each language, put here from the catalogues by __init__.py. */
+  const catalogue = {catalogue};
+  const asked = (navigator.language ?? "").split("-")[0];
+  let language = Object.hasOwn(catalogue, asked) ? asked : "en";
   let turn = 0;
   let reading = Promise.resolve();
 
-  const say = (code, values = {}) => inWords({ ...values, code }, language);
+  const say = (code, values = {}) => inWords({ ...values, code }, catalogue[language]);
 
   function made(name, words, attributes = {}) {
     const element = document.createElement(name);
@@ -98,7 +101,7 @@
         const what = made("span", undefined, { class: "what" });
         what.append(made("strong", inWordsOf(file.label)), ` — ${say(`kind-${file.kind}`)}`);
         for (const keyid of file.names ?? []) what.append(made("br"), made("span", keyid, { class: "mono" }));
-        if (file.trouble) what.append(made("br"), inWords(file.trouble, language));
+        if (file.trouble) what.append(made("br"), inWords(file.trouble, catalogue[language]));
         item.append(what);
         if (file.kind === "key" && !file.trouble) {
           const label = made("label", `${say("page-whose")} `);
@@ -234,10 +237,10 @@
     element.append(made("h3", say(about, { file })), made("p", say(said), { class: "outcome" }));
     if (answer?.facts.verdict) element.append(made("p", say(`outcome-${judged}`)));
     if (missing) {
-      element.append(made("p", inWords(missing, language)));
+      element.append(made("p", inWords(missing, catalogue[language])));
       return element;
     }
-    const words = (sentences) => listOf(sentences.map((sentence) => inWords(sentence, language)));
+    const words = (sentences) => listOf(sentences.map((sentence) => inWords(sentence, catalogue[language])));
     if (answer.problems.length > 0) element.append(words(answer.problems));
     if (answer.shown.length > 0) element.append(details(say("why"), words(answer.shown)));
     if (answer.ok && answer.facts.proof) element.append(classOf(answer.facts.proof));
@@ -254,6 +257,7 @@
     const own = turn;
     document.documentElement.lang = language;
     document.title = say("page-title");
+    at("languages").setAttribute("aria-label", say("page-choose"));
     for (const element of document.querySelectorAll("[data-text]")) element.textContent = say(element.dataset.text);
     for (const button of document.querySelectorAll("[data-language]")) {
       button.setAttribute("aria-pressed", String(button.dataset.language === language));
@@ -265,7 +269,7 @@
     } catch (error) {
       if (!error.reason) throw error;
       // What the reader typed or trusts cannot be used, so there is no answer.
-      cards = [made("p", inWords(error.reason, language), { class: "outcome" })];
+      cards = [made("p", inWords(error.reason, catalogue[language]), { class: "outcome" })];
     }
     if (own !== turn) return; // Something was dropped or typed in the meantime.
     at("cards").replaceChildren(...(cards.length > 0 ? cards : [made("p", say("page-nothing"))]));
@@ -287,11 +291,13 @@
     });
   }
   for (const id of ["root", "tracker", "head"]) at(id).addEventListener("input", show);
-  for (const button of document.querySelectorAll("[data-language]")) {
+  for (const each of Object.keys(catalogue)) {
+    const button = made("button", catalogue[each].language, { type: "button", lang: each, "data-language": each });
     button.addEventListener("click", () => {
-      language = button.dataset.language;
+      language = each;
       show();
     });
+    at("languages").append(button);
   }
   // A browser opens every closed part before it prints, so that paper shows what is one level down.
   window.addEventListener("beforeprint", () => {

@@ -152,7 +152,8 @@ Page = Annotated[
     bool, output_option("Also write check.html beside it: a page that checks it.", "--page")
 ]
 PageLanguage = Annotated[
-    str, output_option("The language of the page: en or de.", "--language", metavar="LANGUAGE")
+    str,
+    output_option("The language of the page, such as en or de.", "--language", metavar="LANGUAGE"),
 ]
 Overwrite = Annotated[bool, overwrite_option("a delivery that is there")]
 Priority = Annotated[

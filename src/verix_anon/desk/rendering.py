@@ -1,11 +1,8 @@
-"""Render pages: texts in two languages, the navigation, and templates that escape everything."""
+"""Render pages: texts, the navigation, and templates that escape everything."""
 
 import shlex
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
 from starlette.datastructures import Headers
@@ -14,29 +11,13 @@ from starlette.responses import HTMLResponse
 from starlette.routing import NoMatchFound
 
 from verix_anon.client.job import Job, JourneyStep
-from verix_anon.desk.tasks import Tasks
+from verix_anon.desk.tasks import DeskTask, Tasks
 from verix_anon.fields import printable
 from verix_anon.html_templates import templates_of
 from verix_anon.protocol.providers import Provider
-from verix_anon.translation import PageTexts
+from verix_anon.translation import LANGUAGES, RECORD, PageTexts, text, texts
 
-LANGUAGES = ("en", "de")
 LANGUAGE_COOKIE = "verix-desk-language"
-
-
-@cache
-def texts(language: str) -> Mapping[str, str]:
-    """The texts of a language by their keys, such as jobs.title."""
-    source = files("verix_anon.desk") / "texts" / f"{language}.toml"
-    return dict(_flat(tomllib.loads(source.read_text("utf-8")), ""))
-
-
-def _flat(found: Mapping[str, object], before: str) -> Iterator[tuple[str, str]]:
-    for key, value in found.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{before}{key}.")
-        else:
-            yield before + key, str(value)
 
 
 def language_of(headers: Headers) -> str:
@@ -52,7 +33,7 @@ def language_of(headers: Headers) -> str:
         except ValueError:
             continue
     able = [name for _, name in sorted(wanted, key=lambda one: one[0]) if name in LANGUAGES]
-    return able[0] if able else LANGUAGES[0]
+    return able[0] if able else RECORD
 
 
 TEMPLATES = templates_of("verix_anon.desk", "verix_anon.client.report")
@@ -100,7 +81,7 @@ def page(
     task = desk.tasks.of(job.name) if job else None
     shared = _shared(request.headers)
     shown = shared | {
-        "others": [other for other in LANGUAGES if other != shared["language"]],
+        "languages": {each: text("form.language", each) for each in LANGUAGES},
         "here": here,
         "csrf": request.state.csrf,
         "folder": str(desk.folder),
@@ -108,22 +89,30 @@ def page(
         "stops": _stops(request, job, here) if job else (),
         # Shown while the task runs, or if it did not end well.
         "task": task if task is not None and not task.is_well else None,
+        "stage": stage_name(request.headers, task) if task is not None else "",
         "command": shlex.join(["verix-anon", *command]) if command else "",
     }
     return HTMLResponse(TEMPLATES.get_template(template).render(shown | {**view}), status)
 
 
+def stage_name(headers: Headers, task: DeskTask) -> str:
+    """Return what the task is doing, in the reader's language."""
+    name = task.stage[0]
+    return texts(language_of(headers)).get(f"desk.stages.{name}", name)
+
+
 def _shared(headers: Headers) -> dict[str, object]:
-    """Return what every template is given: the language, its texts, and its numbers."""
-    language = language_of(headers)
-    number = PageTexts(language).number
+    """Return what every template is given: the language, its texts, and its numbers.
+
+    A text is one of the desk's own, or else one that the report has too.
+    """
+    t = PageTexts(language_of(headers))
 
     def say(key: str, **values: object) -> str:
-        text = texts(language)[key]
-        shown = {name: number(v) if type(v) is int else v for name, v in values.items()}
-        return text.format(**shown) if shown else text
+        own = f"desk.{key}"
+        return t(own if own in texts(t.language) else key, **values)
 
-    return {"language": language, "t": say, "number": number}
+    return {"language": t.language, "t": say, "number": t.number, "date": t.date}
 
 
 def href_of(request: Request, step: JourneyStep, job: Job) -> str:

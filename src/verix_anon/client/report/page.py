@@ -57,15 +57,8 @@ def page(verdict: Verdict, sheet: Sheet | None, language: str) -> str:
 
 def rendered(template: str, view: Mapping[str, object], t: PageTexts) -> str:
     """A template of this folder with what it shows."""
-    shown = {"view": view, "t": t, "number": t.number, "w": _loss_words(t)}
+    shown = {"view": view, "t": t, "number": t.number}
     return TEMPLATES.get_template(template).render(shown) + "\n"
-
-
-def _loss_words(t: PageTexts) -> dict[str, object]:
-    names = keys("losses")
-    units = [name.partition(".")[2] for name in names if "." in name]
-    words = {name: t(f"losses.{name}") for name in names if "." not in name}
-    return {**words, "units": {unit: t(f"losses.units.{unit}") for unit in units}}
 
 
 MOST_COLUMNS = 200

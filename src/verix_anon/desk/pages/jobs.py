@@ -14,10 +14,11 @@ from verix_anon.client.job import jobs_in, new_job
 from verix_anon.datasets import census
 from verix_anon.desk.pages.forms import GivenJob, Posted, go_to, one
 from verix_anon.desk.pages.series import series_in
-from verix_anon.desk.rendering import LANGUAGE_COOKIE, LANGUAGES, desk_of, href_of, page
+from verix_anon.desk.rendering import LANGUAGE_COOKIE, desk_of, href_of, page, stage_name
 from verix_anon.desk.tasks import DeskTask
 from verix_anon.errors import TableError
 from verix_anon.files.job_folder import ROLES
+from verix_anon.translation import LANGUAGES
 
 router = APIRouter()
 BEGINS = f"mkdir NAME && verix-anon init TABLE --out NAME/{ROLES}"
@@ -103,13 +104,13 @@ GivenTask = Annotated[DeskTask, Depends(_task)]
 
 
 @router.get("/jobs/{job}/task/events", response_class=EventSourceResponse)
-async def events(task: GivenTask) -> AsyncIterator[ServerSentEvent]:
+async def events(request: Request, task: GivenTask) -> AsyncIterator[ServerSentEvent]:
     """Send `progress` whenever there is some, and at last `end` with the page to show."""
     told: tuple[str, int, int] | None = None
     while task.is_running:
         if task.stage != told:
-            told = stage, done, total = task.stage
-            found = {"stage": stage, "done": done, "total": total}
+            told = _, done, total = task.stage
+            found = {"stage": stage_name(request.headers, task), "done": done, "total": total}
             yield ServerSentEvent(data=found, event="progress")
         await asyncio.sleep(LOOK_SECONDS)
     then = task.then if task.is_well else ""

@@ -18,7 +18,7 @@ from verix_anon.client.table.roles_editor import apply_reading
 from verix_anon.client.table.roles_file import parse_reading, place_from
 from verix_anon.desk.gate import Form
 from verix_anon.desk.pages import forms
-from verix_anon.desk.rendering import desk_of, href_of, page
+from verix_anon.desk.rendering import desk_of, href_of, language_of, page
 from verix_anon.errors import Error, TableError
 from verix_anon.files.desk_folder import inside, receiving
 from verix_anon.files.job_folder import ROLES
@@ -26,6 +26,7 @@ from verix_anon.files.table_form import from_typed, to_typed
 from verix_anon.files.tables import NULL_TOKENS, FirstRows, Reading, first_rows
 from verix_anon.files.text_versions import Version, read_version, replace_version
 from verix_anon.parent_process import SEEN
+from verix_anon.translation import translated
 
 router = forms.step_router(JourneyStep.TABLE)
 FIELDS = {
@@ -166,7 +167,8 @@ async def upload(request: Request, job: forms.GivenJob, name: Annotated[str, Que
                 await asyncio.to_thread(received.write, piece)
             await asyncio.to_thread(received.done)
     except TableError as error:
-        return JSONResponse({"problem": str(error)}, 400)
+        said = translated(str(error), language_of(request.headers))
+        return JSONResponse({"problem": said}, 400)
     except ClientDisconnect:
         return Response(status_code=400)
     return JSONResponse({"table": received.name})
