@@ -48,6 +48,7 @@ NOT_SHOWN = {
     "roles must be the file that init drafted": PYTHON,
     "{path}: {error}": PASSED_ON,
     "{fields.where}: losses must have as many shares": DAMAGED,
+    "the privacy sheet: over_time lacks": DAMAGED,
     "*problems": PASSED_ON,
     "problem": PASSED_ON,
     "the preview: cells must be a list": DAMAGED,
