@@ -39,10 +39,10 @@ PYTHON = "is about arguments that only Python has"
 DAMAGED = "says how a file of ours was spoiled by hand"
 NOT_SHOWN = {
     "--spark": TERMINAL,
-    "give either --out (the table to publish) or --preview": TERMINAL,
+    "add either --out FILE to publish the table": TERMINAL,
     "--privacy-sheet goes with --out": TERMINAL,
     "--sheet is for a table that is a spreadsheet": TERMINAL,
-    "--sign signs the head of a series": TERMINAL,
+    "--sign signs the log of a series": TERMINAL,
     "--as is given twice for all columns": TERMINAL,
     "the audit log {self.path} cannot be {done}": PASSED_ON,
     "roles must be the file that init drafted": PYTHON,

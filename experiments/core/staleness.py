@@ -2,9 +2,9 @@
 
 A result is stale if the code that it depends on has changed since it was measured. For a study,
 that is all code that it imports, directly or not, inside functions too. A benchmark that starts
-commands also depends on the code that these commands may load. Comments, docstrings and the layout
-of lines do not count. A result that was measured on uncommitted changes, or on a commit that is not
-in the history, is stale.
+commands also depends on the code that these commands may load. Comments, docstrings, sentences such
+as messages, and the layout of lines do not count. A result that was measured on uncommitted
+changes, or on a commit that is not in the history, is stale.
 """
 
 import ast
@@ -28,6 +28,7 @@ OF_SOME = frozenset({"adversaries", "checker", "conform", "desk", "service"})
 WITH_ALL = frozenset({"chaos", "checker", "desk", "kit", "service"})
 """Benchmarks of commands that load one of these packages"""
 PROGRAM = re.compile(r"tools\.bench\.(\w+)")
+SENTENCE = 5
 MOST_SHOWN = 3
 
 
@@ -156,13 +157,30 @@ def _differs(path: str, commit: str) -> bool:
 
 @cache
 def _code(text: str) -> str:
-    """Return what a source file does, as text: without comments, docstrings and line breaks."""
-    tree = ast.parse(text)
+    """Return what a source file does, as text: without comments, sentences and line breaks."""
+    tree = _WithoutSentences().visit(ast.parse(text))
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list):
             node.body = [each for each in body if not _is_text(each)]  # type: ignore[attr-defined]
     return ast.dump(tree)
+
+
+class _WithoutSentences(ast.NodeTransformer):
+    """Empties texts of `SENTENCE` words and more: people read them, and no result rests on them."""
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        """Empty a sentence."""
+        return _emptied(node, node.value) if isinstance(node.value, str) else node
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
+        """Empty a sentence with values in it."""
+        words = [str(each.value) for each in node.values if isinstance(each, ast.Constant)]
+        return _emptied(node, "".join(words))
+
+
+def _emptied(node: ast.expr, text: str) -> ast.expr:
+    return ast.Constant("") if len(text.split()) >= SENTENCE else node
 
 
 def _is_text(node: ast.stmt) -> bool:

@@ -274,7 +274,7 @@ def test_init_explains_each_guess(run: Run, tmp_path: Path) -> None:
     assert "[b]" in out
     row = next(line for line in out.splitlines() if line.startswith("Vorname"))
     assert row.split()[1:3] == ["identifier", "categorical"]
-    assert out.rstrip().endswith("'yes' is class 1, of 'no' and 'yes': it says yes.")
+    assert out.rstrip().endswith("'yes' is class 1, of 'no' and 'yes': it means yes.")
     assert "[columns]" not in out
     _, out, _ = run("init", tmp_path / "t.parquet", "--explain", "--out", tmp_path / "roles.toml")
     assert out.count("is class 1") == 1

@@ -183,7 +183,7 @@ class AuditLog:
         if verdict and earlier is not None:
             raise NotAcceptedError(
                 f"a delivery for this submission was found in VIOLATION before ({earlier}), which"
-                " is final: a provider must not play until a sample misses; verify with the"
+                " is final: a provider could otherwise try until a sample misses; verify with the"
                 " submission and audit all (--submission, --audit all)"
             )
         return (*lines.warnings(), *told)

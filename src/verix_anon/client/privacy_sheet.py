@@ -576,7 +576,7 @@ def _parsed(text: str) -> Fields:
     except TableError as error:
         raise TableError(
             f"this is not a privacy sheet ({error}); write one with"
-            " verix-anon release --sheet FILE, or print it with --json"
+            " verix-anon release --privacy-sheet FILE, or print it with --json"
         ) from None
     return fields
 

@@ -198,7 +198,7 @@ def _left_open(compared: Mapping[str, Path], found: Attested) -> list[str]:
     points = [
         right,
         "when anything was done: times are the claims of who signed them",
-        "who holds the keys: learn it by another way",
+        "who holds the keys: ask in another way, for example by telephone",
         "what any record says, or whether a release made of it is safe to publish",
     ]
     if others:

@@ -212,7 +212,7 @@ def test_sheet_says_what_was_enforced_and_what_it_cost() -> None:
 
 def test_sheet_shows_what_is_left_of_each_column() -> None:
     document = json.loads(pages.released())
-    first = document["losses"][0] | {"column": "sex", "exact": 0.08, "median_width": 1.0}
+    first = document["losses"][0] | {"column": "sex", "exact": 0.08, "median_width": 2.0}
     first |= {"unit": "values", "n_categories": 3, "bars": ["<b>f", "m"]}
     first |= {"before": [0.6, 0.4], "after": [0.45, 0.55]}
     alone = first | {"column": "zip", "n_categories": 9, "unit": "years", "median_width": 9.0}
@@ -226,7 +226,7 @@ def test_sheet_shows_what_is_left_of_each_column() -> None:
     assert str(charts[0]["aria-label"]).startswith(said)
     drawn = [float(str(a["height"])) for tag, a in found.elements if tag == "rect" and "class" in a]
     assert drawn == [48.0, 32.0, 36.0, 44.0]
-    assert "sex less than a third is left 8.0% 1 value" in text
+    assert "sex less than a third is left 8.0% 2 values" in text
     assert "zip 8.0% 9 years" in text
     del document["losses"]
     text = pages.text_of(render(pages.judged("honest"), Sheet.from_json(json.dumps(document))))

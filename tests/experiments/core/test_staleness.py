@@ -67,11 +67,25 @@ def test_nothing_has_changed(repository: Repository) -> None:
     assert repository.changed() == {"bench-fast": (), "small": ()}
 
 
-def test_words_are_no_code(repository: Repository) -> None:
+def test_words_do_not_count(repository: Repository) -> None:
     repository.write("src/verix_anon/client/join.py", '"""Other."""\n\n# Why.\njoin = (\n 1)\n')
     repository.commit()
     assert repository.changed() == {"bench-fast": (), "small": ()}
     assert [each.age for each in staleness.statuses(repository.root / "results")] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("line", "is_same"),
+    [
+        ('join = ["two of us are now here", "x"]', True),
+        ('join = [f"one of {10:,} is now there", "x"]', True),
+        ('join = ["one of us is now here", "y"]', False),
+        ('join = ["one of us is now here"]', False),
+    ],
+)
+def test_sentences_do_not_count(line: str, is_same: bool) -> None:
+    said = 'join = ["one of us is now here", "x"]'
+    assert (staleness._code(said) == staleness._code(line)) is is_same
 
 
 @pytest.mark.parametrize("name", ["join", "made"])

@@ -210,7 +210,7 @@ def _declared(roles: Declared | FilePath | None, columns: dict[str, Any]) -> tup
         return read_roles(roles)
     if "quasi" not in columns:
         raise TableError(
-            "no column is said to be generalized: run verix-anon init first and give --roles, or"
+            "there is no quasi-identifier: run verix-anon init first and give --roles, or"
             ' name the columns with --quasi (quasi), or "all"'
         )
     return USUAL_K, Declared(**columns)

@@ -329,7 +329,7 @@ def _positive(array: pa.Array, seen: Look) -> tuple[str | None, str]:
         if label.strip().lower() in _WORDS["yes"] or label.strip()[:1] in ">≥"
     ]
     if len(said) == 1:
-        return said[0], f"class 1, of {shown}: it says yes"
+        return said[0], f"class 1, of {shown}: it means yes"
     rarer = min(sorted(times, reverse=True), key=times.__getitem__)
     return rarer, f"class 1, of {shown}: the rarer one; or the other"
 

@@ -251,7 +251,9 @@ def _check_own(
             " prepare with --preset paper"
         )
     if profile is Profile.FULL and submission is None:
-        raise TableError("the profile 'full' needs the submission")
+        raise TableError(
+            "the profile 'full' needs the submission: give it, or take the profile 'thin'"
+        )
     if submission is None:
         return
     if not hmac.compare_digest(submission.contract.digest, manifest.contract.digest):

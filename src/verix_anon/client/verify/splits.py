@@ -287,7 +287,7 @@ def _sampled(case: Case) -> Finding:
         deviations,
         f"Every node of a random sample is what the rule makes of it ({chosen.size:,} in all).",
         f"If deviations touch {share * 100:.3g}% of the records' paths or of the nodes, the chance"
-        f" to miss them is at most {odds(miss)}. A VIOLATION for this root is final.",
+        f" to miss them is at most {odds(miss)}. A VIOLATION for this submission is final.",
         {**counts, **_seen(case, chosen, deviations)},
     )
 
