@@ -88,12 +88,26 @@ def test_the_verdict_is_shown_as_it_is(
     job, large, *layers = states(browser)
     assert job == large == f"badge state-{outcome.value.lower()}"
     assert len(layers) == len(verdict.findings)
-    # What failed comes first, and what was not run last.
-    assert layers[-1 if status is Status.SKIPPED else 0] == f"badge status-{status.value}"
+    # What failed comes first, and what was not run last, with the layers that only inform.
+    first = len(layers) - layers.count("badge quiet") - 1 if status is Status.SKIPPED else 0
+    assert layers[first] == f"badge status-{status.value}"
     is_good = outcome is Outcome.VERIFIED
     assert ("/jobs/job/release" in answer.text) == is_good
     if not is_good:
         assert "state-verified" not in answer.text
+
+
+@pytest.mark.parametrize("status", [Status.FAIL, Status.INCONCLUSIVE])
+def test_a_layer_that_only_informs_raises_no_alarm(
+    folder: Path, browser: Browser, verdict: Verdict, status: Status
+) -> None:
+    from dataclasses import replace
+
+    informing = {"fingerprint", "utility"}
+    findings = [replace(f, status=status) if f.layer in informing else f for f in verdict.findings]
+    write_verdict(replace(verdict, findings=tuple(findings)), folder / "verdict.json")
+    assert {*states(browser)[2:]} == {"badge status-pass", "badge quiet"}
+    assert 'class="grave"' not in browser.get("/jobs/job/verdict").text
 
 
 def test_a_verdict_on_another_delivery_is_not_shown(
