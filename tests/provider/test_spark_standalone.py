@@ -25,6 +25,7 @@ N_WORKERS = 2
 @contextmanager
 def started(folder: Path, name: str, *words: str) -> Iterator[Path]:
     """One of Spark's own programs, by the script that Spark's package brings; its log."""
+    variables = {**environment(), "PYSPARK_PYTHON": str(PYTHON)}
     (program,) = ENVIRONMENT.glob("lib/python*/site-packages/pyspark/bin/spark-class")
     log = folder / f"{name}.log"
     with log.open("w") as file:
@@ -33,7 +34,7 @@ def started(folder: Path, name: str, *words: str) -> Iterator[Path]:
             stdout=file,
             stderr=file,
             cwd=folder,
-            env={**environment(), "PYSPARK_PYTHON": str(PYTHON)},
+            env=variables,
         )
     try:
         yield log
