@@ -183,7 +183,7 @@ def test_a_typed_figure_is_seen(text: str) -> None:
     ("name", "before", "after"),
     [
         ("leakage.same_target", "every class holds k people, ", " of the records lie in classes"),
-        ("leakage.singled_out", "two releases of one table leave ", " of the records alone"),
+        ("leakage.singled_out", "Two releases of one table leave ", " of the records alone"),
         ("detection.false_alarms", "(", " by data set) and catches"),
         ("detection.blind_caught", "catches the approximate one in ", "."),
         ("detection.seeds", "**How much of it is one draw:** over ", " seeds"),
