@@ -47,23 +47,34 @@ async def poll(group: Group, port: int, begins: float, ends: float, seen: Seen) 
     while time.perf_counter() < ends:
         began = time.perf_counter()
         wait = group.every
-        try:
-            if stream is None:
-                stream = await asyncio.open_connection("127.0.0.1", port)
-            stream[1].write(asked)
-            head = (await stream[0].readuntil(b"\r\n\r\n")).decode("latin-1").lower()
-            lines = dict(line.split(": ", 1) for line in head.splitlines()[1:] if line)
-            await stream[0].readexactly(int(lines["content-length"]))
-            status = head.split()[1]
-            if status == "429":
-                wait = max(wait, float(lines.get("retry-after", "1"))) + chance.random()
-        except (OSError, EOFError):
-            stream, status = None, "lost"
+        # A server may have closed a connection that was kept; clients then open another one.
+        for is_kept in (True, False) if stream else (False,):
+            try:
+                if not is_kept:
+                    stream = await asyncio.open_connection("127.0.0.1", port)
+                assert stream is not None
+                status, pause = await _answer(stream, asked)
+                break
+            except (OSError, EOFError):
+                stream, status, pause = None, "lost", 0.0
+        if status == "429":
+            wait = max(wait, pause) + chance.random()
         if began >= begins:
             seen.statuses[status] += 1
             if status == "200":
                 seen.seconds.append(time.perf_counter() - began)
         await asyncio.sleep(max(0.0, wait - (time.perf_counter() - began)))
+
+
+async def _answer(
+    stream: tuple[asyncio.StreamReader, asyncio.StreamWriter], asked: bytes
+) -> tuple[str, float]:
+    """The status of one answer, and how long the client should wait before it asks again."""
+    stream[1].write(asked)
+    head = (await stream[0].readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+    lines = dict(line.split(": ", 1) for line in head.splitlines()[1:] if line)
+    await stream[0].readexactly(int(lines["content-length"]))
+    return head.split()[1], float(lines.get("retry-after", "1"))
 
 
 async def ask(port: int, seconds: float, groups: list[Group]) -> dict[str, Any]:
