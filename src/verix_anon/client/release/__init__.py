@@ -232,7 +232,7 @@ def release(
     # Read the delivery beside the table, and keep only its leaves. Its errors come second.
     with ThreadPoolExecutor(1) as before:
         delivered = before.submit(read_leaves, delivery, manifest)
-    source = read_source(table, manifest, options.person, options)
+        source = read_source(table, manifest, options.person, options)
     asked = options.asked(manifest)
     looked = isinstance(ledger, LookedAt)
     if series is not None and out is None and not looked:

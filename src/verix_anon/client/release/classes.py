@@ -43,8 +43,6 @@ Choose = Callable[[Ints, Ids], Flags]
 """Which of these rows of the table may stay, by the class of each."""
 NOTHING: Ends = (math.inf, -math.inf)
 """Every value lies beyond both ends, so nothing is said about any class."""
-BLOCK = 1 << 20
-"""How many records are looked up at once, because a look-up takes as much memory again."""
 ROUNDS = 32
 """In how many rounds offers of records to suppress are accepted, the best first."""
 
@@ -566,7 +564,7 @@ def bound_owners(
     is_bound = laid == np.fmin.reduceat(laid, first)[class_of]
     is_bound |= laid == np.fmax.reduceat(laid, first)[class_of]
     at = np.flatnonzero(is_bound)
-    at = at[_is_sole(laid[at], values, people)]
+    at = at[_has_sole_value(values, people)[grouped.order[at]]]
     value, of = laid[at], class_of[at]
     is_printed = (value == found.low[of]) & ~found.is_below[of]
     is_printed |= (value == found.high[of]) & ~found.is_above[of]
@@ -576,20 +574,18 @@ def bound_owners(
     return grouped.order[at], grouped.order[at[is_printed]]
 
 
-def _is_sole(asked: Floats, values: Floats, people: Ints | None) -> Flags:
-    """Which of the values asked for belong to exactly one person in the table."""
-    distinct, place = np.unique(asked, return_inverse=True)
-    if not distinct.size:
-        return np.zeros(0, np.bool_)
-    # The least and the greatest number of a person who has each value.
-    low, high = np.full(distinct.size, np.iinfo(np.int64).max), np.full(distinct.size, -1)
-    for begin in range(0, values.size, BLOCK):
-        block = values[begin : begin + BLOCK]
-        at = np.minimum(np.searchsorted(distinct, block), distinct.size - 1)
-        is_asked = distinct[at] == block
-        rows = begin + np.flatnonzero(is_asked)
-        owners = rows if people is None else people[rows]
-        np.minimum.at(low, at[is_asked], owners)
-        np.maximum.at(high, at[is_asked], owners)
-    is_sole: Flags = low == high
-    return is_sole[place]
+def _has_sole_value(values: Floats, people: Ints | None) -> Flags:
+    """Which records have a value that nobody but their person has."""
+    order = np.argsort(values)
+    laid = values[order]
+    is_same = laid[1:] == laid[:-1]
+    del laid
+    is_sole = ~(np.append(is_same, False) | np.append(False, is_same))
+    if people is not None:
+        first = np.flatnonzero(np.append(True, ~is_same))
+        owners = people[order]
+        is_one = np.minimum.reduceat(owners, first) == np.maximum.reduceat(owners, first)
+        is_sole = np.repeat(is_one, np.diff(first, append=values.size))
+    found = np.empty(values.size, np.bool_)
+    found[order] = is_sole
+    return found
