@@ -575,7 +575,7 @@ def bound_owners(
 
 
 def _has_sole_value(values: Floats, people: Ints | None) -> Flags:
-    """Which records have a value that nobody but their person has."""
+    """Which records have a value that no other person has."""
     order = np.argsort(values)
     laid = values[order]
     is_same = laid[1:] == laid[:-1]
