@@ -54,14 +54,14 @@ ALLOWED = {
     'A share above 0 and below 0.1% is "under 0.1%", and not "0.0%"': "a definition",
     "An AUC of 0.5 is guessing": "a definition",
     "A file of 100 MB is read in seconds; the limit is 1 GB": "a limit",
-    "read in pieces into memory and hashed at once. The limit is 1 GB": "a limit",
+    "read into memory and hashed at once. The limit is 1 GB": "a limit",
     "written in the reader's form (1.000; 12,5 %; 18.11.2026)": "an example",
     "5.6 % of the detail is lost. That is a small price": "the output above it",
     "drops 5 % of the records blindly": "a definition",
     "missed with at most 1 % if the deviations touch 1 % of the records' paths or of the nodes": (
         "a definition"
     ),
-    "all of them up to 256 MB": "a definition",
+    "If the values take more than 256 MB": "a definition",
     "a line of more than 4 MiB, a row of more than 8 MiB, a field of more than 1 MiB": (
         "a definition"
     ),
