@@ -131,7 +131,7 @@ EXTRAS: dict[str, str | tuple[str, ...]] = {
     "xlsxwriter": "files/tables/spreadsheets.py",
     "pyreadstat": "files/tables/statistics_files.py",
     "polars": "files/tables/statistics_files.py",
-    "adbc_driver_postgresql": "files/tables/database.py",
+    "adbc_driver_postgresql": "files/tables/sql_tables.py",
 }
 # The protocol has no randomness, clock, network or files.
 IMPURE = {"random", "secrets", "time", "socket", "urllib", "os", "pathlib", "io", "fsspec"}
