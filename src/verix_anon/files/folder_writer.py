@@ -33,8 +33,8 @@ from verix_anon.protocol.messages import (
     Header,
     Submission,
 )
+from verix_anon.protocol.records import wire_columns
 from verix_anon.protocol.statements import DELIVERED, Receipt, as_time
-from verix_anon.protocol.table import wire_columns
 from verix_anon.protocol.tree import Leaves, Tree
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from verix_anon.protocol.digests import (
     node_digest,
     node_text,
 )
-from verix_anon.protocol.table import Records, wire_columns
+from verix_anon.protocol.records import Records, wire_columns
 from verix_anon.protocol.tree import Leaves, Tree
 
 CHUNK_ROWS = 65536

@@ -22,7 +22,7 @@ from verix_anon.kernels.growing import Grown
 from verix_anon.machine import check_memory, shares
 from verix_anon.protocol.contract import Column, Contract, Kind, Role, Rule
 from verix_anon.protocol.messages import Delivery, Header, Submission
-from verix_anon.protocol.table import Records
+from verix_anon.protocol.records import Records
 from verix_anon.provider import engine
 from verix_anon.provider.engine import EngineSettings, Growth, TopSplit, stitch
 

@@ -24,7 +24,7 @@ from verix_anon.files.store import MAX_PARTS
 from verix_anon.files.submissions import Stated
 from verix_anon.protocol import merkle
 from verix_anon.protocol.contract import Digest
-from verix_anon.protocol.table import check_count
+from verix_anon.protocol.records import check_count
 from verix_anon.provider.spark import executors
 from verix_anon.provider.spark.delivery_writer import Place
 from verix_anon.provider.spark.submission_reader import (
