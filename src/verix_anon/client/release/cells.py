@@ -107,7 +107,7 @@ def _columns(found: Range) -> dict[str, pa.Array]:
     if found.sets is None:
         return {name: _or_missing(found, spans(found))}
     is_exact = representation is Representation.SET
-    return {name: _or_missing(found, exact_sets(found) if is_exact else named(found))}
+    return {name: _or_missing(found, _exact_sets(found) if is_exact else named(found))}
 
 
 def _or_missing(found: Range, texts: pa.Array) -> pa.Array:
@@ -264,7 +264,7 @@ def named(found: Range) -> pa.Array:
     return _by_order(found) if found.form.is_ordered else _short_sets(found)
 
 
-def exact_sets(found: Range) -> pa.Array:
+def _exact_sets(found: Range) -> pa.Array:
     """All labels that occur in each class, if the rows can bear it."""
     sets, labels = _of(found)
     n_bytes = np.append(0, np.cumsum(pc.binary_length(labels).to_numpy()[sets.position] + 2))
