@@ -119,8 +119,7 @@ def prepare(
         str | None, contract_option("How many records a leaf has at least: a number, or k, 2k, …")
     ] = None,
     clear: Annotated[
-        bool | None,
-        contract_option("Send values and names, or positions only.", "--clear/--coded"),
+        bool | None, contract_option("Send values and names, or positions only.", "--clear/--coded")
     ] = None,
     places: Annotated[
         int | None, contract_option("Send at most this many positions per column, by quantiles.")

@@ -159,11 +159,7 @@ WORDS = {
     2: "not judged: a mistake of the caller's",
     3: "neither accepted nor rejected",
 }
-CHECKER_WORDS = {
-    0: "it holds",
-    1: "it does not hold",
-    2: "no answer: a mistake of the caller's",
-}
+CHECKER_WORDS = {0: "it holds", 1: "it does not hold", 2: "no answer: a mistake of the caller's"}
 BETWEEN = 0.1
 """Seconds between checks whether everything has stopped"""
 
