@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 NARROWEST = 100
-"""A table of reasons is not squeezed into less, whatever the terminal says."""
+"""The table of reasons has at least this many columns of text, even in a narrower terminal."""
 
 
 @app.command(epilog="Example: [bold]verix-anon init people.csv --out roles.toml[/bold]")

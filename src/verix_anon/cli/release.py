@@ -218,7 +218,7 @@ def release(
         )
     is_spreadsheet = table.lower().endswith(SHEET_SUFFIXES)
     if "sheet" in reading and not is_spreadsheet:
-        # It once was the privacy sheet's file, which a table of text would not miss.
+        # A text table has no sheets, so the owner probably means the privacy sheet.
         raise TableError(
             "--sheet is for a table that is a spreadsheet; --privacy-sheet says where the privacy"
             " sheet goes"
@@ -268,7 +268,7 @@ def release(
             out=out,
             sheet=privacy_sheet,
             overwrite=overwrite,
-            # A look is at what is not reached, too.
+            # A preview also shows which requirements are not met.
             options=replace(options, require={}) if preview else options,
             ledger=LookedAt(ledger.path) if preview else ledger,
             log=log or manifest.parent / AUDIT_LOG,

@@ -45,7 +45,7 @@ PART = 1 << 17
 USUAL = (1e-4, 1e10)
 """Between these neither Arrow nor Python writes an exponent."""
 
-# A letter first, but no month with a number, in whatever language, and none of the words below.
+# A word begins with a letter. It is not a month with a number, in any language, nor one of OTHER.
 WORD = re.compile(r"[^\W\d_]")
 DATE_LIKE = re.compile(r"[^\W\d_]{3,10}[ .,/-]*\d{1,4}")
 OTHER = frozenset(

@@ -414,7 +414,7 @@ class _Units:
         return whole, rest
 
     def ranges(self, values: Floats) -> tuple[Floats, Floats]:
-        """From the least to the greatest value of the class of each unit, and of the rest."""
+        """The range of values in the class of each unit, and in the rest of the class."""
         (low, low_rest), (high, high_rest) = self._least(values), self._least(-values)
         with np.errstate(invalid="ignore"):
             whole, rest = -high - low, -high_rest - low_rest

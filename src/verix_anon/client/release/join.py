@@ -326,7 +326,7 @@ class _Joining:
                 yield demand, found
 
     def _meets(self, owner: Ints, slots: Ints) -> Flags:
-        """Whether the slots of each owner, numbered from 0, are as one class as asked for."""
+        """Whether each owner's slots, as one class, hold what is asked for; owners count from 0."""
         is_met = np.ones(int(owner.max(initial=-1)) + 1, np.bool_)
         for demand, found in self._found(owner, slots):
             is_met &= demand.meets(found)
