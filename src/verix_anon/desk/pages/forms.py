@@ -9,11 +9,11 @@ from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse
 
 from verix_anon.client.job import Job, JourneyStep, find_job
-from verix_anon.client.table.overview import OVERVIEW, SAMPLE
 from verix_anon.desk.gate import CSRF_FIELD, Form
 from verix_anon.desk.rendering import desk_of, href_of, page
 from verix_anon.errors import TableError
 from verix_anon.files.desk_folder import inside, tables_in
+from verix_anon.files.job_folder import OVERVIEW, SAMPLE
 from verix_anon.files.table_form import to_typed
 from verix_anon.files.tables import NULL_TOKENS, Reading
 from verix_anon.files.text_versions import Version, differences, seen_version
