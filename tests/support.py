@@ -8,7 +8,7 @@ import numpy as np
 from tools.kit import independent
 from verix_anon.protocol.contract import Column, Commitment, Contract, Kind, Role, Rule
 from verix_anon.protocol.messages import Delivery, Submission
-from verix_anon.protocol.table import Records, wire_columns
+from verix_anon.protocol.records import Records, wire_columns
 
 TARGET = Column(name="y", role=Role.TARGET, kind=Kind.CATEGORICAL, categories=("no", "yes"))
 SUBMISSION_ID = "00112233445566778899aabbccddeeff"

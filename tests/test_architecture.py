@@ -16,7 +16,6 @@ from tools import import_map, stamps, verifier_closure
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "verix_anon"
 
-BELOW = {"errors", "arrays", "fields", "machine", "platform", "progress", "protocol"}
 ALLOWED = {
     "errors": set[str](),
     "arrays": set[str](),
@@ -131,7 +130,7 @@ EXTRAS: dict[str, str | tuple[str, ...]] = {
     "xlsxwriter": "files/tables/spreadsheets.py",
     "pyreadstat": "files/tables/statistics_files.py",
     "polars": "files/tables/statistics_files.py",
-    "adbc_driver_postgresql": "files/tables/database.py",
+    "adbc_driver_postgresql": "files/tables/sql_tables.py",
 }
 # The protocol has no randomness, clock, network or files.
 IMPURE = {"random", "secrets", "time", "socket", "urllib", "os", "pathlib", "io", "fsspec"}
@@ -403,6 +402,24 @@ def test_names_mean_one_thing() -> None:
                 homes.setdefault(node.name, []).append(shown(path))
     doubled = {name: at for name, at in homes.items() if len(at) > 1}
     assert not doubled
+
+
+SAME_THING = {
+    "gate": "the gate that every request passes, of the desk and of the service",
+    "server": "the process that serves, of the desk and of the service",
+    "splits": "the layer, and the loops that it checks with",
+}
+"""Names of files in two packages, and the one thing that each means."""
+
+
+def test_a_file_name_means_one_thing() -> None:
+    """A command or a page is called like what it is about; the other names are used once."""
+    homes: dict[str, list[str]] = {}
+    for path in SOURCES:
+        if path.stem != "__init__" and not shown(path).startswith(("cli/", "desk/pages/")):
+            homes.setdefault(path.stem, []).append(shown(path))
+    doubled = {name: at for name, at in homes.items() if len(at) > 1}
+    assert doubled.keys() == SAME_THING.keys(), doubled
 
 
 def test_only_packages_list_their_names() -> None:

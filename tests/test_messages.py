@@ -24,7 +24,7 @@ SAYING = (
     *("client/prepare", "client/release", "client/remote", "client/series", "client/table"),
     *("client/verify", "desk", "files/atomic_write.py", "files/desk_folder.py"),
     *("files/table_form.py", "files/tables", "files/text_versions.py", "machine.py"),
-    "protocol/table.py",
+    "protocol/records.py",
 )
 """Whose errors a page of the desk, or the box of a step that failed, can show."""
 ERRORS = {"TableError", "ContractError", "NotAcceptedError", "ProviderError", "Lost", "fail"}

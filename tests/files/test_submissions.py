@@ -23,7 +23,7 @@ from verix_anon.files.submissions import SpilledSubmission
 from verix_anon.protocol import merkle
 from verix_anon.protocol.contract import Column, Contract, Kind, Role, Unit
 from verix_anon.protocol.messages import Submission
-from verix_anon.protocol.table import Records
+from verix_anon.protocol.records import Records
 
 WEIRD = [
     "a.b",

@@ -15,7 +15,7 @@ from support import TARGET, categorical, numeric, submission, trackers
 from verix_anon.kernels.trees import group_rows
 from verix_anon.protocol import digests, merkle
 from verix_anon.protocol.contract import Column, Commitment, Contract, Digest, Kind, Unit
-from verix_anon.protocol.table import Records
+from verix_anon.protocol.records import Records
 from verix_anon.protocol.tree import Leaves, Tree
 
 steady = settings(deadline=None, derandomize=True)

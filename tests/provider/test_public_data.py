@@ -11,7 +11,7 @@ from verix_anon.datasets import census
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Contract, Kind
 from verix_anon.protocol.messages import Submission
-from verix_anon.protocol.table import Records
+from verix_anon.protocol.records import Records
 from verix_anon.provider.local import LocalProvider
 
 K = 5

@@ -38,7 +38,7 @@ class Blocked:
         if top not in sys.stdlib_module_names and not top.startswith("_") and top not in sys.argv:
             raise ModuleNotFoundError(name, name=name)
 sys.meta_path.insert(0, Blocked())
-import verix_anon.provider.spark.tasks
+import verix_anon.provider.spark.executors
 """
 
 

@@ -29,7 +29,7 @@ from verix_anon.protocol import merkle
 from verix_anon.protocol.messages import Submission
 from verix_anon.provider import spark
 from verix_anon.provider.local import LocalProvider
-from verix_anon.provider.spark import SparkProvider, submission_reader, tasks
+from verix_anon.provider.spark import SparkProvider, executors, submission_reader
 from verix_anon.provider.spark.delivery_writer import STAGING, Place
 from verix_anon.provider.spark.driver import SparkJob
 from verix_anon.provider.spark.submission_reader import Piece, share_out
@@ -152,7 +152,7 @@ def test_rows_that_crowd_in_one_chunk_are_sent_nowhere(
     def never(*given: object) -> None:
         raise AssertionError("no task is sent a chunk")
 
-    monkeypatch.setattr(tasks.HashChunk, "__call__", never)
+    monkeypatch.setattr(executors.HashChunk, "__call__", never)
     monkeypatch.setattr(submission_reader, "CHUNK_ROWS", 100)
     with pytest.raises(TableError, match="not each row from 0 to 399 is there once"):
         made.anonymize_folder(path.parent, tmp_path / "delivery")

@@ -13,7 +13,7 @@ from verix_anon.protocol import inclusion
 from verix_anon.protocol.contract import Contract, Digest, Role
 from verix_anon.protocol.inclusion import Proof
 from verix_anon.protocol.messages import Submission
-from verix_anon.protocol.table import Records
+from verix_anon.protocol.records import Records
 from verix_anon.provider.local import LocalProvider
 
 HERE = Path(__file__).parent

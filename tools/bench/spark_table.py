@@ -11,7 +11,7 @@ from verix_anon.files.folder_writer import digests_of_folder, write_parquet
 from verix_anon.protocol import merkle
 from verix_anon.protocol.contract import Column, Contract, Digest, Kind, Rule
 from verix_anon.protocol.messages import SUBMISSION_FORMAT
-from verix_anon.protocol.table import Records
+from verix_anon.protocol.records import Records
 
 __all__ = ["write"]
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from verix_anon.protocol.contract import Column, Contract, Kind, Role
 from verix_anon.protocol.messages import Submission
-from verix_anon.protocol.table import Records
+from verix_anon.protocol.records import Records
 
 SEED = 20_250_101
 

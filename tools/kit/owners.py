@@ -21,8 +21,8 @@ from verix_anon.client.prepare import Prepared, PrepareOptions, prepare
 from verix_anon.files.deliveries import read_delivery
 from verix_anon.protocol.contract import Rule
 from verix_anon.protocol.messages import Delivery
+from verix_anon.protocol.records import wire_columns
 from verix_anon.protocol.signing import SigningKey
-from verix_anon.protocol.table import wire_columns
 
 N = 400
 TOWNS = ["ash", "elm", "fir", "oak"]

@@ -20,7 +20,7 @@ from verix_anon.client.prepare import Prepared
 from verix_anon.client.verify import utility
 from verix_anon.protocol.messages import Delivery, Submission
 from verix_anon.protocol.providers import Provider
-from verix_anon.protocol.table import Records
+from verix_anon.protocol.records import Records
 from verix_anon.protocol.tree import Tree
 from verix_anon.provider.local import LocalProvider
 

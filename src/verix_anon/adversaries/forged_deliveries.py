@@ -12,7 +12,7 @@ from verix_anon.protocol import merkle
 from verix_anon.protocol.contract import Digest, Rule
 from verix_anon.protocol.messages import Delivery, Submission
 from verix_anon.protocol.providers import Provider
-from verix_anon.protocol.table import Records
+from verix_anon.protocol.records import Records
 from verix_anon.provider.local import LocalProvider
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from verix_anon.adversaries.deviating_growth import as_rules, deliver, routed
 from verix_anon.arrays import Ids, Ints
 from verix_anon.protocol.messages import Delivery, Submission
-from verix_anon.protocol.table import Records
+from verix_anon.protocol.records import Records
 from verix_anon.provider import engine, local
 
 

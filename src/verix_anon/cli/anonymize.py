@@ -137,8 +137,7 @@ def spark_settings(spark: list[str]) -> dict[str, str]:
 TOKEN_VARIABLE = "VERIX_TOKEN"
 
 TokenFile = Annotated[
-    Path | None,
-    service_option(f"A file with the token in line 1. Default: ${TOKEN_VARIABLE}."),
+    Path | None, service_option(f"A file with the token in line 1. Default: ${TOKEN_VARIABLE}.")
 ]
 Token = Annotated[
     str | None,

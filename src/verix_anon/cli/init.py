@@ -34,6 +34,7 @@ from verix_anon.cli.output import (
 )
 from verix_anon.errors import TableError
 from verix_anon.fields import printable, to_json
+from verix_anon.files.job_folder import SAMPLE
 from verix_anon.parent_process import seen_roles
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
 
 NARROWEST = 100
-"""A table of reasons is not squeezed into less, whatever the terminal says."""
+"""The table of reasons has at least this many columns of text, even in a narrower terminal."""
 
 
 @app.command(epilog="Example: [bold]verix-anon init people.csv --out roles.toml[/bold]")
@@ -78,7 +79,7 @@ def init(
     from verix_anon.client.table.roles_file import roles_text
     from verix_anon.files.tables import shown_url
 
-    sample = None if overview is None else overview.parent / looking.SAMPLE
+    sample = None if overview is None else overview.parent / SAMPLE
     check_outputs([out, overview, sample], [table], overwrite=overwrite)
     read = during("read", quiet, lambda: load_open(table, None, reading))
     guesses = during("guess", quiet, lambda: guess_roles(read.table, target))

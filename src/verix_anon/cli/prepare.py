@@ -119,8 +119,7 @@ def prepare(
         str | None, contract_option("How many records a leaf has at least: a number, or k, 2k, …")
     ] = None,
     clear: Annotated[
-        bool | None,
-        contract_option("Send values and names, or positions only.", "--clear/--coded"),
+        bool | None, contract_option("Send values and names, or positions only.", "--clear/--coded")
     ] = None,
     places: Annotated[
         int | None, contract_option("Send at most this many positions per column, by quantiles.")
@@ -285,7 +284,7 @@ def _check_out(out: Path, roles: Path | None) -> None:
 
 
 def _check_roles(roles: Path | None) -> None:
-    """Before it is read and after: what was read between is what the page showed."""
+    """Raise if the roles file is not the one that the desk showed; call it around reading."""
     from verix_anon.files.text_versions import check_version
 
     if roles is not None and (was := seen_roles()):

@@ -65,11 +65,7 @@ def release(
     table: Annotated[str, option("The table that was prepared.", "--table", "-t")],
     out: Annotated[
         str | None,
-        option(
-            "The table to publish: a .csv, .parquet, .xlsx, .sav or other file.",
-            "--out",
-            "-o",
-        ),
+        option("The table to publish: a .csv, .parquet, .xlsx, .sav or other file.", "--out", "-o"),
     ] = None,
     preview: Annotated[
         Path | None,
@@ -144,8 +140,7 @@ def release(
         ),
     ] = None,
     drop: Annotated[
-        list[str] | None,
-        values_option("Leave this column out; may be repeated.", metavar="COLUMN"),
+        list[str] | None, values_option("Leave this column out; may be repeated.", metavar="COLUMN")
     ] = None,
     form: FormOption = None,
     exact_ends: Annotated[
@@ -223,7 +218,7 @@ def release(
         )
     is_spreadsheet = table.lower().endswith(SHEET_SUFFIXES)
     if "sheet" in reading and not is_spreadsheet:
-        # It once was the privacy sheet's file, which a table of text would not miss.
+        # A text table has no sheets, so the owner probably means the privacy sheet.
         raise TableError(
             "--sheet is for a table that is a spreadsheet; --privacy-sheet says where the privacy"
             " sheet goes"
@@ -273,7 +268,7 @@ def release(
             out=out,
             sheet=privacy_sheet,
             overwrite=overwrite,
-            # A look is at what is not reached, too.
+            # A preview also shows which requirements are not met.
             options=replace(options, require={}) if preview else options,
             ledger=LookedAt(ledger.path) if preview else ledger,
             log=log or manifest.parent / AUDIT_LOG,

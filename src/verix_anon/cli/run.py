@@ -193,7 +193,7 @@ def run(
                 more = {"verdict": found, "table": table, "out": release, "privacy_sheet": sheet}
                 _do(publish, values, said, **given, **more, overwrite=overwrite or is_ours)
         finally:
-            # What was found is told, whatever becomes of the release.
+            # Tell what was found even if the release fails.
             _tell(verdict, said, table, is_released=release is not None, as_json=as_json)
     sys.exit(EXIT_CODES[verdict.outcome.value])
 
@@ -244,7 +244,7 @@ def _check(job: Path, table: str, release: str | None, values: Values, *, resume
 def _check_unchanged(kept: Path, manifest: "Manifest", table: str, values: Values) -> None:
     """Raise if the job was prepared from something else than what is given now."""
     for path in map(Path, filter(None, (table, values["roles"]))):
-        # Of a table `release` compares every value, too; what is behind a URL it alone does.
+        # `release` compares every value of the table; for a URL, nothing is compared before.
         if path.exists() and path.stat().st_mtime_ns > kept.stat().st_mtime_ns:
             raise TableError(
                 f"{path} was changed after the job was prepared; start a new job with another --out"

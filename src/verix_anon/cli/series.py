@@ -50,8 +50,7 @@ def new(
         float | None, option("The greatest distance of a class to the table.", "--t")
     ] = None,
     changes: Annotated[
-        list[str] | None,
-        option("A column whose values change between releases; may be repeated."),
+        list[str] | None, option("A column whose values change between releases; may be repeated.")
     ] = None,
     seal: Annotated[
         bool, secrets_option("Encrypt series.verix. --passphrase-file does so too.", "--seal")

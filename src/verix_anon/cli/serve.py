@@ -124,7 +124,7 @@ def serve(
     Logs are JSON lines on stderr and hold no tenant's data. SIGTERM ends it. At the next start, it
     takes up the jobs that were running, and clients resume their transfers.
     """
-    need_service(blobs)
+    _need_service(blobs)
     from verix_anon.machine import available_cores
     from verix_anon.service.server import serve as serve_until_ended
     from verix_anon.service.settings import ServiceLimits, ServiceSettings
@@ -165,7 +165,7 @@ def serve(
     )
 
 
-def need_service(blobs: str = "") -> None:
+def _need_service(blobs: str = "") -> None:
     """Raise unless what a service is made of is installed."""
     from verix_anon.files.optional_packages import need
 
@@ -200,7 +200,7 @@ def create(
     database: DatabaseUrl = "",
 ) -> None:
     """Make a token and print it. Store it: the service keeps only its digest."""
-    need_service()
+    _need_service()
     from verix_anon.service.tenants import TokenRole, create_token, find
 
     if (name is None) is not operator:
@@ -217,7 +217,7 @@ def create(
 @token.command("list", epilog="Example: [bold]verix-anon token list --folder service[/bold]")
 def list_tokens(folder: Folder = None, database: DatabaseUrl = "", as_json: AsJson = False) -> None:
     """List all tokens: their ids, whose they are, and when they end."""
-    need_service()
+    _need_service()
     from verix_anon.service.tenants import tokens
 
     with _opened(folder, database) as opened:
@@ -252,7 +252,7 @@ def revoke(
     database: DatabaseUrl = "",
 ) -> None:
     """End a token at once. Jobs that were begun with it go on."""
-    need_service()
+    _need_service()
     from verix_anon.service.tenants import revoke as revoke_token
 
     with _opened(folder, database) as opened:

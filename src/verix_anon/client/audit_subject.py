@@ -81,7 +81,7 @@ def account_of(manifest: Manifest) -> Account:
     return Account(
         parties=manifest.parties,
         columns=tuple(
-            SentColumn(name, TableRole(role), sent_form(TableRole(role), manifest.contract))
+            SentColumn(name, TableRole(role), _sent_form(TableRole(role), manifest.contract))
             for name, role in manifest.roles.items()
         ),
         genuine=manifest.n_genuine,
@@ -91,7 +91,7 @@ def account_of(manifest: Manifest) -> Account:
     )
 
 
-def sent_form(role: TableRole, contract: Contract) -> SentForm:
+def _sent_form(role: TableRole, contract: Contract) -> SentForm:
     """How the provider sees columns of a role."""
     is_sent = role is TableRole.QUASI or (role is TableRole.TARGET and contract.target is not None)
     if not is_sent:
@@ -114,7 +114,7 @@ def taken(manifest: Manifest) -> str:
 
 def parted(manifest: Manifest) -> dict[str, list[str]]:
     """Group the names of columns by what happens to them."""
-    forms = {role: sent_form(role, manifest.contract) for role in TableRole}
+    forms = {role: _sent_form(role, manifest.contract) for role in TableRole}
     return parted_by({name: TableRole(role) for name, role in manifest.roles.items()}, forms)
 
 

@@ -41,7 +41,7 @@ from verix_anon.progress import Progress, ignore
 from verix_anon.protocol.contract import Contract, Rule
 from verix_anon.protocol.messages import Delivery, Submission
 from verix_anon.protocol.providers import Provider
-from verix_anon.protocol.table import Records
+from verix_anon.protocol.records import Records
 
 FORMAT = "verix/exploration/1"
 COUNTS = range(1, 2**53)

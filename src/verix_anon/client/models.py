@@ -1,4 +1,4 @@
-"""The SHAP fingerprint of some records: how a model built on them uses each column (paper §5.3).
+"""Models of records: what they predict, and how they use each column, as SHAP values (paper §5.3).
 
 XGBoost computes exact tree SHAP itself; both sides of a comparison use the same settings.
 """

@@ -61,8 +61,7 @@ class Joining:
     largest_class: int
     """Records of the largest such class, 0 if there is none."""
     ncp_before: float | None
-    """NCP if each leaf was published as a class of its own, measured as that of the sheet; None in
-    sheets from before it was measured so."""
+    """NCP if each leaf was a class of its own, measured like the sheet's; None in old sheets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

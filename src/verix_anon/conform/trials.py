@@ -159,11 +159,7 @@ WORDS = {
     2: "not judged: a mistake of the caller's",
     3: "neither accepted nor rejected",
 }
-CHECKER_WORDS = {
-    0: "it holds",
-    1: "it does not hold",
-    2: "no answer: a mistake of the caller's",
-}
+CHECKER_WORDS = {0: "it holds", 1: "it does not hold", 2: "no answer: a mistake of the caller's"}
 BETWEEN = 0.1
 """Seconds between checks whether everything has stopped"""
 
@@ -291,7 +287,7 @@ def try_provider(
     told: Told = lambda result: None,
 ) -> list[Result]:
     """Show cases to a provider, so many at a time."""
-    return try_each(cases, partial(_tried_provider, kit, ask), jobs=jobs, told=told)
+    return _try_each(cases, partial(_tried_provider, kit, ask), jobs=jobs, told=told)
 
 
 def _tried_provider(kit: Kit, ask: Asked, case: KitCase, folder: Path) -> Result:
@@ -328,7 +324,7 @@ def try_verifier(
     told: Told = lambda result: None,
 ) -> list[Result]:
     """Show cases to a verifier, so many at a time."""
-    return try_each(cases, partial(_tried_verifier, kit, judge), jobs=jobs, told=told)
+    return _try_each(cases, partial(_tried_verifier, kit, judge), jobs=jobs, told=told)
 
 
 def _places(command: Sequence[str], names: Sequence[str]) -> list[str]:
@@ -377,7 +373,7 @@ def try_checker(
     told: Told = lambda result: None,
 ) -> list[Result]:
     """Show cases to a checker, so many at a time."""
-    return try_each(cases, partial(_tried_checker, kit, check), jobs=jobs, told=told)
+    return _try_each(cases, partial(_tried_checker, kit, check), jobs=jobs, told=told)
 
 
 def _tried_checker(kit: Kit, check: Checker, case: KitCase, folder: Path) -> Result:
@@ -387,7 +383,7 @@ def _tried_checker(kit: Kit, check: Checker, case: KitCase, folder: Path) -> Res
     return _judged(case, check(filled(list(words), shown, ())), CHECKER_WORDS)
 
 
-def try_each(
+def _try_each(
     cases: Sequence[KitCase], tried: Callable[[KitCase, Path], Result], *, jobs: int, told: Told
 ) -> list[Result]:
     """Try cases, so many at a time; each gets its own folder, whose name does not tell the case."""

@@ -20,6 +20,7 @@ from verix_anon.files.store import FilePath, Folder, open_folder
 from verix_anon.machine import available_cores
 from verix_anon.protocol.contract import Contract, Digest
 from verix_anon.protocol.messages import DELIVERY_FORMAT, Delivered, Delivery, Header
+from verix_anon.protocol.statements import read_word
 from verix_anon.protocol.tree import Leaves, Tree
 
 HEADER_FIELDS = frozenset(
@@ -31,8 +32,6 @@ NAMED = (job_folder.LEAVES, job_folder.NODES, job_folder.RECORDS)
 """The files whose digests are stated."""
 MAX_HEADER_BYTES = 1 << 16
 COUNTS = range(2**32)
-MAX_WORD = 64
-"""How long `engine` and `version` may be."""
 MAX_SECONDS = 2**53
 
 COLUMNS = {"row": pa.int64(), "tracker": parquet.TRACKER, "leaf": pa.int32()}
@@ -223,21 +222,14 @@ def parse_header(data: bytes) -> tuple[Header, dict[str, str]]:
         contract=Digest(fields.digest("contract")),
         submission=Digest(fields.digest("submission")),
         root=Digest(fields.digest("root")),
-        engine=_word(fields, "engine"),
-        version=_word(fields, "version"),
+        engine=read_word(fields, "engine"),
+        version=read_word(fields, "version"),
         rows=fields.whole("rows", COUNTS),
         leaves=fields.whole("leaves", COUNTS),
         nodes=fields.whole("nodes", COUNTS),
         seconds=_seconds(fields),
     )
     return header, stated_digests(fields, NAMED)
-
-
-def _word(fields: Fields, name: str) -> str:
-    value = fields.text(name)
-    if len(value) > MAX_WORD or not value.isprintable():
-        raise fields.wrong(name, f"printable text of at most {MAX_WORD} characters")
-    return value
 
 
 def _seconds(fields: Fields) -> float:

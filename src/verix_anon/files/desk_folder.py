@@ -24,9 +24,9 @@ DEEPEST = 2
 LONGEST = 120
 """Bytes of a name: file systems count these, and there are longer names made of it."""
 LEFT_FREE = 512 << 20
-"""Bytes of the disk that are not taken, for there is work to be done with the table."""
+"""Bytes of the disk that stay free, for the work that follows."""
 LOOK_EVERY = 64 << 20
-"""Others fill the disk, too."""
+"""Look at the free space each time that so many bytes came; others fill the disk too."""
 PIECE = 1 << 20
 DOUBTFUL = re.compile(r"[^\w.,()+ -]")
 DEVICE = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9¹²³]) *(\..*)?", re.IGNORECASE)

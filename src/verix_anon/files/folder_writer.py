@@ -33,8 +33,8 @@ from verix_anon.protocol.messages import (
     Header,
     Submission,
 )
+from verix_anon.protocol.records import wire_columns
 from verix_anon.protocol.statements import DELIVERED, Receipt, as_time
-from verix_anon.protocol.table import wire_columns
 from verix_anon.protocol.tree import Leaves, Tree
 
 if TYPE_CHECKING:
@@ -245,7 +245,7 @@ def digests_of_folder(folder: Path, names: Iterable[str]) -> dict[str, str]:
 
 
 def without_scheme(path: FilePath) -> str:
-    """Return a path or URL as text, and of file:///folder the path."""
+    """Return a path or URL as text, without the file:// of a file's URL."""
     text = path_text(path)
     return text.removeprefix("file://") if text.startswith("file:///") else text
 

@@ -18,6 +18,10 @@ verdict name files too, by `protocol.statements`; a test holds these names to th
 """
 
 ROLES = "roles.toml"
+OVERVIEW = "overview.json"
+SAMPLE = "sample.arrow"
+HIERARCHY = ".hierarchy"
+"""The ending of a file with a hierarchy."""
 EXPLORED = "explore.json"
 MANIFEST = "manifest.verix"
 VERDICT = "verdict.json"

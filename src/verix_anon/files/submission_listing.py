@@ -12,7 +12,7 @@ from verix_anon.files.store import MAX_ENTRIES, FilePath, Folder, open_folder, r
 from verix_anon.files.submissions import MAX_CONTRACT_BYTES, MAX_HEADER_BYTES, open_submission
 from verix_anon.protocol.contract import Contract
 from verix_anon.protocol.providers import File
-from verix_anon.protocol.table import MAX_ROWS
+from verix_anon.protocol.records import MAX_ROWS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,9 +25,17 @@ from verix_anon.files.job_folder import CONTRACT, DELIVERY_HEADER, RECORDS, SUBM
 from verix_anon.files.scratch import Kept, Scratch
 from verix_anon.files.store import FilePath, open_folder
 from verix_anon.machine import available_cores, check_memory, give_back, lacking
-from verix_anon.protocol import merkle, table
+from verix_anon.protocol import merkle
 from verix_anon.protocol.contract import Column, Contract, Digest, Role
 from verix_anon.protocol.messages import SUBMISSION_FORMAT, Submission
+from verix_anon.protocol.records import (
+    MAX_ROWS,
+    Records,
+    check_count,
+    check_target,
+    check_values,
+    wire_type,
+)
 
 Place = tuple[parquet.Reader, int, slice | Ints]
 """A row group, and where its rows belong."""
@@ -76,18 +84,18 @@ def spill(contract: Contract, places: list[Place], n_rows: int) -> SpilledSubmis
         TableError: They do not fit the contract.
     """
     with fitting():
-        table.check_count(contract, n_rows)
+        check_count(contract, n_rows)
     scratch = Scratch()
 
     def keep(column: Column) -> Kept:
-        values = _filled(places, column.name, np.empty(n_rows, table.wire_type(column)))
+        values = _filled(places, column.name, np.empty(n_rows, wire_type(column)))
         if column.role is not Role.TARGET and column.n_values is None:
             parquet.unsign_zeros(values)
         with fitting():
             if column.role is Role.TARGET:
-                table.check_target(contract, values)
+                check_target(contract, values)
             else:
-                table.check_values(column, values)
+                check_values(column, values)
         return scratch.put(values)
 
     tracker = scratch.put(_filled(places, "tracker", np.empty((n_rows, 32), np.uint8)))
@@ -189,7 +197,7 @@ def _opened(path: FilePath) -> tuple["Stated", list[parquet.Reader]]:
     """Return what submission.json says, and the records before any is decoded."""
     stated = open_submission(path)
     files, contract, n_rows = stated.files, stated.contract, stated.n_rows
-    columns = {c.name: pa.from_numpy_dtype(table.wire_type(c)) for c in contract.columns}
+    columns = {c.name: pa.from_numpy_dtype(wire_type(c)) for c in contract.columns}
     expected, parts = files.hold_records(
         {"row": pa.int64(), "tracker": parquet.TRACKER, **columns}, n_rows
     )
@@ -244,7 +252,7 @@ class Stated:
         self.files = files
         self.contract_digest = fields.digest("contract")
         self.submission = fields.digest("submission").hex()
-        self.n_rows = fields.whole("rows", range(1, table.MAX_ROWS + 1))
+        self.n_rows = fields.whole("rows", range(1, MAX_ROWS + 1))
         self.digests = stated_digests(fields, NAMED)
         data = files.read(CONTRACT, MAX_CONTRACT_BYTES)
         self.check_files()
@@ -270,7 +278,7 @@ class Stated:
         self.check(found.hex() == self.submission, "its records are not those of the digest")
 
 
-def _fill(contract: Contract, readers: list[parquet.Reader], n_rows: int) -> table.Records:
+def _fill(contract: Contract, readers: list[parquet.Reader], n_rows: int) -> Records:
     """Return the records in ascending row, whatever their order in the files."""
     tracker = np.empty((n_rows, 32), np.uint8)
     values = np.empty((len(contract.quasi), n_rows))
@@ -285,7 +293,7 @@ def _fill(contract: Contract, readers: list[parquet.Reader], n_rows: int) -> tab
     for column, out in zip(contract.quasi, values, strict=True):
         if column.n_values is None:
             parquet.unsign_zeros(out)
-    return table.Records(tracker=tracker, values=values, target=target)
+    return Records(tracker=tracker, values=values, target=target)
 
 
 def _places(readers: list[parquet.Reader], n_rows: int) -> list[Place]:

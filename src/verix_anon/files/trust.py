@@ -5,9 +5,9 @@ key. A revoked key never counts again. The checker's clock decides whether a key
 time in a receipt is only the claim of the key's holder, and a thief would claim another.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from verix_anon.errors import ReceiptError, TableError
 from verix_anon.fields import Fields
@@ -129,6 +129,18 @@ def trust_in(paths: Iterable[FilePath]) -> Trust:
         if not held:
             raise TableError(f"{path} holds no key: pin one with verix-anon keys pin")
         found += held
+    return found
+
+
+def keys_that_count(paths: Sequence[FilePath]) -> tuple[PublicKey, ...]:
+    """Read the provider's keys in files, and return those that count now.
+
+    Raises:
+        TableError: A file cannot be read, or none of the keys counts.
+    """
+    found = trust_in(paths).counting(datetime.now(UTC))
+    if paths and not found:
+        raise TableError("none of the provider's keys counts: all are revoked or out of time")
     return found
 
 

@@ -15,15 +15,8 @@ import numpy.typing as npt
 
 from verix_anon.arrays import Bytes, Ints, Numbers
 from verix_anon.protocol.contract import Commitment, Contract, Digest
-from verix_anon.protocol.digests import (
-    LEAF,
-    NODE,
-    binding_root,
-    leaf_text,
-    node_digest,
-    node_text,
-)
-from verix_anon.protocol.table import Records, wire_columns
+from verix_anon.protocol.digests import LEAF, NODE, binding_root, leaf_text, node_digest, node_text
+from verix_anon.protocol.records import Records, wire_columns
 from verix_anon.protocol.tree import Leaves, Tree
 
 CHUNK_ROWS = 65536

@@ -8,7 +8,7 @@ from verix_anon.arrays import Bytes, Ids, Ints
 from verix_anon.errors import MalformedDeliveryError
 from verix_anon.protocol import merkle
 from verix_anon.protocol.contract import Contract, Digest
-from verix_anon.protocol.table import Records
+from verix_anon.protocol.records import Records
 from verix_anon.protocol.tree import Leaves, Tree
 
 DELIVERY_FORMAT = "verix/delivery/2"

@@ -57,7 +57,7 @@ class Tree:
         _refuse(is_wrong, "its column is not one of the quasi-identifiers")
         is_wrong = ~np.isfinite(self.threshold) | (is_leaf & (self.threshold != 0.0))
         _refuse(is_wrong, "its threshold is not finite, or not 0 at a leaf")
-        _refuse(is_minus_zero(self.threshold), "its threshold is -0.0, not 0.0")
+        _refuse(_is_minus_zero(self.threshold), "its threshold is -0.0, not 0.0")
         left, right = _children(is_inner)
         _refuse((self.left != left) | (self.right != right), MISPLACED)
         is_wrong = self.leaf != np.where(is_leaf, np.cumsum(is_leaf) - 1, -1)
@@ -178,13 +178,13 @@ class Leaves:
         low, high = self.minimum, self.maximum
         if not (np.isfinite(low) & np.isfinite(high) & (low <= high)).all():
             raise MalformedDeliveryError("a leaf's bounds are not finite and in order")
-        if is_minus_zero(low).any() or is_minus_zero(high).any():
+        if _is_minus_zero(low).any() or _is_minus_zero(high).any():
             raise MalformedDeliveryError("a leaf's bound is -0.0, not 0.0")
         if not ((self.count >= 0) & (self.count <= n_rows)).all():
             raise MalformedDeliveryError("a leaf's count is out of range")
 
 
-def is_minus_zero(values: Floats | Ids) -> Flags:
+def _is_minus_zero(values: Floats | Ids) -> Flags:
     """Find negative zeros. They equal 0.0, so they would be a second way to write it."""
     found: Flags = np.signbit(values) & (values == 0)
     return found

@@ -22,7 +22,7 @@ from verix_anon.kernels.growing import Grown
 from verix_anon.machine import check_memory, shares
 from verix_anon.protocol.contract import Column, Contract, Kind, Role, Rule
 from verix_anon.protocol.messages import Delivery, Header, Submission
-from verix_anon.protocol.table import Records
+from verix_anon.protocol.records import Records
 from verix_anon.provider import engine
 from verix_anon.provider.engine import EngineSettings, Growth, TopSplit, stitch
 
@@ -93,7 +93,7 @@ def growth_of(submission: Submission, settings: EngineSettings | None = None) ->
     """Return what the contract's rule makes of the records."""
     settings = settings or EngineSettings()
     by_labels = submission.contract.rule is Rule.VARIANCE_REDUCTION
-    return grow(submission, settings) if by_labels else grow_spread(submission, settings)
+    return grow(submission, settings) if by_labels else _grow_spread(submission, settings)
 
 
 def needed_bytes(n_rows: int, n_quasi: int, min_leaf: int, *, threads: int) -> int:
@@ -312,7 +312,7 @@ class _Table(NamedTuple):
         return spreading.grow(records, rows, self.weights, self.contract.min_leaf, depths)
 
 
-def grow_spread(submission: Submission, settings: EngineSettings) -> Growth:
+def _grow_spread(submission: Submission, settings: EngineSettings) -> Growth:
     """The tree of the contract's rule, its leaves' bounds, and every row's leaf."""
     n_rows = submission.records.n_rows
     small = max(BATCH_ROWS, n_rows // (TASKS_PER_THREAD * settings.threads))

@@ -21,7 +21,7 @@ from verix_anon.client.table.task import Task
 from verix_anon.client.verdict import Finding, Profile, Status, Verdict
 from verix_anon.protocol.contract import Contract, Digest
 from verix_anon.protocol.messages import Delivered, Delivery, Submission
-from verix_anon.protocol.table import Records
+from verix_anon.protocol.records import Records
 from verix_anon.provider.local import LocalProvider
 
 N = 60

@@ -19,7 +19,7 @@ from verix_anon.client.table.roles import Declared
 from verix_anon.errors import NotAcceptedError, TableError
 from verix_anon.protocol.contract import Contract, Kind
 from verix_anon.protocol.messages import Submission
-from verix_anon.protocol.table import Records
+from verix_anon.protocol.records import Records
 from verix_anon.provider.local import LocalProvider
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from client.release.classes import days, interval, of_classes
-from client.release.test_reading import odd_job
+from client.release.test_read_back import odd_job
 from verix_anon import write_table
 from verix_anon.protocol.contract import Column, Kind, Unit
 

@@ -16,7 +16,7 @@ import pytest
 
 from files.tables.test_hostile import SHEET, sav, with_sheet
 from verix_anon.errors import TableError
-from verix_anon.files.tables import database, read_table
+from verix_anon.files.tables import read_table, sql_tables
 
 MIB = 1 << 20
 OWN, APART = 200 * MIB, 1_200 * MIB
@@ -158,7 +158,7 @@ def test_a_value_of_a_view_that_no_file_holds(tmp_path: Path) -> None:
 
 
 def test_a_view_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "USUAL", MIB)
+    monkeypatch.setattr(sql_tables, "USUAL", MIB)
     with closing(sqlite3.connect(tmp_path / "t.db")) as base:
         base.execute(
             "CREATE VIEW endless AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"

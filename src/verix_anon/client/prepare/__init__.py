@@ -37,7 +37,7 @@ from verix_anon.errors import TableError
 from verix_anon.machine import check_memory, give_back
 from verix_anon.protocol.contract import Commitment, Contract, Kind, Rule
 from verix_anon.protocol.messages import Submission
-from verix_anon.protocol.table import check_count
+from verix_anon.protocol.records import check_count
 
 if TYPE_CHECKING:
     from verix_anon.client.series import Series

@@ -84,7 +84,7 @@ class Keeping:
         options, assembled, table = self.options, self.assembled, self.table
         records, labels, watch = self.submission.records, table.labels, self.watch
         watch_row = assembled.genuine_row[watch.rows]
-        paired, apart = honest_distances(
+        paired, apart = _honest_distances(
             self.submission, assembled.genuine_row, labels, secret=self.secret, options=options
         )
         options.progress("witnesses", 0, 1)
@@ -150,7 +150,7 @@ def _described(planted: Planted, assembled: Assembled) -> dict[str, object]:
     }
 
 
-def honest_distances(
+def _honest_distances(
     submission: Submission, row: Ints, labels: Labels, *, secret: Secret, options: PrepareOptions
 ) -> tuple[Floats, Floats]:
     """The top features' distances of honest runs on samples, (runs, top features).

@@ -5,7 +5,6 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
@@ -13,7 +12,7 @@ from verix_anon.client.manifest import Parties
 from verix_anon.client.prepare.traps import Plan, Traps
 from verix_anon.client.table.roles_file import read_options
 from verix_anon.errors import ContractError, TableError
-from verix_anon.files.trust import trust_in
+from verix_anon.files.trust import keys_that_count
 from verix_anon.machine import available_cores
 from verix_anon.progress import Progress, ignore
 from verix_anon.protocol.contract import Commitment, Rule
@@ -112,10 +111,7 @@ class PrepareOptions(Plan):
     @property
     def pinned(self) -> tuple[PublicKey, ...]:
         """The provider's keys that count now."""
-        found = trust_in(self.provider_keys).counting(datetime.now(UTC))
-        if self.provider_keys and not found:
-            raise TableError("none of the provider's keys counts: all are revoked or out of time")
-        return found
+        return keys_that_count(self.provider_keys)
 
     @classmethod
     def paper(cls, **given: Any) -> "PrepareOptions":

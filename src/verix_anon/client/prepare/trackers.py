@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from verix_anon.arrays import Bytes, Floats, Ids, Ints
 from verix_anon.protocol.contract import Contract, Digest
-from verix_anon.protocol.table import TRACKER_SIZE, Records
+from verix_anon.protocol.records import TRACKER_SIZE, Records
 
 SALT_SIZE = 32
 TrapRole = str

@@ -304,10 +304,7 @@ def release(
         types = {**source.types, **{n: source.kept[n].type for n in source.changed}}
         schema = schema_json(published.names, types, manifest.roles, cells, fitting, source.changed)
         with files.table_aside(
-            to_write.parts(),
-            fitting,
-            lambda: sheets_of(schema, measuring.result()),
-            to_write.texts,
+            to_write.parts(), fitting, lambda: sheets_of(schema, measuring.result()), to_write.texts
         ) as aside:
             found = replace(measuring.result(), over_time=chained)
             check_gates(options.require, found)

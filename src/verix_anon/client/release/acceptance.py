@@ -255,7 +255,7 @@ def count_release(
     persons: pa.Array | None,
     series: Collection[Digest] = (),
 ) -> CountedRelease:
-    """Look a release up; `decides` is what else decides which rows it publishes.
+    """Look a release up in the ledger; `decides` holds the options that decide its rows.
 
     `persons` is the column that tells people apart, and `series` has the tables of its series.
     """

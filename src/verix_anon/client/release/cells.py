@@ -45,7 +45,7 @@ PART = 1 << 17
 USUAL = (1e-4, 1e10)
 """Between these neither Arrow nor Python writes an exponent."""
 
-# A letter first, but no month with a number, in whatever language, and none of the words below.
+# A word begins with a letter. It is not a month with a number, in any language, nor one of OTHER.
 WORD = re.compile(r"[^\W\d_]")
 DATE_LIKE = re.compile(r"[^\W\d_]{3,10}[ .,/-]*\d{1,4}")
 OTHER = frozenset(
@@ -107,7 +107,7 @@ def _columns(found: Range) -> dict[str, pa.Array]:
     if found.sets is None:
         return {name: _or_missing(found, spans(found))}
     is_exact = representation is Representation.SET
-    return {name: _or_missing(found, exact_sets(found) if is_exact else named(found))}
+    return {name: _or_missing(found, _exact_sets(found) if is_exact else named(found))}
 
 
 def _or_missing(found: Range, texts: pa.Array) -> pa.Array:
@@ -264,7 +264,7 @@ def named(found: Range) -> pa.Array:
     return _by_order(found) if found.form.is_ordered else _short_sets(found)
 
 
-def exact_sets(found: Range) -> pa.Array:
+def _exact_sets(found: Range) -> pa.Array:
     """All labels that occur in each class, if the rows can bear it."""
     sets, labels = _of(found)
     n_bytes = np.append(0, np.cumsum(pc.binary_length(labels).to_numpy()[sets.position] + 2))

@@ -282,9 +282,7 @@ def _joined(
     of_row: Ids = joined.class_of_leaf.astype(np.int32)[leaf_of_row]
     records = np.bincount(of_row, minlength=joined.n_classes)[joined.is_joined]
     cost = Joining(
-        records=int(records.sum()),
-        largest_class=int(records.max(initial=0)),
-        ncp_before=None,
+        records=int(records.sum()), largest_class=int(records.max(initial=0)), ncp_before=None
     )
     members = privacy.ClassMembers(of_row.astype(np.int64), joined.n_classes)
     hides = np.zeros(joined.n_classes, np.bool_)
@@ -416,7 +414,7 @@ class _Units:
         return whole, rest
 
     def ranges(self, values: Floats) -> tuple[Floats, Floats]:
-        """From the least to the greatest value of the class of each unit, and of the rest."""
+        """The range of values in the class of each unit, and in the rest of the class."""
         (low, low_rest), (high, high_rest) = self._least(values), self._least(-values)
         with np.errstate(invalid="ignore"):
             whole, rest = -high - low, -high_rest - low_rest
@@ -439,11 +437,7 @@ class _Units:
 
 
 def check_reachable(
-    n_rows: int,
-    people: Ints | None,
-    attributes: Sequence[privacy.Attribute],
-    k: int,
-    asked: Asked,
+    n_rows: int, people: Ints | None, attributes: Sequence[privacy.Attribute], k: int, asked: Asked
 ) -> None:
     """Raise TableError if not even the whole table as one class has k people and what is asked."""
     if problem := join.too_much(n_rows, people, k, _demands(asked, attributes)):

@@ -196,8 +196,8 @@ class _Shape:
             each.take_up(nodes, parts)
 
     def _added(self, nodes: Ints, parts: Ints) -> Floats:
-        size, width = self.size[nodes], total_width(self.widths, nodes, nodes)
-        union = total_width(self.widths, nodes, parts)
+        size, width = self.size[nodes], _total_width(self.widths, nodes, nodes)
+        union = _total_width(self.widths, nodes, parts)
         return (size + self.size[parts]) * union - size * width
 
     def laid_out(self) -> tuple[Tree, Ints]:
@@ -243,7 +243,7 @@ class _Joining:
         ]
         grouped = Grouped.by(genuine.leaf_of_row, tree.n_leaves)
         self.slots = Slots(grouped)
-        self.widths = column_widths(genuine.values(), genuine.is_category, grouped, self.slots)
+        self.widths = _column_widths(genuine.values(), genuine.is_category, grouped, self.slots)
         self.width = np.zeros(tree.n_leaves)
         self._measure(self.slots.filled())
         is_leaf = tree.column < 0
@@ -309,7 +309,7 @@ class _Joining:
         self._measure(into)
 
     def _measure(self, slots: Ints) -> None:
-        self.width[slots] = total_width(self.widths, slots, slots)
+        self.width[slots] = _total_width(self.widths, slots, slots)
 
     def _found(self, owner: Ints, slots: Ints) -> Iterator[tuple[Demand, Distribution]]:
         """How the columns with bounded shares are distributed over each owner's slots.
@@ -326,7 +326,7 @@ class _Joining:
                 yield demand, found
 
     def _meets(self, owner: Ints, slots: Ints) -> Flags:
-        """Whether the slots of each owner, numbered from 0, are as one class as asked for."""
+        """Whether each owner's slots, as one class, hold what is asked for; owners count from 0."""
         is_met = np.ones(int(owner.max(initial=-1)) + 1, np.bool_)
         for demand, found in self._found(owner, slots):
             is_met &= demand.meets(found)
@@ -339,7 +339,7 @@ class _Joining:
         owner, place = expand(begin, np.searchsorted(classes, self.last[nodes]))
         found, residue = classes[place], residues[owner]
         count, width = self.slots.count, self.width
-        union = total_width(self.widths, residue, found)
+        union = _total_width(self.widths, residue, found)
         added = (count[residue] + count[found]) * union - count[found] * width[found]
         # Stable: the first among equals.
         order = np.lexsort((added, owner))
@@ -532,7 +532,7 @@ Widths = _Numbers | _Few | _Many
 """One quasi-identifier's width of every slot, and of two slots as one class."""
 
 
-def column_widths(
+def _column_widths(
     values: Iterable[Floats], is_category: Flags, grouped: Grouped, slots: Slots
 ) -> list[Widths]:
     """The widths of every quasi-identifier, of slots that are groups of records to begin with."""
@@ -555,7 +555,7 @@ def _share(n_categories: Ints, size: int) -> Floats:
     return np.maximum(n_categories - 1, 0) / max(size - 1, 1)
 
 
-def total_width(widths: Sequence[Widths], first: Ints, second: Ints) -> Floats:
+def _total_width(widths: Sequence[Widths], first: Ints, second: Ints) -> Floats:
     """The widths of all quasi-identifiers, added up."""
     found = np.zeros(first.size)
     for each in widths:

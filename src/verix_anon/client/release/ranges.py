@@ -203,7 +203,7 @@ class _Laid:
         if self.form.bins is not None and sets is None:
             is_spanning = self._spans(capped) & ~is_empty
         elif self.form.bins is not None and sets is not None:
-            sets, n_groups = sets.widened(category_groups(column, self.form))
+            sets, n_groups = sets.widened(_category_groups(column, self.form))
             # What is taken of a class without a value is put right below.
             low, high = np.take(sets.position, [sets.start[:-1], sets.start[1:] - 1], mode="clip")
             capped, is_spanning = capped._replace(low=low + 0.0, high=high + 0.0), n_groups > 1
@@ -306,7 +306,7 @@ def _fewest_spanning(found: Iterable[Range]) -> Range | None:
     return best
 
 
-def category_groups(column: Column, form: ColumnForm) -> Ints:
+def _category_groups(column: Column, form: ColumnForm) -> Ints:
     """The bin of each category: by leading characters, by a level, or so many neighbours."""
     labels, width = column.categories or (), int(form.bins or 1)
     if form.hierarchy is None:

@@ -218,7 +218,7 @@ class Presentation:
                     f"column {name!r} needs a hierarchy to have bins: prepare with one"
                 )
             form = replace(form, hierarchy=Hierarchy(kind=PREFIX))
-        return replace(form, bins=bin_width(column, form, given))
+        return replace(form, bins=_bin_width(column, form, given))
 
     def _check_rounding(self, quasi: Sequence[Column], chosen: Mapping[str, ColumnForm]) -> None:
         for name, step in self.round_to.items():
@@ -319,7 +319,7 @@ def _numeric(quasi: Sequence[Column], name: str, what: str) -> Column:
     return column
 
 
-def bin_width(column: Column, form: ColumnForm, given: float | str) -> float | str:
+def _bin_width(column: Column, form: ColumnForm, given: float | str) -> float | str:
     """Read the width of bins: a number, or for dates a text such as `5y`.
 
     Raises:

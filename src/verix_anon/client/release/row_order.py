@@ -82,7 +82,7 @@ def _measured(classes: Classes, wanted: Presentation, j: int) -> Sorted | None:
     exact_by_cells = float((is_known & (low == high)).mean())
     if sign < 0:
         values, low, high = -values, -high, -low
-    low, high = tightened(values, low, high)
+    low, high = _tightened(values, low, high)
     n_left = _candidates(classes.of_row, values, low, high)
     return Sorted(
         column.name,
@@ -112,7 +112,7 @@ def _ends(found: Range) -> tuple[Floats, Floats]:
     return low, np.where(found.is_above | found.is_empty, np.inf, found.high)
 
 
-def tightened(values: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+def _tightened(values: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """The ends of each row's cell, drawn in by the cells of the rows above and below it.
 
     Rows that are out of order stay as they are, and say nothing about others.

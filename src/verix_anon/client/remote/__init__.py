@@ -83,7 +83,7 @@ def submit_folder(
     if overwrite:
         check_replaces(out, DELIVERY_HEADER)
     offer = _offer(connection)
-    check_offer(offer, sent, frozenset(key.keyid for key in connection.keys))
+    _check_offer(offer, sent, frozenset(key.keyid for key in connection.keys))
     for left in reversed(range(MOST_JOBS)):
         job = None
         try:
@@ -165,7 +165,7 @@ def _offer(connection: Connection) -> Offer:
         ) from None
 
 
-def check_offer(offer: Offer, sent: Listed, pinned: frozenset[str]) -> None:
+def _check_offer(offer: Offer, sent: Listed, pinned: frozenset[str]) -> None:
     """Raise ProviderError, before anything is sent, if the service would refuse it."""
     limits = offer.limits
     sizes = {file.name: file.size for file in sent.files}

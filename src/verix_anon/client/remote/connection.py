@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cached_property, partialmethod
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -24,7 +23,7 @@ from verix_anon.errors import ProviderError, TableError
 from verix_anon.fields import printable
 from verix_anon.files.optional_packages import need
 from verix_anon.files.store import FilePath, reason
-from verix_anon.files.trust import trust_in
+from verix_anon.files.trust import keys_that_count
 from verix_anon.progress import Progress, ignore
 from verix_anon.protocol.envelopes import PublicKey
 from verix_anon.protocol.providers import is_loopback
@@ -86,10 +85,7 @@ class RemoteOptions:
 
     def keys(self) -> tuple[PublicKey, ...]:
         """The provider's keys that count now."""
-        found = trust_in(self.provider_keys).counting(datetime.now(UTC))
-        if self.provider_keys and not found:
-            raise TableError("none of the provider's keys counts: all are revoked or out of time")
-        return found
+        return keys_that_count(self.provider_keys)
 
 
 class Waiting:

@@ -230,8 +230,7 @@ class _Pairs:
         # A record of both releases is one edge; of one alone it ends at the free node.
         width = 1 + max(int(one[1].max(initial=0)), int(two[1].max(initial=0)))
         keys, place = np.unique(
-            np.concatenate([one[0] * width + one[1], two[0] * width + two[1]]),
-            return_inverse=True,
+            np.concatenate([one[0] * width + one[1], two[0] * width + two[1]]), return_inverse=True
         )
         n_one, n_two = (int(of[2].max(initial=-1)) + 1 for of in (one, two))
         free = n_one + n_two

@@ -29,13 +29,7 @@ BEYOND_EXACT = (
     " declare it as an identifier or as categorical"
 )
 WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
-PER_DAY = {
-    "day": 1,
-    "s": 86_400,
-    "ms": 86_400_000,
-    "us": 86_400_000_000,
-    "ns": 86_400_000_000_000,
-}
+PER_DAY = {"day": 1, "s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 """How many of each unit, ours or Arrow's, a day has."""
 
 

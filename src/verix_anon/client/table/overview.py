@@ -21,10 +21,6 @@ from verix_anon.files.tables import cell_text
 from verix_anon.protocol.contract import Kind
 
 FORMAT = "verix/overview/1"
-OVERVIEW = "overview.json"
-"""What it is called in the folder of a job."""
-SAMPLE = "sample.arrow"
-"""What some rows of the table are called, beside the overview."""
 MOST_ROWS, MOST_CELLS = 20_000, 320_000
 """A sample has no more rows and cells, so that a preview of it takes about a second."""
 EXAMPLES, BARS, LONGEST = 5, 10, 60

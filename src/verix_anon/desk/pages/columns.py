@@ -25,8 +25,6 @@ from verix_anon.client.table.columns import columns_of, owned
 from verix_anon.client.table.hierarchies import DATE, PREFIX, Hierarchy
 from verix_anon.client.table.overview import (
     MANY_ONCE,
-    OVERVIEW,
-    SAMPLE,
     ColumnOverview,
     Overview,
     coarser,
@@ -40,7 +38,7 @@ from verix_anon.desk.pages import forms
 from verix_anon.desk.rendering import desk_of, fragment, href_of, page
 from verix_anon.errors import TableError
 from verix_anon.files.desk_folder import inside
-from verix_anon.files.job_folder import ROLES
+from verix_anon.files.job_folder import HIERARCHY, OVERVIEW, ROLES, SAMPLE
 from verix_anon.files.text_versions import Version, read_version, replace_version
 from verix_anon.protocol.contract import Kind
 
@@ -55,7 +53,6 @@ BINS = {
 """The proposed common bins: widths, years, or the first characters."""
 MOST_GROUPED = 200
 """More values than these cannot be put together by hand."""
-GROUPED = ".hierarchy"
 """How files of groups end: not like tables, which the desk would offer to anonymize."""
 KIND_NAMES = tuple(kind.value for kind in (Kind.NUMERIC, Kind.CATEGORICAL, Kind.DATETIME))
 
@@ -82,7 +79,7 @@ def _page(
         "bins": {kind.value: bins for kind, bins in BINS.items()},
         "coarser": coarser,
         "grouped": {c.name: _first_level(request, job, c.hierarchy) for c in wanted.columns},
-        "ending": GROUPED,
+        "ending": HIERARCHY,
         "most_grouped": MOST_GROUPED,
         "priorities": tuple(PRIORITIES),
         "record": RECORD,
@@ -216,7 +213,7 @@ def save_groups(request: Request, job: forms.GivenJob, form: forms.Posted) -> Re
         )
     # Two columns may differ only in signs that no file name can hold.
     digest = sha256(column.encode()).hexdigest()
-    path = job.path(f"{re.sub(r'[^0-9A-Za-z]+', '-', column)[:30]}-{digest[:6]}{GROUPED}")
+    path = job.path(f"{re.sub(r'[^0-9A-Za-z]+', '-', column)[:30]}-{digest[:6]}{HIERARCHY}")
     replace_version(path, out.getvalue(), read_version(path).digest)
     return JSONResponse({"hierarchy": path.name})
 

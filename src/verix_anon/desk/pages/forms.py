@@ -9,11 +9,11 @@ from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse
 
 from verix_anon.client.job import Job, JourneyStep, find_job
-from verix_anon.client.table.overview import OVERVIEW, SAMPLE
 from verix_anon.desk.gate import CSRF_FIELD, Form
 from verix_anon.desk.rendering import desk_of, href_of, page
 from verix_anon.errors import TableError
 from verix_anon.files.desk_folder import inside, tables_in
+from verix_anon.files.job_folder import OVERVIEW, SAMPLE
 from verix_anon.files.table_form import to_typed
 from verix_anon.files.tables import NULL_TOKENS, Reading
 from verix_anon.files.text_versions import Version, differences, seen_version
@@ -95,7 +95,7 @@ def check_open(request: Request, job: Job) -> None:
     desk_of(request).tasks.check_still(job.name)
 
 
-def given_file(request: Request, given: str) -> str:
+def _given_file(request: Request, given: str) -> str:
     """Return a file in the desk's folder as a word of a command; empty if no file is named."""
     if not given.strip():
         return ""
@@ -108,7 +108,7 @@ def given_file(request: Request, given: str) -> str:
 
 def provider_key(request: Request, form: Form) -> list[str]:
     """Return the option that names the provider's key; empty if the form names no file."""
-    key = given_file(request, one(form, "provider_key"))
+    key = _given_file(request, one(form, "provider_key"))
     return ["--provider-key", key] if key else []
 
 
@@ -126,7 +126,7 @@ def given_table(request: Request, job: Job, form: Form) -> str:
     """Return the job's table, or the one that a form names, as a word of a command to start."""
     if job.table is not None:
         return table_of(request, job)
-    if found := given_file(request, one(form, "table")):
+    if found := _given_file(request, one(form, "table")):
         return found
     raise TableError("nothing in the job's folder says which table it is: choose one")
 

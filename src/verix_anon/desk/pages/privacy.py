@@ -16,7 +16,7 @@ from verix_anon.client.prepare.options import PrepareOptions
 from verix_anon.client.prepare.traps import Traps
 from verix_anon.client.release.preview import preview_sample
 from verix_anon.client.table import roles_editor
-from verix_anon.client.table.overview import SAMPLE, read_sample
+from verix_anon.client.table.overview import read_sample
 from verix_anon.client.table.roles import Measure
 from verix_anon.client.table.roles_editor import Protection
 from verix_anon.client.table.task import TableRole
@@ -25,7 +25,7 @@ from verix_anon.desk.pages import forms
 from verix_anon.desk.pages.columns import overview_of
 from verix_anon.desk.rendering import desk_of, fragment, href_of, page
 from verix_anon.errors import Error, TableError
-from verix_anon.files.job_folder import EXPLORED, ROLES
+from verix_anon.files.job_folder import EXPLORED, ROLES, SAMPLE
 from verix_anon.files.text_versions import Version, read_version, replace_version
 from verix_anon.protocol.contract import Rule
 

@@ -13,7 +13,6 @@ from starlette.responses import RedirectResponse
 
 from verix_anon.client.job import Job, JourneyState, JourneyStep
 from verix_anon.client.table.encode import kind_of
-from verix_anon.client.table.overview import OVERVIEW
 from verix_anon.client.table.roles_editor import apply_reading
 from verix_anon.client.table.roles_file import parse_reading, place_from
 from verix_anon.desk.gate import Form
@@ -21,7 +20,7 @@ from verix_anon.desk.pages import forms
 from verix_anon.desk.rendering import desk_of, href_of, language_of, page
 from verix_anon.errors import Error, TableError
 from verix_anon.files.desk_folder import inside, receiving
-from verix_anon.files.job_folder import ROLES
+from verix_anon.files.job_folder import OVERVIEW, ROLES
 from verix_anon.files.table_form import from_typed, to_typed
 from verix_anon.files.tables import NULL_TOKENS, FirstRows, Reading, first_rows
 from verix_anon.files.text_versions import Version, read_version, replace_version

@@ -66,13 +66,7 @@ class ValuesError(ValueError):
 
 
 # Arrow raises a plain OSError for most faults in pages.
-DECODERS = (
-    parquet_footer.FooterError,
-    PageError,
-    ValuesError,
-    pa.ArrowException,
-    OSError,
-)
+DECODERS = (parquet_footer.FooterError, PageError, ValuesError, pa.ArrowException, OSError)
 
 
 @dataclass(frozen=True, slots=True)

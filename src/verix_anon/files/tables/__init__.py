@@ -20,7 +20,7 @@ from verix_anon.files.store import FilePath, is_url, path_text
 from verix_anon.files.table_form import NULL_TOKENS, Question, Read, Reading
 from verix_anon.files.tables import file_kinds
 from verix_anon.files.tables.arrow_files import Stored
-from verix_anon.files.tables.database import is_database, read_database
+from verix_anon.files.tables.sql_tables import is_database, read_database
 from verix_anon.files.tables.subprocess_reader import read_apart
 from verix_anon.files.tables.table_sources import (
     ARROW_ERRORS,

@@ -71,7 +71,7 @@ def recognise(text: pa.Table, reading: Reading) -> RecognisedColumns:
         agreed = _agreed(seen, reading)
         seen = [_without_codes(one, agreed) for one in seen]
         columns = [_chosen(one, agreed) for one in seen]
-        sentinels = threads.map(sentinel_notes, text.column_names, columns)
+        sentinels = threads.map(_sentinel_notes, text.column_names, columns)
         notes = [note for one in seen for note in one.notes]
         notes += [note for found in sentinels for note in found]
     forms = {one.name: str(one.dates[0].form) for one in seen if one.dates and not _is_open(one)}
@@ -145,7 +145,7 @@ def _look(name: str, column: pa.ChunkedArray, reading: Reading) -> _Seen:
         dates = (dates_in(column, given) if given else []) or dates_in(column, None)
         if dates:
             return _Seen(name, column, dates=dates)
-    return _Seen(name, column, notes=text_notes(name, column))
+    return _Seen(name, column, notes=_text_notes(name, column))
 
 
 def _fits(numbers: number_marks.Numbers, decimal: str | None, thousands: str | None) -> bool:
@@ -246,7 +246,7 @@ def _asked(one: _Seen) -> Question:
     return Question(sentence, "dates", one.name, answers)
 
 
-def text_notes(name: str, column: pa.ChunkedArray) -> tuple[str, ...]:
+def _text_notes(name: str, column: pa.ChunkedArray) -> tuple[str, ...]:
     """Say what keeps a text column from being numbers or dates, if only a little does."""
     few = column.slice(0, FEW).drop_null().to_pylist()
     if not few:
@@ -267,7 +267,7 @@ def text_notes(name: str, column: pa.ChunkedArray) -> tuple[str, ...]:
     return (f"column {name!r} stays text: it looks like {what}, but {but}",)
 
 
-def sentinel_notes(name: str, column: pa.ChunkedArray) -> tuple[str, ...]:
+def _sentinel_notes(name: str, column: pa.ChunkedArray) -> tuple[str, ...]:
     """Warn of a number far from all others in its column, because it may mean missing."""
     if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
         return ()

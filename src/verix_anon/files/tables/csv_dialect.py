@@ -138,7 +138,7 @@ def _shaped(
     def cut(delimiter: str) -> list[Row]:
         cutting, found, before = reader(iter(texts[above:]), delimiter, quote, escape), [], above
         for row in cutting:
-            if row and not is_ruler(row, delimiter):
+            if row and not _is_ruler(row, delimiter):
                 found.append((before, row))
             if len(row) > MOST_COLUMNS:
                 break  # No table has so many columns, and a few such rows would fill the memory.
@@ -282,7 +282,7 @@ def footer_of(data: Text, form: Dialect, given: int | None) -> TextFooter:
 
 def _said(text: str, form: Dialect) -> bool:
     row = _row(text, form)
-    return any(field.strip() for field in row) and not is_ruler(row, form.delimiter)
+    return any(field.strip() for field in row) and not _is_ruler(row, form.delimiter)
 
 
 def _recognised(lines: Sequence[tuple[int, str]], form: Dialect, data: Text) -> int:
@@ -297,7 +297,7 @@ def _recognised(lines: Sequence[tuple[int, str]], form: Dialect, data: Text) -> 
             # An empty line separates rows from the lines below; a row of empty fields is not a row.
             found, n_alone = (n, 0) if n_alone or (row and width > 1) else (found, 0)
         elif width > 1 and (
-            is_ruler(row, form.delimiter)
+            _is_ruler(row, form.delimiter)
             or (SUM.fullmatch(filled[0]) and _once(data, text, form, len(row) == width))
         ):
             found, n_alone = n, 0
@@ -364,7 +364,7 @@ def reader(
     )
 
 
-def is_ruler(row: Sequence[str], delimiter: str) -> bool:
+def _is_ruler(row: Sequence[str], delimiter: str) -> bool:
     """Whether the row is a line of dashes, as in lists that are made for printing."""
     filled = [field.strip() for field in row if field.strip()]
     return (

@@ -148,7 +148,7 @@ def _told() -> Iterator[None]:
 
 
 def _reason(said: str) -> str:
-    """The last line of a task's traceback, which is what it was about, or the first of all."""
+    """Say why a task failed: the last line of its Python traceback, or the first of Java's."""
     _, is_python, traceback = said.rpartition("Traceback (most recent call last):\n")
     lines = [line for line in traceback.splitlines() if line.strip()]
     if is_python:

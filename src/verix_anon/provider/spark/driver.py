@@ -24,8 +24,8 @@ from verix_anon.files.store import MAX_PARTS
 from verix_anon.files.submissions import Stated
 from verix_anon.protocol import merkle
 from verix_anon.protocol.contract import Digest
-from verix_anon.protocol.table import check_count
-from verix_anon.provider.spark import tasks
+from verix_anon.protocol.records import check_count
+from verix_anon.provider.spark import executors
 from verix_anon.provider.spark.delivery_writer import Place
 from verix_anon.provider.spark.submission_reader import (
     Piece,
@@ -76,13 +76,15 @@ class SparkJob:
         self._survey(place)
         n_chunks = math.ceil(self.n_rows / merkle.CHUNK_ROWS)
         self.tell("check records")
-        first = tasks.FirstRead(self.read)
+        first = executors.FirstRead(self.read)
         chunks = (
             self._map(len(self.read.shares), first, schema(fields_of(self.contract)))
             .selectExpr("shiftright(row, 16) AS chunk", "*")
             .repartition(min(n_chunks, TASKS_PER_CORE * self.n_cores), "chunk")
             .groupBy("chunk")
-            .applyInArrow(_task(tasks.HashChunk(self.source.contract, self.n_rows)), tasks.HASHED)
+            .applyInArrow(
+                _task(executors.HashChunk(self.source.contract, self.n_rows)), executors.HASHED
+            )
             .collect()
         )
         for each in chunks:
@@ -100,8 +102,8 @@ class SparkJob:
     def _survey(self, place: Place) -> None:
         """Hash the files, and learn where their records are."""
         self.tell("check files")
-        work = tasks.Survey(self.source, tuple(self.names), place)
-        found = self._map(len(self.names), work, tasks.SURVEYED).collect()
+        work = executors.Survey(self.source, tuple(self.names), place)
+        found = self._map(len(self.names), work, executors.SURVEYED).collect()
         found = sorted(found, key=lambda each: each["file"])
         for each in found:
             if each["digest"] is None:
@@ -130,9 +132,9 @@ class SparkJob:
             raise TableError(f"{RECORDS}: {not_once(self.n_rows)}")
 
     @cached_property
-    def read(self) -> tasks.ReadRecords:
+    def read(self) -> executors.ReadRecords:
         """How tasks read the records, again in each pass."""
-        return tasks.ReadRecords(self.source, share_out(self.pieces, self.n_cores))
+        return executors.ReadRecords(self.source, share_out(self.pieces, self.n_cores))
 
     @property
     def n_cores(self) -> int:
@@ -149,9 +151,9 @@ class SparkJob:
         kind = "cell int, data binary"
         n_tasks = min(wanted.ranks.size, self.n_cores)
         found = (
-            self._map(len(self.read.shares), tasks.Count(self.read, wanted), kind)
+            self._map(len(self.read.shares), executors.Count(self.read, wanted), kind)
             .repartition(n_tasks, "cell")
-            .mapInArrow(_task(tasks.AddCounts(wanted.ranks, wanted.n_buckets)), kind)
+            .mapInArrow(_task(executors.AddCounts(wanted.ranks, wanted.n_buckets)), kind)
             .collect()
         )
         numbers = np.array([np.frombuffer(each["data"], np.int64) for each in found])
@@ -166,13 +168,15 @@ class SparkJob:
         ends = [node for node, each in entries if isinstance(each, TreePart)]
         number[ends] = np.arange(len(parts))
         fields = [("part", "int"), *fields_of(self.contract)]
-        route = tasks.Route(self.read, top.routes(), number)
+        route = executors.Route(self.read, top.routes(), number)
         found = (
             self._map(len(self.read.shares), route, schema(fields))
             # Without this, Spark would leave the output of one task with one task.
             .repartition(len(parts), "part")
             .groupBy("part")
-            .applyInArrow(_task(tasks.Finish(self.source.contract, parts, place)), tasks.FINISHED)
+            .applyInArrow(
+                _task(executors.Finish(self.source.contract, parts, place)), executors.FINISHED
+            )
             .collect()
         )
         in_order = iter(
@@ -185,7 +189,7 @@ class SparkJob:
     def subtrees(self, joined: JoinedTree, place: Place) -> Iterator[Subtree]:
         """Yield the subtrees from left to right, fetched one after another."""
         for part, size in enumerate(joined.sizes):
-            with place.open(tasks.kept(part, "subtree")) as file:
+            with place.open(executors.kept(part, "subtree")) as file:
                 yield Subtree.from_bytes(file.read(), size.digest)
 
     def write_records(self, joined: JoinedTree, place: Place, prefix: str) -> str:
@@ -196,10 +200,10 @@ class SparkJob:
         ends = [n_parts * i // n_files for i in range(n_files + 1)]
         files = tuple(range(*each) for each in pairwise(ends))
         has_target = self.contract.target is not None
-        work = tasks.Deliver(joined.first_leaves(), files, has_target, place, prefix)
-        found = self._map(n_files, work, tasks.WRITTEN).collect()
+        work = executors.Deliver(joined.first_leaves(), files, has_target, place, prefix)
+        found = self._map(n_files, work, executors.WRITTEN).collect()
         return digest_of_parts(
-            (_short(tasks.file_name(prefix, each["file"])), bytes(each["digest"]))
+            (_short(executors.file_name(prefix, each["file"])), bytes(each["digest"]))
             for each in sorted(found, key=lambda each: each["file"])
         )
 

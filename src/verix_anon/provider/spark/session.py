@@ -89,7 +89,7 @@ def limits_of(spark: "SparkSession", n_quasi: int, task_rows: int | None) -> Clu
     # On one machine the driver is the executor.
     whose = "driver" if re.match(LOCAL, context.master) else "executor"
     memory = _bytes(conf.get(f"spark.{whose}.memory") or DEFAULT_MEMORY)
-    at_a_time = max(1, cores_of_executor(context) // int(conf.get("spark.task.cpus") or 1))
+    at_a_time = max(1, _cores_of_executor(context) // int(conf.get("spark.task.cpus") or 1))
     for_task = SHARE_OF_MEMORY * memory / at_a_time
     # As Arrow's, as a matrix, and sorted, once each; of a leaf, hashed in one go, twice its bytes.
     grown = min(MAX_ROWS, int(for_task / (32 * n_quasi + 256)))
@@ -97,7 +97,7 @@ def limits_of(spark: "SparkSession", n_quasi: int, task_rows: int | None) -> Clu
     return ClusterLimits(task_rows or max(1, grown), hashed, HISTOGRAM_BYTES)
 
 
-def cores_of_executor(context: "SparkContext") -> int:
+def _cores_of_executor(context: "SparkContext") -> int:
     """How many cores the largest executor has."""
     master = context.master
     if local := re.match(LOCAL, master):

@@ -33,7 +33,7 @@ from verix_anon.files.job_folder import RECORDS
 from verix_anon.files.store import open_folder
 from verix_anon.protocol.contract import Column, Contract, Role
 from verix_anon.protocol.merkle import CHUNK_ROWS
-from verix_anon.protocol.table import TRACKER_SIZE, Records, wire_type
+from verix_anon.protocol.records import TRACKER_SIZE, Records, wire_type
 
 BATCH_ROWS = 1 << 16
 HELD_BYTES = 64 << 20

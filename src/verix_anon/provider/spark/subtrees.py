@@ -16,7 +16,7 @@ from verix_anon.kernels import trees
 from verix_anon.protocol import merkle
 from verix_anon.protocol.contract import Contract, Digest
 from verix_anon.protocol.messages import Submission
-from verix_anon.protocol.table import Records
+from verix_anon.protocol.records import Records
 from verix_anon.protocol.tree import Leaves, Tree
 from verix_anon.provider.engine import EngineSettings, Growth, TopSplit, one_node, shifted
 from verix_anon.provider.local import growth_of

@@ -18,13 +18,7 @@ from verix_anon.protocol.providers import File, JobState
 from verix_anon.service import blobs, daily_counts, engines, jobs
 from verix_anon.service.api import bodies
 from verix_anon.service.api.bodies import delivered, seen, uploaded
-from verix_anon.service.api.context import (
-    AS_TENANT,
-    LARGE_BYTES,
-    Context,
-    context_of,
-    tenant_of,
-)
+from verix_anon.service.api.context import AS_TENANT, LARGE_BYTES, Context, context_of, tenant_of
 from verix_anon.service.api.problems import Problem, answers_of, body_of, from_validation
 from verix_anon.service.database import DatabaseError, JobRow
 from verix_anon.service.uploads import remove_uploads

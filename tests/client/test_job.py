@@ -1,4 +1,4 @@
-"""How far a job is, told by its folder alone, whoever worked on it."""
+"""How far a job is, as its folder alone tells, no matter who worked on it."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""What runs in Spark's tasks: Arrow's tables in, Arrow's tables out.
+"""What Spark's executors run as tasks: Arrow's tables in, Arrow's tables out.
 
 An object of each class is sent to a task, and the task calls it. These objects are small. If a
 submission is at fault, the task returns the error's text, and the driver raises the error.

@@ -1,4 +1,4 @@
-"""Lines are added whole and one at a time, whatever becomes of whoever adds them."""
+"""Lines are added whole and one at a time, whatever happens to the process that adds them."""
 
 import errno
 import os

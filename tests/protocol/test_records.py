@@ -9,7 +9,7 @@ from support import categorical, numeric, submission, trackers
 from verix_anon.errors import TableError
 from verix_anon.protocol.contract import Column
 from verix_anon.protocol.messages import Submission
-from verix_anon.protocol.table import Records, wire_columns, wire_type
+from verix_anon.protocol.records import Records, wire_columns, wire_type
 
 TARGET = [0, 1, 0, 1]
 NAN, INF = float("nan"), float("inf")
