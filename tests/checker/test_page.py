@@ -167,7 +167,8 @@ def test_a_file_that_cannot_be_read_does_not_stop_the_others(opened: Any) -> Non
     question = BY_NAME["series-whole"]
     opened.evaluate(
         """(log) => {
-            const lost = { arrayBuffer: () => Promise.reject(new DOMException("", "NotFoundError")) };
+            const refused = () => Promise.reject(new DOMException("", "NotFoundError"));
+            const lost = { arrayBuffer: refused };
             const folder = (size) => ({ name: `folder-${size}`, size, slice: () => lost });
             const large = { name: "large.csv", size: 2 ** 40 };
             const odd = (name) => new File([JSON.stringify({ format: name })], name);
