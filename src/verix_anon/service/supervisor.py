@@ -216,7 +216,7 @@ def _is_over(row: tuple[str, int], fence: int, *going: JobState) -> bool:
     """Whether an attempt came to nothing; a fence above the row's belongs to one just begun."""
     state, last = row
     if not fence:
-        # The upload, of which a worker that was killed has left all.
+        # The upload: a worker that was killed has not deleted it.
         return state in (JobState.DONE, JobState.FAILED)
     return fence < last or (fence == last and state not in going)
 
