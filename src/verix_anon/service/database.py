@@ -260,8 +260,7 @@ class Database:
     def __init__(self, url: str) -> None:
         parsed = sa.make_url(url)
         if parsed.drivername == "postgresql":
-            query = {**DEADLINES, **parsed.query}
-            parsed = parsed.set(drivername="postgresql+psycopg", query=query)
+            parsed = parsed.set("postgresql+psycopg", query={**DEADLINES, **parsed.query})
         # After a restart of the server the pool's connections are dead: each is tried first.
         self.engine = sa.create_engine(parsed, pool_pre_ping=True, hide_parameters=True)
         self.is_sqlite = self.engine.dialect.name == "sqlite"
