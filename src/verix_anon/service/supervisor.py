@@ -215,8 +215,7 @@ def _names(folder: Path) -> list[str]:
 def _is_over(row: tuple[str, int], fence: int, *going: JobState) -> bool:
     """Whether an attempt came to nothing; a fence above the row's belongs to one just begun."""
     state, last = row
-    if not fence:
-        # The upload: a worker that was killed has not deleted it.
+    if not fence:  # The upload: a worker that was killed has not deleted it.
         return state in (JobState.DONE, JobState.FAILED)
     return fence < last or (fence == last and state not in going)
 
