@@ -163,6 +163,37 @@ def test_a_released_file_is_looked_up_in_the_log(opened: Any) -> None:
 
 
 @needs_chromium
+def test_a_file_that_cannot_be_read_does_not_stop_the_others(opened: Any) -> None:
+    question = BY_NAME["series-whole"]
+    opened.evaluate(
+        """(log) => {
+            const refused = () => Promise.reject(new DOMException("", "NotFoundError"));
+            const lost = { arrayBuffer: refused };
+            const folder = (size) => ({ name: `folder-${size}`, size, slice: () => lost });
+            const large = { name: "large.csv", size: 2 ** 40 };
+            const odd = (name) => new File([JSON.stringify({ format: name })], name);
+            const drop = (files) => {
+                const event = new Event("drop");
+                event.dataTransfer = { files };
+                document.dispatchEvent(event);
+            };
+            drop([folder(4096), folder(0), large, odd("constructor"), odd("__proto__")]);
+            drop([new File([" ".repeat(200) + log], "series.json")]);
+        }""",
+        question.files["log"].decode(),
+    )
+    opened.locator("#list li", has_text="series.json").wait_for()
+    listed = opened.locator("#list li").all_inner_texts()
+    assert [("cannot be read" in each, "larger than" in each) for each in listed] == [
+        *[(True, False)] * 2,
+        (False, True),
+        *[(False, False)] * 3,
+    ]
+    opened.wait_for_selector("article.yes, article.no")
+    assert "The log series.json" in opened.inner_text("#cards")
+
+
+@needs_chromium
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_is_accessible(opened: Any, scheme: str) -> None:
     from axe_playwright_python.sync_playwright import Axe

@@ -161,7 +161,7 @@ def test_a_revoked_key_does_not_count(held: Held) -> None:
     [
         (("--verdict", "x"), "--verdict and --owner-key belong together"),
         (("--owner-key", "x"), "--verdict and --owner-key belong together"),
-        (("--root", "abc"), "a root is 64 hexadecimal digits"),
+        (("--root", "abc"), "a root has 64 hexadecimal digits"),
         (("--file", "records.parquet"), "--file takes NAME=PATH"),
         (("--file", "records.parquet=none"), "none cannot be read"),
         (("--key", "none"), "there is no key none"),

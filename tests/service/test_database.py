@@ -1,12 +1,14 @@
 """The schema is what the migrations make, on both databases; its time is the database's."""
 
 import datetime as dt
+import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from sqlalchemy import inspect, select, text
+from sqlalchemy.exc import OperationalError
 
 from verix_anon.errors import ProviderError
 from verix_anon.service.database import Database, JobRow, Schema, migrations, now
@@ -120,3 +122,16 @@ def test_a_write_is_done_whole_or_not_at_all(database: Database) -> None:
         write_half()
     with database.read() as session:
         assert session.scalars(text("SELECT count(*) FROM tenants")).one() == 0
+
+
+def test_a_server_that_says_nothing_is_given_up() -> None:
+    pytest.importorskip("psycopg")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"postgresql://one:two@127.0.0.1:{silent.getsockname()[1]}/three"
+        found = Database(url).engine.url.query
+        assert int(str(found["connect_timeout"])) <= 10
+        assert int(str(found["tcp_user_timeout"])) <= 60_000
+        # The owner's own word counts.
+        database = Database(f"{url}?connect_timeout=2")
+        with pytest.raises(OperationalError, match="timeout"), database.read() as session:
+            session.execute(text("SELECT 1"))

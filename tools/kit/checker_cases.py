@@ -13,6 +13,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import rfc8785
@@ -252,6 +253,11 @@ PROOFS = [
         asked=lambda p: ["--root", p["root"].upper(), "--tracker", p["tracker"].upper()],
     ),
     _true_proof(
+        "root-spaces",
+        "White space around the root.",
+        asked=lambda p: ["--root", f" \t\xa0{p['root']}\u3000\r\n"],
+    ),
+    _true_proof(
         "other-member",
         "Another record of the class.",
         claimed=lambda p: p.update(tracker=p["members"][3]["tracker"]),
@@ -420,6 +426,18 @@ PROOFS = [
         kind=CaseKind.UNUSABLE,
     ),
     _false_proof(
+        "root-mark",
+        "A byte order mark before the root.",
+        asked=lambda p: ["--root", f"\ufeff{p['root']}"],
+        kind=CaseKind.UNUSABLE,
+    ),
+    _false_proof(
+        "root-pairs",
+        "Spaces between the digits of the root.",
+        asked=lambda p: ["--root", " ".join(wrap(p["root"], 2))],
+        kind=CaseKind.UNUSABLE,
+    ),
+    _false_proof(
         "tracker-form",
         "The tracker is not one.",
         asked=_of("--tracker", "x" * 64),
@@ -538,6 +556,8 @@ def _envelope(payload: bytes, *names: str) -> Json:
 FILES = {name: name.encode() for name in ("leaves.parquet", "nodes.parquet", "records.parquet")}
 AGREED = {name: _name(name) for name in ("contract", "submission")}
 FILES["delivery.json"] = json.dumps({"root": _name("root"), **AGREED}).encode()
+LARGE = {"delivery.json": FILES["delivery.json"] + b" " * 2**16 + b"more"}
+"""Beyond the limit of a delivery.json, so that a reader who stops there sees no harm."""
 
 
 def _statement(kind: str, predicate: Json, **more: str) -> Json:
@@ -582,6 +602,7 @@ def _shown_receipt(
     verdict: Change | None,
     keys: Mapping[str, bytes] | None,
     words: tuple[str, ...],
+    delivered: Mapping[str, bytes],
 ) -> tuple[Json, list[str]]:
     statement = _receipt()
     said(statement)
@@ -597,7 +618,7 @@ def _shown_receipt(
         files["verdict"] = json.dumps(_envelope(rfc8785.dumps(statement), "owner")).encode()
         files["owner"] = _pem(_raw("owner"))
         asked += ["--verdict", "{verdict}", "--owner-key", "{owner}"]
-    shown = {name: data for name, data in FILES.items() if f"{{{name}}}" in "".join(words)}
+    shown = {name: data for name, data in delivered.items() if f"{{{name}}}" in "".join(words)}
     return {**files, **shown}, [*asked, *words]
 
 
@@ -612,8 +633,9 @@ def _receipt_case(
     verdict: Change | None = None,
     keys: Mapping[str, bytes] | None = None,
     words: tuple[str, ...] = (),
+    delivered: Mapping[str, bytes] = FILES,
 ) -> CheckerCase:
-    make = partial(_shown_receipt, said, spoil, change, verdict, keys, words)
+    make = partial(_shown_receipt, said, spoil, change, verdict, keys, words, delivered)
     return _case(kind, f"signed-{name}", "8.5", title, make)
 
 
@@ -876,6 +898,14 @@ RECEIPTS = [
     ),
     _receipt_case(
         FORGED,
+        "header-large",
+        "delivery.json agrees up to the limit, and is larger.",
+        _set("subject", 0, "digest", "sha256", to=sha256(LARGE["delivery.json"]).hex()),
+        words=("--file", "delivery.json={delivery.json}"),
+        delivered=LARGE,
+    ),
+    _receipt_case(
+        FORGED,
         "verdict-root",
         "The verdict is on another root.",
         verdict=_set("subject", 4, "digest", "sha256", to=_name("other")),
@@ -947,6 +977,36 @@ RECEIPTS = [
         keys={"key": b'{"format":"verix/keys/1","keys":[]}'},
     ),
     _receipt_case(UNUSABLE, "no-pem", "A file that is not a key.", keys={"key": b"key"}),
+    _receipt_case(
+        HOLDS,
+        "key-spaces",
+        "White space in the Base64 of a key, and text after its block.",
+        keys={"key": b" \n" + _pem(_raw("provider")).replace(b"M", b"\r\n\n\tM") + b"more"},
+    ),
+    _receipt_case(
+        UNUSABLE,
+        "key-second",
+        "The key is the second block of its file.",
+        keys={"key": _pem(b"").replace(b"PUBLIC KEY", b"CERTIFICATE") + _pem(_raw("provider"))},
+    ),
+    _receipt_case(
+        UNUSABLE,
+        "key-headers",
+        "A header before the Base64 of a key.",
+        keys={"key": _pem(_raw("provider")).replace(b"-----\n", b"-----\nOf: x\n\n", 1)},
+    ),
+    _receipt_case(
+        UNUSABLE,
+        "key-bits",
+        "The Base64 of a key has bits that belong to no byte.",
+        keys={"key": _pem(_raw("provider")).replace(b"c=", b"d=")},
+    ),
+    _receipt_case(
+        UNUSABLE,
+        "root-pairs",
+        "Spaces between the digits of the root.",
+        words=("--root", " ".join(wrap(_name("root"), 2))),
+    ),
     _receipt_case(
         UNUSABLE,
         "private",

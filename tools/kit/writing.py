@@ -11,7 +11,7 @@ from verix_anon.conform.kit import FORMAT, KIT, CaseKind, Kit, KitSize, read_kit
 from verix_anon.files.atomic_write import write_bytes, written_aside
 from verix_anon.files.folder_writer import digest_of_file
 
-VERSION = "1.4"
+VERSION = "1.5"
 """The version of the cases; it changes when a case is added, removed or changed."""
 
 Made = tuple[Mapping[str, str], Mapping[str, object]]

@@ -274,9 +274,10 @@ const checker = (() => {
 
   /** A root or a tracker that somebody typed. */
   function typed(value, code) {
-    const found = (value ?? "").trim().toLowerCase();
-    if (!/^[0-9a-f]{64}$/.test(found)) throw new Mistake(code);
-    return found;
+    // White space as Unicode has it; trim() would take a byte order mark for some, too.
+    const found = (value ?? "").replace(/^[\p{Z}\t-\r\x1c-\x1f\x85]+|[\p{Z}\t-\r\x1c-\x1f\x85]+$/gu, "");
+    if (!/^[0-9a-fA-F]{64}$/.test(found)) throw new Mistake(code);
+    return found.toLowerCase();
   }
 
   // ---- The contract (§3) -------------------------------------------------------------------------------------
@@ -443,13 +444,16 @@ const checker = (() => {
   const littleEndian = (bytes) => BigInt(`0x${toHex(Uint8Array.from(bytes).reverse())}`);
   const SMALL_ORDER = [0n, 1n, FIELD - 1n, ...EIGHTHS.map((hex) => littleEndian(fromHex(hex)))];
   const DER = fromHex("302a300506032b6570032100");
-  const PEM = /-----BEGIN PUBLIC KEY-----([A-Za-z0-9+/=\s]*)-----END PUBLIC KEY-----/;
+  const PEM = /^-----BEGIN PUBLIC KEY-----([A-Za-z0-9+/= \t\r\n\f\v]*)-----END PUBLIC KEY-----/;
 
   /** A key from PEM, with its name; throws Mistake. */
   async function readPem(pem) {
     if (pem.includes("PRIVATE KEY-----")) throw new Mistake("private-key");
-    const der = fromBase64((PEM.exec(pem)?.[1] ?? "").replace(/\s/g, ""));
+    // The first block counts, whatever it is: another program might find another one.
+    const written = (PEM.exec(pem.slice(Math.max(0, pem.indexOf("-----BEGIN"))))?.[1] ?? "").replace(/\s/g, "");
+    const der = fromBase64(written);
     if (der === null || der.length !== 44 || !DER.every((byte, i) => byte === der[i])) throw new Mistake("not-a-key");
+    if (btoa(String.fromCharCode(...der)) !== written) throw new Mistake("not-a-key");
     const raw = der.slice(12);
     const y = littleEndian(raw) % 2n ** 255n;
     if (y >= FIELD) throw new Mistake("key-encoding");
@@ -481,7 +485,7 @@ const checker = (() => {
     const found = [];
     for (const { bytes } of files) {
       if (bytes.length > MAX_KEYS) throw new Mistake("not-a-key");
-      const start = new TextDecoder("latin1").decode(bytes).trimStart();
+      const start = new TextDecoder("latin1").decode(bytes).replace(/^[ \t\r\n\f\v]+/, "");
       if (start.startsWith("-----BEGIN")) {
         if (bytes.length > MAX_KEY) throw new Mistake("not-a-key");
         found.push({ ...(await readPem(start)), name: "", reason: "" });
@@ -767,6 +771,7 @@ const checker = (() => {
   /** A signer whose receipt and delivery.json differ contradicts itself. */
   function headerAgrees(bytes, receipt) {
     try {
+      if (bytes.length > MAX_ENVELOPE) return false;
       const { value } = parseJson(bytes);
       return ["root", "contract", "submission"].every((name) => digest(value, name) === receipt[name]);
     } catch {

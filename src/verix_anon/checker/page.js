@@ -1,12 +1,13 @@
 // The page: it takes files, asks check.js, and says the answers. It writes text alone, never markup.
 "use strict";
 (() => {
-  const { checkProof, checkReceipt, checkSeries, kindOf, parseJson, readKeys, sha256, toHex } = checker;
+  const { Refused, checkProof, checkReceipt, checkSeries, kindOf, parseJson, readKeys, sha256, toHex } = checker;
   const SLICE = 4 << 20;
   const MOST = 1 << 30;
   const MOST_JSON = 64 << 20;
   const DELIVERED = ["delivery.json", "leaves.parquet", "nodes.parquet", "records.parquet"];
-  const FORMATS = { "verix/proof/1": "proof", "verix/series/1": "log", "verix/keys/1": "key" };
+  // A Map: an object would also have a value for "constructor" and "__proto__".
+  const FORMATS = new Map([["verix/proof/1", "proof"], ["verix/series/1", "log"], ["verix/keys/1", "key"]]);
   const at = (id) => document.getElementById(id);
   const files = [];
   /** The texts of each language, put here from the catalogues by __init__.py. */
@@ -30,24 +31,27 @@
   /** The kind of a file, from its form alone; whether it is a good one is asked later. */
   function kindOfBytes(bytes) {
     if (bytes.length > MOST_JSON) return "file";
-    const start = new TextDecoder("latin1").decode(bytes.subarray(0, 100)).trimStart();
+    const first = Math.max(0, bytes.findIndex((byte) => byte > 32));
+    const start = new TextDecoder("latin1").decode(bytes.subarray(first, first + 100));
     if (start.startsWith("-----BEGIN")) return "key";
     if (!/^(\u00ef\u00bb\u00bf)?\s*\{/.test(start)) return "file";
     try {
       const { value } = parseJson(bytes);
       if (value.has("payloadType") && value.has("signatures")) return "envelope";
-      return FORMATS[value.get("format")] ?? "file";
+      return FORMATS.get(value.get("format")) ?? "file";
     } catch {
       // A damaged proof is still shown as a proof, and refused as one.
       const written = new TextDecoder().decode(bytes);
-      const named = Object.keys(FORMATS).find((name) => new RegExp(`"format"\\s*:\\s*"${name}"`).test(written));
-      return named ? FORMATS[named] : /"payloadType"\s*:/.test(written) ? "envelope" : "file";
+      const named = [...FORMATS.keys()].find((name) => new RegExp(`"format"\\s*:\\s*"${name}"`).test(written));
+      return FORMATS.get(named) ?? (/"payloadType"\s*:/.test(written) ? "envelope" : "file");
     }
   }
 
   async function read(blob) {
+    if (blob.size > MOST) throw new Refused("page-large", { file: blob.name, limit: MOST >> 20 });
     const bytes = new Uint8Array(blob.size);
-    for (let i = 0; i < blob.size; i += SLICE) {
+    // Once at least: a folder has no bytes on some systems, and cannot be read.
+    for (let i = 0; i === 0 || i < blob.size; i += SLICE) {
       bytes.set(new Uint8Array(await blob.slice(i, i + SLICE).arrayBuffer()), i);
       const share = Math.min(1, (i + SLICE) / blob.size);
       at("bar").value = share;
@@ -58,25 +62,21 @@
 
   async function add(blobs) {
     for (const blob of blobs) {
-      if (blob.size > MOST) {
-        at("busy").textContent = say("page-large", { file: blob.name, limit: MOST >> 20 });
-        continue;
-      }
       at("bar").hidden = false;
-      const bytes = await read(blob);
-      const file = { label: blob.name, bytes, kind: kindOfBytes(bytes), role: null };
-      if (file.kind === "file") {
-        at("bar").removeAttribute("value");
-        at("busy").textContent = say("page-hashing", { file: blob.name });
-        file.sha256 = toHex(await sha256(bytes));
-        if (bytes.length > MOST_JSON) delete file.bytes;
-      }
-      if (file.kind === "key") {
-        try {
-          file.names = (await readKeys([file])).map((key) => key.keyid);
-        } catch (error) {
-          file.trouble = error.reason ?? { code: "not-a-key" };
+      const file = { label: blob.name, kind: "file", role: null };
+      try {
+        file.bytes = await read(blob);
+        file.kind = kindOfBytes(file.bytes);
+        if (file.kind === "key") file.names = (await readKeys([file])).map((key) => key.keyid);
+        if (file.kind === "file") {
+          at("bar").removeAttribute("value");
+          at("busy").textContent = say("page-hashing", { file: blob.name });
+          file.sha256 = toHex(await sha256(file.bytes));
+          if (file.bytes.length > MOST_JSON) delete file.bytes;
         }
+      } catch (error) {
+        // It stays in the list with the reason, and the files after it are read.
+        file.trouble = error.reason ?? { code: "page-unread", file: blob.name };
       }
       files.push(file);
       at("busy").textContent = "";
@@ -140,8 +140,8 @@
   /** Every question that these files ask, with its answer: { about, file, answer } or { about, file, missing }. */
   async function answers() {
     const now = Date.now();
-    const of = (kind) => files.filter((file) => file.kind === kind);
-    const keys = of("key").filter((file) => !file.trouble);
+    const of = (kind) => files.filter((file) => file.kind === kind && !file.trouble);
+    const keys = of("key");
     const provider = keys.filter((file) => roleOf(file) === "provider");
     const owner = keys.filter((file) => roleOf(file) === "owner");
     const typed = (id, name = id) => (at(id).value.trim() === "" ? {} : { [name]: at(id).value });
@@ -277,7 +277,7 @@
 
   const queue = (list) => {
     const blobs = [...list]; // The list is emptied with its field.
-    reading = reading.then(() => add(blobs));
+    reading = reading.catch(() => {}).then(() => add(blobs));
   };
   at("files").addEventListener("change", (event) => {
     queue(event.target.files);

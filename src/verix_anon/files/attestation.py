@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from verix_anon.errors import ReceiptError, TableError
-from verix_anon.fields import Fields, shown
+from verix_anon.fields import Fields
 from verix_anon.files.job_folder import DELIVERY_HEADER
-from verix_anon.files.store import beginning, reason
+from verix_anon.files.proofs import digest_bytes
+from verix_anon.files.store import beginning, reason, small_file
 from verix_anon.files.trust import Trust, trust_in
 from verix_anon.protocol.envelopes import MAX_BYTES, keyids_of, open_envelope
 from verix_anon.protocol.signing import VERDICT_FILE, Judgement
@@ -129,12 +130,7 @@ def _compare(receipt: Receipt, verdict: Judgement, found: Attested) -> None:
 
 
 def _compare_root(root: str, found: Attested) -> None:
-    try:
-        wanted = bytes.fromhex(root)
-    except ValueError:
-        wanted = b""
-    if len(wanted) != 32:
-        raise TableError(f"a root is 64 hexadecimal digits, not {shown(root)}")
+    wanted = digest_bytes(root, "a root")
     if found.receipt is None:
         return
     if found.receipt.root == wanted:
@@ -161,7 +157,7 @@ def _compare_file(name: str, path: Path, found: Attested) -> None:
 def _compare_header(path: Path, receipt: Receipt, found: Attested) -> None:
     """Note a problem if receipt and delivery.json differ: then the signer contradicts itself."""
     try:
-        said = Fields.parse(beginning(path, MAX_BYTES + 1, "delivery.json"), str(path), TableError)
+        said = Fields.parse(small_file(path, MAX_BYTES, "delivery.json"), str(path), TableError)
         names = ("root", "contract", "submission")
         differing = [name for name in names if said.digest(name) != getattr(receipt, name)]
     except TableError as error:

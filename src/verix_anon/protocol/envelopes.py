@@ -70,8 +70,11 @@ class PublicKey:
     @classmethod
     def from_pem(cls, text: str) -> "PublicKey":
         """Read a key in PEM; raises ReceiptError unless it is a public key of Ed25519."""
+        # Libraries differ in what they take for PEM, and no two readers may find two keys.
+        found = _PEM.match(text, max(0, text.find("-----BEGIN")))
+        lines = [_BEGIN, "".join(found[1].split()) if found else "", _END]
         try:
-            key = load_pem_public_key(text.encode())
+            key = load_pem_public_key("\n".join(lines).encode())
         except (ValueError, UnsupportedAlgorithm):
             raise ReceiptError("this is not a public key in PEM") from None
         if not isinstance(key, Ed25519PublicKey):
@@ -84,6 +87,8 @@ class PublicKey:
 
 
 _PUBLIC = PublicFormat.SubjectPublicKeyInfo
+_BEGIN, _END = "-----BEGIN PUBLIC KEY-----", "-----END PUBLIC KEY-----"
+_PEM = re.compile(rf"{_BEGIN}([A-Za-z0-9+/=\s]*){_END}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,11 +131,11 @@ class Blobs:
         raise StorageError(errno.EIO, SHORT)
 
     def attempts(self) -> dict[str, set[int]]:
-        """Return every job that has files here, with the fences of its attempts."""
+        """Return every job that has files here, with the fences of its attempts; 0: its upload."""
         top, found = self._path(JOBS), dict[str, set[int]]()
         for path in self._ask("find", top, withdirs=True):
             job, _, rest = str(path)[len(top) + 1 :].partition("/")
-            fence = rest.partition("/")[0].removeprefix("attempt-")
+            fence = rest.partition("/")[0].replace("upload", "0").removeprefix("attempt-")
             if job:
                 found.setdefault(job, set()).update({int(fence)} if fence.isdecimal() else ())
         return found

@@ -188,7 +188,7 @@ def sweep(settings: ServiceSettings, database: Database, store: Blobs) -> None:
     uploading = {row.id for row in found if row.state == JobState.UPLOADING}
     gone = [blobs.job(job) for job in stored if job not in rows]
     lost = [
-        blobs.attempt(job, fence)
+        blobs.attempt(job, fence) if fence else blobs.uploads(job)
         for job, fences in stored.items()
         for fence in fences
         if job in rows and _is_over(rows[job], fence, JobState.RUNNING, JobState.DONE)
@@ -215,6 +215,8 @@ def _names(folder: Path) -> list[str]:
 def _is_over(row: tuple[str, int], fence: int, *going: JobState) -> bool:
     """Whether an attempt came to nothing; a fence above the row's belongs to one just begun."""
     state, last = row
+    if not fence:  # The upload: a worker that was killed has not deleted it.
+        return state in (JobState.DONE, JobState.FAILED)
     return fence < last or (fence == last and state not in going)
 
 
