@@ -32,10 +32,6 @@ class Withholding:
     values: Mapping[str, Ints]
     least: Mapping[str, int]
     """How many values must stay possible, by column."""
-    wider: int = 1
-    """Make classes with this many times l values, so that more values stay possible."""
-    only_new: bool = False
-    """Let everyone who was published before wait; the study compares with this."""
     excused: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     """People whom the earlier releases already leave below l."""
 
@@ -51,8 +47,6 @@ class Withholding:
             NotAcceptedError: People fall below l, and no one can be found who would have to wait.
         """
         is_returning = self.is_returning()[rows]
-        if self.only_new:
-            return ~is_returning
         new = self.seen(rows, of_class)
         seen = SeenRecords.of([*self.past, new])
         is_new = seen.release == len(self.past)
