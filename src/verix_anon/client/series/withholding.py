@@ -1,9 +1,8 @@
 """Choose who has to wait, so that no one falls below l over all releases of a series (spec §15).
 
 The deduction runs over all releases, including the new one. It finds people below l. Those of them
-who were published before have to wait: the classes are made again without them. This is repeated
-until no one is below l. It ends at the latest when only people who were never published are left,
-because each of them lies in one class of one release, which has l values.
+who were published before have to wait, and the others if this is not enough. The classes are made
+again without them. This is repeated until no one is below l, which ends because people get fewer.
 """
 
 from collections.abc import Mapping, Sequence
@@ -50,8 +49,7 @@ class Withholding:
         new = self.seen(rows, of_class)
         seen = SeenRecords.of([*self.past, new])
         is_new = seen.release == len(self.past)
-        short = self._short(seen, is_quick=True)
-        if not short.any():
+        if not (short := self._short(seen, is_quick=True)).any():
             short = self._short(seen)
         if not short.any():
             return np.ones(rows.size, np.bool_)
@@ -62,10 +60,13 @@ class Withholding:
             wider = np.isin(seen.person, seen.person[np.isin(seen.of_class, seen.of_class[near])])
             waiting = np.where(wider[is_new] & is_returning, 1, 0)
             if not waiting.any() and (wider == near).all():
-                raise NotAcceptedError(
-                    "people would fall below l over all releases, although none of them is"
-                    " published again; ask for a smaller l in a new series"
-                )
+                # A person with several records in a class can fall short in one release.
+                waiting = short[is_new]
+                if not waiting.any():
+                    raise NotAcceptedError(
+                        "people would fall below l over all releases, although none of them is"
+                        " published again; ask for a smaller l in a new series"
+                    )
             near = wider
         people = np.unique(new.person[waiting > 0])
         most = np.zeros(int(people.max()) + 1, np.int64)
