@@ -201,8 +201,8 @@ def test_other_roles_are_refused_with_the_difference(folder: Path, monthly: Path
         Series.new(folder / "another", roles=other)
     with pytest.raises(TableError, match="k must be a whole number, 2 or more"):
         Series.new(folder / "another", roles=folder / "roles.toml", k=0)
-    for words in (("risk", folder), ("risk", folder / "none")):
-        missing = run("series", *words)
+    for place in (folder, folder / "none"):
+        missing = run("series", "risk", place)
         assert "is not the folder of a series" in missing.err
         assert "verix-anon series new FOLDER --roles roles.toml" in missing.err
     missing = run("prepare", table, "--series", folder / "none", "--out", folder / "job")
