@@ -4,6 +4,7 @@ No Windows was at hand. `tests/windows_like` takes away from the package what Wi
 only Windows itself can show, such as its access lists, is not tried here.
 """
 
+import json
 import os
 import pkgutil
 import re
@@ -22,6 +23,16 @@ from verix_anon import datasets
 
 HERE = Path(__file__).parent
 POSIX_ONLY = ("verix_anon.service", "verix_anon.provider.spark", "verix_anon.__main__")
+MONTHLY = """k = 5
+[columns]
+id = "identifier"
+age = "quasi"
+sex = "quasi"
+occupation = "sensitive"
+[contract]
+task = "none"
+person = "id"
+"""
 TRY = """
 import importlib, sys
 for name in sys.argv[1:]:
@@ -190,6 +201,35 @@ def test_links_in_a_delivery_are_refused(job: Path, tmp_path: Path) -> None:
         code=1,
     )
     assert "it is a link" in said
+
+
+def test_the_providers_side_says_what_it_needs(job: Path) -> None:
+    spark = ("anonymize", "job/submission", "--engine", "spark", "--out", "spark")
+    for words in (("serve", "service"), ("token", "list", "--folder", "service"), spark):
+        assert "needs Linux or macOS; on Windows, use verix-anon in WSL" in _run(
+            job, *words, code=2
+        )
+
+
+def test_a_series_from_month_to_month(job: Path) -> None:
+    (job / "monthly.toml").write_text(MONTHLY, encoding="utf-8")
+    people = datasets.census(300).to_pandas()[["age", "sex", "occupation"]]
+    people.insert(0, "id", [f"P{n}" for n in range(300)])
+    _run(job, "keys", "new", "owner.key")
+    _run(job, "series", "new", "monthly", "--roles", "monthly.toml")
+    for month in (1, 2):
+        some, out = people[100 * (month - 1) :][:200], ("--out", f"job{month}")
+        some.to_csv(job / f"month{month}.csv", index=False, lineterminator="\r\n")
+        release = ("--release", f"month{month}.xlsx", "--sign-series", "owner.key")
+        _run(job, "run", f"month{month}.csv", "--series", "monthly", *out, *release)
+    assert "below l" in _run(job, "series", "risk", "monthly")
+    check = ("--file", "month2.xlsx", "--key", "owner.key.pub")
+    assert "is release 2 of 2" in _run(job, "series", "check", "monthly/series.json", *check)
+    _run(job, "report", "job2/verdict.json", "--out", "month2.html")
+    mine = ("--manifest", "job2/manifest.verix", "--table", "month2.csv", "--person", "P150")
+    _run(job, "prove", "job2/delivery", *mine, "--out", "proof.json")
+    root = json.loads((job / "job2" / "delivery" / "delivery.json").read_bytes())["root"]
+    _run(job, "prove", "check", "proof.json", "--root", root)
 
 
 def test_two_processes_do_not_hold_one_log(job: Path) -> None:

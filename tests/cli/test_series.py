@@ -199,6 +199,23 @@ def test_other_roles_are_refused_with_the_difference(folder: Path, monthly: Path
         Series.new(folder / "another", roles=folder / "roles.toml", passphrase="")
     with pytest.raises(TableError, match="tells people apart"):
         Series.new(folder / "another", roles=other)
+    with pytest.raises(TableError, match="k must be a whole number, 2 or more"):
+        Series.new(folder / "another", roles=folder / "roles.toml", k=0)
+    for place in (folder, folder / "none"):
+        missing = run("series", "risk", place)
+        assert "is not the folder of a series" in missing.err
+        assert "verix-anon series new FOLDER --roles roles.toml" in missing.err
+    missing = run("prepare", table, "--series", folder / "none", "--out", folder / "job")
+    assert "is not the folder of a series" in missing.err
+
+
+def test_the_roles_of_a_series_name_files_from_where_they_lie(folder: Path, run: Run) -> None:
+    levels = "".join(f"{sex};all\n" for sex in "fm")
+    (folder / "sex.csv").write_text(levels)
+    (folder / "roles.toml").write_text(f'{ROLES}[hierarchies]\nsex = "sex.csv"\n')
+    words = ("series", "new", folder / "monthly", "--roles", folder / "roles.toml")
+    assert run(*words).code == 0
+    assert publish(run, folder, 0) == 0
 
 
 def test_the_roles_file_says_which_columns_change(folder: Path, run: Run) -> None:
@@ -208,21 +225,24 @@ def test_the_roles_file_says_which_columns_change(folder: Path, run: Run) -> Non
     assert run(*words, "--changes", "sex").code == 2
     assert "whose values stay the same" in run(*words, "--changes", "age").err
     assert run(*words, "--changes", "job").code == 0
+    again = run(*words, "--changes", "job").err
+    assert again.endswith("monthly exists already; choose another name for the series\n")
     assert Series(folder / "monthly").memory().changes == ("job",)
     roles.write_text(roles.read_text().replace("changes", "change"))
     assert "'change'" in run("series", "new", folder / "another", "--roles", roles).err
 
 
+@pytest.mark.parametrize("n", [0, 2])
 def test_a_month_in_which_too_many_people_wait(
-    folder: Path, monthly: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+    folder: Path, monthly: Path, run: Run, monkeypatch: pytest.MonkeyPatch, n: int
 ) -> None:
     assert publish(run, folder, 0) == 0
-    monkeypatch.setattr(Withholding, "kept", lambda self, rows, of_class: np.arange(rows.size) < 2)
+    monkeypatch.setattr(Withholding, "kept", lambda self, rows, of_class: np.arange(rows.size) < n)
     words = ("--series", monthly, "--out", folder / "job1", "--release", folder / "r.csv")
     refused = run("run", write_month(folder, 1), *words, "--quiet")
     assert (refused.code, (folder / "r.csv").exists()) == (2, False)
     assert "nothing can be published this time" in refused.err
-    assert "the table holds 2 people, fewer than k = 3)" in refused.err
+    assert f"the table holds {n} people, fewer than k = 3)" in refused.err
     assert len(Series(monthly).log.entries) == 1
 
 
@@ -238,7 +258,7 @@ def test_a_sealed_series_and_a_signed_log(folder: Path, run: Run) -> None:
     assert publish(run, folder, 0, *sealed, "--sign-series", key) == 0
     log = folder / "monthly" / "series.json"
     assert run("series", "check", log, "--key", folder / "owner.key.pub").code == 0
-    assert run("series", "risk", folder / "monthly").code == 2
+    assert "the series is sealed; give --passphrase-file" in run("series", "risk", log.parent).err
     assert run("series", "risk", folder / "monthly", *sealed).code == 0
     assert publish(run, folder, 1, *sealed) == 2
     assert publish(run, folder, 1, *sealed, "--sign-series", key, "--resume") == 0

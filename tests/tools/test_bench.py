@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tools.bench import __main__ as bench
-from tools.bench import commands, engine, owner, primitives, reading
+from tools.bench import commands, engine, owner, primitives, reading, series
 
 
 def small(file: str) -> commands.Journey:
@@ -104,3 +104,8 @@ def test_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "ROWS", 2_000)
     monkeypatch.setattr(reading, "TIMES", 1)
     assert "2,000 x 16 as CSV" in "\n".join(reading.render(reading.measure()))
+
+
+def test_series(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(series, "PEOPLE", 500)
+    assert "12 releases of 500 people" in "\n".join(series.render(series.measure()))

@@ -24,6 +24,7 @@ from tools.bench import (
     owner,
     primitives,
     reading,
+    series,
     service,
 )
 from tools.bench.record import record
@@ -48,6 +49,7 @@ def main() -> None:
         "owner": (owner.measure, owner.render),
         "primitives": (primitives.measure, primitives.render),
         "reading": (reading.measure, reading.render),
+        "series": (series.measure, series.render),
         "service": (service.measure, service.render),
         "large": (large.measure, large.render),
     }

@@ -214,12 +214,11 @@ def _classes(
                 return classes, everything
         remedy = f"search {wider}"
     wider = int(remedy.split()[1]) if remedy.startswith("search") else 1
-    if remedy == "new":
-        asked = replace(asked, only_new=True)
-        if asked.is_returning().sum() > batch.people.size - 2 * owner.K:
-            # Too few people are new for a release.
-            return join_leaves(*given), np.empty(0, np.int64)
-    choose = None if remedy == "independent" else asked.kept
+    is_new = ~asked.is_returning()
+    if remedy == "new" and is_new.sum() < 2 * owner.K:
+        # Too few people are new for a release.
+        return join_leaves(*given), np.empty(0, np.int64)
+    choose = {"independent": None, "new": lambda rows, _: is_new[rows]}.get(remedy, asked.kept)
     try:
         classes = join_leaves(*given, choose=choose, wider=wider)
     except NotAcceptedError:

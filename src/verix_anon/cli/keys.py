@@ -51,7 +51,7 @@ def new(
     from verix_anon.files.keys import new_key, public_path, write_key
 
     is_sealed = seal or key_passphrase_file is not None
-    secret = passphrase(key_passphrase_file, confirm=True, of_key=True) if is_sealed else None
+    secret = passphrase(key_passphrase_file, confirm=True, of="key") if is_sealed else None
     key = new_key()
     write_key(key, name, passphrase=secret)
     found = {"private": str(name), "public": str(public_path(name)), "keyid": key.public.keyid}

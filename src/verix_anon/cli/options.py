@@ -31,12 +31,12 @@ VARIABLE = "VERIX_PASSPHRASE"
 KEY_VARIABLE = "VERIX_KEY_PASSPHRASE"
 
 
-def passphrase(file: Path | None, *, confirm: bool, of_key: bool = False) -> str:
-    """The passphrase of the manifest, or of a key: from a file, the environment or a prompt.
+def passphrase(file: Path | None, *, confirm: bool, of: str = "manifest") -> str:
+    """The passphrase of a manifest, series or key: from a file, the environment or a prompt.
 
     An empty one is refused.
     """
-    variable = KEY_VARIABLE if of_key else VARIABLE
+    variable = KEY_VARIABLE if of == "key" else VARIABLE
     if file is not None:
         found = first_line(file, "passphrase")
     elif variable in os.environ:
@@ -50,9 +50,8 @@ def passphrase(file: Path | None, *, confirm: bool, of_key: bool = False) -> str
             # Left to the framework this would be exit code 1, which means VIOLATION.
             raise KeyboardInterrupt from None
     else:
-        sealed = f"the {'key' if of_key else 'manifest'} is sealed"
-        why = "--seal needs a passphrase" if confirm else sealed
-        given = "--key-passphrase-file" if of_key else "--passphrase-file"
+        why = "--seal needs a passphrase" if confirm else f"the {of} is sealed"
+        given = "--key-passphrase-file" if of == "key" else "--passphrase-file"
         raise TableError(f"{why}; give {given} or ${variable}")
     if not found:
         raise TableError("the passphrase is empty")
@@ -101,7 +100,7 @@ def load_key(path: Path, file: Path | None) -> "SigningKey":
     from verix_anon.files.keys import is_sealed, read_signing_key
 
     load_envelopes()
-    secret = passphrase(file, confirm=False, of_key=True) if is_sealed(path) else None
+    secret = passphrase(file, confirm=False, of="key") if is_sealed(path) else None
     return read_signing_key(path, passphrase=secret)
 
 
@@ -111,7 +110,7 @@ def load_series(folder: Path, file: Path | None, key: "SigningKey | None" = None
     from verix_anon.client.series import Series as ClientSeries
     from verix_anon.client.series.memory import is_sealed
 
-    secret = passphrase(file, confirm=False) if is_sealed(folder / MEMORY) else None
+    secret = passphrase(file, confirm=False, of="series") if is_sealed(folder / MEMORY) else None
     return ClientSeries(folder, passphrase=secret, key=key)
 
 

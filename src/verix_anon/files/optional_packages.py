@@ -3,12 +3,15 @@
 from importlib.util import find_spec
 
 from verix_anon.errors import Error, TableError
+from verix_anon.platform import IS_POSIX
 
 NAME = "verix-anon"
 
 
 def need(package: str, extra: str, what: str, fail: type[Error] = TableError) -> None:
     """Raise unless the package of an extra is installed; `what` needs it, as a subject."""
+    if extra in ("service", "spark") and not IS_POSIX:
+        raise fail(f"{what} needs Linux or macOS; on Windows, use verix-anon in WSL: wsl --install")
     if find_spec(package) is None:
         raise fail(f"{what} needs the extra {extra!r}; install it: {install_line(extra)}")
 

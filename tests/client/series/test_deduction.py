@@ -94,6 +94,13 @@ def test_a_person_with_several_records_needs_as_many_values() -> None:
     assert SeenRecords.of([seen]).left("x").tolist() == [1, 1, 1]
 
 
+def test_a_person_with_several_records_waits_in_the_first_release() -> None:
+    people, values = np.array([0, 0, 1, 2]), np.array([0, 0, 1, 0])
+    asked = Withholding([], people, {"x": values}, {"x": 2})
+    assert asked.kept(np.arange(4), np.zeros(4, int)).tolist() == [False, False, True, True]
+    assert asked.kept(np.array([2, 3]), np.zeros(2, int)).all()
+
+
 def published(seed: int) -> list[SeenRecords]:
     """Three batches that are published with those withheld who have to wait; k = 2, l = 2."""
     rng = np.random.default_rng(seed)

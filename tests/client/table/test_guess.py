@@ -11,7 +11,7 @@ from verix_anon.client.prepare import prepare
 from verix_anon.client.table.guess import Guess, guess_roles
 from verix_anon.client.table.owner_table import read_owner_table
 from verix_anon.client.table.roles import Declared
-from verix_anon.client.table.roles_file import read_roles, roles_text
+from verix_anon.client.table.roles_file import place_from, read_roles, roles_text
 from verix_anon.errors import TableError
 
 ROWS = 120
@@ -213,6 +213,14 @@ def test_targets(columns: dict[str, str], target: str | None) -> None:
 def test_class_1(labels: list[object], positive: str | None) -> None:
     table = pa.table({"a": [i % 5 for i in range(ROWS)], "label": (labels * ROWS)[:ROWS]})
     assert guess_roles(table).positive == positive
+
+
+def test_a_table_on_another_drive_is_named_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    def relpath(*_: object) -> str:
+        raise ValueError("path is on mount 'D:', start on mount 'C:'")
+
+    monkeypatch.setattr("verix_anon.client.table.roles_file.os.path.relpath", relpath)
+    assert place_from("/data/people.csv", Path("/jobs")) == "/data/people.csv"
 
 
 def test_what_is_drafted_is_prepared(tmp_path: Path) -> None:

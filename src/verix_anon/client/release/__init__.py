@@ -266,13 +266,8 @@ def release(
     )
     options.progress("classes", 0, 1)
     given = leaves.tree, leaves.leaf_of_row(), source, conditions, Secret(manifest.salt)
-    withholding = None if growing is None else growing.withholding
-    classes = join_leaves(
-        *given,
-        suppress=options.suppress,
-        choose=None if withholding is None else withholding.kept,
-        wider=withholding.wider if withholding else 1,
-    )
+    choose = None if growing is None else growing.withholding.kept
+    classes = join_leaves(*given, suppress=options.suppress, choose=choose)
     source = classes.source
     # 4. Classes become columns, and rows lose their order unless it is to stay.
     in_order = (row_order.warning(classes, options),) if options.keep_order else ()

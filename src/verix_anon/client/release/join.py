@@ -117,7 +117,7 @@ def join(
         joining.is_drawn[:] = joining.is_small & (chance.random(tree.n_nodes) < CHANCE)
     for nodes in reversed([*tree.levels()]):
         joining.rise(nodes[tree.column[nodes] >= 0])
-    if joining.residue[0] >= 0:
+    if joining.residue[0] >= 0 or not genuine.leaf_of_row.size:
         n_rows, people = genuine.leaf_of_row.size, genuine.person_of_row
         problem = too_much(n_rows, people, k, demands, is_tried=True)
         assert problem is not None, "all records together are the table, at no distance from it"

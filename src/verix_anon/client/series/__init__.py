@@ -31,9 +31,11 @@ from verix_anon.client.series.deduction import SeenRecords
 from verix_anon.client.series.memory import Memory, PastRelease
 from verix_anon.client.series.withholding import Withholding
 from verix_anon.client.table.columns import columns_of
+from verix_anon.client.table.hierarchies import DATE, PREFIX
 from verix_anon.client.table.owner_table import RECORD
 from verix_anon.client.table.roles import Measure, check_asked
-from verix_anon.client.table.roles_file import read_changing, read_roles
+from verix_anon.client.table.roles_editor import Change, edit, read_choices
+from verix_anon.client.table.roles_file import place_from, read_changing, read_roles
 from verix_anon.client.table.task import TableRole
 from verix_anon.errors import NotAcceptedError, ProofError, TableError
 from verix_anon.files import json_lines
@@ -108,7 +110,11 @@ class Series:
         Raises:
             TableError: The roles do not fit a series.
         """
-        drafted, declared = read_roles(roles)
+        made, (drafted, declared) = cls(folder, passphrase=passphrase), read_roles(roles)
+        if os.path.lexists(made.folder):
+            raise TableError(f"{folder} exists already; choose another name for the series")
+        if (k := drafted if k is None else k) < 2:
+            raise TableError("k must be a whole number, 2 or more")
         named = {name: role for role, name in declared.named()}
         columns = [name for name, role in named.items() if role in CHAINED]
         if declared.person in (None, RECORD):
@@ -127,17 +133,16 @@ class Series:
         usual = {m.value: float(v) for m, v in given.items() if v is not None}
         diversity = {name: usual | dict(declared.diversity.get(name, {})) for name in columns}
         check_asked(diversity, named)
-        made = cls(folder, passphrase=passphrase)
         memory = Memory(
             key=secrets.token_bytes(32),
-            k=drafted if k is None else k,
+            k=k,
             person=str(declared.person),
             roles={name: str(role) for name, role in named.items()},
             diversity=diversity,
             changes=tuple(changes),
         )
         with begun(made.folder, overwrite=False, folder=True, private=True) as aside:
-            write_bytes(aside.path / ROLES, Path(path_text(roles)).read_bytes())
+            write_bytes(aside.path / ROLES, _copied(Path(path_text(roles)), made.folder).encode())
             memory.write(aside.path / MEMORY, passphrase)
             write_bytes(aside.path / LOG, SeriesLog().to_json().encode() + b"\n")
             aside.take_name()
@@ -166,7 +171,7 @@ class Series:
         memory = self.memory()
         if not memory.releases:
             return None
-        return _measured(memory, [each.seen for each in memory.releases], _times(memory))[0]
+        return _measured(memory, [each.seen for each in memory.releases])[0]
 
     def releases(self) -> tuple[ReleaseRisk, ...]:
         """The releases with their date, their people, and the share of these who are below l."""
@@ -256,8 +261,7 @@ class GrowingSeries:
             NotAcceptedError: This release would make people fall below l.
         """
         self.seen = self.withholding.seen(rows, members.class_of_row)
-        times = [*_times(self.memory), (len(self.log.entries) + 1, "")]
-        found, below = _measured(self.memory, [*self.withholding.past, self.seen], times)
+        found, below = _measured(self.memory, [*self.withholding.past, self.seen])
         if np.setdiff1d(below, self.withholding.excused).size:
             raise NotAcceptedError("people would fall below l over all releases of the series")
         people = self.withholding.person
@@ -316,9 +320,8 @@ class GrowingSeries:
         yield
         log = SeriesLog((*self.log.entries, entry))
         log = log if series.key is None else log.signed(series.key)
-        with written_aside(
-            series.folder / LOG, overwrite=True, folder=False, private=False
-        ) as aside:
+        path = series.folder / LOG
+        with written_aside(path, overwrite=True, folder=False, private=False) as aside:
             write_bytes(aside, log.to_json().encode() + b"\n")
 
 
@@ -360,9 +363,7 @@ def check_series(
     return entry
 
 
-def _measured(
-    memory: Memory, releases: Sequence[SeenRecords], times: Sequence[tuple[int, str]]
-) -> tuple[OverTime, Ints]:
+def _measured(memory: Memory, releases: Sequence[SeenRecords]) -> tuple[OverTime, Ints]:
     """Run the deduction over these releases; return its findings and the people below l."""
     seen, least = SeenRecords.of(releases), _least(memory)
     size = int(seen.person.max()) + 1
@@ -376,12 +377,14 @@ def _measured(
         is_certain[seen.person[left == 1]] = True
         np.minimum.at(fewest, seen.person, left)
     found = []
-    for (number, time), each in zip(times, releases, strict=True):
+    # A release that comes after those of the memory has no time yet.
+    times = [*(entry.time for entry in _entries(memory)), ""]
+    for number, each in enumerate(releases, 1):
         people = np.unique(each.person)
         found.append(
             ReleaseRisk(
                 number=number,
-                time=time,
+                time=times[number - 1],
                 people=people.size,
                 below=float(is_below[people].mean()),
                 certain=float(is_certain[people].mean()),
@@ -391,6 +394,16 @@ def _measured(
     changing = {name: n for name in least if (n := seen.n_changing(name))}
     told = OverTime(releases=tuple(found), least_by=least_by, changing=changing)
     return told, np.flatnonzero(is_below)
+
+
+def _copied(roles: Path, folder: Path) -> str:
+    """The roles file for that folder, from where it names the same hierarchies."""
+    text = roles.read_text(encoding="utf-8")
+    for each in read_choices(text).columns:
+        if each.hierarchy not in ("", PREFIX, DATE):
+            place = place_from(roles.parent / each.hierarchy, folder)
+            text = edit(text, [Change(("hierarchies", each.name), place)])
+    return text
 
 
 def _least(memory: Memory) -> dict[str, int]:
@@ -404,10 +417,6 @@ def _least(memory: Memory) -> dict[str, int]:
 
 def _entries(memory: Memory) -> tuple[SeriesEntry, ...]:
     return tuple(each.entry for each in memory.releases)
-
-
-def _times(memory: Memory) -> list[tuple[int, str]]:
-    return [(entry.number, entry.time) for entry in _entries(memory)]
 
 
 def _check_terms(memory: Memory, manifest: Manifest) -> None:

@@ -155,13 +155,7 @@ class Memory:
         Raises:
             TableError: There is none, it is damaged, or the passphrase is missing or wrong.
         """
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise TableError(
-                f"{path.parent} is not the folder of a series: {path.name} cannot be read"
-                f" ({error.strerror}); verix-anon series new makes one"
-            ) from None
+        data = _held(path)
         if data.startswith(SEALED):
             data = unsealed(data, SEALED, passphrase, "series")
         elif data.startswith(PLAIN):
@@ -177,12 +171,18 @@ class Memory:
 
 
 def is_sealed(path: Path) -> bool:
-    """Whether reading the file takes a passphrase."""
+    """Whether reading the file takes a passphrase; raises TableError if it cannot be read."""
+    return _held(path).startswith(SEALED)
+
+
+def _held(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
-            return file.read(len(SEALED)) == SEALED
-    except OSError:
-        return False
+        return path.read_bytes()
+    except OSError as error:
+        raise TableError(
+            f"{path.parent} is not the folder of a series: {path.name} cannot be read"
+            f" ({error.strerror}); begin one: verix-anon series new FOLDER --roles roles.toml"
+        ) from None
 
 
 def _text(value: object) -> str | None:

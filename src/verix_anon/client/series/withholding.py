@@ -1,9 +1,8 @@
 """Choose who has to wait, so that no one falls below l over all releases of a series (spec §15).
 
 The deduction runs over all releases, including the new one. It finds people below l. Those of them
-who were published before have to wait: the classes are made again without them. This is repeated
-until no one is below l. It ends at the latest when only people who were never published are left,
-because each of them lies in one class of one release, which has l values.
+who were published before have to wait, and the others if this is not enough. The classes are made
+again without them. This is repeated until no one is below l, which ends because people get fewer.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,10 +31,6 @@ class Withholding:
     values: Mapping[str, Ints]
     least: Mapping[str, int]
     """How many values must stay possible, by column."""
-    wider: int = 1
-    """Make classes with this many times l values, so that more values stay possible."""
-    only_new: bool = False
-    """Let everyone who was published before wait; the study compares with this."""
     excused: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     """People whom the earlier releases already leave below l."""
 
@@ -51,13 +46,10 @@ class Withholding:
             NotAcceptedError: People fall below l, and no one can be found who would have to wait.
         """
         is_returning = self.is_returning()[rows]
-        if self.only_new:
-            return ~is_returning
         new = self.seen(rows, of_class)
         seen = SeenRecords.of([*self.past, new])
         is_new = seen.release == len(self.past)
-        short = self._short(seen, is_quick=True)
-        if not short.any():
+        if not (short := self._short(seen, is_quick=True)).any():
             short = self._short(seen)
         if not short.any():
             return np.ones(rows.size, np.bool_)
@@ -68,10 +60,13 @@ class Withholding:
             wider = np.isin(seen.person, seen.person[np.isin(seen.of_class, seen.of_class[near])])
             waiting = np.where(wider[is_new] & is_returning, 1, 0)
             if not waiting.any() and (wider == near).all():
-                raise NotAcceptedError(
-                    "people would fall below l over all releases, although none of them is"
-                    " published again; ask for a smaller l in a new series"
-                )
+                # A person with several records in a class can fall short in one release.
+                waiting = short[is_new]
+                if not waiting.any():
+                    raise NotAcceptedError(
+                        "people would fall below l over all releases, although none of them is"
+                        " published again; ask for a smaller l in a new series"
+                    )
             near = wider
         people = np.unique(new.person[waiting > 0])
         most = np.zeros(int(people.max()) + 1, np.int64)

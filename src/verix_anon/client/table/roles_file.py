@@ -174,7 +174,10 @@ def _line(name: str, value: str, reason: str) -> str:
 
 def place_from(source: str | Path, beside: Path) -> str:
     """Return where a table lies, from the folder of the roles file."""
-    return Path(os.path.relpath(source, beside)).as_posix()
+    try:
+        return Path(os.path.relpath(source, beside)).as_posix()
+    except ValueError:  # It lies on another drive.
+        return Path(source).absolute().as_posix()
 
 
 def _target_lines(guesses: Guesses) -> list[str]:

@@ -57,7 +57,7 @@ def _page(
         "entries": log.entries,
         "head": str(log.head()),
         "found": found,
-        "is_sealed": is_sealed(folder / MEMORY),
+        "is_sealed": (folder / MEMORY).is_file() and is_sealed(folder / MEMORY),
         "problem": problem,
         "next": f"verix-anon run TABLE --series {quote(f'./{name}')} --out JOB --release RELEASED",
     }

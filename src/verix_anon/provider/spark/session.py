@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from verix_anon.errors import ProviderError
-from verix_anon.files.optional_packages import install_line
+from verix_anon.files.optional_packages import need
 from verix_anon.machine import available_cores
 from verix_anon.provider.spark.top import ClusterLimits
 
@@ -38,14 +38,10 @@ def session(configuration: Mapping[str, str]) -> Iterator["SparkSession"]:
 
     What was started here is stopped in the end; what was in use is left as it was.
     """
-    try:
-        from py4j.protocol import Py4JError
-        from pyspark import SparkContext
-    except ImportError as error:
-        raise ProviderError(
-            f"the engine on Spark needs the extra 'spark' ({error}); install it:"
-            f" {install_line('spark')}"
-        ) from None
+    need("pyspark", "spark", "the engine on Spark", ProviderError)
+    from py4j.protocol import Py4JError
+    from pyspark import SparkContext
+
     is_ours = SparkContext._active_spark_context is None
     own = _started(configuration)
     context = own.sparkContext
