@@ -209,6 +209,25 @@ def test_other_roles_are_refused_with_the_difference(folder: Path, monthly: Path
     assert "is not the folder of a series" in missing.err
 
 
+def test_a_column_is_made_coarser_alike_in_all_releases(
+    folder: Path, monthly: Path, run: Run
+) -> None:
+    def refused(month: int, *options: str) -> str:
+        table, out = write_month(folder, month), folder / f"refused{month}"
+        words = ("--series", monthly, "--out", out, "--release", folder / "no.csv")
+        done = run("run", table, *words, *options)
+        assert done.code == 2
+        assert not (folder / "no.csv").exists()
+        return done.err
+
+    assert "give its bins a width" in refused(0, "--bins", "job=auto")
+    assert publish(run, folder, 0) == 0
+    said = refused(1, "--bins", "job=4")
+    assert "the coarsening of column 'job' was none, not bins 4" in said
+    assert "as in the first release" in said
+    assert publish(run, folder, 1) == 0
+
+
 def test_the_roles_of_a_series_name_files_from_where_they_lie(folder: Path, run: Run) -> None:
     levels = "".join(f"{sex};all\n" for sex in "fm")
     (folder / "sex.csv").write_text(levels)

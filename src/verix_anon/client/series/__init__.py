@@ -26,6 +26,7 @@ from verix_anon.arrays import Ints
 from verix_anon.client.manifest import Manifest
 from verix_anon.client.privacy_sheet import OverTime, ReleaseRisk
 from verix_anon.client.release.privacy import ClassMembers
+from verix_anon.client.release.representation import AUTO
 from verix_anon.client.release.source import Source
 from verix_anon.client.series.deduction import SeenRecords
 from verix_anon.client.series.memory import Memory, PastRelease
@@ -225,17 +226,26 @@ class GrowingSeries:
         # Other releases that were interrupted count as published.
         self.log = SeriesLog((*log.entries, *(e.entry for e in past[len(log.entries) :])))
         if log.signature is not None and series.key is None:
-            raise TableError("the log of this series is signed: give the key that signs (--sign)")
+            raise TableError(
+                "the log of this series is signed: give the key that signs (--sign, or --sign-series"
+                " of run)"
+            )
         persons = columns_of(table)[memory.person]
         memory, person = memory.with_people(persons, manifest.submission)
-        values = {}
+        values, coarse = {}, {}
         least = _least(memory)
         for name in least:
             if name not in source.kept:
                 raise TableError(f"column {name!r} is part of the series: it cannot be left out")
             memory, values[name] = memory.with_labels(name, source.kept[name])
+            coarse[name] = _coarsening(name, source.changed.get(name, {}))
+        if past and (found := [*_differences("coarsening", memory.coarse, coarse)]):
+            # Values that are written in another way would count as values that have changed.
+            raise TableError(
+                f"{'; '.join(found)}: give --round, --bins and --top-code as in the first release"
+            )
         kinds = {column.name: column.kind.value for column in manifest.quasi}
-        self.memory = replace(memory, kinds=kinds, releases=past)
+        self.memory = replace(memory, kinds=kinds, coarse=coarse, releases=past)
         seen = [each.seen for each in past]
         excused = []
         if seen:
@@ -404,6 +414,15 @@ def _copied(roles: Path, folder: Path) -> str:
             place = place_from(roles.parent / each.hierarchy, folder)
             text = edit(text, [Change(("hierarchies", each.name), place)])
     return text
+
+
+def _coarsening(name: str, remedies: Mapping[str, object]) -> str:
+    if remedies.get("bins") == AUTO:
+        raise TableError(
+            f"column {name!r} is part of the series: give its bins a width, because auto may choose"
+            " another one for the next release"
+        )
+    return ", ".join(f"{what} {value}" for what, value in remedies.items()) or "none"
 
 
 def _least(memory: Memory) -> dict[str, int]:

@@ -67,6 +67,8 @@ class Memory:
     """Columns whose values change between releases: they are not chained."""
     kinds: Mapping[str, str] = field(default_factory=dict)
     """The kinds of the quasi-identifiers, from the first release on."""
+    coarse: Mapping[str, str] = field(default_factory=dict)
+    """How each chained column is made coarser, from the first release on."""
     labels: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
     people: Bytes = field(default_factory=lambda: np.empty((0, CODE), np.uint8))
     releases: tuple[PastRelease, ...] = ()
@@ -125,6 +127,7 @@ class Memory:
             "diversity": {name: dict(asked) for name, asked in self.diversity.items()},
             "changes": list(self.changes),
             "kinds": dict(self.kinds),
+            "coarse": dict(self.coarse),
             "labels": {name: list(texts) for name, texts in self.labels.items()},
             "releases": [
                 {"entry": as_said(each.entry), "table": each.table.hex(), "columns": [*each.values]}
@@ -223,6 +226,7 @@ def _unpack(data: bytes) -> Memory:
             )
         people = array("people").astype(np.uint8)
     roles, kinds, labels, diversity = map(fields.inner, ("roles", "kinds", "labels", "diversity"))
+    coarse = fields.inner("coarse")
     return Memory(
         key=fields.digest("key"),
         k=fields.whole("k"),
@@ -231,6 +235,7 @@ def _unpack(data: bytes) -> Memory:
         diversity={name: diversity.inner(name).all_numbers() for name in diversity.values},
         changes=fields.texts("changes"),
         kinds={name: kinds.text(name) for name in kinds.values},
+        coarse={name: coarse.text(name) for name in coarse.values},
         labels={
             name: tuple(None if v is None else str(v) for v in labels.items(name))
             for name in labels.values
