@@ -113,7 +113,7 @@ def _columns(found: Range) -> dict[str, pa.Array]:
 def _or_missing(found: Range, texts: pa.Array) -> pa.Array:
     if not found.missing.any():
         return texts
-    texts = pc.if_else(pa.array(found.missing > 0), joined(texts, MISSING, " or "), texts)
+    texts = pc.if_else(pa.array(found.missing > 0), joined(texts, " or ", MISSING), texts)
     return pc.if_else(pa.array(found.is_empty), pa.scalar(MISSING, pa.large_string()), texts)
 
 
@@ -287,7 +287,7 @@ def _listed(labels: pa.Array, position: Ints, start: Ints) -> pa.Array:
     """Text `{a, b}` of each class."""
     lists = pa.LargeListArray.from_arrays(pa.array(start), labels.take(pa.array(position)))
     inside = pc.binary_join(lists, pa.scalar(", ", pa.large_string()))
-    return joined("{", joined(inside, "}", ""), "")
+    return joined("{", inside, "}")
 
 
 def _short_sets(found: Range) -> pa.Array:
@@ -298,11 +298,11 @@ def _short_sets(found: Range) -> pa.Array:
     texts = _listed(labels, *_first_ones(sets))
     more = count - MOST_LISTED
     rest = pa.array([f" and {n:,} more" if n > 0 else "" for n in more], pa.large_string())
-    texts = pc.if_else(pa.array(more > 0), joined(texts, rest, ""), texts)
+    texts = pc.if_else(pa.array(more > 0), joined(texts, rest), texts)
     # What is left out is shorter, and exact.
     lacking = (more > 0) & (n_labels - count <= MOST_LISTED) & (count < n_labels)
     if lacking.any():
-        but = joined("not ", _listed(labels, *_complements(sets, occurring, lacking)), "")
+        but = joined("not ", _listed(labels, *_complements(sets, occurring, lacking)))
         texts = pc.replace_with_mask(texts, pa.array(lacking), but)
     if n_labels > 1:
         texts = pc.if_else(pa.array(count == n_labels), pa.scalar(ANY, texts.type), texts)
@@ -341,7 +341,7 @@ def _by_order(found: Range) -> pa.Array:
     """Text `lo..hi` of labels, or the label alone."""
     sets, labels = _of(found)
     low, high = (labels.take(pa.array(ends.astype(np.int64))) for ends in (found.low, found.high))
-    return _singles(joined(low, high, ".."), sets, found.column.categories or ())
+    return _singles(joined(low, "..", high), sets, found.column.categories or ())
 
 
 def _by_hierarchy(found: Range, hierarchy: Hierarchy) -> tuple[pa.Array, Covered]:
@@ -431,9 +431,9 @@ def _spans(found: Range) -> pa.Array:
     is_short &= found.column.unit is None
     is_named = pc.and_(pa.array(is_short | (found.period != Period.DAY)), pc.equal(low, high))
     is_alike = pc.or_(is_named, pa.array(is_one & (found.is_below | found.is_above)))
-    low = pc.if_else(pa.array(found.is_below), joined("<=", low, ""), low)
-    high = pc.if_else(pa.array(found.is_above), joined(">=", high, ""), high)
-    texts = joined(low, high, "..")
+    low = _marked(low, pa.array(found.is_below), "<=")
+    high = _marked(high, pa.array(found.is_above), ">=")
+    texts = joined(low, "..", high)
     texts = pc.if_else(pc.and_(is_alike, pa.array(~found.is_above)), low, texts)
     texts = pc.if_else(pc.and_(is_alike, pa.array(~found.is_below & found.is_above)), high, texts)
     return pc.if_else(pa.array(found.is_any), pa.scalar(ANY, texts.type), texts)
@@ -442,16 +442,18 @@ def _spans(found: Range) -> pa.Array:
 def _ends(found: Range, values: Floats) -> pa.Array:
     texts = _texts(found.column, values)
     # A minus at the beginning makes a formula of a cell.
-    is_negative = pc.starts_with(texts, "-")
-    if is_negative.true_count:
-        inside = joined("(", joined(texts.filter(is_negative), ")", ""), "")
-        texts = pc.replace_with_mask(texts, is_negative, inside)
+    texts = _marked(texts, pc.starts_with(texts, "-"), "(", ")")
     if found.column.unit is not None:
         for period in np.unique(found.period[found.period != Period.DAY]):
             is_such = found.period == period
             named = _names(found.column, values[is_such], Period(int(period)))
             texts = pc.replace_with_mask(texts, pa.array(is_such), named)
     return texts
+
+
+def _marked(texts: pa.Array, is_such: pa.Array, before: str, after: str = "") -> pa.Array:
+    """The texts, with marks around those that are such."""
+    return pc.replace_with_mask(texts, is_such, joined(before, texts.filter(is_such), after))
 
 
 def _names(column: Column, values: Floats, period: Period) -> pa.Array:
@@ -480,19 +482,14 @@ def _texts(column: Column, values: Floats) -> pa.Array:
         return _whole(values)
     # Here Arrow writes what repr does, in a seventh of the time.
     texts = pa.array(values).cast(pa.large_string())
-    is_usual = (size >= USUAL[0]) & (size < USUAL[1])
-    for is_such, written in ((is_whole, _whole), (~(is_whole | is_usual), _repr)):
-        if is_such.any():
-            texts = pc.replace_with_mask(texts, pa.array(is_such), written(values[is_such]))
-    return texts
+    is_other = ~(is_whole | ((size >= USUAL[0]) & (size < USUAL[1])))
+    others = pa.array(list(map(repr, values[is_other].tolist())), pa.large_string())
+    texts = pc.replace_with_mask(texts, pa.array(is_other), others)
+    return pc.replace_with_mask(texts, pa.array(is_whole), _whole(values[is_whole]))
 
 
 def _whole(values: Floats) -> pa.Array:
     return pa.array(values.astype(np.int64)).cast(pa.large_string())
-
-
-def _repr(values: Floats) -> pa.Array:
-    return pa.array(list(map(repr, values.tolist())), pa.large_string())
 
 
 def quoted(label: str) -> str:
@@ -513,10 +510,8 @@ def alone(label: str) -> str:
     return text if text == label and is_plain(text) else f"{{{text}}}"
 
 
-def joined(first: pa.Array | str, second: pa.Array | str, between: str) -> pa.Array:
+def joined(*parts: pa.Array | str) -> pa.Array:
     """Texts put together, one by one."""
-    parts = (
-        pa.scalar(part, pa.large_string()) if isinstance(part, str) else part
-        for part in (first, second, between)
-    )
-    return pc.binary_join_element_wise(*parts)
+    kind = pa.large_string()
+    found = (pa.scalar(part, kind) if isinstance(part, str) else part for part in (*parts, ""))
+    return pc.binary_join_element_wise(*found)

@@ -111,6 +111,7 @@ class Classes:
                 before.append(ncp_before)
                 for flags, rows in zip(is_owner, owners, strict=True):
                     flags[rows] = True
+            give_back()
             bins = {each.column.name: _bins(each) for each in found if each and each.form.bins}
             cells = [*pool.map(lambda at: _written(found, at), range(len(shown)))]
         exact, printed = is_owner.mean(axis=1).tolist()
@@ -148,14 +149,9 @@ class Classes:
             # Classes of one leaf are measured already.
             n_leaves = leaves.count.size - (not self.is_joined.all())
             apart = self.range_of(j, values, leaves, wanted, found.form)
-            before = float(
-                leaves.count[:n_leaves] @ _width(apart, domain, covered(apart))[:n_leaves]
-                + (grouped.count * ~self.is_joined) @ width
-            )
-            before /= values.size
-            del apart
-        del values
-        give_back()
+            lost = (leaves.count * _width(apart, domain, covered(apart)))[:n_leaves].sum()
+            lost += (grouped.count * ~self.is_joined * width).sum()
+            before = float(lost / values.size)
         return found, owners, loss, before
 
     def range_of(
@@ -570,10 +566,12 @@ def bound_owners(
 
 def _has_sole_value(values: Floats, people: Ints | None) -> Flags:
     """Which records have a value that no other person has."""
-    order = np.argsort(values)
-    laid = values[order]
+    laid = np.sort(values)
     is_same = laid[1:] == laid[:-1]
     del laid
+    if people is None and not is_same.any():
+        return np.ones(values.size, np.bool_)
+    order = np.argsort(values)
     is_sole = ~(np.append(is_same, False) | np.append(False, is_same))
     if people is not None:
         first = np.flatnonzero(np.append(True, ~is_same))

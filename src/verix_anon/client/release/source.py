@@ -145,7 +145,7 @@ class _Coarse(NamedTuple):
         if self.column.kind is Kind.CATEGORICAL:
             texts = plain_column(self.array).cast(pa.large_string())
             begin = pc.utf8_slice_codeunits(texts, 0, int(form.bins or 1))
-            cut = pc.if_else(pc.equal(begin, texts), texts, joined(begin, "*", ""))
+            cut = pc.if_else(pc.equal(begin, texts), texts, joined(begin, "*"))
             return cut, cut
         is_there = ~np.isnan(self.values)
         values = self.values[is_there]
