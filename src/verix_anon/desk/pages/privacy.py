@@ -10,7 +10,7 @@ from fastapi import Request, Response
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse
 
-from verix_anon.client.explore import Exploration, basis_of
+from verix_anon.client.explore import Exploration, Explored, basis_of
 from verix_anon.client.job import Job, JourneyStep
 from verix_anon.client.prepare.options import PrepareOptions
 from verix_anon.client.prepare.traps import Traps
@@ -80,7 +80,7 @@ def _page(
     if found is not None:
         # Nothing is marked on the curves of other columns or of another table.
         if found.is_on(basis_of(job.path(ROLES), job.table)):
-            point = wanted.k, wanted.contract["rule"], wanted.of_target
+            point = wanted.point
         found = found.marked(point)
     view = {
         "filled": filled,
@@ -94,7 +94,7 @@ def _page(
         "is_other": point is None,
         "purposes": PURPOSES,
         "current": _current(job, wanted),
-        "by_k": {} if found is None or point is None else {row.k: row for row in found.rows},
+        "by_purpose": {} if found is None or point is None else _tried(job, wanted, found),
         "tables": forms.tables_for(request, job),
     }
     words, status = _words(job, forms.table_of(request, job), "", ""), 400 if problem else 200
@@ -119,6 +119,14 @@ def _current(job: Job, wanted: Protection) -> str:
     asked = {name: dict(measures) for name, measures in wanted.hidden.items()}
     fits = (n for n, p in PURPOSES.items() if (p.k, _hidden(job, p, asked)) == (wanted.k, asked))
     return next(fits, "")
+
+
+def _tried(job: Job, wanted: Protection, found: Exploration) -> dict[str, Explored]:
+    """Return what was tried with each purpose's k, its l of the target, and the chosen rule."""
+    rows = {(row.k, row.rule, row.l): row for row in found.rows}
+    hidden = {name: _hidden(job, purpose, wanted.hidden) for name, purpose in PURPOSES.items()}
+    points = {n: replace(wanted, k=PURPOSES[n].k, hidden=h).point for n, h in hidden.items()}
+    return {name: rows[point] for name, point in points.items() if point in rows}
 
 
 @router.post("/jobs/{job}/purpose")
@@ -210,17 +218,9 @@ def _wanted(form: Form, before: Protection) -> Protection:
     hidden = {name: dict(measures) for name, measures in before.hidden.items()}
     for name, i in forms.columns_of(form).items():
         if name in hidden:
-            asked = {m.value: _number(forms.one(form, f"{m.value}-{i}")) for m in Measure}
+            asked = {m.value: forms.number(form, f"{m.value}-{i}") for m in Measure}
             hidden[name] = {m: value for m, value in asked.items() if value is not None}
     return replace(before, k=k, contract=contract, hidden=hidden)
-
-
-def _number(given: str) -> float | None:
-    text = given.strip().replace(",", ".")
-    try:
-        return float(text) if text else None
-    except ValueError:
-        raise TableError(f"{given!r} is not a number") from None
 
 
 @router.post("/jobs/{job}/explore")
