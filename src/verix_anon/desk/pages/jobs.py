@@ -13,7 +13,7 @@ from starlette.responses import RedirectResponse
 from verix_anon.client.job import jobs_in, new_job
 from verix_anon.datasets import census
 from verix_anon.desk.pages.forms import GivenJob, Posted, go_to, one
-from verix_anon.desk.pages.series import series_in
+from verix_anon.desk.pages.series import releases_in, series_in
 from verix_anon.desk.rendering import LANGUAGE_COOKIE, desk_of, href_of, page, stage_name
 from verix_anon.desk.tasks import DeskTask
 from verix_anon.errors import TableError
@@ -62,7 +62,7 @@ def try_example(request: Request) -> Response:
 
 def _list(request: Request, name: str, problem: str, status: int) -> Response:
     desk = desk_of(request)
-    series = series_in(desk.folder)
+    series = {name: releases_in(desk.folder / name) for name in series_in(desk.folder)}
     found = [job for job in jobs_in(desk.folder) if job.name not in series]
     tasks = [desk.tasks.of(job.name) for job in found]
     running = {task.job for task in tasks if task is not None and task.is_running}
