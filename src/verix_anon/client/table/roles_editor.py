@@ -276,28 +276,29 @@ def advice(text: str, wanted: Choices, beside: Path, home: Path, rows: object = 
     `rows` are all rows of the table, if they are at hand. That their values do not fit is only a
     warning: they may have been read before some words were said to mean missing.
     """
-    about = {said: (c.name,) for c in wanted.columns for said in _column_warnings(c)}
-    warnings = (*about, *_warnings(wanted))
-    at: str | None = None
-    problem, is_right = "", False
+    about: dict[str, tuple[str, ...]] = {}
+    for each in wanted.columns:
+        about |= dict.fromkeys(_column_warnings(each), (each.name,))
+    warnings, is_right = (*about, *_warnings(wanted)), False
+    names: tuple[str, ...] = ()
     try:
         for column in wanted.columns:
             if column.hierarchy not in ("", PREFIX, DATE):
-                at = column.name
+                names = (column.name,)
                 Hierarchy.of(str(inside(home, str(beside / column.hierarchy))))
-        at = None
+        names = ()
         _, declared = parse_roles(apply_choices(text, wanted), beside)
         declared.roles([column.name for column in wanted.columns])
         is_right = True
         if rows is not None:
             read_owner_table(rows, declared)
     except Error as error:
-        problem = str(error)
-    named = [c.name for c in wanted.columns if repr(c.name) in problem]
-    names = named if at is None else [at]
-    said, more = ((problem,) if problem else ()), ({problem: tuple(names)} if names else {})
-    mistakes, doubts = ((), said) if is_right else (said, ())
-    return Advice(mistakes, (*doubts, *warnings), {**about, **more})
+        said = str(error)
+        if names := names or tuple(c.name for c in wanted.columns if repr(c.name) in said):
+            about[said] = names
+        mistakes, doubts = ((), (said,)) if is_right else ((said,), ())
+        return Advice(mistakes, (*doubts, *warnings), about)
+    return Advice((), warnings, about)
 
 
 def _warnings(wanted: Choices) -> Iterator[str]:

@@ -10,7 +10,7 @@ from fastapi import Request, Response
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse
 
-from verix_anon.client.explore import Exploration, Explored, basis_of
+from verix_anon.client.explore import Exploration, basis_of
 from verix_anon.client.job import Job, JourneyStep
 from verix_anon.client.prepare.options import PrepareOptions
 from verix_anon.client.prepare.traps import Traps
@@ -82,6 +82,11 @@ def _page(
         if found.is_on(basis_of(job.path(ROLES), job.table)):
             point = wanted.point
         found = found.marked(point)
+    asked = {
+        name: replace(wanted, k=purpose.k, hidden=_hidden(job, purpose, wanted.hidden))
+        for name, purpose in PURPOSES.items()
+    }
+    rows = {} if found is None or point is None else {(r.k, r.rule, r.l): r for r in found.rows}
     view = {
         "filled": filled,
         "problem": problem,
@@ -93,8 +98,8 @@ def _page(
         "rows": [] if found is None else list(zip(found.rows, found.cells(), strict=True)),
         "is_other": point is None,
         "purposes": PURPOSES,
-        "current": _current(job, wanted),
-        "by_purpose": {} if found is None or point is None else _tried(job, wanted, found),
+        "current": next((name for name, each in asked.items() if each == wanted), ""),
+        "by_purpose": {name: rows.get(each.point) for name, each in asked.items()},
         "tables": forms.tables_for(request, job),
     }
     words, status = _words(job, forms.table_of(request, job), "", ""), 400 if problem else 200
@@ -112,21 +117,6 @@ def _hidden(job: Job, purpose: Purpose, names: Iterable[str]) -> dict[str, dict[
             asked["cap"] = purpose.cap
         found[name] = asked if asked["l"] > 1 else {}
     return found
-
-
-def _current(job: Job, wanted: Protection) -> str:
-    """Return the purpose whose protection is chosen; empty if it fits no purpose."""
-    asked = {name: dict(measures) for name, measures in wanted.hidden.items()}
-    fits = (n for n, p in PURPOSES.items() if (p.k, _hidden(job, p, asked)) == (wanted.k, asked))
-    return next(fits, "")
-
-
-def _tried(job: Job, wanted: Protection, found: Exploration) -> dict[str, Explored]:
-    """Return what was tried with each purpose's k, its l of the target, and the chosen rule."""
-    rows = {(row.k, row.rule, row.l): row for row in found.rows}
-    hidden = {name: _hidden(job, purpose, wanted.hidden) for name, purpose in PURPOSES.items()}
-    points = {n: replace(wanted, k=PURPOSES[n].k, hidden=h).point for n, h in hidden.items()}
-    return {name: rows[point] for name, point in points.items() if point in rows}
 
 
 @router.post("/jobs/{job}/purpose")

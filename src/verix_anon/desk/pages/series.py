@@ -1,6 +1,5 @@
 """A series: what was published so far, and what all of it tells together."""
 
-from contextlib import suppress
 from pathlib import Path
 from shlex import quote
 
@@ -12,9 +11,8 @@ from verix_anon.client.series import LOG, MEMORY, Series, read_log
 from verix_anon.client.series.memory import is_sealed
 from verix_anon.desk.pages import forms
 from verix_anon.desk.rendering import desk_of, page
-from verix_anon.errors import Error, TableError
+from verix_anon.errors import TableError
 from verix_anon.files.desk_folder import is_text
-from verix_anon.protocol.series_log import SeriesEntry
 
 router = APIRouter()
 
@@ -23,13 +21,6 @@ def series_in(folder: Path) -> list[str]:
     """Return the names of the series in a folder; as of jobs, without links and hidden ones."""
     places = (log.parent for log in folder.glob(f"[!.]*/{LOG}") if log.is_file())
     return sorted(each.name for each in places if is_text(each.name) and not each.is_symlink())
-
-
-def releases_in(series: Path) -> tuple[SeriesEntry, ...]:
-    """Return the releases of a series; none if its log cannot be read, as its own page says."""
-    with suppress(Error):
-        return tuple(read_log(series / LOG).entries)
-    return ()
 
 
 @router.get("/series/{name}")
