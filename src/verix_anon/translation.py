@@ -37,6 +37,7 @@ KINDS = {
     "names": rf"(?:{QUOTED})(?:(?:, | and )(?:{QUOTED}))*",
     "date": r"\d{4}-\d\d-\d\d[0-9T:Z.+-]*",
     "word": r"[^\s,;]+",
+    "files": r"[^\s,;]+(?:(?:, | and )[^\s,;]+)*",
     "any": r".+?",
     "say": r".*?",
     "list": r".+?",

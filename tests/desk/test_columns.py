@@ -266,6 +266,22 @@ def test_values_are_shown_and_what_tells_people_apart_is_red(browser: Browser, r
     assert "would be published" in part
 
 
+def test_values_that_do_not_fit_a_choice_are_told_at_their_column(
+    browser: Browser, roles: Path
+) -> None:
+    (looked(roles).parent / "sample.arrow").write_bytes(sample_of(TABLE))
+    page = browser.get("/jobs/job/columns").text
+    sent = fields(page)
+    i = at(sent, "name")
+    assert f'id="hierarchy-{i}"' in page
+    assert "month, quarter, year" not in page.split(f'id="hierarchy-{i}"')[1].split("</select>")[0]
+    sent |= {f"role-{i}": "quasi", f"kind-{i}": "numeric"}
+    part = browser.submit("/jobs/job/columns/advice", sent).text
+    assert "is not numeric" in part.split(f'id="said-{i}"')[1].split("</div>")[0]
+    # The values are read again only after the words for missing ones are saved.
+    assert browser.submit("/jobs/job/columns", {**sent, "do": "on"}).status_code == 303
+
+
 def test_several_columns_are_changed_at_once(browser: Browser, roles: Path) -> None:
     sent = fields(browser.get("/jobs/job/columns").text)
     picked = [str(at(sent, "name")), str(at(sent, HOSTILE))]

@@ -170,7 +170,11 @@ def test_settings_are_tried_by_a_command(folder: Path, browser: Browser) -> None
 
 def test_what_was_tried_is_shown_with_the_choice_of_now(folder: Path, browser: Browser) -> None:
     basis = basis_of(folder / "roles.toml", None)
-    (folder / "explore.json").write_text(replace(tried(), basis=basis).to_json())
+    found = tried()
+    # With l 2, more is lost.
+    more = tuple(replace(row, l=2, is_chosen=False, ncp=row.ncp + 0.2) for row in found.rows)
+    found = replace(found, rows=(*found.rows, *more), basis=basis)
+    (folder / "explore.json").write_text(found.to_json())
     for k in (5, 10, 99):
         (folder / "roles.toml").write_text(ROLES.replace("k = 5", f"k = {k}"))
         answer = browser.get("/jobs/job/privacy")
@@ -181,10 +185,11 @@ def test_what_was_tried_is_shown_with_the_choice_of_now(folder: Path, browser: B
         charts = [a for a in shown.all("svg") if a.get("class") == "bars"]
         assert len(charts) == (k != 99)
         assert not shown.all("b")
-        # Of k 5 and 10, as they were tried.
+        # Of k 5 with l 1, and of k 10 with l 2, as these purposes ask for.
         measured = [a for a in shown.all("svg") if a.get("class") == "share"]
         assert len(measured) == 4
-        assert "Detail lost: <strong>10%" in answer.text
+        lost = re.findall(r"Detail lost: <strong>([0-9]+%)", answer.text)
+        assert lost == ["5%", "30%"]
         assert "Every row fits at least 25 people." in answer.text
         assert [one.get("class") for one in shown.all("li")].count("chosen") == (k == 5)
 

@@ -33,6 +33,7 @@ def folder(given: Given, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_series_shows_its_releases_and_what_they_tell(folder: Path, browser: Browser) -> None:
     first = browser.get("/").text
     assert 'href="/series/monthly"' in first
+    assert "2 releases so far" in first
     assert 'data-job="monthly"' not in first, "it is not a job, though it has a roles file"
     page = browser.get("/series/monthly")
     assert page.text.count('<th scope="row">') == 2

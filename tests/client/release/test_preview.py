@@ -36,6 +36,13 @@ def test_records_are_those_of_the_release_and_of_the_table(case: releases.Job) -
     assert found.facts == case.release().sheet.facts()
 
 
+def test_a_whole_number_is_shown_as_it_is_written(case: releases.Job) -> None:
+    found = look(case, representations={"age": "midpoint"})
+    age = next(column for column in found.columns if column.name == "age")
+    assert not any(str(cell).endswith(".0") for cell in age.after["age"])
+    assert any("." not in str(cell) for cell in age.after["age"])
+
+
 def test_a_column_may_become_several(case: releases.Job) -> None:
     found = look(case, representations={"age": "bounds"})
     age = next(column for column in found.columns if column.name == "age")

@@ -222,7 +222,7 @@ def test_sheet_shows_what_is_left_of_each_column() -> None:
     found, text = Outline.of(page), " ".join(pages.text_of(page).split())
     charts = [a for tag, a in found.elements if tag == "svg" and a.get("class") == "bars"]
     assert len(charts) == 1
-    said = "Share of the rows before and after the release. <b>f: 60\xa0% → 45\xa0%; m: 40"
+    said = "Share of the rows before and after the release. <b>f: 60% → 45%; m: 40%"
     assert str(charts[0]["aria-label"]).startswith(said)
     drawn = [float(str(a["height"])) for tag, a in found.elements if tag == "rect" and "class" in a]
     assert drawn == [48.0, 32.0, 36.0, 44.0]

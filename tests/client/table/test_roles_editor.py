@@ -308,7 +308,7 @@ def test_what_a_file_says(tmp_path: Path) -> None:
     found = read_protection(PROTECTED, tmp_path)
     hidden = {"rich": {"l": 2}, "illness": {}}
     assert found == Protection(k=5, contract=USUAL, hidden=hidden, target="rich")
-    assert found.of_target == 2
+    assert found.point == (5, "importance-spread", 2)
     assert read_protection('[columns]\nage = "quasi"\n', tmp_path) == Protection(contract=USUAL)
 
 

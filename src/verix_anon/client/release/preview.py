@@ -153,7 +153,8 @@ def _cells(array: pa.Array | pa.ChunkedArray) -> tuple[Cell, ...]:
 
 
 def _text(value: object) -> str:
-    text = str(value)
+    # As text tables write it: 3600, not 3600.0.
+    text = f"{value:.17g}" if isinstance(value, float) and value.is_integer() else str(value)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 

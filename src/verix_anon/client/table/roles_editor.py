@@ -20,7 +20,7 @@ from tomlkit.items import InlineTable, Item
 
 from verix_anon.client.table.guess import is_naming
 from verix_anon.client.table.hierarchies import DATE, PREFIX, Hierarchy
-from verix_anon.client.table.owner_table import RECORD
+from verix_anon.client.table.owner_table import RECORD, read_owner_table
 from verix_anon.client.table.roles import SENT, Asked, check_asked
 from verix_anon.client.table.roles_file import USUAL_K, as_comment, parse_roles
 from verix_anon.client.table.task import TableRole
@@ -269,26 +269,35 @@ class Advice(NamedTuple):
     """The columns that a sentence is about, unless it is about all."""
 
 
-def advice(text: str, wanted: Choices, beside: Path, home: Path) -> Advice:
+def advice(text: str, wanted: Choices, beside: Path, home: Path, rows: object = None) -> Advice:
     """Return why the roles file would be refused with these choices, and what to think about.
 
     The file lies in the folder `beside`. Files of hierarchies are read only if they lie in `home`.
+    `rows` are all rows of the table, if they are at hand. That their values do not fit is only a
+    warning: they may have been read before some words were said to mean missing.
     """
-    about = {said: (c.name,) for c in wanted.columns for said in _column_warnings(c)}
-    warnings = (*about, *_warnings(wanted))
-    at: tuple[str, ...] = ()
+    about: dict[str, tuple[str, ...]] = {}
+    for each in wanted.columns:
+        about |= dict.fromkeys(_column_warnings(each), (each.name,))
+    warnings, is_right = (*about, *_warnings(wanted)), False
+    names: tuple[str, ...] = ()
     try:
         for column in wanted.columns:
             if column.hierarchy not in ("", PREFIX, DATE):
-                at = (column.name,)
+                names = (column.name,)
                 Hierarchy.of(str(inside(home, str(beside / column.hierarchy))))
-        at = tuple(column.name for column in wanted.columns if column.role == TARGET)
-        text = apply_choices(text, wanted)
-        at = ()
-        _, declared = parse_roles(text, beside)
+        names = ()
+        _, declared = parse_roles(apply_choices(text, wanted), beside)
         declared.roles([column.name for column in wanted.columns])
+        is_right = True
+        if rows is not None:
+            read_owner_table(rows, declared)
     except Error as error:
-        return Advice((str(error),), warnings, {**about, str(error): at} if at else about)
+        said = str(error)
+        if names := names or tuple(c.name for c in wanted.columns if repr(c.name) in said):
+            about[said] = names
+        mistakes, doubts = ((), (said,)) if is_right else ((said,), ())
+        return Advice(mistakes, (*doubts, *warnings), about)
     return Advice((), warnings, about)
 
 
@@ -335,9 +344,10 @@ class Protection:
     target: str | None = None
 
     @property
-    def of_target(self) -> int:
-        """The l of the target."""
-        return int(self.hidden.get(self.target or "", {}).get("l", 1))
+    def point(self) -> tuple[int, str, int]:
+        """The k, the rule and the l of the target, as explore() tries them."""
+        of_target = self.hidden.get(self.target or "", {})
+        return self.k, self.contract["rule"], int(of_target.get("l", 1))
 
 
 def read_protection(text: str, beside: Path) -> Protection:

@@ -106,7 +106,12 @@ def _rows(
     """Return what the table of columns and the advice on it show."""
     looked = overview_of(job)
     seen: Mapping[str, ColumnOverview] = {} if looked is None else looked.columns
-    found = roles_editor.advice(now.text, wanted, job.folder, desk_of(request).folder)
+    rows, home = None, desk_of(request).folder
+    with suppress(TableError):
+        rows = read_sample(job.path(SAMPLE))
+        # The rest of a large table may have values that a choice is about.
+        rows = rows if looked is not None and looked.n_rows == rows.num_rows else None
+    found = roles_editor.advice(now.text, wanted, job.folder, home, rows)
     return {
         "wanted": wanted,
         "seen": seen,

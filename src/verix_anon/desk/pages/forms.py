@@ -82,6 +82,15 @@ def whole(given: str) -> int | None:
     return int(given) if given.isdecimal() and len(given) <= MOST_DIGITS else None
 
 
+def number(form: Form, name: str) -> float | None:
+    """Return a number that was typed with a comma or a point, or None if the field is empty."""
+    text = one(form, name).strip().replace(",", ".")
+    try:
+        return float(text) if text else None
+    except ValueError:
+        raise TableError(f"{one(form, name)!r} is not a number") from None
+
+
 def at(job: Job, name: str) -> str:
     """Return the path of a job's file, as a word of a command that runs in the desk's folder."""
     found = f"{job.name}/{name}" if name else job.name

@@ -2,7 +2,8 @@
 
 import asyncio
 import csv
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -11,12 +12,13 @@ from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse
 
 from verix_anon.client.job import jobs_in, new_job
+from verix_anon.client.series import LOG, read_log
 from verix_anon.datasets import census
 from verix_anon.desk.pages.forms import GivenJob, Posted, go_to, one
 from verix_anon.desk.pages.series import series_in
 from verix_anon.desk.rendering import LANGUAGE_COOKIE, desk_of, href_of, page, stage_name
 from verix_anon.desk.tasks import DeskTask
-from verix_anon.errors import TableError
+from verix_anon.errors import Error, TableError
 from verix_anon.files.job_folder import ROLES
 from verix_anon.translation import LANGUAGES
 
@@ -62,7 +64,11 @@ def try_example(request: Request) -> Response:
 
 def _list(request: Request, name: str, problem: str, status: int) -> Response:
     desk = desk_of(request)
-    series = series_in(desk.folder)
+    series: dict[str, Sequence[object]] = dict.fromkeys(series_in(desk.folder), ())
+    for each in series:
+        # Its own page says why a log cannot be read.
+        with suppress(Error):
+            series[each] = read_log(desk.folder / each / LOG).entries
     found = [job for job in jobs_in(desk.folder) if job.name not in series]
     tasks = [desk.tasks.of(job.name) for job in found]
     running = {task.job for task in tasks if task is not None and task.is_running}

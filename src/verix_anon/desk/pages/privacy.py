@@ -80,8 +80,13 @@ def _page(
     if found is not None:
         # Nothing is marked on the curves of other columns or of another table.
         if found.is_on(basis_of(job.path(ROLES), job.table)):
-            point = wanted.k, wanted.contract["rule"], wanted.of_target
+            point = wanted.point
         found = found.marked(point)
+    asked = {
+        name: replace(wanted, k=purpose.k, hidden=_hidden(job, purpose, wanted.hidden))
+        for name, purpose in PURPOSES.items()
+    }
+    rows = {} if found is None or point is None else {(r.k, r.rule, r.l): r for r in found.rows}
     view = {
         "filled": filled,
         "problem": problem,
@@ -93,8 +98,8 @@ def _page(
         "rows": [] if found is None else list(zip(found.rows, found.cells(), strict=True)),
         "is_other": point is None,
         "purposes": PURPOSES,
-        "current": _current(job, wanted),
-        "by_k": {} if found is None or point is None else {row.k: row for row in found.rows},
+        "current": next((name for name, each in asked.items() if each == wanted), ""),
+        "by_purpose": {name: rows.get(each.point) for name, each in asked.items()},
         "tables": forms.tables_for(request, job),
     }
     words, status = _words(job, forms.table_of(request, job), "", ""), 400 if problem else 200
@@ -112,13 +117,6 @@ def _hidden(job: Job, purpose: Purpose, names: Iterable[str]) -> dict[str, dict[
             asked["cap"] = purpose.cap
         found[name] = asked if asked["l"] > 1 else {}
     return found
-
-
-def _current(job: Job, wanted: Protection) -> str:
-    """Return the purpose whose protection is chosen; empty if it fits no purpose."""
-    asked = {name: dict(measures) for name, measures in wanted.hidden.items()}
-    fits = (n for n, p in PURPOSES.items() if (p.k, _hidden(job, p, asked)) == (wanted.k, asked))
-    return next(fits, "")
 
 
 @router.post("/jobs/{job}/purpose")
@@ -210,17 +208,9 @@ def _wanted(form: Form, before: Protection) -> Protection:
     hidden = {name: dict(measures) for name, measures in before.hidden.items()}
     for name, i in forms.columns_of(form).items():
         if name in hidden:
-            asked = {m.value: _number(forms.one(form, f"{m.value}-{i}")) for m in Measure}
+            asked = {m.value: forms.number(form, f"{m.value}-{i}") for m in Measure}
             hidden[name] = {m: value for m, value in asked.items() if value is not None}
     return replace(before, k=k, contract=contract, hidden=hidden)
-
-
-def _number(given: str) -> float | None:
-    text = given.strip().replace(",", ".")
-    try:
-        return float(text) if text else None
-    except ValueError:
-        raise TableError(f"{given!r} is not a number") from None
 
 
 @router.post("/jobs/{job}/explore")

@@ -169,12 +169,9 @@ def _remedies(form: Form, unsent: Sequence[str]) -> list[str]:
 
 
 def _number(form: Form, name: str) -> str:
-    """Return a number that was typed with a comma or a point; empty if the field is empty."""
-    text = forms.one(form, name).strip().replace(",", ".")
-    try:
-        return _said(float(text)) if text else ""
-    except ValueError:
-        raise TableError(f"{text!r} is not a number") from None
+    """Return a number as words of a command have it; empty if the field is empty."""
+    found = forms.number(form, name)
+    return "" if found is None else _said(found)
 
 
 def _said(value: object) -> str:

@@ -32,7 +32,7 @@ FIELDS = {
     "delimiter": ("", ",", ";", "tab", "|"),
     "encoding": ("", "UTF-8", "windows-1252", "ISO-8859-15", "UTF-16"),
     "decimal": ("", ".", ","),
-    "date_format": ("", "yyyy-mm-dd", "dd.mm.yyyy", "dd/mm/yyyy", "mm/dd/yyyy", "yyyymmdd"),
+    "date_format": ("", "yyyy-mm-dd", "dd.mm.yyyy", "dd/mm/yyyy", "mm/dd/yyyy", "yyyy/mm/dd"),
 }
 """The options for reading a table, and the values to choose from; empty means: as recognised."""
 ASKED = ("table", *FIELDS, "null")

@@ -82,7 +82,9 @@ function refresh(form) {
 // seconds, so the form is sent again only when the last answer is here.
 function advise(form) {
   let isAsking = false, isOutdated = false;
+  const working = form.parentElement.querySelector("[data-working]");
   const ask = async () => {
+    if (working && !working.childElementCount) working.textContent = working.dataset.working;
     isOutdated = isAsking;
     if (isAsking) return;
     isAsking = true;
