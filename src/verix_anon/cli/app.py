@@ -14,9 +14,10 @@ from types import SimpleNamespace
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperOption
 
 from verix_anon import __version__
-from verix_anon.cli.output import say
+from verix_anon.cli.output import CLOSED_PIPE, say
 from verix_anon.errors import Error, GateError, ProofError
 from verix_anon.fields import printable
 from verix_anon.machine import lacking
@@ -34,6 +35,10 @@ steps prints the next command. Each --help has an example.
 Exit codes: 0 done or VERIFIED, 1 VIOLATION, --require not met, or a proof or \
 receipt that does not hold, 3 INCONCLUSIVE, 2 a mistake in the call, 70 a bug.
 """
+
+# A flag takes no value, so its help names no type.
+_shown = getattr(TyperOption, "display_type_rich", None)
+TyperOption.display_type_rich = lambda own, ctx: "" if own.is_flag else _shown(own, ctx)  # type: ignore
 
 app = typer.Typer(
     name="verix-anon",
@@ -88,6 +93,9 @@ def main() -> None:
     except MemoryError:
         _complain(lacking("this"))
         sys.exit(MISTAKE)
+    except SystemExit as leaving:
+        # The framework leaves with 1, which means VIOLATION, if nobody reads its help any more.
+        sys.exit(CLOSED_PIPE if isinstance(leaving.__context__, BrokenPipeError) else leaving.code)
     except Exception as error:
         _complain(
             f"internal error, a bug in verix-anon {__version__}: {type(error).__name__}: {error}"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import typer
 
+from verix_anon.errors import TableError
 from verix_anon.fields import counted, printable
 from verix_anon.parent_process import is_attended, report
 from verix_anon.progress import Progress, compiling
@@ -62,6 +63,8 @@ def say(text: str) -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(CLOSED_PIPE)
+    except OSError as error:
+        raise TableError(f"the output cannot be written ({error.strerror})") from None
 
 
 @contextmanager
