@@ -81,6 +81,8 @@ def init(
     sample = None if overview is None else overview.parent / looking.SAMPLE
     check_outputs([out, overview, sample], [table], overwrite=overwrite)
     read = during("read", quiet, lambda: load_open(table, None, reading))
+    if not read.table.num_rows:
+        raise TableError("the table has no rows")
     guesses = during("guess", quiet, lambda: guess_roles(read.table, target))
     beside = None if out is None else out.parent
     text = roles_text(read, table, guesses=guesses, beside=beside)
@@ -190,6 +192,7 @@ def explore(
     from verix_anon.client.explore import ExploreOptions, basis_of
     from verix_anon.client.explore import explore as compare
     from verix_anon.client.report import check_installed, render_exploration
+    from verix_anon.files.tables import shown_url
 
     is_page = out is not None and out.suffix != ".json"
     if is_page:
@@ -218,6 +221,8 @@ def explore(
     _show(found)
     if out is not None:
         say(f"Written to {out}.")
+    given = quoted(shown_url(table), "--roles", roles)
+    say(f"Put the k you choose into {roles}, and prepare:\n  verix-anon prepare {given} --out job")
 
 
 def _numbers(given: str | None, what: str) -> list[int] | None:
