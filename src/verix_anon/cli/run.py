@@ -318,7 +318,7 @@ def demo(
         check_installed(language)
         check_free(report, overwrite=False)
     if adversary is not None and adversary not in ADVERSARIES:
-        raise TableError(f"adversaries are {', '.join(ADVERSARIES)}, not {adversary!r}")
+        raise TableError(f"choose an adversary from {', '.join(ADVERSARIES)}, not {adversary!r}")
     provider: Provider = ADVERSARIES[adversary](0) if adversary else LocalProvider()
     if url is not None:
         secret = token_of(token, token_file)

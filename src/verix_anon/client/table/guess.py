@@ -22,6 +22,7 @@ from verix_anon.client.table.hierarchies import DATE, PREFIX
 from verix_anon.client.table.owner_table import RECORD, repeats
 from verix_anon.client.table.task import MAX_CLASSES, TableRole
 from verix_anon.errors import TableError
+from verix_anon.fields import counted
 from verix_anon.files.tables.dates import dates_in, iso_dates
 from verix_anon.files.tables.number_marks import marks_in, numbers_in, starts_with_zero
 from verix_anon.protocol.contract import Column, Kind
@@ -310,7 +311,7 @@ def _likeliest_target(
     if named:
         return named[-1], "named like a target, with two values"
     if binary:
-        return binary[-1], "a mere guess: the last column with two values; is it what to preserve?"
+        return binary[-1], "a guess: the last column with two values; please check"
     return None, "no column has exactly two values"
 
 
@@ -482,9 +483,12 @@ def _coded(name: str, array: pa.Array, seen: Look) -> Guess | None:
 
 
 def _quasi(name: str, array: pa.Array, seen: Look) -> Guess:
-    what = f"text, {seen.written}" if seen.written else str(array.type)
+    words = "true or false" if pa.types.is_boolean(array.type) else "text"
+    numbers = "whole numbers" if seen.is_whole else "numbers"
+    plain = numbers if seen.kind is Kind.NUMERIC else words
+    what = f"text, {seen.written}" if seen.written else plain
     otherwise = "sensitive, if nobody else may learn it; kept"
-    return Guess(name, QUASI, f"{what}, {seen.n_distinct:,} values", otherwise)
+    return Guess(name, QUASI, f"{what}, {counted(seen.n_distinct, 'value')}", otherwise)
 
 
 RULES: Sequence[Rule]

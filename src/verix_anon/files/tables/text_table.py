@@ -169,9 +169,9 @@ def _broken(
     reader = form.rows(rows)
     wrong, first = 0, ""
     for row in reader:
-        if row and len(row) != width:
+        if row and (n := len(row)) != width:
             wrong += 1
-            first = first or f"line {before:,} has {len(row)} fields, the header {width}"
+            first = first or f"line {before:,} has {n} field{'s' * (n > 1)}, the header {width}"
         before = form.first_line + reader.line_num
     if not wrong:
         if STRADDLING in str(error):
