@@ -12,16 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from types import UnionType
-from typing import (
-    Any,
-    NoReturn,
-    TypeGuard,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Any, NoReturn, TypeGuard, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from verix_anon.errors import Error
 

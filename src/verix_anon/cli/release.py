@@ -65,11 +65,7 @@ def release(
     table: Annotated[str, option("The table that was prepared.", "--table", "-t")],
     out: Annotated[
         str | None,
-        option(
-            "The table to publish: a .csv, .parquet, .xlsx, .sav or other file.",
-            "--out",
-            "-o",
-        ),
+        option("The table to publish: a .csv, .parquet, .xlsx, .sav or other file.", "--out", "-o"),
     ] = None,
     preview: Annotated[
         Path | None,
@@ -144,8 +140,7 @@ def release(
         ),
     ] = None,
     drop: Annotated[
-        list[str] | None,
-        values_option("Leave this column out; may be repeated.", metavar="COLUMN"),
+        list[str] | None, values_option("Leave this column out; may be repeated.", metavar="COLUMN")
     ] = None,
     form: FormOption = None,
     exact_ends: Annotated[

@@ -15,23 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from verix_anon.client.manifest import (
-    ARRAYS,
-    NONCE,
-    PLAIN,
-    SCRYPT_SALT,
-    SEALED,
-    Manifest,
-    cipher,
-)
-from verix_anon.client.verdict import (
-    DECIDING,
-    FORMAT,
-    RECEIPT,
-    Outcome,
-    Status,
-    Verdict,
-)
+from verix_anon.client.manifest import ARRAYS, NONCE, PLAIN, SCRYPT_SALT, SEALED, Manifest, cipher
+from verix_anon.client.verdict import DECIDING, FORMAT, RECEIPT, Outcome, Status, Verdict
 from verix_anon.errors import TableError
 from verix_anon.fields import Fields
 from verix_anon.files.atomic_write import write_bytes, written_aside

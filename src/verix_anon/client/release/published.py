@@ -558,12 +558,7 @@ class OutputFiles:
         if self.table is None:
             return nullcontext()
         return table_aside(
-            table,
-            self.table,
-            overwrite=self.overwrite,
-            expanded=expanded,
-            form=form,
-            sheets=sheets,
+            table, self.table, overwrite=self.overwrite, expanded=expanded, form=form, sheets=sheets
         )
 
     @contextmanager

@@ -16,13 +16,7 @@ from verix_anon.client.release.cells import joined, write_cells
 from verix_anon.client.release.grouping import Grouped
 from verix_anon.client.release.privacy import Attribute
 from verix_anon.client.release.ranges import auto_widths, multiple_below, range_of
-from verix_anon.client.release.representation import (
-    AUTO,
-    BY_NAME,
-    ColumnForm,
-    Presentation,
-    starts,
-)
+from verix_anon.client.release.representation import AUTO, BY_NAME, ColumnForm, Presentation, starts
 from verix_anon.client.table.columns import columns_of
 from verix_anon.client.table.digest import plain_column
 from verix_anon.client.table.encode import PER_DAY, decode, kind_of, moments, numbers
