@@ -243,6 +243,16 @@ def test_joining_costs_the_difference_of_one_measure(case: Job, wanted: dict[str
         assert plain.joined.ncp_before == plain.ncp
 
 
+def test_what_tells_of_people_is_warned_of_before_what_is_lost(case: Job) -> None:
+    warnings = case.release(l=2, keep_order=True).warnings
+    tells, lost = (
+        [i for i, warning in enumerate(warnings) if words in warning]
+        for words in ("--keep-order", "less than a third is left")
+    )
+    assert tells
+    assert max(tells) < min(lost)
+
+
 def test_a_warning_names_the_option_that_helps(case: Job) -> None:
     sheet = case.release(l=2).sheet
     loss = replace(sheet.losses[0], column="the age", ncp=0.9)
