@@ -87,15 +87,19 @@ def main() -> None:
         for reason in error.args:
             _complain(str(reason))
         sys.exit(REFUSED if isinstance(error, GateError | ProofError) else MISTAKE)
-    except KeyboardInterrupt:
-        _complain("interrupted; no half-written file was left")
-        sys.exit(INTERRUPTED)
     except MemoryError:
         _complain(lacking("this"))
         sys.exit(MISTAKE)
-    except SystemExit as leaving:
-        # The framework leaves with 1, which means VIOLATION, if nobody reads its help any more.
-        sys.exit(CLOSED_PIPE if isinstance(leaving.__context__, BrokenPipeError) else leaving.code)
+    except (KeyboardInterrupt, SystemExit) as leaving:
+        # The framework leaves silently when interrupted, and with 1, which means VIOLATION, if
+        # nobody reads its help any more.
+        why = leaving.__context__
+        if isinstance((why and why.__cause__) or leaving, KeyboardInterrupt):
+            _complain("interrupted; no half-written file was left")
+            sys.exit(INTERRUPTED)
+        if isinstance(why, BrokenPipeError):
+            sys.exit(CLOSED_PIPE)
+        raise
     except Exception as error:
         _complain(
             f"internal error, a bug in verix-anon {__version__}: {type(error).__name__}: {error}"
