@@ -22,7 +22,6 @@ from verix_anon.client.table.hierarchies import DATE, PREFIX
 from verix_anon.client.table.owner_table import RECORD, repeats
 from verix_anon.client.table.task import MAX_CLASSES, TableRole
 from verix_anon.errors import TableError
-from verix_anon.fields import counted
 from verix_anon.files.tables.dates import dates_in, iso_dates
 from verix_anon.files.tables.number_marks import marks_in, numbers_in, starts_with_zero
 from verix_anon.protocol.contract import Column, Kind
@@ -487,8 +486,8 @@ def _quasi(name: str, array: pa.Array, seen: Look) -> Guess:
     numbers = "whole numbers" if seen.is_whole else "numbers"
     plain = numbers if seen.kind is Kind.NUMERIC else words
     what = f"text, {seen.written}" if seen.written else plain
-    otherwise = "sensitive, if nobody else may learn it; kept"
-    return Guess(name, QUASI, f"{what}, {counted(seen.n_distinct, 'value')}", otherwise)
+    otherwise, n = "sensitive, if nobody else may learn it; kept", seen.n_distinct
+    return Guess(name, QUASI, f"{what}, {n:,} value{'s' * (n > 1)}", otherwise)
 
 
 RULES: Sequence[Rule]
