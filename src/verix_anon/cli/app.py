@@ -91,8 +91,8 @@ def main() -> None:
         _complain(lacking("this"))
         sys.exit(MISTAKE)
     except (KeyboardInterrupt, SystemExit) as leaving:
-        # The framework leaves silently when interrupted, and with 1, which means VIOLATION, if
-        # nobody reads its help any more.
+        # The framework leaves silently when interrupted. It leaves with 1, which means VIOLATION,
+        # when the reader of its help has gone.
         why = leaving.__context__
         if isinstance((why and why.__cause__) or leaving, KeyboardInterrupt):
             _complain("interrupted; no half-written file was left")

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 NARROWEST = 100
-"""A table of reasons is not squeezed into less, whatever the terminal says."""
+"""The table of reasons is never narrower, even in a narrow terminal."""
 
 
 @app.command(epilog="Example: [bold]verix-anon init people.csv --out roles.toml[/bold]")
@@ -233,7 +233,7 @@ def _numbers(given: str | None, what: str) -> list[int] | None:
 
 
 def _show(found: "Exploration") -> None:
-    """The table, as wide as it needs to be where no one looks."""
+    """Print the table; outside a terminal it is as wide as it needs to be."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

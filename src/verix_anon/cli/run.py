@@ -77,7 +77,7 @@ STEPS: dict[str, tuple[Callable[..., Any], ...]] = {
     "4. Release": (publish,),
 }
 BY_JOB = {"submission", "delivery", "manifest", "verdict", "out", "table"}
-"""What the job's folder says, and not an option of `run`."""
+"""Parameters that the job's folder determines, so `run` has no options for them."""
 NOT_HERE = {"force", "preview"}
 """`run` never releases against a verdict or the ledger; a look is for `release`."""
 HERE = ("threads", "engine", "spark", "task_rows", "sign_delivery")

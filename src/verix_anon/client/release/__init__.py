@@ -316,7 +316,7 @@ def release(
             if fitting != form:
                 lacks = f"The table is written as UTF-8: {form.encoding} lacks some characters."
                 warned.append(lacks)
-            # What is lost harms nobody, so it is told last.
+            # Lost detail does no harm, so it is told last.
             warned.sort(key=lambda warning: "less than a third is left" in warning)
             found = replace(
                 found,
