@@ -34,6 +34,8 @@ def test_shows_a_table_and_writes_a_page(folder: Path, run: Run, tmp_path: Path)
     assert " ".join(lines[0].split()) == "k l classes risk mean risk NCP one label F1 AUC"
     assert [line.split()[0] for line in lines[1:5]] == ["5", "5", "chosen", "10"]
     assert "\x1b" not in out
+    assert lines[5].startswith("risk: the greatest chance to pick a person's record.")
+    assert lines[6].startswith("one label: the share of the records whose class has a single")
     at = lines.index("What is left of each column with k 10, importance-spread, l 1:")
     assert lines[at + 1].split() == ["column", "exact", "median", "width", "NCP"]
     assert len(lines) > at + 8

@@ -245,6 +245,9 @@ def _show(found: "Exploration") -> None:
         mark = "chosen" if row.is_chosen else ""
         shown.add_row(mark, *map(Text, cells), style="bold" if row.is_chosen else "")
     say(_drawn(shown, Console(file=sys.stdout, width=None if sys.stdout.isatty() else 200)))
+    say("risk: the greatest chance to pick a person's record. NCP: the share of detail lost.")
+    if found.target is not None:
+        say("one label: the share of the records whose class has a single value of the target.")
     for note in found.notes():
         say(printable(note))
     row = found.chosen or found.rows[0]
