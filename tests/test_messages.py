@@ -92,13 +92,8 @@ PARTS = (
     *("as many digits each, as postcodes", "numbers with a decimal comma", "are so)"),
     *("are the table, at no distance", "in the order of the table (--keep-order)"),
     *("has dates such as x", "the forms differ", "and x: if it means missing", "record 3 has"),
-    *(
-        "the next is",
-        "no other is negative",
-        "has up to",
-        "give its encoding",
-        "fields, the header",
-    ),
+    *("the next is", "no other is negative", "has up to", "give its encoding"),
+    *("field, the header", "fields, the header"),
     *("read as Windows-1252 it holds", "preparing 3 records"),
 )
 """Parts of longer sentences, which the catalogues hold as a whole."""

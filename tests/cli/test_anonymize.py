@@ -220,6 +220,7 @@ def test_interrupted(run: Run, job: Path, monkeypatch: pytest.MonkeyPatch) -> No
     outcome = run("anonymize", job / "submission", "--out", job / "delivery")
     assert outcome.code == 130
     assert outcome.out == ""
+    assert outcome.err.strip() == "verix-anon: interrupted; no half-written file was left"
     assert names(job) == ["submission"]
 
 

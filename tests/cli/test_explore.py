@@ -1,6 +1,7 @@
 """`verix-anon explore`: a table, JSON, a page, and mistakes."""
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -33,9 +34,14 @@ def test_shows_a_table_and_writes_a_page(folder: Path, run: Run, tmp_path: Path)
     assert " ".join(lines[0].split()) == "k l classes risk mean risk NCP one label F1 AUC"
     assert [line.split()[0] for line in lines[1:5]] == ["5", "5", "chosen", "10"]
     assert "\x1b" not in out
+    assert lines[5].startswith("risk: the greatest chance to pick a person's record.")
+    assert lines[6].startswith("one label: the share of the records whose class has a single")
     at = lines.index("What is left of each column with k 10, importance-spread, l 1:")
     assert lines[at + 1].split() == ["column", "exact", "median", "width", "NCP"]
     assert len(lines) > at + 8
+    assert lines[-2] == f"Put the k you choose into {folder / 'roles.toml'}, and prepare:"
+    prepare = ["prepare", str(folder / "people.csv"), "--roles", str(folder / "roles.toml")]
+    assert shlex.split(lines[-1]) == ["verix-anon", *prepare, "--out", "job"]
     assert 'class="bars"' in page.read_text(encoding="utf-8")
     assert "<svg" in page.read_text(encoding="utf-8")
     assert run(*given, "--out", page)[0] == 2

@@ -59,6 +59,21 @@ def test_a_jobs_folder_in_place_of_its_submission(job: Path, run: Run) -> None:
     assert f"did you mean {job / 'job/submission'}?" in err
 
 
+def test_a_table_without_rows_has_no_roles(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("age,sex\n")
+    code, _, err = run("init", tmp_path / "t.csv", "--out", tmp_path / "roles.toml")
+    assert (code, (tmp_path / "roles.toml").exists()) == (2, False)
+    assert "verix-anon: the table has no rows" in err
+
+
+def test_a_jobs_folder_in_place_of_its_delivery(job: Path, run: Run, tmp_path: Path) -> None:
+    log = ("--log", tmp_path / "audit.jsonl")
+    manifest = job / "job/manifest.verix"
+    code, _, err = run("verify", job / "job", "--manifest", manifest, *log)
+    assert (code, (tmp_path / "audit.jsonl").exists()) == (2, False)
+    assert f"did you mean {job / 'job/delivery'}?" in err
+
+
 def test_prepare_without_roles_says_what_to_do(job: Path, run: Run) -> None:
     code, _, err = run("prepare", job / "people.parquet", "--out", job / "new")
     assert code == 2

@@ -24,7 +24,11 @@ from verix_anon.parent_process import SEEN
     ("columns", "options", "reason"),
     [
         ({"sex": ["f", "m"], "outcome": ["no", "yes"]}, [], '"outcome"  # named like a target'),
-        ({"age": [1, 2], "sex": ["f", "m"]}, [], '"sex"  # a mere guess'),
+        (
+            {"age": [1, 2], "sex": ["f", "m"]},
+            [],
+            '"sex"  # a guess: the last column with two values; please check',
+        ),
         ({"age": [1, 2], "sex": ["f", "m"]}, ["--target", "age"], '"age"  # as you said'),
     ],
 )

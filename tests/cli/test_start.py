@@ -1,13 +1,16 @@
 """What commands leave out at their start, and put back."""
 
 import importlib
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from cli.jobs import Run
 from verix_anon.cli.app import left_out
+from verix_anon.cli.output import CLOSED_PIPE
 from verix_anon.cli.verify import _tell
 from verix_anon.client.verdict import Finding, Status
 
@@ -70,3 +73,37 @@ def test_a_person_who_waits_is_told_what_was_decided(
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     _tell(False, found)
     assert capsys.readouterr().err.startswith(words)
+
+
+@pytest.mark.parametrize("command", [[], ["keys"], ["verify"]])
+def test_help_that_nobody_reads_is_no_violation(command: list[str]) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    call = [sys.executable, "-m", "verix_anon", *command, "--help"]
+    try:
+        ended = subprocess.run(call, stdout=write, stderr=subprocess.PIPE, check=False)
+    finally:
+        os.close(write)
+    assert (ended.returncode, ended.stderr) == (CLOSED_PIPE, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")
+def test_a_full_disk_is_no_bug() -> None:
+    call = [sys.executable, "-m", "verix_anon", "--version"]
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(call, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith(b"verix-anon: the output cannot be written (")
+
+
+def test_help_fills_its_lines_and_shows_no_type_of_a_flag(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERMINAL_WIDTH", "80")
+    code, out, _ = run("verify", "--help")
+    assert code == 0
+    assert "bool" not in out
+    assert "Without it, the manifest\n allows a smaller check, and each" in "\n".join(
+        line.rstrip() for line in out.splitlines()
+    )

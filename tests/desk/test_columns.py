@@ -42,7 +42,7 @@ def test_guesses_are_shown_with_their_reasons(browser: Browser, roles: Path) -> 
     sent = fields(page)
     assert sent["column"] == ["outcome", "name", "age", quote(HOSTILE)]
     assert sent[f"role-{at(sent, 'name')}"] == "identifier"
-    assert "int64, 20 values" in page
+    assert "whole numbers, 20 values" in page
     assert sent["positive"] == "yes"
     shown = Shown(page)
     assert HOSTILE in shown.words

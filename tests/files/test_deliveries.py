@@ -147,6 +147,12 @@ def test_further_files_may_stand_beside_and_are_not_opened(folder: Path) -> None
     assert inspect_folder(folder)["kind"] == "delivery"
 
 
+def test_the_folder_of_a_job_accuses_no_provider(folder: Path) -> None:
+    (folder / "delivery.json").rename(folder / "manifest.verix")
+    with pytest.raises(TableError, match=r"is a job's folder; did you mean .*/delivery\?"):
+        read(folder)
+
+
 def test_a_submission_is_no_delivery(folder: Path) -> None:
     (folder / "delivery.json").rename(folder / "submission.json")
     with pytest.raises(TableError, match="is a submission, not a delivery"):

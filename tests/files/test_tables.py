@@ -143,7 +143,7 @@ def test_header_only(tmp_path: Path) -> None:
         (b"\n\n", "is empty; it has no header"),
         (b"a,b,a\n1,2,3\n", "column name 'a' occurs twice"),
         (b"a,b\n1,2\n1,2,3\n", "line 3 has 3 fields, the header 2"),
-        (b"a,b\n1\n", "line 2 has 1 fields, the header 2"),
+        (b"a,b\n1\n", "line 2 has 1 field, the header 2"),
         (b"a,b\n\x81\xfe,2\n", "neither UTF-8 nor Windows-1252 text; give its encoding"),
         (b"a,b\n" + "é,2\n".encode() * 100_000 + b"\xff\xfe,2\n", "line 100,002 is not UTF-8"),
         (b"x" * 200_000 + b"\n1\n", "field larger than field limit"),

@@ -15,9 +15,10 @@ from types import SimpleNamespace
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperOption
 
 from verix_anon import __version__
-from verix_anon.cli.output import say
+from verix_anon.cli.output import CLOSED_PIPE, say
 from verix_anon.errors import Error, GateError, ProofError
 from verix_anon.fields import printable
 from verix_anon.machine import lacking
@@ -35,6 +36,10 @@ steps prints the next command. Each --help has an example.
 Exit codes: 0 done or VERIFIED, 1 VIOLATION, --require not met, or a proof or \
 receipt that does not hold, 3 INCONCLUSIVE, 2 a mistake in the call, 70 a bug.
 """
+
+# A flag takes no value, so its help names no type.
+_shown = getattr(TyperOption, "display_type_rich", None)
+TyperOption.display_type_rich = lambda own, ctx: "" if own.is_flag else _shown(own, ctx)  # type: ignore
 
 app = typer.Typer(
     name="verix-anon",
@@ -85,12 +90,19 @@ def main() -> None:
         for reason in error.args:
             _complain(str(reason))
         sys.exit(REFUSED if isinstance(error, GateError | ProofError) else MISTAKE)
-    except KeyboardInterrupt:
-        _complain("interrupted; no half-written file was left")
-        sys.exit(INTERRUPTED)
     except MemoryError:
         _complain(lacking("this"))
         sys.exit(MISTAKE)
+    except (KeyboardInterrupt, SystemExit) as leaving:
+        # The framework leaves silently when interrupted. It leaves with 1, which means VIOLATION,
+        # when the reader of its help has gone.
+        why = leaving.__context__
+        if isinstance((why and why.__cause__) or leaving, KeyboardInterrupt):
+            _complain("interrupted; no half-written file was left")
+            sys.exit(INTERRUPTED)
+        if isinstance(why, BrokenPipeError):
+            sys.exit(CLOSED_PIPE)
+        raise
     except Exception as error:
         _complain(
             f"internal error, a bug in verix-anon {__version__}: {type(error).__name__}: {error}"

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 NARROWEST = 100
-"""The table of reasons has at least this many columns of text, even in a narrower terminal."""
+"""The table of reasons is never narrower, even in a narrow terminal."""
 
 
 @app.command(epilog="Example: [bold]verix-anon init people.csv --out roles.toml[/bold]")
@@ -82,6 +82,8 @@ def init(
     sample = None if overview is None else overview.parent / SAMPLE
     check_outputs([out, overview, sample], [table], overwrite=overwrite)
     read = during("read", quiet, lambda: load_open(table, None, reading))
+    if not read.table.num_rows:
+        raise TableError("the table has no rows")
     guesses = during("guess", quiet, lambda: guess_roles(read.table, target))
     beside = None if out is None else out.parent
     text = roles_text(read, table, guesses=guesses, beside=beside)
@@ -191,6 +193,7 @@ def explore(
     from verix_anon.client.explore import ExploreOptions, basis_of
     from verix_anon.client.explore import explore as compare
     from verix_anon.client.report import check_installed, render_exploration
+    from verix_anon.files.tables import shown_url
 
     is_page = out is not None and out.suffix != ".json"
     if is_page:
@@ -219,6 +222,8 @@ def explore(
     _show(found)
     if out is not None:
         say(f"Written to {out}.")
+    given = quoted(shown_url(table), "--roles", roles)
+    say(f"Put the k you choose into {roles}, and prepare:\n  verix-anon prepare {given} --out job")
 
 
 def _numbers(given: str | None, what: str) -> list[int] | None:
@@ -229,7 +234,7 @@ def _numbers(given: str | None, what: str) -> list[int] | None:
 
 
 def _show(found: "Exploration") -> None:
-    """The table, as wide as it needs to be where no one looks."""
+    """Print the table; outside a terminal it is as wide as it needs to be."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -241,6 +246,9 @@ def _show(found: "Exploration") -> None:
         mark = "chosen" if row.is_chosen else ""
         shown.add_row(mark, *map(Text, cells), style="bold" if row.is_chosen else "")
     say(_drawn(shown, Console(file=sys.stdout, width=None if sys.stdout.isatty() else 200)))
+    say("risk: the greatest chance to pick a person's record. NCP: the share of detail lost.")
+    if found.target is not None:
+        say("one label: the share of the records whose class has a single value of the target.")
     for note in found.notes():
         say(printable(note))
     row = found.chosen or found.rows[0]

@@ -117,7 +117,7 @@ def load_series(folder: Path, file: Path | None, key: "SigningKey | None" = None
 def load_envelopes() -> None:
     """Import the library of signed envelopes without the client of a cloud.
 
-    It looks for those of all clouds when it is imported, for ways to sign that are not ours.
+    When imported, it looks for the clients of all clouds, for ways to sign that we do not use.
     """
     with left_out("boto3"):
         import securesystemslib.dsse  # noqa: F401

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import typer
 
+from verix_anon.errors import TableError
 from verix_anon.fields import counted, printable
 from verix_anon.parent_process import is_attended, report
 from verix_anon.progress import Progress, compiling
@@ -51,8 +52,8 @@ COMPILING = (
 def say(text: str) -> None:
     """Print to stdout; if no one reads it any more, leave as a killed process would.
 
-    Left to the framework, a closed pipe would end in exit code 1, which means VIOLATION. What a
-    step of another command says is for that one to tell.
+    Left to the framework, a closed pipe would end in exit code 1, which means VIOLATION. If this
+    is a step of another command, that command gets the text and decides what to print.
     """
     if (said := STEP.get().said) is not None:
         said.append(text)
@@ -62,14 +63,16 @@ def say(text: str) -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(CLOSED_PIPE)
+    except OSError as error:
+        raise TableError(f"the output cannot be written ({error.strerror})") from None
 
 
 @contextmanager
 def progress_bar(quiet: bool) -> Iterator[Progress]:
     """A progress bar on stderr, one line per stage, gone when the work is done.
 
-    If kernels are compiled in the course of it, that is said before they are. A program that
-    attends gets lines of JSON instead.
+    Before kernels are compiled, it says so. If another program started this command, it gets
+    lines of JSON instead.
     """
     compiling.tell = None if quiet else lambda: print(COMPILING, file=sys.stderr)
     if is_attended():
@@ -110,7 +113,7 @@ def during(stage: str, quiet: bool, work: Callable[[], Result]) -> Result:
 
 
 def painted(text: str, meaning: str) -> str:
-    """Green, red or amber by what it says, where somebody looks and has not declined colours."""
+    """Colour the text by its meaning, in a terminal whose user has not declined colours."""
     is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     if meaning not in COLOURS or is_plain or not sys.stdout.isatty():
         return text

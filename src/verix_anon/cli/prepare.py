@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from verix_anon.client.prepare import Prepared, PrepareOptions
 
 PARTS = (SUBMISSION, MANIFEST)
-"""What a job's folder gets, the last of them last."""
+"""What prepare writes into a job's folder; the last one completes it."""
 
 roles_option = partial(option, panel="Roles")
 contract_option = partial(option, panel="Contract")
@@ -227,7 +227,7 @@ def prepare(
 
 
 def prepare_options(preset: str | None, roles: Path | None, **given: Any) -> "PrepareOptions":
-    """The preset's options, or those of the roles file, and what was given beside them."""
+    """Return the options: of the preset or the roles file, then those of the command line."""
     from verix_anon.client.prepare import PrepareOptions
 
     wanted = {name: value for name, value in given.items() if value is not None}
@@ -314,7 +314,7 @@ def _write(prepared: "Prepared", out: Path, secret: str | None) -> None:
 
 
 def sent_lines(manifest: "Manifest") -> list[str]:
-    """What becomes of each column, of the target, and what the provider will see, in lines."""
+    """Lines on what happens to each column and the target, and what the provider will see."""
     from verix_anon.client.audit_subject import parted, seen, taken
 
     columns = [f"{w}: {', '.join(names) or 'nothing'}." for w, names in parted(manifest).items()]
@@ -323,7 +323,7 @@ def sent_lines(manifest: "Manifest") -> list[str]:
 
 
 def planted_lines(manifest: "Manifest") -> list[str]:
-    """What was planted, what it buys, and which values are missing."""
+    """Lines on what was planted, how likely it catches a provider, and which values are missing."""
     planted = manifest.planted
     evasion = planted["evasion_at_drop"]
     assert isinstance(evasion, dict)

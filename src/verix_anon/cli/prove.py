@@ -26,7 +26,7 @@ from verix_anon.cli.options import (
 )
 from verix_anon.cli.output import check_outputs, during, quoted, say
 from verix_anon.errors import ProofError, TableError
-from verix_anon.fields import printable, to_json
+from verix_anon.fields import counted, printable, to_json
 
 if TYPE_CHECKING:
     from verix_anon.protocol.inclusion import Proof
@@ -133,7 +133,8 @@ def make(
         say(to_json([{"proof": str(place), **_facts(proof)} for proof, place in found]))
         return
     for proof, place in zip(made, places, strict=True):
-        say(f"Written to {place}: a class of {proof.count:,} records, {len(proof.path)} splits.")
+        splits = counted(len(proof.path), "split")
+        say(f"Written to {place}: a class of {counted(proof.count, 'record')}, {splits}.")
     if checking is not None:
         say(f"Written to {checking}: the page that checks it in a browser.")
     words = (places[0], "--root", made[0].root.hex(), "--tracker", made[0].tracker.hex())

@@ -77,7 +77,7 @@ STEPS: dict[str, tuple[Callable[..., Any], ...]] = {
     "4. Release": (publish,),
 }
 BY_JOB = {"submission", "delivery", "manifest", "verdict", "out", "table"}
-"""What the job's folder says, and not an option of `run`."""
+"""Parameters that the job's folder determines, so `run` has no options for them."""
 NOT_HERE = {"force", "preview"}
 """`run` never releases against a verdict or the ledger; a look is for `release`."""
 HERE = ("threads", "engine", "spark", "task_rows", "sign_delivery")
@@ -318,7 +318,7 @@ def demo(
         check_installed(language)
         check_free(report, overwrite=False)
     if adversary is not None and adversary not in ADVERSARIES:
-        raise TableError(f"adversaries are {', '.join(ADVERSARIES)}, not {adversary!r}")
+        raise TableError(f"choose an adversary from {', '.join(ADVERSARIES)}, not {adversary!r}")
     provider: Provider = ADVERSARIES[adversary](0) if adversary else LocalProvider()
     if url is not None:
         secret = token_of(token, token_file)

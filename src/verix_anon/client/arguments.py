@@ -44,7 +44,7 @@ def is_path(given: object) -> TypeGuard[FilePath]:
 def opened(
     given: Given | FilePath, kind: type[Given], read: Callable[[FilePath], Read], what: str
 ) -> Given | Read:
-    """What was given, or what is read from its path."""
+    """Return what was given, or read it from its path."""
     if isinstance(given, kind):
         return given
     if is_path(given):
@@ -79,7 +79,7 @@ def _choices(hint: Any) -> list[type[StrEnum]]:
 
 
 def _words(hint: Any) -> str:
-    """What may be given, in words; text that is a choice is named by the choices."""
+    """Say in words what may be given; of a choice, the words to choose from."""
     choices = _choices(hint)
     found = [f"one of {', '.join(words)}" for words in choices]
     for member in _members(hint):

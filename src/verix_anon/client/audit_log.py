@@ -54,7 +54,7 @@ class LogLines:
         """From this line on nothing is missing; it is the end if the last line may be."""
 
     def about(self, start: int = 0) -> list[Mapping[str, object]]:
-        """The lines about the submission, oldest first; one that is damaged says nothing."""
+        """Return the lines about the submission, oldest first; damaged lines are skipped."""
         found = (entry for entry in self.entries[start:] if entry is not None)
         return [entry for entry in found if entry.get("submission") == self.submission.hex()]
 

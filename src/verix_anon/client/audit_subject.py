@@ -77,7 +77,7 @@ def seen(contract: Contract) -> list[str]:
 
 
 def account_of(manifest: Manifest) -> Account:
-    """What a verdict says of the submission that it judges the delivery of."""
+    """Say what a verdict tells about the submission that the delivery answers."""
     return Account(
         parties=manifest.parties,
         columns=tuple(

@@ -53,7 +53,7 @@ TITLES = {
     "mean_absolute_error": "mean error",
 }
 SAMPLE_ROWS = 20_000
-"""Of how many records models are made and tested: more would take longer than growing the tree."""
+"""Models are made and tested on so many records; more would take longer than the tree."""
 TEST_EVERY = 4
 USUAL_KS = (2, 5, 10, 25)
 USUAL_LS = (1, 2)
@@ -252,9 +252,9 @@ class ExploreOptions:
     rule: Sequence[str] | None = None
     """The one of the roles file if nothing is said."""
     l: Sequence[int] | None = None  # noqa: E741
-    """Of the target: 1, which asks for nothing, and 2 if nothing is said."""
+    """The l of the target to try; by default 1, which asks for nothing, and 2."""
     priorities: Mapping[str, str | float] = field(default_factory=dict)
-    """As PrepareOptions has them; they win over those of the roles file, column by column."""
+    """As in PrepareOptions; each wins over the same column's priority in the roles file."""
     progress: Progress = ignore
 
     def __post_init__(self) -> None:

@@ -251,7 +251,7 @@ class ColumnLoss:
         unit = "value" if (self.median_width, self.unit) == (1, "values") else self.unit
         width = f"{self.median_width:,g} {unit}".rstrip()
         left = "less than a third is left" if self.is_little else ""
-        return self.column, f"{self.exact:.1%}", width, f"{self.ncp:.3f}", left
+        return self.column, share(self.exact), width, f"{self.ncp:.3f}", left
 
 
 def losses_of(fields: Fields) -> tuple[ColumnLoss, ...]:
@@ -452,8 +452,8 @@ class Sheet(Conditions):
         if (linked := self.linked) is not None:
             found["linked rows"] = (
                 f"by {linked.column}; over all rows of a person k is {linked.k:,}, below"
-                f" {self.k_agreed:,} for {linked.below_k:.1%} of the people, and 1 for"
-                f" {linked.unique:.1%}"
+                f" {self.k_agreed:,} for {share(linked.below_k)} of the people, and 1 for"
+                f" {share(linked.unique)}"
             )
         if self.over_time is not None:
             found |= self.over_time.facts()
@@ -474,9 +474,9 @@ class Sheet(Conditions):
         )
         if self.bound_owners is not None and self.bound_owners_exact is not None:
             found["owners of bounds"] = (
-                f"{self.bound_owners:.1%} of the records alone have a value that is printed as a"
-                f" bound of their class; {self.bound_owners_exact:.1%} if no bound was capped or"
-                " rounded"
+                f"{share(self.bound_owners)} of the records alone have a value that is printed as"
+                f" a bound of their class; {share(self.bound_owners_exact)} if no bound was capped"
+                " or rounded"
             )
         if self.bins:
             found["common bins"] = ", ".join(

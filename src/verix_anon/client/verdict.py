@@ -15,7 +15,7 @@ from verix_anon.protocol.contract import Digest
 FORMAT = "verix/verdict/2"
 
 SHARE = 0.05
-"""Of the records a provider is taken to touch, where one number has to stand for all."""
+"""The share of records that a provider is assumed to touch, where one example must do."""
 
 Evidence = Mapping[str, object]
 """Counts and worst cases as JSON values; never the value of an individual."""
@@ -131,7 +131,7 @@ class Verdict:
 
     @property
     def guarantee(self) -> str:
-        """What a thin pass is worth in all; of other profiles each finding says it."""
+        """What a thin pass guarantees; under other profiles each finding says it itself."""
         if self.profile is not Profile.THIN or not self.accepted:
             return ""
         watch = self.finding("replay").evidence.get("watch")

@@ -77,15 +77,20 @@ def read_delivery(
     Raises:
         MixedUpError: It says that it is for another submission than the one given.
         MalformedDeliveryError: The bytes are not such a delivery.
-        TableError: There is no folder at that path, or it is a submission's.
+        TableError: There is no folder at that path, or it is a submission's or a job's.
 
     Examples:
         >>> kept = verix_anon.read_manifest("job/manifest.verix")
         >>> snapshot = verix_anon.read_delivery("job/delivery", kept.contract, n_rows=kept.n_rows)
     """
     folder = open_folder(path, MalformedDeliveryError)
-    if folder.has(job_folder.SUBMISSION_HEADER) and not folder.has(job_folder.DELIVERY_HEADER):
-        raise TableError(f"{path} is a submission, not a delivery")
+    if not folder.has(job_folder.DELIVERY_HEADER):
+        if folder.has(job_folder.SUBMISSION_HEADER):
+            raise TableError(f"{path} is a submission, not a delivery")
+        if folder.has(job_folder.MANIFEST):
+            raise TableError(
+                f"{path} is a job's folder; did you mean {path}/{job_folder.DELIVERY}?"
+            )
     files = Files(folder)
     header, stated = parse_header(files.read(job_folder.DELIVERY_HEADER, MAX_HEADER_BYTES))
     if submission is not None:

@@ -205,6 +205,12 @@ def case() -> Job:
     return job(pa.table(columns(400)), k=3, min_leaf=3, traps=80)
 
 
+@pytest.mark.parametrize(("exact", "told"), [(0.0, "0.0%"), (0.0004, "under 0.1%"), (0.5, "50.0%")])
+def test_a_little_is_not_told_as_nothing(exact: float, told: str) -> None:
+    loss = ColumnLoss(column="x", exact=exact, median_width=2.0, unit="", n_categories=0, ncp=0.1)
+    assert loss.cells[1] == told
+
+
 def test_a_sheet_tells_it_of_every_column(case: Job) -> None:
     released = case.release(l=2)
     sheet = released.sheet
@@ -235,6 +241,16 @@ def test_joining_costs_the_difference_of_one_measure(case: Job, wanted: dict[str
     assert diverse.joined.ncp_before < diverse.ncp
     if not plain.joined.records:
         assert plain.joined.ncp_before == plain.ncp
+
+
+def test_what_tells_of_people_is_warned_of_before_what_is_lost(case: Job) -> None:
+    warnings = case.release(l=2, keep_order=True).warnings
+    tells, lost = (
+        [i for i, warning in enumerate(warnings) if words in warning]
+        for words in ("--keep-order", "less than a third is left")
+    )
+    assert tells
+    assert max(tells) < min(lost)
 
 
 def test_a_warning_names_the_option_that_helps(case: Job) -> None:

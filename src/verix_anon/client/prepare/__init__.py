@@ -175,8 +175,8 @@ def prepare(
     declared = replace(declared, **beside)
     if declared.target is None and declared.task != Task.NONE:
         raise TableError(
-            "name the column to preserve: target, or --target; or say that there is none:"
-            ' task="none", or --task none'
+            "name the column to preserve with --target COLUMN (target), or say with --task none"
+            ' (task="none") that there is none'
         )
     if growing is not None:
         memory = growing.memory()

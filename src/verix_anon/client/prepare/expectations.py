@@ -64,7 +64,7 @@ class Watch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Keeping:
-    """What is known when all is assembled."""
+    """What the manifest is made of, once the submission is assembled."""
 
     submission: Submission
     assembled: Assembled

@@ -303,20 +303,17 @@ def release(
         ) as aside:
             found = replace(measuring.result(), over_time=chained)
             check_gates(options.require, found)
-            warned = (*in_order, *counted.warnings)
+            warned = [*_warnings(manifest, verdict, source), *found.warnings, *in_order]
+            warned += [*counted.warnings, *(logged.warnings() if logged else ())]
             if fitting != form:
-                warned += (
-                    f"The table is written as UTF-8: {form.encoding} lacks some characters.",
-                )
+                lacks = f"The table is written as UTF-8: {form.encoding} lacks some characters."
+                warned.append(lacks)
+            # Lost detail does no harm, so it is told last.
+            warned.sort(key=lambda warning: "less than a third is left" in warning)
             found = replace(
                 found,
                 root=leaves.header.root,
-                warnings=(
-                    *_warnings(manifest, verdict, source),
-                    *found.warnings,
-                    *warned,
-                    *(logged.warnings() if logged else ()),
-                ),
+                warnings=tuple(warned),
                 overridden=overridden,
             )
             with files.texts_aside(found.to_json(), schema) as beside_it:

@@ -102,7 +102,9 @@ class Presentation:
     def __post_init__(self) -> None:
         check_fields(self)
         if not 0 <= self.suppress < 1:
-            raise TableError(f"suppress is a share of the people, not {self.suppress!r}")
+            raise TableError(
+                f"suppress is a share of the people, such as 0.02 or 2%, not {self.suppress!r}"
+            )
 
     def chosen(
         self,

@@ -42,7 +42,7 @@ class Look:
     n_rows: int
     n_distinct: int
     kind: Kind | None
-    """None: it can be no quasi-identifier."""
+    """None if the column cannot be a quasi-identifier."""
     is_text: bool = False
     """Text that is neither numbers nor dates."""
     is_whole: bool = False
@@ -230,7 +230,7 @@ class Guess:
     is_hierarchy_likely: bool = True
     """Whether it is declared, or only shown as what could be."""
     width: float | None = None
-    """Of intervals in place of exact amounts."""
+    """The width of the intervals that take the place of exact amounts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,7 +310,7 @@ def _likeliest_target(
     if named:
         return named[-1], "named like a target, with two values"
     if binary:
-        return binary[-1], "a mere guess: the last column with two values; is it what to preserve?"
+        return binary[-1], "a guess: the last column with two values; please check"
     return None, "no column has exactly two values"
 
 
@@ -335,7 +335,7 @@ def _positive(array: pa.Array, seen: Look) -> tuple[str | None, str]:
 
 
 def _person(identifiers: Sequence[str], arrays: Mapping[str, pa.Array]) -> tuple[str | None, str]:
-    """Who is a person, as far as identifiers tell; None if they say nothing."""
+    """Return the likely person column, and why; None if no identifier repeats."""
     repeated = [name for name in identifiers if repeats(arrays[name])]
     if not repeated:
         return None, ""
@@ -466,7 +466,7 @@ def _numbered_rows(name: str, array: pa.Array, seen: Look) -> Guess | None:
 
 
 def _coded(name: str, array: pa.Array, seen: Look) -> Guess | None:
-    """Numbers that stand for something: between 1 and 9 there is no sex."""
+    """Numbers that stand for something, such as 1, 2 and 9 for sex: they have no middle."""
     parts = _parts(name)
     is_named = (
         any(_PATTERNS["coded"].search(part) for part in parts) and seen.n_distinct <= MOST_CODES
@@ -482,9 +482,12 @@ def _coded(name: str, array: pa.Array, seen: Look) -> Guess | None:
 
 
 def _quasi(name: str, array: pa.Array, seen: Look) -> Guess:
-    what = f"text, {seen.written}" if seen.written else str(array.type)
-    otherwise = "sensitive, if nobody else may learn it; kept"
-    return Guess(name, QUASI, f"{what}, {seen.n_distinct:,} values", otherwise)
+    words = "true or false" if pa.types.is_boolean(array.type) else "text"
+    numbers = "whole numbers" if seen.is_whole else "numbers"
+    plain = numbers if seen.kind is Kind.NUMERIC else words
+    what = f"text, {seen.written}" if seen.written else plain
+    otherwise, n = "sensitive, if nobody else may learn it; kept", seen.n_distinct
+    return Guess(name, QUASI, f"{what}, {n:,} value{'s' * (n > 1)}", otherwise)
 
 
 RULES: Sequence[Rule]

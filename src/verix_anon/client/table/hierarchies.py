@@ -19,7 +19,7 @@ from verix_anon.files.store import FilePath
 PREFIX = "prefix"
 DATE = "date"
 MOST_BYTES = 64 << 20
-"""Of a hierarchy's file."""
+"""The most that a hierarchy's file may hold."""
 MOST_LEVELS = 32
 DELIMITERS = ";,\t|"
 

@@ -32,7 +32,7 @@ from verix_anon.machine import available_cores
 from verix_anon.protocol.contract import Column, Digest, Kind, Role
 
 RECORD = "record"
-"""What is said in place of a column where each record is a person."""
+"""The word in place of a column's name, if each record is a person."""
 
 
 def repeats(array: pa.Array) -> bool:
@@ -155,7 +155,7 @@ class OwnerTable:
     n_missing: Mapping[str, int]
     """How many values each quasi-identifier lacked; those that lacked none are not named."""
     fill: Mapping[str, float]
-    """What is imputed for the missing values of each of those."""
+    """The value that replaces missing ones, for each of these columns."""
     hierarchies: Mapping[str, Hierarchy]
     """Of quasi-identifiers that have one, for the categories that occur."""
     labels: Labels

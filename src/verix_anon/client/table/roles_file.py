@@ -49,7 +49,7 @@ NAMED = {
 TEMPLATE = Template(
     (files("verix_anon.client.table") / "roles_draft.toml").read_text("utf-8").removesuffix("\n")
 )
-"""Of a draft; a part with lines of its own ends with a line break, and may be empty."""
+"""The template of a draft. A part with lines of its own ends in a line break, or is empty."""
 
 
 def draft(

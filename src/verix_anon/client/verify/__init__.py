@@ -176,7 +176,7 @@ def _judge(
     profile: Profile,
     options: VerifyOptions,
 ) -> Verdict:
-    """What the layers find; bytes that are not a delivery are a finding, too."""
+    """Return what the layers find; bytes that are not a delivery are a finding as well."""
     try:
         snapshot = _snapshot(delivery, manifest)
     except MalformedDeliveryError as error:
@@ -295,7 +295,7 @@ Check = Callable[[], Finding]
 
 
 def run(case: Case, profile: Profile) -> tuple[Finding, ...]:
-    """What every layer finds; the numbers are those of the package's list."""
+    """Return what every layer finds; the steps are numbered as in the package's docstring."""
     done: dict[str, Finding] = {}
 
     def layer(name: str, check: Check, *, compiles: bool = True) -> None:

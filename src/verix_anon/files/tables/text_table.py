@@ -167,11 +167,11 @@ def _broken(
     width, before = len(form.header), form.first_line
     rows = (text for at, text in lines_of(data, form.start) if at < footer.end)
     reader = form.rows(rows)
-    wrong, first = 0, ""
+    wrong, shown = 0, ""
     for row in reader:
-        if row and len(row) != width:
+        if row and (n := len(row)) != width:
             wrong += 1
-            first = first or f"line {before:,} has {len(row)} fields, the header {width}"
+            shown = shown or f"line {before:,} has {n} field{'s' * (n > 1)}, the header {width}"
         before = form.first_line + reader.line_num
     if not wrong:
         if STRADDLING in str(error):
@@ -179,7 +179,7 @@ def _broken(
         return TableError(f"{name} cannot be read ({' '.join(str(error).split())[:200]})")
     more = f" ({wrong:,} lines are so)" if wrong > 1 else ""
     return TableError(
-        f"{name}: {first}{more}; correct it, or say with --skip and --footer which lines at the top"
+        f"{name}: {shown}{more}; correct it, or say with --skip and --footer which lines at the top"
         " and at the end are no rows"
     )
 
