@@ -211,6 +211,20 @@ for _name, _sent, _background in (
     figure(f"coding.{_name}")(_coding_cells(_sent, _background))
 
 
+def _exactly(background: str) -> Figure:
+    """Which share of the cells a provider with this knowledge finds exactly, by data set."""
+
+    def share() -> str:
+        rows = [r for r in load("coding")["rows"] if r["sent"] == "coded"]
+        return _share_span([r["cells"] for r in rows if r["background"] == background])
+
+    return share
+
+
+figure("coding.exactly_alone")(_exactly("nothing"))
+figure("coding.exactly")(_exactly("other people"))
+
+
 def _arx(name: str) -> Result:
     found: Result = next(r for r in load("arx")["rows"] if r["name"] == name)
     return found
