@@ -1,11 +1,20 @@
 """What the traps are worth against an informed provider."""
 
 from experiments.core.cells import Result
-from experiments.core.markdown import percent, prose, section, table
+from experiments.core.markdown import (
+    HOLDS,
+    HOLDS_CHANGED,
+    NOT,
+    Claim,
+    percent,
+    prose,
+    section,
+    table,
+)
 from experiments.data import TITLES
 from experiments.studies.traps.uncertainty import GROUPS
 
-__all__ = ["page", "summary"]
+__all__ = ["claims", "page", "summary"]
 
 
 def page(found: Result) -> list[str]:
@@ -61,6 +70,22 @@ def _unsent(found: Result) -> list[str]:
     head += ["nothing planted", "suspects beside a sentinel", "less"]
     title = "## What sentinels tell about a target that is not sent"
     return [title, "", prose(text), "", *table(head, rows)]
+
+
+def claims(found: Result) -> list[Claim]:
+    """What it claims of an attacker that knows of the traps and not the salt."""
+    free = [r["free_of_traps"] for r in found["rows"] if r["traps"] == "paper"]
+    is_safe = max(free) == 0
+    caught = "`thin` and `full` caught" if _always(found) else "`thin` or `full` missed"
+    return [
+        Claim(
+            "An informed attacker without the salt is caught",
+            HOLDS if is_safe else HOLDS_CHANGED if _always(found) else NOT,
+            f"""the traps do not do it: it names {percent(min(free), 0)} to {percent(max(free), 0)}
+            of the records, by data set, with no trap among them; {caught} it in
+            {"every" if _always(found) else "some"} run""",
+        )
+    ]
 
 
 def summary(found: Result) -> list[str]:
