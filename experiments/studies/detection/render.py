@@ -384,9 +384,9 @@ def summary(found: Result) -> list[str]:
         {"does not reproduce" if honest["flagged"] else "reproduces"}.""",
         f"""**The paper's other layers:** layer 1 catches the dumb provider in
         {_said(all_of("dumb", "hash only (paper's layer 1)"))} runs, sentinels and twins the lazy
-        one in {_said(all_of("lazy", "traps only (2a + 2b)"))}, and neither of them the approximate
-        one in any but {_said(all_of("approximate", "layers 1 + 2"))} (paper: 7 of 7, 7 of 7, 0 of
-        7).""",
+        one in {_said(all_of("lazy", "traps only (2a + 2b)"))}, and all of them together the
+        approximate one in {_said(all_of("approximate", "layers 1 + 2"))} (paper: 7 of 7, 7 of 7, 0
+        of 7).""",
         *_profiles(found, all_of("honest", "full"), all_of("honest", "thin")),
     ]
 
@@ -402,12 +402,12 @@ def _profiles(found: Result, full: Result, thin: Result) -> list[str]:
     for r in found["rows"]:
         through = r["runs"] - r["flagged"]
         if r["data"] == "all" and r["approach"] in missed and r["provider"] != "honest" and through:
-            missed[r["approach"]].append(f"{r['provider']} ({through} of {r['runs']} missed)")
+            missed[r["approach"]].append(f"{r['provider']} (missed in {through} of {r['runs']})")
     sentences = []
     for profile, honest in (("full", full), ("thin", thin)):
-        through = "every one was caught every time"
+        through = "all were caught in every run"
         if missed[profile]:
-            through += f" but for {'; '.join(missed[profile])}"
+            through += f", except {'; '.join(missed[profile])}"
         sentences.append(
             f"""**Profile `{profile}`:** {honest["flagged"]} false alarms in {honest["runs"]} honest
             runs (the 95 % interval ends at {percent(honest["high"])}); of {len(providers)}

@@ -124,8 +124,8 @@ def _summary_unsent(found: Result) -> str:
         {percent(min(beside), 0)} to {percent(max(beside), 0)} of a provider's suspects lie beside a
         sentinel. The mean of |P(class 1) - 1/2| is {span("everybody")} for everybody,
         {span("suspects")} for suspects, and {span("unplanted")} for the suspects of the same search
-        with nothing planted; it is lower than that on {clear} of {len(rows)} data sets beyond the
-        interval."""
+        with nothing planted; it is lower than that on {clear} of {len(rows)} data sets by more than
+        the interval."""
 
 
 def _always(found: Result) -> bool:
