@@ -1,6 +1,7 @@
 """Figures of what the paper does not have: rules, coding, cells, and ARX as measured."""
 
 from experiments.data import TITLES
+from experiments.studies.peers.render import utility
 from tools.figures.registry import Figure, Result, figure, load, percents
 
 TREES = {
@@ -223,6 +224,12 @@ def _exactly(background: str) -> Figure:
 
 figure("coding.exactly_alone")(_exactly("nothing"))
 figure("coding.exactly")(_exactly("other people"))
+
+
+@figure("peers.utility")
+def peers_utility() -> str:
+    """NCP and AUC of the tools at the least k at which others were measured."""
+    return utility(load("peers")["rows"])
 
 
 def _arx(name: str) -> Result:

@@ -44,6 +44,8 @@ def beside(rules: Result) -> list[str]:
         equal weights and those of a model (`auto`). Leaves of 2k records under the paper's rule,
         of k under the other."""
     body = [[title, *(percent(r["same_target"]) for r in rows)] for title, rows in arms(rules)]
+    if not body:
+        return []
     lines = table(["data set", *RULES.values()], body)
     return ["## Both rules and both weightings", "", prose(text), "", *lines]
 

@@ -8,7 +8,7 @@ from experiments.core.markdown import prose, section, table
 from experiments.core.sources import ROOT
 from experiments.studies.peers.study import OURS
 
-__all__ = ["page", "summary"]
+__all__ = ["page", "summary", "utility"]
 
 NAMES = {
     "verix": "verix-anon",
@@ -174,12 +174,12 @@ def summary(found: Result) -> list[str]:
         f"""**Beside other anonymizers** on Adult, by k: the engine is {span("engine")} times as
         fast as the fastest of those measured ({_peers(found["rows"])}), from table to table without
         proof {span("plain")} times, and the whole way with proof {span("whole")} times.
-        {_utility(found["rows"])} pycanon confirms k in {good} of {len(checked)} outputs.
+        {utility(found["rows"])} pycanon confirms k in {good} of {len(checked)} outputs.
         {_arx()}"""
     ]
 
 
-def _utility(rows: Sequence[Result]) -> str:
+def utility(rows: Sequence[Result]) -> str:
     """Loss and models at the least k at which peers were measured, each tool as it comes."""
     k = min(int(r["k"]) for r in rows if r["tool"] not in OURS)
     wanted = [r for r in rows if (r["k"], r["l"], r["outcome"]) == (k, 1, "done")]

@@ -303,7 +303,7 @@ def beside(rules: Result) -> list[str]:
         [title, *(f"{r[measure]:.3f}" for measure in measures for r in rows)]
         for title, rows in arms(rules)
     ]
-    return [*lines, *table(head, body)]
+    return [*lines, *table(head, body)] if body else []
 
 
 def claims(found: Result) -> list[Claim]:
